@@ -1,0 +1,53 @@
+"""longtail: classifiers for long-tailed labels, on one idea: logits carry a label prior.
+
+Names are resolved when they are first used, so that the command line starts without torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Prior",
+    "Scores",
+    "UnknownPriorError",
+    "class_counts",
+    "core",
+    "data",
+    "engine",
+    "losses",
+    "measure_carried",
+    "metrics",
+    "posthoc",
+    "report",
+    "retarget",
+    "shot_groups",
+    "testing",
+]
+
+if TYPE_CHECKING:
+    from longtail import core, data, engine, losses, metrics, posthoc, report, testing
+    from longtail.core import (
+        Prior,
+        Scores,
+        UnknownPriorError,
+        class_counts,
+        measure_carried,
+        retarget,
+        shot_groups,
+    )
+
+_FOLDERS = ("core", "data", "engine", "losses", "metrics", "posthoc", "report", "testing")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _FOLDERS:
+        return import_module(f"longtail.{name}")
+    if name in __all__:
+        return getattr(import_module("longtail.core"), name)
+    raise AttributeError(f"module 'longtail' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

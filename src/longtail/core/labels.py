@@ -1,0 +1,60 @@
+"""Labels and class counts: checked here, once."""
+
+import torch
+from torch import Tensor
+
+from longtail.core.arrays import Array, ArrayLike, as_kind_of, as_tensor
+
+
+def check_labels(labels: ArrayLike, num_classes: int) -> Tensor:
+    """The labels as int64 class indices in 0 ... num_classes - 1, or a ValueError."""
+    checked = as_tensor(labels)
+    if checked.dtype == torch.bool or checked.is_floating_point() or checked.is_complex():
+        raise ValueError(
+            f"labels must be class indices of an integer type, got {checked.dtype}; "
+            "convert them, or pass probabilities where a function takes soft labels"
+        )
+    if checked.dim() != 1:
+        raise ValueError(
+            f"labels must have one dimension, one class index a sample, "
+            f"got shape {tuple(checked.shape)}"
+        )
+    wrong = (checked < 0) | (checked >= num_classes)
+    if wrong.any():
+        at = int(wrong.nonzero()[0])
+        raise ValueError(
+            f"labels must lie in 0 to {num_classes - 1} for {num_classes} classes, "
+            f"got {int(checked[at])} at position {at}; "
+            "remap the labels or give the right number of classes"
+        )
+    return checked.long()
+
+
+def class_counts(labels: ArrayLike, num_classes: int) -> Array:
+    """How many samples each class has; classes without samples count 0.
+
+    >>> class_counts([0, 2, 0], num_classes=4).tolist()
+    [2, 0, 1, 0]
+    """
+    counts = torch.bincount(check_labels(labels, num_classes), minlength=num_classes)
+    return as_kind_of(counts, labels)
+
+
+def check_counts(counts: ArrayLike, num_classes: int | None = None) -> Tensor:
+    """The counts as int64, zeros allowed, or a ValueError."""
+    checked = as_tensor(counts).detach().cpu()
+    whole = checked.double()
+    if checked.dim() != 1 or not len(checked):
+        raise ValueError(
+            f"counts must be one number a class, got an array of shape {tuple(checked.shape)}"
+        )
+    if not ((whole >= 0) & (whole == whole.round()) & whole.isfinite()).all():
+        raise ValueError(
+            f"counts must be whole numbers, none negative, got {whole.tolist()[:10]}; "
+            "for probabilities use Prior.of"
+        )
+    if num_classes is not None and len(checked) != num_classes:
+        raise ValueError(
+            f"counts must have one entry for each of {num_classes} classes, got {len(checked)}"
+        )
+    return checked.long()

@@ -1,0 +1,76 @@
+r"""Moving logits from the prior they carry to another: the one place that subtracts two priors.
+
+Logits of the best model under prior c are log p(x|y) + log c(y) up to a constant of x; they carry
+c. Under target t they are
+
+    z + log t - log c                                    (LADE eq. 4; LA eq. 9 with t uniform)
+
+and softmax of that is p_t(y|x) exactly (LADE theorem 1), as long as p(x|y) stays the same.
+"""
+
+from typing import cast
+
+from torch import Tensor
+
+from longtail.core.arrays import (
+    ArrayT,
+    along_classes,
+    as_kind_of,
+    as_tensor,
+    class_axis,
+    wide_dtype,
+)
+from longtail.core.prior import Prior, PriorLike, check_same_classes, full_prior
+
+
+class UnknownPriorError(ValueError):
+    """The logits are not known to carry any prior, so there is nothing to move them from."""
+
+    def __init__(self, what: str = "these logits carry no known prior") -> None:
+        super().__init__(
+            f"{what}, so they cannot be moved to another one; fit the prior they carry on "
+            "held-out labels with longtail.measure_carried(logits, labels) and pass that as carried"
+        )
+
+
+def prior_offset(carried: PriorLike | None, target: PriorLike) -> Tensor:
+    """What to add to each class's logit, float64; -inf for a class that the target rules out."""
+    if carried is None:
+        raise UnknownPriorError
+    source, goal = full_prior(carried, "carried"), Prior.of(target)
+    check_same_classes(source.num_classes, goal, "the carried prior has")
+    return goal.log - source.log
+
+
+def retarget(logits: ArrayT, carried: PriorLike | None, target: PriorLike) -> ArrayT:
+    """Logits that carry `carried`, moved so that they carry `target`.
+
+    Args:
+        logits: Shape (N, C), (N, C, d, ...) or (C,), of a floating type, which is kept.
+        carried: The prior the logits carry: a Prior or class counts. None raises
+            UnknownPriorError.
+        target: The prior to move to: a Prior or class counts.
+
+    >>> import numpy as np
+    >>> logits = np.log([[0.70, 0.25, 0.05]])       # a model that has only learned the counts
+    >>> moved = retarget(logits, [70, 25, 5], [1, 1, 1])
+    >>> np.exp(moved) / np.exp(moved).sum()
+    array([[0.333, 0.333, 0.333]])
+    """
+    given = as_tensor(logits)
+    offset = prior_offset(carried, target)
+    check_logits(given, len(offset))
+    wide = wide_dtype(given.dtype)
+    moved = given.to(wide) + along_classes(offset.to(given.device, wide), given)
+    return cast(ArrayT, as_kind_of(moved.to(given.dtype), logits))
+
+
+def check_logits(logits: Tensor, num_classes: int) -> None:
+    """Raise unless the logits are of a floating type and have that many classes."""
+    if not logits.is_floating_point():
+        raise ValueError(f"logits must be of a floating type, got {logits.dtype}")
+    if logits.dim() < 1 or logits.shape[class_axis(logits)] != num_classes:
+        raise ValueError(
+            f"logits must have {num_classes} classes on axis {class_axis(logits)}, "
+            f"got shape {tuple(logits.shape)}"
+        )
