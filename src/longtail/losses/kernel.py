@@ -1,0 +1,111 @@
+r"""The margin kernel: one computation behind every loss of LA eq. 11.
+
+    ℓ(y, f) = log[1 + Σ_{y'≠y} exp(Δ_{yy'} + f_{y'} − f_y)]
+
+Every margin of the papers splits as Δ_{yy'} = b_{y'} − a_y, so ℓ is the cross-entropy of z with
+z_{y'} = f_{y'} + b_{y'} for the negatives and z_y = f_y + a_y for the positive: no C × C matrix.
+Here b is called `negative` and a `positive`. Without a `positive`, a = b and z is one shift of f.
+"""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from longtail.core.arrays import wide_dtype
+
+
+def label_losses(
+    logits: Tensor, labels: Tensor, negative: Tensor | None, positive: Tensor | None
+) -> Tensor:
+    """ℓ(y_i, f_i) of each sample.
+
+    Args:
+        logits: Shape (N, C, ...).
+        labels: Class indices of shape (N, ...), all in range.
+        negative: b, of a shape that broadcasts over the logits, or None for zero.
+        positive: a_{y_i} of each sample, of the labels' shape, or None for a = b.
+    """
+    index = labels.unsqueeze(1)
+    if positive is not None:
+        positive = positive.unsqueeze(1)
+    if torch.compiler.is_compiling() or not logits.is_cpu:
+        return F.cross_entropy(
+            _assemble(logits, index, negative, positive), labels, reduction="none"
+        )
+    losses: Tensor = _FusedLoss.apply(logits, index, negative, positive)  # type: ignore[no-untyped-call]
+    return losses.squeeze(1)
+
+
+def class_losses(logits: Tensor, negative: Tensor | None, positive: Tensor | None) -> Tensor:
+    """ℓ(y, f_i) of each sample for every label y, shape (N, C, ...): what soft labels need.
+
+    Here `positive` is a, of a shape that broadcasts over the logits.
+    """
+    f = logits.to(wide_dtype(logits.dtype))
+    z = f if negative is None else f + negative
+    if positive is None:
+        return -torch.log_softmax(z, dim=1)
+    excess = _logsumexp_of_others(z) - f - positive
+    # Not F.softplus, which is linear above 20 and off by 2e-9 there.
+    return torch.logaddexp(excess, torch.zeros_like(excess))
+
+
+def _logsumexp_of_others(z: Tensor) -> Tensor:
+    """Log Σ_{k≠y} exp z_k for every y, without cancellation and without a C × C array.
+
+    It is L + log(1 − p_y) with L the log-sum-exp over all. That cancels only where p_y is near
+    one, which at most the largest class can be: there the sum is taken anew without it.
+    """
+    total = torch.logsumexp(z, dim=1, keepdim=True)
+    top = z.argmax(dim=1, keepdim=True)
+    without_top = torch.logsumexp(z.scatter(1, top, -torch.inf), dim=1, keepdim=True)
+    is_top = torch.zeros_like(z, dtype=torch.bool).scatter(1, top, True)
+    # The masked value only keeps the unused branch, and so its gradient, finite.
+    share = (z - total).exp().masked_fill(is_top, 0.0)
+    return torch.where(is_top, without_top, total + torch.log1p(-share))
+
+
+def _assemble(
+    logits: Tensor, index: Tensor, negative: Tensor | None, positive: Tensor | None
+) -> Tensor:
+    """z, in a dtype that is safe for sums of exponentials."""
+    f = logits.to(wide_dtype(logits.dtype))
+    z = f if negative is None else f + negative
+    return z if positive is None else z.scatter(1, index, f.gather(1, index) + positive)
+
+
+class _FusedLoss(torch.autograd.Function):
+    """Cross-entropy of z on the CPU, with fewer passes over memory than torch's own.
+
+    torch fills a zero matrix for the gradient and reads it back; here the softmax of the forward
+    pass is scaled in place of that, which pays for the pass that adds the margins.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        logits: Tensor,
+        index: Tensor,
+        negative: Tensor | None,
+        positive: Tensor | None,
+    ) -> Tensor:
+        z = _assemble(logits, index, negative, positive)
+        p = torch.softmax(z, dim=1)
+        share = p.gather(1, index)
+        ctx.save_for_backward(p, index, logits, negative, positive)
+        losses = -share.log()
+        underflown = share < torch.finfo(p.dtype).tiny
+        if underflown.any():
+            exact = torch.logsumexp(z, dim=1, keepdim=True) - z.gather(1, index)
+            losses = torch.where(underflown, exact, losses)
+        return losses
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
+        p, index, logits, negative, positive = ctx.saved_tensors
+        (grad,) = grads
+        if torch.is_grad_enabled():  # a second derivative is asked for: it needs p as a function
+            p = torch.softmax(_assemble(logits, index, negative, positive), dim=1)
+        return (p * grad).scatter_add(1, index, -grad).to(logits.dtype), None, None, None

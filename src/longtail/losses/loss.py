@@ -1,0 +1,158 @@
+r"""What every loss has in common: what it declares, what it accepts, how it reduces.
+
+    ℓ(q, f) = Σ_y q_y · α_y · w_y · ℓ(y, f)
+
+for soft labels q; a hard label is the q with a single one. α are the paper's class weights, w the
+user's. In a mean, α divides by the number of samples; w divides by Σ w as in torch (for soft
+labels torch divides by the number of samples, and so do we).
+"""
+
+from abc import ABC, abstractmethod
+from typing import Literal, TypedDict, Unpack
+
+import torch
+from torch import Tensor, nn
+
+from longtail.core.arrays import ArrayLike, along_classes, as_tensor, wide_dtype
+from longtail.core.labels import check_labels
+from longtail.core.prior import Prior, check_same_classes
+from longtail.core.retarget import check_logits
+
+
+class LossOptions(TypedDict, total=False):
+    """The options that every loss takes, named as in torch.nn.CrossEntropyLoss."""
+
+    weight: ArrayLike | None
+    ignore_index: int
+    reduction: Literal["mean", "sum", "none"]
+
+
+class Loss(nn.Module, ABC):
+    """A loss on logits that says which prior a model trained with it carries.
+
+    Call it as `loss(logits, labels)`. Logits have shape (N, C) or (N, C, d, ...); labels are
+    class indices of shape (N, ...) or probabilities of the logits' shape. float16 and bfloat16
+    logits are computed in float32. Shapes and types are checked, values are not: that would cost
+    as much as the loss.
+
+    Args:
+        train: The prior the batches follow, sampler included: a Prior or class counts. Every class
+            must have samples: give classes without any by `Prior.of(counts, zeros="smooth")`.
+        carried: What the logits carry when the batches follow `train`; None if that is no prior.
+        alpha: The paper's class weights, or None for ones.
+        weight: The user's class weights; they change what is carried to weight · carried.
+        ignore_index: Samples with this label do not count. For class indices only.
+        reduction: "mean", "sum" or "none".
+    """
+
+    alpha: Tensor | None
+    weight: Tensor | None
+    carried_log: Tensor | None
+
+    def __init__(
+        self,
+        train: Prior,
+        carried: Prior | None,
+        alpha: Tensor | None = None,
+        **options: Unpack[LossOptions],
+    ) -> None:
+        super().__init__()
+        self.num_classes = train.num_classes
+        self.ignore_index = options.get("ignore_index", -100)
+        self.reduction = options.get("reduction", "mean")
+        if self.reduction not in ("mean", "sum", "none"):
+            raise ValueError(f'reduction must be "mean", "sum" or "none", got {self.reduction!r}')
+        weight = _check_weight(options.get("weight"), train)
+        if weight is not None and carried is not None:
+            # A class of weight zero is never learned, and what is then carried is no prior.
+            carried = carried.reweighted(weight) if (weight > 0).all() else None
+        # Buffers move and are saved with the model; float64, and cast where they are used.
+        self.register_buffer("alpha", alpha)
+        self.register_buffer("weight", weight)
+        self.register_buffer("carried_log", None if carried is None else carried.log)
+
+    @property
+    def carried(self) -> Prior | None:
+        """The prior a model trained with this loss carries; None where that is no prior."""
+        return None if self.carried_log is None else Prior(self.carried_log)
+
+    def forward(self, logits: Tensor, labels: Tensor, features: Tensor | None = None) -> Tensor:
+        """The reduced loss. `features` are for losses on embeddings; others do not look at them."""
+        check_logits(logits, self.num_classes)
+        if labels.is_floating_point():
+            return self._of_soft(logits, labels)
+        return self._of_hard(logits, labels)
+
+    @abstractmethod
+    def label_losses(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """ℓ(y_i, f_i) for class indices in range, shape (N, ...), without α and w."""
+
+    @abstractmethod
+    def class_losses(self, logits: Tensor) -> Tensor:
+        """ℓ(y, f_i) for every label y, shape (N, C, ...), without α and w."""
+
+    def _of_hard(self, logits: Tensor, labels: Tensor) -> Tensor:
+        if labels.shape != logits.shape[:1] + logits.shape[2:] or labels.dtype == torch.bool:
+            raise ValueError(
+                f"labels for logits of shape {tuple(logits.shape)} must be integers of shape "
+                f"{tuple(logits.shape[:1] + logits.shape[2:])}, or probabilities of the logits' "
+                f"shape; got {labels.dtype} of shape {tuple(labels.shape)}"
+            )
+        kept = labels != self.ignore_index
+        index = labels.long() * kept  # any valid index will do where the loss is masked
+        losses = self._losses_at(logits, index, kept)
+        weight = None if self.weight is None else self.weight.to(losses)[index]
+        if self.alpha is not None:
+            losses = losses * self.alpha.to(losses)[index]
+        if weight is not None:
+            losses = losses * weight
+        losses = losses * kept
+        if self.reduction == "none":
+            return losses
+        if self.reduction == "sum":
+            return losses.sum()
+        return losses.sum() / (kept.sum() if weight is None else (weight * kept).sum())
+
+    def _losses_at(self, logits: Tensor, index: Tensor, kept: Tensor) -> Tensor:
+        if torch.compiler.is_compiling() or not logits.is_cpu:
+            return self.label_losses(logits, index)
+        try:
+            return self.label_losses(logits, index)
+        except (IndexError, RuntimeError):
+            check_labels(index[kept], self.num_classes)  # says it in a sentence, if it is that
+            raise
+
+    def _of_soft(self, logits: Tensor, labels: Tensor) -> Tensor:
+        if labels.shape != logits.shape:
+            raise ValueError(
+                f"labels of a floating type are class probabilities and must have the logits' "
+                f"shape {tuple(logits.shape)}, got {tuple(labels.shape)}; "
+                "class indices must be integers"
+            )
+        if self.ignore_index >= 0:
+            raise ValueError(
+                f"ignore_index={self.ignore_index} applies to class indices, "
+                "but the labels are probabilities; leave those samples out instead"
+            )
+        shares = labels.to(wide_dtype(logits.dtype))
+        for factor in (self.alpha, self.weight):
+            if factor is not None:
+                shares = shares * along_classes(factor.to(shares), logits)
+        losses = (shares * self.class_losses(logits)).sum(dim=1)
+        if self.reduction == "none":
+            return losses
+        return losses.sum() if self.reduction == "sum" else losses.mean()
+
+    def extra_repr(self) -> str:
+        """What it carries, for print(loss)."""
+        return f"num_classes={self.num_classes}, carried={self.carried!r}"
+
+
+def _check_weight(weight: ArrayLike | None, train: Prior) -> Tensor | None:
+    if weight is None:
+        return None
+    checked = as_tensor(weight).detach().to("cpu", torch.float64)
+    if checked.dim() != 1 or not (checked.isfinite() & (checked >= 0)).all():
+        raise ValueError("weight must be one finite number a class, none negative")
+    check_same_classes(len(checked), train, "weight has")
+    return checked

@@ -1,0 +1,77 @@
+r"""Losses of LA eq. 11 whose margins split as Δ_{yy'} = b_{y'} − a_y, and what they carry.
+
+    ℓ(y, f) = α_y · log[1 + Σ_{y'≠y} exp(Δ_{yy'} + f_{y'} − f_y)]
+
+If a = b, the logits shifted by b are trained by cross-entropy on batches in which class y weighs
+α_y · train(y): the shifted logits carry α · train, so the logits carry α · train · exp(−b). A
+margin on the positive alone, or a factor on the logits, is no change of prior: None.
+"""
+
+from typing import Unpack
+
+from torch import Tensor
+
+from longtail.core.arrays import along_classes, wide_dtype
+from longtail.core.prior import Prior
+from longtail.losses import kernel
+from longtail.losses.loss import Loss, LossOptions
+
+
+class MarginLoss(Loss):
+    """A loss given by its class weights, margins and scale; it derives what it carries.
+
+    Args:
+        train: The prior the batches follow.
+        alpha: Class weights α, or None for ones.
+        negative: b, or None for zero.
+        positive: a, or None for a = b.
+        scale: A factor on each class's logit, or None for ones.
+    """
+
+    negative: Tensor | None
+    positive: Tensor | None
+    scale: Tensor | None
+
+    def __init__(
+        self,
+        train: Prior,
+        *,
+        alpha: Tensor | None = None,
+        negative: Tensor | None = None,
+        positive: Tensor | None = None,
+        scale: Tensor | None = None,
+        **options: Unpack[LossOptions],
+    ) -> None:
+        carried = None
+        if positive is None and scale is None:
+            log = train.log if alpha is None else train.log + alpha.log()
+            carried = Prior(log if negative is None else log - negative)
+        super().__init__(train, carried, alpha, **options)
+        self.register_buffer("negative", negative)
+        self.register_buffer("positive", positive)
+        self.register_buffer("scale", scale)
+
+    def label_losses(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """ℓ(y_i, f_i) for class indices in range."""
+        positive = None if self.positive is None else _cast(self.positive, logits)[labels]
+        scaled, negative = self._shift(logits)
+        return kernel.label_losses(scaled, labels, negative, positive)
+
+    def class_losses(self, logits: Tensor) -> Tensor:
+        """ℓ(y, f_i) for every label y."""
+        positive = None
+        if self.positive is not None:
+            positive = along_classes(_cast(self.positive, logits), logits)
+        scaled, negative = self._shift(logits)
+        return kernel.class_losses(scaled, negative, positive)
+
+    def _shift(self, logits: Tensor) -> tuple[Tensor, Tensor | None]:
+        if self.scale is not None:
+            logits = logits * along_classes(_cast(self.scale, logits), logits)
+        if self.negative is None:
+            return logits, None
+        return logits, along_classes(_cast(self.negative, logits), logits)
+
+
+def _cast(per_class: Tensor, logits: Tensor) -> Tensor:
+    return per_class.to(logits.device, wide_dtype(logits.dtype))

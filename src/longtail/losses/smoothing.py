@@ -1,0 +1,73 @@
+r"""Label-aware smoothing: frequent classes are smoothed more, since a model is surest of them.
+
+    ℓ(y, f) = −(1−ε_y)·log p_y − ε_y/(C−1) · Σ_{k≠y} log p_k,        p = softmax(f)
+
+with ε_y falling from ε_head for the largest class to ε_tail for the smallest: linearly in the
+count, or as a quarter of a sine, which stays high for longer.
+
+Carries: None, since smoothed labels are no change of prior. Zhong et al., CVPR 2021 (MiSLAS).
+"""
+
+from typing import Literal, Unpack
+
+import torch
+from torch import Tensor
+
+from longtail.core.arrays import along_classes, wide_dtype
+from longtail.core.prior import Prior, PriorLike, full_prior
+from longtail.losses.loss import Loss, LossOptions
+
+
+class LabelAwareSmoothing(Loss):
+    """Cross-entropy with label smoothing that follows the class counts.
+
+    Args:
+        train: The prior the batches follow.
+        head: ε of the largest class.
+        tail: ε of the smallest class.
+        shape: "linear" or "sine": how ε falls in between.
+
+    >>> import torch
+    >>> loss = LabelAwareSmoothing([70, 25, 5])
+    >>> loss(torch.tensor([[2.0, 0.5, -1.0]]), torch.tensor([0]))
+    tensor(1.141)
+    """
+
+    epsilon: Tensor
+
+    def __init__(
+        self,
+        train: PriorLike,
+        head: float = 0.4,
+        tail: float = 0.1,
+        shape: Literal["linear", "sine"] = "linear",
+        **options: Unpack[LossOptions],
+    ) -> None:
+        prior = full_prior(train, "train")
+        super().__init__(prior, None, **options)  # smoothed labels are no change of prior
+        if not (0 <= tail < 1 and 0 <= head < 1):
+            raise ValueError(f"head and tail must lie in [0, 1), got {head} and {tail}")
+        if shape not in ("linear", "sine"):
+            raise ValueError(f'shape must be "linear" or "sine", got {shape!r}')
+        fraction = _height(prior)
+        if shape == "sine":
+            fraction = torch.sin(fraction * torch.pi / 2)
+        self.register_buffer("epsilon", tail + (head - tail) * fraction)
+
+    def label_losses(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """ℓ(y_i, f_i) for class indices in range."""
+        return self.class_losses(logits).gather(1, labels.unsqueeze(1)).squeeze(1)
+
+    def class_losses(self, logits: Tensor) -> Tensor:
+        """ℓ(y, f_i) for every label y."""
+        nll = -torch.log_softmax(logits.to(wide_dtype(logits.dtype)), dim=1)
+        epsilon = along_classes(self.epsilon.to(nll), logits)
+        others = (nll.sum(dim=1, keepdim=True) - nll) / max(self.num_classes - 1, 1)
+        return (1 - epsilon) * nll + epsilon * others
+
+
+def _height(prior: Prior) -> Tensor:
+    """Where each class's count lies between the smallest, 0, and the largest, 1."""
+    probs = prior.probs
+    span = probs.max() - probs.min()
+    return torch.ones_like(probs) if span == 0 else (probs - probs.min()) / span

@@ -1,0 +1,36 @@
+r"""Two scales: one power of the prior for the positive, another for the negatives (LA §5.2).
+
+    Δ_{yy'} = τ_neg·log π_{y'} − τ_pos·log π_y
+
+The paper prints the opposite sign, which would not contain its own loss (10); with this one
+τ_pos = τ_neg is the logit-adjusted loss and τ_pos = 0 the equalised one.
+
+Carries: π^(1−τ) if both scales are τ, else None.
+"""
+
+from typing import Unpack
+
+from longtail.core.prior import PriorLike, full_prior
+from longtail.losses.loss import LossOptions
+from longtail.losses.margin import MarginLoss
+
+
+class TwoScale(MarginLoss):
+    """The margin loss between the equalised and the logit-adjusted.
+
+    >>> import torch
+    >>> loss = TwoScale([70, 25, 5], tau_pos=0.5, tau_neg=1.0)
+    >>> loss(torch.tensor([[2.0, 0.5, -1.0]]), torch.tensor([1]))
+    tensor(1.987)
+    """
+
+    def __init__(
+        self,
+        train: PriorLike,
+        tau_pos: float = 1.0,
+        tau_neg: float = 1.0,
+        **options: Unpack[LossOptions],
+    ) -> None:
+        prior = full_prior(train, "train")
+        positive = None if tau_pos == tau_neg else tau_pos * prior.log
+        super().__init__(prior, negative=tau_neg * prior.log, positive=positive, **options)

@@ -1,0 +1,46 @@
+r"""Post-hoc logit adjustment (LA eq. 9): subtract τ·log π from the logits of a trained model.
+
+    f_y − τ·log π_y
+
+Carries: π^(1−τ), uniform at τ = 1, if the logits carried π before. Logits that carry anything
+else were adjusted already or trained by an adjusting loss, and are refused.
+"""
+
+from dataclasses import dataclass
+
+from longtail.core import Prior, PriorLike, Scores, UnknownPriorError
+from longtail.core.prior import full_prior
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class LogitAdjustment:
+    """Moves scores that carry the training prior away from it, by τ.
+
+    Attributes:
+        prior: The training prior π: a Prior or class counts.
+        tau: 1 reaches the uniform prior, 0 changes nothing.
+
+    >>> from longtail import Scores
+    >>> scores = Scores([[2.0, 1.0]], carried=[90, 10])
+    >>> adjusted = LogitAdjustment([90, 10])(scores)
+    >>> adjusted.predict().tolist(), adjusted.carried
+    ([1], Prior([0.5, 0.5]))
+    """
+
+    prior: Prior
+    tau: float
+
+    def __init__(self, prior: PriorLike, tau: float = 1.0) -> None:
+        vars(self).update(prior=full_prior(prior, "training"), tau=float(tau))
+
+    def __call__(self, scores: Scores) -> Scores:
+        """The adjusted scores."""
+        if scores.carried is None:
+            raise UnknownPriorError("these scores carry no known prior")
+        if not scores.carried.is_close(self.prior):
+            raise ValueError(
+                f"logit adjustment starts from scores that carry {self.prior!r}, but these carry "
+                f"{scores.carried!r}: they were adjusted already, or trained by a loss that does "
+                "it; adjusting again would count the prior twice. Use scores.under(target)"
+            )
+        return scores.under(self.prior.tempered(1 - self.tau))

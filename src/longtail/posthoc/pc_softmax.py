@@ -1,0 +1,32 @@
+r"""PC Softmax (LADE eq. 4): post-compensate logits for a known target prior.
+
+    f_y − log p_s(y) + log p_t(y),        or  f_y + log p_t(y) − log p_u(y)  where f carries p_u
+
+Both are one move, from whatever the scores carry to the target: exact by LADE's theorem 1.
+
+Carries: the target.
+"""
+
+from dataclasses import dataclass
+
+from longtail.core import Prior, PriorLike, Scores
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class PCSoftmax:
+    """`scores.under(target)` as an adjuster, to stand in a row with others.
+
+    >>> from longtail import Scores
+    >>> scores = Scores([[0.0, 0.0]], carried=[50, 50])
+    >>> PCSoftmax([20, 80])(scores).probs()
+    tensor([[0.200, 0.800]])
+    """
+
+    target: Prior
+
+    def __init__(self, target: PriorLike) -> None:
+        vars(self).update(target=Prior.of(target))
+
+    def __call__(self, scores: Scores) -> Scores:
+        """The scores under the target."""
+        return scores.under(self.target)
