@@ -19,6 +19,7 @@ def check_labels(labels: ArrayLike, num_classes: int) -> Tensor:
             f"labels must have one dimension, one class index a sample, "
             f"got shape {tuple(checked.shape)}"
         )
+    checked = checked.long()  # small integer types would wrap where num_classes does not fit
     wrong = (checked < 0) | (checked >= num_classes)
     if wrong.any():
         at = int(wrong.nonzero()[0])
@@ -27,7 +28,7 @@ def check_labels(labels: ArrayLike, num_classes: int) -> Tensor:
             f"got {int(checked[at])} at position {at}; "
             "remap the labels or give the right number of classes"
         )
-    return checked.long()
+    return checked
 
 
 def class_counts(labels: ArrayLike, num_classes: int) -> Array:

@@ -62,8 +62,9 @@ def _logsumexp_of_others(z: Tensor) -> Tensor:
     top = z.argmax(dim=1, keepdim=True)
     without_top = torch.logsumexp(z.scatter(1, top, -torch.inf), dim=1, keepdim=True)
     is_top = torch.zeros_like(z, dtype=torch.bool).scatter(1, top, True)
-    # The masked value only keeps the unused branch, and so its gradient, finite.
-    share = (z - total).exp().masked_fill(is_top, 0.0)
+    # A share that is not the largest is at most one half; rounding of huge z may not know it. The
+    # masked value only keeps the unused branch, and so its gradient, finite.
+    share = (z - total).exp().clamp(max=0.5).masked_fill(is_top, 0.0)
     return torch.where(is_top, without_top, total + torch.log1p(-share))
 
 

@@ -78,6 +78,11 @@ class Loss(nn.Module, ABC):
 
     def forward(self, logits: Tensor, labels: Tensor, features: Tensor | None = None) -> Tensor:
         """The reduced loss. `features` are for losses on embeddings; others do not look at them."""
+        if logits.dim() < 2:
+            raise ValueError(
+                f"logits must have shape (N, C) or (N, C, d, ...), got {tuple(logits.shape)}; "
+                "a single sample is a batch of one"
+            )
         check_logits(logits, self.num_classes)
         if labels.is_floating_point():
             return self._of_soft(logits, labels)

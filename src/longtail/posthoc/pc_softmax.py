@@ -18,8 +18,8 @@ class PCSoftmax:
 
     >>> from longtail import Scores
     >>> scores = Scores([[0.0, 0.0]], carried=[50, 50])
-    >>> PCSoftmax([20, 80])(scores).probs()
-    tensor([[0.200, 0.800]])
+    >>> PCSoftmax([20, 80])(scores).probs().tolist()
+    [[0.200, 0.800]]
     """
 
     target: Prior

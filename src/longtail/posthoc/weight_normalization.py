@@ -30,8 +30,8 @@ class WeightNormalization:
 
     >>> from longtail import Scores
     >>> scores = Scores([[2.0, 1.0]], carried=[90, 10])
-    >>> WeightNormalization.by_prior([90, 10])(scores).logits
-    tensor([[ 2.222, 10.000]])
+    >>> WeightNormalization.by_prior([90, 10])(scores).logits.tolist()
+    [[2.222, 10.000]]
     """
 
     nu: Tensor

@@ -13,13 +13,15 @@ from torch import Tensor
 from longtail.core.prior import Prior
 from longtail.core.retarget import UnknownPriorError, retarget
 from longtail.losses import Loss
+from longtail.testing.contract import (
+    ContractError,
+    require,
+    require_carried,
+    require_same,
+)
 from longtail.testing.world import FiniteWorld
 
 LossFactory: TypeAlias = Callable[..., Loss]
-
-
-class ContractError(AssertionError):
-    """Something that every loss or adjuster must keep does not hold."""
 
 
 def check_loss(make: LossFactory) -> None:
@@ -42,26 +44,7 @@ def check_carried(make: LossFactory, world: FiniteWorld | None = None) -> None:
     if loss.carried is None:
         _check_refusal(loss, world)
         return
-    logits = world.minimise(loss)
-    for name, target in contract_targets(world).items():
-        posterior = torch.softmax(retarget(logits, loss.carried, target), dim=1)
-        error = float((posterior - world.posterior(target)).abs().max())
-        _require(
-            error < 1e-6,
-            f"declares that it carries {loss.carried!r}, but its minimiser moved from there to the "
-            f"{name} prior is off the true posterior by {error:.2g}",
-        )
-
-
-def contract_targets(world: FiniteWorld) -> dict[str, Prior]:
-    """Four targets a loss must reach: uniform, train, reversed, and one without the last class."""
-    kept = torch.arange(world.num_classes, 0, -1) - 1
-    return {
-        "uniform": Prior.uniform(world.num_classes),
-        "train": world.prior,
-        "reversed": world.prior.tempered(-1),
-        "last class absent": Prior.of(kept, zeros="keep"),
-    }
+    require_carried(world, world.minimise(loss), loss.carried)
 
 
 def check_reduction(make: LossFactory) -> None:
@@ -69,13 +52,13 @@ def check_reduction(make: LossFactory) -> None:
     prior, logits, labels = _batch()
     weight = torch.tensor([0.5, 1.0, 2.0, 4.0], dtype=torch.float64)
     each = make(prior, reduction="none").eval()(logits, labels)
-    _require(each.shape == labels.shape, "reduction='none' must return one loss a sample")
-    _same(make(prior, reduction="sum").eval()(logits, labels), each.sum(), "the sum")
-    _same(make(prior).eval()(logits, labels), each.mean(), "the mean")
+    require(each.shape == labels.shape, "reduction='none' must return one loss a sample")
+    require_same(make(prior, reduction="sum").eval()(logits, labels), each.sum(), "the sum")
+    require_same(make(prior).eval()(logits, labels), each.mean(), "the mean")
     weighted = make(prior, weight=weight, reduction="none").eval()(logits, labels)
-    _same(weighted, each * weight[labels], "the weighted losses")
+    require_same(weighted, each * weight[labels], "the weighted losses")
     mean = make(prior, weight=weight).eval()(logits, labels)
-    _same(mean, weighted.sum() / weight[labels].sum(), "the weighted mean")
+    require_same(mean, weighted.sum() / weight[labels].sum(), "the weighted mean")
 
 
 def check_soft_labels(make: LossFactory) -> None:
@@ -84,10 +67,10 @@ def check_soft_labels(make: LossFactory) -> None:
     options = {"weight": [0.5, 1.0, 2.0, 4.0], "reduction": "none"}
     loss = make(prior, **options).eval()
     one_hot = torch.nn.functional.one_hot(labels, prior.num_classes).double()
-    _same(loss(logits, one_hot), loss(logits, labels), "the loss of one-hot labels")
+    require_same(loss(logits, one_hot), loss(logits, labels), "the loss of one-hot labels")
     mixed = 0.3 * one_hot + 0.7 * one_hot.flip(0)
     expected = 0.3 * loss(logits, labels) + 0.7 * loss(logits, labels.flip(0))
-    _same(loss(logits, mixed), expected, "the loss of mixed labels")
+    require_same(loss(logits, mixed), expected, "the loss of mixed labels")
 
 
 def check_ignore_index(make: LossFactory) -> None:
@@ -100,9 +83,9 @@ def check_ignore_index(make: LossFactory) -> None:
     loss = make(prior, **options).eval()
     logits.requires_grad_()
     value = loss(logits, ignored)
-    _same(value, loss(logits[kept], labels[kept]), "the loss with ignored samples")
+    require_same(value, loss(logits[kept], labels[kept]), "the loss with ignored samples")
     (gradient,) = torch.autograd.grad(value, logits)
-    _require(not gradient[~kept].any(), "ignored samples must get no gradient")
+    require(not gradient[~kept].any(), "ignored samples must get no gradient")
 
 
 def check_positions(make: LossFactory) -> None:
@@ -110,10 +93,14 @@ def check_positions(make: LossFactory) -> None:
     prior, logits, labels = _batch()
     loss = make(prior, reduction="none").eval()
     grid = logits.view(3, 2, 2, -1).movedim(-1, 1)
-    _same(loss(grid, labels.view(3, 2, 2)).flatten(), loss(logits, labels), "the loss of a grid")
+    require_same(
+        loss(grid, labels.view(3, 2, 2)).flatten(), loss(logits, labels), "the loss of a grid"
+    )
     soft = torch.softmax(logits, dim=1)
     folded = soft.view(3, 2, 2, -1).movedim(-1, 1)
-    _same(loss(grid, folded).flatten(), loss(logits, soft), "the loss of a grid, soft labels")
+    require_same(
+        loss(grid, folded).flatten(), loss(logits, soft), "the loss of a grid, soft labels"
+    )
 
 
 def check_half_precision(make: LossFactory) -> None:
@@ -123,9 +110,11 @@ def check_half_precision(make: LossFactory) -> None:
     for dtype in (torch.float16, torch.bfloat16):
         half = logits.to(dtype).requires_grad_()
         value = loss(half, labels)
-        _same(value.double(), loss(half.detach().double(), labels), f"the {dtype} loss", 1e-5)
+        require_same(
+            value.double(), loss(half.detach().double(), labels), f"the {dtype} loss", 1e-5
+        )
         (gradient,) = torch.autograd.grad(value, half)
-        _require(
+        require(
             gradient.dtype == dtype and bool(gradient.isfinite().all()),
             f"the gradient of {dtype} logits must be finite and of that type",
         )
@@ -147,7 +136,7 @@ def check_extremes(make: LossFactory) -> None:
             given = given.detach().requires_grad_()
             value = loss(given, target)
             (gradient,) = torch.autograd.grad(value, given)
-            _require(
+            require(
                 bool(value.isfinite()) and bool(gradient.isfinite().all()),
                 f"value and gradient must be finite for {name}, got {value.item()}",
             )
@@ -168,9 +157,9 @@ def check_state(make: LossFactory) -> None:
     prior, logits, labels = _batch()
     loss, other = make(prior).eval(), make(prior.tempered(0.3)).eval()
     other.load_state_dict(loss.state_dict())
-    _same(other(logits, labels), loss(logits, labels), "the loss after load_state_dict")
+    require_same(other(logits, labels), loss(logits, labels), "the loss after load_state_dict")
     restored, carried = other.carried, loss.carried
-    _require(
+    require(
         (restored is None and carried is None)
         or (restored is not None and carried is not None and restored.is_close(carried, 1e-12)),
         f"what is carried must be restored too: {carried!r} became {restored!r}",
@@ -203,17 +192,3 @@ def _check_refusal(loss: Loss, world: FiniteWorld) -> None:
     except UnknownPriorError:
         return
     raise ContractError("a loss that carries no prior must not be moved to another")
-
-
-def _require(holds: bool, sentence: str) -> None:
-    if not holds:
-        raise ContractError(sentence)
-
-
-def _same(got: Tensor, expected: Tensor, what: str, tolerance: float = 1e-10) -> None:
-    got, expected = got.detach(), expected.detach()
-    error = float((got - expected).abs().max())
-    _require(
-        got.shape == expected.shape and error <= tolerance * (1 + float(expected.abs().max())),
-        f"{what} must be {expected.tolist()}, got {got.tolist()}",
-    )

@@ -1,0 +1,82 @@
+"""Labels, counts and many/medium/few."""
+
+import numpy as np
+import pytest
+import torch
+
+from longtail import class_counts, shot_groups
+from longtail.core.labels import check_counts
+
+
+def test_counts_come_back_as_the_kind_of_the_labels():
+    assert isinstance(class_counts(np.array([0, 1]), 3), np.ndarray)
+    assert isinstance(class_counts(torch.tensor([0, 1]), 3), torch.Tensor)
+
+
+@pytest.mark.parametrize(
+    ("labels", "sentence"),
+    [
+        (np.array([0.0, 1.0]), "integer type, got torch.float64"),
+        (np.array([True, False]), "integer type, got torch.bool"),
+        (np.array([0, 3]), "lie in 0 to 2 for 3 classes, got 3 at position 1"),
+        (np.array([0, -1]), "got -1 at position 1"),
+        (np.array([[0, 1]]), r"one dimension.*\(1, 2\)"),
+    ],
+)
+def test_wrong_labels_give_one_clear_sentence(labels, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        class_counts(labels, 3)
+
+
+@pytest.mark.parametrize(
+    ("counts", "sentence"),
+    [([1, -2], "none negative"), ([1.5, 2], "whole numbers"), ([[1]], "one number a class")],
+)
+def test_wrong_counts_give_one_clear_sentence(counts, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        check_counts(counts)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int16, np.int64])
+@pytest.mark.parametrize("num_classes", [200, 256, 300])
+def test_labels_of_every_integer_type_are_taken(dtype, num_classes):
+    assert int(class_counts(np.array([5, 199], dtype), num_classes)[199]) == 1
+
+
+EDGES = [101, 100, 99, 21, 20, 19]
+
+
+@pytest.mark.parametrize(
+    ("options", "many", "few"),
+    [
+        ({}, 1, 1),
+        ({"many_inclusive": True}, 2, 1),
+        ({"few_inclusive": True}, 1, 2),
+        ({"many": 50, "few": 21}, 3, 2),
+    ],
+)
+def test_thresholds_and_their_inclusivity_are_parameters(options, many, few):
+    groups = shot_groups(EDGES, **options)
+    assert int(groups["many"].sum()) == many
+    assert int(groups["few"].sum()) == few
+
+
+def test_every_class_is_in_exactly_one_group():
+    groups = shot_groups(np.arange(300))
+    assert isinstance(groups["many"], np.ndarray)
+    np.testing.assert_array_equal(sum(mask.astype(int) for mask in groups.values()), 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "sizes"),
+    [({}, (30, 31, 39)), ({"many_inclusive": True}, (31, 30, 39))],
+)
+def test_cifar100_lt_at_200_has_the_groups_that_papers_disagree_about(options, sizes):
+    counts = [int(500 * 200 ** (-i / 99)) for i in range(100)]
+    groups = shot_groups(counts, **options)
+    assert tuple(int(mask.sum()) for mask in groups.values()) == sizes
+
+
+def test_overlapping_groups_are_refused():
+    with pytest.raises(ValueError, match="must not overlap"):
+        shot_groups([1], many=10, few=20)

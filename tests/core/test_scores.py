@@ -1,0 +1,182 @@
+"""Scores: checked values that know what they carry, and a file without pickle."""
+
+import json
+import struct
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from longtail import Prior, Scores, UnknownPriorError
+
+LOGITS = np.array([[2.0, 0.5, -1.0], [0.0, 1.0, 0.5]])
+
+
+def full_scores(logits=LOGITS):
+    return Scores(
+        logits,
+        labels=[0, 2],
+        carried=[70, 25, 5],
+        counts=[70, 25, 5],
+        classes=["cat", "dog", "élan"],
+        split="validation",
+    )
+
+
+def test_numpy_scores_give_numpy_and_torch_scores_torch():
+    for logits, kind in ((LOGITS, np.ndarray), (torch.tensor(LOGITS), torch.Tensor)):
+        scores = full_scores(logits)
+        moved = scores.under(Prior.uniform(3))
+        for array in (scores.labels, scores.counts, scores.probs(), scores.predict(), moved.logits):
+            assert isinstance(array, kind)
+
+
+def test_moved_scores_carry_the_target_and_keep_the_rest():
+    moved = full_scores().under([1, 1, 2])
+    assert moved.carried.is_close(Prior.of([1, 1, 2]))
+    assert (moved.classes, moved.split) == (("cat", "dog", "élan"), "validation")
+    np.testing.assert_array_equal(moved.labels, [0, 2])
+
+
+def test_adjusted_probabilities_are_those_of_bayes():
+    scores = full_scores()
+    weighted = scores.probs() / np.array([70, 25, 5])
+    expected = weighted / weighted.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(scores.under(Prior.uniform(3)).probs(), expected)
+
+
+def test_scores_of_unknown_prior_refuse_to_move():
+    with pytest.raises(UnknownPriorError, match="measure_carried"):
+        Scores(LOGITS).under([1, 1, 1])
+
+
+def test_ties_go_to_the_lowest_index():
+    assert Scores([[1.0, 2.0, 2.0]]).predict().tolist() == [1]
+
+
+def test_half_precision_logits_are_kept_and_their_probabilities_computed_in_float32():
+    scores = Scores(LOGITS.astype(np.float16), carried=[1, 1, 1])
+    assert scores.probs().dtype == np.float32
+    assert scores.under([1, 2, 3]).logits.dtype == np.float16
+
+
+def test_scores_cannot_be_changed_after_they_were_checked():
+    with pytest.raises(AttributeError):
+        full_scores().carried = None
+
+
+def test_from_probs_takes_logs_and_carries_what_is_said():
+    probs = np.array([[0.7, 0.2, 0.1], [0.0, 0.5, 0.5]])
+    scores = Scores.from_probs(probs, carried=[7, 2, 1])
+    np.testing.assert_allclose(scores.probs(), probs)
+
+
+@pytest.mark.parametrize(
+    ("probs", "sentence"),
+    [
+        ([[0.7, 0.2, 0.3]], "row 0 sums to 1.2"),
+        ([[0.7, 0.2, 0.1], [2.0, -0.5, -0.5]], "row 1 sums to 1 with smallest entry -0.5"),
+        ([[float("nan"), 0.5, 0.5]], "got nan in row 0, class 0"),
+        ([[1, 0, 0]], "floating type"),
+    ],
+)
+def test_probabilities_that_are_none_are_refused(probs, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        Scores.from_probs(probs)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"logits": [[1.0, float("nan"), 0.0]]}, "got nan in row 0, class 1"),
+        ({"logits": [[1.0, float("inf"), 0.0]]}, r"\+inf"),
+        ({"logits": [[-float("inf")] * 3]}, "one finite value in every row"),
+        ({"logits": np.zeros(3)}, r"shape \(samples, classes\)"),
+        ({"logits": np.zeros((2, 3), int)}, "floating type"),
+        ({"labels": [0]}, "2 rows of logits but 1 labels"),
+        ({"labels": [0, 3]}, "lie in 0 to 2"),
+        ({"labels": [0.0, 1.0]}, "integer type"),
+        ({"carried": [1, 1]}, "the logits have 3 classes but the prior has 2"),
+        ({"counts": [1, 1]}, "each of 3 classes, got 2"),
+        ({"counts": [1, 1, -1]}, "none negative"),
+        ({"classes": ["a", "b"]}, "each of 3 classes once"),
+        ({"classes": ["a", "b", "b"]}, "2 of them different"),
+        ({"classes": "abc"}, "sequence of names"),
+        ({"split": "dev"}, '"train", "validation" or "test", got \'dev\''),
+    ],
+)
+def test_wrong_input_gives_one_clear_sentence(options, sentence):
+    with pytest.raises(ValueError, match=sentence) as caught:
+        Scores(**{"logits": LOGITS, **options})
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("logits", [LOGITS, torch.tensor(LOGITS, dtype=torch.bfloat16)])
+def test_a_saved_file_brings_everything_back_in_its_kind(tmp_path, logits):
+    scores = full_scores(logits)
+    scores.save(tmp_path / "scores.safetensors")
+    loaded = Scores.load(tmp_path / "scores.safetensors")
+    assert type(loaded.logits) is type(logits)
+    assert (loaded.logits == logits).all()
+    assert loaded.carried.is_close(scores.carried, 1e-15)
+    assert loaded.carried.counts.tolist() == [70, 25, 5]
+    assert loaded.labels.tolist() == [0, 2]
+    assert loaded.counts.tolist() == [70, 25, 5]
+    assert (loaded.classes, loaded.split) == (scores.classes, scores.split)
+    assert [file.name for file in tmp_path.iterdir()] == ["scores.safetensors"]
+
+
+def test_bare_logits_are_saved_and_loaded_too(tmp_path):
+    Scores(LOGITS).save(tmp_path / "s")
+    loaded = Scores.load(tmp_path / "s")
+    assert (loaded.labels, loaded.carried, loaded.counts, loaded.classes) == (None,) * 4
+
+
+def test_the_file_is_plain_safetensors_with_a_json_header(tmp_path):
+    full_scores().save(tmp_path / "s")
+    raw = (tmp_path / "s").read_bytes()
+    header = json.loads(raw[8 : 8 + struct.unpack("<Q", raw[:8])[0]])
+    said = json.loads(header["__metadata__"]["longtail"])
+    assert said["version"] == 1
+    assert said["classes"] == ["cat", "dog", "élan"]
+
+
+def test_a_missing_file_or_folder_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no scores file at"):
+        Scores.load(tmp_path / "none")
+    with pytest.raises(FileNotFoundError, match="no folder"):
+        full_scores().save(tmp_path / "none" / "s")
+
+
+def test_an_unreadable_file_is_refused(tmp_path):
+    (tmp_path / "s").write_bytes(b"not a safetensors file at all")
+    with pytest.raises(ValueError, match="cannot be read as a safetensors file"):
+        Scores.load(tmp_path / "s")
+
+
+def test_a_truncated_file_is_refused(tmp_path):
+    full_scores().save(tmp_path / "s")
+    (tmp_path / "s").write_bytes((tmp_path / "s").read_bytes()[:-10])
+    with pytest.raises(ValueError, match="cannot be read as a safetensors file"):
+        Scores.load(tmp_path / "s")
+
+
+def test_a_foreign_safetensors_file_is_refused(tmp_path):
+    save_file({"weight": torch.zeros(2)}, tmp_path / "s")
+    with pytest.raises(ValueError, match=r"not one of longtail's scores \(it has weight\)"):
+        Scores.load(tmp_path / "s")
+
+
+@pytest.mark.parametrize(
+    ("header", "sentence"),
+    [
+        ("{", "damaged"),
+        ('{"version": 1, "arrays": "jax"}', "damaged"),
+        ('{"version": 2, "arrays": "torch"}', "version 2 of the scores format"),
+    ],
+)
+def test_a_damaged_or_newer_header_is_refused(tmp_path, header, sentence):
+    save_file({"logits": torch.zeros(1, 2)}, tmp_path / "s", {"longtail": header})
+    with pytest.raises(ValueError, match=sentence):
+        Scores.load(tmp_path / "s")

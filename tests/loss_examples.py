@@ -1,0 +1,88 @@
+"""How to make each loss for four classes, and by hand what it is: the table the tests walk.
+
+`split` entries are (b, a, α) of LA eq. 11 as functions of π, re-derived here from METHODS rows by
+plain arithmetic. `CONTRACT` holds every loss that declares a prior, with what it must declare.
+"""
+
+from functools import partial
+
+import torch
+
+from longtail import Prior, losses
+
+DELTA = [4.0, 1.0, 2.0, 0.5]
+MATRIX = [[0, 1.0, 2.0, 0.3], [1.0, 0, 2.0, 0], [0, -1.0, 0, 1.0], [0.5, 1.0, 0, 0]]
+
+MAKE = {
+    "CrossEntropy": losses.CrossEntropy,
+    "Balanced": losses.Balanced,
+    "Adaptive": losses.Adaptive,
+    "Equalized": losses.Equalized,
+    "Equalized, thresholded": partial(losses.Equalized, threshold=0.05),
+    "LogitAdjusted": losses.LogitAdjusted,
+    "LogitAdjusted, tau 0.5": partial(losses.LogitAdjusted, tau=0.5),
+    "LogitAdjusted, tau 1.5": partial(losses.LogitAdjusted, tau=1.5),
+    "LogitAdjustedAdaptive": losses.LogitAdjustedAdaptive,
+    "TwoScale": partial(losses.TwoScale, tau_pos=0.5, tau_neg=1.5),
+    "TwoScale, equal": partial(losses.TwoScale, tau_pos=0.7, tau_neg=0.7),
+    "WeightedLogitAdjusted": partial(losses.WeightedLogitAdjusted, tau=0.3),
+    "ConsistentMargin": partial(losses.ConsistentMargin, delta=DELTA),
+    "BalancedSoftmax": losses.BalancedSoftmax,
+    "PairwiseMargin": partial(losses.PairwiseMargin, delta_matrix=MATRIX, weights=DELTA),
+    "VS": losses.VS,
+    "VS, gamma 0": partial(losses.VS, gamma=0.0),
+    "CDT": losses.CDT,
+    "CDT, gamma 0": partial(losses.CDT, gamma=0.0),
+    "LabelAwareSmoothing": losses.LabelAwareSmoothing,
+    "LabelAwareSmoothing, sine": partial(losses.LabelAwareSmoothing, shape="sine"),
+}
+
+
+def uniform(train):
+    return Prior.uniform(train.num_classes)
+
+
+# What each loss must declare, from METHODS section 2; the contract then shows that it is true.
+CONTRACT = {
+    "CrossEntropy": lambda train: train,
+    "Balanced": uniform,
+    "LogitAdjusted": uniform,
+    "LogitAdjusted, tau 0.5": lambda train: train.tempered(0.5),
+    "LogitAdjusted, tau 1.5": lambda train: train.tempered(-0.5),
+    "TwoScale, equal": lambda train: train.tempered(0.3),
+    "WeightedLogitAdjusted": uniform,
+    "ConsistentMargin": uniform,
+    "BalancedSoftmax": uniform,
+    "VS, gamma 0": uniform,
+    "CDT, gamma 0": lambda train: train,
+}
+
+
+def margins(name, pi):
+    """(Δ, α, scale) by hand: Δ[y, y'] from the definitions, not from how the library splits it."""
+    log, c = pi.log(), len(pi)
+    rows, columns = log.view(-1, 1), log.view(1, -1)
+    ones, none = torch.ones(c, dtype=pi.dtype), torch.zeros(c, c, dtype=pi.dtype)
+    rare_positive = (pi**-0.25).view(-1, 1).expand(c, c)
+    delta = torch.tensor(DELTA, dtype=pi.dtype)
+    return {
+        "CrossEntropy": (none, ones, ones),
+        "Balanced": (none, 1 / pi, ones),
+        "Adaptive": (rare_positive, ones, ones),
+        "Equalized": (columns.expand(c, c), ones, ones),
+        "Equalized, thresholded": (none, ones, ones),  # in evaluation mode nothing is dropped
+        "LogitAdjusted": (columns - rows, ones, ones),
+        "LogitAdjusted, tau 0.5": (0.5 * (columns - rows), ones, ones),
+        "LogitAdjusted, tau 1.5": (1.5 * (columns - rows), ones, ones),
+        "LogitAdjustedAdaptive": (columns - rows + rare_positive, ones, ones),
+        "TwoScale": (1.5 * columns - 0.5 * rows, ones, ones),
+        "TwoScale, equal": (0.7 * (columns - rows), ones, ones),
+        "WeightedLogitAdjusted": (0.3 * (columns - rows), pi**-0.7, ones),
+        "ConsistentMargin": (delta.log().view(1, -1) - delta.log().view(-1, 1), delta / pi, ones),
+        "BalancedSoftmax": (columns - rows, ones, ones),
+        "PairwiseMargin": (torch.tensor(MATRIX, dtype=pi.dtype), delta, ones),
+        "VS": (columns - rows, ones, (pi / pi.max()) ** 0.3),
+        "VS, gamma 0": (columns - rows, ones, ones),
+        "CDT": (none, ones, (pi / pi.max()) ** 0.3),
+        "CDT, gamma 0": (none, ones, ones),
+    }[name]

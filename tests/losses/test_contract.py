@@ -1,0 +1,123 @@
+"""Every loss keeps the public contract, and declares exactly what the methods table says."""
+
+import importlib
+import inspect
+import pkgutil
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from longtail import Prior, UnknownPriorError, losses, retarget
+from longtail.testing import LOSS_CHECKS, ContractError, FiniteWorld, check_carried
+from loss_examples import CONTRACT, MAKE
+
+WORLD = FiniteWorld.long_tailed()
+
+
+def every_loss():
+    """Every concrete loss class defined anywhere below longtail.losses, found by walking it."""
+    found = set()
+    for module in pkgutil.walk_packages(losses.__path__, "longtail.losses."):
+        for _, thing in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
+            if issubclass(thing, losses.Loss) and thing not in (losses.Loss, losses.MarginLoss):
+                found.add(thing)
+    return found
+
+
+def made_class(name):
+    return getattr(MAKE[name], "func", MAKE[name])
+
+
+@pytest.mark.parametrize("loss", sorted(every_loss(), key=lambda loss: loss.__name__))
+def test_a_loss_is_in_the_table_and_its_declaration_in_the_contract_or_none(loss):
+    examples = [name for name in MAKE if made_class(name) is loss]
+    assert examples, f"{loss.__name__} must have an example in tests/loss_examples.py"
+    for name in examples:
+        declared = MAKE[name](WORLD.prior).carried
+        if name in CONTRACT:
+            assert declared is not None
+            assert declared.is_close(CONTRACT[name](WORLD.prior), 1e-12)
+        else:
+            assert declared is None, f"{name} declares a prior that no contract entry confirms"
+    assert getattr(losses, loss.__name__) is loss, "a loss must be public"
+
+
+@pytest.mark.parametrize("check", LOSS_CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", MAKE)
+def test_the_contract_holds(name, check):
+    check(MAKE[name])
+
+
+@pytest.mark.parametrize("name", CONTRACT)
+@settings(max_examples=5, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_the_minimiser_reaches_every_target_in_random_worlds(name, seed):
+    check_carried(MAKE[name], FiniteWorld.drawn(seed))
+
+
+@pytest.mark.parametrize("name", CONTRACT)
+def test_class_weights_change_what_is_carried_and_it_stays_true(name):
+    weight = [1.0, 3.0, 0.5, 7.0]
+
+    def weighted(prior, **options):
+        return MAKE[name](prior, weight=weight, **options)
+
+    expected = CONTRACT[name](WORLD.prior).reweighted(weight)
+    assert weighted(WORLD.prior).carried.is_close(expected, 1e-12)
+    check_carried(weighted)
+
+
+def test_a_class_of_weight_zero_leaves_no_prior_to_carry():
+    assert losses.CrossEntropy([3, 2, 1], weight=[1, 0, 1]).carried is None
+
+
+@pytest.mark.parametrize("name", sorted(set(MAKE) - set(CONTRACT)))
+def test_a_loss_that_carries_no_prior_refuses_to_be_moved(name):
+    with pytest.raises(UnknownPriorError, match="measure_carried"):
+        retarget(torch.zeros(2, 4), MAKE[name](WORLD.prior).carried, Prior.uniform(4))
+
+
+def test_a_wrong_declaration_is_caught():
+    class Wrong(losses.MarginLoss):
+        def __init__(self, train, **options):
+            super().__init__(train, **options)
+            self.carried_log = Prior.uniform(train.num_classes).log
+
+    with pytest.raises(ContractError, match="off the true posterior by"):
+        check_carried(Wrong)
+
+
+CONSISTENT = ["Balanced", "LogitAdjusted", "WeightedLogitAdjusted", "ConsistentMargin"]
+
+
+@pytest.mark.parametrize("name", CONSISTENT)
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_the_consistent_losses_decide_as_bayes_for_the_balanced_error(name, seed):
+    world = FiniteWorld.drawn(seed)
+    logits = world.minimise(MAKE[name](world.prior))
+    error = world.balanced_error(logits.argmax(dim=1))
+    assert error == pytest.approx(world.balanced_error(world.balanced_decisions()), abs=1e-12)
+
+
+# 140 samples of the head class and 5 of the tail, 4 of which fall on the second point: there the
+# tail is the more likely class once both count alike, 4/5 against 60/140.
+COUNTEREXAMPLE = FiniteWorld(torch.tensor([[80, 1], [60, 4]]))
+
+
+@pytest.mark.parametrize("name", ["CrossEntropy", "Adaptive", "Equalized"])
+def test_the_inconsistent_losses_miss_the_bayes_decision_in_a_concrete_world(name):
+    logits = COUNTEREXAMPLE.minimise(MAKE[name](COUNTEREXAMPLE.prior))
+    assert COUNTEREXAMPLE.balanced_decisions().tolist() == [0, 1]
+    assert logits.argmax(dim=1).tolist() == [0, 0]
+    missed = COUNTEREXAMPLE.balanced_error(logits.argmax(dim=1))
+    best = COUNTEREXAMPLE.balanced_error(COUNTEREXAMPLE.balanced_decisions())
+    assert missed - best == pytest.approx((4 / 5 - 60 / 140) / 2)
+
+
+@pytest.mark.parametrize("name", ["Balanced", "LogitAdjusted", "WeightedLogitAdjusted"])
+def test_the_consistent_losses_find_it_in_the_same_world(name):
+    logits = COUNTEREXAMPLE.minimise(MAKE[name](COUNTEREXAMPLE.prior))
+    assert logits.argmax(dim=1).tolist() == [0, 1]
