@@ -35,7 +35,7 @@ def label_losses(
             _assemble(logits, index, negative, positive), labels, reduction="none"
         )
     losses: Tensor = _FusedLoss.apply(logits, index, negative, positive)  # type: ignore[no-untyped-call]
-    return losses.squeeze(1)
+    return losses
 
 
 def class_losses(logits: Tensor, negative: Tensor | None, positive: Tensor | None) -> Tensor:
@@ -94,19 +94,18 @@ class _FusedLoss(torch.autograd.Function):
     ) -> Tensor:
         z = _assemble(logits, index, negative, positive)
         p = torch.softmax(z, dim=1)
-        share = p.gather(1, index)
+        share = p.gather(1, index).squeeze(1)
         ctx.save_for_backward(p, index, logits, negative, positive)
-        losses = -share.log()
-        underflown = share < torch.finfo(p.dtype).tiny
-        if underflown.any():
-            exact = torch.logsumexp(z, dim=1, keepdim=True) - z.gather(1, index)
-            losses = torch.where(underflown, exact, losses)
+        smallest = share.min().item() if share.numel() else 1.0
+        losses = share.log_().neg_()
+        if smallest < torch.finfo(p.dtype).tiny:  # underflown: the loss is too large for its share
+            losses = (torch.logsumexp(z, dim=1, keepdim=True) - z.gather(1, index)).squeeze(1)
         return losses
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
         p, index, logits, negative, positive = ctx.saved_tensors
-        (grad,) = grads
+        grad = grads[0].unsqueeze(1)
         if torch.is_grad_enabled():  # a second derivative is asked for: it needs p as a function
             p = torch.softmax(_assemble(logits, index, negative, positive), dim=1)
-        return (p * grad).scatter_add(1, index, -grad).to(logits.dtype), None, None, None
+        return (p * grad).scatter_add_(1, index, -grad).to(logits.dtype), None, None, None

@@ -103,28 +103,36 @@ class Loss(nn.Module, ABC):
                 f"{tuple(logits.shape[:1] + logits.shape[2:])}, or probabilities of the logits' "
                 f"shape; got {labels.dtype} of shape {tuple(labels.shape)}"
             )
-        kept = labels != self.ignore_index
-        index = labels.long() * kept  # any valid index will do where the loss is masked
-        losses = self._losses_at(logits, index, kept)
-        weight = None if self.weight is None else self.weight.to(losses)[index]
+        index, kept = labels.long(), self._kept(labels)
+        if kept is not None:
+            index = index * kept  # any valid index will do where the loss is masked
+        losses = self._losses_at(logits, index)
         if self.alpha is not None:
             losses = losses * self.alpha.to(losses)[index]
+        weight = None if self.weight is None else self.weight.to(losses)[index]
         if weight is not None:
             losses = losses * weight
-        losses = losses * kept
+        if kept is not None:
+            losses = losses * kept
+            weight = kept.to(losses) if weight is None else weight * kept
         if self.reduction == "none":
             return losses
         if self.reduction == "sum":
             return losses.sum()
-        return losses.sum() / (kept.sum() if weight is None else (weight * kept).sum())
+        return losses.mean() if weight is None else losses.sum() / weight.sum()
 
-    def _losses_at(self, logits: Tensor, index: Tensor, kept: Tensor) -> Tensor:
-        if torch.compiler.is_compiling() or not logits.is_cpu:
+    def _kept(self, labels: Tensor) -> Tensor | None:
+        """Which samples count; None if all do and that could be seen for free."""
+        kept = labels != self.ignore_index
+        return None if _can_look(labels) and kept.all() else kept
+
+    def _losses_at(self, logits: Tensor, index: Tensor) -> Tensor:
+        if not _can_look(logits):
             return self.label_losses(logits, index)
         try:
             return self.label_losses(logits, index)
         except (IndexError, RuntimeError):
-            check_labels(index[kept], self.num_classes)  # says it in a sentence, if it is that
+            check_labels(index.flatten(), self.num_classes)  # says it in a sentence, if it is that
             raise
 
     def _of_soft(self, logits: Tensor, labels: Tensor) -> Tensor:
@@ -151,6 +159,11 @@ class Loss(nn.Module, ABC):
     def extra_repr(self) -> str:
         """What it carries, for print(loss)."""
         return f"num_classes={self.num_classes}, carried={self.carried!r}"
+
+
+def _can_look(tensor: Tensor) -> bool:
+    """Whether values can be looked at for free: on a GPU that waits, in a compiler it breaks."""
+    return tensor.is_cpu and not torch.compiler.is_compiling()
 
 
 def _check_weight(weight: ArrayLike | None, train: Prior) -> Tensor | None:

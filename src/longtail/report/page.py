@@ -1,0 +1,114 @@
+"""The report page: one HTML file with everything inside, made from frozen values.
+
+Jinja escapes every text. What passes unescaped is what carries the type `Svg`, which only the
+figures of this package produce.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from longtail.report.svg import Svg
+from longtail.report.table import Table, laid_out
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure and what stands under it; a wide one takes the whole width of the page."""
+
+    svg: Svg
+    caption: str
+    wide: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.svg, Svg):
+            raise TypeError(
+                f"svg must come from a chart of longtail.report; got {type(self.svg).__name__}, "
+                "which could carry foreign markup: pass the chart's result unchanged"
+            )
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and what stands under it, in this order: text, table, figures, notes."""
+
+    heading: str
+    paragraphs: Sequence[str] = ()
+    table: Table | None = None
+    figures: Sequence[Figure] = ()
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Footer:
+    """Where the page comes from. The date is passed in: the same values give the same page."""
+
+    version: str
+    date: str
+    command: str
+
+
+@dataclass(frozen=True)
+class Page:
+    """Everything a report says."""
+
+    title: str
+    summary: str
+    sections: Sequence[Section]
+    footer: Footer
+
+
+def render_page(page: Page) -> str:
+    """The page as one HTML text that asks the network for nothing.
+
+    Args:
+        page: What it says.
+
+    >>> footer = Footer(version="0.1.0", date="2025-06-01", command="longtail demo")
+    >>> html = render_page(Page("Demo", "All is well & good.", [Section("Result")], footer))
+    >>> "<h1>Demo</h1>" in html, "well &amp; good" in html
+    (True, True)
+    """
+    return _environment().get_template("page.html.j2").render(page=page, laid_out=laid_out)
+
+
+def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
+    """Render the page to a file under a temporary name, then put it in place: never half a file.
+
+    Args:
+        page: What it says.
+        path: Where it goes; the folder must exist.
+
+    >>> import tempfile
+    >>> page = Page("Demo", "All is well.", [], Footer("0.1.0", "2025-06-01", "longtail demo"))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_page(page, Path(folder) / "report.html").name
+    'report.html'
+    """
+    place = Path(path)
+    if not place.parent.is_dir():
+        raise FileNotFoundError(
+            f"there is no folder {place.parent} to write the report in; make it first"
+        )
+    part = place.with_name(f"{place.name}.{os.getpid()}.part")
+    try:
+        part.write_text(render_page(page), encoding="utf-8", newline="\n")
+        part.replace(place)
+    finally:
+        part.unlink(missing_ok=True)
+    return place
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("longtail.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

@@ -1,0 +1,193 @@
+"""The plane: points of a few classes and straight lines that separate them."""
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from longtail.report.checks import as_numbers, check_lengths
+from longtail.report.frame import WIDTH, drawing, no_data, plot_area, x_axis, y_axis
+from longtail.report.legend import Key, legend, line_key
+from longtail.report.scale import Scale, linear_ticks, readable, span_of, tick_labels
+from longtail.report.style import color, dash, marker
+from longtail.report.svg import Attributes, Svg, element
+
+_HEIGHT = 340.0
+# Points are drawn in shades of ink and by shape, so that colour is left to the separators.
+_SHADES = (0.95, 0.38, 0.7, 0.5)
+
+
+@dataclass(frozen=True)
+class Points:
+    """The points of one class; one with NaN is left out."""
+
+    name: str
+    x: Collection[float]
+    y: Collection[float]
+
+
+@dataclass(frozen=True)
+class Separator:
+    """The line a·x + b·y + c = 0.
+
+    Attributes:
+        name: What the legend says.
+        a: Factor of x.
+        b: Factor of y.
+        c: The constant.
+        style: Number of the colour and dash; by default the place in the list.
+    """
+
+    name: str
+    a: float
+    b: float
+    c: float
+    style: int | None = None
+
+
+def plane_chart(
+    points: Sequence[Points],
+    separators: Sequence[Separator] = (),
+    *,
+    title: str,
+    x_title: str = "",
+    y_title: str = "",
+    width: float = WIDTH,
+    height: float = _HEIGHT,
+) -> Svg:
+    """Classes in the plane and the lines between them, a unit being as long in x as in y.
+
+    Args:
+        points: The classes.
+        separators: Lines, drawn as far as the frame; the legend says so where one lies outside.
+        title: What a screen reader says first; not drawn.
+        x_title: Name of x.
+        y_title: Name of y.
+        width: Of the figure.
+        height: Of the plot; legend and titles come on top of it.
+
+    >>> classes = [Points("rare", [1, 2], [1, 2]), Points("frequent", [-1], [-2])]
+    >>> svg = plane_chart(classes, [Separator("Bayes", 1, 1, 0)], title="Two classes")
+    >>> svg.count('class="mark"'), svg.count('class="separator"')
+    (3, 1)
+    """
+    clouds = [_cloud(item) for item in points]
+    x_span, y_span = _equal_spans(clouds, width, height)
+    ticks = linear_ticks(*y_span)
+    cuts = [_cut(item, number, x_span, y_span) for number, item in enumerate(separators)]
+    keys = [Key(cloud.name, _dots(number, [(0, 0, "")])) for number, cloud in enumerate(clouds)]
+    drawn, above = legend([*keys, *(line_key(cut.name, cut.style) for cut in cuts)], width)
+    plot = plot_area(width, height, above, tick_labels(ticks), y_title)
+    x, y = Scale(*x_span, plot.left, plot.right), Scale(*y_span, plot.bottom, plot.top)
+    axis, total = x_axis(plot, x, x_title, width)
+    drawn += [axis, y_axis(plot, y, ticks, y_title)]
+    # The largest class first, so that the rare ones stay visible on top of it.
+    for number, cloud in sorted(enumerate(clouds), key=lambda item: -len(item[1].pairs)):
+        says = [f"{cloud.name}: {readable(a)}, {readable(b)}" for a, b in cloud.pairs]
+        dots = [(x(a), y(b), said) for (a, b), said in zip(cloud.pairs, says, strict=True)]
+        drawn.append(_dots(number, dots, "mark"))
+    drawn += [_line(cut, x, y) for cut in cuts]
+    if not any(cloud.pairs for cloud in clouds):
+        drawn.append(no_data(plot))
+    return drawing((width, total), title, _description(clouds, separators), drawn)
+
+
+class _Cloud(NamedTuple):
+    name: str
+    pairs: tuple[tuple[float, float], ...]
+
+
+class _Cut(NamedTuple):
+    """A separator as far as the frame; no ends where it lies outside."""
+
+    name: str
+    style: int
+    ends: tuple[tuple[float, float], ...]
+
+
+def _cloud(points: Points) -> _Cloud:
+    what = f"points {points.name!r}"
+    check_lengths(what, x=points.x, y=points.y)
+    pairs = zip(
+        as_numbers(points.x, f"x of {what}"), as_numbers(points.y, f"y of {what}"), strict=True
+    )
+    return _Cloud(points.name, tuple(pair for pair in pairs if all(map(math.isfinite, pair))))
+
+
+def _equal_spans(
+    clouds: Sequence[_Cloud], width: float, height: float
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Spans around all points in which a unit has as many pixels in x as in y."""
+    pairs = [pair for cloud in clouds for pair in cloud.pairs]
+    across = span_of([x for x, _ in pairs], pad=0.04)
+    up = span_of([y for _, y in pairs], pad=0.04)
+    spans = across, up
+    # Labels decide how wide the plot is, that decides the spans, those decide the labels: twice.
+    for _ in range(2):
+        plot = plot_area(width, height, 0, tick_labels(linear_ticks(*spans[1])), "")
+        pixels = plot.right - plot.left
+        unit = max((across[1] - across[0]) / pixels, (up[1] - up[0]) / height)
+        spans = _around(across, unit * pixels), _around(up, unit * height)
+    return spans
+
+
+def _around(span: tuple[float, float], length: float) -> tuple[float, float]:
+    middle = (span[0] + span[1]) / 2
+    return middle - length / 2, middle + length / 2
+
+
+def _cut(
+    separator: Separator, number: int, x_span: tuple[float, float], y_span: tuple[float, float]
+) -> _Cut:
+    """Walk along the line from its point nearest to the origin, and keep what is in both spans."""
+    a, b, c = separator.a, separator.b, separator.c
+    norm = math.hypot(a, b)
+    if not (0 < norm < math.inf and math.isfinite(c)):
+        raise ValueError(
+            f"separator {separator.name!r} must have finite a, b, c and a or b other than zero; "
+            f"got a={a:g}, b={b:g}, c={c:g}; leave it out if there is no such line"
+        )
+    a, b, c = a / norm, b / norm, c / norm
+    first, last = -math.inf, math.inf
+    for start, along, (low, high) in ((-c * a, -b, x_span), (-c * b, a, y_span)):
+        if along:
+            near, far = sorted(((low - start) / along, (high - start) / along))
+            first, last = max(first, near), min(last, far)
+        elif not low <= start <= high:
+            first, last = math.inf, -math.inf
+    style = number if separator.style is None else separator.style
+    if first >= last:
+        return _Cut(f"{separator.name} (outside the frame)", style, ())
+    ends = tuple((-c * a - b * t, -c * b + a * t) for t in (first, last))
+    return _Cut(separator.name, style, ends)
+
+
+def _dots(number: int, dots: Sequence[tuple[float, float, str]], class_: str | None = None) -> Svg:
+    marks = [marker(number, x, y, 2.8, said, class_=class_) for x, y, said in dots]
+    shade = _SHADES[number % len(_SHADES)]
+    hollow = number % 2 == 0
+    fill = "none" if hollow else "currentColor"
+    look: Attributes = {
+        "fill": fill,
+        "stroke": "currentColor",
+        "stroke_width": 1.4 if hollow else 0,
+    }
+    return element("g", *marks, **look, opacity=shade, pointer_events="all")
+
+
+def _line(cut: _Cut, x: Scale, y: Scale) -> Svg:
+    if not cut.ends:
+        return Svg()
+    (x1, y1), (x2, y2) = ((x(a), y(b)) for a, b in cut.ends)
+    ends = {"x1": x1, "y1": y1, "x2": x2, "y2": y2}
+    look = {"stroke": color(cut.style), "stroke_dasharray": dash(cut.style), "stroke_width": 2.2}
+    return element("line", element("title", cut.name), class_="separator", **ends, **look)
+
+
+def _description(clouds: Sequence[_Cloud], separators: Sequence[Separator]) -> str:
+    said = [f"{cloud.name}: {len(cloud.pairs)} points." for cloud in clouds]
+    said += [
+        f"Line {item.name}: {readable(item.a)} x + {readable(item.b)} y + {readable(item.c)} = 0."
+        for item in separators
+    ]
+    return " ".join(said)

@@ -1,0 +1,89 @@
+"""How series are told apart: colour, dash, marker and hatch, all chosen by the series' number.
+
+The colours are Okabe and Ito's, safe for colour-blind readers, the pale ones darkened for white
+paper and yellow left out. A page redefines the variables in the dark. Seven colours against five
+dashes and five markers repeat together only after 35 series, so none relies on colour alone.
+"""
+
+import math
+
+from longtail.report.svg import Svg, coordinate, element
+
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#b8609a", "#c58800", "#3f9fd8", "#6b6b6b")
+PAPER = "var(--lt-paper, #fff)"
+_DASHES = (None, "7 3", "9 3 2 3", "3.5 2.5", "14 4")
+_HATCHES = (None, 45, -45, 0, 90)
+
+
+def color(number: int) -> str:
+    """The colour of a series, as a CSS variable with the light colour behind it.
+
+    >>> color(0), color(7) == color(0)
+    ('var(--lt-1, #0072b2)', True)
+    """
+    index = number % len(COLORS)
+    return f"var(--lt-{index + 1}, {COLORS[index]})"
+
+
+def dash(number: int) -> str | None:
+    """The stroke-dasharray of a series; the first is solid."""
+    return _DASHES[number % len(_DASHES)]
+
+
+def marker(
+    number: int,
+    x: float,
+    y: float,
+    radius: float,
+    tooltip: str = "",
+    *,
+    class_: str | None = "mark",
+    hidden: bool = False,
+) -> Svg:
+    """A circle, square, triangle, diamond or cross in the colours of the group around it."""
+    children = [element("title", tooltip)] if tooltip else []
+    place = f"translate({coordinate(x)} {coordinate(y)})"
+    shape = _shape(number, radius)
+    opacity = 0 if hidden else None
+    return element("path", *children, class_=class_, transform=place, d=shape, opacity=opacity)
+
+
+def hatch(number: int, identifier: str) -> tuple[str, Svg]:
+    """The fill of a bar, and the pattern that must be in the drawing for it (empty if plain)."""
+    angle = _HATCHES[number % len(_HATCHES)]
+    if angle is None:
+        return color(number), Svg()
+    tile = (
+        element("rect", width=6, height=6, fill=color(number)),
+        element("line", x2=6, stroke=PAPER, stroke_width=2.4, stroke_opacity=0.4),
+    )
+    pattern = element(
+        "pattern",
+        *tile,
+        id=identifier,
+        width=6,
+        height=6,
+        patternUnits="userSpaceOnUse",
+        patternTransform=f"rotate({angle})",
+    )
+    return f"url(#{identifier})", pattern
+
+
+def _shape(number: int, radius: float) -> str:
+    corners = {
+        1: [(-0.88, -0.88), (0.88, -0.88), (0.88, 0.88), (-0.88, 0.88)],
+        2: [(0.0, -1.15), (1.05, 0.75), (-1.05, 0.75)],
+        3: [(0.0, -1.25), (1.25, 0.0), (0.0, 1.25), (-1.25, 0.0)],
+    }.get(number % 5)
+    if corners is not None:
+        return "M" + "L".join(_point(x * radius, y * radius) for x, y in corners) + "Z"
+    if number % 5 == 4:
+        arm = radius / math.sqrt(1.3)
+        ends = [_point(x * arm, y * arm) for x, y in ((-1, -1), (1, 1), (-1, 1), (1, -1))]
+        return f"M{ends[0]}L{ends[1]}M{ends[2]}L{ends[3]}"
+    r = coordinate(radius)
+    return f"M-{r} 0a{r} {r} 0 1 0 {2 * radius:g} 0a{r} {r} 0 1 0 -{2 * radius:g} 0Z"
+
+
+def _point(x: float, y: float) -> str:
+    return f"{coordinate(x)} {coordinate(y)}"

@@ -1,0 +1,114 @@
+"""Tables of a report: numbers as text, and which of them is the best of its column."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+Cell = str | float | tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: right-aligned if any of its cells is a number, else left-aligned.
+
+    Attributes:
+        name: The heading.
+        unit: Stands beside the heading, such as "%".
+        digits: Decimals of its numbers.
+        best: Which number is printed bold.
+    """
+
+    name: str
+    unit: str = ""
+    digits: int = 2
+    best: Literal["low", "high"] | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under columns.
+
+    Attributes:
+        columns: From left to right.
+        rows: Cells are text, numbers, pairs of a mean and its spread, or None where there is none.
+        caption: Stands above the table.
+    """
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    caption: str = ""
+
+
+class Laid(NamedTuple):
+    """A cell ready to print."""
+
+    text: str
+    right: bool
+    best: bool
+
+
+def laid_out(table: Table) -> list[list[Laid]]:
+    """The cells row by row, as they are printed.
+
+    Cells that print alike are equally good, so a tie is bold twice. Text never competes: a row to
+    compare with, such as the Bayes error, gives its numbers as text.
+
+    Args:
+        table: What to lay out.
+
+    >>> error = Column("error", unit="%", best="low")
+    >>> rows = [["CE", (17.118, 0.2)], ["LA", (7.934, 0.1)]]
+    >>> [[cell.text for cell in row] for row in laid_out(Table([Column("method"), error], rows))]
+    [['CE', '17.12 ± 0.20'], ['LA', '7.93 ± 0.10']]
+    """
+    for number, row in enumerate(table.rows):
+        if len(row) != len(table.columns):
+            raise ValueError(
+                f"row {number} must have a cell for each of the {len(table.columns)} columns; "
+                f"got {len(row)}; put None where there is nothing to say"
+            )
+    best = [_best(cells, column) for cells, column in _by_column(table)]
+    right = [not all(isinstance(c, str | None) for c in cells) for cells, _ in _by_column(table)]
+    return [
+        [_laid(*place) for place in zip(row, table.columns, best, right, strict=True)]
+        for row in table.rows
+    ]
+
+
+def _by_column(table: Table) -> list[tuple[list[Cell], Column]]:
+    return [([row[i] for row in table.rows], column) for i, column in enumerate(table.columns)]
+
+
+def _laid(cell: Cell, column: Column, best: str | None, right: bool) -> Laid:
+    competes = best is not None and not isinstance(cell, str)
+    is_best = competes and _number(_value(cell), column.digits) == best
+    return Laid(_text(cell, column.digits), right, is_best)
+
+
+def _value(cell: Cell) -> float:
+    """The number that cells are compared by; NaN where there is none."""
+    if isinstance(cell, tuple):
+        return float(cell[0])
+    return math.nan if cell is None or isinstance(cell, str) else float(cell)
+
+
+def _best(cells: Sequence[Cell], column: Column) -> str | None:
+    values = [value for value in map(_value, cells) if not math.isnan(value)]
+    if column.best is None or not values:
+        return None
+    return _number(min(values) if column.best == "low" else max(values), column.digits)
+
+
+def _number(value: float, digits: int) -> str:
+    if math.isnan(value):
+        return "–"
+    return f"{value:,.{digits}f}".replace("-", "−").replace("inf", "∞")
+
+
+def _text(cell: Cell, digits: int) -> str:
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, tuple):
+        return " ± ".join(_number(float(part), digits) for part in cell)
+    return _number(_value(cell), digits)

@@ -1,0 +1,118 @@
+"""P1 to P3: each by hand, each keeping the adjuster's contract, none applied twice."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+
+from longtail import Prior, Scores, UnknownPriorError
+from longtail.posthoc import LogitAdjustment, PCSoftmax, WeightNormalization
+from longtail.testing import ContractError, check_adjuster
+
+COUNTS = np.array([70, 25, 5])
+PI = COUNTS / 100
+LOGITS = np.random.default_rng(0).normal(size=(6, 3))
+SCORES = Scores(LOGITS, carried=COUNTS, counts=COUNTS, split="test")
+
+ADJUSTERS = {
+    "logit adjustment": LogitAdjustment,
+    "logit adjustment, tau 0.4": partial(LogitAdjustment, tau=0.4),
+    "PC softmax": lambda prior: PCSoftmax([1, 2, 3, 4]),
+    "weight normalisation by prior": partial(WeightNormalization.by_prior, tau=0.5),
+    "weight normalisation by norm": lambda prior: WeightNormalization.by_norm(torch.eye(4) * 2),
+}
+
+
+@pytest.mark.parametrize("name", ADJUSTERS)
+def test_the_contract_of_adjusters_holds(name):
+    check_adjuster(ADJUSTERS[name])
+
+
+def differences(logits):
+    return logits - logits[:, :1]
+
+
+@pytest.mark.parametrize("tau", [0.0, 0.5, 1.0, 2.0])
+def test_logit_adjustment_subtracts_tau_log_pi(tau):
+    adjusted = LogitAdjustment(COUNTS, tau)(SCORES)
+    np.testing.assert_allclose(
+        differences(adjusted.logits), differences(LOGITS - tau * np.log(PI)), atol=1e-12
+    )
+    assert adjusted.carried.is_close(Prior.of(COUNTS).tempered(1 - tau))
+
+
+def test_adjusting_twice_is_refused_and_the_sentence_says_why():
+    adjust = LogitAdjustment(COUNTS)
+    with pytest.raises(ValueError, match="count the prior twice"):
+        adjust(adjust(SCORES))
+
+
+def test_adjusting_scores_of_a_balanced_model_is_refused():
+    with pytest.raises(ValueError, match="trained by a loss that does it"):
+        LogitAdjustment(COUNTS)(Scores(LOGITS, carried=[1, 1, 1]))
+
+
+def test_adjusting_scores_of_unknown_prior_is_refused_with_the_remedy():
+    with pytest.raises(UnknownPriorError, match="measure_carried"):
+        LogitAdjustment(COUNTS)(Scores(LOGITS))
+
+
+def test_pc_softmax_is_the_same_move_whether_logits_carry_the_source_or_uniform():
+    target = np.array([0.2, 0.3, 0.5])
+    from_source = PCSoftmax(target)(SCORES)
+    np.testing.assert_allclose(
+        differences(from_source.logits), differences(LOGITS - np.log(PI) + np.log(target))
+    )
+    balanced = SCORES.under(Prior.uniform(3))
+    np.testing.assert_allclose(PCSoftmax(target)(balanced).probs(), from_source.probs())
+
+
+@pytest.mark.parametrize("tau", [0.0, 0.5, 1.0])
+def test_weight_normalisation_divides_by_nu_to_the_tau_bias_included(tau):
+    weight, bias = np.random.default_rng(1).normal(size=(3, 5)), np.array([1.0, -1.0, 0.5])
+    features = np.random.default_rng(2).normal(size=(6, 5))
+    scores = Scores(features @ weight.T + bias, carried=COUNTS)
+    norms = np.sqrt((weight**2).sum(axis=1))
+    by_norm = WeightNormalization.by_norm(weight, tau)(scores)
+    np.testing.assert_allclose(by_norm.logits, scores.logits / norms**tau)
+    by_prior = WeightNormalization.by_prior(COUNTS, tau)(scores)
+    np.testing.assert_allclose(by_prior.logits, scores.logits / PI**tau)
+
+
+def test_normalised_scores_carry_no_known_prior():
+    normalised = WeightNormalization.by_prior(COUNTS)(SCORES)
+    with pytest.raises(UnknownPriorError):
+        normalised.under([1, 1, 1])
+
+
+def test_a_rare_class_with_a_negative_logit_never_wins_by_weight_normalisation():
+    scores = Scores([[1.0, 0.5, -0.1]], carried=COUNTS)
+    for tau in np.linspace(0, 10, 21):
+        assert WeightNormalization.by_prior(COUNTS, tau)(scores).predict().tolist() != [2]
+    assert LogitAdjustment(COUNTS, 1.0)(scores).predict().tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: LogitAdjustment([3, 0]), "zeros='smooth'"),
+        (lambda: LogitAdjustment([3, 1])(SCORES), "adjustment starts from"),
+        (lambda: WeightNormalization([1.0, 0.0]), "positive number a class"),
+        (lambda: WeightNormalization([1.0, 1.0])(SCORES), "nu has 2 classes, the scores have 3"),
+        (lambda: PCSoftmax([1, 1])(SCORES), "has 3 classes but the prior has 2"),
+    ],
+)
+def test_wrong_input_gives_one_clear_sentence(make, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        make()
+
+
+def test_an_adjuster_that_lies_about_what_is_carried_is_caught():
+    def lie(prior):
+        return lambda scores: Scores(
+            scores.logits, scores.labels, [1] * 4, scores.counts, scores.classes, scores.split
+        )
+
+    with pytest.raises(ContractError, match="off the true posterior"):
+        check_adjuster(lie)

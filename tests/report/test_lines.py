@@ -1,0 +1,155 @@
+"""Lines: where marks lie is derived again from the tick labels, naively."""
+
+import math
+import re
+
+import pytest
+
+from longtail.report import Line, Reference, line_chart
+
+NAN = math.nan
+
+
+def test_every_point_has_one_mark_inside_the_view_box(read):
+    lines = [Line(f"line {k}", range(101), [k * i**0.5 for i in range(101)]) for k in range(3)]
+    drawn = read(line_chart(lines, title="many"))
+    assert len(drawn.marks()) == 303
+    assert all(drawn.inside(x, y) for x, y in drawn.marks())
+
+
+@pytest.mark.parametrize("level", [5.5, 7.87, 16.0])
+def test_reference_and_marks_lie_where_the_tick_labels_say(read, level):
+    svg = line_chart(
+        [Line("a", [0, 1, 2], [6.2, 11.0, level])], title="t", reference=Reference(level, "Bayes")
+    )
+    drawn = read(svg)
+    ticks = {float(text): y for text, (_, y) in drawn.ticks("end").items()}
+    low, high = min(ticks), max(ticks)
+    share = (level - low) / (high - low)
+    expected = ticks[low] + share * (ticks[high] - ticks[low]) - 13 * 0.35  # text is lowered
+    [line] = drawn.of_class("reference")
+    assert float(line.get("y1")) == float(line.get("y2")) == pytest.approx(expected, abs=0.02)
+    assert drawn.marks()[2][1] == pytest.approx(expected, abs=0.02)
+
+
+def test_logarithmic_x_puts_powers_of_ten_at_equal_distances(read):
+    drawn = read(line_chart([Line("a", [1, 10, 100, 1000], [1, 2, 3, 4])], title="t", log_x=True))
+    x = [place[0] for place in drawn.marks()]
+    assert x[1] - x[0] == pytest.approx(x[2] - x[1], abs=0.02)
+    assert x[2] - x[1] == pytest.approx(x[3] - x[2], abs=0.02)
+    assert {"1", "10", "100", "1,000"} <= set(drawn.texts)
+
+
+def test_nan_breaks_the_line_and_the_band_and_has_no_mark(read):
+    y = [1, 2, NAN, 4, 5]
+    drawn = read(line_chart([Line("a", range(5), y, low=y, high=y)], title="t"))
+    assert len(drawn.marks()) == 4
+    for kind in ("line", "band"):
+        [path] = drawn.of_class(kind)
+        assert len(re.findall("M", path.get("d"))) == 2
+        assert "nan" not in path.get("d")
+
+
+def test_a_point_between_gaps_is_visible_though_no_line_reaches_it(read):
+    drawn = read(line_chart([Line("a", range(5), [1, 2, NAN, 4, NAN])], title="t"))
+    assert [mark.get("opacity") for mark in drawn.of_class("mark")] == ["0", "0", None]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [],
+        [Line("empty", [], [])],
+        [Line("one", [3], [4])],
+        [Line("same", [1, 1], [5, 5])],
+        [Line("zero", [0, 0], [0, 0])],
+        [Line("nothing finite", [1, 2], [NAN, math.inf])],
+        [Line("tiny", [0, 1], [1e-12, 2e-12]), Line("huge", [0, 1], [1e12, 2e12])],
+        [Line("nearly equal", [0, 1], [1e6, 1e6 + 1e-6])],
+    ],
+    ids=lambda lines: lines[0].name if lines else "no lines",
+)
+@pytest.mark.parametrize("reference", [None, Reference(2.0, "two")])
+def test_odd_data_still_gives_a_sound_figure(read, lines, reference):
+    svg = line_chart(lines, title="t", reference=reference)
+    drawn = read(svg)
+    assert all(drawn.inside(x, y) for x, y in drawn.marks())
+    assert not re.search(r'"[^"]*\b(nan|inf)\b[^"]*"', svg)
+    assert ("no data" in drawn.texts) == (not drawn.marks())
+
+
+def test_lines_differ_by_dash_and_dots_by_shape_not_only_by_colour(read):
+    lines = [Line(f"line {k}", [0, 1], [k, k], mark="both") for k in range(5)]
+    drawn = read(line_chart(lines, title="t"))
+    assert len({path.get("stroke-dasharray") for path in drawn.of_class("line")}) == 5
+    assert len({mark.get("d") for mark in drawn.of_class("mark")}) == 5
+
+
+def test_style_keeps_the_look_of_a_series_that_stands_elsewhere():
+    alone = line_chart([Line("b", [0, 1], [0, 1], style=1)], title="t")
+    assert "--lt-2" in alone
+    assert "--lt-1" not in alone
+
+
+def test_labels_name_the_points(read):
+    line = Line("CE", [1, 2], [80.0, 20.5], labels=["airplanes", "wild cat"])
+    drawn = read(line_chart([line], title="t"))
+    assert drawn.tooltips() == ["CE, airplanes: 80", "CE, wild cat: 20.5"]
+
+
+def test_the_description_tells_what_the_figure_shows(read):
+    line = Line("CE", [0, 1, 2], [17.0, 8.0, 9.5])
+    drawn = read(
+        line_chart([line], title="Error", x_title="tau", reference=Reference(7.9, "Bayes"))
+    )
+    assert drawn.title == "Error"
+    assert "CE starts at 17 and ends at 9.5, between 8 and 17." in drawn.description
+    assert "Bayes" in drawn.description
+
+
+def test_names_are_escaped(read):
+    name = '<b>&"\x00'
+    svg = line_chart([Line(name, [0], [1])], title=name, x_title=name, y_title=name)
+    drawn = read(svg)
+    assert "<b>" not in svg
+    assert drawn.title == '<b>&"\ufffd'
+    assert drawn.texts.count('<b>&"\ufffd') == 3
+
+
+def test_legend_entries_stay_apart_from_each_other_and_from_the_data(read):
+    lines = [Line(f"a method with a long name {k}", [0, 1], [0, 1]) for k in range(9)]
+    svg = line_chart(lines, title="t")
+    entries = re.findall(r'translate\(([\d.]+) ([\d.]+)\)"><g', svg)
+    assert len(set(entries)) == 9
+    assert max(float(y) for _, y in entries) < min(y for _, y in read(svg).marks())
+
+
+def test_numpy_arrays_are_taken(read):
+    np = pytest.importorskip("numpy")
+    x = np.linspace(0, 1, 4)
+    drawn = read(line_chart([Line("a", x, x**2, low=x - 1, high=x + 1)], title="t"))
+    assert len(drawn.marks()) == 4
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        (Line("a", [1, 2], [1]), "line 'a' must have sequences of one length; got 2 x, 1 y"),
+        (Line("a", [1], [1], low=[0]), "high is missing"),
+        (Line("a", [1], [1], low=[0], high=[1, 2]), "1 low, 2 high"),
+        (Line("a", [0], [1]), "above zero"),
+    ],
+)
+def test_what_does_not_fit_is_an_error_sentence(line, says):
+    with pytest.raises(ValueError, match=says):
+        line_chart([line], title="t", log_x=True)
+
+
+def test_text_among_numbers_is_an_error_sentence():
+    with pytest.raises(TypeError, match="y of line 'a' must be a flat sequence of numbers"):
+        line_chart([Line("a", [1], ["many"])], title="t")
+
+
+def test_a_reference_must_be_finite():
+    with pytest.raises(ValueError, match="'Bayes' must be at a finite value"):
+        Reference(NAN, "Bayes")
