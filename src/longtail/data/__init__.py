@@ -3,6 +3,7 @@
 from longtail.data.caltech import LabelledFeatures as LabelledFeatures
 from longtail.data.caltech import caltech101_features as caltech101_features
 from longtail.data.caltech import caltech101_long_tailed as caltech101_long_tailed
+from longtail.data.folds import stratified_folds as stratified_folds
 from longtail.data.profiles import exponential_counts as exponential_counts
 from longtail.data.profiles import pareto_counts as pareto_counts
 from longtail.data.profiles import step_counts as step_counts

@@ -59,11 +59,11 @@ class Equalized(Loss):
         self.register_buffer("negative", tau * prior.log if threshold is None else None)
         self.register_buffer("rare", None if threshold is None else prior.probs < threshold)
 
-    def label_losses(self, logits: Tensor, labels: Tensor) -> Tensor:
+    def label_losses(self, logits: Tensor, labels: Tensor, share: Tensor | None = None) -> Tensor:
         """ℓ(y_i, f_i) for class indices in range."""
         unshifted = torch.zeros((), dtype=wide_dtype(logits.dtype), device=logits.device)
         return kernel.label_losses(
-            logits, labels, self._margins(logits), unshifted.expand_as(labels)
+            logits, labels, self._margins(logits), unshifted.expand_as(labels), share
         )
 
     def class_losses(self, logits: Tensor) -> Tensor:

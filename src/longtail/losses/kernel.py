@@ -17,25 +17,34 @@ from longtail.core.arrays import wide_dtype
 
 
 def label_losses(
-    logits: Tensor, labels: Tensor, negative: Tensor | None, positive: Tensor | None
+    logits: Tensor,
+    labels: Tensor,
+    negative: Tensor | None,
+    positive: Tensor | None,
+    share: Tensor | None = None,
 ) -> Tensor:
-    """ℓ(y_i, f_i) of each sample.
+    """ℓ(y_i, f_i) of each sample, or their sum weighted by `share`.
 
     Args:
         logits: Shape (N, C, ...).
         labels: Class indices of shape (N, ...), all in range.
         negative: b, of a shape that broadcasts over the logits, or None for zero.
         positive: a_{y_i} of each sample, of the labels' shape, or None for a = b.
+        share: What each sample counts in the sum, of the labels' shape.
     """
     index = labels.unsqueeze(1)
     if positive is not None:
         positive = positive.unsqueeze(1)
     if torch.compiler.is_compiling() or not logits.is_cpu:
-        return F.cross_entropy(
-            _assemble(logits, index, negative, positive), labels, reduction="none"
-        )
-    losses: Tensor = _FusedLoss.apply(logits, index, negative, positive)  # type: ignore[no-untyped-call]
-    return losses
+        z = _assemble(logits, index, negative, positive)
+        return weighted(F.cross_entropy(z, labels, reduction="none"), share)
+    value: Tensor = _FusedLoss.apply(logits, index, negative, positive, share)  # type: ignore[no-untyped-call]
+    return value
+
+
+def weighted(losses: Tensor, share: Tensor | None) -> Tensor:
+    """The losses, or their sum weighted by `share`."""
+    return losses if share is None else (losses * share).sum()
 
 
 def class_losses(logits: Tensor, negative: Tensor | None, positive: Tensor | None) -> Tensor:
@@ -80,8 +89,8 @@ def _assemble(
 class _FusedLoss(torch.autograd.Function):
     """Cross-entropy of z on the CPU, with fewer passes over memory than torch's own.
 
-    torch fills a zero matrix for the gradient and reads it back; here the softmax of the forward
-    pass is scaled in place of that, which pays for the pass that adds the margins.
+    The softmax becomes the gradient in place, in the forward pass. torch keeps the log-softmax,
+    fills a zero matrix and makes a third one of both; not doing that pays for adding the margins.
     """
 
     @staticmethod
@@ -91,21 +100,36 @@ class _FusedLoss(torch.autograd.Function):
         index: Tensor,
         negative: Tensor | None,
         positive: Tensor | None,
+        share: Tensor | None,
     ) -> Tensor:
         z = _assemble(logits, index, negative, positive)
-        p = torch.softmax(z, dim=1)
-        share = p.gather(1, index).squeeze(1)
-        ctx.save_for_backward(p, index, logits, negative, positive)
-        smallest = share.min().item() if share.numel() else 1.0
-        losses = share.log_().neg_()
-        if smallest < torch.finfo(p.dtype).tiny:  # underflown: the loss is too large for its share
+        # Row by row in place where z is ours: fresh memory costs more than the sums over it.
+        p = torch.softmax(z, 1, out=z if z.dim() == 2 and z is not logits else None)
+        chosen = p.gather(1, index).squeeze(1)
+        losses = torch.special.xlogy(-1.0, chosen)  # -log, which alone would start MKL's threads
+        if chosen.numel() and chosen.min().item() < torch.finfo(p.dtype).tiny:  # underflown
+            z = _assemble(logits, index, negative, positive)
             losses = (torch.logsumexp(z, dim=1, keepdim=True) - z.gather(1, index)).squeeze(1)
-        return losses
+        if ctx.needs_input_grad[0]:
+            gradient = _gradient(p, index, share)
+            ctx.save_for_backward(gradient, logits, index, negative, positive, share)
+        return weighted(losses, share)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
-        p, index, logits, negative, positive = ctx.saved_tensors
-        grad = grads[0].unsqueeze(1)
-        if torch.is_grad_enabled():  # a second derivative is asked for: it needs p as a function
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None, None]:
+        gradient, logits, index, negative, positive, share = ctx.saved_tensors
+        grad = grads[0] if share is not None else grads[0].unsqueeze(1)
+        if torch.is_grad_enabled():  # a second derivative is asked for: p must be a function of z
             p = torch.softmax(_assemble(logits, index, negative, positive), dim=1)
-        return (p * grad).scatter_add_(1, index, -grad).to(logits.dtype), None, None, None
+            gradient = _gradient(p.clone(), index, share)
+        if share is None or grad.item() != 1.0 or torch.is_grad_enabled():
+            gradient = gradient * grad
+        return gradient.to(logits.dtype), None, None, None, None
+
+
+def _gradient(p: Tensor, index: Tensor, share: Tensor | None) -> Tensor:
+    """(p − one-hot) times what each sample counts, in the memory of p."""
+    if share is None:
+        return p.scatter_add_(1, index, p.new_full((), -1.0).expand_as(index))
+    counted = share.unsqueeze(1)
+    return p.mul_(counted).scatter_add_(1, index, -counted)

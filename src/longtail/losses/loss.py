@@ -89,8 +89,11 @@ class Loss(nn.Module, ABC):
         return self._of_hard(logits, labels)
 
     @abstractmethod
-    def label_losses(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """ℓ(y_i, f_i) for class indices in range, shape (N, ...), without α and w."""
+    def label_losses(self, logits: Tensor, labels: Tensor, share: Tensor | None = None) -> Tensor:
+        """ℓ(y_i, f_i) for class indices in range, shape (N, ...), without α and w.
+
+        With a `share` for each sample, their sum weighted by it.
+        """
 
     @abstractmethod
     def class_losses(self, logits: Tensor) -> Tensor:
@@ -103,37 +106,53 @@ class Loss(nn.Module, ABC):
                 f"{tuple(logits.shape[:1] + logits.shape[2:])}, or probabilities of the logits' "
                 f"shape; got {labels.dtype} of shape {tuple(labels.shape)}"
             )
-        index, kept = labels.long(), self._kept(labels)
-        if kept is not None:
-            index = index * kept  # any valid index will do where the loss is masked
-        losses = self._losses_at(logits, index)
-        if self.alpha is not None:
-            losses = losses * self.alpha.to(losses)[index]
-        weight = None if self.weight is None else self.weight.to(losses)[index]
-        if weight is not None:
-            losses = losses * weight
-        if kept is not None:
-            losses = losses * kept
-            weight = kept.to(losses) if weight is None else weight * kept
+        if not _can_look(logits):
+            return self._of_some(logits, labels.long(), labels != self.ignore_index)
+        kept = labels != self.ignore_index
+        try:
+            if kept.all():
+                return self._of_all(logits, labels.long())
+            return self._of_some(logits, labels.long(), kept)
+        except (IndexError, RuntimeError):
+            check_labels(labels[kept], self.num_classes)  # says it in a sentence, if it is that
+            raise
+
+    def _of_all(self, logits: Tensor, index: Tensor) -> Tensor:
+        """The loss of samples that all count: the kernel sums, which is cheaper."""
+        factor, weight = self._factors(index, logits)
+        if self.reduction == "none":
+            losses = self.label_losses(logits, index)
+            return losses if factor is None else losses * factor
+        scale = 1.0 / index.numel() if self.reduction == "mean" and weight is None else 1.0
+        if factor is None:
+            dtype = wide_dtype(logits.dtype)
+            share = torch.full(index.shape, scale, dtype=dtype, device=logits.device)
+            return self.label_losses(logits, index, share)
+        if self.reduction == "mean" and weight is not None:
+            return self.label_losses(logits, index, factor / weight.sum())
+        return self.label_losses(logits, index, factor * scale)
+
+    def _of_some(self, logits: Tensor, labels: Tensor, kept: Tensor) -> Tensor:
+        """The loss of samples some of which are ignored."""
+        index = labels * kept  # any valid index will do where the loss is masked
+        factor, weight = self._factors(index, logits)
+        losses = self.label_losses(logits, index)
+        losses = (losses if factor is None else losses * factor).masked_fill(~kept, 0.0)
         if self.reduction == "none":
             return losses
         if self.reduction == "sum":
             return losses.sum()
-        return losses.mean() if weight is None else losses.sum() / weight.sum()
+        return losses.sum() / (kept if weight is None else weight * kept).sum()
 
-    def _kept(self, labels: Tensor) -> Tensor | None:
-        """Which samples count; None if all do and that could be seen for free."""
-        kept = labels != self.ignore_index
-        return None if _can_look(labels) and kept.all() else kept
-
-    def _losses_at(self, logits: Tensor, index: Tensor) -> Tensor:
-        if not _can_look(logits):
-            return self.label_losses(logits, index)
-        try:
-            return self.label_losses(logits, index)
-        except (IndexError, RuntimeError):
-            check_labels(index.flatten(), self.num_classes)  # says it in a sentence, if it is that
-            raise
+    def _factors(self, index: Tensor, logits: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        """α·w and w of each sample; None for ones."""
+        alpha, weight = self.alpha, self.weight
+        if weight is not None:
+            weight = weight.to(logits.device, wide_dtype(logits.dtype))[index]
+        if alpha is None:
+            return weight, weight
+        alpha = alpha.to(logits.device, wide_dtype(logits.dtype))[index]
+        return (alpha if weight is None else alpha * weight), weight
 
     def _of_soft(self, logits: Tensor, labels: Tensor) -> Tensor:
         if labels.shape != logits.shape:

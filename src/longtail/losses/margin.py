@@ -51,11 +51,11 @@ class MarginLoss(Loss):
         self.register_buffer("positive", positive)
         self.register_buffer("scale", scale)
 
-    def label_losses(self, logits: Tensor, labels: Tensor) -> Tensor:
+    def label_losses(self, logits: Tensor, labels: Tensor, share: Tensor | None = None) -> Tensor:
         """ℓ(y_i, f_i) for class indices in range."""
         positive = None if self.positive is None else _cast(self.positive, logits)[labels]
         scaled, negative = self._shift(logits)
-        return kernel.label_losses(scaled, labels, negative, positive)
+        return kernel.label_losses(scaled, labels, negative, positive, share)
 
     def class_losses(self, logits: Tensor) -> Tensor:
         """ℓ(y, f_i) for every label y."""

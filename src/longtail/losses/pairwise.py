@@ -59,10 +59,10 @@ class PairwiseMargin(Loss):
         super().__init__(prior, None, alpha, **options)  # no change of prior
         self.register_buffer("delta", delta.fill_diagonal_(0.0))
 
-    def label_losses(self, logits: Tensor, labels: Tensor) -> Tensor:
+    def label_losses(self, logits: Tensor, labels: Tensor, share: Tensor | None = None) -> Tensor:
         """ℓ(y_i, f_i) for class indices in range."""
         margins = self.delta.to(logits.device, wide_dtype(logits.dtype))[labels]
-        return kernel.label_losses(logits, labels, margins.movedim(-1, 1), None)
+        return kernel.label_losses(logits, labels, margins.movedim(-1, 1), None, share)
 
     def class_losses(self, logits: Tensor) -> Tensor:
         """ℓ(y, f_i) for every label y."""

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from longtail.core.arrays import along_classes, wide_dtype
 from longtail.core.prior import Prior, PriorLike, full_prior
+from longtail.losses.kernel import weighted
 from longtail.losses.loss import Loss, LossOptions
 
 
@@ -54,9 +55,10 @@ class LabelAwareSmoothing(Loss):
             fraction = torch.sin(fraction * torch.pi / 2)
         self.register_buffer("epsilon", tail + (head - tail) * fraction)
 
-    def label_losses(self, logits: Tensor, labels: Tensor) -> Tensor:
+    def label_losses(self, logits: Tensor, labels: Tensor, share: Tensor | None = None) -> Tensor:
         """ℓ(y_i, f_i) for class indices in range."""
-        return self.class_losses(logits).gather(1, labels.unsqueeze(1)).squeeze(1)
+        losses = self.class_losses(logits).gather(1, labels.unsqueeze(1)).squeeze(1)
+        return weighted(losses, share)
 
     def class_losses(self, logits: Tensor) -> Tensor:
         """ℓ(y, f_i) for every label y."""

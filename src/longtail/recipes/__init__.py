@@ -1,1 +1,1 @@
-"""recipes."""
+"""Whole flows, each readable on one page."""

@@ -1,0 +1,77 @@
+# make demo   see it work: makes a virtual environment, installs, runs the demo
+# make test   everything that decides whether a change lands
+# make bench  measured ratios, written to results/
+# All of them can be repeated; what is installed already is not installed again.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+# Spinning threads slow each other down several times over on a few shared cores.
+export OMP_WAIT_POLICY := PASSIVE
+# Also holds in the environment that a package is built in, which -c would not.
+export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help demo test test-slow lint types layers unit bench format clean
+.DEFAULT_GOAL := help
+
+help:
+	@sed -n 's/^# \{0,1\}//p; /^$$/q' Makefile
+
+demo: $(VENV)/.installed
+	@echo "== Running the demo"
+	$(BIN)/longtail demo
+
+test: lint types layers unit
+	@echo "== Everything passed"
+
+lint: $(VENV)/.installed-dev
+	@echo "== Linting and checking the format"
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-dev
+	@echo "== Checking types"
+	$(BIN)/mypy
+
+layers: $(VENV)/.installed-dev
+	@echo "== Checking that folders import only lower layers"
+	$(BIN)/lint-imports
+
+unit: $(VENV)/.installed-dev
+	@echo "== Running the tests and doctests"
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto
+
+test-slow: $(VENV)/.installed-dev
+	@echo "== Running the slow tests: compilation by inductor"
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -m slow --timeout 600 tests
+
+bench: $(VENV)/.installed-dev
+	@echo "== Measuring; the tables go to results/"
+	$(BIN)/python benchmarks/loss_cost.py | tee results/loss_cost.md
+	$(BIN)/python benchmarks/startup.py | tee results/startup.md
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis longtail-demo
+
+$(BIN)/python:
+	@echo "== Making a virtual environment in $(VENV)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "longtail needs Python 3.11 or later; say which with make PYTHON=..."; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || \
+		{ rm -rf $(VENV); echo "python -m venv failed; on Debian install python3-venv"; exit 1; }
+
+$(VENV)/.installed: $(BIN)/python pyproject.toml constraints.txt
+	@echo "== Installing longtail and what it needs"
+	$(BIN)/pip install -q -e .
+	@touch $@
+
+$(VENV)/.installed-dev: $(BIN)/python pyproject.toml constraints.txt
+	@echo "== Installing longtail with its development tools"
+	$(BIN)/pip install -q -e ".[dev]"
+	@touch $@ $(VENV)/.installed

@@ -1,0 +1,105 @@
+"""The command line: fast to answer, clear about wrong input, and the demo whole."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from longtail import __version__
+from longtail.cli import app
+
+LONGTAIL = Path(sys.executable).with_name("longtail")
+
+
+def longtail(*arguments, cwd=None):
+    return subprocess.run(
+        [LONGTAIL, *arguments], capture_output=True, text=True, cwd=cwd, check=False
+    )
+
+
+def test_help_and_version_answer_without_torch():
+    code = (
+        "import sys; from longtail.cli import app; "
+        "app.main(['--help'], standalone_mode=False); "
+        "app.main(['demo', '--help'], standalone_mode=False); "
+        "sys.exit('torch' in sys.modules or 'numpy' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert longtail("--version").stdout == f"longtail, version {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["dmeo"], "No such command 'dmeo'"),
+        (["demo", "--trials", "one"], "'one' is not a valid integer range"),
+        (["demo", "--trials", "1"], "1 is not in the range x>=2"),
+        (["demo", "--seed", "-1"], "-1 is not in the range x>=0"),
+        (["demo", "--fast"], "No such option"),
+    ],
+)
+def test_wrong_usage_exits_with_2_and_says_why(arguments, sentence):
+    done = longtail(*arguments)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_output_that_is_a_file_is_refused_at_once(tmp_path):
+    (tmp_path / "taken").write_text("")
+    done = longtail("demo", "-o", "taken", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "is a file" in done.stderr
+
+
+def test_an_output_that_cannot_be_made_exits_with_1_and_one_sentence(tmp_path):
+    (tmp_path / "taken").write_text("")
+    done = longtail("demo", "-o", "taken/inside", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr.startswith("Error: ")
+    assert "Traceback" not in done.stderr
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo")
+    done = longtail("demo", "--trials", "2", "-o", str(folder / "out"))
+    return done, folder / "out"
+
+
+def test_the_demo_prints_two_tables_and_says_where_the_report_is(demo):
+    done, _ = demo
+    assert done.returncode == 0, done.stderr
+    printed = " ".join(done.stdout.split())
+    for words in ("Two Gaussians", "Caltech-101", "Bayes", "few", "convex", "report.html"):
+        assert words in printed
+    assert "trials" in done.stderr  # progress, apart from the results
+
+
+def test_the_demo_reaches_what_it_claims_on_caltech(demo):
+    _, folder = demo
+    results = json.loads((folder / "results.json").read_text())
+    plain, after, loss = results["caltech101"]
+    assert loss["balanced_accuracy"] - plain["balanced_accuracy"] >= 0.03
+    assert after["balanced_accuracy"] - plain["balanced_accuracy"] >= 0.03
+    assert abs(loss["balanced_accuracy"] - after["balanced_accuracy"]) < 0.01
+    assert loss["few"] > plain["few"] + 0.05
+    assert plain["many"] > loss["many"]
+
+
+def test_the_report_is_one_file_with_the_figures(demo):
+    _, folder = demo
+    page = (folder / "report.html").read_text()
+    assert page.count("<svg") == 5
+    for words in ("LA figure 2, left", "LA figure 2, middle", "LA figure 2, right", "CC BY 4.0"):
+        assert words in page
+    assert "src=" not in page
+
+
+def test_commands_can_be_run_in_process():
+    done = CliRunner().invoke(app, ["--help"])
+    assert done.exit_code == 0
+    assert "demo" in done.output
