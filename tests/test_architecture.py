@@ -36,7 +36,7 @@ def test_only_retarget_subtracts_two_priors(path):
 
 @pytest.mark.parametrize("path", FILES, ids=name)
 def test_nothing_is_pickled_or_evaluated(path):
-    banned = r"import pickle|pickle\.|torch\.load|allow_pickle=True|\beval\(|\bexec\(|yaml\.load"
+    banned = r"import pickle|pickle\.\w|torch\.load|allow_pickle=True|\beval\(|\bexec\(|yaml\.load"
     found = re.findall(banned, path.read_text().replace(").eval()", ""))
     assert not found
 
