@@ -146,6 +146,23 @@ def test_backward_can_run_twice_on_one_graph():
     assert_close(first, second, rtol=0, atol=0)
 
 
+def test_gradients_add_up_over_two_passes_through_one_graph():
+    logits = LOGITS.clone().requires_grad_()
+    value = losses.LogitAdjusted(PRIOR)(logits, LABELS)
+    value.backward(retain_graph=True)
+    once = logits.grad.clone()
+    value.backward()
+    assert_close(logits.grad, 2 * once)
+
+
+def test_a_scaled_loss_has_a_scaled_gradient():
+    for factor in (0.25, 1024.0):  # gradient accumulation, loss scaling
+        logits, again = (LOGITS.clone().requires_grad_() for _ in range(2))
+        (factor * losses.LogitAdjusted(PRIOR)(logits, LABELS)).backward()
+        losses.LogitAdjusted(PRIOR)(again, LABELS).backward()
+        assert_close(logits.grad, factor * again.grad)
+
+
 def test_the_logits_are_left_as_they_were():
     logits = LOGITS.clone()
     for name in MAKE:

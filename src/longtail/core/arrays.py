@@ -39,7 +39,8 @@ def class_axis(logits: Tensor) -> int:
 
 def along_classes(per_class: Tensor, logits: Tensor) -> Tensor:
     """One number a class, shaped to broadcast over logits of shape (N, C) or (N, C, d, ...)."""
-    return per_class.view(-1, *(1,) * (logits.dim() - 1 - class_axis(logits)))
+    trailing = logits.dim() - 1 - class_axis(logits)
+    return per_class.view(-1, *(1,) * trailing) if trailing else per_class
 
 
 def wide_dtype(dtype: torch.dtype) -> torch.dtype:

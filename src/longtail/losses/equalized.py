@@ -17,6 +17,7 @@ from torch import Tensor
 from longtail.core.arrays import along_classes, wide_dtype
 from longtail.core.prior import PriorLike, full_prior
 from longtail.losses import kernel
+from longtail.losses.kernel import Share
 from longtail.losses.loss import Loss, LossOptions
 
 
@@ -59,7 +60,7 @@ class Equalized(Loss):
         self.register_buffer("negative", tau * prior.log if threshold is None else None)
         self.register_buffer("rare", None if threshold is None else prior.probs < threshold)
 
-    def label_losses(self, logits: Tensor, labels: Tensor, share: Tensor | None = None) -> Tensor:
+    def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:
         """ℓ(y_i, f_i) for class indices in range."""
         unshifted = torch.zeros((), dtype=wide_dtype(logits.dtype), device=logits.device)
         return kernel.label_losses(

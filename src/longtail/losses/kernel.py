@@ -7,7 +7,7 @@ z_{y'} = f_{y'} + b_{y'} for the negatives and z_y = f_y + a_y for the positive:
 Here b is called `negative` and a `positive`. Without a `positive`, a = b and z is one shift of f.
 """
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 import torch.nn.functional as F
@@ -15,13 +15,15 @@ from torch import Tensor
 
 from longtail.core.arrays import wide_dtype
 
+Share: TypeAlias = Tensor | float | None
+
 
 def label_losses(
     logits: Tensor,
     labels: Tensor,
     negative: Tensor | None,
     positive: Tensor | None,
-    share: Tensor | None = None,
+    share: Share = None,
 ) -> Tensor:
     """ℓ(y_i, f_i) of each sample, or their sum weighted by `share`.
 
@@ -30,7 +32,7 @@ def label_losses(
         labels: Class indices of shape (N, ...), all in range.
         negative: b, of a shape that broadcasts over the logits, or None for zero.
         positive: a_{y_i} of each sample, of the labels' shape, or None for a = b.
-        share: What each sample counts in the sum, of the labels' shape.
+        share: What each sample counts in the sum: of the labels' shape, or one number for all.
     """
     index = labels.unsqueeze(1)
     if positive is not None:
@@ -42,9 +44,11 @@ def label_losses(
     return value
 
 
-def weighted(losses: Tensor, share: Tensor | None) -> Tensor:
+def weighted(losses: Tensor, share: Share) -> Tensor:
     """The losses, or their sum weighted by `share`."""
-    return losses if share is None else (losses * share).sum()
+    if share is None:
+        return losses
+    return (losses * share).sum() if isinstance(share, Tensor) else losses.sum() * share
 
 
 def class_losses(logits: Tensor, negative: Tensor | None, positive: Tensor | None) -> Tensor:
@@ -100,7 +104,7 @@ class _FusedLoss(torch.autograd.Function):
         index: Tensor,
         negative: Tensor | None,
         positive: Tensor | None,
-        share: Tensor | None,
+        share: Share,
     ) -> Tensor:
         z = _assemble(logits, index, negative, positive)
         # Row by row in place where z is ours: fresh memory costs more than the sums over it.
@@ -111,25 +115,27 @@ class _FusedLoss(torch.autograd.Function):
             z = _assemble(logits, index, negative, positive)
             losses = (torch.logsumexp(z, dim=1, keepdim=True) - z.gather(1, index)).squeeze(1)
         if ctx.needs_input_grad[0]:
-            gradient = _gradient(p, index, share)
-            ctx.save_for_backward(gradient, logits, index, negative, positive, share)
+            ctx.share = share
+            ctx.save_for_backward(_gradient(p, index, share), logits, index, negative, positive)
         return weighted(losses, share)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None, None]:
-        gradient, logits, index, negative, positive, share = ctx.saved_tensors
-        grad = grads[0] if share is not None else grads[0].unsqueeze(1)
+        gradient, logits, index, negative, positive = ctx.saved_tensors
+        grad = grads[0].unsqueeze(1) if ctx.share is None else grads[0]
         if torch.is_grad_enabled():  # a second derivative is asked for: p must be a function of z
             p = torch.softmax(_assemble(logits, index, negative, positive), dim=1)
-            gradient = _gradient(p.clone(), index, share)
-        if share is None or grad.item() != 1.0 or torch.is_grad_enabled():
+            gradient = _gradient(p.clone(), index, ctx.share) * grad
+        elif ctx.share is None or grad.item() != 1.0:
             gradient = gradient * grad
         return gradient.to(logits.dtype), None, None, None, None
 
 
-def _gradient(p: Tensor, index: Tensor, share: Tensor | None) -> Tensor:
+def _gradient(p: Tensor, index: Tensor, share: Share) -> Tensor:
     """(p − one-hot) times what each sample counts, in the memory of p."""
-    if share is None:
-        return p.scatter_add_(1, index, p.new_full((), -1.0).expand_as(index))
-    counted = share.unsqueeze(1)
-    return p.mul_(counted).scatter_add_(1, index, -counted)
+    if isinstance(share, Tensor):
+        counted = share.unsqueeze(1)
+        return p.mul_(counted).scatter_add_(1, index, -counted)
+    scale = 1.0 if share is None else share
+    scaled = p if scale == 1.0 else p.mul_(scale)
+    return scaled.scatter_add_(1, index, p.new_full((), -scale).expand_as(index))

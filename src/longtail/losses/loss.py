@@ -17,6 +17,7 @@ from longtail.core.arrays import ArrayLike, along_classes, as_tensor, wide_dtype
 from longtail.core.labels import check_labels
 from longtail.core.prior import Prior, check_same_classes
 from longtail.core.retarget import check_logits
+from longtail.losses.kernel import Share
 
 
 class LossOptions(TypedDict, total=False):
@@ -89,10 +90,10 @@ class Loss(nn.Module, ABC):
         return self._of_hard(logits, labels)
 
     @abstractmethod
-    def label_losses(self, logits: Tensor, labels: Tensor, share: Tensor | None = None) -> Tensor:
+    def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:
         """ℓ(y_i, f_i) for class indices in range, shape (N, ...), without α and w.
 
-        With a `share` for each sample, their sum weighted by it.
+        With a `share` for each sample, or one for all, their sum weighted by it.
         """
 
     @abstractmethod
@@ -106,16 +107,23 @@ class Loss(nn.Module, ABC):
                 f"{tuple(logits.shape[:1] + logits.shape[2:])}, or probabilities of the logits' "
                 f"shape; got {labels.dtype} of shape {tuple(labels.shape)}"
             )
+        index = labels.long()
         if not _can_look(logits):
-            return self._of_some(logits, labels.long(), labels != self.ignore_index)
-        kept = labels != self.ignore_index
+            return self._of_some(logits, index)
         try:
-            if kept.all():
-                return self._of_all(logits, labels.long())
-            return self._of_some(logits, labels.long(), kept)
+            if self._all_count(index):
+                return self._of_all(logits, index)
+            return self._of_some(logits, index)
         except (IndexError, RuntimeError):
-            check_labels(labels[kept], self.num_classes)  # says it in a sentence, if it is that
+            kept = index[index != self.ignore_index]
+            check_labels(kept, self.num_classes)  # says it in a sentence, if it is that
             raise
+
+    def _all_count(self, index: Tensor) -> bool:
+        """Whether no sample is ignored."""
+        if self.ignore_index < 0 and index.numel():
+            return index.min().item() >= 0  # a single pass: wrong labels are found later
+        return bool((index != self.ignore_index).all())
 
     def _of_all(self, logits: Tensor, index: Tensor) -> Tensor:
         """The loss of samples that all count: the kernel sums, which is cheaper."""
@@ -125,15 +133,14 @@ class Loss(nn.Module, ABC):
             return losses if factor is None else losses * factor
         scale = 1.0 / index.numel() if self.reduction == "mean" and weight is None else 1.0
         if factor is None:
-            dtype = wide_dtype(logits.dtype)
-            share = torch.full(index.shape, scale, dtype=dtype, device=logits.device)
-            return self.label_losses(logits, index, share)
+            return self.label_losses(logits, index, scale)
         if self.reduction == "mean" and weight is not None:
             return self.label_losses(logits, index, factor / weight.sum())
         return self.label_losses(logits, index, factor * scale)
 
-    def _of_some(self, logits: Tensor, labels: Tensor, kept: Tensor) -> Tensor:
-        """The loss of samples some of which are ignored."""
+    def _of_some(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """The loss of samples some of which may be ignored."""
+        kept = labels != self.ignore_index
         index = labels * kept  # any valid index will do where the loss is masked
         factor, weight = self._factors(index, logits)
         losses = self.label_losses(logits, index)

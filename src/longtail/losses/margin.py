@@ -14,6 +14,7 @@ from torch import Tensor
 from longtail.core.arrays import along_classes, wide_dtype
 from longtail.core.prior import Prior
 from longtail.losses import kernel
+from longtail.losses.kernel import Share
 from longtail.losses.loss import Loss, LossOptions
 
 
@@ -51,7 +52,7 @@ class MarginLoss(Loss):
         self.register_buffer("positive", positive)
         self.register_buffer("scale", scale)
 
-    def label_losses(self, logits: Tensor, labels: Tensor, share: Tensor | None = None) -> Tensor:
+    def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:
         """ℓ(y_i, f_i) for class indices in range."""
         positive = None if self.positive is None else _cast(self.positive, logits)[labels]
         scaled, negative = self._shift(logits)

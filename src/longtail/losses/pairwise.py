@@ -17,6 +17,7 @@ from torch import Tensor
 from longtail.core.arrays import ArrayLike, as_tensor, wide_dtype
 from longtail.core.prior import PriorLike, check_same_classes, full_prior
 from longtail.losses import kernel
+from longtail.losses.kernel import Share
 from longtail.losses.loss import Loss, LossOptions
 
 
@@ -59,7 +60,7 @@ class PairwiseMargin(Loss):
         super().__init__(prior, None, alpha, **options)  # no change of prior
         self.register_buffer("delta", delta.fill_diagonal_(0.0))
 
-    def label_losses(self, logits: Tensor, labels: Tensor, share: Tensor | None = None) -> Tensor:
+    def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:
         """ℓ(y_i, f_i) for class indices in range."""
         margins = self.delta.to(logits.device, wide_dtype(logits.dtype))[labels]
         return kernel.label_losses(logits, labels, margins.movedim(-1, 1), None, share)
