@@ -108,7 +108,7 @@ class Loss(nn.Module, ABC):
                 f"shape; got {labels.dtype} of shape {tuple(labels.shape)}"
             )
         index = labels.long()
-        if not _can_look(logits):
+        if not can_look(logits):
             return self._of_some(logits, index)
         try:
             if self._all_count(index):
@@ -187,7 +187,7 @@ class Loss(nn.Module, ABC):
         return f"num_classes={self.num_classes}, carried={self.carried!r}"
 
 
-def _can_look(tensor: Tensor) -> bool:
+def can_look(tensor: Tensor) -> bool:
     """Whether values can be looked at for free: on a GPU that waits, in a compiler it breaks."""
     return tensor.is_cpu and not torch.compiler.is_compiling()
 
