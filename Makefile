@@ -50,6 +50,7 @@ test-slow: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-dev
 	@echo "== Measuring; the tables go to results/"
 	$(BIN)/python benchmarks/loss_cost.py | tee results/loss_cost.md
+	$(BIN)/python benchmarks/batch_loss_cost.py | tee results/batch_loss_cost.md
 	$(BIN)/python benchmarks/startup.py | tee results/startup.md
 
 format: $(VENV)/.installed-dev

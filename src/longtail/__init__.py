@@ -16,6 +16,7 @@ __all__ = [
     "core",
     "data",
     "engine",
+    "heads",
     "losses",
     "measure_carried",
     "metrics",
@@ -27,7 +28,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from longtail import core, data, engine, losses, metrics, posthoc, report, testing
+    from longtail import core, data, engine, heads, losses, metrics, posthoc, report, testing
     from longtail.core import (
         Prior,
         Scores,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
         shot_groups,
     )
 
-_FOLDERS = ("core", "data", "engine", "losses", "metrics", "posthoc", "report", "testing")
+_FOLDERS = ("core", "data", "engine", "heads", "losses", "metrics", "posthoc", "report", "testing")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,10 +1,25 @@
-"""Losses on logits. Each says which prior a model trained with it carries: `loss.carried`."""
+"""Losses on logits, each of which says what a model trained with it carries, and regularizers."""
 
 from longtail.losses.adaptive import Adaptive as Adaptive
 from longtail.losses.adaptive import LogitAdjustedAdaptive as LogitAdjustedAdaptive
+from longtail.losses.center import Center as Center
+from longtail.losses.class_balanced import ClassBalanced as ClassBalanced
+from longtail.losses.class_balanced import class_balanced_weights as class_balanced_weights
 from longtail.losses.cross_entropy import Balanced as Balanced
 from longtail.losses.cross_entropy import CrossEntropy as CrossEntropy
+from longtail.losses.deferred import Deferred as Deferred
+from longtail.losses.deferred import deferred_resampling as deferred_resampling
+from longtail.losses.deferred import deferred_reweighting as deferred_reweighting
+from longtail.losses.drolt import DROLT as DROLT
+from longtail.losses.elm import ELM as ELM
 from longtail.losses.equalized import Equalized as Equalized
+from longtail.losses.estimated_offset import EstimatedOffset as EstimatedOffset
+from longtail.losses.focal import Focal as Focal
+from longtail.losses.focal import SigmoidFocal as SigmoidFocal
+from longtail.losses.lade import LADE as LADE
+from longtail.losses.lade import LADER as LADER
+from longtail.losses.ldam import LDAM as LDAM
+from longtail.losses.lifted import LiftedStructure as LiftedStructure
 from longtail.losses.logit_adjusted import BalancedSoftmax as BalancedSoftmax
 from longtail.losses.logit_adjusted import ConsistentMargin as ConsistentMargin
 from longtail.losses.logit_adjusted import LogitAdjusted as LogitAdjusted
@@ -12,7 +27,13 @@ from longtail.losses.logit_adjusted import WeightedLogitAdjusted as WeightedLogi
 from longtail.losses.loss import Loss as Loss
 from longtail.losses.margin import MarginLoss as MarginLoss
 from longtail.losses.pairwise import PairwiseMargin as PairwiseMargin
+from longtail.losses.pull import Pull as Pull
+from longtail.losses.pull import pull_margins as pull_margins
+from longtail.losses.range_loss import Range as Range
+from longtail.losses.regularizer import RegularizedLoss as RegularizedLoss
+from longtail.losses.regularizer import Regularizer as Regularizer
 from longtail.losses.scaled import CDT as CDT
 from longtail.losses.scaled import VS as VS
 from longtail.losses.smoothing import LabelAwareSmoothing as LabelAwareSmoothing
+from longtail.losses.spread_out import SpreadOut as SpreadOut
 from longtail.losses.two_scale import TwoScale as TwoScale

@@ -46,6 +46,8 @@ class Loss(nn.Module, ABC):
         reduction: "mean", "sum" or "none".
     """
 
+    needs_features: bool = False
+    takes_soft_labels: bool = True
     alpha: Tensor | None
     weight: Tensor | None
     carried_log: Tensor | None

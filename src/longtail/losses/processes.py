@@ -43,7 +43,7 @@ class _Gather(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
         # Every process has the same gradient, so none needs to be sent.
-        own = grads[0].split(ctx.sizes)[dist.get_rank()]
+        own = torch.split(grads[0], ctx.sizes)[dist.get_rank()]
         return own * dist.get_world_size(), None
 
 

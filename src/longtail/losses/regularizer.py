@@ -66,6 +66,8 @@ class RegularizedLoss(MarginLoss):
         negative: b of the margin loss, or None for plain cross-entropy.
     """
 
+    takes_soft_labels = False
+
     def __init__(
         self,
         train: Prior,
@@ -81,22 +83,22 @@ class RegularizedLoss(MarginLoss):
             raise ValueError(f"the strength of the term must not be negative, got {strength}")
         self.regularizer = regularizer
         self.strength = strength
-        self.on = on
+        self.needs_features = on == "features"
 
     def forward(self, logits: Tensor, labels: Tensor, features: Tensor | None = None) -> Tensor:
         """The loss of the whole batch, its term included."""
         name = type(self).__name__
-        if self.on == "features" and features is None:
-            raise ValueError(f"{name} needs the features: call loss(logits, labels, features=...)")
         check_rows(logits, labels, name)
-        if features is not None and self.on == "features":
+        batch = [logits, labels]
+        if self.needs_features:
+            if features is None:
+                raise ValueError(f"{name} needs features: call loss(logits, labels, features=...)")
             check_rows(features, labels, name)
-            if self.regularizer.gather:
-                logits, labels, features = whole_batch(logits, labels, features)
-        elif self.regularizer.gather:
-            logits, labels = whole_batch(logits, labels)
+            batch.append(features)
+        if self.regularizer.gather:
+            batch = list(whole_batch(*batch))
+        logits, labels, rows = batch[0], batch[1], batch[2 if self.needs_features else 0]
         losses = super().forward(logits, labels)
-        rows = logits if self.on == "logits" or features is None else features
         values = self.regularizer.values(*counted_rows(rows, labels, self.ignore_index))
         return losses + self.strength * self._reduced(values, labels)
 

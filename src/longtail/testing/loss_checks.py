@@ -1,11 +1,12 @@
 """The contract every loss keeps, as checks that anyone can run on a loss of their own.
 
 A check takes a factory, called as `make(prior, **options)`: a loss class, or a partial of one. It
-raises ContractError, an AssertionError, with a sentence that says what does not hold.
+raises ContractError, an AssertionError, with a sentence that says what does not hold. A loss that
+needs features gets some of three dimensions.
 """
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -38,82 +39,100 @@ def check_loss(make: LossFactory) -> None:
 def check_carried(make: LossFactory, world: FiniteWorld | None = None) -> None:
     """The population minimiser, moved from the declared prior to any other, is the posterior.
 
-    A loss that declares None is only asked to refuse to be moved.
+    A loss that declares None is only asked to refuse to be moved. Features are held fixed: a
+    declaration is about the logits.
     """
     world = world or FiniteWorld.long_tailed()
     loss = make(world.prior).eval()
     if loss.carried is None:
         _check_refusal(loss, world)
         return
-    require_carried(world, world.minimise(loss), loss.carried)
+    features = _features(int(world.table.sum()))
+    minimiser = world.minimise(lambda logits, labels: _value(loss, logits, labels, features))
+    require_carried(world, minimiser, loss.carried)
 
 
 def check_reduction(make: LossFactory) -> None:
-    """Sum and mean follow from the losses of the samples; a weight divides by its own sum."""
-    prior, logits, labels = _batch()
+    """Sum and mean follow from the losses of the samples; a weight divides by its own sum.
+
+    Each is w·ℓ + r, where r is a term that weights do not touch, zero for most losses.
+    """
+    prior, logits, labels, features = _batch()
     weight = torch.tensor([0.5, 1.0, 2.0, 4.0], dtype=torch.float64)
-    each = make(prior, reduction="none").eval()(logits, labels)
+
+    def value(**options: Any) -> Tensor:
+        return _value(make(prior, **options).eval(), logits, labels, features)
+
+    each = value(reduction="none")
     require(each.shape == labels.shape, "reduction='none' must return one loss a sample")
-    require_same(make(prior, reduction="sum").eval()(logits, labels), each.sum(), "the sum")
-    require_same(make(prior).eval()(logits, labels), each.mean(), "the mean")
-    weighted = make(prior, weight=weight, reduction="none").eval()(logits, labels)
-    require_same(weighted, each * weight[labels], "the weighted losses")
-    mean = make(prior, weight=weight).eval()(logits, labels)
-    require_same(mean, weighted.sum() / weight[labels].sum(), "the weighted mean")
+    require_same(value(reduction="sum"), each.sum(), "the sum")
+    require_same(value(), each.mean(), "the mean")
+    plain = value(reduction="none", weight=[2.0] * 4) - each
+    rest = each - plain
+    weighted = value(reduction="none", weight=weight)
+    require_same(weighted, plain * weight[labels] + rest, "the weighted losses")
+    mean = (plain * weight[labels]).sum() / weight[labels].sum() + rest.mean()
+    require_same(value(weight=weight), mean, "the weighted mean")
 
 
 def check_soft_labels(make: LossFactory) -> None:
-    """ℓ(q, f) = Σ_y q_y ℓ(y, f): one-hot labels equal indices, and mixtures mix the losses."""
-    prior, logits, labels = _batch()
-    options = {"weight": [0.5, 1.0, 2.0, 4.0], "reduction": "none"}
-    loss = make(prior, **options).eval()
+    """ℓ(q, f) = Σ_y q_y ℓ(y, f): one-hot labels equal indices, and mixtures mix the losses.
+
+    A loss that does not take soft labels must refuse them.
+    """
+    prior, logits, labels, features = _batch()
+    loss = make(prior, weight=[0.5, 1.0, 2.0, 4.0], reduction="none").eval()
     one_hot = torch.nn.functional.one_hot(labels, prior.num_classes).double()
-    require_same(loss(logits, one_hot), loss(logits, labels), "the loss of one-hot labels")
+    if not loss.takes_soft_labels:
+        try:
+            _value(loss, logits, one_hot, features)
+        except ValueError:
+            return
+        raise ContractError("a loss that does not take soft labels must refuse them")
+    hard = loss(logits, labels)
+    require_same(loss(logits, one_hot), hard, "the loss of one-hot labels")
     mixed = 0.3 * one_hot + 0.7 * one_hot.flip(0)
-    expected = 0.3 * loss(logits, labels) + 0.7 * loss(logits, labels.flip(0))
+    expected = 0.3 * hard + 0.7 * loss(logits, labels.flip(0))
     require_same(loss(logits, mixed), expected, "the loss of mixed labels")
 
 
 def check_ignore_index(make: LossFactory) -> None:
     """Ignored samples change nothing and get no gradient."""
-    prior, logits, labels = _batch()
+    prior, logits, labels, features = _batch()
     ignored = labels.clone()
     ignored[::3] = -100
     kept = ignored != -100
-    options = {"weight": [0.5, 1.0, 2.0, 4.0]}
-    loss = make(prior, **options).eval()
+    loss = make(prior, weight=[0.5, 1.0, 2.0, 4.0]).eval()
     logits.requires_grad_()
-    value = loss(logits, ignored)
-    require_same(value, loss(logits[kept], labels[kept]), "the loss with ignored samples")
+    value = _value(loss, logits, ignored, features)
+    without = _value(loss, logits[kept], labels[kept], features[kept])
+    require_same(value, without, "the loss with ignored samples")
     (gradient,) = torch.autograd.grad(value, logits)
     require(not gradient[~kept].any(), "ignored samples must get no gradient")
 
 
 def check_positions(make: LossFactory) -> None:
     """Logits of shape (N, C, d, ...) are the same as N·d rows."""
-    prior, logits, labels = _batch()
+    prior, logits, labels, features = _batch()
     loss = make(prior, reduction="none").eval()
-    grid = logits.view(3, 2, 2, -1).movedim(-1, 1)
-    require_same(
-        loss(grid, labels.view(3, 2, 2)).flatten(), loss(logits, labels), "the loss of a grid"
-    )
-    soft = torch.softmax(logits, dim=1)
-    folded = soft.view(3, 2, 2, -1).movedim(-1, 1)
-    require_same(
-        loss(grid, folded).flatten(), loss(logits, soft), "the loss of a grid, soft labels"
-    )
+    flat = _value(loss, logits, labels, features)
+    grid = _value(loss, _as_grid(logits), labels.view(3, 2, 2), _as_grid(features))
+    require_same(grid.flatten(), flat, "the loss of a grid")
+    if loss.takes_soft_labels:
+        soft = torch.softmax(logits, dim=1)
+        grid = loss(_as_grid(logits), _as_grid(soft))
+        require_same(grid.flatten(), loss(logits, soft), "the loss of a grid, soft labels")
 
 
 def check_half_precision(make: LossFactory) -> None:
     """float16 and bfloat16 logits give what the same numbers give in float64."""
-    prior, logits, labels = _batch()
+    prior, logits, labels, features = _batch()
     loss = make(prior).eval()
     for dtype in (torch.float16, torch.bfloat16):
-        half = logits.to(dtype).requires_grad_()
-        value = loss(half, labels)
-        require_same(
-            value.double(), loss(half.detach().double(), labels), f"the {dtype} loss", 1e-5
-        )
+        half, rows = logits.to(dtype).requires_grad_(), features.to(dtype)
+        value = _value(loss, half, labels, rows)
+        exact = _value(loss, half.detach().double(), labels, rows.double())
+        require_same(value.double(), exact, f"the {dtype} loss", 1e-5)
         (gradient,) = torch.autograd.grad(value, half)
         require(
             gradient.dtype == dtype and bool(gradient.isfinite().all()),
@@ -123,19 +142,21 @@ def check_half_precision(make: LossFactory) -> None:
 
 def check_extremes(make: LossFactory) -> None:
     """Values and gradients stay finite for logits of ±10,000, one sample and one class only."""
-    prior, logits, labels = _batch()
+    prior, logits, labels, features = _batch()
     loss = make(prior).eval()
     huge = torch.where(logits > 0, 1e4, -1e4)
     cases = {
-        "logits of ±10,000": (huge, labels),
-        "float32 logits of ±10,000": (huge.float(), labels),
-        "a batch of one": (logits[:1], labels[:1]),
-        "samples of one class only": (logits, torch.zeros_like(labels)),
+        "logits of ±10,000": (huge, labels, features),
+        "float32 logits of ±10,000": (huge.float(), labels, features),
+        "features of norm 1,000": (logits, labels, 1e3 * features),
+        "a batch of one": (logits[:1], labels[:1], features[:1]),
+        "samples of one class only": (logits, torch.zeros_like(labels), features),
     }
-    for name, (given, wanted) in cases.items():
-        for target in (wanted, torch.nn.functional.one_hot(wanted, 4).to(given)):
+    for name, (given, indices, rows) in cases.items():
+        one_hot = torch.nn.functional.one_hot(indices, 4).to(given)
+        for wanted in (indices, one_hot) if loss.takes_soft_labels else (indices,):
             given = given.detach().requires_grad_()
-            value = loss(given, target)
+            value = _value(loss, given, wanted, rows)
             (gradient,) = torch.autograd.grad(value, given)
             require(
                 bool(value.isfinite()) and bool(gradient.isfinite().all()),
@@ -145,23 +166,29 @@ def check_extremes(make: LossFactory) -> None:
 
 def check_gradients(make: LossFactory) -> None:
     """First and second derivatives agree with finite differences, in float64."""
-    prior, logits, labels = _batch()
+    prior, logits, labels, features = _batch()
     loss = make(prior).eval()
     logits.requires_grad_()
-    for wanted in (labels, torch.softmax(logits.detach().flip(0), dim=1)):
+    soft = torch.softmax(logits.detach().flip(0), dim=1)
+    for wanted in (labels, soft) if loss.takes_soft_labels else (labels,):
         for order, check in (("first", gradcheck), ("second", gradgradcheck)):
             require(
-                check(lambda z, y=wanted: loss(z, y), logits, raise_exception=False),
+                check(
+                    lambda z, y=wanted: _value(loss, z, y, features),
+                    logits,
+                    raise_exception=False,
+                ),
                 f"the {order} derivatives must agree with finite differences",
             )
 
 
 def check_state(make: LossFactory) -> None:
     """A state dict carries the loss, and what it carries, into one made from other counts."""
-    prior, logits, labels = _batch()
-    loss, other = make(prior).eval(), make(prior.tempered(0.3)).eval()
+    prior, logits, labels, features = _batch()
+    loss, other = make(prior).eval(), make(Prior.of([4, 3, 2, 1])).eval()
     other.load_state_dict(loss.state_dict())
-    require_same(other(logits, labels), loss(logits, labels), "the loss after load_state_dict")
+    got, expected = (_value(each, logits, labels, features) for each in (other, loss))
+    require_same(got, expected, "the loss after load_state_dict")
     restored, carried = other.carried, loss.carried
     require(
         (restored is None and carried is None)
@@ -183,11 +210,27 @@ LOSS_CHECKS = (
 )
 
 
-def _batch() -> tuple[Prior, Tensor, Tensor]:
-    """Twelve samples of four classes, each class present, in float64."""
+def _batch() -> tuple[Prior, Tensor, Tensor, Tensor]:
+    """Twelve samples of four classes, each class present, in float64, with features."""
     generator = torch.Generator().manual_seed(0)
     logits = 2 * torch.randn(12, 4, generator=generator, dtype=torch.float64)
-    return Prior.of([70, 20, 8, 2]), logits, torch.arange(12) % 4
+    return Prior.of([70, 20, 8, 2]), logits, torch.arange(12) % 4, _features(12)
+
+
+def _features(samples: int) -> Tensor:
+    """Features of three dimensions and norm one."""
+    generator = torch.Generator().manual_seed(1)
+    rows = torch.randn(samples, 3, generator=generator, dtype=torch.float64)
+    return torch.nn.functional.normalize(rows, dim=1)
+
+
+def _as_grid(rows: Tensor) -> Tensor:
+    return rows.view(3, 2, 2, -1).movedim(-1, 1)
+
+
+def _value(loss: Loss, logits: Tensor, labels: Tensor, features: Tensor) -> Tensor:
+    value: Tensor = loss(logits, labels, features=features if loss.needs_features else None)
+    return value
 
 
 def _check_refusal(loss: Loss, world: FiniteWorld) -> None:

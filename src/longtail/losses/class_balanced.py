@@ -1,0 +1,91 @@
+r"""Class-balanced weights: a class counts by its effective number of samples.
+
+    ℓ(y, f) = α_y · ℓ₀(y, f),    α_y ∝ (1 − β) / (1 − β^{n_y}),    Σ_y α_y = C
+
+with ℓ₀ the cross-entropy, or the softmax focal loss. β = 0 weighs all classes alike; classes with
+far fewer than 1/(1 − β) samples weigh 1/n_y, those with far more weigh alike.
+
+Carries: α · train on cross-entropy; None on focal. Cui et al., CVPR 2019.
+"""
+
+import math
+from typing import Unpack
+
+import torch
+from torch import Tensor
+
+from longtail.core.prior import PriorLike, full_prior
+from longtail.losses.focal import check_gamma, focal_class_losses, focal_label_losses
+from longtail.losses.kernel import Share
+from longtail.losses.loss import Loss, LossOptions
+
+
+class ClassBalanced(Loss):
+    """Cross-entropy or focal loss with class-balanced weights.
+
+    The weights depend on the counts themselves, not on their ratios. As all weights of a paper
+    they divide by the number of samples in a mean; torch's own weighted mean, which divides by
+    their sum, is `CrossEntropy(train, weight=class_balanced_weights(train))`.
+
+    Args:
+        train: The class counts, or a Prior made from them.
+        beta: In [0, 1): how much samples of one class repeat each other.
+        gamma: That of the softmax focal loss; None for cross-entropy.
+
+    >>> import torch
+    >>> loss = ClassBalanced([70, 25, 5])
+    >>> loss(torch.tensor([[2.0, 0.5, -1.0]]), torch.tensor([1]))
+    tensor(0.822)
+    >>> loss.carried
+    Prior([0.334, 0.333, 0.333])
+    """
+
+    def __init__(
+        self,
+        train: PriorLike,
+        beta: float = 0.9999,
+        gamma: float | None = None,
+        **options: Unpack[LossOptions],
+    ) -> None:
+        prior = full_prior(train, "train")
+        alpha = class_balanced_weights(prior, beta)
+        self_weighted = gamma is not None and check_gamma(gamma) > 0
+        carried = None if self_weighted else prior.reweighted(alpha)
+        super().__init__(prior, carried, alpha, **options)
+        self.gamma = gamma or 0.0
+
+    def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:
+        """ℓ₀(y_i, f_i) for class indices in range."""
+        return focal_label_losses(logits, labels, self.gamma, share)
+
+    def class_losses(self, logits: Tensor) -> Tensor:
+        """ℓ₀(y, f_i) for every label y."""
+        return focal_class_losses(logits, self.gamma)
+
+
+def class_balanced_weights(train: PriorLike, beta: float = 0.9999) -> Tensor:
+    """(1 − β) / (1 − β^{n_y}) of each class, scaled to sum to the number of classes; float64.
+
+    Args:
+        train: The class counts, or a Prior made from them. One made with zeros="smooth" counts
+            half a sample more of every class, as it does everywhere.
+        beta: In [0, 1).
+
+    >>> class_balanced_weights([70, 25, 5])
+    tensor([0.169, 0.472, 2.359], dtype=torch.float64)
+    """
+    prior = full_prior(train, "train")
+    if prior.counts is None:
+        raise ValueError(
+            "class-balanced weights need class counts, but the train prior was not made from any; "
+            "give the counts, Prior.of(counts) or Prior.from_labels(labels, num_classes)"
+        )
+    if not 0 <= beta < 1:
+        raise ValueError(f"beta must lie in [0, 1), got {beta}")
+    counts = prior.counts.double()
+    if not counts.all():
+        counts = counts + 0.5  # only zeros="smooth" makes a full prior of counts with a zero
+    # 1 − β^n without cancellation: for β near one it is smaller than the rounding of β^n.
+    log_beta = math.log(beta) if beta > 0 else -math.inf
+    weights = -1 / torch.expm1(counts * log_beta)
+    return weights * len(weights) / weights.sum()

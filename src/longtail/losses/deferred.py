@@ -1,0 +1,165 @@
+r"""Schedules: one loss first, another from some epoch on.
+
+    ℓ = before for epochs 0 ... start − 1,    after from epoch `start` on
+
+Features are learned on the data as they are; re-weighting or re-sampling comes late, when it moves
+the boundaries and harms the features less. Both use class-balanced weights, as the published code
+does, not 1/n.
+
+Carries: what the loss in use carries. Cao et al., NeurIPS 2019 (DRW and DRS).
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from longtail.core.prior import Prior, PriorLike, full_prior
+from longtail.losses.class_balanced import class_balanced_weights
+from longtail.losses.loss import Loss
+
+LossFactory: TypeAlias = Callable[..., Loss]
+
+
+class Deferred(nn.Module):
+    """A loss until epoch `start`, another from then on. Call it as any loss.
+
+    Tell it the epoch as a DistributedSampler is told: `set_epoch(epoch)`, counted from 0. The epoch
+    is saved in the state dict. What the two losses keep, such as centres, they do not share.
+
+    Args:
+        before: The loss until `start`.
+        after: The loss from then on.
+        start: The first epoch of `after`.
+        resampling: How often a sample of each class is drawn from `start` on, relative to others;
+            None for as often.
+
+    >>> from longtail.losses.cross_entropy import CrossEntropy
+    >>> from longtail.losses.logit_adjusted import LogitAdjusted
+    >>> loss = Deferred(CrossEntropy([70, 25, 5]), LogitAdjusted([70, 25, 5]), start=160)
+    >>> loss.carried
+    Prior([0.7, 0.25, 0.05])
+    >>> loss.set_epoch(160)
+    >>> loss.carried
+    Prior([0.333, 0.333, 0.333])
+    """
+
+    resampling: Tensor | None
+
+    def __init__(
+        self, before: Loss, after: Loss, start: int, resampling: Tensor | None = None
+    ) -> None:
+        super().__init__()
+        if start < 0:
+            raise ValueError(f"start must be an epoch, counted from 0, got {start}")
+        if before.num_classes != after.num_classes:
+            raise ValueError(
+                "both losses must be of the same classes, "
+                f"got {before.num_classes} before and {after.num_classes} after"
+            )
+        self.before, self.after, self.start = before, after, start
+        self.register_buffer("resampling", resampling)
+        self.set_epoch(0)
+
+    def set_epoch(self, epoch: int) -> None:
+        """Say which epoch comes, counted from 0."""
+        self.epoch = epoch
+        # forward looks at this alone: a compiler then compiles twice, and not in every epoch.
+        self.switched = epoch >= self.start
+
+    @property
+    def current(self) -> Loss:
+        """The loss in use."""
+        return self.after if self.switched else self.before
+
+    @property
+    def carried(self) -> Prior | None:
+        """The prior a model trained to the end with the loss in use carries; None if it is none."""
+        return self.current.carried
+
+    @property
+    def sampling_weights(self) -> Tensor:
+        """How often to draw a sample of each class in this epoch; on the CPU, for a sampler."""
+        if self.resampling is None or not self.switched:
+            return torch.ones(self.before.num_classes, dtype=torch.float64)
+        return self.resampling.cpu()
+
+    def forward(self, logits: Tensor, labels: Tensor, features: Tensor | None = None) -> Tensor:
+        """The value of the loss in use."""
+        value: Tensor = self.current(logits, labels, features)
+        return value
+
+    def get_extra_state(self) -> Tensor:
+        """The epoch, for the state dict: a number that no device needs to hold."""
+        return torch.tensor(self.epoch)
+
+    def set_extra_state(self, state: Any) -> None:
+        """The epoch from a state dict."""
+        self.set_epoch(int(state))
+
+    def extra_repr(self) -> str:
+        """When it switches, for print(loss)."""
+        return f"start={self.start}, epoch={self.epoch}"
+
+
+def deferred_reweighting(
+    make: LossFactory, train: PriorLike, start: int, beta: float = 0.9999
+) -> Deferred:
+    """DRW: a loss that takes class-balanced weights from epoch `start` on.
+
+    The mean then divides by the sum of the weights, as torch does. With LDAM and `start` at four
+    fifths of training this is LDAM-DRW.
+
+    Args:
+        make: Called as `make(train)` and `make(train, weight=...)`: a loss class, or a partial of
+            one.
+        train: The class counts, or a Prior made from them.
+        start: The first epoch with weights, counted from 0.
+        beta: That of `class_balanced_weights`.
+
+    >>> from longtail.losses.cross_entropy import CrossEntropy
+    >>> loss = deferred_reweighting(CrossEntropy, [70, 25, 5], start=160)
+    >>> logits = torch.tensor([[2.0, 0.5, -1.0], [2.0, 0.5, -1.0]])
+    >>> for epoch in (159, 160):
+    ...     loss.set_epoch(epoch)
+    ...     # here come the batches: loss(model(x), labels).backward()
+    ...     print(epoch, loss(logits, torch.tensor([0, 2])), loss.carried)
+    159 tensor(1.741) Prior([0.7, 0.25, 0.05])
+    160 tensor(3.041) Prior([0.334, 0.333, 0.333])
+    """
+    prior = full_prior(train, "train")
+    weights = class_balanced_weights(prior, beta)
+    return Deferred(make(prior), make(prior, weight=weights), start)
+
+
+def deferred_resampling(
+    make: LossFactory, train: PriorLike, start: int, beta: float = 0.9999
+) -> Deferred:
+    """DRS: batches drawn with class-balanced weights from epoch `start` on, and a loss that knows.
+
+    The sampler is yours; `sampling_weights` tells it how often to draw a sample of each class. The
+    loss is then made for the prior that such batches follow, weights · train. Margins made from
+    the prior follow it too; `lambda train: LDAM(counts)` keeps those of LDAM as they were.
+
+    Args:
+        make: Called as `make(train)`: a loss class, or a partial of one.
+        train: The class counts, or a Prior made from them.
+        start: The first epoch with the sampler's weights, counted from 0.
+        beta: That of `class_balanced_weights`.
+
+    >>> from torch.utils.data import WeightedRandomSampler
+    >>> from longtail.losses.cross_entropy import CrossEntropy
+    >>> labels = torch.tensor([0] * 70 + [1] * 25 + [2] * 5)
+    >>> loss = deferred_resampling(CrossEntropy, labels.bincount(), start=1)
+    >>> for epoch in range(2):
+    ...     loss.set_epoch(epoch)
+    ...     sampler = WeightedRandomSampler(loss.sampling_weights[labels], len(labels))
+    ...     # here come the batches of DataLoader(data, sampler=sampler, batch_size=128)
+    ...     print(epoch, loss.sampling_weights.tolist(), loss.carried)
+    0 [1.0, 1.0, 1.0] Prior([0.7, 0.25, 0.05])
+    1 [0.169, 0.472, 2.358] Prior([0.334, 0.333, 0.333])
+    """
+    prior = full_prior(train, "train")
+    weights = class_balanced_weights(prior, beta)
+    return Deferred(make(prior), make(prior.reweighted(weights)), start, weights)

@@ -1,0 +1,88 @@
+r"""LDAM: label-distribution-aware margins on cosines.
+
+    ℓ(y, f) = cross-entropy of s·cos with s·(cos_y − m_y) at the label,    m_y ∝ n_y^(−1/4)
+
+where the margin of the smallest class is `max_margin`. Trained with class-balanced weights from
+some late epoch on, it is LDAM-DRW: `deferred_reweighting(LDAM, counts, start)`.
+
+Carries: None, since a margin on the positive alone is no change of prior.
+Cao et al., NeurIPS 2019.
+"""
+
+from typing import Literal, Unpack
+
+import torch
+from torch import Tensor
+
+from longtail.core.prior import Prior, PriorLike, full_prior
+from longtail.losses import kernel
+from longtail.losses.kernel import Share
+from longtail.losses.loss import LossOptions
+from longtail.losses.margin import MarginLoss
+
+
+class LDAM(MarginLoss):
+    """Cross-entropy of scaled cosines with a larger margin for rarer classes.
+
+    Say where the cosines are multiplied by `scale`, for it must happen once:
+
+    - scale_in="loss": the head returns cosines, in [−1, 1]; the loss multiplies them. Predicted
+      probabilities are then the softmax of scale · logits, not of the logits.
+    - scale_in="head": the head returns scale · cosine already; the loss only scales its margins.
+
+    Both are one loss. With "loss" on a head that multiplies too, the cosines are scaled twice;
+    with "head" on plain cosines never, and the margins are far too large.
+
+    Args:
+        train: The prior the batches follow.
+        max_margin: The margin of the smallest class, in cosine; 0.3 where there are thousands of
+            classes.
+        scale: s.
+        scale_in: "loss" or "head".
+
+    >>> import torch
+    >>> loss = LDAM([70, 25, 5])
+    >>> cosines = torch.tensor([[0.5, 0.4, -0.2]])
+    >>> loss(cosines, torch.tensor([1]))
+    tensor(13.031)
+    >>> loss = LDAM([70, 25, 5], scale_in="head")
+    >>> loss(30 * cosines, torch.tensor([1]))
+    tensor(13.031)
+    """
+
+    positive: Tensor
+
+    def __init__(
+        self,
+        train: PriorLike,
+        max_margin: float = 0.5,
+        scale: float = 30.0,
+        scale_in: Literal["loss", "head"] = "loss",
+        **options: Unpack[LossOptions],
+    ) -> None:
+        prior = full_prior(train, "train")
+        if not 0 <= max_margin < torch.inf:
+            raise ValueError(f"max_margin must be a finite number, zero or more, got {max_margin}")
+        if not 0 < scale < torch.inf:
+            raise ValueError(f"scale must be a finite number above zero, got {scale}")
+        if scale_in not in ("loss", "head"):
+            raise ValueError(f'scale_in must be "loss" or "head", got {scale_in!r}')
+        positive = -scale * _margins(prior, max_margin)
+        factor = torch.full_like(positive, scale) if scale_in == "loss" else None
+        super().__init__(prior, positive=positive, scale=factor, **options)
+
+    def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:
+        """ℓ(y_i, f_i) for class indices in range."""
+        if self.scale is None or not logits.is_cpu:
+            return super().label_losses(logits, labels, share)
+        # The scaled logits are ours: the margins can be written into them, where the kernel would
+        # copy them all to do so. That copy is a sixth of the whole cost.
+        scaled, _ = self._shift(logits)
+        margins = self.positive.to(scaled)[labels].unsqueeze(1)
+        z = scaled.scatter_add_(1, labels.unsqueeze(1), margins)
+        return kernel.label_losses(z, labels, None, None, share)
+
+
+def _margins(prior: Prior, max_margin: float) -> Tensor:
+    """n_y^(−1/4), scaled to the largest margin: ratios of counts are ratios of probabilities."""
+    return max_margin * (0.25 * (prior.log.min() - prior.log)).exp()
