@@ -3,6 +3,10 @@
 # make bench  measured ratios, written to results/
 # All of them can be repeated; what is installed already is not installed again.
 
+# A pipe fails if its first command does.
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -ec
+
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin

@@ -8,10 +8,13 @@ from functools import partial
 
 import torch
 
-from longtail import Prior, losses
+from longtail import Prior, heads, losses
 
 DELTA = [4.0, 1.0, 2.0, 0.5]
 MATRIX = [[0, 1.0, 2.0, 0.3], [1.0, 0, 2.0, 0], [0, -1.0, 0, 1.0], [0.5, 1.0, 0, 0]]
+
+torch.manual_seed(0)
+HEAD = heads.EstimatedOffset(3, 4).double()  # one for all: the loss holds it
 
 MAKE = {
     "CrossEntropy": losses.CrossEntropy,
@@ -35,7 +38,32 @@ MAKE = {
     "CDT, gamma 0": partial(losses.CDT, gamma=0.0),
     "LabelAwareSmoothing": losses.LabelAwareSmoothing,
     "LabelAwareSmoothing, sine": partial(losses.LabelAwareSmoothing, shape="sine"),
+    "ClassBalanced": partial(losses.ClassBalanced, beta=0.99),
+    "ClassBalanced, focal": partial(losses.ClassBalanced, gamma=2.0),
+    "Focal": losses.Focal,
+    "Focal, gamma 0": partial(losses.Focal, gamma=0.0),
+    "Focal, gamma 0.5": partial(losses.Focal, gamma=0.5),
+    "SigmoidFocal": losses.SigmoidFocal,
+    "LDAM": losses.LDAM,
+    "LDAM, in the head": partial(losses.LDAM, scale_in="head"),
+    "LADE": losses.LADE,
+    "LADE, strong": partial(losses.LADE, alpha=1.0, lam=0.5),
+    "LADE, released": partial(losses.LADE, variant="released"),
+    "ELM": losses.ELM,
+    "ELM, margins by count": partial(losses.ELM, lam=1.0, margins="sqrt_count"),
+    "EstimatedOffset": partial(losses.EstimatedOffset, head=HEAD),
 }
+
+# Those that are not LA eq. 11, or not that alone: their values are tested in files of their own.
+OTHER_FORMS = (
+    "LabelAware",
+    "ClassBalanced, focal",
+    "Focal",
+    "SigmoidFocal",
+    "LADE",
+    "ELM",
+    "EstimatedOffset",
+)
 
 
 def uniform(train):
@@ -55,6 +83,12 @@ CONTRACT = {
     "BalancedSoftmax": uniform,
     "VS, gamma 0": uniform,
     "CDT, gamma 0": lambda train: train,
+    "ClassBalanced": lambda train: train.reweighted(1 / (1 - 0.99 ** train.counts.double())),
+    "Focal, gamma 0": lambda train: train,
+    "LADE": uniform,
+    "LADE, strong": uniform,
+    "ELM": uniform,
+    "ELM, margins by count": uniform,
 }
 
 
@@ -65,6 +99,8 @@ def margins(name, pi):
     ones, none = torch.ones(c, dtype=pi.dtype), torch.zeros(c, c, dtype=pi.dtype)
     rare_positive = (pi**-0.25).view(-1, 1).expand(c, c)
     delta = torch.tensor(DELTA, dtype=pi.dtype)
+    effective = 1 / (1 - 0.99 ** (100 * pi))  # the prior of the values is made from 100 samples
+    ldam = (30 * 0.5 * (pi / pi.min()) ** -0.25).view(-1, 1).expand(c, c)
     return {
         "CrossEntropy": (none, ones, ones),
         "Balanced": (none, 1 / pi, ones),
@@ -85,4 +121,7 @@ def margins(name, pi):
         "VS, gamma 0": (columns - rows, ones, ones),
         "CDT": (none, ones, (pi / pi.max()) ** 0.3),
         "CDT, gamma 0": (none, ones, ones),
+        "ClassBalanced": (none, c * effective / effective.sum(), ones),
+        "LDAM": (ldam, ones, 30 * ones),
+        "LDAM, in the head": (ldam, ones, ones),
     }[name]

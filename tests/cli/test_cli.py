@@ -77,6 +77,7 @@ def test_the_demo_prints_two_tables_and_says_where_the_report_is(demo):
     for words in ("Two Gaussians", "Caltech-101", "Bayes", "few", "convex", "report.html"):
         assert words in printed
     assert "trials" in done.stderr  # progress, apart from the results
+    assert "Warning" not in done.stderr
 
 
 def test_the_demo_reaches_what_it_claims_on_caltech(demo):
@@ -97,6 +98,12 @@ def test_the_report_is_one_file_with_the_figures(demo):
     for words in ("LA figure 2, left", "LA figure 2, middle", "LA figure 2, right", "CC BY 4.0"):
         assert words in page
     assert "src=" not in page
+
+
+def test_every_option_of_the_demo_is_explained():
+    explained = CliRunner().invoke(app, ["demo", "--help"]).output
+    for words in ("How often the two Gaussians are drawn", "Decides what is drawn"):
+        assert words in explained
 
 
 def test_commands_can_be_run_in_process():

@@ -30,7 +30,14 @@ def test_wrong_labels_give_one_clear_sentence(labels, sentence):
 
 @pytest.mark.parametrize(
     ("counts", "sentence"),
-    [([1, -2], "none negative"), ([1.5, 2], "whole numbers"), ([[1]], "one number a class")],
+    [
+        ([1, -2], "none negative"),
+        ([1.5, 2], "whole numbers"),
+        ([[1]], "one number a class"),
+        ([2**53 + 1, 1], r"below 2\*\*53"),
+        ([2**63, 1], r"below 2\*\*53"),
+        ([1e300, 1], r"below 2\*\*53"),
+    ],
 )
 def test_wrong_counts_give_one_clear_sentence(counts, sentence):
     with pytest.raises(ValueError, match=sentence):
@@ -41,6 +48,10 @@ def test_wrong_counts_give_one_clear_sentence(counts, sentence):
 @pytest.mark.parametrize("num_classes", [200, 256, 300])
 def test_labels_of_every_integer_type_are_taken(dtype, num_classes):
     assert int(class_counts(np.array([5, 199], dtype), num_classes)[199]) == 1
+
+
+def test_no_labels_count_as_none_of_every_class():
+    assert class_counts([], 3).tolist() == [0, 0, 0]
 
 
 EDGES = [101, 100, 99, 21, 20, 19]

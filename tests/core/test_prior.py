@@ -104,7 +104,7 @@ def test_from_labels_counts_every_class_even_absent_ones():
 def test_reweighting_refuses_weights_that_are_not_positive():
     with pytest.raises(ValueError, match="positive"):
         Prior.uniform(2).reweighted([1, 0])
-    with pytest.raises(ValueError, match="3 classes but the prior has 2"):
+    with pytest.raises(ValueError, match=r"each of 2 classes, got shape \(3,\)"):
         Prior.uniform(2).reweighted([1, 1, 1])
 
 
@@ -133,3 +133,69 @@ def test_numpy_sees_the_probabilities():
 
 def test_many_classes_are_shown_by_their_range():
     assert repr(Prior.of(range(1, 101))) == "Prior(100 classes, 0.0198 to 0.000198)"
+
+
+@pytest.mark.parametrize("log", [torch.tensor([70.0, 25.0, 5.0]), [0.7, 0.25, 0.05]])
+def test_the_constructor_refuses_logs_that_are_not_normalised_and_names_prior_of(log):
+    with pytest.raises(ValueError, match=r"sum to one, .* Prior\.of"):
+        Prior(log)
+
+
+def test_the_constructor_takes_normalised_logs_in_float32_and_makes_them_exact():
+    log = torch.tensor([0.7, 0.25, 0.05]).log()
+    for logs in (log, log.tolist()):
+        assert float(Prior(logs).probs.sum()) == pytest.approx(1, abs=1e-15)
+        assert Prior(logs).is_close(Prior.of([70, 25, 5]))
+
+
+def test_the_constructor_refuses_counts_of_another_length():
+    with pytest.raises(ValueError, match="each of 2 classes, got 3"):
+        Prior(Prior.uniform(2).log, torch.tensor([1, 2, 3]))
+
+
+def test_from_log_normalises_any_log_weights():
+    log = torch.tensor([3.0, 1.0, -math.inf])
+    prior = Prior.from_log(log)
+    assert_close(prior.probs, torch.softmax(log.double(), dim=0))
+    assert Prior.from_log([5000.0, -5000.0]).log.tolist() == [0.0, -10_000.0]
+
+
+@pytest.mark.parametrize("log", [[-math.inf] * 2, [math.nan, 0.0], [math.inf, 0.0], [[0.0]], []])
+def test_log_weights_that_are_no_prior_are_refused(log):
+    with pytest.raises(ValueError, match="one logarithm a class, finite or -inf and not all -inf"):
+        Prior.from_log(log)
+
+
+def test_a_prior_with_zeros_is_smoothed_from_its_counts_if_it_has_them():
+    kept = Prior.of([3, 0, 1], zeros="keep")
+    assert Prior.of(kept) is kept
+    assert Prior.of(kept, zeros="smooth") == Prior.of([3, 0, 1], zeros="smooth")
+    with pytest.raises(ValueError, match="was not made from counts"):
+        Prior.of(kept.tempered(2), zeros="smooth")
+    full = Prior.of([3, 1])
+    assert Prior.of(full, zeros="smooth") is full
+
+
+def test_priors_are_equal_by_their_probabilities_and_not_hashed():
+    assert Prior.of([7, 3]) == Prior.of([0.7, 0.3])
+    assert Prior.of([1, 0], zeros="keep") == Prior.of([5, 0], zeros="keep")
+    assert Prior.of([7, 3]) != Prior.of([7.001, 3])
+    assert Prior.of([1, 1]) != Prior.of([1, 1, 1])
+    assert Prior.of([1, 1]) != "uniform"
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(Prior.uniform(2))
+
+
+def test_whole_weights_too_large_to_be_exact_are_no_counts():
+    assert Prior.of([2**53 - 1, 1]).counts.tolist() == [2**53 - 1, 1]
+    assert Prior.of([2**53, 1]).counts is None
+
+
+def test_a_power_must_be_a_number():
+    with pytest.raises(ValueError, match="power must be a finite number"):
+        Prior.of([3, 1]).tempered(math.nan)
+
+
+def test_another_default_device_changes_nothing():
+    with torch.device("meta"):
+        assert Prior.uniform(2) == Prior.of([1, 1])

@@ -1,5 +1,8 @@
 """Retargeting is a group action on logits: identity, inverse, path independence."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -83,10 +86,17 @@ def test_an_unknown_prior_is_refused_with_the_remedy():
         retarget(LOGITS, None, [1, 1, 1])
 
 
+@pytest.mark.parametrize("again", [copy.copy, lambda e: pickle.loads(pickle.dumps(e))])  # noqa: S301
+def test_a_copied_refusal_says_the_same(again):
+    for error in (UnknownPriorError(), UnknownPriorError("these scores carry nothing")):
+        assert str(again(error)) == str(error)
+        assert str(error).count("measure_carried") == 1
+
+
 @pytest.mark.parametrize(
     ("carried", "target", "sentence"),
     [
-        ([1, 1], [1, 1, 1], "carried prior has 2 classes but the prior has 3"),
+        ([1, 1], [1, 1, 1], "carried prior has 2 classes but the target prior has 3"),
         ([1, 1], [1, 1], "must have 2 classes on axis 1"),
         (Prior.of([1, 0, 1], zeros="keep"), [1, 1, 1], "only a target prior may keep zeros"),
         ([1, 1, 1], [1, 0, 1], "zeros='keep'"),

@@ -51,6 +51,12 @@ def test_scores_of_unknown_prior_refuse_to_move():
         Scores(LOGITS).under([1, 1, 1])
 
 
+def test_a_row_whose_last_class_the_target_rules_out_is_named():
+    scores = Scores([[0.0, 0.0], [0.0, -np.inf]], carried=[1, 1])
+    with pytest.raises(ValueError, match="row 1 has no class left"):
+        scores.under(Prior.of([0, 1], zeros="keep"))
+
+
 def test_ties_go_to_the_lowest_index():
     assert Scores([[1.0, 2.0, 2.0]]).predict().tolist() == [1]
 
@@ -72,10 +78,16 @@ def test_from_probs_takes_logs_and_carries_what_is_said():
     np.testing.assert_allclose(scores.probs(), probs)
 
 
+def test_probabilities_may_miss_one_by_what_half_precision_does():
+    probs = np.array([[0.7005, 0.2, 0.1]])
+    np.testing.assert_allclose(Scores.from_probs(probs).probs(), probs / probs.sum())
+
+
 @pytest.mark.parametrize(
     ("probs", "sentence"),
     [
         ([[0.7, 0.2, 0.3]], "row 0 sums to 1.2"),
+        ([[0.7, 0.2, 0.1], [0.71, 0.2, 0.1]], "row 1 sums to 1.01"),
         ([[0.7, 0.2, 0.1], [2.0, -0.5, -0.5]], "row 1 sums to 1 with smallest entry -0.5"),
         ([[float("nan"), 0.5, 0.5]], "got nan in row 0, class 0"),
         ([[1, 0, 0]], "floating type"),
@@ -97,7 +109,7 @@ def test_probabilities_that_are_none_are_refused(probs, sentence):
         ({"labels": [0]}, "2 rows of logits but 1 labels"),
         ({"labels": [0, 3]}, "lie in 0 to 2"),
         ({"labels": [0.0, 1.0]}, "integer type"),
-        ({"carried": [1, 1]}, "the logits have 3 classes but the prior has 2"),
+        ({"carried": [1, 1]}, "the logits have 3 classes but the carried prior has 2"),
         ({"counts": [1, 1]}, "each of 3 classes, got 2"),
         ({"counts": [1, 1, -1]}, "none negative"),
         ({"classes": ["a", "b"]}, "each of 3 classes once"),
@@ -125,6 +137,19 @@ def test_a_saved_file_brings_everything_back_in_its_kind(tmp_path, logits):
     assert loaded.counts.tolist() == [70, 25, 5]
     assert (loaded.classes, loaded.split) == (scores.classes, scores.split)
     assert [file.name for file in tmp_path.iterdir()] == ["scores.safetensors"]
+
+
+def test_counts_shared_by_the_prior_and_the_scores_are_saved(tmp_path):
+    prior = Prior.of([70, 25, 5])
+    Scores(torch.tensor(LOGITS), carried=prior, counts=prior.counts).save(tmp_path / "s")
+    assert Scores.load(tmp_path / "s").carried.counts.tolist() == [70, 25, 5]
+
+
+def test_names_from_numpy_become_plain_and_are_saved(tmp_path):
+    scores = Scores(LOGITS, classes=np.array(["cat", "dog", "élan"]))
+    assert [type(name) for name in scores.classes] == [str] * 3
+    scores.save(tmp_path / "s")
+    assert Scores.load(tmp_path / "s").classes == ("cat", "dog", "élan")
 
 
 def test_bare_logits_are_saved_and_loaded_too(tmp_path):

@@ -1,5 +1,6 @@
 """Stratified folds."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -30,3 +31,15 @@ def test_the_seed_decides():
 def test_a_number_of_folds_that_cannot_be_is_refused(num_folds):
     with pytest.raises(ValueError, match="2 to 60 samples"):
         stratified_folds(LABELS, num_folds)
+
+
+def test_numpy_labels_give_numpy_folds():
+    folds = stratified_folds(LABELS.numpy(), 3)
+    assert isinstance(folds, np.ndarray)
+    np.testing.assert_array_equal(folds, stratified_folds(LABELS, 3))
+
+
+def test_a_class_of_one_sample_is_missing_from_the_training_part_of_its_fold():
+    labels = torch.tensor([0, 0, 0, 0, 1])
+    fold = stratified_folds(labels, 2)[4]
+    assert 1 not in labels[stratified_folds(labels, 2) != fold]

@@ -1,5 +1,7 @@
 """Fitting a linear layer: to the minimum, with a free bias."""
 
+import warnings
+
 import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
@@ -76,8 +78,53 @@ def test_it_works_where_gradients_are_off_and_the_layer_needs_none():
         (FEATURES * torch.nan, LABELS, "with NaN"),
         (FEATURES, LABELS[:5], "2000 rows of features but 5 labels"),
         (FEATURES, LABELS + 1, "lie in 0 to 1"),
+        (FEATURES[:0], LABELS[:0], "at least one row"),
+        (FEATURES.half(), LABELS, "float32 or float64, got torch.float16"),
+        (FEATURES.long(), LABELS, "float32 or float64, got torch.int64"),
     ],
 )
 def test_wrong_input_gives_one_clear_sentence(features, labels, sentence):
     with pytest.raises(ValueError, match=sentence):
         fit_linear(features, labels, losses.CrossEntropy(PRIOR))
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"loss": losses.CrossEntropy(PRIOR, reduction="none")}, 'has reduction="none"'),
+        ({"weight_decay": -1.0}, "weight_decay must be a finite number of 0 or more, got -1"),
+        ({"start": torch.nn.Linear(3, 2)}, r"shape \(2, 2\) and a bias, got \(2, 3\) with one"),
+        ({"start": torch.nn.Linear(2, 2, bias=False)}, r"got \(2, 2\) without one"),
+    ],
+)
+def test_wrong_options_give_one_clear_sentence(options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        fit_linear(FEATURES, LABELS, **{"loss": losses.CrossEntropy(PRIOR), **options})
+
+
+def test_a_layer_that_is_not_at_the_minimum_comes_with_a_warning():
+    with pytest.warns(RuntimeWarning, match="its gradient is still .* max_iter=2"):
+        fit_linear(FEATURES, LABELS, losses.CrossEntropy(PRIOR), max_iter=2)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_layer_that_is_there_comes_without(dtype):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fit_linear(FEATURES.to(dtype), LABELS, losses.CrossEntropy(PRIOR))
+
+
+def test_it_leaves_the_global_generator_alone():
+    before = torch.random.get_rng_state()
+    fit_linear(FEATURES, LABELS, losses.CrossEntropy(PRIOR))
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_inference_mode_and_another_default_device_change_nothing():
+    loss = losses.CrossEntropy(PRIOR)
+    expected = fit_linear(FEATURES, LABELS, loss).weight
+    with torch.inference_mode():
+        assert_close(fit_linear(FEATURES.clone(), LABELS.clone(), loss).weight, expected)
+    with torch.device("meta"):
+        layer = fit_linear(FEATURES, LABELS, loss)
+    assert_close(layer.weight, expected)

@@ -14,6 +14,7 @@ from longtail.testing import LOSS_CHECKS, ContractError, FiniteWorld, check_carr
 from loss_examples import CONTRACT, MAKE
 
 WORLD = FiniteWorld.long_tailed()
+ABSTRACT = (losses.Loss, losses.MarginLoss, losses.RegularizedLoss)
 
 
 def every_loss():
@@ -21,7 +22,7 @@ def every_loss():
     found = set()
     for module in pkgutil.walk_packages(losses.__path__, "longtail.losses."):
         for _, thing in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
-            if issubclass(thing, losses.Loss) and thing not in (losses.Loss, losses.MarginLoss):
+            if issubclass(thing, losses.Loss) and thing not in ABSTRACT:
                 found.add(thing)
     return found
 
@@ -64,6 +65,9 @@ def test_class_weights_change_what_is_carried_and_it_stays_true(name):
     def weighted(prior, **options):
         return MAKE[name](prior, weight=weight, **options)
 
+    if name.startswith("LADE"):  # its regulariser does not know of weights, and pulls to uniform
+        assert weighted(WORLD.prior).carried is None
+        return
     expected = CONTRACT[name](WORLD.prior).reweighted(weight)
     assert weighted(WORLD.prior).carried.is_close(expected, 1e-12)
     check_carried(weighted)

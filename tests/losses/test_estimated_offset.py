@@ -64,7 +64,7 @@ def test_the_centres_follow_the_centre_loss_rule_in_training_and_rest_in_evaluat
     loss.train()
     loss(head(FEATURES), LABELS, features=FEATURES)
     for k in range(3):
-        rows = FEATURES[LABELS == k]
+        rows = FEATURES[k == LABELS]
         moved = before[k] - 0.5 * (before[k] - rows).sum(dim=0) / (1 + len(rows))
         assert_close(head.centers[k], moved)
 

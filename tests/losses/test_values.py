@@ -8,13 +8,13 @@ import torch.nn.functional as F
 from torch.testing import assert_close
 
 from longtail import Prior, losses
-from loss_examples import MAKE, margins
+from loss_examples import MAKE, OTHER_FORMS, margins
 
 PRIOR = Prior.of([70, 20, 8, 2])
 GENERATOR = torch.Generator().manual_seed(0)
 LOGITS = 3 * torch.randn(30, 4, generator=GENERATOR, dtype=torch.float64)
 LABELS = torch.randint(0, 4, (30,), generator=GENERATOR)
-MARGIN_LOSSES = [name for name in MAKE if not name.startswith("LabelAware")]
+MARGIN_LOSSES = [name for name in MAKE if not name.startswith(OTHER_FORMS)]
 
 
 def naive(logits, y, delta, alpha, scale):

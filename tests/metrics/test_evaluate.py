@@ -158,3 +158,13 @@ def test_labels_and_samples_are_needed(draw):
         m.evaluate(Scores(draw()[0]))
     with pytest.raises(ValueError, match="at least one sample"):
         m.evaluate(Scores(np.zeros((0, 3)), np.zeros(0, int)))
+
+
+def test_another_default_device_changes_no_metric(draw):
+    logits, labels = draw()
+    scores = Scores(logits, labels, carried=CARRIED, counts=[500, 150, 60, 20, 8])
+    expected = m.evaluate(scores, target=[1, 1, 1, 1, 1])
+    with torch.device("meta"):
+        assert m.evaluate(scores, target=[1, 1, 1, 1, 1]) == expected
+        for metric in (m.nll, m.brier, m.ece, m.classwise_ece):
+            assert metric(logits, labels) > 0

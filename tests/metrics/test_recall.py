@@ -138,7 +138,7 @@ def test_what_is_no_recall_is_refused(values):
 
 
 def test_the_target_must_have_the_same_classes():
-    with pytest.raises(ValueError, match="the recalls have 2 classes but the prior has 3"):
+    with pytest.raises(ValueError, match="the recalls have 2 classes but the target prior has 3"):
         accuracy_under([0.5, 0.5], [1, 1, 1])
 
 

@@ -1,5 +1,6 @@
 """P1 to P3: each by hand, each keeping the adjuster's contract, none applied twice."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -98,9 +99,14 @@ def test_a_rare_class_with_a_negative_logit_never_wins_by_weight_normalisation()
     [
         (lambda: LogitAdjustment([3, 0]), "zeros='smooth'"),
         (lambda: LogitAdjustment([3, 1])(SCORES), "adjustment starts from"),
-        (lambda: WeightNormalization([1.0, 0.0]), "positive number a class"),
+        (lambda: LogitAdjustment([3, 1], tau=np.nan), "tau must be a finite number"),
+        (lambda: WeightNormalization([1.0, 0.0]), "nu must be positive .* for class 1"),
+        (lambda: WeightNormalization([[1.0, 1.0]]), r"got shape \(1, 2\)"),
+        (lambda: WeightNormalization([1.0], tau=np.inf), "tau must be a finite number"),
+        (lambda: WeightNormalization.by_norm(torch.ones(4)), r"of shape \(C, D\), got \(4,\)"),
+        (lambda: WeightNormalization.by_norm(torch.eye(3)[:, :2]), "norm of weight .* class 2"),
         (lambda: WeightNormalization([1.0, 1.0])(SCORES), "nu has 2 classes, the scores have 3"),
-        (lambda: PCSoftmax([1, 1])(SCORES), "has 3 classes but the prior has 2"),
+        (lambda: PCSoftmax([1, 1])(SCORES), "has 3 classes but the target prior has 2"),
     ],
 )
 def test_wrong_input_gives_one_clear_sentence(make, sentence):
@@ -116,3 +122,19 @@ def test_an_adjuster_that_lies_about_what_is_carried_is_caught():
 
     with pytest.raises(ContractError, match="off the true posterior"):
         check_adjuster(lie)
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("labels", [0] * 6),
+        ("counts", [1, 1, 1, 1]),
+        ("classes", ["a", "b", "c", "d"]),
+        ("split", "test"),
+        ("labels", None),
+        ("split", None),
+    ],
+)
+def test_an_adjuster_that_loses_or_changes_anything_else_is_caught(name, other):
+    with pytest.raises(ContractError, match=f"must keep their {name}"):
+        check_adjuster(lambda prior: lambda scores: replace(scores, **{name: other}))

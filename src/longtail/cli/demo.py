@@ -26,8 +26,20 @@ if TYPE_CHECKING:
     show_default=True,
     help="Folder for report.html and results.json.",
 )
-@click.option("--trials", type=click.IntRange(min=2), default=100, show_default=True)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option(
+    "--trials",
+    type=click.IntRange(min=2),
+    default=100,
+    show_default=True,
+    help="How often the two Gaussians are drawn anew.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Decides what is drawn, and how the images are split into folds.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the results as JSON, not as tables.")
 def demo(output: Path, trials: int, seed: int, as_json: bool) -> None:
     """Show on two problems why logit adjustment works and what it costs."""

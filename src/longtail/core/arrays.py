@@ -17,10 +17,12 @@ ArrayT = TypeVar("ArrayT", bound=Tensor | npt.NDArray[Any])
 
 
 def as_tensor(values: ArrayLike) -> Tensor:
-    """The values as a tensor, without a copy where none is needed."""
+    """The values as a tensor, without a copy where none is needed, or a ValueError."""
     if isinstance(values, Tensor):
         return values
-    array = np.ascontiguousarray(values) if np.ndim(values) else np.asarray(values)
+    array = _as_numbers(values)
+    if array.ndim:  # of an array without axes it would make one with an axis
+        array = np.ascontiguousarray(array)
     # torch warns of read-only memory, which memory-mapped and shared arrays have.
     return torch.from_numpy(array if array.flags.writeable else array.copy())
 
@@ -46,3 +48,28 @@ def along_classes(per_class: Tensor, logits: Tensor) -> Tensor:
 def wide_dtype(dtype: torch.dtype) -> torch.dtype:
     """Where sums of exponentials are safe: float32 for the halves, else the dtype itself."""
     return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
+
+
+def _as_numbers(values: ArrayLike) -> npt.NDArray[Any]:
+    """The values as a NumPy array of a type that torch has."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise ValueError(
+            "expected an array without a mask, which would be lost, got a masked array; "
+            "pass its .compressed() values, or .filled(value)"
+        )
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(
+            f"expected an array of numbers, got a {type(values).__name__} that NumPy cannot read "
+            f"as one ({error}); give rows of equal length, or an array"
+        ) from error
+    if array.dtype.kind not in "biufc" or array.dtype.char in "gG":
+        raise ValueError(
+            f"expected an array of numbers, got a {type(values).__name__} of type {array.dtype}; "
+            "give a list of numbers, or an array of integers or float64"
+        )
+    # In this byte order, and of the C types that share a size the one that torch knows.
+    plain = np.dtype(f"{array.dtype.kind}{array.dtype.itemsize}")
+    known = array.dtype.isnative and array.dtype.char == plain.char
+    return array if known else array.astype(plain)

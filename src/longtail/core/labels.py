@@ -5,10 +5,14 @@ from torch import Tensor
 
 from longtail.core.arrays import Array, ArrayLike, as_kind_of, as_tensor
 
+MOST = 2**53  # from here on float64 no longer tells a count from the next
+
 
 def check_labels(labels: ArrayLike, num_classes: int) -> Tensor:
     """The labels as int64 class indices in 0 ... num_classes - 1, or a ValueError."""
     checked = as_tensor(labels)
+    if checked.shape == (0,):
+        checked = checked.long()  # an empty list has no integer in it to say what it is of
     if checked.dtype == torch.bool or checked.is_floating_point() or checked.is_complex():
         raise ValueError(
             f"labels must be class indices of an integer type, got {checked.dtype}; "
@@ -53,6 +57,11 @@ def check_counts(counts: ArrayLike, num_classes: int | None = None) -> Tensor:
         raise ValueError(
             f"counts must be whole numbers, none negative, got {whole.tolist()[:10]}; "
             "for probabilities use Prior.of"
+        )
+    if (whole >= MOST).any():
+        raise ValueError(
+            f"counts must be below 2**53, where whole numbers are exact, got {whole.max():.17g}; "
+            "for weights of that size use Prior.of"
         )
     if num_classes is not None and len(checked) != num_classes:
         raise ValueError(

@@ -4,6 +4,10 @@ If z carries c, then z + log h - log c is the exact posterior on held-out data w
 h. So fit one offset b per class by maximum likelihood on held-out labels (convex),
 
     min_b  mean_i  -log softmax(z_i + b)[y_i],      and read off      c = h · exp(-b).
+
+How well the data determine b_k is their information on it, Σ_i p_ik (1 - p_ik) with p_i the fitted
+probabilities: no standard error is below its inverse root. Where a class is told apart perfectly
+nothing bounds b_k, and the fit only says where it stopped.
 """
 
 import torch
@@ -12,8 +16,12 @@ from torch import Tensor
 
 from longtail.core.arrays import Array, ArrayLike, as_tensor
 from longtail.core.labels import check_labels
+from longtail.core.minimise import for_autograd, minimise
 from longtail.core.prior import Prior
 from longtail.core.retarget import check_logits
+
+_MAX_ITER = 1000
+_LEAST_INFORMATION = 1e-2  # below it the standard error of a log-probability is above ten
 
 
 def measure_carried(logits: Array, labels: ArrayLike) -> Prior:
@@ -24,7 +32,7 @@ def measure_carried(logits: Array, labels: ArrayLike) -> Prior:
 
     Args:
         logits: Shape (N, C).
-        labels: Class indices; every class must occur.
+        labels: Class indices; every class must occur, and none be told apart perfectly.
     """
     given = as_tensor(logits).detach()
     if given.dim() != 2:
@@ -43,35 +51,38 @@ def measure_carried(logits: Array, labels: ArrayLike) -> Prior:
             f"{given.shape[1]} do not (the first is {absent[0]}); "
             "what the logits carry for them cannot be measured"
         )
-    return Prior.of(counts).reweighted((-_best_offset(given.double(), known)).exp())
+    offset = _best_offset(given.double(), known)
+    return Prior.from_log(Prior.of(counts).log - offset)
 
 
 def _best_offset(logits: Tensor, labels: Tensor) -> Tensor:
     """One offset per class that maximises the likelihood, with mean zero."""
-    offset = torch.zeros(logits.shape[1], dtype=logits.dtype, device=logits.device)
+    logits, labels = for_autograd(logits), for_autograd(labels)
+    with torch.inference_mode(False):
+        offset = torch.zeros(logits.shape[1], dtype=logits.dtype, device=logits.device)
     offset.requires_grad_()
-    solver = torch.optim.LBFGS(
+    gradient = minimise(
+        lambda: F.cross_entropy(logits + offset, labels),
         [offset],
-        max_iter=1000,
-        history_size=20,
-        tolerance_grad=1e-10,
-        tolerance_change=1e-16,
-        line_search_fn="strong_wolfe",
+        max_iter=_MAX_ITER,
+        tolerance=1e-10,
     )
-
-    def objective() -> Tensor:
-        solver.zero_grad()
-        nll = F.cross_entropy(logits + offset, labels)
-        torch.autograd.backward(nll)
-        return nll
-
-    with torch.enable_grad():
-        solver.step(objective)  # type: ignore[no-untyped-call]
-        objective()
-    if offset.grad is None or not offset.grad.abs().max() < 1e-6:
+    if not gradient < 1e-6:
         raise RuntimeError(
-            "the offsets did not settle: some class is told apart perfectly on these data, so "
-            "nothing bounds its offset; use more held-out data"
+            f"the offsets did not settle in {_MAX_ITER} iterations: the likelihood still rises by "
+            f"{gradient:.2g} for each unit of one; use more held-out data, or logits on a smaller "
+            "scale"
         )
-    centred = offset.detach() - offset.detach().mean()
-    return centred.cpu()
+    best = offset.detach()
+    _check_information(torch.softmax(logits + best, dim=1))
+    return (best - best.mean()).cpu()
+
+
+def _check_information(probs: Tensor) -> None:
+    information = (probs * (1 - probs)).sum(dim=0)
+    if (information < _LEAST_INFORMATION).any():
+        least = int(information.argmin())
+        raise ValueError(
+            f"these data do not determine the prior: class {least} is told apart perfectly from "
+            "all others, whatever the logits carry for it; use more, or harder, held-out data"
+        )

@@ -15,14 +15,15 @@ import torch
 from torch import Tensor
 
 from longtail.core.arrays import ArrayLike, as_tensor
-from longtail.core.labels import check_counts, check_labels
+from longtail.core.labels import MOST, check_counts, check_labels
+from longtail.core.numbers import check_number, check_per_class
 
 Zeros: TypeAlias = Literal["error", "smooth", "keep"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Prior:
-    """A label prior.
+    """A label prior. Two are equal if they give every class the same probability.
 
     Attributes:
         log: Natural logarithms of the probabilities, float64, on the CPU.
@@ -39,30 +40,34 @@ class Prior:
     counts: Tensor | None = None
 
     def __post_init__(self) -> None:
-        log = self.log.detach().to("cpu", torch.float64)
-        if log.dim() != 1 or not len(log) or log.isnan().any() or not log.max().isfinite():
+        log = _check_log(self.log)
+        total = float(log.exp().sum())
+        if not abs(total - 1) <= 1e-6:
             raise ValueError(
-                "a prior needs one log-probability a class, finite or -inf and not all -inf, "
-                f"got {self.log}; make priors with Prior.of, Prior.from_labels or Prior.uniform"
+                f"Prior(log) takes logarithms of probabilities that sum to one, got {_shown(log)}, "
+                f"whose exponentials sum to {total:.3g}; make a prior with Prior.of from counts or "
+                "probabilities, or with Prior.from_log from logarithms of any weights"
             )
+        counts = None if self.counts is None else check_counts(self.counts, len(log))
         object.__setattr__(self, "log", torch.log_softmax(log, dim=0))
+        object.__setattr__(self, "counts", counts)
 
     @classmethod
     def of(cls, weights: PriorLike, zeros: Zeros = "error") -> Prior:
         """From class counts, probabilities or any non-negative weights.
 
-        Whole numbers are taken for counts and kept as `counts`.
+        Whole numbers are taken for counts and kept as `counts`, if they are below 2**53.
 
         Args:
-            weights: One number a class. A Prior is returned as it is.
+            weights: One number a class. A Prior is returned as it is, but for zeros to smooth.
             zeros: What to do with a class of weight zero. "error" refuses it; "smooth" adds one
                 half to every count (Jeffreys' rule; the kept `counts` stay as given); "keep" means
                 that the class cannot occur, which only a target prior may say.
         """
-        if isinstance(weights, Prior):
-            return weights
         if zeros not in ("error", "smooth", "keep"):
             raise ValueError(f'zeros must be "error", "smooth" or "keep", got {zeros!r}')
+        if isinstance(weights, Prior):
+            return _smoothed(weights) if weights.has_zeros and zeros == "smooth" else weights
         given = as_tensor(weights).detach().to("cpu", torch.float64)
         if given.dim() != 1 or not len(given):
             raise ValueError(
@@ -73,10 +78,16 @@ class Prior:
                 "the weights of a prior must be finite, none negative and not all zero, "
                 f"got {_shown(given)}"
             )
-        counts = check_counts(given) if (given == given.round()).all() else None
+        whole = (given == given.round()) & (given < MOST)
+        counts = check_counts(given) if whole.all() else None
         if (given == 0).any():
             given = _without_zeros(given, counts, zeros)
-        return cls(given.log(), counts)
+        return cls.from_log(given.log(), counts)
+
+    @classmethod
+    def from_log(cls, log: ArrayLike, counts: Tensor | None = None) -> Prior:
+        """From natural logarithms of weights of any total; -inf for a class that cannot occur."""
+        return cls(torch.log_softmax(_check_log(log), dim=0), counts)
 
     @classmethod
     def from_labels(cls, labels: ArrayLike, num_classes: int, zeros: Zeros = "error") -> Prior:
@@ -90,7 +101,7 @@ class Prior:
         """Every class equally likely."""
         if num_classes < 1:
             raise ValueError(f"a prior needs at least one class, got {num_classes}")
-        return cls(torch.zeros(num_classes, dtype=torch.float64))
+        return cls.from_log(torch.zeros(num_classes, dtype=torch.float64, device="cpu"))
 
     @property
     def probs(self) -> Tensor:
@@ -109,27 +120,26 @@ class Prior:
 
     def tempered(self, power: float) -> Prior:
         """The prior proportional to p(y)**power: 1 gives the same, 0 uniform, -1 the inverse."""
+        power = check_number(power, "power")
         if self.has_zeros and power <= 0:
             raise ValueError(
                 f"a prior with zeros has no power {power}; make it with zeros='smooth' instead"
             )
-        return Prior(power * self.log)
+        return Prior.from_log(power * self.log)
 
     def reweighted(self, weights: ArrayLike) -> Prior:
         """The prior proportional to w(y)·p(y): what class weights or a sampler turn p into."""
-        factors = as_tensor(weights).detach().to("cpu", torch.float64)
-        check_same_classes(len(factors), self, "weights have")
-        if not (factors.isfinite() & (factors > 0)).all():
-            raise ValueError(
-                f"weights must be positive and finite, one a class, got {_shown(factors)}"
-            )
-        return Prior(self.log + factors.log())
+        factors = check_per_class(weights, self.num_classes, "weights")
+        return Prior.from_log(self.log + factors.log())
 
     def is_close(self, other: Prior, tolerance: float = 1e-6) -> bool:
         """Whether the two give every class the same probability, up to a relative tolerance."""
         return self.num_classes == other.num_classes and torch.allclose(
             self.log, other.log, rtol=0, atol=tolerance
         )
+
+    def __eq__(self, other: object) -> bool:
+        return self.is_close(other, 1e-12) if isinstance(other, Prior) else NotImplemented
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         return np.asarray(self.probs.numpy(), dtype=dtype)
@@ -159,13 +169,34 @@ def full_prior(prior: PriorLike, role: str) -> Prior:
     return full
 
 
-def check_same_classes(num_classes: int, prior: Prior, what: str) -> None:
-    """Raise unless the prior has that many classes; `what` opens the sentence."""
+def check_same_classes(num_classes: int, prior: Prior, what: str, role: str = "the prior") -> None:
+    """Raise unless the prior has that many classes; `what` opens the sentence ("weight has")."""
     if num_classes != prior.num_classes:
         raise ValueError(
-            f"{what} {num_classes} classes but the prior has {prior.num_classes}; "
+            f"{what} {num_classes} classes but {role} has {prior.num_classes}; "
             "both must list the same classes in the same order"
         )
+
+
+def _check_log(log: ArrayLike) -> Tensor:
+    """Logarithms of weights as float64 on the CPU, or a ValueError."""
+    given = as_tensor(log).detach().to("cpu", torch.float64)
+    if given.dim() != 1 or not len(given) or given.isnan().any() or not given.max().isfinite():
+        raise ValueError(
+            "a prior needs one logarithm a class, finite or -inf and not all -inf, "
+            f"got {_shown(given)} of shape {tuple(given.shape)}; "
+            "make priors with Prior.of, Prior.from_labels or Prior.uniform"
+        )
+    return given
+
+
+def _smoothed(prior: Prior) -> Prior:
+    if prior.counts is None:
+        raise ValueError(
+            f"zeros='smooth' adds one half to every class count, but {prior!r} was not made from "
+            "counts; give the counts"
+        )
+    return Prior.of(prior.counts, zeros="smooth")
 
 
 def _without_zeros(weights: Tensor, counts: Tensor | None, zeros: Zeros) -> Tensor:

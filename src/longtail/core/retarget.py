@@ -27,8 +27,11 @@ class UnknownPriorError(ValueError):
     """The logits are not known to carry any prior, so there is nothing to move them from."""
 
     def __init__(self, what: str = "these logits carry no known prior") -> None:
-        super().__init__(
-            f"{what}, so they cannot be moved to another one; fit the prior they carry on "
+        super().__init__(what)  # what a copy is made from again, so not the whole sentence
+
+    def __str__(self) -> str:
+        return (
+            f"{self.args[0]}, so they cannot be moved to another one; fit the prior they carry on "
             "held-out labels with longtail.measure_carried(logits, labels) and pass that as carried"
         )
 
@@ -38,7 +41,7 @@ def prior_offset(carried: PriorLike | None, target: PriorLike) -> Tensor:
     if carried is None:
         raise UnknownPriorError
     source, goal = full_prior(carried, "carried"), Prior.of(target)
-    check_same_classes(source.num_classes, goal, "the carried prior has")
+    check_same_classes(source.num_classes, goal, "the carried prior has", "the target prior")
     return goal.log - source.log
 
 

@@ -66,7 +66,7 @@ class Scores:
         known = None if counts is None else check_counts(counts, num_classes)
         prior = None if carried is None else Prior.of(carried)
         if prior is not None:
-            check_same_classes(num_classes, prior, "the logits have")
+            check_same_classes(num_classes, prior, "the logits have", "the carried prior")
         if split not in (None, "train", "validation", "test"):
             raise ValueError(f'split must be "train", "validation" or "test", got {split!r}')
         vars(self).update(
@@ -113,8 +113,11 @@ class Scores:
 
         Raises UnknownPriorError if it is not known what they carry now.
         """
-        moved = retarget(self.logits, self.carried, target)
-        return replace(self, logits=moved, carried=Prior.of(target))
+        goal = Prior.of(target)
+        moved = retarget(self.logits, self.carried, goal)
+        if goal.has_zeros:
+            _check_class_left(as_tensor(moved))
+        return replace(self, logits=moved, carried=goal)
 
     def probs(self) -> Array:
         """The class probabilities under the carried prior."""
@@ -177,6 +180,15 @@ def _check_rows(rows: Tensor, name: str) -> None:
         )
 
 
+def _check_class_left(rows: Tensor) -> None:
+    empty = rows.isneginf().all(dim=1)
+    if empty.any():
+        raise ValueError(
+            f"row {int(empty.nonzero()[0])} has no class left: its logits rule out every class "
+            "that the target prior does not; leave such rows out, or use a target without zeros"
+        )
+
+
 def _labels_of(rows: Tensor, labels: ArrayLike) -> Tensor:
     checked = check_labels(labels, rows.shape[1])
     if len(checked) != len(rows):
@@ -187,10 +199,10 @@ def _labels_of(rows: Tensor, labels: ArrayLike) -> Tensor:
 def _check_names(classes: Sequence[str], num_classes: int) -> tuple[str, ...]:
     names = tuple(classes)
     if isinstance(classes, str) or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"classes must be a sequence of names, got {classes!r:.80}")
+        raise ValueError(f"classes must be a sequence of names, got {names!r:.80}")
     if len(names) != num_classes or len(set(names)) != len(names):
         raise ValueError(
             f"classes must name each of {num_classes} classes once, "
             f"got {len(names)} names, {len(set(names))} of them different"
         )
-    return names
+    return tuple(map(str, names))  # NumPy's strings are str, but no file format knows them

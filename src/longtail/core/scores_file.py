@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from longtail.core.arrays import Array, as_kind_of, as_tensor
+from longtail.core.files import written_whole
 from longtail.core.prior import Prior
 
 _VERSION = 1
@@ -45,7 +46,7 @@ def write(
     classes: tuple[str, ...] | None,
     split: Literal["train", "validation", "test"] | None,
 ) -> None:
-    """Write the file under a temporary name, then put it in place: never half a file."""
+    """Write the file, whole or not at all."""
     from safetensors.torch import save_file
 
     tensors = {n: as_tensor(a).contiguous().cpu() for n, a in arrays.items() if a is not None}
@@ -53,21 +54,18 @@ def write(
         tensors["carried"] = carried.log
         if carried.counts is not None:
             tensors["carried_counts"] = carried.counts
+    # The format refuses shared memory, as of the prior's counts and the scores'. Copies are small,
+    # but for the logits, which share it with nothing.
+    tensors = {n: t if n == "logits" else t.clone() for n, t in tensors.items()}
     header = Header(
         version=_VERSION,
         arrays="numpy" if isinstance(arrays["logits"], np.ndarray) else "torch",
         classes=classes,
         split=split,
     )
-    place = Path(path)
-    if not place.parent.is_dir():
-        raise FileNotFoundError(f"there is no folder {place.parent} to save scores in")
-    part = place.with_name(f"{place.name}.{os.getpid()}.part")
-    try:
-        save_file(tensors, part, {"format": "pt", "longtail": msgspec.json.encode(header).decode()})
-        part.replace(place)
-    finally:
-        part.unlink(missing_ok=True)
+    said = {"format": "pt", "longtail": msgspec.json.encode(header).decode()}
+    with written_whole(path) as part:
+        save_file(tensors, part, said)
 
 
 def read(path: str | os.PathLike[str]) -> StoredScores:

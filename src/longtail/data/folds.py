@@ -1,29 +1,29 @@
 """Folds for cross-validation that give every class to every fold, as far as it goes."""
 
 import torch
-from torch import Tensor
 
-from longtail.core.arrays import ArrayLike, as_tensor
+from longtail.core.arrays import Array, ArrayLike, as_kind_of, as_tensor
 from longtail.core.labels import check_labels
 
 
-def stratified_folds(labels: ArrayLike, num_folds: int, seed: int = 0) -> Tensor:
+def stratified_folds(labels: ArrayLike, num_folds: int, seed: int = 0) -> Array:
     """The fold of each sample: each class is dealt out in turn, in random order.
 
-    A class of fewer samples than folds is missing from the training part of none, but from the
-    held-out part of some.
+    A class of fewer samples than folds is missing from the held-out part of some folds, and a
+    class of one sample from the training part of the fold that holds it.
 
     >>> stratified_folds([0, 0, 0, 0, 1, 1], num_folds=2).bincount().tolist()
     [3, 3]
     """
     given = as_tensor(labels)
-    checked = check_labels(given, int(given.max()) + 1 if len(given) else 1)
+    checked = check_labels(given, int(given.max()) + 1 if len(given) else 1).cpu()
     if not 2 <= num_folds <= len(checked):
         raise ValueError(f"num_folds must lie in 2 to {len(checked)} samples, got {num_folds}")
-    shuffled = torch.randperm(len(checked), generator=torch.Generator().manual_seed(seed))
+    generator = torch.Generator("cpu").manual_seed(seed)
+    shuffled = torch.randperm(len(checked), generator=generator, device="cpu")
     # Stable, so that each class keeps the shuffled order; dealt through the classes in one run,
     # so that the folds differ by one sample at the most.
     by_class = shuffled[checked[shuffled].argsort(stable=True)]
     folds = torch.empty_like(by_class)
-    folds[by_class] = torch.arange(len(by_class)) % num_folds
-    return folds
+    folds[by_class] = torch.arange(len(by_class), device="cpu") % num_folds
+    return as_kind_of(folds, labels)

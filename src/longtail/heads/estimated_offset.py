@@ -53,8 +53,7 @@ class EstimatedOffset(nn.Module):
     @property
     def offset(self) -> Tensor:
         """½ c_k·w_k of each class: what is subtracted."""
-        # A copy: the loss moves the centres before backward needs them as they were.
-        return 0.5 * (self.centers.clone() * self.weight).sum(dim=1)
+        return 0.5 * (self.centers * self.weight).sum(dim=1)
 
     def forward(self, features: Tensor) -> Tensor:
         """The logits."""

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from longtail.core.labels import check_labels
-from longtail.losses.loss import can_look
+from longtail.losses.kernel import can_look
 from longtail.losses.regularizer import Regularizer
 
 
@@ -57,7 +57,7 @@ class Center(Regularizer):
     ) -> None:
         super().__init__(ignore_index=ignore_index, gather=gather)
         self.rate = check_rate(rate)
-        self.register_buffer("centers", zero_centers(num_classes, dim))
+        self.hold("centers", zero_centers(num_classes, dim))
 
     def values(self, rows: Tensor, labels: Tensor) -> Tensor:
         """Ω of each row. In training mode, the centres move afterwards."""

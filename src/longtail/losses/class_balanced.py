@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from longtail.core.prior import PriorLike, full_prior
-from longtail.losses.focal import check_gamma, focal_class_losses, focal_label_losses
+from longtail.losses.focal import check_gamma, focal_class_losses, focal_losses
 from longtail.losses.kernel import Share
 from longtail.losses.loss import Loss, LossOptions
 
@@ -54,9 +54,13 @@ class ClassBalanced(Loss):
         super().__init__(prior, carried, alpha, **options)
         self.gamma = gamma or 0.0
 
-    def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:
+    def label_losses(self, logits: Tensor, labels: Tensor) -> Tensor:
         """ℓ₀(y_i, f_i) for class indices in range."""
-        return focal_label_losses(logits, labels, self.gamma, share)
+        return self.summed_losses(logits, labels, None)
+
+    def summed_losses(self, logits: Tensor, labels: Tensor, share: Share) -> Tensor:
+        """Their sum weighted by `share`; the losses themselves if that is None."""
+        return focal_losses(logits, labels, self.gamma, share)
 
     def class_losses(self, logits: Tensor) -> Tensor:
         """ℓ₀(y, f_i) for every label y."""

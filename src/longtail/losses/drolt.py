@@ -62,8 +62,8 @@ class DROLT(Regularizer):
             raise ValueError(f"the scale of the margins must not be negative, got {scale}")
         prior = full_prior(train, "train")
         self.rate = check_rate(rate)
-        self.register_buffer("centers", zero_centers(prior.num_classes, dim))
-        self.register_buffer("margins", scale * (prior.probs.max() / prior.probs).sqrt())
+        self.hold("centers", zero_centers(prior.num_classes, dim))
+        self.hold("margins", scale * (prior.probs.max() / prior.probs).sqrt())
 
     def values(self, rows: Tensor, labels: Tensor) -> Tensor:
         """Ω of each row. In training mode, the centroids move afterwards."""

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from longtail.core.arrays import along_classes, wide_dtype
+from longtail.core.numbers import check_number
 from longtail.core.prior import PriorLike, full_prior
 from longtail.losses import kernel
-from longtail.losses.kernel import Share
 from longtail.losses.loss import Loss, LossOptions
 
 
@@ -26,11 +26,11 @@ class Equalized(Loss):
 
     Args:
         train: The prior the batches follow.
-        tau: The power of the smooth form.
+        tau: The power of the smooth form; 1 if not given.
         threshold: A class probability. If given, the thresholded form is used instead of the
             smooth one: negatives below it are dropped while the module is in training mode, and
             none in evaluation mode, as with dropout.
-        drop_rate: How often such a negative is dropped.
+        drop_rate: How often such a negative is dropped; 0.9 if not given.
         generator: Where the random numbers come from; None is torch's default.
 
     >>> import torch
@@ -45,26 +45,32 @@ class Equalized(Loss):
     def __init__(
         self,
         train: PriorLike,
-        tau: float = 1.0,
+        tau: float | None = None,
         threshold: float | None = None,
-        drop_rate: float = 0.9,
+        drop_rate: float | None = None,
         generator: torch.Generator | None = None,
         **options: Unpack[LossOptions],
     ) -> None:
         prior = full_prior(train, "train")
         super().__init__(prior, None, **options)  # no change of prior
-        if not 0 <= drop_rate <= 1:
+        if (drop_rate if threshold is None else tau) is not None:
+            raise ValueError(
+                "tau belongs to the smooth form and drop_rate to the one with a threshold; "
+                f"got tau={tau}, threshold={threshold}, drop_rate={drop_rate}"
+            )
+        self.drop_rate = 0.9 if drop_rate is None else check_number(drop_rate, "drop_rate")
+        if not 0 <= self.drop_rate <= 1:
             raise ValueError(f"drop_rate must be a probability, got {drop_rate}")
-        self.drop_rate = drop_rate
         self.generator = generator
-        self.register_buffer("negative", tau * prior.log if threshold is None else None)
-        self.register_buffer("rare", None if threshold is None else prior.probs < threshold)
+        power = 1.0 if tau is None else check_number(tau, "tau")
+        self.hold("negative", power * prior.log if threshold is None else None)
+        self.hold("rare", None if threshold is None else prior.probs < threshold)
 
-    def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:
+    def label_losses(self, logits: Tensor, labels: Tensor) -> Tensor:
         """ℓ(y_i, f_i) for class indices in range."""
         unshifted = torch.zeros((), dtype=wide_dtype(logits.dtype), device=logits.device)
         return kernel.label_losses(
-            logits, labels, self._margins(logits), unshifted.expand_as(labels), share
+            logits, labels, self._margins(logits), unshifted.expand_as(labels)
         )
 
     def class_losses(self, logits: Tensor) -> Tensor:

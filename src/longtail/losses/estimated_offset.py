@@ -101,12 +101,12 @@ class _OffsetTerms(Regularizer):
     def values(self, rows: Tensor, labels: Tensor) -> Tensor:
         """λ₁·‖Φ − c_y‖² of each row, and the uniform constraint in every one."""
         (head,) = self._held
-        centers = head.centers.detach().to(rows, copy=True)  # autograd needs them unmoved
+        centers = head.centers.to(rows)
         offset = 0.5 * (centers * head.weight.to(rows)).sum(dim=1)
         log_share = torch.log_softmax(-offset, dim=0)
         negative_entropy = (log_share.exp() * log_share).sum()
         values = self.center_weight * (rows - centers[labels]).square().sum(dim=1)
         if self.training:
-            with torch.no_grad():
-                head.centers.copy_(moved_centers(centers, rows.detach(), labels, self.rate))
+            # A new tensor: backward, and a compiler, need the centres as they were.
+            head.centers = moved_centers(head.centers, rows, labels, self.rate)
         return values + self.uniform_weight * negative_entropy

@@ -44,9 +44,9 @@ class Focal(Loss):
         super().__init__(prior, None if self_weighted else prior, **options)
         self.gamma = gamma
 
-    def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:
+    def label_losses(self, logits: Tensor, labels: Tensor) -> Tensor:
         """ℓ(y_i, f_i) for class indices in range."""
-        return focal_label_losses(logits, labels, self.gamma, share)
+        return focal_losses(logits, labels, self.gamma, None)
 
     def class_losses(self, logits: Tensor) -> Tensor:
         """ℓ(y, f_i) for every label y."""
@@ -76,11 +76,11 @@ class SigmoidFocal(Loss):
         super().__init__(full_prior(train, "train"), None, **options)  # σ is no softmax
         self.gamma = check_gamma(gamma)
 
-    def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:
+    def label_losses(self, logits: Tensor, labels: Tensor) -> Tensor:
         """ℓ(y_i, f_i) for class indices in range."""
         index = labels.unsqueeze(1)
         wrong_way = logits.scatter(1, index, -logits.gather(1, index))
-        return weighted(self._binary(wrong_way).sum(dim=1), share)
+        return self._binary(wrong_way).sum(dim=1)
 
     def class_losses(self, logits: Tensor) -> Tensor:
         """ℓ(y, f_i) for every label y."""
@@ -99,7 +99,7 @@ class SigmoidFocal(Loss):
         return (self.gamma * F.logsigmoid(x)).exp() * -F.logsigmoid(-x)
 
 
-def focal_label_losses(logits: Tensor, labels: Tensor, gamma: float, share: Share = None) -> Tensor:
+def focal_losses(logits: Tensor, labels: Tensor, gamma: float, share: Share) -> Tensor:
     """The softmax form of each sample, or their sum weighted by `share`."""
     if gamma == 0:
         return kernel.label_losses(logits, labels, None, None, share)

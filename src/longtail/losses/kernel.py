@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from longtail.core.arrays import wide_dtype
 
@@ -24,8 +24,9 @@ def label_losses(
     negative: Tensor | None,
     positive: Tensor | None,
     share: Share = None,
+    scale: float = 1.0,
 ) -> Tensor:
-    """ℓ(y_i, f_i) of each sample, or their sum weighted by `share`.
+    """ℓ(y_i, scale · f_i) of each sample, or their sum weighted by `share`.
 
     Args:
         logits: Shape (N, C, ...).
@@ -33,15 +34,29 @@ def label_losses(
         negative: b, of a shape that broadcasts over the logits, or None for zero.
         positive: a_{y_i} of each sample, of the labels' shape, or None for a = b.
         share: What each sample counts in the sum: of the labels' shape, or one number for all.
+        scale: A factor on the logits.
     """
     index = labels.unsqueeze(1)
     if positive is not None:
         positive = positive.unsqueeze(1)
-    if torch.compiler.is_compiling() or not logits.is_cpu:
-        z = _assemble(logits, index, negative, positive)
+    if not can_look(logits):
+        z = _assemble(logits, index, negative, positive, scale)
         return weighted(F.cross_entropy(z, labels, reduction="none"), share)
-    value: Tensor = _FusedLoss.apply(logits, index, negative, positive, share)  # type: ignore[no-untyped-call]
+    value: Tensor = _FusedLoss.apply(logits, index, negative, positive, share, scale)  # type: ignore[no-untyped-call]
     return value
+
+
+def can_look(tensor: Tensor) -> bool:
+    """Whether values can be looked at for free, and a gradient of our own be used.
+
+    On a GPU a look waits; compilers, tracers and torch.func transforms have no values to look at.
+    """
+    return (
+        tensor.is_cpu
+        and type(tensor) in (Tensor, nn.Parameter)
+        and not torch.compiler.is_compiling()
+        and not torch._C._are_functorch_transforms_active()
+    )
 
 
 def weighted(losses: Tensor, share: Share) -> Tensor:
@@ -82,12 +97,21 @@ def _logsumexp_of_others(z: Tensor) -> Tensor:
 
 
 def _assemble(
-    logits: Tensor, index: Tensor, negative: Tensor | None, positive: Tensor | None
+    logits: Tensor,
+    index: Tensor,
+    negative: Tensor | None,
+    positive: Tensor | None,
+    scale: float,
 ) -> Tensor:
     """z, in a dtype that is safe for sums of exponentials."""
     f = logits.to(wide_dtype(logits.dtype))
+    f = f if scale == 1.0 else f * scale
     z = f if negative is None else f + negative
-    return z if positive is None else z.scatter(1, index, f.gather(1, index) + positive)
+    if positive is None:
+        return z
+    own = f.gather(1, index) + positive
+    # In place where z is ours and f is something else: what was gathered must stay as it was.
+    return z.scatter_(1, index, own) if z is not f and z is not logits else z.scatter(1, index, own)
 
 
 class _FusedLoss(torch.autograd.Function):
@@ -105,37 +129,41 @@ class _FusedLoss(torch.autograd.Function):
         negative: Tensor | None,
         positive: Tensor | None,
         share: Share,
+        scale: float,
     ) -> Tensor:
-        z = _assemble(logits, index, negative, positive)
+        z = _assemble(logits, index, negative, positive, scale)
         # Row by row in place where z is ours: fresh memory costs more than the sums over it.
         p = torch.softmax(z, 1, out=z if z.dim() == 2 and z is not logits else None)
         chosen = p.gather(1, index).squeeze(1)
         losses = torch.special.xlogy(-1.0, chosen)  # -log, which alone would start MKL's threads
-        if chosen.numel() and chosen.min().item() < torch.finfo(p.dtype).tiny:  # underflown
-            z = _assemble(logits, index, negative, positive)
-            losses = (torch.logsumexp(z, dim=1, keepdim=True) - z.gather(1, index)).squeeze(1)
+        if chosen.numel() and not chosen.min().item() >= torch.finfo(p.dtype).tiny:
+            # Some p underflow, or are NaN: their logarithms must be taken before the exponentials.
+            z = _assemble(logits, index, negative, positive, scale)
+            losses = -torch.log_softmax(z, dim=1).gather(1, index).squeeze(1)
         if ctx.needs_input_grad[0]:
-            ctx.share = share
-            ctx.save_for_backward(_gradient(p, index, share), logits, index, negative, positive)
+            ctx.share, ctx.scale = share, scale
+            ctx.gradient = _gradient(p, index, share, scale)
+            ctx.save_for_backward(logits, index, negative, positive)
         return weighted(losses, share)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None, None]:
-        gradient, logits, index, negative, positive = ctx.saved_tensors
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None, None, None]:
         grad = grads[0].unsqueeze(1) if ctx.share is None else grads[0]
-        if torch.is_grad_enabled():  # a second derivative is asked for: p must be a function of z
-            p = torch.softmax(_assemble(logits, index, negative, positive), dim=1)
-            gradient = _gradient(p.clone(), index, ctx.share) * grad
-        elif ctx.share is None or grad.item() != 1.0:
+        gradient, ctx.gradient = ctx.gradient, None  # handed out once: its taker may change it
+        if gradient is None or torch.is_grad_enabled():  # again, or as a function of the logits
+            logits, index, negative, positive = ctx.saved_tensors
+            p = torch.softmax(_assemble(logits, index, negative, positive, ctx.scale), dim=1)
+            gradient = _gradient(p.clone(), index, ctx.share, ctx.scale)
+        if ctx.share is None or torch.is_grad_enabled() or grad.item() != 1.0:
             gradient = gradient * grad
-        return gradient.to(logits.dtype), None, None, None, None
+        return gradient, None, None, None, None, None
 
 
-def _gradient(p: Tensor, index: Tensor, share: Share) -> Tensor:
-    """(p − one-hot) times what each sample counts, in the memory of p."""
+def _gradient(p: Tensor, index: Tensor, share: Share, scale: float) -> Tensor:
+    """(p − one-hot) times the scale and what each sample counts, in the memory of p."""
     if isinstance(share, Tensor):
-        counted = share.unsqueeze(1)
+        counted = share.unsqueeze(1) * scale
         return p.mul_(counted).scatter_add_(1, index, -counted)
-    scale = 1.0 if share is None else share
-    scaled = p if scale == 1.0 else p.mul_(scale)
-    return scaled.scatter_add_(1, index, p.new_full((), -scale).expand_as(index))
+    factor = scale if share is None else scale * share
+    scaled = p if factor == 1.0 else p.mul_(factor)
+    return scaled.scatter_add_(1, index, p.new_full((), -factor).expand_as(index))

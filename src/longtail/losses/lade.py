@@ -11,16 +11,20 @@ its cross-entropy term.
 
 λ must be above zero: without it the logits are free to drift, and accuracy collapses.
 
-Carries: uniform; None for the released variant. Hong et al., CVPR 2021.
+Carries: uniform; None for the released variant, and with class weights, which the regulariser does
+not know of. Hong et al., CVPR 2021.
 """
 
-from typing import Literal, Unpack
+import math
+from typing import Any, Literal, Unpack
 
 import torch
 from torch import Tensor
 
+from longtail.core.numbers import check_number
 from longtail.core.prior import PriorLike, full_prior
-from longtail.losses.loss import LossOptions, can_look
+from longtail.losses.kernel import can_look
+from longtail.losses.loss import LossOptions
 from longtail.losses.regularizer import RegularizedLoss, Regularizer
 
 Variant = Literal["paper", "released"]
@@ -56,49 +60,100 @@ class LADER(Regularizer):
         gather: bool = True,
     ) -> None:
         super().__init__(ignore_index=ignore_index, gather=gather)
-        if not lam >= 0:
-            raise ValueError(f"lam must not be negative, got {lam}")
         if variant not in ("paper", "released"):
             raise ValueError(f'variant must be "paper" or "released", got {variant!r}')
-        self.lam = lam
+        self.lam = check_number(lam, "lam", least=0)
         self.variant = variant
-        self.register_buffer("log_prior", full_prior(train, "train").log)
+        self.hold("log_prior", full_prior(train, "train").log)
 
     def values(self, rows: Tensor, labels: Tensor) -> Tensor:
         """The regulariser of the batch, shape ()."""
+        return self.attached(rows, labels)[1]
+
+    def attached(self, rows: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """The logits to go on with, and the regulariser, whose gradient is added to theirs."""
         if rows.shape[1] != len(self.log_prior):
             raise ValueError(
                 f"logits must have {len(self.log_prior)} classes on axis 1, "
                 f"got shape {tuple(rows.shape)}"
             )
         if not len(rows):
-            return rows.sum()
-        log_prior = self.log_prior.to(rows)
-        terms = self._of_paper if self.variant == "paper" else self._of_released
-        counts = torch.bincount(labels, minlength=rows.shape[1]).to(rows)
-        return terms(rows, labels, log_prior, counts)
+            return rows, rows.sum()
+        log_prior = self.cast("log_prior", rows)
+        if self.variant == "released":
+            return rows, self._of_released(rows, labels, log_prior)
+        if not can_look(rows):
+            return rows, _lader(rows, labels, log_prior, self.lam)
+        both: tuple[Tensor, Tensor] = _FusedLADER.apply(rows, labels, log_prior, self.lam)  # type: ignore[no-untyped-call]
+        return both
 
-    def _of_paper(self, rows: Tensor, labels: Tensor, log_prior: Tensor, counts: Tensor) -> Tensor:
+    def _of_released(self, rows: Tensor, labels: Tensor, log_prior: Tensor) -> Tensor:
         prior = log_prior.exp()
+        counts = torch.bincount(labels, minlength=len(prior)).to(rows)
         own = rows.gather(1, labels.unsqueeze(1)).squeeze(1)
-        first = (prior / counts)[labels] @ own
-        log_weight = -log_prior[labels] - _log(len(log_prior), rows)
-        weighed = prior * (counts > 0)
-        if can_look(rows):  # few of many classes are in a batch: take their columns only
-            present = counts.nonzero().squeeze(1)
-            rows, weighed = rows.index_select(1, present), weighed[present]
-        sums = torch.logsumexp(rows + log_weight.unsqueeze(1), dim=0) - _log(len(rows), rows)
-        return weighed @ (sums + self.lam * sums.square()) - first
+        first = ((prior / (counts + 1e-8))[labels] * own).sum()
+        shift = (prior + 1e-9).log() + math.log(len(prior) * len(rows))
+        sums = torch.logsumexp(rows - shift, dim=0)
+        return (prior * (sums + self.lam * sums.square())).sum() - first
 
-    def _of_released(
-        self, rows: Tensor, labels: Tensor, log_prior: Tensor, counts: Tensor
-    ) -> Tensor:
-        prior = log_prior.exp()
-        own = rows.gather(1, labels.unsqueeze(1)).squeeze(1)
-        first = (prior / (counts + 1e-8))[labels] @ own
-        shift = (prior + 1e-9).log() + _log(len(prior), rows)
-        sums = torch.logsumexp(rows - shift, dim=0) - _log(len(rows), rows)
-        return prior @ (sums + self.lam * sums.square()) - first
+
+class _FusedLADER(torch.autograd.Function):
+    """LADER and its gradient on the columns of the classes in the batch, few of many.
+
+    For sample i and class c in the batch the gradient is
+
+        p_s(c) · [(1 + 2λL_c) · softmax_i(f_i[c] + log w_i) − 1[y_i = c] / N_c].
+
+    The logits pass through: what comes back for them is ours to add it to, which saves a matrix of
+    zeros and a sum of two matrices.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, rows: Tensor, labels: Tensor, log_prior: Tensor, lam: float
+    ) -> tuple[Tensor, Tensor]:
+        ctx.set_materialize_grads(False)
+        present, place, counts = torch.unique(labels, return_inverse=True, return_counts=True)
+        prior, place = log_prior[present].exp(), place.unsqueeze(1)
+        columns = rows.index_select(1, present)
+        first = (prior / counts)[place]
+        reached = (first * columns.gather(1, place)).sum()
+        # Log-sum-exp over the samples, in place: the exponentials become the gradient.
+        columns.sub_(log_prior[labels].unsqueeze(1))
+        top = columns.amax(dim=0)
+        total = columns.sub_(top).exp_().sum(dim=0)
+        level = total.log() + top - math.log(rows.shape[1] * len(rows))
+        if ctx.needs_input_grad[0]:
+            columns.mul_(prior * (1 + 2 * lam * level) / total)
+            ctx.gradient, ctx.lam = columns.scatter_add_(1, place, -first), lam
+            ctx.save_for_backward(rows, labels, log_prior, present)
+        return rows.view_as(rows), (prior * (level + lam * level.square())).sum() - reached
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None, None, None]:
+        own, factor = grads
+        if factor is None:
+            return own, None, None, None
+        rows, labels, log_prior, present = ctx.saved_tensors
+        if torch.is_grad_enabled():  # a second derivative is asked for
+            value = _lader(rows, labels, log_prior, ctx.lam)
+            (gradient,) = torch.autograd.grad(value, rows, create_graph=True)
+            total = gradient * factor if own is None else own + gradient * factor
+            return total, None, None, None
+        total = torch.zeros_like(rows) if own is None else own
+        return total.index_add_(1, present, ctx.gradient * factor), None, None, None
+
+
+def _lader(rows: Tensor, labels: Tensor, log_prior: Tensor, lam: float) -> Tensor:
+    """Equations 13, 15 and 16 on all columns, those of absent classes masked."""
+    # Products and sums, not @: autocast would do that in half precision.
+    prior = log_prior.exp()
+    counts = torch.bincount(labels, minlength=len(prior)).to(rows)
+    own = rows.gather(1, labels.unsqueeze(1)).squeeze(1)
+    first = ((prior / counts)[labels] * own).sum()
+    weighed = rows - log_prior[labels].unsqueeze(1)
+    level = torch.logsumexp(weighed, dim=0) - math.log(rows.shape[1] * len(rows))
+    return (prior * (counts > 0) * (level + lam * level.square())).sum() - first
 
 
 class LADE(RegularizedLoss):
@@ -144,9 +199,5 @@ class LADE(RegularizedLoss):
             negative=(prior.probs + 1e-9).log() if released else prior.log,
             **options,
         )
-        if released:
-            self.carried_log = None  # its two terms pull towards different priors
-
-
-def _log(number: int, like: Tensor) -> Tensor:
-    return torch.tensor(number, dtype=like.dtype, device=like.device).log()
+        if released or self.weight is not None:
+            self.carried_log = None  # the two terms pull towards different priors

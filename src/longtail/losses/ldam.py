@@ -14,6 +14,7 @@ from typing import Literal, Unpack
 import torch
 from torch import Tensor
 
+from longtail.core.arrays import wide_dtype
 from longtail.core.prior import Prior, PriorLike, full_prior
 from longtail.losses import kernel
 from longtail.losses.kernel import Share
@@ -68,19 +69,17 @@ class LDAM(MarginLoss):
         if scale_in not in ("loss", "head"):
             raise ValueError(f'scale_in must be "loss" or "head", got {scale_in!r}')
         positive = -scale * _margins(prior, max_margin)
-        factor = torch.full_like(positive, scale) if scale_in == "loss" else None
-        super().__init__(prior, positive=positive, scale=factor, **options)
+        super().__init__(prior, positive=positive, **options)
+        self.factor = scale if scale_in == "loss" else 1.0
 
-    def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:
-        """ℓ(y_i, f_i) for class indices in range."""
-        if self.scale is None or not logits.is_cpu:
-            return super().label_losses(logits, labels, share)
-        # The scaled logits are ours: the margins can be written into them, where the kernel would
-        # copy them all to do so. That copy is a sixth of the whole cost.
-        scaled, _ = self._shift(logits)
-        margins = self.positive.to(scaled)[labels].unsqueeze(1)
-        z = scaled.scatter_add_(1, labels.unsqueeze(1), margins)
-        return kernel.label_losses(z, labels, None, None, share)
+    def summed_losses(self, logits: Tensor, labels: Tensor, share: Share) -> Tensor:
+        """Their sum weighted by `share`; the losses themselves if that is None."""
+        margins = self.cast("positive", logits)[labels]
+        return kernel.label_losses(logits, labels, None, margins, share, self.factor)
+
+    def class_losses(self, logits: Tensor) -> Tensor:
+        """ℓ(y, f_i) for every label y."""
+        return super().class_losses(self.factor * logits.to(wide_dtype(logits.dtype)))
 
 
 def _margins(prior: Prior, max_margin: float) -> Tensor:

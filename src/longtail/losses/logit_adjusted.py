@@ -10,10 +10,9 @@ Carries: π^(1−τ) for the logit-adjusted loss, which is uniform at τ = 1; un
 
 from typing import Unpack
 
-import torch
-
-from longtail.core.arrays import ArrayLike, as_tensor
-from longtail.core.prior import PriorLike, check_same_classes, full_prior
+from longtail.core.arrays import ArrayLike
+from longtail.core.numbers import check_number, check_per_class
+from longtail.core.prior import PriorLike, full_prior
 from longtail.losses.loss import LossOptions
 from longtail.losses.margin import MarginLoss
 
@@ -37,7 +36,7 @@ class LogitAdjusted(MarginLoss):
 
     def __init__(self, train: PriorLike, tau: float = 1.0, **options: Unpack[LossOptions]) -> None:
         prior = full_prior(train, "train")
-        super().__init__(prior, negative=tau * prior.log, **options)
+        super().__init__(prior, negative=check_number(tau, "tau") * prior.log, **options)
 
 
 class BalancedSoftmax(MarginLoss):
@@ -69,7 +68,7 @@ class WeightedLogitAdjusted(MarginLoss):
 
     def __init__(self, train: PriorLike, tau: float = 0.5, **options: Unpack[LossOptions]) -> None:
         prior = full_prior(train, "train")
-        shift = tau * prior.log
+        shift = check_number(tau, "tau") * prior.log
         super().__init__(prior, alpha=((tau - 1) * prior.log).exp(), negative=shift, **options)
 
 
@@ -90,8 +89,5 @@ class ConsistentMargin(MarginLoss):
 
     def __init__(self, train: PriorLike, delta: ArrayLike, **options: Unpack[LossOptions]) -> None:
         prior = full_prior(train, "train")
-        given = as_tensor(delta).detach().to("cpu", torch.float64)
-        check_same_classes(len(given), prior, "delta has")
-        if not (given.isfinite() & (given > 0)).all():
-            raise ValueError(f"delta must be positive and finite, got {given.tolist()[:10]}")
+        given = check_per_class(delta, prior.num_classes, "delta")
         super().__init__(prior, alpha=given / prior.probs, negative=given.log(), **options)

@@ -11,13 +11,15 @@ from abc import ABC, abstractmethod
 from typing import Literal, TypedDict, Unpack
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from longtail.core.arrays import ArrayLike, along_classes, as_tensor, wide_dtype
+from longtail.core.arrays import ArrayLike, along_classes, wide_dtype
 from longtail.core.labels import check_labels
-from longtail.core.prior import Prior, check_same_classes
+from longtail.core.numbers import check_per_class
+from longtail.core.prior import Prior
 from longtail.core.retarget import check_logits
-from longtail.losses.kernel import Share
+from longtail.losses.constants import ConstantsModule
+from longtail.losses.kernel import Share, can_look, weighted
 
 
 class LossOptions(TypedDict, total=False):
@@ -28,7 +30,7 @@ class LossOptions(TypedDict, total=False):
     reduction: Literal["mean", "sum", "none"]
 
 
-class Loss(nn.Module, ABC):
+class Loss(ConstantsModule, ABC):
     """A loss on logits that says which prior a model trained with it carries.
 
     Call it as `loss(logits, labels)`. Logits have shape (N, C) or (N, C, d, ...); labels are
@@ -60,27 +62,39 @@ class Loss(nn.Module, ABC):
         **options: Unpack[LossOptions],
     ) -> None:
         super().__init__()
+        unknown = options.keys() - LossOptions.__annotations__.keys()
+        if unknown:
+            raise TypeError(
+                f"{type(self).__name__} takes the options "
+                f"{', '.join(LossOptions.__annotations__)}, got {', '.join(sorted(unknown))}"
+            )
         self.num_classes = train.num_classes
         self.ignore_index = options.get("ignore_index", -100)
         self.reduction = options.get("reduction", "mean")
         if self.reduction not in ("mean", "sum", "none"):
             raise ValueError(f'reduction must be "mean", "sum" or "none", got {self.reduction!r}')
-        weight = _check_weight(options.get("weight"), train)
+        weight = options.get("weight")
+        if weight is not None:
+            weight = check_per_class(weight, train.num_classes, "weight", least="zero")
         if weight is not None and carried is not None:
             # A class of weight zero is never learned, and what is then carried is no prior.
             carried = carried.reweighted(weight) if (weight > 0).all() else None
-        # Buffers move and are saved with the model; float64, and cast where they are used.
-        self.register_buffer("alpha", alpha)
-        self.register_buffer("weight", weight)
-        self.register_buffer("carried_log", None if carried is None else carried.log)
+        self.hold("alpha", alpha)
+        self.hold("weight", weight)
+        self.hold("carried_log", None if carried is None else carried.log)
 
     @property
     def carried(self) -> Prior | None:
         """The prior a model trained with this loss carries; None where that is no prior."""
-        return None if self.carried_log is None else Prior(self.carried_log)
+        return None if self.carried_log is None else Prior.from_log(self.carried_log)
 
     def forward(self, logits: Tensor, labels: Tensor, features: Tensor | None = None) -> Tensor:
         """The reduced loss. `features` are for losses on embeddings; others do not look at them."""
+        if not isinstance(logits, Tensor) or not isinstance(labels, Tensor):
+            raise TypeError(
+                "a loss takes torch tensors, got "
+                f"{type(logits).__name__} and {type(labels).__name__}"
+            )
         if logits.dim() < 2:
             raise ValueError(
                 f"logits must have shape (N, C) or (N, C, d, ...), got {tuple(logits.shape)}; "
@@ -92,11 +106,12 @@ class Loss(nn.Module, ABC):
         return self._of_hard(logits, labels)
 
     @abstractmethod
-    def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:
-        """ℓ(y_i, f_i) for class indices in range, shape (N, ...), without α and w.
+    def label_losses(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """ℓ(y_i, f_i) for class indices in range, shape (N, ...), without α and w."""
 
-        With a `share` for each sample, or one for all, their sum weighted by it.
-        """
+    def summed_losses(self, logits: Tensor, labels: Tensor, share: Share) -> Tensor:
+        """Their sum, each sample weighted by its `share` or all by one: some can do it cheaper."""
+        return weighted(self.label_losses(logits, labels), share)
 
     @abstractmethod
     def class_losses(self, logits: Tensor) -> Tensor:
@@ -110,22 +125,16 @@ class Loss(nn.Module, ABC):
                 f"shape; got {labels.dtype} of shape {tuple(labels.shape)}"
             )
         index = labels.long()
-        if not can_look(logits):
+        if not can_look(logits) or not index.numel():
             return self._of_some(logits, index)
         try:
-            if self._all_count(index):
+            if all_count(index, self.ignore_index):
                 return self._of_all(logits, index)
             return self._of_some(logits, index)
         except (IndexError, RuntimeError):
-            kept = index[index != self.ignore_index]
-            check_labels(kept, self.num_classes)  # says it in a sentence, if it is that
+            counted = index.masked_fill(index == self.ignore_index, 0).flatten()
+            check_labels(counted, self.num_classes)  # says it in a sentence, if it is that
             raise
-
-    def _all_count(self, index: Tensor) -> bool:
-        """Whether no sample is ignored."""
-        if self.ignore_index < 0 and index.numel():
-            return index.min().item() >= 0  # a single pass: wrong labels are found later
-        return bool((index != self.ignore_index).all())
 
     def _of_all(self, logits: Tensor, index: Tensor) -> Tensor:
         """The loss of samples that all count: the kernel sums, which is cheaper."""
@@ -135,10 +144,10 @@ class Loss(nn.Module, ABC):
             return losses if factor is None else losses * factor
         scale = 1.0 / index.numel() if self.reduction == "mean" and weight is None else 1.0
         if factor is None:
-            return self.label_losses(logits, index, scale)
+            return self.summed_losses(logits, index, scale)
         if self.reduction == "mean" and weight is not None:
-            return self.label_losses(logits, index, factor / weight.sum())
-        return self.label_losses(logits, index, factor * scale)
+            return self.summed_losses(logits, index, factor / weight.sum())
+        return self.summed_losses(logits, index, factor * scale)
 
     def _of_some(self, logits: Tensor, labels: Tensor) -> Tensor:
         """The loss of samples some of which may be ignored."""
@@ -155,12 +164,10 @@ class Loss(nn.Module, ABC):
 
     def _factors(self, index: Tensor, logits: Tensor) -> tuple[Tensor | None, Tensor | None]:
         """α·w and w of each sample; None for ones."""
-        alpha, weight = self.alpha, self.weight
-        if weight is not None:
-            weight = weight.to(logits.device, wide_dtype(logits.dtype))[index]
-        if alpha is None:
+        weight = None if self.weight is None else self.cast("weight", logits)[index]
+        if self.alpha is None:
             return weight, weight
-        alpha = alpha.to(logits.device, wide_dtype(logits.dtype))[index]
+        alpha = self.cast("alpha", logits)[index]
         return (alpha if weight is None else alpha * weight), weight
 
     def _of_soft(self, logits: Tensor, labels: Tensor) -> Tensor:
@@ -189,16 +196,8 @@ class Loss(nn.Module, ABC):
         return f"num_classes={self.num_classes}, carried={self.carried!r}"
 
 
-def can_look(tensor: Tensor) -> bool:
-    """Whether values can be looked at for free: on a GPU that waits, in a compiler it breaks."""
-    return tensor.is_cpu and not torch.compiler.is_compiling()
-
-
-def _check_weight(weight: ArrayLike | None, train: Prior) -> Tensor | None:
-    if weight is None:
-        return None
-    checked = as_tensor(weight).detach().to("cpu", torch.float64)
-    if checked.dim() != 1 or not (checked.isfinite() & (checked >= 0)).all():
-        raise ValueError("weight must be one finite number a class, none negative")
-    check_same_classes(len(checked), train, "weight has")
-    return checked
+def all_count(labels: Tensor, ignore_index: int) -> bool:
+    """Whether no sample is ignored."""
+    if ignore_index < 0 and labels.numel():
+        return labels.min().item() >= 0  # a single pass: wrong labels are found later
+    return bool((labels != ignore_index).all())

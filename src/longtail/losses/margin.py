@@ -11,7 +11,7 @@ from typing import Unpack
 
 from torch import Tensor
 
-from longtail.core.arrays import along_classes, wide_dtype
+from longtail.core.arrays import along_classes
 from longtail.core.prior import Prior
 from longtail.losses import kernel
 from longtail.losses.kernel import Share
@@ -46,15 +46,19 @@ class MarginLoss(Loss):
         carried = None
         if positive is None and scale is None:
             log = train.log if alpha is None else train.log + alpha.log()
-            carried = Prior(log if negative is None else log - negative)
+            carried = Prior.from_log(log if negative is None else log - negative)
         super().__init__(train, carried, alpha, **options)
-        self.register_buffer("negative", negative)
-        self.register_buffer("positive", positive)
-        self.register_buffer("scale", scale)
+        self.hold("negative", negative)
+        self.hold("positive", positive)
+        self.hold("scale", scale)
 
-    def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:
+    def label_losses(self, logits: Tensor, labels: Tensor) -> Tensor:
         """ℓ(y_i, f_i) for class indices in range."""
-        positive = None if self.positive is None else _cast(self.positive, logits)[labels]
+        return self.summed_losses(logits, labels, None)
+
+    def summed_losses(self, logits: Tensor, labels: Tensor, share: Share) -> Tensor:
+        """Their sum weighted by `share`, in one kernel; the losses themselves if that is None."""
+        positive = None if self.positive is None else self.cast("positive", logits)[labels]
         scaled, negative = self._shift(logits)
         return kernel.label_losses(scaled, labels, negative, positive, share)
 
@@ -62,17 +66,13 @@ class MarginLoss(Loss):
         """ℓ(y, f_i) for every label y."""
         positive = None
         if self.positive is not None:
-            positive = along_classes(_cast(self.positive, logits), logits)
+            positive = along_classes(self.cast("positive", logits), logits)
         scaled, negative = self._shift(logits)
         return kernel.class_losses(scaled, negative, positive)
 
     def _shift(self, logits: Tensor) -> tuple[Tensor, Tensor | None]:
         if self.scale is not None:
-            logits = logits * along_classes(_cast(self.scale, logits), logits)
+            logits = logits * along_classes(self.cast("scale", logits), logits)
         if self.negative is None:
             return logits, None
-        return logits, along_classes(_cast(self.negative, logits), logits)
-
-
-def _cast(per_class: Tensor, logits: Tensor) -> Tensor:
-    return per_class.to(logits.device, wide_dtype(logits.dtype))
+        return logits, along_classes(self.cast("negative", logits), logits)

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from longtail.core.arrays import ArrayLike, as_tensor, wide_dtype
-from longtail.core.prior import PriorLike, check_same_classes, full_prior
+from longtail.core.numbers import check_per_class
+from longtail.core.prior import PriorLike, full_prior
 from longtail.losses import kernel
-from longtail.losses.kernel import Share
 from longtail.losses.loss import Loss, LossOptions
 
 
@@ -53,17 +53,18 @@ class PairwiseMargin(Loss):
                 f"delta_matrix must have shape ({prior.num_classes}, {prior.num_classes}), "
                 f"got {tuple(delta.shape)}"
             )
+        if not delta.isfinite().all():
+            raise ValueError("delta_matrix must be finite, got NaN or infinity")
         alpha = None
         if weights is not None:
-            alpha = as_tensor(weights).detach().to("cpu", torch.float64)
-            check_same_classes(len(alpha), prior, "weights have")
+            alpha = check_per_class(weights, prior.num_classes, "weights")
         super().__init__(prior, None, alpha, **options)  # no change of prior
-        self.register_buffer("delta", delta.fill_diagonal_(0.0))
+        self.hold("delta", delta.fill_diagonal_(0.0))
 
-    def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:
+    def label_losses(self, logits: Tensor, labels: Tensor) -> Tensor:
         """ℓ(y_i, f_i) for class indices in range."""
         margins = self.delta.to(logits.device, wide_dtype(logits.dtype))[labels]
-        return kernel.label_losses(logits, labels, margins.movedim(-1, 1), None, share)
+        return kernel.label_losses(logits, labels, margins.movedim(-1, 1), None)
 
     def class_losses(self, logits: Tensor) -> Tensor:
         """ℓ(y, f_i) for every label y."""

@@ -9,16 +9,19 @@ from abc import ABC, abstractmethod
 from typing import Literal, Unpack
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from longtail.core.arrays import wide_dtype
+from longtail.core.numbers import check_number
 from longtail.core.prior import Prior
-from longtail.losses.loss import LossOptions, can_look
+from longtail.losses.constants import ConstantsModule
+from longtail.losses.kernel import can_look
+from longtail.losses.loss import LossOptions, all_count
 from longtail.losses.margin import MarginLoss
 from longtail.losses.processes import whole_batch
 
 
-class Regularizer(nn.Module, ABC):
+class Regularizer(ConstantsModule, ABC):
     """A term of rows (N, D), features or logits, and their class indices.
 
     Call it as `regularizer(rows, labels)`; rows of shape (N, D, d, ...) are N·d·... rows. Half
@@ -51,6 +54,10 @@ class Regularizer(nn.Module, ABC):
         Rows are of shape (N, D) in float32 or float64, labels of shape (N,) in int64.
         """
 
+    def attached(self, rows: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """The rows to go on with, and the term: one on logits may join their gradients cheaper."""
+        return rows, self.values(rows, labels)
+
 
 class RegularizedLoss(MarginLoss):
     """A margin loss on logits plus `strength` times a term on features or logits.
@@ -79,10 +86,8 @@ class RegularizedLoss(MarginLoss):
         **options: Unpack[LossOptions],
     ) -> None:
         super().__init__(train, negative=negative, **options)
-        if not strength >= 0:
-            raise ValueError(f"the strength of the term must not be negative, got {strength}")
         self.regularizer = regularizer
-        self.strength = strength
+        self.strength = check_number(strength, "the strength of the term", least=0)
         self.needs_features = on == "features"
 
     def forward(self, logits: Tensor, labels: Tensor, features: Tensor | None = None) -> Tensor:
@@ -98,14 +103,15 @@ class RegularizedLoss(MarginLoss):
         if self.regularizer.gather:
             batch = list(whole_batch(*batch))
         logits, labels, rows = batch[0], batch[1], batch[2 if self.needs_features else 0]
-        losses = super().forward(logits, labels)
-        values = self.regularizer.values(*counted_rows(rows, labels, self.ignore_index))
+        counted, indices = counted_rows(rows, labels, self.ignore_index)
+        after, values = self.regularizer.attached(counted, indices)
+        losses = super().forward(after if counted is logits else logits, labels)
         return losses + self.strength * self._reduced(values, labels)
 
     def _reduced(self, values: Tensor, labels: Tensor) -> Tensor:
-        kept = labels != self.ignore_index
         if self.reduction == "mean":
-            return values.sum() / max(values.numel(), 1)
+            return values if values.dim() == 0 else values.sum() / max(values.numel(), 1)
+        kept = labels != self.ignore_index
         if values.dim() == 0:  # a term of the whole batch counts in every sample
             values = values.expand(int(kept.sum()))
         if self.reduction == "sum":
@@ -138,8 +144,8 @@ def counted_rows(rows: Tensor, labels: Tensor, ignore_index: int) -> tuple[Tenso
     if rows.dim() > 2:
         rows = rows.movedim(1, -1).flatten(0, -2)
     rows, labels = rows.to(wide_dtype(rows.dtype)), labels.flatten().long()
-    kept = labels != ignore_index
     # Picking rows copies them, and its gradient does too.
-    if can_look(rows) and kept.all():
+    if can_look(rows) and all_count(labels, ignore_index):
         return rows, labels
+    kept = labels != ignore_index
     return rows[kept], labels[kept]

@@ -14,6 +14,7 @@ from typing import Unpack
 
 from torch import Tensor
 
+from longtail.core.numbers import check_number
 from longtail.core.prior import Prior, PriorLike, full_prior
 from longtail.losses.loss import LossOptions
 from longtail.losses.margin import MarginLoss
@@ -36,7 +37,8 @@ class VS(MarginLoss):
         **options: Unpack[LossOptions],
     ) -> None:
         prior = full_prior(train, "train")
-        super().__init__(prior, scale=_scale(prior, gamma), negative=tau * prior.log, **options)
+        shift = check_number(tau, "tau") * prior.log
+        super().__init__(prior, scale=_scale(prior, gamma), negative=shift, **options)
 
 
 class CDT(MarginLoss):
@@ -56,4 +58,5 @@ class CDT(MarginLoss):
 
 
 def _scale(prior: Prior, gamma: float) -> Tensor | None:
+    check_number(gamma, "gamma")
     return None if gamma == 0 else (gamma * (prior.log - prior.log.max())).exp()

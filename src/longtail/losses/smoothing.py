@@ -15,7 +15,6 @@ from torch import Tensor
 
 from longtail.core.arrays import along_classes, wide_dtype
 from longtail.core.prior import Prior, PriorLike, full_prior
-from longtail.losses.kernel import Share, weighted
 from longtail.losses.loss import Loss, LossOptions
 
 
@@ -53,12 +52,11 @@ class LabelAwareSmoothing(Loss):
         fraction = _height(prior)
         if shape == "sine":
             fraction = torch.sin(fraction * torch.pi / 2)
-        self.register_buffer("epsilon", tail + (head - tail) * fraction)
+        self.hold("epsilon", tail + (head - tail) * fraction)
 
-    def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:
+    def label_losses(self, logits: Tensor, labels: Tensor) -> Tensor:
         """ℓ(y_i, f_i) for class indices in range."""
-        losses = self.class_losses(logits).gather(1, labels.unsqueeze(1)).squeeze(1)
-        return weighted(losses, share)
+        return self.class_losses(logits).gather(1, labels.unsqueeze(1)).squeeze(1)
 
     def class_losses(self, logits: Tensor) -> Tensor:
         """ℓ(y, f_i) for every label y."""

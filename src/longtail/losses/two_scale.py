@@ -10,6 +10,7 @@ Carries: π^(1−τ) if both scales are τ, else None.
 
 from typing import Unpack
 
+from longtail.core.numbers import check_number
 from longtail.core.prior import PriorLike, full_prior
 from longtail.losses.loss import LossOptions
 from longtail.losses.margin import MarginLoss
@@ -32,5 +33,7 @@ class TwoScale(MarginLoss):
         **options: Unpack[LossOptions],
     ) -> None:
         prior = full_prior(train, "train")
-        positive = None if tau_pos == tau_neg else tau_pos * prior.log
-        super().__init__(prior, negative=tau_neg * prior.log, positive=positive, **options)
+        negative = check_number(tau_neg, "tau_neg") * prior.log
+        positive = check_number(tau_pos, "tau_pos") * prior.log
+        same = tau_pos == tau_neg
+        super().__init__(prior, negative=negative, positive=None if same else positive, **options)

@@ -41,7 +41,7 @@ def ece(logits: Rows, labels: ArrayLike, weights: ArrayLike | None = None, bins:
     0.333
     """
     edges = _inner_edges(bins)
-    gaps = torch.zeros(bins, dtype=torch.float64)
+    gaps = torch.zeros(bins, dtype=torch.float64, device="cpu")
     for block in check_samples(logits, labels, weights).blocks():
         confidence, gap = _top_label(block)
         gaps += torch.bincount(torch.bucketize(confidence, edges), gap, minlength=bins)
@@ -74,7 +74,7 @@ def classwise_ece(
         raise ValueError(f'form must be "usual" or "paper", got {form!r}')
     edges = _inner_edges(bins)
     samples = check_samples(logits, labels, weights)
-    gaps = torch.zeros(samples.num_classes * bins, dtype=torch.float64)
+    gaps = torch.zeros(samples.num_classes * bins, dtype=torch.float64, device="cpu")
     add_block = _add_every_class if form == "usual" else _add_true_class
     for block in samples.blocks():
         add_block(gaps, block, edges)
@@ -85,9 +85,9 @@ def _add_every_class(gaps: Tensor, block: Samples, edges: Tensor) -> None:
     """Every sample enters once for each class j, in the bin of p(j|x)."""
     claimed = torch.softmax(block.logits, dim=1)
     cells = torch.bucketize(claimed, edges, out_int32=True)
-    cells += torch.arange(0, len(gaps), len(edges) + 1, dtype=torch.int32)
+    cells += torch.arange(0, len(gaps), len(edges) + 1, dtype=torch.int32, device="cpu")
     gap = claimed.mul_(-block.weights[:, None])
-    gap[torch.arange(len(gap)), block.labels] += block.weights
+    gap[torch.arange(len(gap), device="cpu"), block.labels] += block.weights
     gaps += torch.bincount(cells.flatten(), gap.flatten(), minlength=len(gaps))
 
 
@@ -111,4 +111,4 @@ def _inner_edges(bins: int) -> Tensor:
     if bins < 1:
         raise ValueError(f"bins must be at least 1, got {bins}")
     # k/bins is the double nearest to the edge, which linspace does not promise.
-    return torch.arange(1, bins, dtype=torch.float64) / bins
+    return torch.arange(1, bins, dtype=torch.float64, device="cpu") / bins

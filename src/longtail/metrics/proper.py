@@ -48,6 +48,6 @@ def brier(logits: Rows, labels: ArrayLike, weights: ArrayLike | None = None) -> 
     total = 0.0
     for block in check_samples(logits, labels, weights).blocks():
         misses = torch.softmax(block.logits, dim=1)
-        misses[torch.arange(len(misses)), block.labels] -= 1
+        misses[torch.arange(len(misses), device="cpu"), block.labels] -= 1
         total += float(block.weights @ misses.square().sum(dim=1))
     return total

@@ -59,7 +59,7 @@ def accuracy_under(recalls: ArrayLike, target: PriorLike) -> float:
     0.8
     """
     checked, prior = _check_recalls(recalls), Prior.of(target)
-    check_same_classes(len(checked), prior, "the recalls have")
+    check_same_classes(len(checked), prior, "the recalls have", "the target prior")
     return _mean(checked, prior.probs)
 
 

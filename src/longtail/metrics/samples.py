@@ -51,7 +51,7 @@ def check_samples(logits: Rows, labels: ArrayLike, weights: ArrayLike | None) ->
 
 def _check_weights(weights: ArrayLike | None, num_samples: int) -> Tensor:
     if weights is None:
-        return torch.full((num_samples,), 1 / num_samples, dtype=torch.float64)
+        return torch.full((num_samples,), 1 / num_samples, dtype=torch.float64, device="cpu")
     checked = as_tensor(weights).detach().to("cpu", torch.float64)
     if checked.shape != (num_samples,):
         raise ValueError(

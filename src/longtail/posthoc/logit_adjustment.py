@@ -9,6 +9,7 @@ else were adjusted already or trained by an adjusting loss, and are refused.
 from dataclasses import dataclass
 
 from longtail.core import Prior, PriorLike, Scores, UnknownPriorError
+from longtail.core.numbers import check_number
 from longtail.core.prior import full_prior
 
 
@@ -31,7 +32,7 @@ class LogitAdjustment:
     tau: float
 
     def __init__(self, prior: PriorLike, tau: float = 1.0) -> None:
-        vars(self).update(prior=full_prior(prior, "training"), tau=float(tau))
+        vars(self).update(prior=full_prior(prior, "training"), tau=check_number(tau, "tau"))
 
     def __call__(self, scores: Scores) -> Scores:
         """The adjusted scores."""

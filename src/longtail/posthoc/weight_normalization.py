@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import torch
 from torch import Tensor
 
 from longtail.core import PriorLike, Scores
 from longtail.core.arrays import Array, ArrayLike, as_kind_of, as_tensor, wide_dtype
+from longtail.core.numbers import check_number, check_per_class
 from longtail.core.prior import full_prior
 
 
@@ -38,18 +38,18 @@ class WeightNormalization:
     tau: float
 
     def __init__(self, nu: ArrayLike, tau: float = 1.0) -> None:
-        scales = as_tensor(nu).detach().to("cpu", torch.float64)
-        if scales.dim() != 1 or not (scales.isfinite() & (scales > 0)).all():
-            raise ValueError(
-                f"nu must be one positive number a class, got {scales.flatten()[:10].tolist()}; "
-                "a class with a zero weight vector cannot be normalised"
-            )
-        vars(self).update(nu=scales, tau=float(tau))
+        scales = check_per_class(nu, as_tensor(nu).numel(), "nu")
+        vars(self).update(nu=scales, tau=check_number(tau, "tau"))
 
     @classmethod
     def by_norm(cls, weight: Array, tau: float = 1.0) -> WeightNormalization:
         """ν_y = ‖w_y‖₂ from the weight of the last linear layer, shape (C, D)."""
-        return cls(as_tensor(weight).detach().double().norm(dim=1), tau)
+        rows = as_tensor(weight).detach()
+        if rows.dim() != 2:
+            raise ValueError(
+                f"weight must be that of a linear layer, of shape (C, D), got {tuple(rows.shape)}"
+            )
+        return cls(check_per_class(rows.double().norm(dim=1), len(rows), "the norm of weight"), tau)
 
     @classmethod
     def by_prior(cls, prior: PriorLike, tau: float = 1.0) -> WeightNormalization:

@@ -34,7 +34,9 @@ LOSSES: dict[str, Callable[[Prior], Loss]] = {
     "logit-adjusted": LogitAdjusted,
 }
 TICKS = len(LOSSES) * FOLDS * len(WEIGHT_DECAYS) + 3
-_TOLERANCE = 1e-5  # where the accuracies no longer move, down to the weakest decay
+# float32 allows little less. At 1e-6 in float64 accuracies differ by up to a fourth of a point,
+# which is small against the differences between the methods.
+_TOLERANCE = 3e-5
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,7 @@ def run(seed: int, workers: int = 1, tick: Callable[[], None] = lambda: None) ->
     """Cross-validate, refit and test; `tick` is called TICKS times."""
     data = caltech101_long_tailed()
     prior = Prior.from_labels(data.train_labels, num_classes=len(data.classes))
-    folds = stratified_folds(data.train_labels, FOLDS, seed)
+    folds = as_tensor(stratified_folds(data.train_labels, FOLDS, seed))
 
     def held_out(job: tuple[str, int]) -> dict[tuple[str, float], _HeldOut]:
         name, fold = job

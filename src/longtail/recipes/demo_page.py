@@ -1,6 +1,7 @@
 """The demo's report: its two tables with the figures behind them."""
 
-import torch
+import math
+
 from torch import Tensor
 
 from longtail.core.arrays import as_tensor
@@ -179,7 +180,7 @@ def _caltech_section(demo: Demo) -> Section:
 
 def _caltech_figures(methods: list[Method]) -> list[Figure]:
     groups = ("many", "medium", "few")
-    bars = [Bars(m.name, [100 * (m.metrics[g] or 0.0) for g in groups]) for m in methods]
+    bars = [Bars(m.name, [_percent(m.metrics[g]) for g in groups]) for m in methods]
     return [
         Figure(
             bar_chart(groups, bars, title="Accuracy by group", y_title="accuracy (%)", width=960),
@@ -200,6 +201,10 @@ def _caltech_figures(methods: list[Method]) -> list[Figure]:
     ]
 
 
+def _percent(accuracy: float | None) -> float:
+    return math.nan if accuracy is None else 100 * accuracy  # a bar of zero would say all wrong
+
+
 def _class_line(method: Method) -> Line:
     scores = method.scores
     if scores.labels is None or scores.counts is None or scores.classes is None:
@@ -207,5 +212,4 @@ def _class_line(method: Method) -> Line:
     order = as_tensor(scores.counts).argsort(descending=True, stable=True)
     values = 100 * as_tensor(recalls(scores.predict(), scores.labels, scores.num_classes))[order]
     names = [scores.classes[k] for k in order.tolist()]
-    ranks = torch.arange(1, len(order) + 1).tolist()
-    return Line(method.name, ranks, values.tolist(), labels=names, mark="dots")
+    return Line(method.name, range(1, len(order) + 1), values.tolist(), labels=names, mark="dots")

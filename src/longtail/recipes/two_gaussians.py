@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from longtail.core import Prior, Scores
+from longtail.core.arrays import Array, as_tensor
 from longtail.data import two_gaussians, two_gaussians_error
 from longtail.engine import fit_linear
 from longtail.losses import Adaptive, CrossEntropy, Equalized, LogitAdjusted
@@ -25,10 +26,10 @@ LOSSES = {
     "equalised": Equalized,
     "logit-adjusted": LogitAdjusted,
 }
-TAUS = torch.linspace(0, 3, 31, dtype=torch.float64)
+TAUS = torch.linspace(0, 3, 31, dtype=torch.float64, device="cpu")
 
 # An affine function is known from its values here: at the origin and one step along each axis.
-_PROBES = torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], dtype=torch.float64)
+_PROBES = torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], dtype=torch.float64, device="cpu")
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,7 @@ class TwoGaussians:
     Attributes:
         exact: Of each loss's separator, in closed form.
         sampled: Of the same separators on the trial's test set.
-        by_tau: Of the ERM separator after each post-hoc correction, in closed form; NaN where
-            dividing by ν^τ leaves no separator.
+        by_tau: Of the ERM separator after each post-hoc correction, in closed form.
         sample: The first trial's training features and labels, for the picture.
         separators: The first trial's a, b, c of a·x + b·y + c > 0 for each loss.
     """
@@ -102,8 +102,10 @@ def _trial(samples: int, seed: int) -> TwoGaussians:
 
 def _independent_rows(seed: int) -> nn.Linear:
     """From a zero start the two rows end up opposite, their norms equal, and ν=‖w‖ idle."""
-    layer = nn.Linear(2, 2, dtype=torch.float64)
-    generator = torch.Generator().manual_seed(seed)
+    layer: nn.Linear = nn.utils.skip_init(  # type: ignore[no-untyped-call]
+        nn.Linear, 2, 2, dtype=torch.float64, device="cpu"
+    )
+    generator = torch.Generator("cpu").manual_seed(seed)
     with torch.no_grad():
         layer.weight.uniform_(-1, 1, generator=generator)
         layer.bias.uniform_(-1, 1, generator=generator)
@@ -123,15 +125,17 @@ def _corrections(layer: nn.Linear, prior: Prior) -> dict[str, Tensor]:
     }
 
 
-def _separator(logits: object) -> Tensor:
+def _separator(logits: Array) -> Tensor:
     """a, b, c from the logits at the probes: class 1 is chosen where a·x + b·y + c > 0."""
-    margin = torch.as_tensor(logits)[:, 1] - torch.as_tensor(logits)[:, 0]
+    given = as_tensor(logits)
+    margin = given[:, 1] - given[:, 0]
     return torch.stack([margin[1] - margin[0], margin[2] - margin[0], margin[0]])
 
 
 def _error(separator: Tensor) -> Tensor:
-    return torch.as_tensor(two_gaussians_error(separator[:2], separator[2]))
+    return as_tensor(two_gaussians_error(separator[:2], separator[2]))
 
 
 def _sampled_error(logits: Tensor, labels: Tensor) -> Tensor:
-    return torch.tensor(balanced_error(recalls(logits.argmax(dim=1), labels, num_classes=2)))
+    error = balanced_error(recalls(logits.argmax(dim=1), labels, num_classes=2))
+    return torch.tensor(error, device="cpu")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from longtail.core.files import written_whole
 from longtail.report.svg import Svg
 from longtail.report.table import Table, laid_out
 
@@ -77,7 +78,7 @@ def render_page(page: Page) -> str:
 
 
 def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
-    """Render the page to a file under a temporary name, then put it in place: never half a file.
+    """Render the page to a file, whole or not at all.
 
     Args:
         page: What it says.
@@ -89,18 +90,9 @@ def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
     ...     write_page(page, Path(folder) / "report.html").name
     'report.html'
     """
-    place = Path(path)
-    if not place.parent.is_dir():
-        raise FileNotFoundError(
-            f"there is no folder {place.parent} to write the report in; make it first"
-        )
-    part = place.with_name(f"{place.name}.{os.getpid()}.part")
-    try:
+    with written_whole(path) as part:
         part.write_text(render_page(page), encoding="utf-8", newline="\n")
-        part.replace(place)
-    finally:
-        part.unlink(missing_ok=True)
-    return place
+    return Path(path)
 
 
 @cache

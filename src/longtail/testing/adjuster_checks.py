@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from longtail.core import Prior, Scores
 from longtail.core.arrays import as_tensor
@@ -38,9 +39,18 @@ def check_adjuster(make: Callable[[Prior], Adjuster], world: FiniteWorld | None 
         torch.equal(as_tensor(scores.logits), exact), "an adjuster must not change what it is given"
     )
     for name in ("labels", "counts", "classes", "split"):
-        require(getattr(adjusted, name) is not None, f"the adjusted scores must keep their {name}")
+        before, after = _plain(getattr(scores, name)), _plain(getattr(adjusted, name))
+        require(
+            after == before,
+            f"the adjusted scores must keep their {name}: they were {before}, now {after}",
+        )
     if adjusted.carried is not None:
         require_carried(world, as_tensor(adjusted.logits), adjusted.carried)
     from_numpy = adjust(Scores(exact.numpy(), carried=world.prior)).logits
     require(isinstance(from_numpy, np.ndarray), "NumPy scores must stay NumPy")
     require_same(as_tensor(from_numpy), as_tensor(adjusted.logits), "the logits from NumPy")
+
+
+def _plain(value: object) -> object:
+    """Something that == compares at once."""
+    return value.tolist() if isinstance(value, Tensor | np.ndarray) else value

@@ -14,7 +14,7 @@ class ContractError(AssertionError):
 
 def contract_targets(world: FiniteWorld) -> dict[str, Prior]:
     """Four targets to reach: uniform, train, reversed, and one without the last class."""
-    falling_to_zero = torch.arange(world.num_classes).flip(0)
+    falling_to_zero = torch.arange(world.num_classes, device="cpu").flip(0)
     return {
         "uniform": Prior.uniform(world.num_classes),
         "train": world.prior,

@@ -115,11 +115,14 @@ def check_positions(make: LossFactory) -> None:
     """Logits of shape (N, C, d, ...) are the same as N·d rows."""
     prior, logits, labels, features = _batch()
     loss = make(prior, reduction="none").eval()
+    logits.requires_grad_()
     flat = _value(loss, logits, labels, features)
     grid = _value(loss, _as_grid(logits), labels.view(3, 2, 2), _as_grid(features))
     require_same(grid.flatten(), flat, "the loss of a grid")
+    (expected,), (got,) = (torch.autograd.grad(value.mean(), logits) for value in (flat, grid))
+    require_same(got, expected, "the gradient of a grid")
     if loss.takes_soft_labels:
-        soft = torch.softmax(logits, dim=1)
+        soft = torch.softmax(logits.detach(), dim=1)
         grid = loss(_as_grid(logits), _as_grid(soft))
         require_same(grid.flatten(), loss(logits, soft), "the loss of a grid, soft labels")
 
@@ -128,16 +131,18 @@ def check_half_precision(make: LossFactory) -> None:
     """float16 and bfloat16 logits give what the same numbers give in float64."""
     prior, logits, labels, features = _batch()
     loss = make(prior).eval()
+    one_hot = torch.nn.functional.one_hot(labels, prior.num_classes).double()
     for dtype in (torch.float16, torch.bfloat16):
         half, rows = logits.to(dtype).requires_grad_(), features.to(dtype)
-        value = _value(loss, half, labels, rows)
-        exact = _value(loss, half.detach().double(), labels, rows.double())
-        require_same(value.double(), exact, f"the {dtype} loss", 1e-5)
-        (gradient,) = torch.autograd.grad(value, half)
-        require(
-            gradient.dtype == dtype and bool(gradient.isfinite().all()),
-            f"the gradient of {dtype} logits must be finite and of that type",
-        )
+        wide = half.detach().double().requires_grad_()
+        for wanted in (labels, one_hot) if loss.takes_soft_labels else (labels,):
+            value = _value(loss, half, wanted, rows)
+            exact = _value(loss, wide, wanted, rows.double())
+            require_same(value.double(), exact, f"the {dtype} loss", 1e-5)
+            (gradient,) = torch.autograd.grad(value, half)
+            (expected,) = torch.autograd.grad(exact, wide)
+            require(gradient.dtype == dtype, f"the gradient of {dtype} logits must be of that type")
+            require_same(gradient.double(), expected, f"the gradient of {dtype} logits", 1e-2)
 
 
 def check_extremes(make: LossFactory) -> None:
@@ -182,6 +187,15 @@ def check_gradients(make: LossFactory) -> None:
             )
 
 
+def check_options(make: LossFactory) -> None:
+    """An option that no loss has is refused, not ignored."""
+    try:
+        make(Prior.of([70, 20, 8, 2]), reducton="sum")
+    except TypeError:
+        return
+    raise ContractError("an unknown option must raise a TypeError")
+
+
 def check_state(make: LossFactory) -> None:
     """A state dict carries the loss, and what it carries, into one made from other counts."""
     prior, logits, labels, features = _batch()
@@ -206,6 +220,7 @@ LOSS_CHECKS = (
     check_half_precision,
     check_extremes,
     check_gradients,
+    check_options,
     check_state,
 )
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from longtail.core.minimise import minimise
 from longtail.core.prior import Prior, PriorLike
 
 
@@ -46,14 +47,14 @@ class FiniteWorld:
     def long_tailed(cls) -> FiniteWorld:
         """The standard world: six points, four classes of 96, 40, 16 and 6 samples."""
         rows = [[50, 5, 1, 1], [18, 18, 2, 1], [14, 6, 7, 1], [8, 5, 2, 1], [4, 3, 1, 1]]
-        return cls(torch.tensor([*rows, [2, 3, 3, 1]]))
+        return cls(torch.tensor([*rows, [2, 3, 3, 1]], device="cpu"))
 
     @classmethod
     def drawn(cls, seed: int, points: int = 5, classes: int = 4) -> FiniteWorld:
         """A random world, its classes from frequent to rare."""
-        generator = torch.Generator().manual_seed(seed)
-        sizes = 60.0 * 8.0 ** (-torch.arange(classes) / max(classes - 1, 1))
-        table = torch.rand(points, classes, generator=generator) ** 2 * sizes
+        generator = torch.Generator("cpu").manual_seed(seed)
+        sizes = 60.0 * 8.0 ** (-torch.arange(classes, device="cpu") / max(classes - 1, 1))
+        table = torch.rand(points, classes, generator=generator, device="cpu") ** 2 * sizes
         return cls(1 + table.long())
 
     @property
@@ -82,9 +83,8 @@ class FiniteWorld:
 
     def samples(self) -> tuple[Tensor, Tensor]:
         """The population: the point and the label of every sample."""
-        point, label = torch.meshgrid(
-            torch.arange(self.table.shape[0]), torch.arange(self.num_classes), indexing="ij"
-        )
+        every = (torch.arange(size, device=self.table.device) for size in self.table.shape)
+        point, label = torch.meshgrid(*every, indexing="ij")
         times = self.table.flatten()
         return (
             point.flatten().repeat_interleave(times),
@@ -101,7 +101,7 @@ class FiniteWorld:
         def objective(logits: Tensor) -> Tensor:
             return loss(logits[points], labels)
 
-        logits = _descend(objective, torch.zeros(self.table.shape, dtype=torch.float64))
+        logits = _descend(objective, torch.zeros_like(self.table, dtype=torch.float64))
         logits, gradient = _polish(objective, logits)
         if not gradient.abs().max() < 1e-9:
             raise RuntimeError(f"no minimum was found: the gradient is still {gradient}")
@@ -115,17 +115,7 @@ class FiniteWorld:
 def _descend(objective: Callable[[Tensor], Tensor], start: Tensor) -> Tensor:
     """L-BFGS: gets near a minimum from afar, but no nearer than the value's rounding allows."""
     logits = start.clone().requires_grad_()
-    solver = torch.optim.LBFGS(
-        [logits], max_iter=1000, history_size=50, line_search_fn="strong_wolfe"
-    )
-
-    def closure() -> Tensor:
-        solver.zero_grad()
-        value = objective(logits)
-        torch.autograd.backward(value)
-        return value
-
-    solver.step(closure)  # type: ignore[no-untyped-call]
+    minimise(lambda: objective(logits), [logits], max_iter=1000, tolerance=1e-7, history=50)
     return logits.detach()
 
 

@@ -1,0 +1,48 @@
+"""Arrays at the door: what torch can hold comes in, anything else gives a sentence."""
+
+import numpy as np
+import pytest
+import torch
+
+from longtail.core.arrays import as_tensor
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ("abc", "got a str of type <U3"),
+        (["a", "b"], "got a list of type <U1"),
+        (np.array([1, None]), "got a ndarray of type object"),
+        ({0: 1}, "got a dict of type object"),
+        (None, "got a NoneType of type object"),
+        ([[1, 2], [3]], "got a list that NumPy cannot read .* rows of equal length"),
+        (np.zeros(2, np.longdouble), "got a ndarray of type float"),
+        (np.ma.array([1, 2], mask=[False, True]), "got a masked array"),
+    ],
+)
+def test_what_is_no_array_of_numbers_gives_one_clear_sentence(values, sentence):
+    with pytest.raises(ValueError, match=sentence) as caught:
+        as_tensor(values)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("dtype", [">i4", ">f8", ">f2", "<u2", "longlong", "ulonglong", "bool"])
+def test_numbers_of_any_byte_order_and_size_keep_their_values(dtype):
+    values = np.array([0, 1, 7]).astype(dtype)
+    assert as_tensor(values).tolist() == values.tolist()
+    assert as_tensor(values[2]).item() == values[2].item()
+
+
+def test_an_array_is_not_copied_where_none_is_needed_and_a_read_only_one_is():
+    values = np.zeros(3)
+    as_tensor(values)[0] = 1
+    assert values[0] == 1
+    values.flags.writeable = False
+    as_tensor(values)[0] = 2
+    assert values[0] == 1
+
+
+def test_reversed_arrays_and_tensors_are_taken_as_they_are():
+    assert as_tensor(np.arange(3)[::-1]).tolist() == [2, 1, 0]
+    tensor = torch.zeros(2)
+    assert as_tensor(tensor) is tensor
