@@ -64,7 +64,9 @@ class LADER(Regularizer):
             raise ValueError(f'variant must be "paper" or "released", got {variant!r}')
         self.lam = check_number(lam, "lam", least=0)
         self.variant = variant
-        self.hold("log_prior", full_prior(train, "train").log)
+        prior = full_prior(train, "train")
+        self.hold("log_prior", prior.log)
+        self.hold("prior", prior.probs)
 
     def values(self, rows: Tensor, labels: Tensor) -> Tensor:
         """The regulariser of the batch, shape ()."""
@@ -84,7 +86,9 @@ class LADER(Regularizer):
             return rows, self._of_released(rows, labels, log_prior)
         if not can_look(rows):
             return rows, _lader(rows, labels, log_prior, self.lam)
-        both: tuple[Tensor, Tensor] = _FusedLADER.apply(rows, labels, log_prior, self.lam)  # type: ignore[no-untyped-call]
+        both: tuple[Tensor, Tensor] = _FusedLADER.apply(
+            rows, labels, log_prior, self.cast("prior", rows), self.lam
+        )  # type: ignore[no-untyped-call]
         return both
 
     def _of_released(self, rows: Tensor, labels: Tensor, log_prior: Tensor) -> Tensor:
@@ -110,11 +114,11 @@ class _FusedLADER(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, rows: Tensor, labels: Tensor, log_prior: Tensor, lam: float
+        ctx: Any, rows: Tensor, labels: Tensor, log_prior: Tensor, prior: Tensor, lam: float
     ) -> tuple[Tensor, Tensor]:
         ctx.set_materialize_grads(False)
         present, place, counts = torch.unique(labels, return_inverse=True, return_counts=True)
-        prior, place = log_prior[present].exp(), place.unsqueeze(1)
+        prior, place = prior[present], place.unsqueeze(1)
         columns = rows.index_select(1, present)
         first = (prior / counts)[place]
         reached = (first * columns.gather(1, place)).sum()
@@ -122,7 +126,7 @@ class _FusedLADER(torch.autograd.Function):
         columns.sub_(log_prior[labels].unsqueeze(1))
         top = columns.amax(dim=0)
         total = columns.sub_(top).exp_().sum(dim=0)
-        level = total.log() + top - math.log(rows.shape[1] * len(rows))
+        level = torch.special.xlogy(1.0, total) + top - math.log(rows.shape[1] * len(rows))
         if ctx.needs_input_grad[0]:
             columns.mul_(prior * (1 + 2 * lam * level) / total)
             ctx.gradient, ctx.lam = columns.scatter_add_(1, place, -first), lam
@@ -130,18 +134,18 @@ class _FusedLADER(torch.autograd.Function):
         return rows.view_as(rows), (prior * (level + lam * level.square())).sum() - reached
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None, None, None]:
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None, None, None, None]:
         own, factor = grads
         if factor is None:
-            return own, None, None, None
+            return own, None, None, None, None
         rows, labels, log_prior, present = ctx.saved_tensors
         if torch.is_grad_enabled():  # a second derivative is asked for
             value = _lader(rows, labels, log_prior, ctx.lam)
             (gradient,) = torch.autograd.grad(value, rows, create_graph=True)
             total = gradient * factor if own is None else own + gradient * factor
-            return total, None, None, None
+            return total, None, None, None, None
         total = torch.zeros_like(rows) if own is None else own
-        return total.index_add_(1, present, ctx.gradient * factor), None, None, None
+        return total.index_add_(1, present, ctx.gradient * factor), None, None, None, None
 
 
 def _lader(rows: Tensor, labels: Tensor, log_prior: Tensor, lam: float) -> Tensor:

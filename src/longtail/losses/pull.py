@@ -7,6 +7,7 @@ Only pairs of one class are looked at: memory is of the order of Σ_y n_y² numb
 Carries: it claims nothing of logits.
 """
 
+import math
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -16,10 +17,11 @@ from torch import Tensor
 from longtail.core.arrays import ArrayLike
 from longtail.core.numbers import check_number, check_per_class
 from longtail.core.prior import Prior, PriorLike, full_prior
-from longtail.losses.regularizer import Regularizer
+from longtail.losses.regularizer import Regularizer, add_rows
 
 Margins: TypeAlias = Literal["relative", "prior", "sqrt_prior", "sqrt_count"] | ArrayLike
 
+_LOG2_E = math.log2(math.e)
 _CHUNK = 1 << 22  # numbers: how much of pairs × dimensions is held at once
 
 
@@ -133,13 +135,14 @@ class _PullTerm(torch.autograd.Function):
             for part in _chunks(len(left), rows.shape[1])
         ]
         excess = torch.cat(squares) - margins if squares else margins
-        # Each pair counts at both of its ends. Log-sum-exp over the pairs of a row and a zero.
+        # Each pair counts at both of its ends. Log-sum-exp over the pairs of a row and a zero, by
+        # exp2 and log1p: exp and log of so few numbers would wait for MKL's threads.
         ends, twice = torch.cat([left, right]), excess.repeat(2)
         top = rows.new_zeros(len(rows)).scatter_reduce_(0, ends, twice, "amax")
-        terms = (twice - top[ends]).exp_()
-        total = (-top).exp_().index_add_(0, ends, terms)
+        terms = torch.exp2((twice - top[ends]) * _LOG2_E)
+        total = torch.exp2(top * -_LOG2_E).scatter_add_(0, ends, terms)
         ctx.save_for_backward(rows, left, right, ends, terms / total[ends])
-        return top + total.log()
+        return top + torch.log1p(total - 1)
 
     @staticmethod
     @torch.autograd.function.once_differentiable
@@ -149,7 +152,8 @@ class _PullTerm(torch.autograd.Function):
         gradient = torch.zeros_like(rows)
         for part in _chunks(len(left), rows.shape[1]):
             pull = _difference(rows, left[part], right[part]).mul_(slope[part].unsqueeze(1))
-            gradient.index_add_(0, left[part], pull).index_add_(0, right[part], pull, alpha=-1)
+            add_rows(gradient, left[part], pull)
+            add_rows(gradient, right[part], pull.neg_())
         return gradient, None, None, None
 
 
