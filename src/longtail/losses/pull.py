@@ -12,12 +12,13 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from longtail.core.arrays import ArrayLike
 from longtail.core.numbers import check_number, check_per_class
 from longtail.core.prior import Prior, PriorLike, full_prior
-from longtail.losses.regularizer import Regularizer, add_rows
+from longtail.losses.regularizer import Regularizer
 
 Margins: TypeAlias = Literal["relative", "prior", "sqrt_prior", "sqrt_count"] | ArrayLike
 
@@ -99,68 +100,77 @@ class Pull(Regularizer):
 
     def values(self, rows: Tensor, labels: Tensor) -> Tensor:
         """Ω of each row; zero for a row that is alone in its class."""
-        left, right = same_class_pairs(labels)
-        margins = self.cast("margins", rows)[labels[left]]
-        values: Tensor = _PullTerm.apply(rows, left, right, margins)  # type: ignore[no-untyped-call]
+        first, second = same_class_pairs(labels)
+        margins = self.cast("margins", rows)[labels]
+        values: Tensor = _PullTerm.apply(rows, first, second, margins)  # type: ignore[no-untyped-call]
         return values
 
 
 def same_class_pairs(labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Every pair of rows of one class, once.
+    """Every pair of different rows of one class, both ways round, by their first row.
 
-    >>> left, right = same_class_pairs(torch.tensor([7, 3, 7, 7]))
-    >>> sorted(zip(left.tolist(), right.tolist()))
-    [(0, 2), (0, 3), (2, 3)]
+    >>> first, second = same_class_pairs(torch.tensor([7, 3, 7, 7]))
+    >>> list(zip(first.tolist(), second.tolist()))
+    [(0, 2), (0, 3), (2, 0), (2, 3), (3, 0), (3, 2)]
     """
     # In NumPy: a dozen operations on a few hundred integers, where torch's own overhead is all.
     known = labels.cpu().numpy()
     order = known.argsort(kind="stable")
-    in_order, place = known[order], np.arange(len(known))
-    # How many rows of its class come after each, in this order: its partners.
-    later = np.searchsorted(in_order, in_order, side="right") - place - 1
-    left = place.repeat(later)
-    # The partners of row i are i + 1, i + 2, ...: count on from where its pairs begin.
-    right = np.arange(len(left)) + (place + 1 - later.cumsum() + later)[left]
-    pairs = torch.from_numpy(np.stack([order[left], order[right]])).to(labels.device)
+    in_order = known[order]
+    start = np.searchsorted(in_order, in_order, side="left")
+    others = np.searchsorted(in_order, in_order, side="right") - start - 1
+    # By row, not by class: the row, where its class starts in the order, and its own place there.
+    rank = order.argsort()
+    start, others = start[rank], others[rank]
+    first = np.arange(len(known)).repeat(others)
+    begins = others.cumsum() - others
+    place = np.arange(len(first)) + (start - begins)[first]
+    place += place >= rank[first]  # a row is no partner of itself
+    pairs = torch.from_numpy(np.stack([first, order[place]])).to(labels.device)
     return pairs[0], pairs[1]
 
 
 class _PullTerm(torch.autograd.Function):
-    """Ω of each row. Differences of features are made in chunks, and again for the gradient."""
+    """Ω of each row; `first` of the pairs must be in order.
+
+    With e_ij = ‖Φ_i − Φ_j‖² − α the gradient at Φ_i is Σ_j 2u_ij·(Φ_i − Φ_j), where
+    u_ij = g_i·exp(e_ij − Ω_i) + g_j·exp(e_ij − Ω_j): no pair's difference has to be kept.
+    """
 
     @staticmethod
-    def forward(ctx: Any, rows: Tensor, left: Tensor, right: Tensor, margins: Tensor) -> Tensor:
-        squares = [
-            _difference(rows, left[part], right[part]).square_().sum(dim=1)
-            for part in _chunks(len(left), rows.shape[1])
-        ]
-        excess = torch.cat(squares) - margins if squares else margins
-        # Each pair counts at both of its ends. Log-sum-exp over the pairs of a row and a zero, by
-        # exp2 and log1p: exp and log of so few numbers would wait for MKL's threads.
-        ends, twice = torch.cat([left, right]), excess.repeat(2)
-        top = rows.new_zeros(len(rows)).scatter_reduce_(0, ends, twice, "amax")
-        terms = torch.exp2((twice - top[ends]) * _LOG2_E)
-        total = torch.exp2(top * -_LOG2_E).scatter_add_(0, ends, terms)
-        ctx.save_for_backward(rows, left, right, ends, terms / total[ends])
-        return top + torch.log1p(total - 1)
+    def forward(ctx: Any, rows: Tensor, first: Tensor, second: Tensor, margins: Tensor) -> Tensor:
+        excess = _squared_distances(rows, first, second) - margins[first]
+        # Log-sum-exp over the pairs of a row and a zero.
+        top = rows.new_zeros(len(rows)).scatter_reduce_(0, first, excess, "amax")
+        total = _exp(-top).index_add_(0, first, _exp(excess - top[first]))
+        values = top + torch.log1p(total - 1)
+        ctx.save_for_backward(rows, first, second, excess, values)
+        return values
 
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
-        rows, left, right, ends, shares = ctx.saved_tensors
-        slope = 2 * (shares * grad[ends]).view(2, -1).sum(dim=0)
-        gradient = torch.zeros_like(rows)
-        for part in _chunks(len(left), rows.shape[1]):
-            pull = _difference(rows, left[part], right[part]).mul_(slope[part].unsqueeze(1))
-            add_rows(gradient, left[part], pull)
-            add_rows(gradient, right[part], pull.neg_())
-        return gradient, None, None, None
+        rows, first, second, excess, values = ctx.saved_tensors
+        slope = _exp(excess - values[first]) * grad[first]
+        slope += _exp(excess - values[second]) * grad[second]
+        own = rows.new_zeros(len(rows)).index_add_(0, first, slope)
+        begins = torch.searchsorted(first, torch.arange(len(rows), device=rows.device))
+        # The sum of the partners of each row, weighted: bags of rows.
+        partners = F.embedding_bag(second, rows, begins, mode="sum", per_sample_weights=slope)
+        return rows.mul(own.unsqueeze(1)).sub_(partners).mul_(2), None, None, None
 
 
-def _difference(rows: Tensor, left: Tensor, right: Tensor) -> Tensor:
-    return rows.index_select(0, left).sub_(rows.index_select(0, right))
+def _squared_distances(rows: Tensor, first: Tensor, second: Tensor) -> Tensor:
+    """By differences, which products would lose for features far from zero; in chunks."""
+    size = max(1, _CHUNK // max(rows.shape[1], 1))
+    parts = [slice(start, start + size) for start in range(0, len(first), size)]
+    distances = [
+        rows.index_select(0, first[p]).sub_(rows.index_select(0, second[p])).square_().sum(dim=1)
+        for p in parts
+    ]
+    return torch.cat(distances) if distances else rows.new_zeros(0)
 
 
-def _chunks(pairs: int, width: int) -> list[slice]:
-    size = max(1, _CHUNK // max(width, 1))
-    return [slice(start, min(start + size, pairs)) for start in range(0, pairs, size)]
+def _exp(x: Tensor) -> Tensor:
+    """By exp2: torch's exp would wait for MKL's threads, also for a few numbers."""
+    return torch.exp2(x * _LOG2_E)
