@@ -7,6 +7,7 @@ import torch
 from torch.testing import assert_close
 
 from longtail import losses
+from longtail.losses import lade
 
 F = torch.tensor(
     [[2, 0.5, -1], [1, 1.5, 0], [0.2, -0.3, 0.8], [1.5, 0.1, 0.4]], dtype=torch.float64
@@ -67,6 +68,18 @@ def test_lade_is_balanced_softmax_plus_alpha_times_lader(variant):
     lader = losses.LADER(COUNTS, lam=0.2, variant=variant)
     expected = losses.BalancedSoftmax(COUNTS)(F, Y) + 0.7 * lader(F, Y)
     assert_close(lade(F, Y), expected, rtol=0, atol=1e-7 if variant == "released" else 1e-12)
+
+
+def test_blocks_of_classes_give_the_same_as_all_at_once(monkeypatch):
+    generator = torch.Generator().manual_seed(0)
+    f = 3 * torch.randn(20, 8, generator=generator, dtype=torch.float64)
+    y = torch.randint(0, 8, (20,), generator=generator)
+    lader = losses.LADER([9, 8, 7, 6, 5, 4, 3, 2])
+    whole, parts = (f.clone().requires_grad_() for _ in range(2))
+    lader(whole, y).backward()
+    monkeypatch.setattr(lade, "_BLOCK", 60)  # three classes at a time
+    lader(parts, y).backward()
+    assert_close(parts.grad, whole.grad)
 
 
 def test_lambda_is_above_zero_by_default():

@@ -29,6 +29,9 @@ from longtail.losses.regularizer import RegularizedLoss, Regularizer
 
 Variant = Literal["paper", "released"]
 
+# Numbers: torch works on so many with one thread, and waking another costs more than it saves.
+_BLOCK = 32_000
+
 
 class LADER(Regularizer):
     """The regulariser alone, on logits: `LADER(train)(logits, labels)`.
@@ -118,34 +121,42 @@ class _FusedLADER(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         ctx.set_materialize_grads(False)
         present, place, counts = torch.unique(labels, return_inverse=True, return_counts=True)
-        prior, place = prior[present], place.unsqueeze(1)
-        columns = rows.index_select(1, present)
-        first = (prior / counts)[place]
-        reached = (first * columns.gather(1, place)).sum()
-        # Log-sum-exp over the samples, in place: the exponentials become the gradient.
-        columns.sub_(log_prior[labels].unsqueeze(1))
-        top = columns.amax(dim=0)
-        total = columns.sub_(top).exp_().sum(dim=0)
-        level = torch.special.xlogy(1.0, total) + top - math.log(rows.shape[1] * len(rows))
-        if ctx.needs_input_grad[0]:
-            columns.mul_(prior * (1 + 2 * lam * level) / total)
-            ctx.gradient, ctx.lam = columns.scatter_add_(1, place, -first), lam
-            ctx.save_for_backward(rows, labels, log_prior, present)
-        return rows.view_as(rows), (prior * (level + lam * level.square())).sum() - reached
+        first = (prior[present] / counts)[place].unsqueeze(1)
+        value = -(first * rows.gather(1, labels.unsqueeze(1))).sum()
+        log_weight = log_prior[labels].unsqueeze(1) + math.log(rows.shape[1] * len(rows))
+        blocks = []
+        for classes in present.split(max(1, _BLOCK // len(rows))):
+            # Log-sum-exp over the samples, in place: the exponentials become the gradient.
+            columns = rows.index_select(1, classes).sub_(log_weight)
+            top = columns.amax(dim=0)
+            total = columns.sub_(top).exp_().sum(dim=0)
+            level = torch.special.xlogy(1.0, total) + top
+            share = prior[classes]
+            value += (share * (level + lam * level.square())).sum()
+            if ctx.needs_input_grad[0]:
+                columns.mul_(share * (1 + 2 * lam * level) / total)
+                blocks.append((classes, columns))
+        if blocks:
+            ctx.blocks, ctx.lam = blocks, lam
+            ctx.save_for_backward(rows, labels, log_prior, first)
+        return rows.view_as(rows), value
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None, None, None, None]:
         own, factor = grads
         if factor is None:
             return own, None, None, None, None
-        rows, labels, log_prior, present = ctx.saved_tensors
+        rows, labels, log_prior, first = ctx.saved_tensors
         if torch.is_grad_enabled():  # a second derivative is asked for
             value = _lader(rows, labels, log_prior, ctx.lam)
             (gradient,) = torch.autograd.grad(value, rows, create_graph=True)
             total = gradient * factor if own is None else own + gradient * factor
             return total, None, None, None, None
         total = torch.zeros_like(rows) if own is None else own
-        return total.index_add_(1, present, ctx.gradient * factor), None, None, None, None
+        for classes, columns in ctx.blocks:
+            total.index_add_(1, classes, columns * factor)
+        total.scatter_add_(1, labels.unsqueeze(1), -first * factor)
+        return total, None, None, None, None
 
 
 def _lader(rows: Tensor, labels: Tensor, log_prior: Tensor, lam: float) -> Tensor:
