@@ -121,24 +121,27 @@ class _FusedLADER(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         ctx.set_materialize_grads(False)
         present, place, counts = torch.unique(labels, return_inverse=True, return_counts=True)
-        first = (prior[present] / counts)[place].unsqueeze(1)
-        value = -(first * rows.gather(1, labels.unsqueeze(1))).sum()
+        prior = prior[present]
+        first = (prior / counts)[place].unsqueeze(1)
+        reached = (first * rows.gather(1, labels.unsqueeze(1))).sum()
         log_weight = log_prior[labels].unsqueeze(1) + math.log(rows.shape[1] * len(rows))
-        blocks = []
-        for classes in present.split(max(1, _BLOCK // len(rows))):
-            # Log-sum-exp over the samples, in place: the exponentials become the gradient.
-            columns = rows.index_select(1, classes).sub_(log_weight)
-            top = columns.amax(dim=0)
-            total = columns.sub_(top).exp_().sum(dim=0)
-            level = torch.special.xlogy(1.0, total) + top
-            share = prior[classes]
-            value += (share * (level + lam * level.square())).sum()
-            if ctx.needs_input_grad[0]:
-                columns.mul_(share * (1 + 2 * lam * level) / total)
-                blocks.append((classes, columns))
-        if blocks:
-            ctx.blocks, ctx.lam = blocks, lam
+        # Log-sum-exp over the samples, in place: the exponentials become the gradient.
+        size = max(1, _BLOCK // len(rows))
+        blocks = [
+            rows.index_select(1, part).sub_(log_weight) for part in torch.split(present, size)
+        ]
+        top = torch.cat([block.amax(dim=0) for block in blocks])
+        for block, highest in zip(blocks, torch.split(top, size), strict=True):
+            block.sub_(highest).exp_()
+        total = torch.cat([block.sum(dim=0) for block in blocks])
+        level = torch.special.xlogy(1.0, total).add_(top)
+        if ctx.needs_input_grad[0]:
+            slope = (2 * lam * level).add_(1).mul_(prior).div_(total)
+            for block, factor in zip(blocks, torch.split(slope, size), strict=True):
+                block.mul_(factor)
+            ctx.blocks, ctx.lam = list(zip(torch.split(present, size), blocks, strict=True)), lam
             ctx.save_for_backward(rows, labels, log_prior, first)
+        value = (level.square() * lam).add_(level).mul_(prior).sum() - reached
         return rows.view_as(rows), value
 
     @staticmethod

@@ -139,7 +139,10 @@ class _PullTerm(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, rows: Tensor, first: Tensor, second: Tensor, margins: Tensor) -> Tensor:
-        excess = _squared_distances(rows, first, second) - margins[first]
+        if not len(first):
+            ctx.save_for_backward(rows)
+            return rows.new_zeros(len(rows))
+        excess = _squared_distances(rows, first, second).sub_(margins[first])
         # Log-sum-exp over the pairs of a row and a zero.
         top = rows.new_zeros(len(rows)).scatter_reduce_(0, first, excess, "amax")
         total = _exp(-top).index_add_(0, first, _exp(excess - top[first]))
@@ -150,6 +153,8 @@ class _PullTerm(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
+        if len(ctx.saved_tensors) == 1:  # no pairs
+            return torch.zeros_like(ctx.saved_tensors[0]), None, None, None
         rows, first, second, excess, values = ctx.saved_tensors
         slope = _exp(excess - values[first]) * grad[first]
         slope += _exp(excess - values[second]) * grad[second]
@@ -168,7 +173,7 @@ def _squared_distances(rows: Tensor, first: Tensor, second: Tensor) -> Tensor:
         rows.index_select(0, first[p]).sub_(rows.index_select(0, second[p])).square_().sum(dim=1)
         for p in parts
     ]
-    return torch.cat(distances) if distances else rows.new_zeros(0)
+    return torch.cat(distances) if len(distances) > 1 else distances[0]
 
 
 def _exp(x: Tensor) -> Tensor:
