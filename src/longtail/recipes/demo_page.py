@@ -189,7 +189,7 @@ def _caltech_figures(methods: list[Method]) -> list[Figure]:
         ),
         Figure(
             line_chart(
-                [_class_line(m) for m in (methods[0], methods[-1])],
+                [_class_line(methods[k], style=k) for k in (0, len(methods) - 1)],
                 title="Accuracy by class",
                 x_title="class, from most to fewest training images",
                 y_title="accuracy (%)",
@@ -205,11 +205,18 @@ def _percent(accuracy: float | None) -> float:
     return math.nan if accuracy is None else 100 * accuracy  # a bar of zero would say all wrong
 
 
-def _class_line(method: Method) -> Line:
+def _class_line(method: Method, style: int) -> Line:
     scores = method.scores
     if scores.labels is None or scores.counts is None or scores.classes is None:
         raise ValueError("the accuracy of each class needs labels, counts and class names")
     order = as_tensor(scores.counts).argsort(descending=True, stable=True)
     values = 100 * as_tensor(recalls(scores.predict(), scores.labels, scores.num_classes))[order]
     names = [scores.classes[k] for k in order.tolist()]
-    return Line(method.name, range(1, len(order) + 1), values.tolist(), labels=names, mark="dots")
+    return Line(
+        method.name,
+        range(1, len(order) + 1),
+        values.tolist(),
+        labels=names,
+        mark="dots",
+        style=style,
+    )
