@@ -44,8 +44,7 @@ class Regularizer(ConstantsModule, ABC):
         check_rows(rows, labels, type(self).__name__)
         if self.gather:
             rows, labels = whole_batch(rows, labels)
-        values = self.values(*counted_rows(rows, labels, self.ignore_index))
-        return values.sum() / max(values.numel(), 1)
+        return mean_or_zero(self.values(*counted_rows(rows, labels, self.ignore_index)))
 
     @abstractmethod
     def values(self, rows: Tensor, labels: Tensor) -> Tensor:
@@ -106,11 +105,11 @@ class RegularizedLoss(MarginLoss):
         counted, indices = counted_rows(rows, labels, self.ignore_index)
         after, values = self.regularizer.attached(counted, indices)
         losses = super().forward(after if counted is logits else logits, labels)
-        return losses + self.strength * self._reduced(values, labels)
+        return torch.add(losses, self._reduced(values, labels), alpha=self.strength)
 
     def _reduced(self, values: Tensor, labels: Tensor) -> Tensor:
         if self.reduction == "mean":
-            return values if values.dim() == 0 else values.sum() / max(values.numel(), 1)
+            return mean_or_zero(values)
         kept = labels != self.ignore_index
         if values.dim() == 0:  # a term of the whole batch counts in every sample
             values = values.expand(int(kept.sum()))
@@ -118,6 +117,11 @@ class RegularizedLoss(MarginLoss):
             return values.sum()
         spread = torch.zeros(labels.shape, dtype=values.dtype, device=values.device)
         return spread.masked_scatter(kept, values)
+
+
+def mean_or_zero(values: Tensor) -> Tensor:
+    """The mean; zero, and not NaN, where there is nothing to average."""
+    return values.mean() if values.numel() else values.sum()
 
 
 def check_rows(rows: Tensor, labels: Tensor, name: str) -> None:
