@@ -24,7 +24,9 @@ class ConstantsModule(nn.Module):
 
         Kept from call to call while the buffer is the same and unchanged.
         """
-        source = self.get_buffer(name)
+        source = self._buffers[name]
+        if source is None:
+            raise AttributeError(f"{type(self).__name__} holds no {name}")
         dtype, device = wide_dtype(like.dtype), like.device
         if not can_look(like):
             return source.to(device, dtype)
