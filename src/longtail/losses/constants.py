@@ -24,9 +24,7 @@ class ConstantsModule(nn.Module):
 
         Kept from call to call while the buffer is the same and unchanged.
         """
-        source = self._buffers[name]
-        if source is None:
-            raise AttributeError(f"{type(self).__name__} holds no {name}")
+        source = self.get_buffer(name)
         dtype, device = wide_dtype(like.dtype), like.device
         if not can_look(like):
             return source.to(device, dtype)

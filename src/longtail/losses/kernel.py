@@ -9,7 +9,6 @@ Here b is called `negative` and a `positive`. Without a `positive`, a = b and z 
 
 from typing import Any, TypeAlias
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -58,11 +57,6 @@ def can_look(tensor: Tensor) -> bool:
         and not torch.compiler.is_compiling()
         and not torch._C._are_functorch_transforms_active()
     )
-
-
-def smallest(values: Tensor) -> float:
-    """The smallest of some numbers on the CPU, NaN if there is one; torch takes longer to start."""
-    return float(values.numpy().min())
 
 
 def weighted(losses: Tensor, share: Share) -> Tensor:
@@ -141,8 +135,9 @@ class _FusedLoss(torch.autograd.Function):
         # Row by row in place where z is ours: fresh memory costs more than the sums over it.
         p = torch.softmax(z, 1, out=z if z.dim() == 2 and z is not logits else None)
         chosen = p.gather(1, index).squeeze(1)
-        losses = _negative_log(chosen)
-        if losses is None:
+        losses = torch.special.xlogy(-1.0, chosen)  # -log, which alone would start MKL's threads
+        if chosen.numel() and not chosen.min().item() >= torch.finfo(p.dtype).tiny:
+            # Some p underflow, or are NaN: their logarithms must be taken before the exponentials.
             z = _assemble(logits, index, negative, positive, scale)
             losses = -torch.log_softmax(z, dim=1).gather(1, index).squeeze(1)
         if ctx.needs_input_grad[0]:
@@ -162,17 +157,6 @@ class _FusedLoss(torch.autograd.Function):
         if ctx.share is None or torch.is_grad_enabled() or grad.item() != 1.0:
             gradient = gradient * grad
         return gradient, None, None, None, None, None
-
-
-def _negative_log(p: Tensor) -> Tensor | None:
-    """−log p; None if some p underflow or are NaN, and the logarithm must come before the exp.
-
-    In NumPy: torch starts MKL's threads for this, which takes longer than a whole small batch.
-    """
-    values = p.numpy()
-    if not values.size or values.min() >= np.finfo(values.dtype).tiny:
-        return torch.from_numpy(-np.log(values))
-    return None
 
 
 def _gradient(p: Tensor, index: Tensor, share: Share, scale: float) -> Tensor:

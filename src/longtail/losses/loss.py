@@ -19,7 +19,7 @@ from longtail.core.numbers import check_per_class
 from longtail.core.prior import Prior
 from longtail.core.retarget import check_logits
 from longtail.losses.constants import ConstantsModule
-from longtail.losses.kernel import Share, can_look, smallest, weighted
+from longtail.losses.kernel import Share, can_look, weighted
 
 
 class LossOptions(TypedDict, total=False):
@@ -79,7 +79,6 @@ class Loss(ConstantsModule, ABC):
         if weight is not None and carried is not None:
             # A class of weight zero is never learned, and what is then carried is no prior.
             carried = carried.reweighted(weight) if (weight > 0).all() else None
-        self.unweighted = alpha is None and weight is None
         self.hold("alpha", alpha)
         self.hold("weight", weight)
         self.hold("carried_log", None if carried is None else carried.log)
@@ -119,8 +118,7 @@ class Loss(ConstantsModule, ABC):
         """ℓ(y, f_i) for every label y, shape (N, C, ...), without α and w."""
 
     def _of_hard(self, logits: Tensor, labels: Tensor) -> Tensor:
-        same = labels.shape[:1] == logits.shape[:1] and labels.shape[1:] == logits.shape[2:]
-        if not same or labels.dtype == torch.bool:
+        if labels.shape != logits.shape[:1] + logits.shape[2:] or labels.dtype == torch.bool:
             raise ValueError(
                 f"labels for logits of shape {tuple(logits.shape)} must be integers of shape "
                 f"{tuple(logits.shape[:1] + logits.shape[2:])}, or probabilities of the logits' "
@@ -140,17 +138,16 @@ class Loss(ConstantsModule, ABC):
 
     def _of_all(self, logits: Tensor, index: Tensor) -> Tensor:
         """The loss of samples that all count: the kernel sums, which is cheaper."""
+        factor, weight = self._factors(index, logits)
         if self.reduction == "none":
             losses = self.label_losses(logits, index)
-            factor, _ = self._factors(index, logits)
             return losses if factor is None else losses * factor
-        each = 1.0 / index.numel() if self.reduction == "mean" else 1.0
-        if self.unweighted:
-            return self.summed_losses(logits, index, each)
-        factor, weight = self._factors(index, logits)
+        scale = 1.0 / index.numel() if self.reduction == "mean" and weight is None else 1.0
+        if factor is None:
+            return self.summed_losses(logits, index, scale)
         if self.reduction == "mean" and weight is not None:
-            each = 1.0 / float(weight.sum())
-        return self.summed_losses(logits, index, each if factor is None else factor * each)
+            return self.summed_losses(logits, index, factor / weight.sum())
+        return self.summed_losses(logits, index, factor * scale)
 
     def _of_some(self, logits: Tensor, labels: Tensor) -> Tensor:
         """The loss of samples some of which may be ignored."""
@@ -200,7 +197,7 @@ class Loss(ConstantsModule, ABC):
 
 
 def all_count(labels: Tensor, ignore_index: int) -> bool:
-    """Whether no sample is ignored; for labels on the CPU."""
+    """Whether no sample is ignored."""
     if ignore_index < 0 and labels.numel():
-        return smallest(labels) >= 0  # a single pass: wrong labels are found later
+        return labels.min().item() >= 0  # a single pass: wrong labels are found later
     return bool((labels != ignore_index).all())
