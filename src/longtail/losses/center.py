@@ -17,7 +17,7 @@ from torch import Tensor
 
 from longtail.core.labels import check_labels
 from longtail.losses.kernel import can_look
-from longtail.losses.regularizer import Regularizer, add_rows
+from longtail.losses.regularizer import Regularizer
 
 
 class Center(Regularizer):
@@ -93,7 +93,7 @@ def moved_centers(centers: Tensor, rows: Tensor, labels: Tensor, rate: float) ->
     ones = torch.ones_like(labels, dtype=centers.dtype)
     counts = centers.new_zeros(len(centers)).scatter_add_(0, labels, ones)
     steps = (rows - centers[labels]) * (rate / (1 + counts))[labels].unsqueeze(1)
-    return add_rows(centers.clone(), labels, steps.to(centers.dtype))
+    return centers.index_add(0, labels, steps.to(centers.dtype))
 
 
 def zero_centers(num_classes: int, dim: int) -> Tensor:

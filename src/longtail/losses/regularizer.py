@@ -153,11 +153,3 @@ def counted_rows(rows: Tensor, labels: Tensor, ignore_index: int) -> tuple[Tenso
         return rows, labels
     kept = labels != ignore_index
     return rows[kept], labels[kept]
-
-
-def add_rows(total: Tensor, places: Tensor, rows: Tensor) -> Tensor:
-    """Add each row to the row of `total` at its place, in `total`.
-
-    As index_add_ does, which on the CPU is slower by far: it adds row by row.
-    """
-    return total.scatter_add_(0, places.unsqueeze(1).expand_as(rows), rows)

@@ -34,8 +34,7 @@ LOSSES: dict[str, Callable[[Prior], Loss]] = {
     "logit-adjusted": LogitAdjusted,
 }
 TICKS = len(LOSSES) * FOLDS * len(WEIGHT_DECAYS) + 3
-# float32 allows little less. At 1e-6 in float64 accuracies differ by up to a fourth of a point,
-# which is small against the differences between the methods.
+# float32 features allow little less.
 _TOLERANCE = 3e-5
 
 
