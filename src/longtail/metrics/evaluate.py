@@ -9,7 +9,6 @@ there the target only changes what is predicted.
 
 from collections.abc import Mapping
 
-import torch
 from torch import Tensor
 
 from longtail.core import Prior, PriorLike, Scores, shot_groups
@@ -26,6 +25,7 @@ from longtail.metrics.recall import (
     top1,
     worst_class,
 )
+from longtail.metrics.samples import weights_to
 
 
 def evaluate(
@@ -72,7 +72,7 @@ def evaluate(
         weights, accuracy = None, top1(predictions, labels, scores.num_classes)
     else:
         accuracy = accuracy_under(recall, target)
-        weights = _weights_to(Prior.of(target), as_tensor(labels).cpu())
+        weights = weights_to(Prior.of(target), as_tensor(labels).cpu())
     metrics: dict[str, float | None] = {
         "top1": accuracy,
         "balanced_accuracy": balanced_accuracy(recall),
@@ -87,12 +87,6 @@ def evaluate(
         "absent_classes": float(recall.isnan().sum()),
     }
     return metrics | _group_metrics(recall, _groups_of(scores, groups), taken=metrics)
-
-
-def _weights_to(target: Prior, labels: Tensor) -> Tensor:
-    """For each sample t(y) over the count of y: t(y)/q(y) up to a factor all samples share."""
-    counts = torch.bincount(labels, minlength=target.num_classes)
-    return target.probs[labels] / counts[labels]
 
 
 def _groups_of(scores: Scores, groups: Mapping[str, ArrayLike] | None) -> Mapping[str, ArrayLike]:

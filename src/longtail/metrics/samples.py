@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from longtail.core import Scores
+from longtail.core import Prior, Scores
 from longtail.core.arrays import ArrayLike, as_tensor
 from longtail.core.scores import Rows
 
@@ -47,6 +47,12 @@ def check_samples(logits: Rows, labels: ArrayLike, weights: ArrayLike | None) ->
         raise ValueError("a metric is a mean over samples, got none")
     known = as_tensor(scores.labels).cpu()
     return Samples(as_tensor(scores.logits), known, _check_weights(weights, len(scores)))
+
+
+def weights_to(target: Prior, labels: Tensor) -> Tensor:
+    """For each sample t(y) over the count of y: t(y)/q(y) up to a factor all samples share."""
+    counts = torch.bincount(labels, minlength=target.num_classes)
+    return target.probs[labels] / counts[labels]
 
 
 def _check_weights(weights: ArrayLike | None, num_samples: int) -> Tensor:

@@ -8,13 +8,17 @@ else were adjusted already or trained by an adjusting loss, and are refused.
 
 from dataclasses import dataclass
 
-from longtail.core import Prior, PriorLike, Scores, UnknownPriorError
+import torch
+
+from longtail.core import Prior, PriorLike, UnknownPriorError
 from longtail.core.numbers import check_number
 from longtail.core.prior import full_prior
+from longtail.core.retarget import prior_offset
+from longtail.posthoc.adjuster import Affine, AffineAdjuster
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class LogitAdjustment:
+class LogitAdjustment(AffineAdjuster):
     """Moves scores that carry the training prior away from it, by τ.
 
     Attributes:
@@ -34,14 +38,16 @@ class LogitAdjustment:
     def __init__(self, prior: PriorLike, tau: float = 1.0) -> None:
         vars(self).update(prior=full_prior(prior, "training"), tau=check_number(tau, "tau"))
 
-    def __call__(self, scores: Scores) -> Scores:
-        """The adjusted scores."""
-        if scores.carried is None:
+    def affine(self, carried: Prior | None, num_classes: int) -> Affine:
+        """The move; a ValueError if it would count the prior twice."""
+        if carried is None:
             raise UnknownPriorError("these scores carry no known prior")
-        if not scores.carried.is_close(self.prior):
+        if not carried.is_close(self.prior):
             raise ValueError(
                 f"logit adjustment starts from scores that carry {self.prior!r}, but these carry "
-                f"{scores.carried!r}: they were adjusted already, or trained by a loss that does "
+                f"{carried!r}: they were adjusted already, or trained by a loss that does "
                 "it; adjusting again would count the prior twice. Use scores.under(target)"
             )
-        return scores.under(self.prior.tempered(1 - self.tau))
+        reached = self.prior.tempered(1 - self.tau)
+        shift = prior_offset(self.prior, reached)
+        return Affine(torch.ones_like(shift), shift, reached)

@@ -9,11 +9,15 @@ Carries: the target.
 
 from dataclasses import dataclass
 
+import torch
+
 from longtail.core import Prior, PriorLike, Scores
+from longtail.core.retarget import prior_offset
+from longtail.posthoc.adjuster import Affine, AffineAdjuster
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class PCSoftmax:
+class PCSoftmax(AffineAdjuster):
     """`scores.under(target)` as an adjuster, to stand in a row with others.
 
     >>> from longtail import Scores
@@ -26,6 +30,11 @@ class PCSoftmax:
 
     def __init__(self, target: PriorLike) -> None:
         vars(self).update(target=Prior.of(target))
+
+    def affine(self, carried: Prior | None, num_classes: int) -> Affine:
+        """The move from what is carried to the target."""
+        shift = prior_offset(carried, self.target)
+        return Affine(torch.ones_like(shift), shift, self.target)
 
     def __call__(self, scores: Scores) -> Scores:
         """The scores under the target."""

@@ -10,18 +10,20 @@ Carries: None.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
-from longtail.core import PriorLike, Scores
-from longtail.core.arrays import Array, ArrayLike, as_kind_of, as_tensor, wide_dtype
+from longtail.core import Prior, PriorLike
+from longtail.core.arrays import Array, ArrayLike, as_tensor
 from longtail.core.numbers import check_number, check_per_class
 from longtail.core.prior import full_prior
+from longtail.posthoc.adjuster import Affine, AffineAdjuster
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class WeightNormalization:
+class WeightNormalization(AffineAdjuster):
     """Divides logits by ν^τ. Afterwards the scores carry no known prior.
 
     Attributes:
@@ -56,12 +58,8 @@ class WeightNormalization:
         """ν = π, the training prior."""
         return cls(full_prior(prior, "training").probs, tau)
 
-    def __call__(self, scores: Scores) -> Scores:
-        """The normalised scores."""
-        if len(self.nu) != scores.num_classes:
-            raise ValueError(f"nu has {len(self.nu)} classes, the scores have {scores.num_classes}")
-        logits = as_tensor(scores.logits)
-        wide = wide_dtype(logits.dtype)
-        divided = logits.to(wide) / (self.nu**self.tau).to(logits.device, wide)
-        moved = as_kind_of(divided.to(logits.dtype), scores.logits)
-        return replace(scores, logits=moved, carried=None)
+    def affine(self, carried: Prior | None, num_classes: int) -> Affine:
+        """The division; whatever was carried is lost."""
+        if len(self.nu) != num_classes:
+            raise ValueError(f"nu has {len(self.nu)} classes, the scores have {num_classes}")
+        return Affine(self.nu**-self.tau, torch.zeros_like(self.nu), None)
