@@ -58,7 +58,7 @@ def test_gradients_agree_with_finite_differences_also_in_chunks(monkeypatch):
 
 @given(st.lists(st.integers(0, 5), max_size=30))
 def test_the_pairs_are_all_of_one_class_both_ways_round_and_in_order(labels):
-    first, second = same_class_pairs(torch.tensor(labels, dtype=torch.long))
+    first, second, begins = same_class_pairs(torch.tensor(labels, dtype=torch.long))
     expected = [
         (i, j)
         for i in range(len(labels))
@@ -67,6 +67,20 @@ def test_the_pairs_are_all_of_one_class_both_ways_round_and_in_order(labels):
     ]
     assert sorted(zip(first.tolist(), second.tolist(), strict=True)) == expected
     assert first.tolist() == sorted(first.tolist())
+    assert begins.tolist() == [sum(i < row for i, _ in expected) for row in range(len(labels))]
+
+
+@pytest.mark.parametrize("spread", [0.1, 1.0, 1e3])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_mean_found_with_its_gradient_is_that_of_the_values(spread, dtype):
+    """Also for rows so far apart that exponentials overflow, which it must notice."""
+    term = losses.Pull(COUNTS)
+    ours, theirs = ((spread * FEATURES).to(dtype, copy=True).requires_grad_() for _ in range(2))
+    got, expected = term(ours, LABELS), term.values(theirs, LABELS).mean()
+    assert_close(got, expected)
+    got.backward()
+    expected.backward()
+    assert_close(ours.grad, theirs.grad)
 
 
 def test_memory_is_that_of_the_pairs_and_not_of_pairs_times_dimensions():

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from longtail import losses
-from longtail.losses import lade
+from longtail import Prior, losses
+from longtail.losses import lade_pass
 
 F = torch.tensor(
     [[2, 0.5, -1], [1, 1.5, 0], [0.2, -0.3, 0.8], [1.5, 0.1, 0.4]], dtype=torch.float64
@@ -70,16 +70,42 @@ def test_lade_is_balanced_softmax_plus_alpha_times_lader(variant):
     assert_close(lade(F, Y), expected, rtol=0, atol=1e-7 if variant == "released" else 1e-12)
 
 
-def test_blocks_of_classes_give_the_same_as_all_at_once(monkeypatch):
+@pytest.mark.parametrize("spread", [1.0, 30.0, 1e3, 1e4])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_one_pass_gives_what_the_terms_give_one_after_the_other(spread, dtype):
+    """Also where exponentials underflow, which the pass must notice."""
     generator = torch.Generator().manual_seed(0)
-    f = 3 * torch.randn(20, 8, generator=generator, dtype=torch.float64)
-    y = torch.randint(0, 8, (20,), generator=generator)
-    lader = losses.LADER([9, 8, 7, 6, 5, 4, 3, 2])
-    whole, parts = (f.clone().requires_grad_() for _ in range(2))
-    lader(whole, y).backward()
-    monkeypatch.setattr(lade, "_BLOCK", 60)  # three classes at a time
-    lader(parts, y).backward()
-    assert_close(parts.grad, whole.grad)
+    f = spread * torch.randn(20, 8, generator=generator, dtype=torch.float64)
+    y = torch.randint(0, 6, (20,), generator=generator)  # classes 6 and 7 are absent
+    counts = [900, 80, 70, 60, 50, 4, 3, 1]
+    loss = losses.LADE(counts, alpha=0.3, lam=0.05)
+    separate = losses.BalancedSoftmax(counts)
+    ours, theirs = f.to(dtype, copy=True).requires_grad_(), f.clone().requires_grad_()
+    log_prior = Prior.of(counts).log
+    terms = lade_pass.Terms(log_prior, log_prior.exp(), 0.05, 0.0, 0.3)
+    total = loss(ours, y)
+    expected = separate(theirs, y) + lade_pass._plain(theirs, y, terms)
+    total.backward()
+    expected.backward()
+    tolerance = {"rtol": 1e-4 if dtype == torch.float32 else 1e-10, "atol": 1e-5}
+    assert_close(total.double(), expected, **tolerance)
+    assert_close(ours.grad.double(), theirs.grad, **tolerance)
+
+
+def test_a_backward_pass_can_be_asked_for_twice_and_scaled():
+    loss = losses.LADE(COUNTS)
+    f = F.clone().requires_grad_()
+    total = loss(f, Y)
+    (once,) = torch.autograd.grad(total, f, retain_graph=True)
+    kept = once.clone()
+    once.zero_()  # whoever takes a gradient may change it
+    (again,) = torch.autograd.grad(3 * total, f)
+    assert_close(again, 3 * kept)
+
+
+def test_a_label_out_of_range_is_named_by_lade():
+    with pytest.raises(ValueError, match="labels must lie in 0 to 2"):
+        losses.LADE(COUNTS)(F, torch.tensor([0, 1, 3, 0]))
 
 
 def test_lambda_is_above_zero_by_default():
@@ -132,7 +158,7 @@ def test_ignored_samples_are_left_out_and_an_empty_batch_is_zero():
 
 
 def test_the_compiled_form_takes_every_column_and_gives_the_same():
-    """Eager picks the columns of the classes in the batch; a compiler and a GPU mask them."""
+    """Eager takes one pass with a gradient of its own; a compiler and a GPU plain torch."""
     for variant in GOLDEN:
         lader = losses.LADER([70, 25, 5, 3], lam=0.1, variant=variant)
         rows = torch.cat([F, F[:, :1]], dim=1)  # class 3 is absent

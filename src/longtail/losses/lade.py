@@ -16,21 +16,20 @@ not know of. Hong et al., CVPR 2021.
 """
 
 import math
-from typing import Any, Literal, Unpack
+from typing import Literal, Unpack, cast
 
 import torch
 from torch import Tensor
 
+from longtail.core.arrays import wide_dtype
 from longtail.core.numbers import check_number
 from longtail.core.prior import PriorLike, full_prior
 from longtail.losses.kernel import can_look
-from longtail.losses.loss import LossOptions
+from longtail.losses.lade_pass import Terms, joined
+from longtail.losses.loss import LossOptions, all_count
 from longtail.losses.regularizer import RegularizedLoss, Regularizer
 
 Variant = Literal["paper", "released"]
-
-# Numbers: torch works on so many with one thread, and waking another costs more than it saves.
-_BLOCK = 32_000
 
 
 class LADER(Regularizer):
@@ -73,26 +72,21 @@ class LADER(Regularizer):
 
     def values(self, rows: Tensor, labels: Tensor) -> Tensor:
         """The regulariser of the batch, shape ()."""
-        return self.attached(rows, labels)[1]
-
-    def attached(self, rows: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """The logits to go on with, and the regulariser, whose gradient is added to theirs."""
         if rows.shape[1] != len(self.log_prior):
             raise ValueError(
                 f"logits must have {len(self.log_prior)} classes on axis 1, "
                 f"got shape {tuple(rows.shape)}"
             )
         if not len(rows):
-            return rows, rows.sum()
-        log_prior = self.cast("log_prior", rows)
+            return rows.sum()
         if self.variant == "released":
-            return rows, self._of_released(rows, labels, log_prior)
-        if not can_look(rows):
-            return rows, _lader(rows, labels, log_prior, self.lam)
-        both: tuple[Tensor, Tensor] = _FusedLADER.apply(
-            rows, labels, log_prior, self.cast("prior", rows), self.lam
-        )  # type: ignore[no-untyped-call]
-        return both
+            return self._of_released(rows, labels, self.cast("log_prior", rows))
+        return joined(rows, labels, self.terms(rows, share=0.0, strength=1.0))
+
+    def terms(self, rows: Tensor, share: float, strength: float) -> Terms:
+        """What the pass over logits like these needs to know."""
+        log_prior, prior = self.cast("log_prior", rows), self.cast("prior", rows)
+        return Terms(log_prior, prior, self.lam, share, strength)
 
     def _of_released(self, rows: Tensor, labels: Tensor, log_prior: Tensor) -> Tensor:
         prior = log_prior.exp()
@@ -102,76 +96,6 @@ class LADER(Regularizer):
         shift = (prior + 1e-9).log() + math.log(len(prior) * len(rows))
         sums = torch.logsumexp(rows - shift, dim=0)
         return (prior * (sums + self.lam * sums.square())).sum() - first
-
-
-class _FusedLADER(torch.autograd.Function):
-    """LADER and its gradient on the columns of the classes in the batch, few of many.
-
-    For sample i and class c in the batch the gradient is
-
-        p_s(c) · [(1 + 2λL_c) · softmax_i(f_i[c] + log w_i) − 1[y_i = c] / N_c].
-
-    The logits pass through: what comes back for them is ours to add it to, which saves a matrix of
-    zeros and a sum of two matrices.
-    """
-
-    @staticmethod
-    def forward(
-        ctx: Any, rows: Tensor, labels: Tensor, log_prior: Tensor, prior: Tensor, lam: float
-    ) -> tuple[Tensor, Tensor]:
-        ctx.set_materialize_grads(False)
-        present, place, counts = torch.unique(labels, return_inverse=True, return_counts=True)
-        prior = prior[present]
-        first = (prior / counts)[place].unsqueeze(1)
-        reached = (first * rows.gather(1, labels.unsqueeze(1))).sum()
-        log_weight = log_prior[labels].unsqueeze(1) + math.log(rows.shape[1] * len(rows))
-        # Log-sum-exp over the samples, in place: the exponentials become the gradient.
-        size = max(1, _BLOCK // len(rows))
-        blocks = [
-            rows.index_select(1, part).sub_(log_weight) for part in torch.split(present, size)
-        ]
-        top = torch.cat([block.amax(dim=0) for block in blocks])
-        for block, highest in zip(blocks, torch.split(top, size), strict=True):
-            block.sub_(highest).exp_()
-        total = torch.cat([block.sum(dim=0) for block in blocks])
-        level = torch.special.xlogy(1.0, total).add_(top)
-        if ctx.needs_input_grad[0]:
-            slope = (2 * lam * level).add_(1).mul_(prior).div_(total)
-            for block, factor in zip(blocks, torch.split(slope, size), strict=True):
-                block.mul_(factor)
-            ctx.blocks, ctx.lam = list(zip(torch.split(present, size), blocks, strict=True)), lam
-            ctx.save_for_backward(rows, labels, log_prior, first)
-        value = (level.square() * lam).add_(level).mul_(prior).sum() - reached
-        return rows.view_as(rows), value
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None, None, None, None]:
-        own, factor = grads
-        if factor is None:
-            return own, None, None, None, None
-        rows, labels, log_prior, first = ctx.saved_tensors
-        if torch.is_grad_enabled():  # a second derivative is asked for
-            value = _lader(rows, labels, log_prior, ctx.lam)
-            (gradient,) = torch.autograd.grad(value, rows, create_graph=True)
-            total = gradient * factor if own is None else own + gradient * factor
-            return total, None, None, None, None
-        total = torch.zeros_like(rows) if own is None else own
-        for classes, columns in ctx.blocks:
-            total.index_add_(1, classes, columns * factor)
-        total.scatter_add_(1, labels.unsqueeze(1), -first * factor)
-        return total, None, None, None, None
-
-
-def _lader(rows: Tensor, labels: Tensor, log_prior: Tensor, lam: float) -> Tensor:
-    """Equations 13, 15 and 16 on all columns, those of absent classes masked."""
-    # Products and sums, not @: autocast would do that in half precision.
-    prior = log_prior.exp()
-    counts = torch.bincount(labels, minlength=len(prior)).to(rows)
-    own = rows.gather(1, labels.unsqueeze(1)).squeeze(1)
-    first = ((prior / counts)[labels] * own).sum()
-    weighed = rows - log_prior[labels].unsqueeze(1)
-    level = torch.logsumexp(weighed, dim=0) - math.log(rows.shape[1] * len(rows))
-    return (prior * (counts > 0) * (level + lam * level.square())).sum() - first
 
 
 class LADE(RegularizedLoss):
@@ -219,3 +143,23 @@ class LADE(RegularizedLoss):
         )
         if released or self.weight is not None:
             self.carried_log = None  # the two terms pull towards different priors
+
+    def of_batch(self, logits: Tensor, labels: Tensor, rows: Tensor) -> Tensor:
+        """The mean over samples that all count in one pass; else one term after the other."""
+        lader = cast(LADER, self.regularizer)
+        simple = lader.variant == "paper" and self.weight is None
+        if not simple or self.reduction != "mean" or not self._all_usual(logits, labels):
+            return super().of_batch(logits, labels, rows)
+        wide = logits.to(wide_dtype(logits.dtype))
+        terms = lader.terms(wide, share=1 / len(labels), strength=self.strength)
+        return joined(wide, labels.long(), terms)
+
+    def _all_usual(self, logits: Tensor, labels: Tensor) -> bool:
+        """Whether the rows are plain, no sample is ignored and every label in range."""
+        return (
+            logits.shape[1:] == (self.num_classes,)
+            and can_look(logits)
+            and all_count(labels, self.ignore_index)
+            and labels.numel() > 0
+            and labels.max().item() < self.num_classes
+        )

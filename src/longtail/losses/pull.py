@@ -7,8 +7,7 @@ Only pairs of one class are looked at: memory is of the order of Σ_y n_y² numb
 Carries: it claims nothing of logits.
 """
 
-import math
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -18,12 +17,13 @@ from torch import Tensor
 from longtail.core.arrays import ArrayLike
 from longtail.core.numbers import check_number, check_per_class
 from longtail.core.prior import Prior, PriorLike, full_prior
+from longtail.losses.kernel import can_look
 from longtail.losses.regularizer import Regularizer
 
 Margins: TypeAlias = Literal["relative", "prior", "sqrt_prior", "sqrt_count"] | ArrayLike
 
-_LOG2_E = math.log2(math.e)
 _CHUNK = 1 << 22  # numbers: how much of pairs × dimensions is held at once
+_FAR = 40.0  # exponentials up to this can be summed as they are, in float32 too
 
 
 def pull_margins(train: PriorLike, rule: Margins = "relative", scale: float = 1.0) -> Tensor:
@@ -100,69 +100,142 @@ class Pull(Regularizer):
 
     def values(self, rows: Tensor, labels: Tensor) -> Tensor:
         """Ω of each row; zero for a row that is alone in its class."""
-        first, second = same_class_pairs(labels)
+        pairs = same_class_pairs(labels)
         margins = self.cast("margins", rows)[labels]
-        values: Tensor = _PullTerm.apply(rows, first, second, margins)  # type: ignore[no-untyped-call]
+        values: Tensor = _PullTerm.apply(rows, *pairs, margins)  # type: ignore[no-untyped-call]
         return values
 
+    def mean(self, rows: Tensor, labels: Tensor) -> Tensor:
+        """The mean of Ω."""
+        known = _fused(rows, labels, self.cast("margins", rows)) if can_look(rows) else None
+        if known is None:
+            return super().mean(rows, labels)
+        value: Tensor = _Known.apply(rows, *known)  # type: ignore[no-untyped-call]
+        return value
 
-def same_class_pairs(labels: Tensor) -> tuple[Tensor, Tensor]:
+
+class Pairs(NamedTuple):
     """Every pair of different rows of one class, both ways round, by their first row.
 
-    >>> first, second = same_class_pairs(torch.tensor([7, 3, 7, 7]))
-    >>> list(zip(first.tolist(), second.tolist()))
+    Attributes:
+        first: The first row of each pair, in ascending order.
+        second: The other.
+        begins: Where the pairs of each row begin.
+    """
+
+    first: Tensor
+    second: Tensor
+    begins: Tensor
+
+
+def same_class_pairs(labels: Tensor) -> Pairs:
+    """The pairs of rows of one class.
+
+    >>> pairs = same_class_pairs(torch.tensor([7, 3, 7, 7]))
+    >>> list(zip(pairs.first.tolist(), pairs.second.tolist()))
     [(0, 2), (0, 3), (2, 0), (2, 3), (3, 0), (3, 2)]
     """
     # In NumPy: a dozen operations on a few hundred integers, where torch's own overhead is all.
-    known = labels.cpu().numpy()
+    known = (labels if labels.is_cpu else labels.cpu()).numpy()
+    counts = np.bincount(known)
+    others = counts[known] - 1
+    # Rows in the order of their classes; where each row's class starts there, and its own place.
     order = known.argsort(kind="stable")
-    in_order = known[order]
-    start = np.searchsorted(in_order, in_order, side="left")
-    others = np.searchsorted(in_order, in_order, side="right") - start - 1
-    # By row, not by class: the row, where its class starts in the order, and its own place there.
-    rank = order.argsort()
-    start, others = start[rank], others[rank]
-    first = np.arange(len(known)).repeat(others)
+    rows = np.arange(len(known))
+    rank = np.empty_like(order)
+    rank[order] = rows
+    start = (counts.cumsum() - counts)[known]
     begins = others.cumsum() - others
+    first = rows.repeat(others)
     place = np.arange(len(first)) + (start - begins)[first]
     place += place >= rank[first]  # a row is no partner of itself
-    pairs = torch.from_numpy(np.stack([first, order[place]])).to(labels.device)
-    return pairs[0], pairs[1]
+    pairs = Pairs(*map(torch.from_numpy, (first, order[place], begins)))
+    return pairs if labels.is_cpu else Pairs(*(part.to(labels.device) for part in pairs))
+
+
+def _fused(rows: Tensor, labels: Tensor, margins: Tensor) -> tuple[float, Tensor] | None:
+    """The mean of Ω and its gradient, or None where pairs are too many or too far apart for it.
+
+    As in _PullTerm, for rows that all count the same: with less to start for a small batch.
+    """
+    pairs = same_class_pairs(labels)
+    if not 0 < len(pairs.first) * rows.shape[1] <= _CHUNK:
+        return None
+    first, second, held = pairs.first.numpy(), pairs.second.numpy(), rows.detach()
+    apart = held.index_select(0, pairs.first).sub_(held.index_select(0, pairs.second))
+    excess = apart.square().sum(dim=1).numpy()
+    excess -= margins.numpy()[labels.numpy()[first]]
+    if not excess.max() < _FAR:
+        return None
+    terms = np.exp(excess)
+    total = np.bincount(first, terms, len(rows)) + 1
+    slope = (1 / total).astype(terms.dtype)
+    slope = terms * (slope[first] + slope[second]) * (2 / len(rows))
+    drawn = F.embedding_bag(
+        torch.from_numpy(np.arange(len(first))),
+        apart,
+        pairs.begins,
+        mode="sum",
+        per_sample_weights=torch.from_numpy(slope),
+    )
+    return float(np.log(total).sum() / len(rows)), drawn
+
+
+class _Known(torch.autograd.Function):
+    """A value whose gradient was found with it."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, value: float, gradient: Tensor) -> Tensor:
+        ctx.save_for_backward(gradient)
+        return rows.new_full((), value)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        return ctx.saved_tensors[0] * grad, None, None
 
 
 class _PullTerm(torch.autograd.Function):
-    """Ω of each row; `first` of the pairs must be in order.
+    """Ω of each row.
 
     With e_ij = ‖Φ_i − Φ_j‖² − α the gradient at Φ_i is Σ_j 2u_ij·(Φ_i − Φ_j), where
     u_ij = g_i·exp(e_ij − Ω_i) + g_j·exp(e_ij − Ω_j): no pair's difference has to be kept.
     """
 
     @staticmethod
-    def forward(ctx: Any, rows: Tensor, first: Tensor, second: Tensor, margins: Tensor) -> Tensor:
+    def forward(
+        ctx: Any, rows: Tensor, first: Tensor, second: Tensor, begins: Tensor, margins: Tensor
+    ) -> Tensor:
         if not len(first):
             ctx.save_for_backward(rows)
             return rows.new_zeros(len(rows))
         excess = _squared_distances(rows, first, second).sub_(margins[first])
         # Log-sum-exp over the pairs of a row and a zero.
         top = rows.new_zeros(len(rows)).scatter_reduce_(0, first, excess, "amax")
-        total = _exp(-top).index_add_(0, first, _exp(excess - top[first]))
-        values = top + torch.log1p(total - 1)
-        ctx.save_for_backward(rows, first, second, excess, values)
+        total = torch.exp(-top).index_add_(0, first, torch.exp(excess - top[first]))
+        values = top + total.log()
+        ctx.save_for_backward(rows, first, second, begins, excess, values)
         return values
 
     @staticmethod
     @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None, None]:
         if len(ctx.saved_tensors) == 1:  # no pairs
-            return torch.zeros_like(ctx.saved_tensors[0]), None, None, None
-        rows, first, second, excess, values = ctx.saved_tensors
-        slope = _exp(excess - values[first]) * grad[first]
-        slope += _exp(excess - values[second]) * grad[second]
-        own = rows.new_zeros(len(rows)).index_add_(0, first, slope)
-        begins = torch.searchsorted(first, torch.arange(len(rows), device=rows.device))
-        # The sum of the partners of each row, weighted: bags of rows.
-        partners = F.embedding_bag(second, rows, begins, mode="sum", per_sample_weights=slope)
-        return rows.mul(own.unsqueeze(1)).sub_(partners).mul_(2), None, None, None
+            return torch.zeros_like(ctx.saved_tensors[0]), None, None, None, None
+        rows, first, second, begins, excess, values = ctx.saved_tensors
+        slope = torch.exp(excess - values[first]) * grad[first]
+        slope += torch.exp(excess - values[second]) * grad[second]
+        drawn = _drawn(rows, Pairs(first, second, begins), 2 * slope)
+        return drawn, None, None, None, None
+
+
+def _drawn(rows: Tensor, pairs: Pairs, slope: Tensor) -> Tensor:
+    """Σ_j slope_ij · (Φ_i − Φ_j) for each row i: its partners are a bag of rows."""
+    own = rows.new_zeros(len(rows)).index_add_(0, pairs.first, slope)
+    partners = F.embedding_bag(
+        pairs.second, rows, pairs.begins, mode="sum", per_sample_weights=slope
+    )
+    return (rows * own.unsqueeze(1)).sub_(partners)
 
 
 def _squared_distances(rows: Tensor, first: Tensor, second: Tensor) -> Tensor:
@@ -174,8 +247,3 @@ def _squared_distances(rows: Tensor, first: Tensor, second: Tensor) -> Tensor:
         for p in parts
     ]
     return torch.cat(distances) if len(distances) > 1 else distances[0]
-
-
-def _exp(x: Tensor) -> Tensor:
-    """By exp2: torch's exp would wait for MKL's threads, also for a few numbers."""
-    return torch.exp2(x * _LOG2_E)

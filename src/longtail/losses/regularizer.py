@@ -44,7 +44,7 @@ class Regularizer(ConstantsModule, ABC):
         check_rows(rows, labels, type(self).__name__)
         if self.gather:
             rows, labels = whole_batch(rows, labels)
-        return mean_or_zero(self.values(*counted_rows(rows, labels, self.ignore_index)))
+        return self.mean(*counted_rows(rows, labels, self.ignore_index))
 
     @abstractmethod
     def values(self, rows: Tensor, labels: Tensor) -> Tensor:
@@ -53,9 +53,10 @@ class Regularizer(ConstantsModule, ABC):
         Rows are of shape (N, D) in float32 or float64, labels of shape (N,) in int64.
         """
 
-    def attached(self, rows: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """The rows to go on with, and the term: one on logits may join their gradients cheaper."""
-        return rows, self.values(rows, labels)
+    def mean(self, rows: Tensor, labels: Tensor) -> Tensor:
+        """The mean of the values; zero, and not NaN, where there are none. Some do it cheaper."""
+        values = self.values(rows, labels)
+        return values.mean() if values.numel() else values.sum()
 
 
 class RegularizedLoss(MarginLoss):
@@ -102,14 +103,19 @@ class RegularizedLoss(MarginLoss):
         if self.regularizer.gather:
             batch = list(whole_batch(*batch))
         logits, labels, rows = batch[0], batch[1], batch[2 if self.needs_features else 0]
+        return self.of_batch(logits, labels, rows)
+
+    def of_batch(self, logits: Tensor, labels: Tensor, rows: Tensor) -> Tensor:
+        """The loss of a batch that is whole: both terms, one after the other."""
+        losses = super().forward(logits, labels)
         counted, indices = counted_rows(rows, labels, self.ignore_index)
-        after, values = self.regularizer.attached(counted, indices)
-        losses = super().forward(after if counted is logits else logits, labels)
-        return torch.add(losses, self._reduced(values, labels), alpha=self.strength)
+        if self.reduction == "mean":
+            term = self.regularizer.mean(counted, indices)
+        else:
+            term = self._reduced(self.regularizer.values(counted, indices), labels)
+        return torch.add(losses, term, alpha=self.strength)
 
     def _reduced(self, values: Tensor, labels: Tensor) -> Tensor:
-        if self.reduction == "mean":
-            return mean_or_zero(values)
         kept = labels != self.ignore_index
         if values.dim() == 0:  # a term of the whole batch counts in every sample
             values = values.expand(int(kept.sum()))
@@ -117,11 +123,6 @@ class RegularizedLoss(MarginLoss):
             return values.sum()
         spread = torch.zeros(labels.shape, dtype=values.dtype, device=values.device)
         return spread.masked_scatter(kept, values)
-
-
-def mean_or_zero(values: Tensor) -> Tensor:
-    """The mean; zero, and not NaN, where there is nothing to average."""
-    return values.mean() if values.numel() else values.sum()
 
 
 def check_rows(rows: Tensor, labels: Tensor, name: str) -> None:
