@@ -13,3 +13,5 @@ from longtail.metrics.recall import group_accuracies as group_accuracies
 from longtail.metrics.recall import recalls as recalls
 from longtail.metrics.recall import top1 as top1
 from longtail.metrics.recall import worst_class as worst_class
+from longtail.metrics.tally import Measured as Measured
+from longtail.metrics.tally import Tally as Tally

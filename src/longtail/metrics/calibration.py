@@ -40,11 +40,11 @@ def ece(logits: Rows, labels: ArrayLike, weights: ArrayLike | None = None, bins:
     >>> ece([[0.0, 0.0], [0.0, 0.0], [9.0, -9.0]], labels=[0, 0, 0])    # 2/3 · |1 - 0.5|
     0.333
     """
-    edges = _inner_edges(bins)
+    edges = inner_edges(bins)
     gaps = torch.zeros(bins, dtype=torch.float64, device="cpu")
     for block in check_samples(logits, labels, weights).blocks():
         confidence, gap = _top_label(block)
-        gaps += torch.bincount(torch.bucketize(confidence, edges), gap, minlength=bins)
+        add_gaps(gaps, torch.bucketize(confidence, edges), gap)
     return float(gaps.abs().sum())
 
 
@@ -72,30 +72,33 @@ def classwise_ece(
     """
     if form not in ("usual", "paper"):
         raise ValueError(f'form must be "usual" or "paper", got {form!r}')
-    edges = _inner_edges(bins)
+    edges = inner_edges(bins)
     samples = check_samples(logits, labels, weights)
     gaps = torch.zeros(samples.num_classes * bins, dtype=torch.float64, device="cpu")
-    add_block = _add_every_class if form == "usual" else _add_true_class
     for block in samples.blocks():
-        add_block(gaps, block, edges)
+        if form == "usual":
+            claimed = torch.softmax(block.logits, dim=1)
+            add_every_class(gaps, claimed, block.labels, block.weights, edges)
+        else:  # every sample enters for its true class only, in the bin of its confidence
+            confidence, gap = _top_label(block)
+            add_gaps(gaps, block.labels * bins + torch.bucketize(confidence, edges), gap)
     return float(gaps.abs().sum()) / samples.num_classes
 
 
-def _add_every_class(gaps: Tensor, block: Samples, edges: Tensor) -> None:
+def add_gaps(gaps: Tensor, cells: Tensor, gap: Tensor) -> None:
+    """Add each sample's gap to its cell."""
+    gaps += torch.bincount(cells, gap, minlength=len(gaps))
+
+
+def add_every_class(
+    gaps: Tensor, claimed: Tensor, labels: Tensor, weights: Tensor, edges: Tensor
+) -> None:
     """Every sample enters once for each class j, in the bin of p(j|x)."""
-    claimed = torch.softmax(block.logits, dim=1)
     cells = torch.bucketize(claimed, edges, out_int32=True)
     cells += torch.arange(0, len(gaps), len(edges) + 1, dtype=torch.int32, device="cpu")
-    gap = claimed.mul_(-block.weights[:, None])
-    gap[torch.arange(len(gap), device="cpu"), block.labels] += block.weights
-    gaps += torch.bincount(cells.flatten(), gap.flatten(), minlength=len(gaps))
-
-
-def _add_true_class(gaps: Tensor, block: Samples, edges: Tensor) -> None:
-    """Every sample enters for its true class only, in the bin of its top label's confidence."""
-    confidence, gap = _top_label(block)
-    cells = block.labels * (len(edges) + 1) + torch.bucketize(confidence, edges)
-    gaps += torch.bincount(cells, gap, minlength=len(gaps))
+    gap = claimed * -weights[:, None]
+    gap[torch.arange(len(gap), device="cpu"), labels] += weights
+    add_gaps(gaps, cells.flatten(), gap.flatten())
 
 
 def _top_label(block: Samples) -> tuple[Tensor, Tensor]:
@@ -106,7 +109,7 @@ def _top_label(block: Samples) -> tuple[Tensor, Tensor]:
     return confidence, block.weights * (correct.double() - confidence)
 
 
-def _inner_edges(bins: int) -> Tensor:
+def inner_edges(bins: int) -> Tensor:
     """What separates the bins; bucketize then puts p into (lo, hi], and 0 into the first bin."""
     if bins < 1:
         raise ValueError(f"bins must be at least 1, got {bins}")

@@ -19,6 +19,8 @@ from longtail.core.arrays import Array, ArrayLike, as_kind_of, as_tensor
 from longtail.core.labels import check_labels
 from longtail.core.prior import check_same_classes
 
+NO_RECALL = 0.001  # what stands for a recall of zero in a geometric mean
+
 
 def recalls(predictions: ArrayLike, labels: ArrayLike, num_classes: int) -> Array:
     """The share of each class's samples that were predicted right; NaN for a class without any.
@@ -104,7 +106,7 @@ def group_accuracies(
     return accuracies
 
 
-def geometric_mean(recalls: ArrayLike, epsilon: float = 0.001) -> float:
+def geometric_mean(recalls: ArrayLike, epsilon: float = NO_RECALL) -> float:
     """The geometric mean of the recalls, each recall of zero replaced by `epsilon`.
 
     >>> geometric_mean([0.9, 0.4, float("nan")])

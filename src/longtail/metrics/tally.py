@@ -1,0 +1,166 @@
+r"""Every metric of `evaluate` from one pass over blocks of samples, with intervals.
+
+What is kept are sums: of each class its samples, its hits, its NLL and Brier score and their
+squares, and the cells of the calibration errors. Samples of class y count w_y, so with n_y samples
+
+    mean = Σ_y w_y Σ_{i: y_i = y} term_i,        var(mean) = Σ_y w_y² · n_y · var_y(term),
+
+the variance of a mean over samples drawn anew within each class (stratified). The hits of a class
+that is drawn anew are binomial, so what is made of recalls gets its interval by drawing those.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from longtail.core import Prior, shot_groups
+from longtail.core.arrays import ArrayLike, as_tensor
+from longtail.core.labels import check_counts
+from longtail.metrics.calibration import add_every_class, add_gaps, inner_edges
+from longtail.metrics.recall import NO_RECALL
+
+_BINS = 20
+_NORMAL = 1.959964  # of the normal distribution, 95 % lie within so many standard deviations
+_DRAWS = 1000
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A metric with the ends of its 95 % interval, which are None where there is none."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+class Tally:
+    """Sums over blocks of samples from which the metrics follow: `add` blocks, then `metrics`.
+
+    Args:
+        label_counts: How many of the samples to come are of each class.
+        target: Where labels follow this prior; None for the samples as they are.
+        train_counts: Training samples of each class, for many, medium and few.
+
+    >>> tally = Tally([3, 1])
+    >>> tally.add(torch.tensor([[3.0, 0.0], [2.0, 0.0]]), torch.tensor([0, 0]))
+    tensor([True, True])
+    >>> tally.add(torch.tensor([[1.0, 0.0], [1.5, 0.0]]), torch.tensor([0, 1]))
+    tensor([ True, False])
+    >>> tally.metrics()["nll"].value
+    0.548
+    """
+
+    def __init__(
+        self,
+        label_counts: ArrayLike,
+        target: Prior | None = None,
+        train_counts: ArrayLike | None = None,
+    ) -> None:
+        self.counts = check_counts(label_counts).double()
+        self.target = target
+        self.groups: Mapping[str, ArrayLike] = (
+            {} if train_counts is None else shot_groups(train_counts)
+        )
+        weight = self.counts if target is None else target.probs * (self.counts > 0)
+        # Of absent classes there is no sample to count.
+        self.weight = (weight / weight.sum() / self.counts).nan_to_num(nan=0.0, posinf=0.0)
+        classes = len(self.counts)
+        self.edges = inner_edges(_BINS)
+        self.hits, self.nll, self.nll_squares, self.brier, self.brier_squares = torch.zeros(
+            5, classes, dtype=torch.float64, device="cpu"
+        )
+        self.gaps, self.gap_squares = torch.zeros(2, _BINS, dtype=torch.float64, device="cpu")
+        self.class_gaps, self.true_gaps = torch.zeros(
+            2, classes * _BINS, dtype=torch.float64, device="cpu"
+        )
+
+    def add(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Count a block in; which of its samples were predicted right."""
+        rows, known = logits.to("cpu", torch.float64), labels.cpu()
+        claimed = torch.softmax(rows, dim=1)
+        right = rows.argmax(dim=1) == known
+        nll = F.cross_entropy(rows, known, reduction="none")
+        own = claimed.gather(1, known.unsqueeze(1)).squeeze(1)
+        brier = claimed.square().sum(dim=1) - 2 * own + 1
+        confidence, weights = claimed.amax(dim=1), self.weight[known]
+        bins = torch.bucketize(confidence, self.edges)
+        gap = weights * (right.double() - confidence)
+        self.hits += torch.bincount(known[right], minlength=len(self.hits))
+        for sums, terms in (
+            (self.nll, nll),
+            (self.nll_squares, nll.square()),
+            (self.brier, brier),
+            (self.brier_squares, brier.square()),
+        ):
+            sums += torch.bincount(known, terms, minlength=len(sums))
+        add_gaps(self.gaps, bins, gap)
+        add_gaps(self.gap_squares, bins, gap.square())
+        add_gaps(self.true_gaps, known * _BINS + bins, gap)
+        add_every_class(self.class_gaps, claimed, known, weights, self.edges)
+        return right
+
+    def metrics(self, seed: int = 0) -> dict[str, Measured]:
+        """What `evaluate` returns, each with its interval where there is one."""
+        recall = self.hits / self.counts
+        redrawn = torch.binomial(
+            self.counts.expand(_DRAWS, -1),
+            recall.nan_to_num(0.0).expand(_DRAWS, -1),
+            torch.Generator().manual_seed(seed),
+        )
+        drawn = self._of_recalls(redrawn / self.counts)
+        measured = {
+            name: _between(value, drawn[name]) for name, value in self._of_recalls(recall).items()
+        }
+        classes = len(self.counts)
+        measured["nll"] = self._mean(self.nll, self.nll_squares)
+        measured["brier"] = self._mean(self.brier, self.brier_squares)
+        measured["ece"] = _around(float(self.gaps.abs().sum()), float(self.gap_squares.sum()))
+        measured["classwise_ece"] = Measured(float(self.class_gaps.abs().sum()) / classes)
+        measured["classwise_ece_paper"] = Measured(float(self.true_gaps.abs().sum()) / classes)
+        measured["absent_classes"] = Measured(float((self.counts == 0).sum()))
+        return measured
+
+    def _of_recalls(self, recall: Tensor) -> dict[str, Tensor | None]:
+        """What is made of recalls, of one set of them or of many: the classes are the last axis."""
+        seen = recall[..., self.counts > 0]
+        uniform = torch.ones_like(self.counts)
+        balanced = self._accuracy(recall, uniform)
+        made: dict[str, Tensor | None] = {
+            "top1": self._accuracy(recall, self.weight * self.counts),
+            "balanced_accuracy": balanced,
+            "balanced_error": None if balanced is None else 1 - balanced,
+            "geometric_mean": torch.where(seen == 0, NO_RECALL, seen).log().mean(dim=-1).exp(),
+            "worst_class": seen.amin(dim=-1),
+        }
+        return made | {
+            name: self._accuracy(recall, as_tensor(mask).double())
+            for name, mask in self.groups.items()
+        }
+
+    def _accuracy(self, recall: Tensor, weight: Tensor) -> Tensor | None:
+        counted = weight * (self.counts > 0)
+        total = counted.sum()
+        return recall.nan_to_num(0.0) @ (counted / total) if total > 0 else None
+
+    def _mean(self, sums: Tensor, squares: Tensor) -> Measured:
+        seen = self.counts > 0
+        n, total, weight = self.counts[seen], sums[seen], self.weight[seen]
+        variance = (squares[seen] - total.square() / n).clamp(min=0)
+        return _around(float((weight * total).sum()), float((weight.square() * variance).sum()))
+
+
+def _between(value: Tensor | None, drawn: Tensor | None) -> Measured:
+    """The value, between the quantiles of what was drawn."""
+    if value is None or drawn is None:
+        return Measured(None)
+    low, high = torch.quantile(drawn, drawn.new_tensor([0.025, 0.975])).tolist()
+    return Measured(float(value), low, high)
+
+
+def _around(value: float, variance: float) -> Measured:
+    """The value with a normal interval; none of these metrics can be negative."""
+    reach = _NORMAL * variance**0.5
+    return Measured(value, max(0.0, value - reach), value + reach)

@@ -1,0 +1,76 @@
+"""One pass over blocks gives what evaluate gives, with intervals that can be trusted."""
+
+import numpy as np
+import pytest
+import torch
+
+from longtail import Prior, Scores
+from longtail.metrics import Tally, evaluate
+
+TRAIN = [500, 60, 40, 5]
+
+
+def make(samples=400, seed=0, classes=4, absent=()):
+    generator = torch.Generator().manual_seed(seed)
+    present = [c for c in range(classes) if c not in absent]
+    labels = torch.tensor(present)[torch.randint(0, len(present), (samples,), generator=generator)]
+    logits = torch.randn(samples, classes, generator=generator)
+    logits[torch.arange(samples), labels] += 1
+    return logits, labels
+
+
+def tallied(logits, labels, blocks, **options):
+    tally = Tally(torch.bincount(labels, minlength=logits.shape[1]), **options)
+    for rows, known in zip(logits.chunk(blocks), labels.chunk(blocks), strict=True):
+        tally.add(rows, known)
+    return tally.metrics()
+
+
+@pytest.mark.parametrize("target", [None, [1, 1, 1, 1], [5, 3, 1, 1]])
+@pytest.mark.parametrize("absent", [(), (2,)])
+@pytest.mark.parametrize("blocks", [1, 7])
+def test_every_metric_equals_that_of_evaluate(target, absent, blocks):
+    logits, labels = make(absent=absent)
+    scores = Scores(logits, labels, carried=TRAIN, counts=TRAIN)
+    expected = evaluate(scores, target)
+    prior = None if target is None else Prior.of(target)
+    moved = logits if prior is None else scores.under(prior).logits
+    got = tallied(moved, labels, blocks, target=prior, train_counts=TRAIN)
+    assert got.keys() == expected.keys()
+    for name, value in expected.items():
+        if value is None:
+            assert got[name].value is None
+        else:
+            np.testing.assert_allclose(got[name].value, value, rtol=1e-10, err_msg=name)
+
+
+def test_the_interval_of_balanced_accuracy_has_the_width_of_the_closed_form():
+    logits, labels = make(2000)
+    got = tallied(logits, labels, 3)["balanced_accuracy"]
+    counts = np.bincount(labels)
+    recall = np.array([(logits.argmax(1) == labels)[labels == c].double().mean() for c in range(4)])
+    error = np.sqrt((recall * (1 - recall) / counts).sum()) / 4
+    np.testing.assert_allclose(got.high - got.low, 2 * 1.96 * error, rtol=0.1)
+
+
+@pytest.mark.parametrize("name", ["top1", "balanced_accuracy", "nll", "brier", "few"])
+def test_95_percent_intervals_cover_the_truth_about_as_often(name):
+    large = make(200_000, seed=1)
+    truth = tallied(*large, 20, target=Prior.uniform(4), train_counts=TRAIN)[name].value
+    covered = 0
+    for seed in range(100):
+        got = tallied(*make(400, seed=seed + 2), 1, target=Prior.uniform(4), train_counts=TRAIN)
+        covered += got[name].low <= truth <= got[name].high
+    assert covered >= 88
+
+
+def test_a_group_without_samples_has_no_value_and_no_interval():
+    logits, labels = make(absent=(3,))
+    few = tallied(logits, labels, 2, train_counts=TRAIN)["few"]
+    assert (few.value, few.low, few.high) == (None, None, None)
+
+
+def test_add_says_which_samples_were_right():
+    logits, labels = make(50)
+    right = Tally(torch.bincount(labels, minlength=4)).add(logits, labels)
+    assert torch.equal(right, logits.argmax(1) == labels)
