@@ -2,6 +2,7 @@
 
 from longtail.metrics.calibration import classwise_ece as classwise_ece
 from longtail.metrics.calibration import ece as ece
+from longtail.metrics.comparison import Comparison as Comparison
 from longtail.metrics.evaluate import evaluate as evaluate
 from longtail.metrics.proper import brier as brier
 from longtail.metrics.proper import nll as nll

@@ -23,7 +23,7 @@ from longtail.metrics.calibration import add_every_class, add_gaps, inner_edges
 from longtail.metrics.recall import NO_RECALL
 
 _BINS = 20
-_NORMAL = 1.959964  # of the normal distribution, 95 % lie within so many standard deviations
+NORMAL = 1.959964  # of the normal distribution, 95 % lie within so many standard deviations
 _DRAWS = 1000
 
 
@@ -162,5 +162,5 @@ def _between(value: Tensor | None, drawn: Tensor | None) -> Measured:
 
 def _around(value: float, variance: float) -> Measured:
     """The value with a normal interval; none of these metrics can be negative."""
-    reach = _NORMAL * variance**0.5
+    reach = NORMAL * variance**0.5
     return Measured(value, max(0.0, value - reach), value + reach)
