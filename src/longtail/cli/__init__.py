@@ -6,6 +6,7 @@ import sys
 import click
 
 from longtail import __version__
+from longtail.cli.audit import audit
 from longtail.cli.demo import demo
 
 
@@ -15,6 +16,7 @@ def app() -> None:
     """Classifiers for long-tailed labels: train, fix, compare and report."""
 
 
+app.add_command(audit)
 app.add_command(demo)
 
 
@@ -33,6 +35,6 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("Interrupted.", err=True)
         sys.exit(130)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, ImportError) as error:  # an ImportError names the missing extra
         click.echo(f"Error: {error}", err=True)
         sys.exit(1)

@@ -20,7 +20,7 @@ Split: TypeAlias = Literal["train", "validation", "test"]
 Rows: TypeAlias = Array | Sequence[Sequence[float]]
 
 # What the probabilities of a thousand classes in float16 can miss one by.
-_SUM_TOLERANCE = 1e-3
+SUM_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -92,7 +92,7 @@ class Scores:
         rows = as_tensor(cast(ArrayLike, probs)).detach()
         _check_rows(rows, "probs")
         sums = rows.double().sum(dim=1)
-        wrong = ((sums - 1).abs() > _SUM_TOLERANCE) | (rows < 0).any(dim=1)
+        wrong = ((sums - 1).abs() > SUM_TOLERANCE) | (rows < 0).any(dim=1)
         if wrong.any():
             at = int(wrong.nonzero()[0])
             raise ValueError(

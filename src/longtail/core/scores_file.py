@@ -17,7 +17,7 @@ from longtail.core.arrays import Array, as_kind_of, as_tensor
 from longtail.core.files import written_whole
 from longtail.core.prior import Prior
 
-_VERSION = 1
+VERSION = 1
 
 
 class Header(msgspec.Struct):
@@ -58,7 +58,7 @@ def write(
     # but for the logits, which share it with nothing.
     tensors = {n: t if n == "logits" else t.clone() for n, t in tensors.items()}
     header = Header(
-        version=_VERSION,
+        version=VERSION,
         arrays="numpy" if isinstance(arrays["logits"], np.ndarray) else "torch",
         classes=classes,
         split=split,
@@ -89,7 +89,7 @@ def read(path: str | os.PathLike[str]) -> StoredScores:
             f"{place} is a safetensors file but not one of longtail's scores (it has "
             f"{', '.join(sorted(tensors)) or 'no tensors'}); build Scores(logits, ...) from it"
         )
-    header = _decode(text, place)
+    header = decode_header(text, place)
     example = np.empty(0) if header.arrays == "numpy" else None
     log, counts = tensors.pop("carried", None), tensors.pop("carried_counts", None)
     return StoredScores(
@@ -100,14 +100,15 @@ def read(path: str | os.PathLike[str]) -> StoredScores:
     )
 
 
-def _decode(text: str, place: Path) -> Header:
+def decode_header(text: str, place: Path) -> Header:
+    """What the header says, or a ValueError that names the file."""
     try:
         header = msgspec.json.decode(text, type=Header)
     except msgspec.DecodeError as error:
         raise ValueError(f"the header of {place} is damaged: {error}") from error
-    if header.version != _VERSION:
+    if header.version != VERSION:
         raise ValueError(
             f"{place} was written in version {header.version} of the scores format, this longtail "
-            f"reads version {_VERSION}; use the longtail that wrote it, or a newer one"
+            f"reads version {VERSION}; use the longtail that wrote it, or a newer one"
         )
     return header

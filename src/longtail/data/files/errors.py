@@ -1,0 +1,45 @@
+"""What goes wrong when a file is read, said in one sentence that names the file."""
+
+import lzma
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from safetensors import SafetensorError
+
+_DAMAGE = (
+    ValueError,
+    EOFError,
+    OSError,
+    RuntimeError,  # what zipfile raises for passwords and unknown compressions
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    SafetensorError,
+)
+
+
+@contextmanager
+def reading(path: Path, what: str) -> Iterator[None]:
+    """Whatever a library says while it reads becomes a ValueError; "an npz file" is a `what`."""
+    try:
+        yield
+    except PermissionError:
+        raise
+    except _DAMAGE as error:
+        raise ValueError(
+            f"{path} cannot be read as {what} ({error or type(error).__name__}); "
+            "it is damaged, cut short or of another format: make it again, or correct its ending"
+        ) from error
+
+
+def check_is_file(path: Path) -> None:
+    """Raise unless there is a file with something in it."""
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder, expected a file; give a file in it")
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}; check the name and the folder")
+    if not path.stat().st_size:
+        raise ValueError(f"{path} is empty (0 bytes); make it again")

@@ -1,0 +1,47 @@
+"""Class counts of a folder with a subfolder a class, as ImageFolder reads it.
+
+Either root/class/file, or root/train/class/file with val and test beside it. Hidden files and
+folders do not count; files in folders below a class do.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from longtail.data.label_files.splits import WHOLE, split_named
+
+
+def count_folders(root: Path) -> dict[str, dict[str, int]]:
+    """For each split the number of files of each class; under "all" if there are no splits."""
+    inside = _folders(root)
+    parts = {split_named(folder.name): folder for folder in inside}
+    if "train" in parts and None not in parts:
+        return {str(name): _count(folder) for name, folder in parts.items()}
+    if not inside:
+        raise ValueError(
+            f"{root} has no folders in it, expected one a class (root/class/file) or "
+            "root/train/class/file; give the folder that holds the class folders"
+        )
+    return {WHOLE: _count(root)}
+
+
+def _count(root: Path) -> dict[str, int]:
+    counts = {folder.name: sum(1 for _ in _files(folder)) for folder in _folders(root)}
+    if not any(counts.values()):
+        raise ValueError(
+            f"{root} has {len(counts)} class folders and no files in them; "
+            "give the folder that holds the class folders"
+        )
+    return counts
+
+
+def _folders(root: Path) -> list[Path]:
+    with os.scandir(root) as entries:
+        names = sorted(e.name for e in entries if e.is_dir() and not e.name.startswith("."))
+    return [root / name for name in names]
+
+
+def _files(folder: Path) -> Iterator[str]:
+    for _, folders, files in os.walk(folder, followlinks=True):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (name for name in files if not name.startswith("."))

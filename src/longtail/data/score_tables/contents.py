@@ -1,0 +1,126 @@
+"""What every reader finds in its file, and what the caller says about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from longtail.core import Prior
+from longtail.core.scores import Split
+from longtail.data.files.label_codes import LabelCodes
+
+Kind: TypeAlias = Literal["logits", "probs"]
+Matrix: TypeAlias = npt.NDArray[np.floating[Any]]
+
+# What an array of scores may be called if nobody said: its kind, or what says nothing of it.
+_NAMES: Mapping[Kind, tuple[str, ...]] = {
+    "logits": ("logits", "scores", "arr_0"),
+    "probs": ("probs", "probabilities", "scores", "arr_0"),
+}
+LABEL_NAMES = ("labels", "label")
+CLASS_NAMES = ("classes", "class_names")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where things are in a file of scores, as far as it does not say so itself.
+
+    Attributes:
+        scores: The array of .npz or .safetensors, or the list column of .parquet, that holds the
+            scores. By default the one named "logits" or "probs".
+        labels: The array, or the column by its name or its place counted from 0, that holds the
+            labels. By default "labels" or "label".
+        skip: Columns that are neither scores nor labels, by name or place.
+        header: Whether the first line of text names the columns. By default it does if a field
+            of it is no number.
+        delimiter: Between the fields of text. By default a tab in .tsv, else a comma.
+    """
+
+    scores: str | None = None
+    labels: str | int | None = None
+    skip: Sequence[str | int] = ()
+    header: bool | None = None
+    delimiter: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """What a reader finds in its file.
+
+    Attributes:
+        shape: Rows and classes.
+        dtype: The floating type of the blocks.
+        read: Given a number of rows, yields blocks of at most that many, as they are stored.
+        labels: As stored.
+        classes: The class names.
+        counts: Training samples of each class.
+        carried: The prior that logits carry.
+        split: What the samples may be used for.
+    """
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    read: Callable[[int], Iterator[Matrix]]
+    labels: LabelCodes | None = None
+    classes: tuple[str, ...] | None = None
+    counts: npt.NDArray[Any] | None = None
+    carried: Prior | None = None
+    split: Split | None = None
+
+
+def floating(dtype: np.dtype[Any], path: Path) -> np.dtype[Any]:
+    """The type that numbers of a stored type are read as: float16 to float64, the machine's own."""
+    if dtype.kind not in "iuf":
+        raise ValueError(f"{path} must hold scores as real numbers, got {dtype}; convert them")
+    if dtype.kind == "f" and dtype.itemsize <= 8:
+        return dtype.newbyteorder("=")
+    return np.dtype(np.float32 if dtype.kind != "f" and dtype.itemsize <= 2 else np.float64)
+
+
+def check_shape(shape: Sequence[int], path: Path) -> tuple[int, int]:
+    """The shape of a table of scores, or a ValueError."""
+    if len(shape) != 2 or shape[1] < 2:
+        raise ValueError(
+            f"{path} must have a row a sample and a column for each of two or more classes, "
+            f"got shape {tuple(shape)}; of a binary classifier give both columns"
+        )
+    if not shape[0]:
+        raise ValueError(f"{path} has no rows; make it again from at least one sample")
+    return shape[0], shape[1]
+
+
+def scores_name(names: Sequence[str], kind: Kind, asked: str | None, path: Path) -> str:
+    """Which of the named arrays holds the scores, or a ValueError that lists them."""
+    listed = ", ".join(sorted(names)) or "nothing"
+    if asked is not None:
+        if asked not in names:
+            raise ValueError(f"{path} has no array {asked!r}, only {listed}; name one of these")
+        return asked
+    found = next((name for name in _NAMES[kind] if name in names), None)
+    if found is not None:
+        return found
+    other: Kind = "probs" if kind == "logits" else "logits"
+    contradicted = next((name for name in _NAMES[other] if name in names), None)
+    if contradicted is not None:
+        raise ValueError(
+            f"{path} was said to hold {kind}, but its array is called {contradicted!r}; "
+            f"say kind={other!r}, or name the array if it is one of {kind} after all"
+        )
+    raise ValueError(f"{path} has no array {kind!r}, only {listed}; say which holds the {kind}")
+
+
+def optional_name(
+    names: Sequence[str], usual: Sequence[str], asked: str | int | None, path: Path
+) -> str | None:
+    """The name that was asked for, or the usual one that is there, or None."""
+    if asked is None:
+        return next((name for name in usual if name in names), None)
+    if asked not in names:
+        listed = ", ".join(sorted(names)) or "nothing"
+        raise ValueError(f"{path} has no array {asked!r}, only {listed}; name one of these")
+    return str(asked)

@@ -1,0 +1,148 @@
+r"""A table of scores: a file with one row a sample, read a block of rows at a time.
+
+Whether it holds logits or probabilities is said by the caller and never guessed. Blocks are always
+logits: probabilities p come as log p, which carry whatever prior the logits behind them carry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from longtail.core import Prior, PriorLike, Scores
+from longtail.core.arrays import ArrayLike
+from longtail.core.scores import SUM_TOLERANCE, Split
+from longtail.data.score_tables.contents import Contents, Kind, Matrix
+
+# Numbers of a block: 32 MB in float64, so that a few copies of it still cost little.
+BLOCK = 2**22
+
+
+class Block(NamedTuple):
+    """Some rows of a table that follow each other.
+
+    Attributes:
+        start: The first of them, counted from 0.
+        logits: Shape (n, C).
+        labels: Their labels, int64, if known.
+    """
+
+    start: int
+    logits: Matrix
+    labels: npt.NDArray[np.int64] | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScoreTable:
+    """A file of scores that is never held in memory whole. `open_score_table` makes it.
+
+    Attributes:
+        path: The file.
+        kind: "logits" or "probs": what the file holds.
+        labels: The true classes as int64, if known.
+        classes: The names of the classes, if known.
+        counts: Training samples of each class, if the file has them.
+        carried: The prior the logits carry, if the file says so.
+        split: What the samples may be used for, if the file says so.
+        contents: What the reader of this format found.
+    """
+
+    path: Path
+    kind: Kind
+    labels: npt.NDArray[np.int64] | None
+    classes: tuple[str, ...] | None
+    counts: npt.NDArray[np.int64] | None
+    carried: Prior | None
+    split: Split | None
+    contents: Contents
+
+    @property
+    def num_rows(self) -> int:
+        """How many samples there are."""
+        return self.contents.shape[0]
+
+    @property
+    def num_classes(self) -> int:
+        """How many classes there are."""
+        return self.contents.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The floating type of the blocks."""
+        stored = self.contents.dtype
+        widened = self.kind == "probs" and stored == np.float16  # its logarithms would be coarse
+        return np.dtype(np.float32) if widened else stored
+
+    def blocks(self, numbers: int = BLOCK) -> Iterator[Block]:
+        """All rows in order, checked, as logits; at most that many numbers at a time."""
+        start = 0
+        for stored in self.contents.read(max(1, numbers // self.num_classes)):
+            rows = self._as_logits(stored.astype(self.dtype, copy=False), start)
+            stop = start + len(rows)
+            yield Block(start, rows, None if self.labels is None else self.labels[start:stop])
+            start = stop
+        if start != self.num_rows:
+            raise ValueError(
+                f"{self.path} has {start} rows, but {self.num_rows} when it was opened; "
+                "it is cut short, or was changed meanwhile: make it again"
+            )
+
+    def as_scores(
+        self,
+        carried: PriorLike | None = None,
+        counts: ArrayLike | None = None,
+        split: Split | None = None,
+    ) -> Scores:
+        """The whole table in memory; what is not given is what the file says."""
+        logits = np.empty((self.num_rows, self.num_classes), self.dtype)
+        for block in self.blocks():
+            logits[block.start : block.start + len(block.logits)] = block.logits
+        return Scores(
+            logits,
+            labels=self.labels,
+            carried=self.carried if carried is None else carried,
+            counts=self.counts if counts is None else counts,
+            classes=self.classes,
+            split=split or self.split,
+        )
+
+    def __repr__(self) -> str:
+        names = ("labels", "classes", "counts", "carried")
+        known = [name for name in names if getattr(self, name) is not None]
+        known += [f"split={self.split!r}"] if self.split else []
+        size = f"{self.num_rows} rows, {self.num_classes} classes of {self.kind}"
+        return f"ScoreTable({', '.join([str(self.path.name), size, *known])})"
+
+    def _as_logits(self, rows: Matrix, start: int) -> Matrix:
+        # The largest of a row is NaN if any is, +inf if any is, and -inf if there is nothing else.
+        wrong = ~np.isfinite(rows.max(axis=1))
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise ValueError(self._not_finite(rows[row], start + row))
+        return rows if self.kind == "logits" else self._logs(rows, start)
+
+    def _not_finite(self, row: Matrix, number: int) -> str:
+        column = int((~(row < np.inf)).argmax())
+        return (
+            f"{self.path} must hold numbers below +inf with one finite value in every row, "
+            f"got {row[column]} in row {number}, class {column}; "
+            "the model that made them has diverged, or a value is missing"
+        )
+
+    def _logs(self, rows: Matrix, start: int) -> Matrix:
+        sums = rows.sum(axis=1, dtype=np.float64)
+        wrong = (np.abs(sums - 1) > SUM_TOLERANCE) | (rows.min(axis=1) < 0)
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise ValueError(
+                f"{self.path} was said to hold probs, each row summing to one and none negative, "
+                f"but row {start + row} sums to {sums[row]:.6g} with smallest entry "
+                f"{rows[row].min():.3g}; if these are logits, say kind='logits'"
+            )
+        with np.errstate(divide="ignore"):  # a zero rules the class out: its logarithm is -inf
+            return np.log(rows)

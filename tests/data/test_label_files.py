@@ -1,0 +1,259 @@
+"""Labels and counts from every kind of file, by split, with one list of classes in the end."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+from longtail.data.label_files import LabelCounts, align_counts, read_label_counts, read_labels
+
+
+def counts_of(path, **given):
+    return {name: dict(part.counts) for name, part in read_label_counts(path, **given).items()}
+
+
+def written(place, text):
+    place.write_bytes(gzip.compress(text.encode()) if place.suffix == ".gz" else text.encode())
+    return place
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+def test_a_column_called_label_is_found(tmp_path, name):
+    place = written(tmp_path / name, "path,Label\n1.jpg,fox\n2.jpg,cat\n3.jpg,fox\n")
+    assert counts_of(place) == {"all": {"cat": 1, "fox": 2}}
+
+
+def test_a_column_may_be_asked_for_by_name_or_by_place(tmp_path):
+    place = written(tmp_path / "a.csv", "path,kind\n1.jpg,fox\n2.jpg,cat\n")
+    assert counts_of(place, column="kind") == {"all": {"cat": 1, "fox": 1}}
+    assert counts_of(place, column=1, header=True) == {"all": {"cat": 1, "fox": 1}}
+    assert counts_of(place, column=1) == {"all": {"cat": 1, "fox": 1, "kind": 1}}
+
+
+def test_a_column_of_splits_divides_the_labels(tmp_path):
+    plain = written(tmp_path / "a.tsv", "train\tfox\nTest\tcat\nval\tfox\ntrain\tcat\n")
+    expected = {
+        "train": {"cat": 1, "fox": 1},
+        "validation": {"fox": 1},
+        "test": {"cat": 1},
+    }
+    assert counts_of(plain) == expected
+    text = "text,split,label\n" + "".join(
+        f"t,{split},{label}\n"
+        for split, label in [("train", "fox"), ("test", "cat"), ("dev", "fox"), ("train", "cat")]
+    )
+    assert counts_of(written(tmp_path / "b.csv", text)) == expected
+
+
+def test_classes_called_train_and_test_are_labels_if_their_column_is_asked_for(tmp_path):
+    place = written(tmp_path / "a.csv", "train,a\ntest,b\n")
+    assert counts_of(place, column=0) == {"all": {"test": 1, "train": 1}}
+
+
+def test_the_only_column_is_the_label(tmp_path):
+    assert counts_of(written(tmp_path / "a.csv", "fox\ncat\nfox\n")) == {
+        "all": {"cat": 1, "fox": 2}
+    }
+
+
+def test_quoted_text_over_several_lines_is_one_row(tmp_path):
+    place = written(tmp_path / "a.csv", 'text,label\n"two\nlines, a comma",fox\nx,cat\n')
+    assert counts_of(place) == {"all": {"cat": 1, "fox": 1}}
+
+
+def test_in_tsv_a_quote_is_text(tmp_path):
+    place = written(tmp_path / "a.tsv", 'label\ttext\nfox\t"half\ncat\tx\n')
+    assert counts_of(place) == {"all": {"cat": 1, "fox": 1}}
+
+
+def test_a_list_of_paths_with_labels_is_read(tmp_path):
+    place = written(tmp_path / "train.txt", "train/n01/a b.jpg 0\ntrain/n02/c.jpg 10\n\nx.jpg 2\n")
+    assert counts_of(place) == {"all": {"0": 1, "2": 1, "10": 1}}
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [np.array([2, 0, 2], np.uint8), np.array(["2", "0", "2"]), np.array([b"2", b"0", b"2"])],
+)
+def test_an_array_of_labels_is_read(tmp_path, labels):
+    np.save(tmp_path / "a.npy", labels)
+    assert counts_of(tmp_path / "a.npy") == {"all": {"0": 1, "2": 2}}
+
+
+@pytest.mark.parametrize("names", [("train_label", "test_label"), ("y_train", "y_test")])
+def test_an_npz_has_one_array_a_split(tmp_path, names):
+    train, test = names
+    np.savez(tmp_path / "a.npz", **{train: [0, 0, 1], test: [1], "train": np.ones((3, 2))})
+    assert counts_of(tmp_path / "a.npz") == {"train": {"0": 2, "1": 1}, "test": {"1": 1}}
+    assert counts_of(tmp_path / "a.npz", column=test) == {"all": {"1": 1}}
+
+
+def test_class_names_beside_the_labels_are_used_and_absent_classes_count_zero(tmp_path):
+    np.savez(tmp_path / "a.npz", fine=[2, 0], coarse=[0, 0], fine_names=[b"owl", b"cat", b"fox"])
+    assert counts_of(tmp_path / "a.npz", column="fine") == {"all": {"owl": 1, "cat": 0, "fox": 1}}
+    np.savez(tmp_path / "b.npz", labels=[1, 1], classes=["b", "a"])
+    assert counts_of(tmp_path / "b.npz") == {"all": {"b": 0, "a": 2}}
+
+
+def test_parquet_columns_are_read(tmp_path):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = {
+        "text": ["x", "y", "z"],
+        "category": arrow.array(["fox", "cat", "fox"]).dictionary_encode(),
+        "id": [5, 5, 6],
+        "split": ["train", "train", "test"],
+    }
+    parquet.write_table(arrow.table(columns), tmp_path / "a.parquet")
+    expected = {"train": {"cat": 1, "fox": 1}, "test": {"fox": 1}}
+    assert counts_of(tmp_path / "a.parquet") == expected
+    assert counts_of(tmp_path / "a.parquet", column="id")["train"] == {"5": 2}
+    columns = {"label": ["a", None], "y": [0, 1]}
+    parquet.write_table(arrow.table(columns), tmp_path / "b.parquet")
+    with pytest.raises(ValueError, match="no label in row 1 of column 'label'; leave"):
+        read_label_counts(tmp_path / "b.parquet")
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        ([5, 0, 2], {"all": {"0": 5, "1": 0, "2": 2}}),
+        ({"fox": 5, "cat": 2}, {"all": {"fox": 5, "cat": 2}}),
+        ({"1": 5, "0": 2}, {"all": {"0": 2, "1": 5}}),
+        ({"train": 5, "bus": 2}, {"all": {"train": 5, "bus": 2}}),
+        (
+            {"train": [5, 2], "val": [1, 1]},
+            {"train": {"0": 5, "1": 2}, "validation": {"0": 1, "1": 1}},
+        ),
+        ({"train": {"fox": 5}, "test": {"fox": 1}}, {"train": {"fox": 5}, "test": {"fox": 1}}),
+    ],
+)
+def test_json_holds_counts(tmp_path, found, expected):
+    assert counts_of(written(tmp_path / "a.json", json.dumps(found))) == expected
+
+
+def test_an_object_keeps_the_order_of_its_classes(tmp_path):
+    place = written(tmp_path / "a.json", '{"fox": 1, "cat": 2}')
+    assert list(read_label_counts(place)["all"].counts) == ["fox", "cat"]
+
+
+def make_files(folder, number):
+    folder.mkdir(parents=True)
+    for at in range(number):
+        (folder / f"{at}.jpg").touch()
+
+
+def test_a_folder_of_class_folders_is_counted(tmp_path):
+    make_files(tmp_path / "fox", 2)
+    make_files(tmp_path / "cat" / "more", 3)
+    make_files(tmp_path / "owl", 0)
+    make_files(tmp_path / ".cache", 4)
+    (tmp_path / "cat" / ".DS_Store").touch()
+    (tmp_path / "README").touch()
+    assert counts_of(tmp_path) == {"all": {"cat": 3, "fox": 2, "owl": 0}}
+
+
+def test_folders_of_splits_are_counted_apart(tmp_path):
+    make_files(tmp_path / "train" / "fox", 2)
+    make_files(tmp_path / "train" / "cat", 1)
+    make_files(tmp_path / "val" / "fox", 1)
+    assert counts_of(tmp_path) == {"train": {"cat": 1, "fox": 2}, "validation": {"fox": 1}}
+
+
+def test_a_class_called_train_among_others_is_a_class(tmp_path):
+    make_files(tmp_path / "train", 2)
+    make_files(tmp_path / "bus", 1)
+    assert counts_of(tmp_path) == {"all": {"bus": 1, "train": 2}}
+
+
+def test_labels_keep_their_order_sample_by_sample(tmp_path):
+    place = written(tmp_path / "a.csv", "split,label\ntrain,fox\ntest,cat\ntrain,cat\ntrain,fox\n")
+    train = read_labels(place)["train"]
+    assert [train.values[code] for code in train.codes] == ["fox", "cat", "fox"]
+
+
+def test_numbers_between_that_do_not_occur_are_classes_without_samples():
+    sets = [LabelCounts({"0": 5, "3": 1}, True), LabelCounts({"1": 2}, True)]
+    assert align_counts(sets) == (("0", "1", "2", "3"), [(5, 0, 0, 1), (0, 2, 0, 0)])
+
+
+def test_numbers_far_apart_are_ids_and_only_those_that_occur_are_classes():
+    sets = [LabelCounts({"7": 5, "1000": 1}, True), LabelCounts({"52": 2}, True)]
+    assert align_counts(sets) == (("7", "52", "1000"), [(5, 0, 1), (0, 2, 0)])
+
+
+def test_names_keep_the_first_order_and_new_ones_come_last():
+    sets = [LabelCounts({"fox": 5, "cat": 1}), LabelCounts({"ape": 2, "fox": 3})]
+    assert align_counts(sets) == (("fox", "cat", "ape"), [(5, 1, 0), (3, 0, 2)])
+
+
+def test_names_and_numbers_do_not_go_together():
+    with pytest.raises(ValueError, match=r"numbers for labels \('0'\), the other names \('fox'\)"):
+        align_counts([LabelCounts({"fox": 1}), LabelCounts({"0": 1}, True)])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "given", "sentence"),
+    [
+        ("a.csv", "x,y1,z\na,b,c\n", {}, r"none is called label: 0 \('a'\), 1 \('b'\).*--column"),
+        ("a.csv", "path,kind\na,b\n", {"column": "label"}, "no column 'label', only path, kind"),
+        ("a.csv", "path,label\na\n", {}, "1 columns in row 0, too few"),
+        ("a.csv", "path,label\na,\n", {}, "no label in row 0, column 1; leave"),
+        ("a.csv", "path,label\n", {}, "has no rows under its header"),
+        ("a.csv", "\n", {}, "has no rows"),
+        ("a.csv", "split,label\ntrain,a\nfold1,b\n", {}, "'fold1' in the column that tells"),
+        ("a.csv", "label\n0\n-1\n", {}, "has the label -1, but class indices count from 0"),
+        ("a.txt", "a.jpg,3\n", {}, "if commas separate its fields, call it .csv"),
+        ("a.txt", "\n \n", {}, "has no rows"),
+        ("a.json", "[1, 2.5]", {}, r"must be JSON class counts: a list .*got `float`"),
+        ("a.json", '["fox"]', {}, "must be JSON class counts"),
+        ("a.json", "[-1]", {}, "must be JSON class counts"),
+        ("a.json", "[1, ", {}, "must be JSON class counts"),
+        ("a.json", "[0, 0]", {}, "counts no samples at all"),
+        ("a.json", "[]", {}, "counts no samples at all"),
+        ("a.json", '{"train": [1], "other": [2]}', {}, "has counts under 'other', expected train"),
+        ("a.yaml", "x", {}, r"must end in \.csv, \.tsv"),
+        ("a.npy", "x", {}, r"a\.npy cannot be read as an npy file"),
+        ("a.npz", "x", {}, r"a\.npz cannot be read as an npz file"),
+        ("a.csv", "", {}, "is empty"),
+        ("b/a.csv", None, {}, "there is no file"),
+    ],
+)
+def test_wrong_files_give_one_sentence(tmp_path, name, text, given, sentence):
+    if text is not None:
+        (tmp_path / name).write_text(text)
+    with pytest.raises((ValueError, FileNotFoundError), match=sentence):
+        read_label_counts(tmp_path / name, **given)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "sentence"),
+    [
+        ({"features": np.ones((2, 2))}, r"no array 'labels', only features; say .*--column"),
+        ({"labels": np.ones((2, 2), int)}, r"in one dimension, got shape \(2, 2\); of one-hot"),
+        ({"labels": np.ones(2)}, "integer type or class names, got float64"),
+        ({"labels": np.ones(2, bool)}, "integer type or class names, got bool"),
+        ({"labels": np.ones(0, int)}, "has no labels in it"),
+        (
+            {"labels": np.array([3]), "classes": ["a"]},
+            "lie in 0 to 0 for 1 classes, got 3 in row 0",
+        ),
+    ],
+)
+def test_wrong_arrays_give_one_sentence(tmp_path, arrays, sentence):
+    np.savez(tmp_path / "a.npz", **arrays)
+    with pytest.raises(ValueError, match=sentence):
+        read_label_counts(tmp_path / "a.npz")
+
+
+def test_folders_without_classes_or_without_files_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="has no folders in it, expected one a class"):
+        read_label_counts(tmp_path)
+    (tmp_path / "fox").mkdir()
+    with pytest.raises(ValueError, match="1 class folders and no files in them"):
+        read_label_counts(tmp_path)
+
+
+def test_labels_cannot_be_read_from_counts(tmp_path):
+    with pytest.raises(ValueError, match=r"counts alone may also be \.json"):
+        read_labels(written(tmp_path / "a.json", "[1, 2]"))
