@@ -4,9 +4,7 @@ The header and everything small comes first, then the rows as they arrive. A .sa
 what `Scores.save` writes and `Scores.load` reads; an .npy file holds the logits alone.
 """
 
-import math
 import os
-import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,8 +23,7 @@ from longtail.core.files import written_whole
 from longtail.core.labels import check_labels
 from longtail.core.scores import Split
 from longtail.core.scores_file import VERSION, Header
-
-_DTYPES = {"float16": "F16", "float32": "F32", "float64": "F64", "int64": "I64"}
+from longtail.core.tensor_file import begin_tensor_file, can_store
 
 
 @dataclass
@@ -95,7 +92,7 @@ def open_score_writer(
     begin = {".safetensors": _begin_safetensors, ".npy": _begin_npy}.get(place.suffix.lower())
     if begin is None:
         raise ValueError(f"{place} must end in .safetensors or .npy to take scores; rename it")
-    if stored.kind != "f" or stored.name not in _DTYPES:
+    if stored.kind != "f" or not can_store(stored):
         raise ValueError(f"scores are stored as float16, float32 or float64, not as {stored}")
     known = Scores(np.empty((0, num_classes)), None, carried, counts, classes, split)
     checked = _labels(labels, num_rows, num_classes)
@@ -128,10 +125,6 @@ def _begin_npy(writer: ScoreWriter, known: Scores, labels: npt.NDArray[Any] | No
 
 
 def _begin_safetensors(writer: ScoreWriter, known: Scores, labels: npt.NDArray[Any] | None) -> None:
-    """Eight bytes with the length of the JSON header, the header, and the small tensors.
-
-    Those have numbers of eight bytes, so all are aligned if the logits come last.
-    """
     prior = known.carried
     small = {
         "labels": labels,
@@ -139,22 +132,12 @@ def _begin_safetensors(writer: ScoreWriter, known: Scores, labels: npt.NDArray[A
         "carried": None if prior is None else prior.log.numpy(),
         "carried_counts": None if prior is None or prior.counts is None else prior.counts.numpy(),
     }
-    arrays = {name: np.asarray(array) for name, array in small.items() if array is not None}
     header = Header(VERSION, "numpy", known.classes, known.split)
-    said = {"format": "pt", "longtail": msgspec.json.encode(header).decode()}
-    entries: dict[str, Any] = {"__metadata__": said}
-    end = 0
-    for name, array in arrays.items():
-        entries[name] = _entry(array.dtype, array.shape, end)
-        end += array.nbytes
-    entries["logits"] = _entry(writer.dtype, (writer.num_rows, writer.num_classes), end)
-    text = msgspec.json.encode(entries)
-    text += b" " * (-len(text) % 8)
-    writer.file.write(struct.pack("<Q", len(text)) + text)
-    for array in arrays.values():
-        writer.file.write(np.ascontiguousarray(array).data)
-
-
-def _entry(dtype: np.dtype[Any], shape: tuple[int, ...], start: int) -> dict[str, object]:
-    size = math.prod(shape) * dtype.itemsize
-    return {"dtype": _DTYPES[dtype.name], "shape": shape, "data_offsets": (start, start + size)}
+    begin_tensor_file(
+        writer.file,
+        metadata={"format": "pt", "longtail": msgspec.json.encode(header).decode()},
+        small={name: np.asarray(array) for name, array in small.items() if array is not None},
+        name="logits",
+        dtype=writer.dtype,
+        shape=(writer.num_rows, writer.num_classes),
+    )

@@ -1,0 +1,109 @@
+"""Feature files: what goes in comes out, from the disk, and nothing else is taken for one."""
+
+import numpy as np
+import pytest
+
+from longtail.core.tensor_file import map_tensor_file
+from longtail.engine import Features, pack_features
+
+RNG = np.random.default_rng(0)
+TRAIN = (RNG.normal(size=(50, 6)).astype(np.float32), np.arange(50) % 5)
+TEST = (RNG.normal(size=(20, 6)).astype(np.float32), np.arange(20) % 4)
+
+
+def test_parts_names_and_origin_come_back(tmp_path):
+    names = list("abcde")
+    made = pack_features(
+        tmp_path / "f.safetensors", {"test": TEST, "train": TRAIN}, classes=names, made_by="a net"
+    )
+    again = Features.load(tmp_path / "f.safetensors")
+    for split, (rows, labels) in {"train": TRAIN, "test": TEST}.items():
+        np.testing.assert_array_equal(again.part(split).features, rows)
+        np.testing.assert_array_equal(made.part(split).labels, labels)
+    assert (again.dim, again.num_classes, again.classes) == (6, 5, tuple(names))
+    assert again.made_by == "a net"
+    assert again.counts.tolist() == [10] * 5
+
+
+def test_rows_stay_on_the_disk_until_they_are_looked_at(tmp_path):
+    made = pack_features(tmp_path / "f.safetensors", {"train": TRAIN})
+    assert isinstance(made.part("train").features, np.memmap)
+
+
+@pytest.mark.parametrize(
+    ("given", "stored"), [("float16", "float16"), ("float32", "float32"), ("float64", "float32")]
+)
+def test_halves_stay_halves_and_doubles_become_floats(tmp_path, given, stored):
+    rows = TRAIN[0].astype(given)
+    made = pack_features(tmp_path / "f.safetensors", {"train": (rows, TRAIN[1])})
+    assert made.part("train").features.dtype == stored
+
+
+def test_other_readers_of_the_format_read_it(tmp_path):
+    from safetensors.numpy import load_file
+
+    pack_features(tmp_path / "f.safetensors", {"train": TRAIN, "validation": TEST})
+    found = load_file(tmp_path / "f.safetensors")
+    np.testing.assert_array_equal(found["features"], np.concatenate([TRAIN[0], TEST[0]]))
+    np.testing.assert_array_equal(found["labels"], np.concatenate([TRAIN[1], TEST[1]]))
+
+
+def test_blocks_give_the_same_file(tmp_path, monkeypatch):
+    from longtail.engine import feature_file
+
+    whole = tmp_path / "a.safetensors"
+    pack_features(whole, {"train": TRAIN})
+    monkeypatch.setattr(feature_file, "_BLOCK", 18)
+    pack_features(tmp_path / "b.safetensors", {"train": TRAIN})
+    assert whole.read_bytes() == (tmp_path / "b.safetensors").read_bytes()
+
+
+def test_a_part_that_is_not_there_is_named(tmp_path):
+    made = pack_features(tmp_path / "f.safetensors", {"train": TRAIN})
+    with pytest.raises(ValueError, match="no test part, only train"):
+        made.part("test")
+
+
+@pytest.mark.parametrize(
+    ("parts", "sentence"),
+    [
+        ({}, "of the splits train, validation, test"),
+        ({"dev": TRAIN}, "got dev"),
+        ({"train": (TRAIN[0], TRAIN[1][:3])}, "for each of 50 rows"),
+        ({"train": (TRAIN[0], TRAIN[1] * 0.5)}, "got float64"),
+        ({"train": (TRAIN[0].astype(int), TRAIN[1])}, "floating type"),
+        ({"train": TRAIN, "test": (TEST[0][:, :3], TEST[1])}, "features of one width"),
+        ({"train": (np.full((50, 6), np.nan), TRAIN[1])}, "NaN or infinity in row 0 of train"),
+        ({"train": (TRAIN[0], TRAIN[1] - 1)}, "got -1"),
+    ],
+)
+def test_what_are_no_features_is_refused_and_no_file_is_left(tmp_path, parts, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        pack_features(tmp_path / "f.safetensors", parts)
+    assert not list(tmp_path.iterdir())
+
+
+def test_files_that_are_damaged_or_something_else_are_refused(tmp_path):
+    place = tmp_path / "f.safetensors"
+    pack_features(place, {"train": TRAIN})
+    whole = place.read_bytes()
+    for content, sentence in (
+        (whole[:-4], "cut short"),
+        (whole[:4], "cannot be read"),
+        (b"\xff" * 64, "longer than the file"),
+        (whole.replace(b'\\"version\\":1', b'\\"version\\":9'), "version 9"),
+        (whole.replace(b"longtail_features", b"longtail_furniture"[:17]), "no feature file"),
+    ):
+        place.write_bytes(content)
+        with pytest.raises(ValueError, match=sentence):
+            Features.load(place)
+    with pytest.raises(FileNotFoundError, match="no feature file"):
+        Features.load(tmp_path / "none.safetensors")
+
+
+def test_every_tensor_is_aligned(tmp_path):
+    """Whatever small tensors come before: readers map numbers where they lie."""
+    pack_features(tmp_path / "f.safetensors", {"train": (TRAIN[0][:3], TRAIN[1][:3])})
+    tensors = map_tensor_file(tmp_path / "f.safetensors")[1]
+    for array in tensors.values():
+        assert array.ctypes.data % array.dtype.itemsize == 0
