@@ -17,18 +17,32 @@ __all__ = [
     "data",
     "engine",
     "heads",
+    "integrations",
     "losses",
     "measure_carried",
     "metrics",
     "posthoc",
     "report",
     "retarget",
+    "shift",
     "shot_groups",
     "testing",
 ]
 
 if TYPE_CHECKING:
-    from longtail import core, data, engine, heads, losses, metrics, posthoc, report, testing
+    from longtail import (
+        core,
+        data,
+        engine,
+        heads,
+        integrations,
+        losses,
+        metrics,
+        posthoc,
+        report,
+        shift,
+        testing,
+    )
     from longtail.core import (
         Prior,
         Scores,
@@ -39,7 +53,19 @@ if TYPE_CHECKING:
         shot_groups,
     )
 
-_FOLDERS = ("core", "data", "engine", "heads", "losses", "metrics", "posthoc", "report", "testing")
+_FOLDERS = (
+    "core",
+    "data",
+    "engine",
+    "heads",
+    "integrations",
+    "losses",
+    "metrics",
+    "posthoc",
+    "report",
+    "shift",
+    "testing",
+)
 
 
 def __getattr__(name: str) -> Any:

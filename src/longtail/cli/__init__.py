@@ -8,6 +8,7 @@ import click
 from longtail import __version__
 from longtail.cli.audit import audit
 from longtail.cli.demo import demo
+from longtail.cli.fix import fix
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -18,6 +19,7 @@ def app() -> None:
 
 app.add_command(audit)
 app.add_command(demo)
+app.add_command(fix)
 
 
 def main() -> None:

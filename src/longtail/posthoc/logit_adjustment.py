@@ -1,29 +1,37 @@
 r"""Post-hoc logit adjustment (LA eq. 9): subtract τ·log π from the logits of a trained model.
 
-    f_y − τ·log π_y
+    f_y − τ·log π_y,        or towards another target than uniform  f_y + τ·(log t_y − log π_y)
 
-Carries: π^(1−τ), uniform at τ = 1, if the logits carried π before. Logits that carry anything
-else were adjusted already or trained by an adjusting loss, and are refused.
+Carries: π^(1−τ)·t^τ, the target at τ = 1, if the logits carried π before. If τ was fitted on
+held-out samples under the target: the target. Logits that carry anything else than π were adjusted
+already or trained by an adjusting loss, and are refused.
 """
+
+from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
-
-from longtail.core import Prior, PriorLike, UnknownPriorError
+from longtail.core import Prior, PriorLike, Scores, UnknownPriorError
+from longtail.core.arrays import ArrayLike
 from longtail.core.numbers import check_number
-from longtail.core.prior import full_prior
+from longtail.core.prior import check_same_classes, full_prior
 from longtail.core.retarget import prior_offset
 from longtail.posthoc.adjuster import Affine, AffineAdjuster
+from longtail.posthoc.held_out import held_out
+from longtail.posthoc.tau.choice import Criterion, TauChoice, choose_tau
+from longtail.posthoc.tau.paths import Shift
 
 
 @dataclass(frozen=True, init=False, eq=False)
 class LogitAdjustment(AffineAdjuster):
-    """Moves scores that carry the training prior away from it, by τ.
+    """Moves scores that carry the training prior towards the target, by τ.
 
     Attributes:
         prior: The training prior π: a Prior or class counts.
-        tau: 1 reaches the uniform prior, 0 changes nothing.
+        tau: 1 reaches the target, 0 changes nothing.
+        target: The prior to move to, uniform by default. A class it rules out is ruled out at
+            every τ.
+        choice: How τ was chosen, if it was fitted.
 
     >>> from longtail import Scores
     >>> scores = Scores([[2.0, 1.0]], carried=[90, 10])
@@ -34,12 +42,60 @@ class LogitAdjustment(AffineAdjuster):
 
     prior: Prior
     tau: float
+    target: Prior
+    choice: TauChoice | None
 
-    def __init__(self, prior: PriorLike, tau: float = 1.0) -> None:
-        vars(self).update(prior=full_prior(prior, "training"), tau=check_number(tau, "tau"))
+    def __init__(
+        self,
+        prior: PriorLike,
+        tau: float = 1.0,
+        target: PriorLike | None = None,
+        choice: TauChoice | None = None,
+    ) -> None:
+        source = full_prior(prior, "training")
+        goal = Prior.uniform(source.num_classes) if target is None else Prior.of(target)
+        check_same_classes(source.num_classes, goal, "the training prior has", "the target prior")
+        vars(self).update(prior=source, tau=check_number(tau, "tau"), target=goal, choice=choice)
+
+    def fit(
+        self,
+        scores: Scores,
+        criterion: Criterion = "balanced_error",
+        weights: ArrayLike | None = None,
+    ) -> LogitAdjustment:
+        """The adjustment with the τ that suits held-out scores best under the target.
+
+        Args:
+            scores: Labelled, not of the test set, and carrying the training prior.
+            criterion: What is made as low as possible: "balanced_error" (under another target its
+                error), "nll", "brier" or "ece".
+            weights: How much each sample counts among those of its class; all the same by default.
+
+        >>> logits = [[3.0, 1.0], [2.0, 0.5], [1.0, 0.8], [1.2, 1.0], [2.0, 1.9]]
+        >>> held_out = Scores(logits, labels=[0, 0, 0, 1, 1], carried=[90, 10])
+        >>> fitted = LogitAdjustment([90, 10]).fit(held_out)
+        >>> fitted.tau, fitted.choice.value, fitted.choice.standard_error
+        (0.387, 0.167, 0.136)
+        >>> fitted(held_out).carried
+        Prior([0.5, 0.5])
+        """
+        held = held_out(scores, "the tau of logit adjustment")
+        self._check_carried(held.carried)
+        chosen = choose_tau(self._path, held, self.target, criterion, self.prior, weights)
+        return LogitAdjustment(self.prior, chosen.tau, self.target, chosen)
 
     def affine(self, carried: Prior | None, num_classes: int) -> Affine:
         """The move; a ValueError if it would count the prior twice."""
+        self._check_carried(carried)
+        scale, shift = self._path.affine(self.tau)
+        reached = self.target if self.choice else Prior.from_log(self.prior.log + shift)
+        return Affine(scale, shift, reached)
+
+    @property
+    def _path(self) -> Shift:
+        return Shift(prior_offset(self.prior, self.target))
+
+    def _check_carried(self, carried: Prior | None) -> None:
         if carried is None:
             raise UnknownPriorError("these scores carry no known prior")
         if not carried.is_close(self.prior):
@@ -48,6 +104,3 @@ class LogitAdjustment(AffineAdjuster):
                 f"{carried!r}: they were adjusted already, or trained by a loss that does "
                 "it; adjusting again would count the prior twice. Use scores.under(target)"
             )
-        reached = self.prior.tempered(1 - self.tau)
-        shift = prior_offset(self.prior, reached)
-        return Affine(torch.ones_like(shift), shift, reached)

@@ -1,0 +1,19 @@
+"""Other people's tools: each behind its own extra, imported when it is first used."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["sklearn"]
+
+if TYPE_CHECKING:
+    from longtail.integrations import sklearn
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return import_module(f"longtail.integrations.{name}")
+    raise AttributeError(f"module 'longtail.integrations' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,120 @@
+r"""The prior that a fitted scikit-learn classifier's scores carry.
+
+    π_y ∝ Σ_{i: y_i = y} weight_i,  times the class weights w_y it was trained with
+
+A generative model carries the prior it was given instead. Read off the estimator that makes the
+scores: the last step of a pipeline, the best one of a search. Where resampling, or class weights
+inside an ensemble, leave it open, nothing is guessed: the error names the remedy.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
+from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
+from sklearn.naive_bayes import ComplementNB
+from sklearn.pipeline import Pipeline
+from sklearn.svm import SVC, LinearSVC, NuSVC
+from sklearn.utils.class_weight import compute_class_weight
+
+from longtail.core import Prior
+from longtail.integrations.sklearn.logits import gives_probs
+from longtail.integrations.sklearn.training_labels import TrainingLabels
+
+# How LightGBM calls its own balancing of two classes.
+_UNBALANCED = ("is_unbalance", "unbalance", "unbalanced_sets")
+# CatBoost's weights, and what imbalanced-learn's ensembles resample to.
+_OPAQUE = ("class_weights", "auto_class_weights", "sampling_strategy")
+
+
+def carried_by(estimator: Any, labels: TrainingLabels) -> Prior:
+    """What the scores of a fitted estimator carry, or a ValueError if that cannot be told."""
+    scoring = _scoring_part(estimator)
+    if isinstance(scoring, FrozenEstimator):
+        raise _untold(scoring, "it was trained before, on labels that are not known here")
+    if isinstance(scoring, ComplementNB):
+        raise _untold(scoring, "it leaves the prior of its labels out")
+    if isinstance(scoring, CalibratedClassifierCV | SVC | NuSVC) and gives_probs(scoring):
+        return labels.prior  # calibrated on the labels as they are, whatever weights came before
+    own = _own_prior(scoring)
+    if own is not None:
+        return own
+    _check_nested(scoring)
+    return labels.prior.reweighted(_class_weights(scoring, labels))
+
+
+def _scoring_part(estimator: Any) -> Any:
+    """The estimator whose scores these are."""
+    while True:
+        if isinstance(estimator, Pipeline):
+            _check_resampling(estimator)
+            estimator = estimator.steps[-1][1]
+        elif isinstance(estimator, FixedThresholdClassifier | TunedThresholdClassifierCV):
+            estimator = estimator.estimator_
+        elif hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        else:
+            return estimator
+
+
+def _own_prior(estimator: Any) -> Prior | None:
+    """The prior of a generative model: naive Bayes, linear and quadratic discriminants."""
+    for name in ("class_prior_", "priors_"):
+        if hasattr(estimator, name):
+            return Prior.of(np.asarray(getattr(estimator, name), dtype=np.float64))
+    if hasattr(estimator, "class_log_prior_"):
+        return Prior.from_log(np.asarray(estimator.class_log_prior_, dtype=np.float64))
+    return None
+
+
+def _class_weights(estimator: Any, labels: TrainingLabels) -> npt.NDArray[np.float64]:
+    """One factor a class: what training multiplied each sample's weight by."""
+    given = estimator.get_params(deep=False)
+    factors = _balance(estimator, given.get("class_weight"), labels)
+    if len(labels.classes) == 2:  # with more classes LightGBM and XGBoost ignore them
+        if any(given.get(name) for name in _UNBALANCED):
+            factors = factors / labels.counts
+        positive = given.get("scale_pos_weight")
+        factors = factors * np.array([1.0, 1.0 if positive is None else float(positive)])
+    return factors
+
+
+def _balance(estimator: Any, class_weight: Any, labels: TrainingLabels) -> npt.NDArray[np.float64]:
+    if class_weight is None:
+        return np.ones(len(labels.classes))
+    if not isinstance(class_weight, str):
+        return np.asarray(
+            compute_class_weight(class_weight, classes=labels.classes, y=labels.classes),
+            dtype=np.float64,
+        )
+    # "balanced" is by the samples' number, but by their weights where scikit-learn says so.
+    if isinstance(estimator, LogisticRegression | LogisticRegressionCV | LinearSVC):
+        return 1 / labels.prior.probs.numpy()
+    return 1 / labels.counts
+
+
+def _check_resampling(pipeline: Any) -> None:
+    """A ValueError for the pipelines of imbalanced-learn that change the classes' frequencies."""
+    for name, step in pipeline.steps:
+        if hasattr(step, "fit_resample"):
+            raise _untold(pipeline, f"its step {name!r} resamples the classes")
+
+
+def _check_nested(estimator: Any) -> None:
+    """A ValueError if class weights act where their effect on the scores is not known."""
+    for name, value in estimator.get_params(deep=True).items():
+        outer, _, last = name.rpartition("__")
+        if value is not None and (last in _OPAQUE or (outer and last == "class_weight")):
+            raise _untold(estimator, f"of its {name}={value!r:.60}")
+
+
+def _untold(estimator: Any, reason: str) -> ValueError:
+    return ValueError(
+        f"cannot tell which prior the scores of {type(estimator).__name__} carry, "
+        f"because {reason}; "
+        'say carried="measure" to fit it on held-out samples, or give it: carried=[...], '
+        "one probability or count for each class in sorted order"
+    )

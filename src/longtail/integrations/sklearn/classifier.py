@@ -1,0 +1,233 @@
+r"""Logit adjustment around any scikit-learn classifier (LA eq. 9 with a target, LADE eq. 4).
+
+    f_y + τ·(log t_y − log c_y),        f = log predict_proba of the classifier inside
+
+c is the prior its scores carry: that of the training labels with their sample weights, times its
+class weights (`carried`). t is the target. τ = 1 is the exact move for a classifier whose
+probabilities are right; one that is too sure of itself needs more, so by default τ is chosen on
+out-of-fold scores (`out_of_fold`).
+
+Carries: the target, if τ is 1 or was chosen; c^(1−τ)·t^τ for another τ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags, get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
+from sklearn.utils.validation import check_is_fitted
+
+from longtail.core import Prior, Scores
+from longtail.integrations.sklearn.adjustment import fit_adjustment
+from longtail.integrations.sklearn.logits import class_logits
+from longtail.integrations.sklearn.metadata import routed
+from longtail.integrations.sklearn.options import Calibration, Carried, Options, Tau
+from longtail.integrations.sklearn.targets import Target, target_prior
+from longtail.integrations.sklearn.training_labels import (
+    TrainingLabels,
+    check_trained_on,
+    checked_labels,
+    codes_of,
+)
+from longtail.integrations.sklearn.training_set import TrainingSet, drawn_seed, seeded
+from longtail.posthoc import LogitAdjustment
+from longtail.posthoc.tau.choice import Criterion
+from longtail.shift import PriorEstimate, estimate_prior
+
+
+class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier for a target prior, around one that was trained under another.
+
+    The classifier inside is fitted on all samples. Its scores are then moved from the prior they
+    carry to the target, so that `predict_proba` speaks about the target, and `predict` takes the
+    most likely class there: with the uniform target, the one that is best for balanced accuracy.
+
+    Args:
+        estimator: A classifier with `predict_proba` or `decision_function`, or a pipeline that
+            ends in one. Decision values are no logits, and are calibrated first.
+        tau: How far to move; 1 is the exact move, "auto" chooses by cross-validation.
+        target: The prior to move to. "uniform"; "prior", that of the training labels, which undoes
+            class weights and leaves other classifiers as they are; one probability or count for
+            each of `classes_`, or a mapping from labels; "estimate", that of the samples given to
+            `predict` and `predict_proba`, estimated anew on every call: see `estimate_target`.
+        cv: Out of how many folds τ is chosen, or a splitter, or an iterable of splits. A class may
+            have fewer samples than there are folds.
+        criterion: What τ is best for: "balanced_error", which is the error under the target;
+            "nll", "brier" or "ece".
+        calibration: Before the move, on out-of-fold scores: "temperature"; "bias_corrected", a
+            temperature and a bias a class, which takes no account of sample weights; None. "auto"
+            is bias-corrected for decision values and for an estimated target, else a temperature
+            if τ is chosen and None if it is given.
+        carried: The prior that the scores of the estimator carry. "train", from the training
+            labels, sample weights and class weights; "measure", fitted on out-of-fold scores, for
+            one that resamples; one probability or count for each class, for one that is frozen.
+        n_jobs: How many folds are fitted at once.
+        random_state: Of the shuffle into folds, and of every random state in the estimator that is
+            not set.
+
+    Attributes:
+        estimator_: The fitted classifier inside.
+        classes_: The labels, sorted.
+        class_count_: How many training samples each has.
+        prior_: The prior of the training labels, by their weights if they have any.
+        carried_: The prior that the scores of `estimator_` carry.
+        target_: The prior moved to; None if each call estimates its own.
+        tau_: How far the scores are moved.
+        calibrator_: What is done to the scores before the move; None for nothing.
+        adjuster_: The move. Where τ was chosen, `adjuster_.choice` says how sure that is.
+        out_of_fold_scores_: What τ was chosen on, calibrated and not yet moved; None without need.
+        n_features_in_, feature_names_in_: Those of `estimator_`, if it has them.
+
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.metrics import balanced_accuracy_score
+    >>> from sklearn.model_selection import train_test_split
+    >>> X, y = make_classification(2000, weights=[0.95], class_sep=0.7, random_state=0)
+    >>> X, X_test, y, y_test = train_test_split(X, y, stratify=y, random_state=0)
+    >>> plain = LogisticRegression().fit(X, y)
+    >>> adjusted = LogitAdjustedClassifier(LogisticRegression(), random_state=0).fit(X, y)
+    >>> [balanced_accuracy_score(y_test, model.predict(X_test)) for model in (plain, adjusted)]
+    [0.6, 0.8]
+    >>> adjusted.carried_, adjusted.target_
+    (Prior([0.946, 0.0540]), Prior([0.5, 0.5]))
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        tau: Tau = "auto",
+        target: Target = "uniform",
+        cv: Any = 5,
+        criterion: Criterion = "balanced_error",
+        calibration: Calibration = "auto",
+        carried: Carried = "train",
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.tau = tau
+        self.target = target
+        self.cv = cv
+        self.criterion = criterion
+        self.calibration = calibration
+        self.carried = carried
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any
+    ) -> LogitAdjustedClassifier:
+        """Fit the estimator on all samples, and what its scores need on out-of-fold ones.
+
+        Args:
+            X: Whatever the estimator takes: array, sparse matrix, data frame, list of texts.
+            y: One label a sample.
+            sample_weight: Handed on to the estimator, or to the last step of a pipeline; an error
+                if that takes none. The prior is that of the weighted labels.
+            **fit_params: Handed on to the estimator's fit; what has one entry a sample is cut to
+                each fold. Under scikit-learn's metadata routing, what the estimator requests.
+        """
+        options = Options.of(self)
+        y = checked_labels(y)
+        X, y = indexable(X, y)
+        metadata = routed(self, sample_weight, fit_params)
+        labels = TrainingLabels.of(y, metadata.weights)
+        data = TrainingSet(X, y, labels, metadata)
+        seed = drawn_seed(self.random_state)
+        estimator = seeded(self.estimator, seed)
+        self.estimator_ = data.fit(estimator)
+        check_trained_on(self.estimator_, labels)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        self.classes_, self.class_count_ = labels.classes, labels.counts
+        self.prior_ = labels.prior
+        self.target_ = target_prior(self.target, self.prior_, self.classes_)
+        fitted = fit_adjustment(self.estimator_, estimator, data, self.target_, options, seed)
+        self.carried_, self.calibrator_ = fitted.carried, fitted.calibrator
+        self.adjuster_, self.tau_ = fitted.move, fitted.move.tau
+        self.out_of_fold_scores_ = fitted.scores
+        return self
+
+    def to_scores(self, X: Any, y: Any = None) -> Scores:
+        """The adjusted scores with what they carry, and labels if y is given: for `lt.metrics`."""
+        scores = self._calibrated_scores(X)
+        if y is not None:
+            scores = replace(scores, labels=codes_of(y, self.classes_))
+        if self.target_ is not None:
+            return self.adjuster_(scores)
+        return self._move_to(self._estimate(scores, resamples=0).prior)(scores)
+
+    def estimate_target(self, X: Any) -> PriorEstimate:
+        """The label prior of unlabelled samples, which is the target from now on.
+
+        For target="estimate". Without it every call of `predict` and `predict_proba` estimates the
+        prior of the samples it is given, so that what is said of one depends on the others.
+        """
+        if not isinstance(self.target, str) or self.target != "estimate":
+            raise ValueError(
+                f'estimate_target needs a classifier made with target="estimate", this one has '
+                f"target={self.target!r:.60}"
+            )
+        estimate = self._estimate(self._calibrated_scores(X), resamples=50)
+        self.target_, self.adjuster_ = estimate.prior, self._move_to(estimate.prior)
+        return estimate
+
+    def _move_to(self, target: Prior) -> LogitAdjustment:
+        return LogitAdjustment(self.carried_, self.tau_, target)
+
+    def _calibrated_scores(self, X: Any) -> Scores:
+        """What the estimator says, before the move."""
+        check_is_fitted(self)
+        logits = class_logits(self.estimator_, X)
+        names = [str(label) for label in self.classes_]
+        scores = Scores(logits, None, self.carried_, self.class_count_, names)
+        return scores if self.calibrator_ is None else self.calibrator_(scores)
+
+    def _estimate(self, scores: Scores, resamples: int) -> PriorEstimate:
+        return estimate_prior(
+            scores,
+            validation=self.out_of_fold_scores_,
+            calibrate=self.calibrator_ is None,
+            resamples=resamples,
+        )
+
+    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+        """The adjusted logits; of two classes, that of the second less that of the first."""
+        logits = np.asarray(self.to_scores(X).logits)
+        return logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
+
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """The probabilities under the target: softmax of the adjusted logits."""
+        return np.asarray(self.to_scores(X).probs())
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The most likely label of each sample under the target."""
+        best = self.predict_proba(X).argmax(axis=1)
+        labels: npt.NDArray[Any] = self.classes_[best]
+        return labels
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Who is asked for metadata: the estimator for its fit, the splitter for its split."""
+        router = MetadataRouter(owner=self).add_self_request(self)
+        fit = MethodMapping().add(caller="fit", callee="fit")
+        split = MethodMapping().add(caller="fit", callee="split")
+        return router.add(estimator=self.estimator, method_mapping=fit).add(
+            splitter=self.cv, method_mapping=split
+        )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.input_tags = inner.input_tags
+        tags.non_deterministic = inner.non_deterministic
+        if inner.classifier_tags is not None:
+            tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
+            tags.classifier_tags.poor_score = inner.classifier_tags.poor_score
+        return tags

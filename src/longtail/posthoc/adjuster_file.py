@@ -1,0 +1,174 @@
+"""Adjusters in a file: JSON that a person can read, with a version. No pickle.
+
+It lists the adjusters in the order in which they are applied, each with its kind and its parameters
+by name, and where known what scores carry before the first and the names of the classes. Numbers
+come back to the last bit; a prior is normalised anew, as every prior is.
+"""
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from longtail.core import Prior, PriorLike, Scores
+from longtail.core.files import written_whole
+from longtail.posthoc.adjuster import Adjuster, AffineAdjuster
+from longtail.posthoc.adjuster_entries import (
+    AnyEntry,
+    PriorEntry,
+    adjuster_of,
+    entry_of,
+    entry_of_prior,
+    prior_of,
+)
+
+_VERSION = 1
+
+
+class Content(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """The whole file."""
+
+    version: int
+    adjusters: list[AnyEntry]
+    carried: PriorEntry | None = None
+    classes: list[str] | None = None
+
+
+class Outline(msgspec.Struct):
+    """What a file of any version has."""
+
+    version: int
+
+
+@dataclass(frozen=True, eq=False)
+class StoredAdjusters:
+    """What an adjuster file holds; itself an adjuster, which applies them all.
+
+    Attributes:
+        adjusters: In the order in which they are applied.
+        carried: What scores carry before the first, or None if the file does not say.
+        classes: The names of the classes, or None if the file does not say.
+    """
+
+    adjusters: tuple[AffineAdjuster, ...]
+    carried: Prior | None
+    classes: tuple[str, ...] | None
+
+    def __call__(self, scores: Scores) -> Scores:
+        """The adjusted scores; a ValueError if their classes have other names."""
+        if self.classes and scores.classes and self.classes != scores.classes:
+            raise ValueError(
+                f"these adjusters are for the classes {', '.join(self.classes):.200}, but the "
+                f"scores are of {', '.join(scores.classes):.200}; both must have the same classes "
+                "in the same order"
+            )
+        for adjuster in self.adjusters:
+            scores = adjuster(scores)
+        return scores
+
+
+def save_adjusters(
+    path: str | os.PathLike[str],
+    adjusters: Sequence[Adjuster],
+    carried: PriorLike | None = None,
+    classes: Sequence[str] | None = None,
+) -> None:
+    """Write one JSON file; it replaces an existing one whole.
+
+    Args:
+        path: The file's name; its folder must exist.
+        adjusters: Those of longtail.posthoc, in the order in which they are applied.
+        carried: What scores carry before the first: a Prior or class counts.
+        classes: The names of the classes, so that scores of others are not adjusted by mistake.
+
+    >>> import tempfile
+    >>> from longtail.posthoc import PCSoftmax, Temperature
+    >>> path = Path(tempfile.mkdtemp()) / "adjusters.json"
+    >>> save_adjusters(path, [Temperature(2.0), PCSoftmax([20, 80])])
+    >>> load_adjusters(path)(Scores([[2.0, 2.0]], carried=[50, 50])).probs().tolist()
+    [[0.200, 0.800]]
+    """
+    content = Content(
+        version=_VERSION,
+        adjusters=[entry_of(adjuster) for adjuster in adjusters],
+        carried=None if carried is None else entry_of_prior(Prior.of(carried)),
+        classes=None if classes is None else [str(name) for name in classes],
+    )
+    _check_sizes(content)
+    text = _written_out(content)
+    with written_whole(path) as part:
+        part.write_text(text + "\n", encoding="utf-8")
+
+
+def load_adjusters(path: str | os.PathLike[str]) -> StoredAdjusters:
+    """Read what `save_adjusters` wrote, or raise a ValueError that says what is wrong with it."""
+    place = Path(path)
+    if not place.is_file():
+        raise FileNotFoundError(f"there is no adjuster file at {place}")
+    content = _decode(place.read_bytes(), place)
+    try:
+        _check_sizes(content)
+        return StoredAdjusters(
+            adjusters=tuple(adjuster_of(entry) for entry in content.adjusters),
+            carried=None if content.carried is None else prior_of(content.carried),
+            classes=None if content.classes is None else tuple(content.classes),
+        )
+    except ValueError as error:
+        raise ValueError(f"{place} holds values that cannot be: {error}") from error
+
+
+def _decode(text: bytes, place: Path) -> Content:
+    try:
+        outline = msgspec.json.decode(text, type=Outline)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ValueError(
+            f"{place} is no adjuster file, or a damaged one ({error}); "
+            "adjuster files are made by longtail.posthoc.save_adjusters"
+        ) from error
+    if outline.version != _VERSION:
+        raise ValueError(
+            f"{place} was written in version {outline.version} of the adjuster format, this "
+            f"longtail reads version {_VERSION}; use the longtail that wrote it, or a newer one"
+        )
+    try:
+        return msgspec.json.decode(text, type=Content)
+    except msgspec.DecodeError as error:
+        raise ValueError(
+            f"{place} holds what this longtail does not know ({error}); "
+            "it was damaged, or written by a newer longtail"
+        ) from error
+
+
+def _check_sizes(content: Content) -> None:
+    """Raise unless everything that has one value a class has as many."""
+    parts: list[object] = [content.carried, content.classes]
+    for entry in content.adjusters:
+        parts += [getattr(entry, name) for name in entry.__struct_fields__]
+    lists = [part.log_probs if isinstance(part, PriorEntry) else part for part in parts]
+    sizes = sorted({len(values) for values in lists if isinstance(values, list)})
+    if len(sizes) > 1:
+        raise ValueError(
+            f"adjusters in one file must be for the same classes, these are for "
+            f"{', '.join(map(str, sizes))} classes"
+        )
+
+
+def _written_out(content: Content) -> str:
+    plain = msgspec.to_builtins(content)
+    try:
+        text = json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False)
+    except ValueError as error:
+        raise ValueError(
+            "an adjuster holds a number that is not finite, which no JSON file can; "
+            "what it was fitted on does not determine it"
+        ) from error
+    # Lists of numbers or names on one line; no string in JSON has a line break to lose.
+    return re.sub(r"\[\n\s*([^][{}]*?)\n\s*\]", _on_one_line, text)
+
+
+def _on_one_line(lines: re.Match[str]) -> str:
+    return "[" + re.sub(r"\n\s*", " ", lines[1]) + "]"

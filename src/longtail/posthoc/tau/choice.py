@@ -1,0 +1,159 @@
+r"""How τ was chosen on held-out samples, and how well they determine it.
+
+    balanced_error   1 − Σ_y t(y)·recall_y, exactly (`curve`)
+    nll, brier       proper scores (`proper`)
+    ece              calibration error with 20 bins (`ece`)
+
+Every criterion is meant under the target t: a held-out sample of class y counts t(y)/n_y, whatever
+the held-out set's own frequencies.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias, get_args
+
+import torch
+
+from longtail.core import Prior
+from longtail.core.arrays import ArrayLike
+from longtail.posthoc.held_out import HeldOut, effective_samples
+from longtail.posthoc.tau.curve import curve_along
+from longtail.posthoc.tau.ece import lowest_ece
+from longtail.posthoc.tau.paths import Path, Shift
+from longtail.posthoc.tau.proper import (
+    Scoring,
+    brier_scores,
+    lowest,
+    nll_scores,
+    places_of_change,
+    scores_at,
+)
+from longtail.posthoc.tau.weighted import Weighted
+
+Criterion: TypeAlias = Literal["balanced_error", "nll", "brier", "ece"]
+
+_COARSE = 15  # points of the grid on which a score that is not convex is looked at first
+_NORMAL = 1.96  # 95 % of a normal distribution lie within so many standard deviations
+
+
+@dataclass(frozen=True)
+class TauChoice:
+    """A τ, and what speaks for it.
+
+    Attributes:
+        tau: The τ chosen.
+        criterion: By what.
+        value: The criterion at τ under the target, on the samples it was chosen on.
+        standard_error: Of that value, if samples of each class were drawn again. A class with a
+            single sample adds nothing to it, though it should.
+        low: Where the 95 % interval of τ begins; None if there is none, as for "ece".
+        high: Where it ends.
+        effective_samples: How many equally weighted samples tell as much as these (Kish).
+        effective_tail: The same of the rarer half of the classes; None if it is not known which.
+    """
+
+    tau: float
+    criterion: Criterion
+    value: float
+    standard_error: float
+    low: float | None
+    high: float | None
+    effective_samples: float
+    effective_tail: float | None
+
+
+def choose_tau(
+    path: Path,
+    held: HeldOut,
+    target: Prior,
+    criterion: Criterion,
+    training: Prior | None,
+    within: ArrayLike | None = None,
+) -> TauChoice:
+    """The best τ along a path.
+
+    Args:
+        path: Where the logits go with τ.
+        held: The samples to choose on.
+        target: The prior under which the criterion is meant.
+        criterion: What is to be as low as possible.
+        training: What tells which half of the classes is rarer, or None if nothing does.
+        within: How much each sample counts among those of its class; all the same by default.
+    """
+    if criterion not in get_args(Criterion):
+        names = ", ".join(f'"{name}"' for name in get_args(Criterion))
+        raise ValueError(f"criterion must be one of {names}, got {criterion!r}")
+    samples = Weighted.to(target, held.logits, held.labels, within).that_count()
+    found = _FITS[criterion](path, samples, target)
+    return TauChoice(
+        criterion=criterion,
+        effective_samples=effective_samples(samples.weights),
+        effective_tail=None if training is None else _effective_tail(samples, training),
+        **found._asdict(),
+    )
+
+
+def _effective_tail(samples: Weighted, training: Prior) -> float:
+    rarer = training.log.argsort()[: (training.num_classes + 1) // 2]
+    weights = samples.weights[torch.isin(samples.labels, rarer)]
+    return effective_samples(weights) if len(weights) else 0.0
+
+
+class _Found(NamedTuple):
+    tau: float
+    value: float
+    standard_error: float
+    low: float | None = None
+    high: float | None = None
+
+
+def _by_balanced_error(path: Path, samples: Weighted, target: Prior) -> _Found:
+    curve = curve_along(path, samples, target, samples.logits)
+    right = torch.from_numpy(curve.intervals.contain(curve.best_tau)).double()
+    low, high = curve.bootstrap().interval()
+    return _Found(curve.best_tau, 1 - curve.best_accuracy, samples.standard_error(right), low, high)
+
+
+def _by_nll(path: Path, samples: Weighted, target: Prior) -> _Found:
+    own = samples.logits.gather(1, samples.labels.to(samples.logits.device)[:, None]).squeeze(1)
+    if own.isneginf().any():
+        at = int(own.isneginf().nonzero()[0])
+        raise ValueError(
+            f"the logits rule out the true class {int(samples.labels[at])} of a sample, whose "
+            "log-loss is infinite whatever tau; leave such samples out, or choose by another "
+            "criterion"
+        )
+    convex = isinstance(path, Shift)
+    return _by_score(path, samples, nll_scores, [1.0] if convex else _places(path, samples))
+
+
+def _by_brier(path: Path, samples: Weighted, target: Prior) -> _Found:
+    return _by_score(path, samples, brier_scores, _places(path, samples))
+
+
+def _by_score(path: Path, samples: Weighted, scoring: Scoring, starts: list[float]) -> _Found:
+    tau = lowest(samples, path, scoring, starts)
+    scores = scores_at(tau, samples, path, scoring)
+    found = _Found(tau, samples.mean(scores.value), samples.standard_error(scores.value))
+    bend = samples.mean(scores.bend)
+    if not bend > 0:
+        return found
+    # The minimum moves by the slope over the bend (the delta method).
+    half = _NORMAL * samples.standard_error(scores.slope) / bend
+    return found._replace(low=tau - half, high=tau + half)
+
+
+def _by_ece(path: Path, samples: Weighted, target: Prior) -> _Found:
+    return _Found(*lowest_ece(samples, path, path.intervals(samples.logits, samples.labels)))
+
+
+def _places(path: Path, samples: Weighted) -> list[float]:
+    return places_of_change(path.intervals(samples.logits, samples.labels), _COARSE)
+
+
+_FITS: dict[str, Callable[[Path, Weighted, Prior], _Found]] = {
+    "balanced_error": _by_balanced_error,
+    "nll": _by_nll,
+    "brier": _by_brier,
+    "ece": _by_ece,
+}

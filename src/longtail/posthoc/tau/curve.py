@@ -1,0 +1,192 @@
+r"""Accuracy as a function of τ, for every τ at once.
+
+A sample is right on one interval of τ (`intervals`), so accuracy under the target t,
+
+    A(τ) = Σ_y t(y) · recall_y(τ)  /  Σ_y t(y)              over the classes that have samples,
+
+is a step function: one pass over the logits, one sort of the ends and a cumulative sum give all of
+it, and its true maximum. Balanced accuracy is the case of uniform t.
+
+Ends are computed in float64. Logits of lower precision are adjusted in their own, where a sample
+within a rounding of its end may fall to the other side. So the best τ is tried on the logits, and
+of a few best pieces the first is taken that keeps what it promises.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from longtail.core import Prior, PriorLike, Scores
+from longtail.core.arrays import Array, ArrayLike, as_kind_of, as_tensor
+from longtail.core.labels import check_labels
+from longtail.core.numbers import check_per_class
+from longtail.core.prior import check_same_classes, full_prior
+from longtail.core.retarget import prior_offset
+from longtail.posthoc.tau.bootstrap import TauBootstrap, draw_curves
+from longtail.posthoc.tau.intervals import Intervals
+from longtail.posthoc.tau.paths import Path, Scale, Shift
+from longtail.posthoc.tau.steps import Steps, best_pieces
+from longtail.posthoc.tau.weighted import Weighted, weights_to
+
+_TRIES = 5  # so many pieces: in float32 one in ten or so does not keep its promise
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TauCurve:
+    """Accuracy for every τ, a step function.
+
+    Value k of `accuracy` and of `balanced_accuracy` holds for taus[k-1] ≤ τ < taus[k], the first
+    one from minus infinity and the last one to infinity, so there is one value more than ends. Ties
+    are broken as argmax does, by the lowest index. An end that a tie keeps out of its interval is
+    moved to the next float64 number, so `at` is right at the ends too.
+
+    Attributes:
+        taus: The ends of the pieces, ascending.
+        accuracy: Accuracy under the target, on each piece.
+        balanced_accuracy: The mean recall, on each piece; the same if the target is uniform.
+        best_tau: Where accuracy under the target is highest: the middle of `best_interval`, or if
+            that has only one end the point nearest to 1 that lies one or more inside.
+        best_interval: The piece it lies in; of equal ones the nearest to 1.
+        best_accuracy: Under the target, of these logits adjusted by `best_tau` in their own
+            precision.
+        target: The prior under which accuracy is meant.
+        intervals: The τ from which on and up to which each sample is right.
+        labels: The true classes.
+        weights: What each sample counts under the target.
+    """
+
+    taus: Array
+    accuracy: Array
+    balanced_accuracy: Array
+    best_tau: float
+    best_interval: tuple[float, float]
+    best_accuracy: float
+    target: Prior
+    intervals: Intervals
+    labels: Tensor
+    weights: Tensor
+
+    def at(self, tau: float) -> float:
+        """Accuracy under the target at τ."""
+        return float(self.accuracy[np.searchsorted(np.asarray(self.taus), tau, side="right")])
+
+    def recalls(self, tau: float) -> Array:
+        """The recall of every class at τ; NaN for a class without samples."""
+        right, classes = torch.from_numpy(self.intervals.contain(tau)), self.target.num_classes
+        counts = torch.bincount(self.labels, minlength=classes)
+        hits = torch.bincount(self.labels[right], minlength=classes)
+        return as_kind_of(hits / counts.double(), self.taus)
+
+    def bootstrap(self, replicates: int = 200, seed: int = 0) -> TauBootstrap:
+        """How far the curve and its best τ move if samples of each class are drawn again."""
+        labels, weights = self.labels.numpy(), self.weights.numpy()
+        drawn = draw_curves(Steps.of(self.intervals), labels, weights, replicates, seed)
+        return TauBootstrap(*(as_kind_of(torch.from_numpy(x), self.taus) for x in drawn))
+
+    def __repr__(self) -> str:
+        low, high = self.best_interval
+        return (
+            f"TauCurve({len(self.labels)} samples, {len(self.taus)} ends, best_tau="
+            f"{self.best_tau:.4g} in [{low:.4g}, {high:.4g}), accuracy {self.best_accuracy:.4g})"
+        )
+
+
+def tau_curve(
+    logits: Array, labels: ArrayLike, prior: PriorLike, target: PriorLike | None = None
+) -> TauCurve:
+    """Accuracy of f + τ·(log target − log prior) for every τ: the curve behind the choice of τ.
+
+    Args:
+        logits: Shape (N, C), of a model that carries `prior`.
+        labels: True classes.
+        prior: The training prior π: a Prior or class counts.
+        target: The prior that labels follow where the model is used, uniform by default: then
+            these are f − τ·log π (LA eq. 9), and accuracy is balanced accuracy.
+
+    >>> import numpy as np
+    >>> logits = np.array([[3.0, 1.0], [2.0, 0.5], [1.0, 0.8], [1.2, 1.0], [2.0, 1.9]])
+    >>> curve = tau_curve(logits, labels=[0, 0, 0, 1, 1], prior=[90, 10])
+    >>> curve.best_tau, curve.best_accuracy, curve.at(0.0)
+    (0.387, 0.833, 0.5)
+    """
+    rows, known = _check(logits, labels)
+    source = full_prior(prior, "training")
+    check_same_classes(rows.shape[1], source, "the logits have", "the training prior")
+    goal = Prior.uniform(source.num_classes) if target is None else Prior.of(target)
+    path = Shift(prior_offset(source, goal))
+    return curve_along(path, Weighted.to(goal, rows, known), goal, logits)
+
+
+def weight_norm_curve(
+    logits: Array, labels: ArrayLike, nu: ArrayLike, target: PriorLike | None = None
+) -> TauCurve:
+    """Accuracy of f/ν^τ for every τ, as `tau_curve`.
+
+    Args:
+        logits: Shape (N, C).
+        labels: True classes.
+        nu: One positive number a class: the norm of its weight, or the training prior.
+        target: The prior under which accuracy is meant, uniform by default. It changes what is
+            counted, not what is predicted.
+
+    >>> import numpy as np
+    >>> logits = np.array([[3.0, 1.0], [2.0, 0.5], [1.0, 0.8], [1.2, 1.0], [2.0, 1.9]])
+    >>> curve = weight_norm_curve(logits, labels=[0, 0, 0, 1, 1], nu=[2.0, 1.0])
+    >>> curve.best_tau, curve.best_accuracy
+    (0.292, 1.0)
+    """
+    rows, known = _check(logits, labels)
+    log_nu = check_per_class(nu, rows.shape[1], "nu").log()
+    goal = Prior.uniform(rows.shape[1]) if target is None else Prior.of(target)
+    check_same_classes(rows.shape[1], goal, "the logits have", "the target prior")
+    return curve_along(Scale(log_nu), Weighted.to(goal, rows, known), goal, logits)
+
+
+def curve_along(path: Path, samples: Weighted, target: Prior, kind: object) -> TauCurve:
+    """The curve of samples weighted to the target, with arrays of the kind given."""
+    right = path.intervals(samples.logits, samples.labels)
+    steps = Steps.of(right)
+    accuracy = steps.values(samples.weights.numpy())
+    uniform = weights_to(Prior.uniform(target.num_classes), samples.labels, samples.shares)
+    tried = []
+    for piece in best_pieces(steps.taus, accuracy, _TRIES):
+        hits = path.predict(samples.logits, piece.inner) == samples.labels
+        tried.append((samples.mean(hits.double()), piece))
+        if tried[-1][0] > piece.value - 1e-9:
+            break
+    best_accuracy, best = max(tried, key=lambda pair: pair[0])
+    return TauCurve(
+        taus=as_kind_of(torch.from_numpy(steps.taus), kind),
+        accuracy=as_kind_of(torch.from_numpy(accuracy), kind),
+        balanced_accuracy=as_kind_of(torch.from_numpy(steps.values(uniform.numpy())), kind),
+        best_tau=best.inner,
+        best_interval=(best.low, best.high),
+        best_accuracy=best_accuracy,
+        target=target,
+        intervals=right,
+        labels=samples.labels,
+        weights=samples.weights,
+    )
+
+
+def _check(logits: Array, labels: ArrayLike) -> tuple[Tensor, Tensor]:
+    """The samples as tensors, or a ValueError."""
+    rows = as_tensor(logits).detach()
+    if rows.dim() != 2 or not rows.is_floating_point() or not _all_have_a_highest(rows):
+        Scores(logits)  # which says what is wrong with them
+    known = check_labels(labels, rows.shape[1]).cpu()
+    if not len(rows) or len(rows) != len(known):
+        raise ValueError(
+            f"a curve needs samples and their labels, got {len(rows)} rows of logits and "
+            f"{len(known)} labels"
+        )
+    return rows, known
+
+
+def _all_have_a_highest(rows: Tensor) -> bool:
+    """No NaN, no +inf and one finite logit in every row."""
+    return rows.numel() > 0 and bool(rows.amax(dim=1).isfinite().all())

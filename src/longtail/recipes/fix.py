@@ -1,0 +1,178 @@
+r"""Fixing a trained model: held-out scores → calibration → target → move, as a row of adjusters.
+
+    scores that carry c  →  calibrated, still c  →  f + τ·(log t − log c), which carry t
+
+Calibration comes first, under the held-out samples' own prior; then the move to the target t. Its
+strength τ is chosen on the held-out samples, or 1 where the target was estimated: the estimate is
+of p_t itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import torch
+from torch import Tensor
+
+from longtail.core import Prior, Scores
+from longtail.core.arrays import as_kind_of, as_tensor
+from longtail.data import stratified_folds
+from longtail.posthoc import (
+    AffineAdjuster,
+    BiasCorrectedTemperature,
+    LogitAdjustment,
+    PCSoftmax,
+    Temperature,
+    VectorScaling,
+)
+from longtail.shift import PriorEstimate, estimate_prior
+
+Criterion: TypeAlias = Literal["balanced_error", "nll", "brier", "ece"]
+Calibration: TypeAlias = Literal["auto", "temperature", "bias", "vector", "none"]
+
+# Numbers that are fitted on at once: 512 MB in float64.
+MOST_NUMBERS = 2**26
+_FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What was asked for.
+
+    Attributes:
+        target: A prior; "source" to stay with what the scores carry; "estimate" for the prior of
+            the samples to come.
+        tau: The strength of the move, or None to choose it.
+        criterion: What τ is chosen by.
+        calibration: What is fitted before the move; "auto" is a temperature, and with a bias for
+            each class where the target is estimated, since EM takes what is wrong with a class for
+            a change of its frequency.
+        seed: Decides folds and subsets.
+    """
+
+    target: Prior | Literal["source", "estimate"]
+    tau: float | None = None
+    criterion: Criterion = "balanced_error"
+    calibration: Calibration = "auto"
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Fix:
+    """What was fitted.
+
+    Attributes:
+        steps: The adjusters in the order in which they are applied.
+        target: What the fixed scores carry.
+        adjustment: The move, where its τ was chosen.
+        estimate: The estimate of the target, where it was estimated.
+    """
+
+    steps: tuple[AffineAdjuster, ...]
+    target: Prior
+    adjustment: LogitAdjustment | None = None
+    estimate: PriorEstimate | None = None
+
+
+def fit_fix(validation: Scores, plan: Plan, unlabelled: Scores | None = None) -> Fix:
+    """Fit the adjusters on labelled held-out scores.
+
+    Args:
+        validation: Labelled scores that say what they carry.
+        plan: What to do.
+        unlabelled: Scores of the samples to come, for a target that is estimated.
+    """
+    if validation.carried is None:
+        raise ValueError(
+            "it is not known what these scores carry: give the training counts if the model was "
+            "trained by cross-entropy, or say what they carry"
+        )
+    calibrators = _calibrators(validation, plan)
+    if plan.target == "source":
+        return Fix(calibrators, validation.carried)
+    if plan.target == "estimate":
+        if unlabelled is None:
+            raise ValueError(
+                "a target can only be estimated from scores of the samples to come; give them"
+            )
+        estimate = estimate_prior(unlabelled, validation=validation)
+        return Fix((*calibrators, PCSoftmax(estimate.prior)), estimate.prior, estimate=estimate)
+    calibrated = applied(calibrators, validation)
+    if plan.tau is not None:
+        fixed = LogitAdjustment(validation.carried, plan.tau, plan.target)
+        reached = fixed.affine(validation.carried, validation.num_classes).carried
+        return Fix((*calibrators, fixed), reached or plan.target)
+    move = LogitAdjustment(validation.carried, target=plan.target)
+    chosen = move.fit(calibrated, criterion=plan.criterion)
+    return Fix((*calibrators, chosen), plan.target, adjustment=chosen)
+
+
+def _calibrators(validation: Scores, plan: Plan) -> tuple[AffineAdjuster, ...]:
+    wanted = plan.calibration
+    if wanted == "auto":
+        wanted = "bias" if plan.target == "estimate" else "temperature"
+    match wanted:
+        case "temperature":
+            return (Temperature.fit(validation),)
+        case "bias":
+            return (BiasCorrectedTemperature.fit(validation),)
+        case "vector":
+            return (VectorScaling.fit(validation),)
+        case "none":
+            return ()
+
+
+def applied(steps: tuple[AffineAdjuster, ...], scores: Scores) -> Scores:
+    """The scores after all steps."""
+    for step in steps:
+        scores = step(scores)
+    return scores
+
+
+def held_out_fixes(validation: Scores, plan: Plan) -> Iterator[tuple[Scores, Scores]]:
+    """Parts of the scores before and after, each fixed by what was fitted on the others.
+
+    What a fix gains on the samples it was fitted on would look better than it is.
+    """
+    if validation.labels is None:
+        raise ValueError("a fix is fitted on labelled scores, but these have no labels")
+    folds = as_tensor(stratified_folds(validation.labels, _FOLDS, plan.seed))
+    for fold in range(_FOLDS):
+        fitted = fit_fix(rows_of(validation, folds != fold), plan)
+        part = rows_of(validation, folds == fold)
+        yield part, applied(fitted.steps, part)
+
+
+def rows_of(scores: Scores, chosen: Tensor) -> Scores:
+    """Some of the samples, by a mask or by positions."""
+    labels = None if scores.labels is None else as_tensor(scores.labels)[chosen]
+    return replace(
+        scores,
+        logits=as_kind_of(as_tensor(scores.logits)[chosen], scores.logits),
+        labels=None if labels is None else as_kind_of(labels, scores.logits),
+    )
+
+
+def rows_to_fit_on(labels: Tensor, num_classes: int, seed: int = 0) -> Tensor | None:
+    """Positions of at most MOST_NUMBERS / C samples, or None for all of them.
+
+    Large classes give up samples first. That changes the label prior of what is left, which fitting
+    takes into account, and keeps every sample of the small ones.
+    """
+    most = max(MOST_NUMBERS // num_classes, num_classes)
+    if len(labels) <= most:
+        return None
+    counts = torch.bincount(labels, minlength=num_classes)
+    # The cap of each class at which all of them together are just few enough.
+    low, high = 1, int(counts.max())
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if counts.clamp(max=middle).sum() <= most else (low, middle - 1)
+    generator = torch.Generator("cpu").manual_seed(seed)
+    shuffled = torch.randperm(len(labels), generator=generator, device="cpu")
+    by_class = shuffled[labels[shuffled].argsort(stable=True)]
+    starts = counts.cumsum(0) - counts
+    rank = torch.arange(len(labels), device="cpu") - starts.repeat_interleave(counts)
+    return by_class[rank < low].sort().values

@@ -1,0 +1,73 @@
+"""What `longtail fix` reads beside scores: counts and priors, in the order of their classes."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from longtail.core import Prior
+from longtail.data.label_files import read_label_counts
+from longtail.data.score_tables import ScoreTable
+
+
+def read_counts(path: Path, table: ScoreTable) -> npt.NDArray[np.int64]:
+    """Training samples of each class of the table, from a file of counts or of training labels."""
+    parts = read_label_counts(path)
+    found = next((parts[name] for name in ("train", "all") if name in parts), None)
+    if found is None:
+        raise ValueError(
+            f"{path} has labels of {', '.join(parts)} only; the counts are those of the training "
+            "set: give a file of them"
+        )
+    if found.numbered:
+        numbered = {int(label): count for label, count in found.counts.items()}
+        if max(numbered) >= table.num_classes:
+            raise ValueError(
+                f"{path} has a class {max(numbered)}, but {table.path} has {table.num_classes} "
+                f"classes, 0 to {table.num_classes - 1}; both must have the same classes"
+            )
+        return np.array([numbered.get(index, 0) for index in range(table.num_classes)])
+    return np.array(in_order(found.counts, table, path, missing=0), dtype=np.int64)
+
+
+def read_prior(path: Path, table: ScoreTable) -> Prior:
+    """A prior from JSON, a list or an object from class name to weight, or from a file of labels.
+
+    Classes of weight zero cannot occur.
+    """
+    if path.suffix.lower() != ".json":
+        return Prior.of(read_counts(path, table), zeros="keep")
+    try:
+        weights = msgspec.json.decode(path.read_bytes(), type=list[float] | dict[str, float])
+    except msgspec.DecodeError as error:
+        raise ValueError(
+            f"{path} must be a JSON list of weights, one a class, or an object from class name to "
+            f"weight ({error}); correct it"
+        ) from error
+    ordered = in_order(weights, table, path) if isinstance(weights, dict) else weights
+    if len(ordered) != table.num_classes:
+        raise ValueError(
+            f"{path} has {len(ordered)} weights, but {table.path} has {table.num_classes} classes; "
+            "give one weight a class, in the same order"
+        )
+    return Prior.of(ordered, zeros="keep")
+
+
+def in_order(
+    by_name: Mapping[str, float], table: ScoreTable, path: Path, missing: float | None = None
+) -> Sequence[float]:
+    """The values of the table's classes, found by their names."""
+    if table.classes is None:
+        raise ValueError(
+            f"{path} has its classes by name, but {table.path} does not name its columns; "
+            "say the names with --classes"
+        )
+    unknown = sorted(set(by_name) - set(table.classes))
+    absent = [name for name in table.classes if name not in by_name]
+    if unknown or (absent and missing is None):
+        what = f"a class {unknown[0]!r} that" if unknown else f"no class {absent[0]!r}, which"
+        has = "does not have" if unknown else "has"
+        raise ValueError(f"{path} has {what} {table.path} {has}; both must have the same classes")
+    return [by_name.get(name, missing or 0) for name in table.classes]

@@ -1,0 +1,178 @@
+"""The whole of `longtail fix`: fit on held-out scores, write adjusted ones, compare honestly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from longtail.core import Prior, Scores
+from longtail.core.arrays import as_tensor
+from longtail.data.score_tables import ScoreTable
+from longtail.metrics import Comparison, Measured
+from longtail.posthoc import AffineAdjuster, chain_affine, load_adjusters, save_adjusters
+from longtail.recipes.fix import Fix, Plan, fit_fix, held_out_fixes
+from longtail.recipes.fix_tables import (
+    Counts,
+    scores_to_estimate_from,
+    scores_to_fit_on,
+    write_fixed,
+)
+
+ADJUSTER, SCORES = "adjuster.json", "scores.safetensors"
+
+
+@dataclass(frozen=True, eq=False)
+class FixResult:
+    """What a run of `longtail fix` found.
+
+    Attributes:
+        steps: The adjusters in the order in which they are applied.
+        fix: How they were fitted; None if they were read from a file.
+        carried: What the scores carried before.
+        target: What they carry now, or None if that is not known.
+        comparison: Before and after, or None if there were no labels.
+        measured_on: What the comparison is of, in words.
+        classes: The names of the classes, if known.
+        counts: Training samples of each class, if known.
+    """
+
+    steps: tuple[AffineAdjuster, ...]
+    fix: Fix | None
+    carried: Prior | None
+    target: Prior | None
+    comparison: Comparison | None
+    measured_on: str
+    classes: tuple[str, ...] | None
+    counts: Counts
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything that is a number or a word."""
+        chosen = self.fix.adjustment if self.fix else None
+        estimate = self.fix.estimate if self.fix else None
+        shown: dict[str, Any] = {
+            "steps": [type(step).__name__ for step in self.steps],
+            "tau": None if chosen is None else chosen.tau,
+            "carried": _probs(self.carried),
+            "target": _probs(self.target),
+            "measured_on": self.measured_on,
+        }
+        if estimate is not None:
+            shown["estimated"] = {
+                name: np.asarray(getattr(estimate, name)).tolist() for name in ("low", "high")
+            }
+        if self.comparison is None:
+            return shown
+        metrics = self.comparison.metrics()
+        shown["metrics"] = {
+            name: {"before": asdict(before), "after": asdict(after)}
+            for name, (before, after) in metrics.items()
+        }
+        gains: dict[str, Measured] = self.comparison.gains()
+        shown["gains"] = {name: asdict(gain) for name, gain in gains.items()}
+        return shown
+
+
+def run_fix(
+    table: ScoreTable,
+    plan: Plan,
+    carried: Prior | None,
+    counts: Counts,
+    output: Path,
+    to_apply: ScoreTable | None = None,
+    advance: Callable[[int], None] = lambda rows: None,
+) -> FixResult:
+    """Fit on a table of held-out scores; write them, or another table, adjusted.
+
+    Args:
+        table: Labelled held-out scores.
+        plan: What to do.
+        carried: What both tables carry, if they do not say so themselves.
+        counts: Training samples of each class, if known.
+        output: The folder for the adjuster and the scores.
+        to_apply: Other scores of the same model.
+        advance: Called with the number of rows written since the last call.
+    """
+    validation = scores_to_fit_on(table, carried, counts, plan.seed)
+    unlabelled = None
+    if plan.target == "estimate":
+        if to_apply is None:
+            raise ValueError(
+                "the target is estimated from scores of the samples to come: give them with "
+                "--apply, or name a target"
+            )
+        unlabelled = scores_to_estimate_from(to_apply, validation.carried, plan.seed)
+    fix = fit_fix(validation, plan, unlabelled)
+    save_adjusters(output / ADJUSTER, fix.steps, carried=validation.carried, classes=table.classes)
+    step = chain_affine(fix.steps, validation.carried, table.num_classes)
+    known = validation.counts if counts is None else counts
+    # The samples whose prior was estimated stand for themselves.
+    under = None if fix.estimate is not None else fix.target
+    written = table if to_apply is None else to_apply
+    measured = write_fixed(
+        written, step, output / SCORES, counts, under, advance, compare=to_apply is not None
+    )
+    where = str(written.path)
+    if measured is None:
+        measured = _cross_fitted(validation, plan, fix)
+        where = f"{table.path}, each fifth fixed by what was fitted on the others"
+    return FixResult(
+        steps=fix.steps,
+        fix=fix,
+        carried=validation.carried,
+        target=step.carried,
+        comparison=measured,
+        measured_on=where,
+        classes=table.classes,
+        counts=None if known is None else np.asarray(known),
+    )
+
+
+def rerun_fix(
+    table: ScoreTable,
+    adjuster: Path,
+    counts: Counts,
+    output: Path,
+    advance: Callable[[int], None] = lambda rows: None,
+) -> FixResult:
+    """Apply adjusters that were fitted before to a table of scores of the same model."""
+    stored = load_adjusters(adjuster)
+    if stored.classes and table.classes and stored.classes != table.classes:
+        raise ValueError(
+            f"{adjuster} was fitted for the classes {', '.join(stored.classes[:3])}, ..., but "
+            f"{table.path} has {', '.join(table.classes[:3])}, ...; give scores of the same model"
+        )
+    carried = table.carried or stored.carried
+    step = chain_affine(stored.adjusters, carried, table.num_classes)
+    compared = write_fixed(table, step, output / SCORES, counts, step.carried, advance)
+    return FixResult(
+        steps=stored.adjusters,
+        fix=None,
+        carried=carried,
+        target=step.carried,
+        comparison=compared,
+        measured_on=str(table.path),
+        classes=table.classes or stored.classes,
+        counts=counts,
+    )
+
+
+def _cross_fitted(validation: Scores, plan: Plan, fix: Fix) -> Comparison:
+    if fix.estimate is not None:
+        plan = replace(plan, target=fix.target, tau=1.0)
+    labels = as_tensor(validation.labels if validation.labels is not None else [])
+    both = Comparison(
+        torch.bincount(labels, minlength=validation.num_classes), fix.target, validation.counts
+    )
+    for before, after in held_out_fixes(validation, plan):
+        if before.labels is not None:
+            both.add(*(as_tensor(part) for part in (before.logits, after.logits, before.labels)))
+    return both
+
+
+def _probs(prior: Prior | None) -> list[float] | None:
+    return None if prior is None else prior.probs.tolist()

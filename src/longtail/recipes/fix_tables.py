@@ -1,0 +1,106 @@
+"""Fixing files of scores: read a block, adjust it, count it, write it. Never the whole at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from longtail.core import Prior, Scores
+from longtail.core.arrays import as_tensor, wide_dtype
+from longtail.data.score_tables import ScoreTable, open_score_writer
+from longtail.metrics import Comparison
+from longtail.posthoc import Affine
+from longtail.recipes.fix import MOST_NUMBERS, rows_to_fit_on
+
+Counts: TypeAlias = npt.NDArray[np.int64] | None
+Positions: TypeAlias = npt.NDArray[Any]
+
+
+def scores_to_fit_on(table: ScoreTable, carried: Prior | None, counts: Counts, seed: int) -> Scores:
+    """The labelled scores of the table; of a huge one a part, whole for the small classes."""
+    if table.labels is None:
+        raise ValueError(
+            f"{table.path} has no labels, and a fix is fitted on labelled scores: give them with "
+            "--labels, or apply a fix that was fitted before with --with"
+        )
+    chosen = rows_to_fit_on(as_tensor(table.labels), table.num_classes, seed)
+    return _taken(table, None if chosen is None else chosen.numpy(), carried, counts)
+
+
+def scores_to_estimate_from(table: ScoreTable, carried: Prior | None, seed: int) -> Scores:
+    """The scores of the table without their labels; of a huge one a part, drawn at random."""
+    most, chosen = MOST_NUMBERS // table.num_classes, None
+    if table.num_rows > most:
+        drawn = np.random.default_rng(seed).choice(table.num_rows, most, replace=False)
+        chosen = np.sort(drawn)
+    scores = _taken(table, chosen, carried, None)
+    return Scores(scores.logits, carried=scores.carried, classes=scores.classes)
+
+
+def _taken(
+    table: ScoreTable, chosen: Positions | None, carried: Prior | None, counts: Counts
+) -> Scores:
+    if chosen is None:
+        return table.as_scores(carried=carried, counts=counts)
+    logits = np.empty((len(chosen), table.num_classes), table.dtype)
+    for block in table.blocks():
+        start, stop = np.searchsorted(chosen, (block.start, block.start + len(block.logits)))
+        logits[start:stop] = block.logits[chosen[start:stop] - block.start]
+    return Scores(
+        logits,
+        labels=None if table.labels is None else table.labels[chosen],
+        carried=table.carried if carried is None else carried,
+        counts=table.counts if counts is None else counts,
+        classes=table.classes,
+        split=table.split,
+    )
+
+
+def write_fixed(
+    table: ScoreTable,
+    step: Affine,
+    place: Path,
+    counts: Counts,
+    compare_under: Prior | None,
+    advance: Callable[[int], None],
+    compare: bool = True,
+) -> Comparison | None:
+    """Write the adjusted table, and compare before and after if it has labels.
+
+    Args:
+        table: The scores as the model gives them.
+        step: All adjusters as one.
+        place: The .safetensors file to write.
+        counts: Training samples of each class, if known.
+        compare_under: Where labels follow this prior; None for the samples as they are.
+        advance: Called with the number of rows of each block that is done.
+        compare: Whether to; what was fitted on the table itself should not be.
+    """
+    both = None
+    if compare and table.labels is not None:
+        seen = np.bincount(table.labels, minlength=table.num_classes)
+        both = Comparison(seen, compare_under, counts)
+    with open_score_writer(
+        place,
+        table.num_rows,
+        table.num_classes,
+        table.dtype,
+        labels=table.labels,
+        carried=step.carried,
+        counts=counts,
+        classes=table.classes,
+        split=table.split,
+    ) as writer:
+        for block in table.blocks():
+            before = as_tensor(block.logits)
+            wide = wide_dtype(before.dtype)
+            after = before.to(wide) * step.scale.to(wide) + step.shift.to(wide)
+            writer.write(after)
+            if both is not None and block.labels is not None:
+                both.add(before, after, as_tensor(block.labels))
+            advance(len(before))
+    return both

@@ -1,0 +1,199 @@
+"""estimate_prior: the label prior of unlabelled samples, from what a model says about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import torch
+from torch import Tensor
+
+from longtail.core import Prior, Scores, UnknownPriorError
+from longtail.core.arrays import Array, as_kind_of, as_tensor
+from longtail.core.numbers import check_number
+from longtail.posthoc import BiasCorrectedTemperature, Calibrator
+from longtail.posthoc.held_out import HeldOut, effective_samples, held_out
+from longtail.shift.confusion import by_confusion
+from longtail.shift.found import Found
+from longtail.shift.plain_em import plain_em
+from longtail.shift.shrinkage import shrunken_em
+
+Method: TypeAlias = Literal["em", "bbse", "rlls"]
+
+_WIDTH = 1.96  # standard deviations on either side: 95 %
+
+
+@dataclass(frozen=True, eq=False)
+class PriorEstimate:
+    """What `estimate_prior` found. Use it as `scores.under(estimate.prior)`.
+
+    Attributes:
+        prior: The estimate. No class has probability zero.
+        low: The lower ends of 95 % intervals, one a class; None without resamples.
+        high: The upper ends.
+        method: "em", "bbse" or "rlls".
+        iterations: How many it took.
+        converged: Whether it settled.
+        calibration: What was fitted on the validation scores under the uniform prior and applied
+            before estimating. None if nothing was, as without validation nothing can be.
+        slope: Of the trend the estimate was shrunk towards, in the logarithm of the training
+            counts: 1 is as in training, 0 uniform. None if it was not shrunk.
+        trust: How far single classes were let off the trend: 0 not at all, 1 as far as EM has them.
+        effective_samples: How many validation samples tell as much as these do where labels follow
+            the estimate; None without validation.
+    """
+
+    prior: Prior
+    low: Array | None
+    high: Array | None
+    method: Method
+    iterations: int
+    converged: bool
+    calibration: Calibrator | None
+    slope: float | None
+    trust: float | None
+    effective_samples: float | None
+
+
+def estimate_prior(
+    scores: Scores,
+    method: Method = "em",
+    validation: Scores | None = None,
+    *,
+    calibrate: bool = True,
+    shrink: bool = True,
+    soft: bool = False,
+    pseudo_count: float = 1.0,
+    resamples: int = 50,
+    seed: int = 0,
+) -> PriorEstimate:
+    """The label prior that samples follow, whatever prior their scores carry.
+
+    "em" maximises the likelihood with a Dirichlet prior. With validation scores, which is the way
+    to use it, the model is calibrated first, and single classes leave a trend over the training
+    counts only as far as the validation samples vouch for it (`shift.shrinkage`). "bbse" and "rlls"
+    solve for the prior by a confusion matrix (`shift.confusion`): they need validation scores and
+    many samples of every class, but no model whose probabilities are right.
+
+    Args:
+        scores: Of the samples whose prior is wanted; their labels are not looked at. The training
+            counts of the trend are theirs, else those of the validation scores, else how often each
+            class occurs among the validation labels.
+        method: "em", "bbse" or "rlls".
+        validation: Labelled scores of the same model for samples that it was not trained on and
+            that are not of the test set. Cross-fitted scores of the training set serve well. They
+            may carry another prior, and their labels follow yet another.
+        calibrate: Fit a bias-corrected temperature on the validation scores, and apply it to both.
+        shrink: Towards the trend, for "em" with validation scores. Without it is plain EM.
+        soft: For "bbse" and "rlls": a confusion matrix of probabilities instead of decisions.
+        pseudo_count: How many samples to add for each class: the Dirichlet prior of "em".
+        resamples: How often to repeat the estimate on samples drawn again, for the intervals; 0
+            for none.
+        seed: Of the drawing.
+
+    >>> told_apart = [[3.0, 0.0], [0.0, 3.0], [0.0, 3.0], [0.0, 3.0]] * 50
+    >>> estimate = estimate_prior(Scores(told_apart, carried=[1, 1]))
+    >>> estimate.prior
+    Prior([0.227, 0.773])
+    >>> estimate.low.tolist(), estimate.high.tolist()
+    ([0.17, 0.71], [0.30, 0.84])
+    """
+    _check_options(method, validation, pseudo_count, resamples)
+    if not len(scores):
+        raise ValueError("estimate_prior needs at least one sample, got none")
+    samples, held, calibration = _under_uniform(scores), None, None
+    if validation is not None:
+        known = _checked(validation, scores.num_classes)
+        if calibrate:
+            calibration = BiasCorrectedTemperature.fit(known)
+            samples, known = calibration(samples), calibration(known)
+        held = held_out(known, "estimate_prior")
+    logits = as_tensor(samples.logits)
+    options = pseudo_count, resamples, torch.Generator("cpu").manual_seed(seed)
+    if held is None or (method == "em" and not shrink):
+        found = plain_em(logits, *options)
+    elif method == "em":
+        found = shrunken_em(logits, held, _log_counts(scores, validation, held), *options)
+    else:
+        found = by_confusion(logits, held, method, soft, *options)
+    low, high = _interval(found, scores)
+    return PriorEstimate(
+        found.prior,
+        low,
+        high,
+        method,
+        found.iterations,
+        found.converged,
+        calibration,
+        found.slope,
+        found.trust,
+        None if held is None else effective_samples(held.weights_to(found.prior)),
+    )
+
+
+def _check_options(
+    method: str, validation: Scores | None, pseudo_count: float, resamples: int
+) -> None:
+    if method not in ("em", "bbse", "rlls"):
+        raise ValueError(f'method must be "em", "bbse" or "rlls", got {method!r}')
+    if method != "em" and validation is None:
+        raise ValueError(
+            f'method="{method}" compares predictions with those for labelled samples: give '
+            'validation scores, for example cross-fitted ones of the training set, or use "em"'
+        )
+    check_number(pseudo_count, "pseudo_count", least=0)
+    if resamples < 0 or resamples == 1 or resamples != int(resamples):
+        raise ValueError(
+            f"resamples must be 0, for no intervals, or a whole number above 1, got {resamples}"
+        )
+
+
+def _under_uniform(scores: Scores) -> Scores:
+    """In float64 on the CPU, so that it does not matter which prior they carried before."""
+    exact = replace(scores, logits=as_tensor(scores.logits).to("cpu", torch.float64))
+    return exact.under(Prior.uniform(scores.num_classes))
+
+
+def _checked(validation: Scores, num_classes: int) -> Scores:
+    """The validation scores under the uniform prior, or a ValueError."""
+    if validation.num_classes != num_classes:
+        raise ValueError(
+            f"the validation scores have {validation.num_classes} classes but the scores "
+            f"{num_classes}; both must be of the same model"
+        )
+    held = held_out(validation, "estimate_prior")
+    if held.carried is None:
+        raise UnknownPriorError("the validation scores carry no known prior")
+    present, needed = int((held.prior.probs > 0).sum()), min(3, num_classes)
+    if present < needed:
+        raise ValueError(
+            f"the validation scores must have samples of {needed} classes or more to tell how far "
+            f"a model of {num_classes} can be relied on, got {present}"
+        )
+    own = held.logits.cpu().gather(1, held.labels[:, None])
+    if own.isneginf().any():
+        at = int(own[:, 0].isneginf().nonzero()[0])
+        raise ValueError(
+            f"the validation logits of sample {at} rule out its own label, class "
+            f"{int(held.labels[at])}; leave such samples out"
+        )
+    return _under_uniform(validation)
+
+
+def _log_counts(scores: Scores, validation: Scores | None, held: HeldOut) -> Tensor:
+    """Of the training counts, or of what is nearest to them; one half is added to zeros."""
+    given = scores.counts
+    if given is None and validation is not None:
+        given = validation.counts
+    if given is None:
+        given = torch.bincount(held.labels, minlength=scores.num_classes)
+    return Prior.of(given, zeros="smooth").log
+
+
+def _interval(found: Found, scores: Scores) -> tuple[Array | None, Array | None]:
+    """Normal on the logarithmic scale, which keeps it above 0."""
+    if found.spread is None:
+        return None, None
+    factor, probs = (_WIDTH * found.spread).exp(), found.prior.probs
+    low, high = probs / factor, (probs * factor).clamp_max(1.0)
+    return as_kind_of(low, scores.logits), as_kind_of(high, scores.logits)

@@ -1,0 +1,48 @@
+"""What every way of estimating a prior hands back, and how samples are drawn for intervals."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from longtail.core import Prior
+
+_LEAST = 1e-9  # of a probability: scores cannot be moved from a prior with zeros
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """An estimate.
+
+    Attributes:
+        prior: The estimate, without zeros.
+        spread: How far the logarithm of each class's probability may be off, as a standard
+            deviation; None if that was not asked for.
+        iterations: How many it took.
+        converged: Whether it settled.
+        slope: Of the trend it was shrunk towards, if any.
+        trust: How far single classes may leave that trend.
+    """
+
+    prior: Prior
+    spread: Tensor | None
+    iterations: int
+    converged: bool
+    slope: float | None = None
+    trust: float | None = None
+
+
+def full(probs: Tensor) -> Prior:
+    """The prior with these probabilities, none of them below a billionth."""
+    return Prior.from_log(probs.clamp_min(_LEAST).log())
+
+
+def drawn_again(
+    chances: Tensor, num_samples: int, draws: int, generator: torch.Generator
+) -> Tensor:
+    """How often each sample is among `num_samples` drawn by chance, shape (len(chances), draws)."""
+    picked = torch.multinomial(
+        chances.expand(draws, -1), num_samples, replacement=True, generator=generator
+    )
+    times = torch.zeros(draws, len(chances), dtype=torch.float64, device="cpu")
+    return times.scatter_add_(1, picked, torch.ones_like(picked, dtype=torch.float64)).T

@@ -1,0 +1,135 @@
+r"""EM checked by validation samples: a trend over the classes, and as much more as they vouch for.
+
+EM gives every class its own number, and takes what a model gets wrong about a class for a change of
+its frequency: tail classes, known from a handful of samples, suffer most. So two estimates are
+made. The trend t⁰_y ∝ n_y^slope has one number for all classes, n the training counts. The free
+estimate t¹ is EM's, with the trend for the centre of its Dirichlet. What sets the two apart,
+e_y = log(t¹_y / t⁰_y), counts as far as it exceeds what miscalibration and chance alone would give:
+
+    log t_y = log t⁰_y + trust · e_y + const,        trust = max(0, 1 − v / mean_y e_y²),
+
+James and Stein's rule. The noise v is measured where the truth is known: validation samples are
+drawn, as many as there are to estimate from and with the trend for their prior; the same two
+estimates are made of each draw, and v is the mean of their e², which would be zero without noise. A
+prior far off any trend leaves e much larger than that, and is followed class by class.
+
+The intervals come from such draws too, with the estimate for their prior: they show how far off it
+is where it is the truth. What may lie off the trend without showing in e² is added.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from longtail.core import Prior
+from longtail.core.retarget import prior_offset
+from longtail.posthoc.held_out import HeldOut
+from longtail.shift.em import (
+    TOLERANCE,
+    Climb,
+    climb,
+    free_step,
+    likelihoods,
+    slope_of,
+    trend_step,
+)
+from longtail.shift.found import Found, drawn_again, full
+
+_DRAWS = 20  # that measure the noise
+_DRAW_TOLERANCE = 1e-5  # of draws only two digits are wanted
+
+
+@dataclass(frozen=True, eq=False)
+class _Pair:
+    """The trend and the free estimate, one column a problem, and EM's end for the latter."""
+
+    trend: Tensor
+    free: Climb
+
+    @property
+    def apart(self) -> Tensor:
+        """e, with mean zero over the classes."""
+        ratio = (self.free.priors / self.trend).log()
+        return ratio - ratio.mean(dim=0)
+
+
+def shrunken_em(
+    logits: Tensor,
+    held: HeldOut,
+    log_counts: Tensor,
+    pseudo_count: float,
+    resamples: int,
+    generator: torch.Generator,
+) -> Found:
+    """The estimate from logits that carry the uniform prior, of one model.
+
+    Args:
+        logits: Of the samples, shape (N, C).
+        held: The validation samples.
+        log_counts: log n, what the trend runs along. If all are equal, the trend is uniform.
+        pseudo_count: Samples that the Dirichlet adds, for each class on average; for the trend as
+            many in all.
+        resamples: How many draws to make for the intervals.
+        generator: What draws the validation samples.
+    """
+    once = torch.ones(len(logits), 1, dtype=torch.float64, device="cpu")
+    pair = _estimates(likelihoods(logits), once, log_counts, pseudo_count, TOLERANCE)
+    trend, free = full(pair.trend[:, 0]), full(pair.free.priors[:, 0])
+    # Classes without validation samples cannot be drawn: draws are a problem of the others.
+    present = held.prior.probs > 0
+    known, along = likelihoods(held.logits[:, present]), log_counts[present]
+
+    def drawn(truth: Prior, draws: int) -> _Pair:
+        times = drawn_again(held.weights_to(truth), len(logits), draws, generator)
+        return _estimates(known, times, along, pseudo_count, _DRAW_TOLERANCE)
+
+    noise = float(drawn(trend, _DRAWS).apart.square().mean())
+    apart = float(pair.apart.square().mean())
+    trust = max(0.0, 1 - noise / apart) if apart > 0 else 0.0
+    prior = Prior.from_log(trend.log + trust * prior_offset(trend, free))
+    spread = None
+    if resamples:
+        unseen = (1 - trust) ** 2 * 2 * noise * (2 / trend.num_classes) ** 0.5
+        spread = (_off(drawn(prior, resamples), prior, trust, present) + unseen).sqrt()
+    return Found(
+        prior,
+        spread,
+        pair.free.iterations,
+        pair.free.converged,
+        slope=slope_of(trend.probs, log_counts),
+        trust=trust,
+    )
+
+
+def _estimates(
+    likelihood: Tensor,
+    weights: Tensor,
+    log_counts: Tensor,
+    pseudo_count: float,
+    tolerance: float,
+) -> _Pair:
+    """Both estimates, for each column of weights."""
+    shape = len(log_counts), weights.shape[1]
+    trend = torch.full(shape, 1 / shape[0], dtype=torch.float64, device="cpu")
+    if (log_counts != log_counts[0]).any():
+        # One number is sought, so they are few in all.
+        added = torch.tensor(pseudo_count / shape[0], dtype=torch.float64, device="cpu")
+        along = trend_step(log_counts, added)
+        trend = climb(likelihood, weights, trend, along, tolerance).priors
+    around = free_step(pseudo_count * shape[0] * trend)
+    return _Pair(trend, climb(likelihood, weights, trend, around, tolerance))
+
+
+def _off(drawn: _Pair, truth: Prior, trust: float, present: Tensor) -> Tensor:
+    """The mean square error of each class's log-probability over the draws, levelled.
+
+    A class's few validation samples tell little of its error: the mean of all classes counts half,
+    and stands alone for a class without any.
+    """
+    guessed = torch.log_softmax(drawn.trend.log() + trust * drawn.apart, dim=0)
+    right = torch.log_softmax(truth.log[present], dim=0)
+    own = (guessed - right[:, None]).square().mean(dim=1)
+    levelled = own.mean().expand(len(present)).clone()
+    levelled[present] = 0.5 * (own + own.mean())
+    return levelled

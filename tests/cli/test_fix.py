@@ -1,0 +1,169 @@
+"""`longtail fix`: a newcomer's files in, adjusted scores and a report out; what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from longtail import Prior, Scores
+from longtail.cli import app, main
+
+COUNTS = [700, 200, 70, 30]
+PRIOR = Prior.of(COUNTS)
+NAMES = ["cat", "fox", "[red]", "<b>lynx</b>"]
+
+
+def logits_of(labels, seed):
+    rng = np.random.default_rng(seed)
+    means = 2.0 * np.eye(4)
+    return (means[labels] + rng.normal(size=(len(labels), 4))) @ means.T + PRIOR.log.numpy()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    labels = np.random.default_rng(0).choice(4, 600, p=PRIOR.probs.numpy())
+    np.savez(tmp_path / "val.npz", logits=logits_of(labels, 1), labels=labels)
+    balanced = np.arange(400) % 4
+    np.savez(tmp_path / "test.npz", logits=logits_of(balanced, 2), labels=balanced)
+    np.save(tmp_path / "unlabelled.npy", logits_of(balanced, 2))
+    (tmp_path / "counts.json").write_text(json.dumps(COUNTS))
+    (tmp_path / "names.txt").write_text("\n".join(NAMES) + "\n")
+    return tmp_path
+
+
+def fix(folder, *arguments, counts=True):
+    given = ["fix", *map(str, arguments), "-o", str(folder / "out")]
+    given += ["--counts", str(folder / "counts.json")] if counts else []
+    done = CliRunner().invoke(app, given)
+    return done, " ".join(done.output.split())
+
+
+def test_a_fix_writes_scores_adjuster_metrics_and_report(folder):
+    done, printed = fix(
+        folder,
+        folder / "val.npz",
+        "--kind",
+        "logits",
+        "--apply",
+        folder / "test.npz",
+        "--classes",
+        folder / "names.txt",
+    )
+    assert done.exit_code == 0, done.output
+    assert "Balanced accuracy went from" in printed
+    out = folder / "out"
+    fixed = Scores.load(out / "scores.safetensors")
+    assert fixed.carried.is_close(Prior.uniform(4))
+    assert fixed.classes == tuple(NAMES)
+    assert len(fixed) == 400
+    metrics = json.loads((out / "metrics.json").read_text())
+    accuracy = metrics["metrics"]["balanced_accuracy"]
+    assert accuracy["after"]["value"] > accuracy["before"]["value"]
+    assert accuracy["after"]["low"] < accuracy["after"]["value"] < accuracy["after"]["high"]
+    np.testing.assert_allclose(accuracy["after"]["value"], (fixed.predict() == fixed.labels).mean())
+    page = (out / "report.html").read_text()
+    assert "<b>lynx" not in page
+    assert "&lt;b&gt;lynx" in page
+
+
+def test_an_adjuster_is_applied_again_by_with(folder):
+    fix(folder, folder / "val.npz", "--kind", "logits", "--apply", folder / "test.npz")
+    first = Scores.load(folder / "out/scores.safetensors")
+    (folder / "adjuster.json").write_bytes((folder / "out/adjuster.json").read_bytes())
+    done, _ = fix(
+        folder, folder / "test.npz", "--kind", "logits", "--with", folder / "adjuster.json"
+    )
+    assert done.exit_code == 0, done.output
+    np.testing.assert_allclose(Scores.load(folder / "out/scores.safetensors").logits, first.logits)
+
+
+def test_probabilities_give_what_the_logits_behind_them_give(folder):
+    for name in ("val", "test"):
+        held = np.load(folder / f"{name}.npz")
+        scores = Scores(held["logits"])
+        np.savez(folder / f"{name}_probs.npz", probs=scores.probs(), labels=held["labels"])
+    outputs = []
+    for kind, end in (("logits", ""), ("probs", "_probs")):
+        done, _ = fix(
+            folder, folder / f"val{end}.npz", "--kind", kind, "--apply", folder / f"test{end}.npz"
+        )
+        assert done.exit_code == 0, done.output
+        outputs.append(Scores.load(folder / "out/scores.safetensors").probs())
+    np.testing.assert_allclose(outputs[0], outputs[1], atol=1e-6)
+
+
+def test_an_unknown_target_is_estimated_from_unlabelled_scores(folder):
+    done, _ = fix(
+        folder,
+        folder / "val.npz",
+        "--kind",
+        "logits",
+        "--apply",
+        folder / "unlabelled.npy",
+        "--target",
+        "estimate",
+        "--json",
+    )
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    np.testing.assert_allclose(found["target"], 0.25, atol=0.1)
+    assert (np.array(found["estimated"]["low"]) < found["target"]).all()
+
+
+def test_a_target_from_a_file_by_class_name(folder):
+    target = dict(zip(reversed(NAMES), [4, 3, 2, 1], strict=True))
+    (folder / "target.json").write_text(json.dumps(target))
+    done, _ = fix(
+        folder,
+        folder / "val.npz",
+        "--kind",
+        "logits",
+        "--classes",
+        folder / "names.txt",
+        "--target",
+        folder / "target.json",
+        "--tau",
+        1,
+        "--calibrate",
+        "none",
+    )
+    assert done.exit_code == 0, done.output
+    fixed = Scores.load(folder / "out/scores.safetensors")
+    np.testing.assert_allclose(np.asarray(fixed.carried), [0.1, 0.2, 0.3, 0.4])
+
+
+def test_files_that_say_what_they_hold_need_no_words(folder):
+    held = np.load(folder / "val.npz")
+    Scores(held["logits"], held["labels"], carried=COUNTS, counts=COUNTS).save(
+        folder / "val.safetensors"
+    )
+    done, printed = fix(folder, folder / "val.safetensors", counts=False)
+    assert done.exit_code == 0, done.output
+    assert "each fifth fixed by what was fitted on the others" in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (["val.npz"], 2, "--kind logits or --kind probs; it is not guessed"),
+        (["none.npz", "--kind", "logits"], 1, "none.npz"),
+        (["val.npz", "--kind", "probs"], 1, "say kind='logits'"),
+        (["val.npz", "--kind", "logits", "--target", "estimate"], 1, "--apply"),
+        (["val.npz", "--kind", "logits", "--tau", "much"], 2, "--tau is a number or auto"),
+        (["val.npz", "--kind", "logits", "--target", "nowhere.json"], 1, "nowhere.json"),
+        (["unlabelled.npy", "--kind", "logits"], 1, "no labels"),
+        (["val.npz", "--kind", "logits", "--with", "x", "--apply", "y"], 2, "leave --apply out"),
+        (["test.npz", "--kind", "logits", "--with", "counts.json"], 1, "no adjuster file"),
+    ],
+)
+def test_wrong_use_gives_one_sentence_and_an_exit_code(
+    folder, arguments, code, sentence, monkeypatch, capsys
+):
+    monkeypatch.chdir(folder)
+    given = ["longtail", "fix", *arguments, "--counts", "counts.json", "-o", "out"]
+    monkeypatch.setattr("sys.argv", given)
+    with pytest.raises(SystemExit) as done:
+        main()
+    assert done.value.code == code
+    assert sentence in " ".join(capsys.readouterr().err.split())

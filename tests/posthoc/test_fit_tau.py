@@ -1,0 +1,369 @@
+"""P4: τ chosen by every criterion, against scipy and grids, and what is known of the choice."""
+
+from dataclasses import FrozenInstanceError, replace
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, softmax
+
+from longtail import Prior, Scores, UnknownPriorError
+from longtail.metrics import ece, evaluate
+from longtail.posthoc import LogitAdjustment, WeightNormalization, tau_curve
+from longtail.testing import FiniteWorld, check_adjuster
+
+COUNTS = np.array([400, 100, 40, 10])
+PI = COUNTS / COUNTS.sum()
+CRITERIA = ("balanced_error", "nll", "brier", "ece")
+
+
+def draw(seed=0, samples=300, frequencies=(0.4, 0.3, 0.2, 0.1), dtype=np.float64):
+    """Held-out scores of an overconfident model, with labels of their own frequencies."""
+    rng = np.random.default_rng(seed)
+    labels = rng.choice(4, samples, p=frequencies)
+    logits = rng.normal(size=(samples, 4)) + np.log(PI)
+    logits[np.arange(samples), labels] += 1.5
+    return Scores((1.7 * logits).astype(dtype), labels, COUNTS, COUNTS, split="validation")
+
+
+def weights_by_hand(labels, target):
+    target = np.array(target) / np.sum(target)
+    weights = np.array([target[y] / np.sum(labels == y) for y in labels])
+    return weights / weights.sum()
+
+
+def nll_by_hand(moved, labels):
+    return -log_softmax(moved, axis=1)[np.arange(len(labels)), labels]
+
+
+def brier_by_hand(moved, labels):
+    return ((softmax(moved, axis=1) - np.eye(moved.shape[1])[labels]) ** 2).sum(axis=1)
+
+
+BY_HAND = {"nll": nll_by_hand, "brier": brier_by_hand}
+TARGETS = [[1, 1, 1, 1], [1, 2, 3, 4]]
+NU = np.array([2.0, 1.4, 1.1, 0.7])
+
+
+def shifted(scores, target):
+    offset = np.log(np.array(target) / np.sum(target)) - np.log(PI)
+    return lambda tau: scores.logits + tau * offset
+
+
+def scaled(scores, target):
+    return lambda tau: scores.logits / NU**tau
+
+
+FAMILIES = {
+    "logit adjustment": (
+        shifted,
+        lambda scores, criterion, target: LogitAdjustment(COUNTS, target=target).fit(
+            scores, criterion
+        ),
+    ),
+    "weight normalisation": (
+        scaled,
+        lambda scores, criterion, target: WeightNormalization(NU).fit(scores, criterion, target),
+    ),
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("criterion", BY_HAND)
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_proper_score_is_as_low_as_scipy_finds_it(family, criterion, target, dtype):
+    scores = draw(dtype=dtype)
+    moved, fit = FAMILIES[family]
+    move, weights = moved(scores, target), weights_by_hand(scores.labels, target)
+    fitted = fit(scores, criterion, target)
+
+    def mean(tau):
+        return weights @ BY_HAND[criterion](move(tau).astype(np.float64), scores.labels)
+
+    grid = np.linspace(-4, 6, 201)
+    start = grid[np.argmin([mean(tau) for tau in grid])]
+    best = minimize_scalar(mean, bounds=(start - 0.1, start + 0.1), options={"xatol": 1e-10})
+    assert fitted.tau == pytest.approx(best.x, abs=1e-4)
+    assert fitted.choice.value == pytest.approx(best.fun, rel=1e-6)
+    assert fitted.choice.value <= best.fun + 1e-9
+    assert (fitted.choice.criterion, fitted.choice.tau) == (criterion, fitted.tau)
+
+
+@pytest.mark.parametrize("criterion", BY_HAND)
+def test_the_errors_of_a_proper_score_and_of_its_tau_follow_from_single_samples(criterion):
+    scores = draw()
+    choice = LogitAdjustment(COUNTS).fit(scores, criterion).choice
+    weights = weights_by_hand(scores.labels, [1] * 4)
+    step = 1e-4
+    at = [
+        BY_HAND[criterion](shifted(scores, [1] * 4)(choice.tau + k * step), scores.labels)
+        for k in (-1, 0, 1)
+    ]
+    slopes = (at[2] - at[0]) / (2 * step)
+    bend = weights @ (at[2] - 2 * at[1] + at[0]) / step**2
+    errors = []
+    for values in (at[1], slopes):
+        total = 0.0
+        for y in range(4):
+            inside = values[scores.labels == y]
+            total += 0.25**2 * inside.var() / len(inside)
+        errors.append(np.sqrt(total))
+    assert choice.standard_error == pytest.approx(errors[0], rel=1e-6)
+    assert choice.high - choice.tau == pytest.approx(1.96 * errors[1] / bend, rel=1e-3)
+    assert choice.tau - choice.low == pytest.approx(choice.high - choice.tau)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_balanced_error_is_the_minimum_of_the_exact_curve(target):
+    scores = draw()
+    curve = tau_curve(scores.logits, scores.labels, COUNTS, target)
+    choice = LogitAdjustment(COUNTS, target=target).fit(scores).choice
+    assert (choice.criterion, choice.tau) == ("balanced_error", curve.best_tau)
+    assert choice.value == pytest.approx(1 - np.max(curve.accuracy))
+    assert (choice.low, choice.high) == curve.bootstrap().interval()
+    weights = np.array(target) / np.sum(target)
+    recall, counts = curve.recalls(curve.best_tau), np.bincount(scores.labels)
+    wanted = np.sqrt(np.sum(weights**2 * recall * (1 - recall) / counts))
+    assert choice.standard_error == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_calibration_error_is_the_lowest_of_all_that_were_looked_at(family):
+    scores = draw(samples=2000)
+    moved, fit = FAMILIES[family]
+    move, weights = moved(scores, [1] * 4), weights_by_hand(scores.labels, [1] * 4)
+    fitted = fit(scores, "ece", None)
+    errors = [ece(move(tau), scores.labels, weights) for tau in (0.0, 1.0, *np.arange(-2, 5, 0.1))]
+    assert fitted.choice.value == pytest.approx(ece(move(fitted.tau), scores.labels, weights))
+    assert fitted.choice.value <= min(errors[:2])
+    assert fitted.choice.value <= min(errors) + 0.005
+    assert 0.002 < fitted.choice.standard_error < 0.05
+    assert fitted.choice.low is fitted.choice.high is None
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_value_is_what_the_metrics_say_of_the_adjusted_scores(criterion, dtype):
+    scores = draw(dtype=dtype)
+    fitted = LogitAdjustment(COUNTS, target=[1, 2, 3, 4]).fit(scores, criterion)
+    metrics = evaluate(fitted(scores), target=[1, 2, 3, 4])
+    metrics["balanced_error"] = 1 - metrics["top1"]  # under the target
+    assert fitted.choice.value == pytest.approx(metrics[criterion], rel=1e-5)
+
+
+def test_a_fitted_tau_carries_the_target_and_a_given_one_what_lies_on_the_way():
+    scores, target = draw(), Prior.of([1, 2, 3, 4])
+    fitted = LogitAdjustment(COUNTS, target=target).fit(scores)
+    given = LogitAdjustment(COUNTS, fitted.tau, target)
+    assert fitted(scores).carried == target
+    way = PI ** (1 - given.tau) * target.probs.numpy() ** given.tau
+    np.testing.assert_allclose(given(scores).carried.probs, way / way.sum())
+    np.testing.assert_array_equal(fitted(scores).logits, given(scores).logits)
+    assert given.choice is None
+
+
+def world_scores(world, repeats=1):
+    """Every sample of the world, its logits the exact posterior; classes may be repeated."""
+    points, classes = torch.tensor(np.indices(world.table.shape).reshape(2, -1))
+    times = (world.table * torch.as_tensor(repeats)).flatten()
+    rows = world.posterior(world.prior).log()[points.repeat_interleave(times)]
+    return Scores(rows, labels=classes.repeat_interleave(times), carried=world.prior)
+
+
+@pytest.mark.parametrize("criterion", ["nll", "brier"])
+@pytest.mark.parametrize("target", [None, [1, 2, 3, 4]])
+@pytest.mark.parametrize("repeats", [1, [1, 2, 5, 30]])
+def test_where_the_model_is_exact_a_proper_score_finds_one_whatever_the_held_out_prior(
+    criterion, target, repeats
+):
+    world = FiniteWorld.long_tailed()
+    scores = world_scores(world, repeats)
+    fitted = LogitAdjustment(world.prior, target=target).fit(scores, criterion)
+    assert fitted.tau == pytest.approx(1.0, abs=1e-6)
+
+
+def test_a_fitted_adjustment_keeps_the_contract_of_adjusters():
+    scores = world_scores(FiniteWorld.long_tailed())
+    check_adjuster(lambda prior: LogitAdjustment(prior).fit(scores, "nll"))
+    check_adjuster(lambda prior: WeightNormalization.by_prior(prior).fit(scores, "brier"))
+
+
+def test_the_interval_of_a_proper_score_covers_the_true_tau_as_often_as_it_says():
+    world = FiniteWorld.long_tailed()
+    everything = world_scores(world)
+    covered, generator = 0, torch.Generator().manual_seed(0)
+    for _ in range(150):
+        # As many of each class as there are, drawn with replacement from the population.
+        drawn = torch.cat(
+            [
+                at[torch.randint(len(at), (4 * len(at),), generator=generator)]
+                for at in ((everything.labels == y).nonzero().flatten() for y in range(4))
+            ]
+        )
+        sample = replace(
+            everything, logits=everything.logits[drawn], labels=everything.labels[drawn]
+        )
+        choice = LogitAdjustment(world.prior).fit(sample, "nll").choice
+        covered += choice.low < 1 < choice.high
+    assert 0.88 * 150 < covered < 150
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_weights_within_classes_are_repetitions(criterion):
+    scores = draw(samples=60)
+    times = 1 + np.random.default_rng(5).integers(0, 3, 60)
+    weighted = LogitAdjustment(COUNTS).fit(scores, criterion, weights=times).choice
+    repeated = replace(
+        scores,
+        logits=np.repeat(scores.logits, times, axis=0),
+        labels=np.repeat(scores.labels, times),
+    )
+    plain = LogitAdjustment(COUNTS).fit(repeated, criterion).choice
+    rough = criterion == "ece"  # repeated samples are other quantiles, so other places to look at
+    assert weighted.tau == pytest.approx(plain.tau, abs=0.05 if rough else 1e-7)
+    assert weighted.value == pytest.approx(plain.value, abs=5e-3 if rough else 1e-7)
+
+
+def test_the_samples_behind_the_whole_and_the_tail_are_counted_as_kish_does():
+    scores = draw()
+    choice = LogitAdjustment(COUNTS).fit(scores).choice
+    counts = np.bincount(scores.labels)
+    assert choice.effective_samples == pytest.approx(16 / np.sum(1 / counts))
+    assert choice.effective_tail == pytest.approx(4 / np.sum(1 / counts[2:]))
+    heads = scores.labels < 2
+    head = replace(scores, logits=scores.logits[heads], labels=scores.labels[heads])
+    assert LogitAdjustment(COUNTS).fit(head).choice.effective_tail == 0.0
+
+
+def test_weight_normalisation_knows_its_tail_from_counts_or_the_carried_prior():
+    scores = draw()
+    by_counts = WeightNormalization(NU).fit(replace(scores, carried=None)).choice
+    by_prior = WeightNormalization(NU).fit(replace(scores, counts=None)).choice
+    unknown = WeightNormalization(NU).fit(replace(scores, counts=None, carried=None)).choice
+    assert by_counts.effective_tail == by_prior.effective_tail > 1
+    assert unknown.effective_tail is None
+
+
+def test_fitting_leaves_the_adjustment_as_it_was():
+    adjustment = LogitAdjustment(COUNTS, 0.25)
+    fitted = adjustment.fit(draw())
+    assert (adjustment.tau, adjustment.choice) == (0.25, None)
+    assert fitted.tau != 0.25
+    with pytest.raises(FrozenInstanceError):
+        fitted.tau = 2.0
+    with pytest.raises(FrozenInstanceError):
+        fitted.choice.tau = 2.0
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_if_no_tau_is_better_than_another_it_stays_one(criterion):
+    scores = replace(draw(), carried=Prior.uniform(4))
+    fitted = LogitAdjustment([1, 1, 1, 1]).fit(scores, criterion)
+    assert fitted.tau == 1.0
+
+
+@pytest.mark.parametrize("label", [0, 3])
+@pytest.mark.parametrize("criterion", ["balanced_error", "nll", "brier"])
+def test_a_minimum_at_infinity_gives_a_finite_tau_where_nothing_more_is_gained(label, criterion):
+    scores = Scores(np.zeros((2, 4)), labels=[label] * 2, carried=COUNTS)
+    fitted = LogitAdjustment(COUNTS).fit(scores, criterion)
+    assert abs(fitted.tau) < 100
+    assert (fitted.tau > 0) == (label == 3)
+    assert fitted.choice.value < 1e-9
+
+
+def test_classes_that_the_target_rules_out_do_not_count():
+    scores = draw()
+    target = Prior.of([1, 0, 1, 1], zeros="keep")
+    kept = np.array([0, 2, 3])
+    inside = np.isin(scores.labels, kept)
+    smaller = Scores(
+        scores.logits[inside][:, kept],
+        np.searchsorted(kept, scores.labels[inside]),
+        carried=COUNTS[kept],
+    )
+    for criterion in CRITERIA:
+        one = LogitAdjustment(COUNTS, target=target).fit(scores, criterion)
+        other = LogitAdjustment(COUNTS[kept]).fit(smaller, criterion)
+        assert one.tau == pytest.approx(other.tau, rel=1e-6)
+        assert one.choice.value == pytest.approx(other.choice.value, rel=1e-9)
+        assert one(scores).carried == target
+
+
+def test_normalised_scores_still_carry_no_known_prior():
+    fitted = WeightNormalization(NU).fit(draw())
+    assert fitted(draw()).carried is None
+
+
+def test_torch_and_numpy_choose_the_same():
+    scores = draw()
+    tensors = Scores(torch.tensor(scores.logits), torch.tensor(scores.labels), carried=COUNTS)
+    for criterion in CRITERIA:
+        fits = [LogitAdjustment(COUNTS).fit(s, criterion) for s in (scores, tensors)]
+        assert fits[0].choice == fits[1].choice
+        assert isinstance(fits[1](tensors).logits, torch.Tensor)
+
+
+RULED_OUT = Scores(np.array([[0.0, 0, 0, -np.inf]]), [3], carried=COUNTS)
+
+
+@pytest.mark.parametrize(
+    ("fit", "error", "sentence"),
+    [
+        (lambda: LogitAdjustment(COUNTS).fit(replace(draw(), split="test")), ValueError, "test"),
+        (
+            lambda: WeightNormalization(NU).fit(replace(draw(), split="test")),
+            ValueError,
+            "must not be fitted on split='test'",
+        ),
+        (lambda: LogitAdjustment(COUNTS).fit(replace(draw(), labels=None)), ValueError, "no label"),
+        (
+            lambda: LogitAdjustment(COUNTS).fit(replace(draw(), carried=None)),
+            UnknownPriorError,
+            "measure_carried",
+        ),
+        (
+            lambda: LogitAdjustment(COUNTS).fit(LogitAdjustment(COUNTS)(draw())),
+            ValueError,
+            "count the prior twice",
+        ),
+        (
+            lambda: LogitAdjustment(COUNTS).fit(LogitAdjustment(COUNTS).fit(draw())(draw())),
+            ValueError,
+            "count the prior twice",
+        ),
+        (
+            lambda: LogitAdjustment(COUNTS).fit(draw(), "accuracy"),
+            ValueError,
+            'one of "balanced_error", "nll", "brier", "ece", got \'accuracy\'',
+        ),
+        (lambda: LogitAdjustment(COUNTS).fit(RULED_OUT, "nll"), ValueError, "true class 3"),
+        (
+            lambda: LogitAdjustment(COUNTS).fit(draw(), weights=[1.0, 2.0]),
+            ValueError,
+            "one for each of 300 samples",
+        ),
+        (
+            lambda: LogitAdjustment(COUNTS).fit(draw(), weights=np.full(300, -1.0)),
+            ValueError,
+            "none negative",
+        ),
+        (
+            lambda: LogitAdjustment(COUNTS).fit(draw(), weights=np.zeros(300)),
+            ValueError,
+            "no sample counts",
+        ),
+        (lambda: LogitAdjustment(COUNTS, target=[1, 1]), ValueError, "target prior has 2"),
+        (lambda: WeightNormalization([1.0]).fit(draw()), ValueError, "nu has 1 classes"),
+        (
+            lambda: WeightNormalization(NU).fit(draw(), target=[1, 1]),
+            ValueError,
+            "target prior has 2",
+        ),
+    ],
+)
+def test_what_cannot_be_fitted_is_refused_with_one_clear_sentence(fit, error, sentence):
+    with pytest.raises(error, match=sentence):
+        fit()

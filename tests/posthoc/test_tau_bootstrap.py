@@ -1,0 +1,100 @@
+"""How far the curve moves with its samples: against drawing whole rows, and the closed form."""
+
+import numpy as np
+import pytest
+import torch
+
+from longtail.posthoc import tau_curve
+from longtail.posthoc.tau.bootstrap import Replicates, draw_curves
+from longtail.posthoc.tau.steps import Steps
+
+COUNTS = np.array([300, 60, 15, 5])
+TARGET = np.array([0.1, 0.2, 0.3, 0.4])
+
+
+def draw(samples=300, seed=0):
+    rng = np.random.default_rng(seed)
+    labels = rng.choice(4, samples, p=[0.4, 0.3, 0.2, 0.1])
+    logits = rng.normal(size=(samples, 4)) + np.log(COUNTS / COUNTS.sum())
+    logits[np.arange(samples), labels] += 1.5
+    return logits, labels
+
+
+def closed_form(curve, labels, tau, target):
+    total = 0.0
+    for y, recall in enumerate(curve.recalls(tau)):
+        total += target[y] ** 2 * recall * (1 - recall) / np.sum(labels == y)
+    return np.sqrt(total)
+
+
+@pytest.mark.parametrize("target", [np.full(4, 0.25), TARGET])
+def test_the_standard_error_is_the_closed_form_on_every_piece(target):
+    logits, labels = draw()
+    curve = tau_curve(logits, labels, COUNTS, target)
+    error = curve.bootstrap(replicates=1500).standard_error
+    assert len(error) == len(curve.accuracy)
+    middles = (curve.taus[1:] + curve.taus[:-1]) / 2
+    wanted = [closed_form(curve, labels, tau, target) for tau in middles]
+    assert np.median(wanted) > 0.02
+    np.testing.assert_allclose(error[1:-1], wanted, rtol=0.12, atol=1e-9)
+
+
+def test_a_replicate_is_the_curve_of_the_rows_drawn():
+    logits, labels = draw(80)
+    curve = tau_curve(logits, labels, COUNTS)
+    times = Replicates(labels, seed=3).draw()
+    steps, weights = Steps.of(curve.intervals), curve.weights.numpy()
+    values = steps.values(weights * times)
+    again = tau_curve(
+        np.repeat(logits, times.astype(int), axis=0), np.repeat(labels, times.astype(int)), COUNTS
+    )
+    for k, tau in enumerate(curve.taus[:-1]):
+        assert values[k + 1] == pytest.approx(again.at((tau + curve.taus[k + 1]) / 2))
+    _, best = draw_curves(steps, labels, weights, replicates=2, seed=3)
+    assert best[0] == pytest.approx(again.best_tau, rel=1e-9)
+
+
+def test_every_class_is_drawn_as_often_as_it_has_samples():
+    labels = np.array([3, 0, 3, 3, 1, 0, 3])
+    drawn = Replicates(labels, seed=0)
+    counts = [np.bincount(labels, drawn.draw()).tolist() for _ in range(20)]
+    assert counts == [[2.0, 1.0, 0.0, 4.0]] * 20
+    assert len({tuple(drawn.draw()) for _ in range(20)}) > 5
+
+
+def test_classes_keep_their_weight_where_samples_weigh_differently():
+    labels = np.array([0, 0, 1, 1])
+    steps = Steps(np.array([]), np.zeros(4, int), np.ones(4, int))  # all right at every tau
+    weights = np.array([0.45, 0.05, 0.25, 0.25])
+    error, best = draw_curves(steps, labels, weights, replicates=30, seed=0)
+    np.testing.assert_allclose(error, 0, atol=1e-12)
+    assert (best == 1.0).all()
+
+
+def test_the_same_seed_gives_the_same_draws_and_another_others():
+    curve = tau_curve(*draw(), COUNTS)
+    one, same, other = (curve.bootstrap(20, seed=s).best_taus for s in (1, 1, 2))
+    np.testing.assert_array_equal(one, same)
+    assert (one != other).any()
+
+
+def test_the_interval_of_the_best_tau_holds_it_and_shrinks_with_samples():
+    widths = []
+    for samples in (200, 20_000):
+        curve = tau_curve(*draw(samples), COUNTS)
+        low, high = curve.bootstrap().interval()
+        assert low < curve.best_tau < high
+        inner = curve.bootstrap().interval(0.5)
+        assert low <= inner[0] <= inner[1] <= high
+        widths.append(high - low)
+    assert widths[1] < widths[0] / 2
+
+
+def test_torch_gives_torch():
+    logits, labels = draw()
+    drawn = tau_curve(torch.tensor(logits), labels, COUNTS).bootstrap(3)
+    assert isinstance(drawn.standard_error, torch.Tensor)
+    assert isinstance(drawn.best_taus, torch.Tensor)
+    assert len(drawn.best_taus) == 3
+    with pytest.raises(ValueError, match="level is the share"):
+        drawn.interval(95)

@@ -1,0 +1,157 @@
+"""The fix: calibrate, then move; chosen on held-out scores, measured on others."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from longtail import Prior, Scores
+from longtail.data.score_tables import open_score_table
+from longtail.posthoc import LogitAdjustment, PCSoftmax, Temperature, load_adjusters
+from longtail.recipes import fix as fixing
+from longtail.recipes.fix import Plan, applied, fit_fix, held_out_fixes, rows_to_fit_on
+from longtail.recipes.fix_run import rerun_fix, run_fix
+
+COUNTS = np.array([700, 200, 70, 30])
+PRIOR = Prior.of(COUNTS)
+
+
+def sample(labels, seed, overconfident=2.0):
+    """Scores of an overconfident model that carries the training prior."""
+    rng = np.random.default_rng(seed)
+    means = 2.0 * np.eye(4)
+    features = means[labels] + rng.normal(size=(len(labels), 4))
+    logits = features @ means.T + PRIOR.log.numpy()
+    return overconfident * logits
+
+
+def validation(samples=1500, seed=0):
+    labels = np.random.default_rng(seed).choice(4, samples, p=PRIOR.probs.numpy())
+    return Scores(sample(labels, seed), labels, carried=PRIOR, counts=COUNTS)
+
+
+def test_a_known_target_is_reached_by_a_temperature_and_then_a_fitted_move():
+    fix = fit_fix(validation(), Plan(Prior.uniform(4)))
+    first, second = fix.steps
+    assert isinstance(first, Temperature)
+    assert isinstance(second, LogitAdjustment)
+    assert 1.5 < first.temperature < 2.5
+    assert fix.adjustment is second
+    assert applied(fix.steps, validation(seed=1)).carried.is_close(Prior.uniform(4))
+
+
+def test_source_only_calibrates_and_keeps_what_is_carried():
+    fix = fit_fix(validation(), Plan("source"))
+    assert [type(step) for step in fix.steps] == [Temperature]
+    assert fix.target == PRIOR
+
+
+def test_an_estimated_target_comes_near_the_prior_of_the_samples_to_come():
+    truth = np.array([0.1, 0.2, 0.3, 0.4])
+    labels = np.random.default_rng(5).choice(4, 2000, p=truth)
+    unlabelled = Scores(sample(labels, 6), carried=PRIOR, counts=COUNTS)
+    fix = fit_fix(validation(), Plan("estimate"), unlabelled)
+    assert isinstance(fix.steps[-1], PCSoftmax)
+    np.testing.assert_allclose(np.asarray(fix.target), truth, atol=0.05)
+
+
+def test_a_given_tau_is_kept():
+    fix = fit_fix(validation(), Plan(Prior.uniform(4), tau=0.5, calibration="none"))
+    assert [step.tau for step in fix.steps] == [0.5]
+    assert fix.target.is_close(PRIOR.tempered(0.5))
+
+
+def test_held_out_parts_are_fixed_by_what_was_fitted_on_the_others():
+    scores = validation(200)
+    parts = list(held_out_fixes(scores, Plan(Prior.uniform(4), tau=1.0, calibration="none")))
+    assert sum(len(before) for before, _ in parts) == 200
+    for before, after in parts:
+        expected = before.under(Prior.uniform(4))
+        np.testing.assert_allclose(after.probs(), expected.probs())
+
+
+def test_the_gain_of_a_cross_fit_is_smaller_than_on_what_it_was_fitted_on():
+    """Vector scaling with as many parameters as samples shines only on its own samples."""
+    scores = validation(40, seed=3)
+    plan = Plan("source", calibration="vector")
+    own = applied(fit_fix(scores, plan).steps, scores)
+    cross = list(held_out_fixes(scores, plan))
+
+    def nll(parts):
+        losses = [
+            torch.nn.functional.cross_entropy(
+                torch.from_numpy(part.logits), torch.from_numpy(part.labels), reduction="sum"
+            )
+            for part in parts
+        ]
+        return float(sum(losses)) / 40
+
+    assert nll([own]) < nll([after for _, after in cross])
+
+
+def test_a_huge_set_keeps_the_small_classes_whole(monkeypatch):
+    monkeypatch.setattr(fixing, "MOST_NUMBERS", 4 * 100)
+    labels = torch.tensor([0] * 500 + [1] * 80 + [2] * 10 + [3])
+    chosen = rows_to_fit_on(labels, 4)
+    assert torch.bincount(labels[chosen]).tolist() == [44, 44, 10, 1]
+    assert chosen.tolist() == sorted(set(chosen.tolist()))
+    assert rows_to_fit_on(labels[:90], 4) is None
+
+
+def saved(scores, place, **changes):
+    replace(scores, **changes).save(place)
+    return open_score_table(place, "logits")
+
+
+def test_a_run_writes_scores_and_an_adjuster_that_give_the_same_again(tmp_path):
+    table = saved(validation(), tmp_path / "val.safetensors")
+    test_labels = np.arange(400) % 4
+    test = saved(
+        Scores(sample(test_labels, 9), test_labels, carried=PRIOR, counts=COUNTS),
+        tmp_path / "test.safetensors",
+    )
+    (tmp_path / "first").mkdir()
+    (tmp_path / "again").mkdir()
+    result = run_fix(table, Plan(Prior.uniform(4)), None, None, tmp_path / "first", test)
+    before, after = result.comparison.metrics()["balanced_accuracy"]
+    assert after.value > before.value + 0.05
+    gain = result.comparison.gains()["balanced_accuracy"]
+    np.testing.assert_allclose(gain.value, after.value - before.value)
+    first = Scores.load(tmp_path / "first/scores.safetensors")
+    assert first.carried.is_close(Prior.uniform(4))
+    assert load_adjusters(tmp_path / "first/adjuster.json").carried.is_close(PRIOR)
+    again = rerun_fix(test, tmp_path / "first/adjuster.json", COUNTS, tmp_path / "again")
+    second = Scores.load(tmp_path / "again/scores.safetensors")
+    np.testing.assert_allclose(second.logits, first.logits, rtol=1e-12)
+    np.testing.assert_allclose(
+        again.comparison.metrics()["nll"][1].value, result.comparison.metrics()["nll"][1].value
+    )
+
+
+def test_without_other_scores_the_comparison_is_cross_fitted(tmp_path):
+    table = saved(validation(), tmp_path / "val.safetensors")
+    result = run_fix(table, Plan(Prior.uniform(4)), None, None, tmp_path)
+    assert "fitted on the others" in result.measured_on
+    before, after = result.comparison.metrics()["balanced_accuracy"]
+    assert after.value > before.value
+
+
+def test_the_test_set_is_refused_as_held_out_set(tmp_path):
+    table = saved(validation(), tmp_path / "val.safetensors", split="test")
+    with pytest.raises(ValueError, match="must not be fitted on split='test'"):
+        run_fix(table, Plan(Prior.uniform(4)), None, None, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "plan", "sentence"),
+    [
+        ({"labels": None}, Plan(Prior.uniform(4)), "no labels, .* --with"),
+        ({"carried": None}, Plan(Prior.uniform(4)), "not known what these scores carry"),
+        ({}, Plan("estimate"), "give them with --apply"),
+    ],
+)
+def test_what_is_missing_is_said_in_one_sentence(tmp_path, changes, plan, sentence):
+    table = saved(validation(200), tmp_path / "val.safetensors", **changes)
+    with pytest.raises(ValueError, match=sentence):
+        run_fix(table, plan, None, None, tmp_path)
