@@ -38,7 +38,7 @@ def remedies(
                 "If the model will meet labels as in the test set, move its scores to that prior "
                 "and not to the uniform one.",
                 (
-                    f"longtail fix VAL --counts {counts} --target {test_counts} -o fixed",
+                    f"longtail fix VAL --kind logits --counts {counts} --target {test_counts} -o fixed",
                     f"lt.Scores(logits, labels, carried=counts).under({target})",
                 ),
             )
@@ -80,9 +80,10 @@ def _about_the_prior(found: Audit, counts: str) -> list[Remedy]:
     return [
         Remedy(
             "A model that is trained already: move its scores to the uniform prior. This is "
-            "logit adjustment with τ = 1 and needs no training.",
+            "logit adjustment with τ = 1 and needs no training; the command calibrates first and "
+            "chooses τ on held-out scores.",
             (
-                f"longtail fix VAL --counts {counts} --target uniform -o fixed",
+                f"longtail fix VAL --kind logits --counts {counts} --target uniform -o fixed",
                 "lt.Scores(logits, labels, carried=counts).under(lt.Prior.uniform(len(counts)))",
             ),
         ),
