@@ -38,7 +38,8 @@ def remedies(
                 "If the model will meet labels as in the test set, move its scores to that prior "
                 "and not to the uniform one.",
                 (
-                    f"longtail fix VAL --kind logits --counts {counts} --target {test_counts} -o fixed",
+                    f"longtail fix VAL --kind logits --counts {counts} --target {test_counts} "
+                    "-o fixed",
                     f"lt.Scores(logits, labels, carried=counts).under({target})",
                 ),
             )

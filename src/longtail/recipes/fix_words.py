@@ -1,5 +1,6 @@
 """The result of `longtail fix` in words and tables, for the terminal and the page alike."""
 
+from longtail.core import Prior
 from longtail.metrics import Measured
 from longtail.posthoc import (
     AffineAdjuster,
@@ -39,7 +40,10 @@ def metric_rows(result: FixResult) -> list[tuple[str, str, str, str]]:
             _verdict(*metrics[name], less),
         )
         for name, label, share, less in _ROWS
-        if name in metrics and metrics[name][0].value is not None
+        if name in metrics
+        and metrics[name][0].value is not None
+        # Under the uniform prior that is balanced accuracy, which is shown.
+        and not (name == "top1" and _is_uniform(result))
     ]
 
 
@@ -47,10 +51,12 @@ def headline(result: FixResult) -> str:
     """What the fix gained, in one sentence."""
     if result.comparison is None:
         return "The scores have no labels, so what the fix gained could not be measured."
-    gain = result.comparison.gains()["balanced_accuracy"]
-    before, after = result.comparison.metrics()["balanced_accuracy"]
+    name = "balanced_accuracy" if _is_uniform(result) else "top1"
+    gain = result.comparison.gains()[name]
+    before, after = result.comparison.metrics()[name]
+    what = "Balanced accuracy" if _is_uniform(result) else "Accuracy under the target"
     said = (
-        f"Balanced accuracy went from {_percent(before.value)} to {_percent(after.value)} %, by "
+        f"{what} went from {_percent(before.value)} to {_percent(after.value)} %, by "
         f"{_points(gain.value)} points (95 % interval {_points(gain.low)} to {_points(gain.high)})"
     )
     if gain.low is not None and gain.low > 0:
@@ -58,6 +64,13 @@ def headline(result: FixResult) -> str:
     if gain.high is not None and gain.high < 0:
         return f"{said}: a loss. Do not use this fix; try another criterion or calibration."
     return f"{said}: it may be chance; more held-out samples of the rare classes would tell."
+
+
+def _is_uniform(result: FixResult) -> bool:
+    """Whether what counts is the uniform prior, and not that of the samples themselves."""
+    target = result.target
+    estimated = result.fix is not None and result.fix.estimate is not None
+    return target is None or (target.is_close(Prior.uniform(target.num_classes)) and not estimated)
 
 
 def described(step: AffineAdjuster) -> str:
