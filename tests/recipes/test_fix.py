@@ -155,3 +155,24 @@ def test_what_is_missing_is_said_in_one_sentence(tmp_path, changes, plan, senten
     table = saved(validation(200), tmp_path / "val.safetensors", **changes)
     with pytest.raises(ValueError, match=sentence):
         run_fix(table, plan, None, None, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"carried": Prior.uniform(4)}, "adjusted already"),
+        ({"classes": list("abcd")}, None),
+        ({"logits": np.zeros((8, 3)), "carried": None, "counts": None}, "3 classes and .* 4"),
+    ],
+)
+def test_other_scores_must_be_of_the_same_model(tmp_path, changes, sentence):
+    table = saved(validation(200), tmp_path / "val.safetensors")
+    labels = np.arange(8) % 3
+    test = Scores(sample(labels, 9), labels, carried=PRIOR, counts=COUNTS)
+    other = saved(test, tmp_path / "test.safetensors", **changes)
+    plan = Plan(Prior.uniform(4))
+    if sentence is None:
+        run_fix(table, plan, None, None, tmp_path, other)
+        return
+    with pytest.raises(ValueError, match=sentence):
+        run_fix(table, plan, None, None, tmp_path, other)

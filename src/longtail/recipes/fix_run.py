@@ -98,6 +98,8 @@ def run_fix(
         advance: Called with the number of rows written since the last call.
     """
     validation = scores_to_fit_on(table, carried, counts, plan.seed)
+    if to_apply is not None:
+        _check_alike(to_apply, table, validation.carried)
     unlabelled = None
     if plan.target == "estimate":
         if to_apply is None:
@@ -159,6 +161,22 @@ def rerun_fix(
         classes=table.classes or stored.classes,
         counts=counts,
     )
+
+
+def _check_alike(other: ScoreTable, table: ScoreTable, carried: Prior | None) -> None:
+    """Raise unless both tables are of one model: the same classes, the same carried prior."""
+    if other.num_classes != table.num_classes or (
+        other.classes and table.classes and other.classes != table.classes
+    ):
+        raise ValueError(
+            f"{other.path} has {other.num_classes} classes and {table.path} {table.num_classes}, "
+            "or they name them differently; both must be scores of the same model"
+        )
+    if carried and other.carried and not carried.is_close(other.carried):
+        raise ValueError(
+            f"{other.path} says that it carries {other.carried!r}, but what is fitted starts from "
+            f"{carried!r}: the scores were adjusted already, or another model made them"
+        )
 
 
 def _cross_fitted(validation: Scores, plan: Plan, fix: Fix) -> Comparison:
