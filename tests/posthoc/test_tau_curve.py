@@ -137,9 +137,7 @@ def test_weight_normalisation_has_such_a_curve_too():
         predicted = (logits / nu**tau).argmax(axis=1)
         assert curve.at(tau) == pytest.approx(balanced_accuracy_score(labels, predicted))
     adjusted = WeightNormalization(nu, curve.best_tau)(Scores(logits, labels))
-    assert curve.best_accuracy == pytest.approx(
-        balanced_accuracy_score(labels, adjusted.predict())
-    )
+    assert curve.best_accuracy == pytest.approx(balanced_accuracy_score(labels, adjusted.predict()))
     under = weight_norm_curve(logits, labels, nu, target=[1, 2, 3, 4, 5])
     assert under.at(0.5) == pytest.approx(accuracy_under(curve.recalls(0.5), [1, 2, 3, 4, 5]))
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from longtail.posthoc.tau import paths, rivals
+from longtail.posthoc.tau.intervals import intervals_against
 from longtail.posthoc.tau.paths import Scale, Shift
 
 
@@ -100,6 +101,36 @@ def test_rivals_that_cross_within_a_rounding_of_each_other_are_told_apart():
     never = ~(right.start < right.stop)
     assert never.sum() > 5
     assert not never[(labels == flat) | (labels == steep)].any()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["plain", "rounded", "ruled out", "one crossing"])
+def test_the_walk_finds_what_comparing_with_all_rivals_finds(dtype, kind, monkeypatch):
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        samples, classes = rng.integers(1, 120), rng.integers(2, 50)
+        monkeypatch.setattr(rivals, "_BLOCK", rng.choice([1, 100, 1000]))
+        slopes = -np.log(rng.integers(1, rng.choice([3, 1000]), classes))
+        labels = rng.integers(0, classes, samples)
+        logits = rng.normal(size=(samples, classes)) * rng.choice([0.1, 1, 100])
+        if kind == "rounded":
+            logits = np.round(logits)
+        elif kind == "ruled out":
+            logits[rng.random(logits.shape) < 0.3] = -np.inf
+            logits[:, 0] = 0
+        elif kind == "one crossing":
+            logits = logits[:, :1] * (slopes[labels][:, None] - slopes)
+        logits = logits.astype(dtype)
+        wide = logits.astype(np.float64)
+        own = wide[np.arange(samples), labels][:, None]
+        leads = np.where(wide > -np.inf, wide - np.maximum(own, -1e30), -np.inf)
+        earlier = np.arange(classes) < labels[:, None]
+        wanted = intervals_against(leads, slopes[labels][:, None] - slopes, earlier)
+        found = shift_intervals(logits, labels, slopes)
+        possible = (wanted.start < wanted.stop) & (own[:, 0] > -np.inf)
+        assert ((found.start < found.stop) == possible).all()
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(one[possible], other[possible])
 
 
 def test_a_model_that_has_only_learned_the_counts_predicts_the_first_class_at_one():

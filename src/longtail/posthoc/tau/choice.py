@@ -20,14 +20,7 @@ from longtail.posthoc.held_out import HeldOut, effective_samples
 from longtail.posthoc.tau.curve import curve_along
 from longtail.posthoc.tau.ece import lowest_ece
 from longtail.posthoc.tau.paths import Path, Shift
-from longtail.posthoc.tau.proper import (
-    Scoring,
-    brier_scores,
-    lowest,
-    nll_scores,
-    places_of_change,
-    scores_at,
-)
+from longtail.posthoc.tau.proper import BRIER, NLL, Proper, lowest, places_of_change, scores_at
 from longtail.posthoc.tau.weighted import Weighted
 
 Criterion: TypeAlias = Literal["balanced_error", "nll", "brier", "ece"]
@@ -124,16 +117,16 @@ def _by_nll(path: Path, samples: Weighted, target: Prior) -> _Found:
             "criterion"
         )
     convex = isinstance(path, Shift)
-    return _by_score(path, samples, nll_scores, [1.0] if convex else _places(path, samples))
+    return _by_score(path, samples, NLL, [1.0] if convex else _places(path, samples))
 
 
 def _by_brier(path: Path, samples: Weighted, target: Prior) -> _Found:
-    return _by_score(path, samples, brier_scores, _places(path, samples))
+    return _by_score(path, samples, BRIER, _places(path, samples))
 
 
-def _by_score(path: Path, samples: Weighted, scoring: Scoring, starts: list[float]) -> _Found:
-    tau = lowest(samples, path, scoring, starts)
-    scores = scores_at(tau, samples, path, scoring)
+def _by_score(path: Path, samples: Weighted, proper: Proper, starts: list[float]) -> _Found:
+    tau = lowest(samples, path, proper, starts)
+    scores = scores_at(tau, samples, path, proper)
     found = _Found(tau, samples.mean(scores.value), samples.standard_error(scores.value))
     bend = samples.mean(scores.bend)
     if not bend > 0:

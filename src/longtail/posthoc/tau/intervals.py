@@ -29,17 +29,12 @@ class Intervals(NamedTuple):
         """Which samples are right at τ."""
         return (self.start <= tau) & (tau < self.stop)
 
-    def within(self, other: "Intervals") -> "Intervals":
-        """What the two have in common."""
-        return Intervals(np.maximum(self.start, other.start), np.minimum(self.stop, other.stop))
-
 
 def intervals_against(leads: Floats, gaps: Floats, earlier: Flags) -> Intervals:
     """The interval of each sample against the rivals of its row.
 
     Args:
-        leads: f_j − f_y, how far the rival is ahead at τ = 0; -inf for one that never wins, inf
-            if y never does.
+        leads: f_j − f_y, how far the rival is ahead at τ = 0; -inf for one that never wins.
         gaps: s_y − s_j.
         earlier: Whether the rival has the lower index, and so wins ties.
     """

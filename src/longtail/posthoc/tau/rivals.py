@@ -41,31 +41,36 @@ def line_intervals(load: Load, labels: Indices, slopes: Floats, dtype: torch.dty
     order = np.argsort(slopes, kind="stable")
     place = np.argsort(order)[labels]
     samples = np.argsort(place, kind="stable")
+    found = _find_rivals(load, samples, place[samples], slopes[order], order, dtype)
     known = labels[samples][:, None]
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # all that is then unclear
-        found = _find_rivals(load, samples, place[samples], slopes[order], order, dtype)
     gaps = slopes[known] - slopes[found.rivals]
-    right = intervals_against(found.leads, gaps, found.rivals < known)
-    beaten = ((gaps == 0) & (found.leads > 0)).any(axis=1)  # by a parallel line, whatever the rest
-    unclear = np.flatnonzero(found.close & ~beaten)
+    leads = _leads(found.logits, found.own)
+    right = intervals_against(leads, gaps, found.rivals < known)
+    beaten = ((gaps == 0) & (leads > 0)).any(axis=1)  # by a parallel line, whatever the others do
+    unclear = np.flatnonzero(_close(found) & ~beaten)
     right.start[unclear], right.stop[unclear] = _against_all(load, samples[unclear], labels, slopes)
+    never = np.flatnonzero(found.own <= NEVER)
+    right.start[never], right.stop[never] = np.inf, -np.inf
     back = np.argsort(samples)
     return Intervals(right.start[back], right.stop[back])
 
 
 class _Found(NamedTuple):
-    """What the walk finds of each sample.
+    """What the walk finds, one row a sample.
 
     Attributes:
-        rivals: The class that bounds τ from below, the one that bounds it from above, and the few
-            classes that are on one side of some labels of the block and not of others.
-        leads: How far these are ahead at τ = 0; -inf for one that never wins.
-        close: Whether a second comes too close to one of the first two.
+        rivals: The class that bounds τ from below, and the one that bounds it from above.
+        logits: Of these two.
+        own: The logit of the label.
+        ends: The highest end on either side.
+        seconds: The second highest.
     """
 
     rivals: Indices
-    leads: Floats
-    close: Flags
+    logits: Rows
+    own: Rows
+    ends: Rows
+    seconds: Rows
 
 
 def _find_rivals(
@@ -74,60 +79,65 @@ def _find_rivals(
     """Samples, places of their labels, lines, and order of the classes are sorted by slope."""
     count, width = len(samples), len(lines)
     most = min(count, max(1, _BLOCK // width))
-    starts = np.arange(0, count, most)
-    last = np.append(starts[1:], count) - 1
-    between = int((place[last] - place[starts]).max()) + 1
-    rivals = np.repeat(place[:, None], 2 + between, axis=1)
-    leads, close = np.full(rivals.shape, -np.inf), np.zeros(count, bool)
+    memory, rows = torch.empty((2, most, width), dtype=dtype, device="cpu")
+    rivals = np.empty((count, 2), np.intp)
+    logits, ends, seconds = np.empty((3, count, 2), rows.numpy().dtype)
+    own = np.empty((count, 1), logits.dtype)
+    inverses, begin, end = memory[:0], 0, 0
     in_order = bool((order[1:] > order[:-1]).all())
     positions, columns = torch.from_numpy(samples), torch.from_numpy(order)
-    memory, rows = torch.empty((2, most, width), dtype=dtype, device="cpu")
-    for start in starts.tolist():
-        at = slice(start, start + most)
-        where = place[at]
-        memory, rows = memory[: len(where)], rows[: len(where)]
+    for start in range(0, count, most):
+        at = slice(start, min(start + most, count))
+        where, each = place[at], np.arange(at.stop - start)
+        memory, rows = memory[: len(each)], rows[: len(each)]
         load(positions[at], rows if in_order else memory)
         if not in_order:
             torch.index_select(memory, 1, columns, out=rows)
-        values, each = rows.numpy(), np.arange(len(where))
-        own = values[each, where]
+        values = rows.numpy()
+        own[at, 0] = values[each, where]
         first, after = int(where[0]), int(where[-1]) + 1
-        inverses, which = _inverses(where, lines, dtype)
-        for side, part in enumerate((slice(0, first), slice(after, width))):
-            if part.start < part.stop:
-                ends = memory.view(-1)[: len(where) * (part.stop - part.start)]
-                ends = ends.view(len(where), -1)
-                torch.index_select(inverses[:, part], 0, which, out=ends)
-                torch.lerp(torch.from_numpy(own)[:, None], rows[:, part], ends, out=ends)
-                rival, top, clear = _highest(ends.numpy(), own, each)
-                rival += part.start
-                logit = values[each, rival]
-                rivals[at, side], leads[at, side] = rival, _leads(logit, own)
-                close[at] |= ~(clear | ((logit <= NEVER) & ~np.isnan(top)))
-        first = min(first, width - between)
-        rivals[at, 2:] = np.arange(first, first + between)
-        leads[at, 2:] = _leads(values[:, first : first + between], own[:, None])
-    return _Found(order[rivals], leads, close)
+        if after > end:
+            begin, end = first, max(after, first + most)
+            inverses = _inverses(lines[begin:end], lines, dtype)
+        which, label = torch.from_numpy(where - begin), torch.from_numpy(own[at])
+        ahead = np.arange(first, after) - where[:, None]
+        for side, part, outside in (
+            (0, slice(0, after), ahead >= 0),
+            (1, slice(first, width), ahead <= 0),
+        ):
+            spare = memory.view(-1)[: len(each) * (part.stop - part.start)]
+            weights = spare.view(len(each), -1)
+            torch.index_select(inverses[:, part], 0, which, out=weights)
+            found = torch.lerp(label, rows[:, part], weights, out=weights).numpy()
+            found[:, first - part.start : after - part.start][outside] = -np.inf
+            rival = found.argmax(axis=1)
+            ends[at, side] = found[each, rival]
+            found[each, rival] = -np.inf
+            seconds[at, side] = found.max(axis=1)
+            rival += part.start
+            rivals[at, side], logits[at, side] = rival, values[each, rival]
+    return _Found(order[rivals], logits, own, ends, seconds)
 
 
-def _inverses(where: Indices, lines: Floats, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """1/|s_y − s_j| for every label of a block, and which of them is each sample's."""
-    new = np.append(True, where[1:] != where[:-1])
-    gaps = np.abs(lines[where[new]][:, None] - lines)
-    return torch.from_numpy(1 / gaps).to(dtype), torch.from_numpy(new.cumsum() - 1)
+def _inverses(of: Floats, lines: Floats, dtype: torch.dtype) -> Tensor:
+    """1/|s_y − s_j| for some labels y and all classes j."""
+    with np.errstate(divide="ignore"):  # infinite for parallel lines
+        return torch.from_numpy(1 / np.abs(of[:, None] - lines)).to(dtype)
 
 
-def _highest(ends: Rows, own: Rows, each: Indices) -> tuple[Indices, Rows, Flags]:
-    """The rival with the highest end, that end, and whether it is clear of what rounding can do."""
-    rival = ends.argmax(axis=1)
-    top = ends[each, rival]
-    ends[each, rival] = -np.inf
-    slack = 8 * np.finfo(ends.dtype).eps * (np.abs(top) + np.abs(own))
-    return rival, top, (ends.max(axis=1) < top - slack) | (top == -np.inf)
+def _close(found: _Found) -> Flags:
+    """Whether rounding may have decided which rival of a side has the highest end."""
+    with np.errstate(invalid="ignore", over="ignore"):  # what is infinite is not clear
+        slack = 8 * np.finfo(found.ends.dtype).eps * (np.abs(found.ends) + np.abs(found.own))
+        clear = (found.seconds < found.ends - slack) | (found.ends == -np.inf)
+    none = (found.logits <= NEVER) & ~np.isnan(found.ends)
+    close: Flags = ~(clear | none).all(axis=1)
+    return close
 
 
 def _leads(rivals: Rows, own: Rows) -> Floats:
-    leads = np.where(own > NEVER, np.subtract(rivals, own, dtype=np.float64), np.inf)
+    with np.errstate(invalid="ignore"):  # -inf less -inf
+        leads: Floats = np.subtract(rivals, own, dtype=np.float64)
     leads[rivals <= NEVER] = -np.inf
     return leads
 
@@ -141,8 +151,7 @@ def _against_all(load: Load, samples: Indices, labels: Indices, slopes: Floats) 
         rows = torch.empty((len(label), len(slopes)), dtype=torch.float64, device="cpu")
         load(torch.from_numpy(samples[at]), rows)
         own = np.take_along_axis(rows.numpy(), label, axis=1)
-        with np.errstate(invalid="ignore"):  # -inf less -inf
-            leads = _leads(rows.numpy(), own)
+        leads = _leads(rows.numpy(), own)
         exact = intervals_against(leads, slopes[label] - slopes, np.arange(len(slopes)) < label)
         right.start[at], right.stop[at] = exact
     return right

@@ -8,6 +8,7 @@ of an accuracy that is √ Σ_y t(y)² r_y (1 − r_y) / n_y.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -51,6 +52,11 @@ class Weighted(NamedTuple):
             return self
         at = self.weights.nonzero().flatten()
         return Weighted(*(part[at.to(part.device)] for part in self))
+
+    def blocks(self, entries: int) -> Iterator[slice]:
+        """Slices of the samples with about so many logits each."""
+        most = max(1, entries // self.num_classes)
+        return (slice(k, k + most) for k in range(0, len(self.labels), most))
 
     def mean(self, values: Tensor) -> float:
         """The weighted mean of these values, one a sample."""
