@@ -255,7 +255,12 @@ without validation scores, EM on calibrated scores, BBSE and RLLS with the same 
 Gains are recovered of draws in which the known prior gains more than 2 points; the last column says
 how many of the classes that occur have their frequency within the 95 % interval.
 """)
-    print("## The shifts of LADE, and none\n")
+    print("""\
+## The shifts of LADE, and none
+
+These are powers of the training counts, or nearly: just what the trend of `estimate_prior` is. The
+random shifts below follow no trend.
+""")
     table(cases)
     print()
     summary(cases)
