@@ -17,7 +17,7 @@ export OMP_WAIT_POLICY := PASSIVE
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-slow lint types layers unit bench format clean
+.PHONY: help demo test test-slow lint types layers unit bench bench-long format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -56,6 +56,13 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/loss_cost.py | tee results/loss_cost.md
 	$(BIN)/python benchmarks/batch_loss_cost.py | tee results/batch_loss_cost.md
 	$(BIN)/python benchmarks/startup.py | tee results/startup.md
+	$(BIN)/python benchmarks/tau_curve.py | tee results/tau_curve.md
+
+bench-long: $(VENV)/.installed-dev
+	@echo "== Measuring what takes a quarter of an hour each; the tables go to results/"
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/prior_shift.py | tee results/prior_shift.md
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/sklearn_sets.py | tee results/sklearn_sets.md
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/stream_scores.py | tee results/stream_scores.md
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .

@@ -1,3 +1,22 @@
-"""Heads: from features to logits."""
+"""Heads: from features to logits, each of which says what these carry."""
 
+from longtail.heads.causal_norm import CausalNorm as CausalNorm
+from longtail.heads.cosine import Cosine as Cosine
+from longtail.heads.empirical_offset import EmpiricalOffset as EmpiricalOffset
 from longtail.heads.estimated_offset import EstimatedOffset as EstimatedOffset
+from longtail.heads.generative import Generative as Generative
+from longtail.heads.head import Head as Head
+from longtail.heads.head import LinearHead as LinearHead
+from longtail.heads.learnable_scale import LearnableScale as LearnableScale
+from longtail.heads.learned_ncm import LearnedNCM as LearnedNCM
+from longtail.heads.linear import Linear as Linear
+from longtail.heads.metric_ncm import MetricNCM as MetricNCM
+from longtail.heads.moment_sums import MomentSums as MomentSums
+from longtail.heads.moments import ClassMoments as ClassMoments
+from longtail.heads.moments import class_moments as class_moments
+from longtail.heads.multi_ncm import MultiNCM as MultiNCM
+from longtail.heads.nearest_class_mean import NearestClassMean as NearestClassMean
+from longtail.heads.nearest_class_mean import nearest_linear as nearest_linear
+from longtail.heads.recipe import Recipe as Recipe
+from longtail.heads.tau_norm import TauNorm as TauNorm
+from longtail.heads.weight_vector_norm import WeightVectorNorm as WeightVectorNorm

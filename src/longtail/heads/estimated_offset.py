@@ -6,17 +6,20 @@ With w = Σ⁻¹c, as in linear discriminant analysis, both centres are equally 
 (EO eq. 4), however many samples each class had. The centres c stand for the class means and are
 moved by `losses.EstimatedOffset`, not by gradients.
 
-Carries: what it was trained for; `losses.EstimatedOffset` says None, so measure it.
+Carries: uniform when set by class means; once trained, what its loss says. That of
+`losses.EstimatedOffset` is None, so measure it.
 """
 
 from __future__ import annotations
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import nn
+
+from longtail.heads.head import copy_rows
+from longtail.heads.offset import OffsetHead
+from longtail.heads.recipe import Recipe
 
 
-class EstimatedOffset(nn.Module):
+class EstimatedOffset(OffsetHead):
     """Linear logits with an offset from the class centres, in place of a bias.
 
     Args:
@@ -33,28 +36,11 @@ class EstimatedOffset(nn.Module):
     [[1.5, 1.5]]
     """
 
-    centers: Tensor
-
-    def __init__(self, dim: int, num_classes: int, use_offset: bool = True) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.empty(num_classes, dim))
-        nn.init.normal_(self.weight, std=dim**-0.5)
-        self.register_buffer("centers", torch.zeros(num_classes, dim))
-        self.use_offset = use_offset
+    recipe = Recipe(lr=0.1, sampler="instance")
 
     @classmethod
     def from_linear(cls, linear: nn.Linear, use_offset: bool = True) -> EstimatedOffset:
         """Start from trained weights; the bias, which carries the training prior, is dropped."""
         head = cls(linear.in_features, linear.out_features, use_offset).to(linear.weight)
-        with torch.no_grad():
-            head.weight.copy_(linear.weight)
+        copy_rows(head.weight, linear.weight, "weight")
         return head
-
-    @property
-    def offset(self) -> Tensor:
-        """½ c_k·w_k of each class: what is subtracted."""
-        return 0.5 * (self.centers * self.weight).sum(dim=1)
-
-    def forward(self, features: Tensor) -> Tensor:
-        """The logits."""
-        return F.linear(features, self.weight, -self.offset if self.use_offset else None)

@@ -14,5 +14,20 @@ from longtail.metrics.recall import group_accuracies as group_accuracies
 from longtail.metrics.recall import recalls as recalls
 from longtail.metrics.recall import top1 as top1
 from longtail.metrics.recall import worst_class as worst_class
+from longtail.metrics.representation_classes import class_means as class_means
+from longtail.metrics.representation_margins import margin_cdf as margin_cdf
+from longtail.metrics.representation_margins import margins as margins
+from longtail.metrics.representation_separation import cdnv as cdnv
+from longtail.metrics.representation_separation import (
+    centroid_displacement as centroid_displacement,
+)
+from longtail.metrics.representation_separation import mean_cdnv as mean_cdnv
+from longtail.metrics.representation_spread import intra_class_variance as intra_class_variance
+from longtail.metrics.representation_spread import (
+    largest_intra_class_distances as largest_intra_class_distances,
+)
+from longtail.metrics.representation_weights import class_offsets as class_offsets
+from longtail.metrics.representation_weights import frequency_correlation as frequency_correlation
+from longtail.metrics.representation_weights import weight_norms as weight_norms
 from longtail.metrics.tally import Measured as Measured
 from longtail.metrics.tally import Tally as Tally

@@ -1,0 +1,147 @@
+r"""The generative head: linear discriminant analysis, in closed form.
+
+    w_k = Σ⁻¹μ_k,        w_k0 = ln P(k) − ½ μ_kᵀΣ⁻¹μ_k                                    (EO eq. 2)
+
+If features of class k follow N(μ_k, Σ), softmax of w_k·Φ + w_k0 is the posterior (EO eq. 3). Means
+are taken about their own mean m, w_k = Σ⁻¹(μ_k − m) and w_k0 = ln P(k) − ½ (μ_k + m)·w_k: the same
+up to a number that all classes share, and without the digits that a large m would cost.
+
+Σ is the scatter about the class means over N, shrunk towards a multiple of the identity,
+(1−s)·Σ + s·(tr Σ/D)·I. Without shrinkage it needs more samples than dimensions.
+
+Carries: the prior it was given; uniform without one, when ln P is left out.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import torch
+from torch import Tensor
+
+from longtail.core import Prior, PriorLike
+from longtail.core.prior import check_same_classes, full_prior
+from longtail.heads.head import LinearHead, copy_rows
+from longtail.heads.moments import ClassMoments, MomentOptions, check_moments
+from longtail.metrics.representation_covariance import ledoit_wolf_shrinkage, oas_shrinkage
+
+Shrinkage: TypeAlias = float | Literal["ledoit_wolf", "oas"] | None
+
+
+class Generative(LinearHead):
+    """Gaussian classes with one covariance, set from class moments.
+
+    Args:
+        dim: The features' dimension.
+        num_classes: How many classes there are.
+        prior: P, a Prior or class counts; None leaves it out.
+        shrinkage: s: "oas", "ledoit_wolf", a number in 0 to 1, or None for the equation as it is.
+
+    >>> import longtail as lt
+    >>> features = torch.tensor([[0.0, 1.0], [0.0, -1.0], [3.0, 1.0], [5.0, -1.0]])
+    >>> head = Generative(2, 2, prior=[90, 10], shrinkage=None)
+    >>> head.set_moments(lt.heads.class_moments(features, [0, 0, 1, 1], 2, "pooled"))
+    >>> torch.softmax(head(torch.tensor([[2.0, 0.0]])), dim=1).tolist()  # midway
+    [[0.9, 0.1]]
+    """
+
+    weight: Tensor
+    bias: Tensor
+
+    def __init__(
+        self,
+        dim: int,
+        num_classes: int,
+        prior: PriorLike | None = None,
+        shrinkage: Shrinkage = "oas",
+    ) -> None:
+        super().__init__(dim, num_classes)
+        self.shrinkage = _check_shrinkage(shrinkage)
+        self.prior = None if prior is None else full_prior(prior, "generative head's")
+        if self.prior is not None:
+            check_same_classes(num_classes, self.prior, "the head has")
+        self.register_buffer("weight", torch.zeros(num_classes, dim))
+        self.register_buffer("bias", torch.zeros(num_classes))
+        self._is_set = False
+
+    @property
+    def rows(self) -> Tensor:
+        """The weights."""
+        return self.weight
+
+    @property
+    def moment_options(self) -> MomentOptions:
+        """The pooled scatter; Ledoit and Wolf's shrinkage needs the fourth moment too."""
+        return {"scatter": "pooled", "fourth": self.shrinkage == "ledoit_wolf"}
+
+    def set_moments(self, moments: ClassMoments) -> None:
+        """Solve for the weights; what is carried is the prior, or uniform without one."""
+        means = check_moments(moments, self.num_classes, self.dim)
+        middle = means.mean(dim=0)
+        factor = _cholesky(shrunk_covariance(moments, self.shrinkage), self.shrinkage)
+        weight = torch.cholesky_solve((means - middle).T, factor).T
+        bias = -0.5 * ((means + middle) * weight).sum(dim=1)
+        prior = Prior.uniform(self.num_classes) if self.prior is None else self.prior
+        if self.prior is not None:
+            bias = bias + prior.log
+        copy_rows(self.weight, weight, "weight")
+        copy_rows(self.bias, bias, "bias")
+        self._is_set = True
+        self.carry(prior)
+
+    def affine(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """The weights and offsets."""
+        return self.weight.to(dtype), self.bias.to(dtype)
+
+
+def shrunk_covariance(moments: ClassMoments, shrinkage: Shrinkage) -> Tensor:
+    """The covariance about the class means, shrunk; shape (D, D), float64."""
+    if moments.scatter is None:
+        raise ValueError(
+            "this needs the pooled scatter; make it with class_moments(..., scatter='pooled')"
+        )
+    covariance = moments.scatter / moments.total
+    amount = _amount(covariance, moments, shrinkage)
+    mean_variance = covariance.trace() / len(covariance)
+    eye = torch.eye(len(covariance), dtype=covariance.dtype, device="cpu")
+    return (1 - amount) * covariance + amount * mean_variance * eye
+
+
+def _amount(covariance: Tensor, moments: ClassMoments, shrinkage: Shrinkage) -> float:
+    if shrinkage is None:
+        return 0.0
+    if not isinstance(shrinkage, str):
+        return shrinkage
+    trace, square = float(covariance.trace()), float(covariance.square().sum())
+    if shrinkage == "oas":
+        return oas_shrinkage(trace, square, moments.total, len(covariance))
+    if moments.fourth is None:
+        raise ValueError(
+            "Ledoit and Wolf's shrinkage needs the fourth moment; "
+            "make it with class_moments(..., scatter='pooled', fourth=True)"
+        )
+    return ledoit_wolf_shrinkage(trace, square, moments.fourth, moments.total, len(covariance))
+
+
+def _cholesky(covariance: Tensor, shrinkage: Shrinkage) -> Tensor:
+    """The factor, or a ValueError if the matrix cannot be inverted in float64."""
+    factor: Tensor
+    factor, failed = torch.linalg.cholesky_ex(covariance)
+    sizes = factor.diagonal().square()
+    if failed or not sizes.min() > len(sizes) * torch.finfo(sizes.dtype).eps * sizes.max():
+        raise ValueError(
+            "the covariance of the features about their class means cannot be inverted with "
+            f"shrinkage={shrinkage!r}: some direction never varies, or there are too few samples; "
+            "use shrinkage='oas', 'ledoit_wolf' or a number above zero"
+        )
+    return factor
+
+
+def _check_shrinkage(shrinkage: Shrinkage) -> Shrinkage:
+    if shrinkage in (None, "oas", "ledoit_wolf"):
+        return shrinkage
+    if isinstance(shrinkage, str) or not 0 <= shrinkage <= 1:
+        raise ValueError(
+            f"shrinkage must be None, a number in 0 to 1, 'oas' or 'ledoit_wolf', got {shrinkage!r}"
+        )
+    return float(shrinkage)

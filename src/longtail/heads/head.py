@@ -1,0 +1,177 @@
+r"""What every head has in common: from features to logits, and what those carry.
+
+    f = head(Φ),        Φ of shape (..., D), f of shape (..., C)
+
+A head that is trained carries what its loss and its sampler make of it, so whoever trains it says
+so with `carry`. A head that is set by class means says it itself.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from itertools import chain
+from typing import Any, ClassVar, Self
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from longtail.core import Prior, PriorLike
+from longtail.core.arrays import wide_dtype
+from longtail.core.prior import check_same_classes, full_prior
+from longtail.heads.moments import ClassMoments, MomentOptions
+from longtail.heads.recipe import Recipe
+
+
+class Head(nn.Module, ABC):
+    """A classifier on features of dimension `dim`, called as `head(features)`.
+
+    float16 and bfloat16 are computed in float32, and so are the logits. What is carried is saved
+    with the weights, in float64; loading weights replaces it, by None if none was saved.
+
+    Args:
+        dim: The features' dimension.
+        num_classes: How many classes there are.
+    """
+
+    recipe: ClassVar[Recipe | None] = None  # what fit_head trains it with; None: nothing to train
+    curved: ClassVar[str] = ""  # why no linear layer gives the same logits
+    carried_log: Tensor | None
+
+    def __init__(self, dim: int, num_classes: int) -> None:
+        super().__init__()
+        if dim < 1 or num_classes < 1:
+            raise ValueError(
+                f"a head needs at least one dimension and one class, got {dim} and {num_classes}"
+            )
+        self.dim = dim
+        self.num_classes = num_classes
+        self._exact: list[str] = []
+        self._is_set = True  # False: set_moments comes first
+        self.hold("carried_log", None)
+
+    @property
+    @abstractmethod
+    def rows(self) -> Tensor:
+        """The weights or centres, a row a class: they tell the head's dtype and device."""
+
+    @property
+    def carried(self) -> Prior | None:
+        """The prior the logits carry; None where that is not known, or no prior."""
+        return None if self.carried_log is None else Prior.from_log(self.carried_log)
+
+    def carry(self, prior: PriorLike | None) -> None:
+        """Say what the logits carry: a Prior, class counts, or None where it is not known."""
+        carried = None if prior is None else full_prior(prior, "carried")
+        if carried is not None:
+            check_same_classes(self.num_classes, carried, "the head has", "the carried prior")
+        self.hold("carried_log", None if carried is None else carried.log)
+
+    @property
+    def moment_options(self) -> MomentOptions | None:
+        """What `class_moments` is to compute for `set_moments`; None: it takes no moments."""
+        return None
+
+    def set_moments(self, moments: ClassMoments) -> None:
+        """Set the head from class means, in closed form or as a start."""
+        raise ValueError(f"{type(self).__name__} is not made from class means; train it instead")
+
+    def to_linear(self) -> nn.Linear:
+        """A plain linear layer with the same predictions; a ValueError if there is none."""
+        raise ValueError(
+            f"no linear layer gives the logits of {type(self).__name__}: {self.curved}"
+        )
+
+    def widened(self, features: Tensor) -> Tensor:
+        """The features as they are computed with, checked at the door."""
+        if not isinstance(features, Tensor):
+            raise TypeError(f"a head takes torch tensors, got {type(features).__name__}")
+        if not features.is_floating_point() or features.shape[-1:] != (self.dim,):
+            raise ValueError(
+                f"features must be of a floating type and shape (..., {self.dim}), "
+                f"got {features.dtype} of shape {tuple(features.shape)}"
+            )
+        self.check_set()
+        return features.to(wide_dtype(torch.promote_types(features.dtype, self.rows.dtype)))
+
+    def check_set(self) -> None:
+        """Raise if the head still waits for its class means."""
+        if not self._is_set:
+            raise RuntimeError(
+                f"this {type(self).__name__} has no class means yet; call head.set_moments("
+                "class_moments(features, labels, num_classes, **head.moment_options)) "
+                "or load a state"
+            )
+
+    def hold(self, name: str, values: Tensor | None) -> None:
+        """Keep a constant as a float64 buffer that stays exact when the head is made half."""
+        if name not in self._exact:
+            self._exact.append(name)
+        if values is not None:
+            device = next((t.device for t in chain(self.parameters(), self.buffers())), None)
+            values = values.detach().to(device, torch.float64, copy=True)
+        self.register_buffer(name, values)
+
+    def extra_repr(self) -> str:
+        """Its sizes and what it carries, for print(head)."""
+        return f"dim={self.dim}, num_classes={self.num_classes}, carried={self.carried!r}"
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Self:
+        before = {name: self._buffers[name] for name in self._exact}
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        for name, old in before.items():
+            new = self._buffers[name]
+            if old is not None and new is not None and new.dtype != old.dtype:
+                self._buffers[name] = old.to(new.device)
+        return self
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+        names = (*self._parameters, *self._buffers)
+        if any(prefix + name in state_dict for name in names):
+            carries = f"{prefix}carried_log" in state_dict
+            self.hold("carried_log", torch.zeros(self.num_classes) if carries else None)
+            self._is_set = True
+        super()._load_from_state_dict(state_dict, prefix, *rest)
+
+
+class LinearHead(Head):
+    """A head that is linear in the features, whatever it learns."""
+
+    @abstractmethod
+    def affine(self, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
+        """Weight and bias of the linear map, in that dtype."""
+
+    def forward(self, features: Tensor) -> Tensor:
+        """The logits."""
+        wide = self.widened(features)
+        return F.linear(wide, *self.affine(wide.dtype))
+
+    def to_linear(self) -> nn.Linear:
+        """A plain linear layer with the same logits."""
+        self.check_set()
+        return as_linear(*self.affine(torch.float64), like=self.rows)
+
+
+def as_linear(weight: Tensor, bias: Tensor | None, like: Tensor) -> nn.Linear:
+    """A linear layer of these values, in the dtype and on the device of `like`."""
+    # On "meta" nothing is drawn, so the random numbers that follow stay what they would have been.
+    layer = nn.Linear(weight.shape[1], weight.shape[0], bias=bias is not None, device="meta")
+    layer.weight = nn.Parameter(weight.detach().to(like, copy=True))
+    if bias is not None:
+        layer.bias = nn.Parameter(bias.detach().to(like, copy=True))
+    return layer
+
+
+@torch.no_grad()
+def copy_rows(into: Tensor, values: Tensor, what: str) -> None:
+    """Write one row a class, or a ValueError that says which shape was expected."""
+    if into.shape != values.shape:
+        raise ValueError(f"{what} must have shape {tuple(into.shape)}, got {tuple(values.shape)}")
+    into.copy_(values)
+
+
+def copy_linear(head: Any, linear: nn.Linear) -> None:
+    """Write the weight of a linear layer into the head, and the bias where both have one."""
+    copy_rows(head.weight, linear.weight, "weight")
+    if linear.bias is not None:
+        copy_rows(head.bias, linear.bias, "bias")

@@ -1,0 +1,144 @@
+r"""Nearest class mean under a learned metric, d_xy in logits −½·d_xy.
+
+    global       d_xy = ‖W (Φ − μ_y)‖²                                                 (NCM eq. 3)
+    per_class    d_xy = ‖W_y (Φ − μ_y)‖²                                     (NCM A.3, Table 5)
+    eigenbasis   d_xy = (Φ − μ_y)ᵀ Q_y diag σ(w_y) Q_yᵀ (Φ − μ_y)                      (NCM eq. 4)
+
+Q_y are the eigenvectors of class y's covariance Q_y Δ_y Q_yᵀ, those of small eigenvalues first; eq.
+4 prints QᵀΔ̂Q, which would not be coordinates in that basis. `projections` are σ(w), the share of
+each direction, which the paper draws (fig. 3). W starts as the identity, w at zero.
+
+Carries: what its loss and sampler say; before training, uniform.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from longtail.core import Prior
+from longtail.heads.class_metrics import class_squares
+from longtail.heads.head import Head, as_linear, copy_rows
+from longtail.heads.moments import ClassMoments, MomentOptions, check_moments
+from longtail.heads.recipe import Recipe
+from longtail.metrics.representation_distances import squared_distances, without_autocast
+
+Metric: TypeAlias = Literal["global", "per_class", "eigenbasis"]
+
+
+class MetricNCM(Head):
+    """Nearest class mean with a trained metric and, as in Table 5, trained centres.
+
+    Args:
+        dim: The features' dimension.
+        num_classes: How many classes there are.
+        metric: "global", "per_class" or "eigenbasis".
+        rank: Rows of W, for a projection to fewer dimensions; by default `dim`.
+        learn_centers: Whether the centres are trained too, or stay the class means (eq. 3, 4).
+
+    >>> import longtail as lt
+    >>> head = MetricNCM(2, 2)
+    >>> head.set_moments(lt.heads.class_moments([[0.0, 0.0], [3.0, 0.0]], [0, 1], num_classes=2))
+    >>> _ = head.map.data.copy_(torch.tensor([[1.0, 0.0], [0.0, 0.5]]))
+    >>> head(torch.tensor([[3.0, 4.0]])).tolist()
+    [[-6.5, -2.0]]
+    """
+
+    recipe = Recipe(lr=0.01, clip_value=0.1)
+    curved = "each class has a metric of its own; only metric='global' is linear"
+    map: nn.Parameter
+    basis: Tensor
+    projection: nn.Parameter
+
+    def __init__(
+        self,
+        dim: int,
+        num_classes: int,
+        metric: Metric = "global",
+        rank: int | None = None,
+        learn_centers: bool = True,
+    ) -> None:
+        super().__init__(dim, num_classes)
+        if metric not in ("global", "per_class", "eigenbasis"):
+            raise ValueError(
+                f'metric must be "global", "per_class" or "eigenbasis", got {metric!r}'
+            )
+        if rank is not None and (metric == "eigenbasis" or not 1 <= rank <= dim):
+            raise ValueError(
+                f"rank must lie in 1 to dim={dim}, and eigenbasis has none, got {rank} for {metric}"
+            )
+        self.metric = metric
+        self.centers = nn.Parameter(torch.zeros(num_classes, dim), requires_grad=learn_centers)
+        if metric == "eigenbasis":
+            self.register_buffer("basis", torch.eye(dim).repeat(num_classes, 1, 1))
+            self.projection = nn.Parameter(torch.zeros(num_classes, dim))
+        else:
+            start = _start(dim, rank)
+            several = start if metric == "global" else start.repeat(num_classes, 1, 1)
+            self.map = nn.Parameter(several)
+        self._is_set = False
+
+    @property
+    def rows(self) -> Tensor:
+        """The centres."""
+        return self.centers
+
+    @property
+    def projections(self) -> Tensor:
+        """σ(w) of eigenbasis, shape (C, D): how much each eigen-direction of a class counts."""
+        return torch.sigmoid(self.projection)
+
+    @property
+    def moment_options(self) -> MomentOptions:
+        """Class means; for eigenbasis the scatter of each class, C matrices of D × D."""
+        return {"scatter": "per_class" if self.metric == "eigenbasis" else "none"}
+
+    def set_moments(self, moments: ClassMoments) -> None:
+        """Start at the class means, and take the eigenvectors of the classes' covariances."""
+        means = check_moments(moments, self.num_classes, self.dim)
+        if self.metric == "eigenbasis":
+            if moments.scatters is None:
+                raise ValueError(
+                    "eigenbasis needs the scatter of each class; "
+                    "make it with class_moments(..., scatter='per_class')"
+                )
+            for label, scatter in enumerate(moments.scatters):
+                copy_rows(self.basis[label], torch.linalg.eigh(scatter)[1], "eigenvectors")
+        copy_rows(self.centers, means, "class means")
+        self._is_set = True
+        self.carry(Prior.uniform(self.num_classes))
+
+    def forward(self, features: Tensor) -> Tensor:
+        """The logits."""
+        wide = self.widened(features)
+        dtype = wide.dtype
+        centers = self.centers.to(dtype)
+        with without_autocast(wide):
+            if self.metric == "global":
+                mapping = self.map.to(dtype).T
+                return -0.5 * squared_distances(wide @ mapping, centers @ mapping)
+            if self.metric == "per_class":
+                return -0.5 * class_squares(wide, centers, self.map.to(dtype).mT)
+            shares = self.projections.to(dtype)
+            return -0.5 * class_squares(wide, centers, self.basis.to(dtype), shares)
+
+    def to_linear(self) -> nn.Linear:
+        """For global, a linear layer with these logits up to a number a sample (NCM eq. 7)."""
+        if self.metric != "global":
+            return super().to_linear()
+        self.check_set()
+        wide, mapping = self.centers.detach().double(), self.map.detach().double()
+        middle = wide.mean(dim=0)
+        weight = (wide - middle) @ mapping.T @ mapping
+        return as_linear(weight, -0.5 * ((wide + middle) * weight).sum(dim=1), like=self.centers)
+
+
+def _start(dim: int, rank: int | None) -> Tensor:
+    """The identity, or some orthogonal directions where there are fewer."""
+    if rank is None or rank == dim:
+        return torch.eye(dim)
+    start = torch.empty(rank, dim)
+    nn.init.orthogonal_(start)
+    return start

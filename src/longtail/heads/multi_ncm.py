@@ -1,0 +1,102 @@
+r"""Multi-NCM: the nearest of several centres a class, displaced alike in all classes.
+
+    f_y = −½ min_i ‖Φ − μ_y − δ_i‖₂,        i = 0 … K, δ_0 = 0                          (NCM eq. 10)
+
+The centres μ are those of a LearnedNCM and stay; δ_1 … δ_K are shared by all classes and trained,
+the null displacement δ_0 is not. Since ‖x − δ‖² = ‖x‖² − 2 x·δ + ‖δ‖², all distances follow from
+those to the centres and from the products Φ·δ_i and μ_y·δ_i.
+
+Carries: what its loss and sampler say, as LearnedNCM.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from longtail.core import Prior
+from longtail.heads.head import Head, copy_rows
+from longtail.heads.learned_ncm import LearnedNCM
+from longtail.heads.moments import ClassMoments, MomentOptions, check_moments
+from longtail.metrics.representation_distances import root, squared_distances, without_autocast
+
+_START = 0.1  # of the centres' own spread: small, but not all alike, or all would learn the same
+
+
+class MultiNCM(Head):
+    """Shared displacements about fixed centres: `MultiNCM.from_learned(learned_ncm)`.
+
+    Args:
+        dim: The features' dimension.
+        num_classes: How many classes there are.
+        num_displacements: K, without the null one.
+
+    >>> learned = LearnedNCM(1, 2)
+    >>> _ = learned.load_state_dict({"centers": torch.tensor([[0.0], [10.0]])})
+    >>> head = MultiNCM.from_learned(learned, num_displacements=1)
+    >>> _ = head.displacements.data.fill_(4.0)
+    >>> head(torch.tensor([[5.0]])).tolist()             # from 4 and from 10
+    [[-0.5, -2.5]]
+    """
+
+    recipe = LearnedNCM.recipe
+    adjusted_recipe = LearnedNCM.adjusted_recipe
+    curved = "each class has several centres"
+    centers: Tensor
+
+    def __init__(self, dim: int, num_classes: int, num_displacements: int = 20) -> None:
+        super().__init__(dim, num_classes)
+        if num_displacements < 1:
+            raise ValueError(
+                f"num_displacements must be at least 1 (the null one is not counted), "
+                f"got {num_displacements}"
+            )
+        self.register_buffer("centers", torch.zeros(num_classes, dim))
+        self.displacements = nn.Parameter(torch.empty(num_displacements, dim))
+        nn.init.normal_(self.displacements, std=dim**-0.5)
+        self._is_set = False
+
+    @classmethod
+    def from_learned(cls, learned: LearnedNCM, num_displacements: int = 20) -> MultiNCM:
+        """Take the centres of a trained LearnedNCM, and what it carries."""
+        head = cls(learned.dim, learned.num_classes, num_displacements).to(learned.centers)
+        head._set_centers(learned.centers.detach(), learned.carried)
+        return head
+
+    @property
+    def rows(self) -> Tensor:
+        """The centres, without displacements."""
+        return self.centers
+
+    @property
+    def moment_options(self) -> MomentOptions:
+        """Class means alone."""
+        return {}
+
+    def set_moments(self, moments: ClassMoments) -> None:
+        """Take the class means for centres, where no LearnedNCM was trained."""
+        means = check_moments(moments, self.num_classes, self.dim)
+        self._set_centers(means, Prior.uniform(self.num_classes))
+
+    def forward(self, features: Tensor) -> Tensor:
+        """The logits."""
+        wide = self.widened(features)
+        with without_autocast(wide):
+            centers = self.centers.to(wide.dtype)
+            shifts = self.displacements.to(wide.dtype)
+            from_centers = squared_distances(wide, centers)
+            middle = centers.mean(dim=0)
+            of_rows = -2 * (wide - middle) @ shifts.T
+            of_classes = 2 * (centers - middle) @ shifts.T + shifts.square().sum(dim=1)
+            change = torch.zeros_like(from_centers)
+            for i in range(len(shifts)):
+                change = torch.minimum(change, of_rows[..., i, None] + of_classes[:, i])
+            return -0.5 * root(from_centers + change)
+
+    @torch.no_grad()
+    def _set_centers(self, centers: Tensor, carried: Prior | None) -> None:
+        copy_rows(self.centers, centers, "centers")
+        spread = (centers - centers.mean(dim=0)).square().sum(dim=1).mean().sqrt().item()
+        nn.init.normal_(self.displacements, std=_START * spread * self.dim**-0.5)
+        self._is_set = True
+        self.carry(carried)

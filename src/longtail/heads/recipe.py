@@ -1,0 +1,39 @@
+"""Recipe: how a head is trained on cached features, with the numbers its paper gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What to train a head with, by SGD. A head without one has nothing to train.
+
+    Attributes:
+        lr: The learning rate at the start.
+        momentum: That of SGD.
+        weight_decay: On all trained parameters.
+        clip_value: Entries of the gradient are cut to plus or minus this; None leaves them.
+        sampler: "instance" draws samples as they are, "class_balanced" every class as often.
+        epochs: How many, each of as many samples as there are.
+        batch_size: Samples a step.
+        schedule: "cosine" lets the rate fall to zero, "constant" keeps it.
+        tau: Above zero, the loss is logit-adjusted by so much (NCM eq. 9).
+
+    >>> Recipe(lr=5.0, clip_value=0.1)
+    Recipe(lr=5.0, momentum=0.9, weight_decay=0.0, clip_value=0.1, ... tau=0.0)
+    """
+
+    lr: float
+    momentum: float = 0.9
+    weight_decay: float = 0.0
+    clip_value: float | None = None
+    sampler: Literal["instance", "class_balanced"] = "class_balanced"
+    epochs: int = 10
+    batch_size: int = 512
+    schedule: Literal["cosine", "constant"] = "cosine"
+    tau: float = 0.0
+
+
+CRT = Recipe(lr=0.2, weight_decay=5e-4)  # classifier re-training (Kang et al., 2020)

@@ -1,0 +1,83 @@
+r"""τ-normalisation: weights divided by a power of their norm, or of the class's frequency.
+
+    f_y = w_y·Φ / ν_y^τ,        ν_y = ‖w_y‖₂  (Kang et al., 2020)   or   π_y  (LA eq. 3)
+
+The bias is dropped, where `posthoc.WeightNormalization` divides it too. With ν = π it is the
+re-scaling RS that EO compares with, up to a factor that all classes share.
+
+Carries: None. It multiplies logits, which is no change of prior (LA §4.2).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from longtail.core import PriorLike
+from longtail.core.numbers import check_number
+from longtail.core.prior import check_same_classes, full_prior
+from longtail.heads.head import LinearHead, copy_rows
+
+
+class TauNorm(LinearHead):
+    """Trained weights, normalised: nothing in it is trained, but τ can be set on held-out data.
+
+    Args:
+        dim: The features' dimension.
+        num_classes: How many classes there are.
+        tau: 0 leaves the weights, 1 makes all of length one.
+        train: The prior π of ν = π^τ, or class counts; without it ν is the norm.
+
+    >>> layer = nn.Linear(2, 2)
+    >>> _ = layer.weight.data.copy_(torch.tensor([[3.0, 4.0], [0.6, 0.8]]))
+    >>> TauNorm.from_linear(layer, tau=0.5)(torch.tensor([[1.0, 1.0]])).tolist()
+    [[3.13, 1.4]]
+    """
+
+    weight: Tensor
+    train_log: Tensor | None
+    _tau: Tensor
+
+    def __init__(
+        self, dim: int, num_classes: int, tau: float = 1.0, train: PriorLike | None = None
+    ) -> None:
+        super().__init__(dim, num_classes)
+        self.register_buffer("weight", torch.zeros(num_classes, dim))
+        self.hold("_tau", torch.tensor(check_number(tau, "tau"), dtype=torch.float64))
+        prior = None if train is None else full_prior(train, "train")
+        if prior is not None:
+            check_same_classes(num_classes, prior, "the head has", "the train prior")
+        self.hold("train_log", None if prior is None else prior.log)
+
+    @classmethod
+    def from_linear(
+        cls, linear: nn.Linear, tau: float = 1.0, train: PriorLike | None = None
+    ) -> TauNorm:
+        """Take trained weights; the bias is dropped."""
+        head = cls(linear.in_features, linear.out_features, tau, train).to(linear.weight)
+        copy_rows(head.weight, linear.weight, "weight")
+        return head
+
+    @property
+    def rows(self) -> Tensor:
+        """The weights, as they were trained."""
+        return self.weight
+
+    @property
+    def tau(self) -> float:
+        """τ; set it to what held-out data say."""
+        return self._tau.item()
+
+    @tau.setter
+    def tau(self, value: float) -> None:
+        self._tau.fill_(check_number(value, "tau"))
+
+    def affine(self, dtype: torch.dtype) -> tuple[Tensor, None]:
+        """The normalised weights; a row of zeros stays."""
+        weight = self.weight.to(dtype)
+        if self.train_log is None:
+            log_nu = weight.norm(dim=1).log()
+            log_nu = torch.where(log_nu.isinf(), 0.0, log_nu)
+        else:
+            log_nu = self.train_log.to(weight)
+        return weight * torch.exp(-self._tau.to(dtype) * log_nu)[:, None], None
