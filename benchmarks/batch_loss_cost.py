@@ -19,7 +19,7 @@ import torch.nn.functional as F
 import longtail as lt
 
 SAMPLES, CLASSES, DIM = 256, 1000, 128
-REPETITIONS, RUNS = 150, 3
+REPETITIONS, RUNS = 300, 3
 TARGETS = {"LADE": 2.0, "ELM": 2.0, "LDAM": 1.5}
 LIST = Path(__file__).parents[2] / "shared/data/class_counts/imagenet_lt.json"
 

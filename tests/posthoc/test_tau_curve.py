@@ -11,6 +11,7 @@ from longtail import Prior, Scores
 from longtail.metrics import accuracy_under, recalls
 from longtail.posthoc import LogitAdjustment, WeightNormalization, tau_curve, weight_norm_curve
 from longtail.posthoc.tau import curve as curve_module
+from longtail.posthoc.tau.steps import best_pieces
 
 COUNTS = np.array([500, 120, 60, 20, 5])
 
@@ -220,7 +221,7 @@ def test_of_equal_best_pieces_the_nearest_to_one_is_taken():
     assert curve.best_tau == pytest.approx(0)
 
 
-def test_a_best_value_at_a_single_tau_is_found_and_ranks_behind_an_equal_piece():
+def test_a_best_value_at_a_single_tau_is_found():
     """Both samples are right at zero alone, where the tie goes to the first of the two."""
     tied = np.array([[1.0, 1.0, -9.0], [-9.0, 1.0, 1.0]])
     prior = [1, 4, 1]
@@ -228,6 +229,17 @@ def test_a_best_value_at_a_single_tau_is_found_and_ranks_behind_an_equal_piece()
     assert (curve.best_tau, curve.best_accuracy, curve.at(0.0)) == (0.0, 1.0, 1.0)
     assert curve.best_interval == (0.0, np.nextafter(0.0, 1.0))
     assert curve.at(-0.1) == curve.at(0.1) == 0.5
+
+
+def test_pieces_are_ranked_by_value_then_width_then_nearness_to_one():
+    taus = np.array([-5.0, -3.0, 0.0, np.nextafter(0.0, 1.0), 4.0])
+    values = np.array([0.2, 0.5, 0.1, 0.5, 0.1, 0.5])  # the fourth holds at zero alone
+    pieces = best_pieces(taus, values, most=3)
+    assert [(p.low, p.high) for p in pieces] == [(4.0, np.inf), (-5.0, -3.0), (0.0, taus[3])]
+    assert [p.inner for p in pieces] == [5.0, -4.0, 0.0]
+    joined = best_pieces(np.array([1.0, 2.0]), np.array([0.1, 0.7, 0.7]), most=5)
+    assert joined[0] == (1.0, np.inf, 0.7)
+    assert len(joined) == 2
 
 
 def test_torch_gives_torch_and_numpy_numpy():

@@ -8,6 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from longtail.posthoc import tau_curve
 from longtail.posthoc.tau import paths, rivals
 from longtail.posthoc.tau.intervals import intervals_against
 from longtail.posthoc.tau.paths import Scale, Shift
@@ -133,6 +134,20 @@ def test_the_walk_finds_what_comparing_with_all_rivals_finds(dtype, kind, monkey
             np.testing.assert_array_equal(one[possible], other[possible])
 
 
+def test_few_samples_of_ordinary_logits_are_compared_with_all_rivals(monkeypatch):
+    compared = []
+    against_all = rivals._against_all
+    monkeypatch.setattr(
+        rivals, "_against_all", lambda *args: compared.append(len(args[1])) or against_all(*args)
+    )
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 100, 3000)
+    logits = rng.normal(size=(3000, 100)).astype(np.float32)
+    shift_intervals(logits, labels, -np.log(rng.integers(1, 300, 100)))
+    assert len(compared) == 1
+    assert compared[0] < 30
+
+
 def test_a_model_that_has_only_learned_the_counts_predicts_the_first_class_at_one():
     log_prior = np.log(np.array([0.3, 0.1, 0.55, 0.05]))
     right = shift_intervals(np.tile(log_prior, (4, 1)), [0, 1, 2, 3], -log_prior)
@@ -221,3 +236,15 @@ def test_predictions_are_those_of_the_stored_logits(dtype, monkeypatch):
         wide = torch.float32 if dtype == torch.float16 else dtype
         stored = (logits.to(wide) * scale.to(wide) + shift.to(wide)).to(dtype)
         assert torch.equal(path.predict(logits, 0.7), stored.argmax(dim=1))
+
+
+def test_threads_share_the_samples_and_find_the_same(monkeypatch):
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(300, 7, generator=generator)
+    labels = torch.randint(0, 7, (300,), generator=generator)
+    alone = tau_curve(logits, labels, [64, 32, 16, 8, 4, 2, 1])
+    monkeypatch.setattr(rivals, "_PART", 100)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
+    shared = tau_curve(logits, labels, [64, 32, 16, 8, 4, 2, 1])
+    assert torch.equal(shared.taus, alone.taus)
+    assert torch.equal(shared.accuracy, alone.accuracy)

@@ -110,8 +110,8 @@ def _assemble(
     if positive is None:
         return z
     own = f.gather(1, index) + positive
-    # In place where z is ours and f is something else: what was gathered must stay as it was.
-    return z.scatter_(1, index, own) if z is not f and z is not logits else z.scatter(1, index, own)
+    # In place where z is ours: fresh memory costs more than what is written to it.
+    return z.scatter_(1, index, own) if z is not logits else z.scatter(1, index, own)
 
 
 class _FusedLoss(torch.autograd.Function):

@@ -66,7 +66,9 @@ def fit_adjustment(
     splits = []
     if carried is None or calibration is not None or target is None or choose:
         splits = splits_of(options.cv, data, seed)
-    if carried is not None and not splits:  # nothing to fit, or nothing to fit it on
+    if not splits:  # nothing to fit, or nothing to fit it on
+        if carried is None:
+            raise ValueError('carried="measure" needs classes of two samples or more, got none')
         return Adjustment(carried, None, LogitAdjustment(carried, tau, target), None)
     # Decision values are no logits yet, and of a prior given or measured no fold has its own.
     move_to = carried if _is_told(options.carried) and gives_probs(model) else None

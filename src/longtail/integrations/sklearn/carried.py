@@ -7,6 +7,7 @@ scores: the last step of a pipeline, the best one of a search. Where resampling,
 inside an ensemble, leave it open, nothing is guessed: the error names the remedy.
 """
 
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,9 @@ _UNBALANCED = ("is_unbalance", "unbalance", "unbalanced_sets")
 # CatBoost's weights, and what imbalanced-learn's ensembles resample to.
 _OPAQUE = ("class_weights", "auto_class_weights", "sampling_strategy")
 
+# "balanced" goes by the number of samples, since scikit-learn 1.7 in some by their weights.
+_BY_WEIGHT = "sample_weight" in signature(compute_class_weight).parameters
+
 
 def carried_by(estimator: Any, labels: TrainingLabels) -> Prior:
     """What the scores of a fitted estimator carry, or a ValueError if that cannot be told."""
@@ -43,7 +47,10 @@ def carried_by(estimator: Any, labels: TrainingLabels) -> Prior:
     if own is not None:
         return own
     _check_nested(scoring)
-    return labels.prior.reweighted(_class_weights(scoring, labels))
+    weights = _class_weights(scoring, labels)
+    if (weights == weights[0]).all():
+        return labels.prior  # which also knows the counts
+    return labels.prior.reweighted(weights)
 
 
 def _scoring_part(estimator: Any) -> Any:
@@ -90,8 +97,7 @@ def _balance(estimator: Any, class_weight: Any, labels: TrainingLabels) -> npt.N
             compute_class_weight(class_weight, classes=labels.classes, y=labels.classes),
             dtype=np.float64,
         )
-    # "balanced" is by the samples' number, but by their weights where scikit-learn says so.
-    if isinstance(estimator, LogisticRegression | LogisticRegressionCV | LinearSVC):
+    if _BY_WEIGHT and isinstance(estimator, LogisticRegression | LogisticRegressionCV | LinearSVC):
         return 1 / labels.prior.probs.numpy()
     return 1 / labels.counts
 

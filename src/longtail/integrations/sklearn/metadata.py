@@ -37,7 +37,7 @@ def routed(owner: Any, sample_weight: Any, fit_params: dict[str, Any]) -> Routed
     weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
     if get_config()["enable_metadata_routing"]:
         sent = process_routing(owner, "fit", **weighted, **fit_params)
-        return _with_weights(dict(sent.estimator.fit), dict(sent.splitter.split))
+        return _with_weights(dict(sent["estimator"]["fit"]), dict(sent["splitter"]["split"]))
     if weighted:
         weighted = {_weight_name(owner.estimator): sample_weight}
     return _with_weights({**fit_params, **weighted}, {})

@@ -19,7 +19,7 @@ from longtail.core.arrays import ArrayLike
 from longtail.posthoc.held_out import HeldOut, effective_samples
 from longtail.posthoc.tau.curve import curve_along
 from longtail.posthoc.tau.ece import lowest_ece
-from longtail.posthoc.tau.paths import Path, Shift
+from longtail.posthoc.tau.paths import Shift, TauPath
 from longtail.posthoc.tau.proper import BRIER, NLL, Proper, lowest, places_of_change, scores_at
 from longtail.posthoc.tau.weighted import Weighted
 
@@ -56,7 +56,7 @@ class TauChoice:
 
 
 def choose_tau(
-    path: Path,
+    path: TauPath,
     held: HeldOut,
     target: Prior,
     criterion: Criterion,
@@ -76,7 +76,7 @@ def choose_tau(
     if criterion not in get_args(Criterion):
         names = ", ".join(f'"{name}"' for name in get_args(Criterion))
         raise ValueError(f"criterion must be one of {names}, got {criterion!r}")
-    samples = Weighted.to(target, held.logits, held.labels, within).that_count()
+    samples = Weighted.under(target, held.logits, held.labels, within).that_count()
     found = _FITS[criterion](path, samples, target)
     return TauChoice(
         criterion=criterion,
@@ -100,14 +100,14 @@ class _Found(NamedTuple):
     high: float | None = None
 
 
-def _by_balanced_error(path: Path, samples: Weighted, target: Prior) -> _Found:
+def _by_balanced_error(path: TauPath, samples: Weighted, target: Prior) -> _Found:
     curve = curve_along(path, samples, target, samples.logits)
     right = torch.from_numpy(curve.intervals.contain(curve.best_tau)).double()
     low, high = curve.bootstrap().interval()
     return _Found(curve.best_tau, 1 - curve.best_accuracy, samples.standard_error(right), low, high)
 
 
-def _by_nll(path: Path, samples: Weighted, target: Prior) -> _Found:
+def _by_nll(path: TauPath, samples: Weighted, target: Prior) -> _Found:
     own = samples.logits.gather(1, samples.labels.to(samples.logits.device)[:, None]).squeeze(1)
     if own.isneginf().any():
         at = int(own.isneginf().nonzero()[0])
@@ -120,11 +120,11 @@ def _by_nll(path: Path, samples: Weighted, target: Prior) -> _Found:
     return _by_score(path, samples, NLL, [1.0] if convex else _places(path, samples))
 
 
-def _by_brier(path: Path, samples: Weighted, target: Prior) -> _Found:
+def _by_brier(path: TauPath, samples: Weighted, target: Prior) -> _Found:
     return _by_score(path, samples, BRIER, _places(path, samples))
 
 
-def _by_score(path: Path, samples: Weighted, proper: Proper, starts: list[float]) -> _Found:
+def _by_score(path: TauPath, samples: Weighted, proper: Proper, starts: list[float]) -> _Found:
     tau = lowest(samples, path, proper, starts)
     scores = scores_at(tau, samples, path, proper)
     found = _Found(tau, samples.mean(scores.value), samples.standard_error(scores.value))
@@ -136,15 +136,15 @@ def _by_score(path: Path, samples: Weighted, proper: Proper, starts: list[float]
     return found._replace(low=tau - half, high=tau + half)
 
 
-def _by_ece(path: Path, samples: Weighted, target: Prior) -> _Found:
+def _by_ece(path: TauPath, samples: Weighted, target: Prior) -> _Found:
     return _Found(*lowest_ece(samples, path, path.intervals(samples.logits, samples.labels)))
 
 
-def _places(path: Path, samples: Weighted) -> list[float]:
+def _places(path: TauPath, samples: Weighted) -> list[float]:
     return places_of_change(path.intervals(samples.logits, samples.labels), _COARSE)
 
 
-_FITS: dict[str, Callable[[Path, Weighted, Prior], _Found]] = {
+_FITS: dict[str, Callable[[TauPath, Weighted, Prior], _Found]] = {
     "balanced_error": _by_balanced_error,
     "nll": _by_nll,
     "brier": _by_brier,

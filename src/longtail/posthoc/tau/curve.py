@@ -28,7 +28,7 @@ from longtail.core.prior import check_same_classes, full_prior
 from longtail.core.retarget import prior_offset
 from longtail.posthoc.tau.bootstrap import TauBootstrap, draw_curves
 from longtail.posthoc.tau.intervals import Intervals
-from longtail.posthoc.tau.paths import Path, Scale, Shift
+from longtail.posthoc.tau.paths import Scale, Shift, TauPath
 from longtail.posthoc.tau.steps import Steps, best_pieces
 from longtail.posthoc.tau.weighted import Weighted, weights_to
 
@@ -118,7 +118,7 @@ def tau_curve(
     check_same_classes(rows.shape[1], source, "the logits have", "the training prior")
     goal = Prior.uniform(source.num_classes) if target is None else Prior.of(target)
     path = Shift(prior_offset(source, goal))
-    return curve_along(path, Weighted.to(goal, rows, known), goal, logits)
+    return curve_along(path, Weighted.under(goal, rows, known), goal, logits)
 
 
 def weight_norm_curve(
@@ -143,10 +143,10 @@ def weight_norm_curve(
     log_nu = check_per_class(nu, rows.shape[1], "nu").log()
     goal = Prior.uniform(rows.shape[1]) if target is None else Prior.of(target)
     check_same_classes(rows.shape[1], goal, "the logits have", "the target prior")
-    return curve_along(Scale(log_nu), Weighted.to(goal, rows, known), goal, logits)
+    return curve_along(Scale(log_nu), Weighted.under(goal, rows, known), goal, logits)
 
 
-def curve_along(path: Path, samples: Weighted, target: Prior, kind: object) -> TauCurve:
+def curve_along(path: TauPath, samples: Weighted, target: Prior, kind: object) -> TauCurve:
     """The curve of samples weighted to the target, with arrays of the kind given."""
     right = path.intervals(samples.logits, samples.labels)
     steps = Steps.of(right)

@@ -13,7 +13,7 @@ from torch import Tensor
 from longtail.core.arrays import wide_dtype
 from longtail.posthoc.tau.bootstrap import Replicates
 from longtail.posthoc.tau.intervals import Intervals
-from longtail.posthoc.tau.paths import Path
+from longtail.posthoc.tau.paths import TauPath
 from longtail.posthoc.tau.weighted import Weighted
 
 _COARSE = [k / 20 for k in range(41)]
@@ -24,7 +24,7 @@ _BLOCK = 2**16  # entries of a block, which stays in the cache for all τ
 _REPLICATES = 200
 
 
-def lowest_ece(samples: Weighted, path: Path, right: Intervals) -> tuple[float, float, float]:
+def lowest_ece(samples: Weighted, path: TauPath, right: Intervals) -> tuple[float, float, float]:
     """The best τ found, the calibration error there, and its standard error."""
     coarse = _lowest(samples, path, right, _COARSE)
     close = [coarse + step for step in _AROUND if 0 <= coarse + step <= 2]
@@ -36,7 +36,7 @@ def lowest_ece(samples: Weighted, path: Path, right: Intervals) -> tuple[float, 
     return tau, _error(gaps, confidence), float(np.std(again))
 
 
-def _lowest(samples: Weighted, path: Path, right: Intervals, taus: list[float]) -> float:
+def _lowest(samples: Weighted, path: TauPath, right: Intervals, taus: list[float]) -> float:
     """The τ of the lowest error; of equals the nearest to 1."""
     confidences = _confidences(samples, path, taus, wide_dtype(samples.logits.dtype))
     errors = {
@@ -46,7 +46,7 @@ def _lowest(samples: Weighted, path: Path, right: Intervals, taus: list[float]) 
     return min(taus, key=lambda tau: (errors[tau], abs(tau - 1)))
 
 
-def _confidences(samples: Weighted, path: Path, taus: list[float], dtype: torch.dtype) -> Tensor:
+def _confidences(samples: Weighted, path: TauPath, taus: list[float], dtype: torch.dtype) -> Tensor:
     """Of the most likely class of every sample, one row a τ, float64."""
     found = torch.empty((len(taus), len(samples.labels)), dtype=torch.float64, device="cpu")
     movers = [path.mover(tau) for tau in taus]

@@ -40,8 +40,7 @@ def intervals_against(leads: Floats, gaps: Floats, earlier: Flags) -> Intervals:
     """
     with np.errstate(divide="ignore", invalid="ignore"):  # at parallel rivals, which are left out
         ends = leads / gaps
-    past = np.where(ends > -np.inf, np.nextafter(ends, np.inf), ends)
-    able = leads > -np.inf
+    past, able = np.nextafter(ends, np.inf), leads > -np.inf
     starts = np.where((gaps > 0) & able, np.where(earlier, past, ends), -np.inf)
     stops = np.where((gaps < 0) & able, np.where(earlier, ends, past), np.inf)
     beaten = ((gaps == 0) & ((leads > 0) | ((leads == 0) & earlier))).any(axis=1)

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from longtail.core.arrays import wide_dtype
 from longtail.posthoc.tau.intervals import Intervals
-from longtail.posthoc.tau.rivals import NEVER, line_intervals
+from longtail.posthoc.tau.rivals import NEVER, Load, line_intervals
 
 _BLOCK = 2**17  # entries of a block: half a megabyte in float32
 
@@ -31,7 +31,7 @@ class Move(Protocol):
         ...
 
 
-class Path(ABC):
+class TauPath(ABC):
     """Where logits go as τ grows, affine in each of them."""
 
     @abstractmethod
@@ -65,7 +65,7 @@ class Path(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Shift(Path):
+class Shift(TauPath):
     """f + τ·offset, where an offset of -inf rules its class out."""
 
     offset: Tensor
@@ -87,19 +87,19 @@ class Shift(Path):
 
     def intervals(self, logits: Tensor, labels: Tensor) -> Intervals:
         """Lines with the offset for slope."""
-        ruled_out = self.offset.isneginf()
+        ruled_out = self.offset.isneginf().nonzero().flatten()
 
         def load(at: Tensor, rows: Tensor) -> None:
             _load(logits, at, rows)
-            if ruled_out.any():
-                rows.masked_fill_(ruled_out, -torch.inf)
+            if len(ruled_out):
+                rows[:, ruled_out] = -torch.inf
 
         slopes = self.offset.nan_to_num(neginf=0.0)
         return line_intervals(load, labels.numpy(), slopes.numpy(), wide_dtype(logits.dtype))
 
 
 @dataclass(frozen=True, eq=False)
-class Scale(Path):
+class Scale(TauPath):
     """f · ν^−τ."""
 
     log_nu: Tensor
@@ -124,20 +124,25 @@ class Scale(Path):
         right = Intervals(np.full(len(top), np.inf), np.full(len(top), -np.inf))
         for sign in (1, -1):
             samples = (top * sign > 0).nonzero().flatten()
-
-            def load(at: Tensor, rows: Tensor, sign: int = sign, samples: Tensor = samples) -> None:
-                _load(logits, samples[at], rows)
-                rows.mul_(sign).clamp_(min=0).log_().mul_(sign).clamp_(min=NEVER)
-
             if len(samples):
-                slopes = (-sign * self.log_nu).numpy()
-                found = line_intervals(load, labels[samples].numpy(), slopes, torch.float64)
+                known, slopes = labels[samples].numpy(), (-sign * self.log_nu).numpy()
+                found = line_intervals(_logs(logits, samples, sign), known, slopes, torch.float64)
                 right.start[samples.numpy()], right.stop[samples.numpy()] = found
         zero = (top == 0).nonzero().flatten()
         highest = self.predict(logits[zero.to(logits.device)], 0.0)
         always = zero[highest == labels[zero]].numpy()
         right.start[always], right.stop[always] = -np.inf, np.inf
         return right
+
+
+def _logs(logits: Tensor, samples: Tensor, sign: int) -> Load:
+    """What loads log f of some samples, or −log(−f) if the sign is negative."""
+
+    def load(at: Tensor, rows: Tensor) -> None:
+        _load(logits, samples[at], rows)
+        rows.mul_(sign).clamp_(min=0).log_().mul_(sign).clamp_(min=NEVER)
+
+    return load
 
 
 def _wide(rows: Tensor) -> Tensor:

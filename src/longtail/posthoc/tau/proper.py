@@ -25,7 +25,7 @@ from torch import Tensor
 
 from longtail.core.arrays import wide_dtype
 from longtail.posthoc.tau.intervals import Intervals
-from longtail.posthoc.tau.paths import Path
+from longtail.posthoc.tau.paths import TauPath
 from longtail.posthoc.tau.weighted import Weighted
 
 _BLOCK = 2**16  # entries of a block: half a megabyte in float64
@@ -91,7 +91,7 @@ def brier_scores(moved: Tensor, labels: Tensor, rate: Tensor, change: Tensor) ->
 NLL, BRIER = Proper(nll_values, nll_scores), Proper(brier_values, brier_scores)
 
 
-def scores_at(tau: float, samples: Weighted, path: Path, proper: Proper) -> Score:
+def scores_at(tau: float, samples: Weighted, path: TauPath, proper: Proper) -> Score:
     """The score of every sample at τ, with its derivatives."""
     found = torch.empty((3, len(samples.labels)), dtype=torch.float64, device="cpu")
     move = path.mover(tau)
@@ -101,7 +101,7 @@ def scores_at(tau: float, samples: Weighted, path: Path, proper: Proper) -> Scor
     return Score(*found)
 
 
-def lowest(samples: Weighted, path: Path, proper: Proper, starts: list[float]) -> float:
+def lowest(samples: Weighted, path: TauPath, proper: Proper, starts: list[float]) -> float:
     """The τ of the lowest mean score between the neighbours of the best of these starts."""
 
     def mean(tau: float) -> Point:
@@ -124,7 +124,7 @@ def places_of_change(right: Intervals, points: int) -> list[float]:
     return [float(tau) for tau in np.unique(np.append(ends, [0.0, 1.0]))]
 
 
-def _means_at(taus: list[float], samples: Weighted, path: Path, proper: Proper) -> list[float]:
+def _means_at(taus: list[float], samples: Weighted, path: TauPath, proper: Proper) -> list[float]:
     """The mean score at some τ; infinite where the logits overflow."""
     if len(taus) == 1:
         return [0.0]

@@ -11,6 +11,7 @@ samples with a close second are decided in float64 against all rivals.
 """
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -26,6 +27,7 @@ Load: TypeAlias = Callable[[Tensor, Tensor], object]
 
 NEVER = -1e30  # a logit as low as this never wins
 _BLOCK = 2**17  # entries of a block: half a megabyte in float32
+_PART = 2**21  # entries that are worth a thread
 
 
 def line_intervals(load: Load, labels: Indices, slopes: Floats, dtype: torch.dtype) -> Intervals:
@@ -41,7 +43,7 @@ def line_intervals(load: Load, labels: Indices, slopes: Floats, dtype: torch.dty
     order = np.argsort(slopes, kind="stable")
     place = np.argsort(order)[labels]
     samples = np.argsort(place, kind="stable")
-    found = _find_rivals(load, samples, place[samples], slopes[order], order, dtype)
+    found = _find_in_parts(load, samples, place[samples], slopes[order], order, dtype)
     known = labels[samples][:, None]
     gaps = slopes[known] - slopes[found.rivals]
     leads = _leads(found.logits, found.own)
@@ -49,7 +51,7 @@ def line_intervals(load: Load, labels: Indices, slopes: Floats, dtype: torch.dty
     beaten = ((gaps == 0) & (leads > 0)).any(axis=1)  # by a parallel line, whatever the others do
     unclear = np.flatnonzero(_close(found) & ~beaten)
     right.start[unclear], right.stop[unclear] = _against_all(load, samples[unclear], labels, slopes)
-    never = np.flatnonzero(found.own <= NEVER)
+    never = np.flatnonzero(found.own[:, 0] <= NEVER)
     right.start[never], right.stop[never] = np.inf, -np.inf
     back = np.argsort(samples)
     return Intervals(right.start[back], right.stop[back])
@@ -61,7 +63,7 @@ class _Found(NamedTuple):
     Attributes:
         rivals: The class that bounds τ from below, and the one that bounds it from above.
         logits: Of these two.
-        own: The logit of the label.
+        own: The logit of the label, twice.
         ends: The highest end on either side.
         seconds: The second highest.
     """
@@ -73,6 +75,24 @@ class _Found(NamedTuple):
     seconds: Rows
 
 
+def _find_in_parts(
+    load: Load, samples: Indices, place: Indices, lines: Floats, order: Indices, dtype: torch.dtype
+) -> _Found:
+    """A part of the samples for each thread: torch's own would wait for each other every block."""
+    count = min(torch.get_num_threads(), max(1, len(samples) * len(lines) // _PART))
+    if count == 1:
+        return _find_rivals(load, samples, place, lines, order, dtype)
+    with ThreadPoolExecutor(count) as pool:
+        walks = [
+            pool.submit(_find_rivals, load, *part, lines, order, dtype)
+            for part in zip(
+                np.array_split(samples, count), np.array_split(place, count), strict=True
+            )
+        ]
+        parts = [walk.result() for walk in walks]
+    return _Found(*map(np.concatenate, zip(*parts, strict=True)))
+
+
 def _find_rivals(
     load: Load, samples: Indices, place: Indices, lines: Floats, order: Indices, dtype: torch.dtype
 ) -> _Found:
@@ -80,43 +100,57 @@ def _find_rivals(
     count, width = len(samples), len(lines)
     most = min(count, max(1, _BLOCK // width))
     memory, rows = torch.empty((2, most, width), dtype=dtype, device="cpu")
-    rivals = np.empty((count, 2), np.intp)
-    logits, ends, seconds = np.empty((3, count, 2), rows.numpy().dtype)
-    own = np.empty((count, 1), logits.dtype)
-    inverses, begin, end = memory[:0], 0, 0
+    numbers = rows.numpy().dtype
+    found = _Found(np.empty((count, 2), np.intp), *np.empty((4, count, 2), numbers))
     in_order = bool((order[1:] > order[:-1]).all())
     positions, columns = torch.from_numpy(samples), torch.from_numpy(order)
+    places, inverses = place[:0], memory[:0]
     for start in range(0, count, most):
         at = slice(start, min(start + most, count))
-        where, each = place[at], np.arange(at.stop - start)
-        memory, rows = memory[: len(each)], rows[: len(each)]
+        where = place[at]
+        memory, rows = memory[: len(where)], rows[: len(where)]
         load(positions[at], rows if in_order else memory)
         if not in_order:
             torch.index_select(memory, 1, columns, out=rows)
-        values = rows.numpy()
-        own[at, 0] = values[each, where]
         first, after = int(where[0]), int(where[-1]) + 1
-        if after > end:
-            begin, end = first, max(after, first + most)
-            inverses = _inverses(lines[begin:end], lines, dtype)
-        which, label = torch.from_numpy(where - begin), torch.from_numpy(own[at])
-        ahead = np.arange(first, after) - where[:, None]
-        for side, part, outside in (
-            (0, slice(0, after), ahead >= 0),
-            (1, slice(first, width), ahead <= 0),
-        ):
-            spare = memory.view(-1)[: len(each) * (part.stop - part.start)]
-            weights = spare.view(len(each), -1)
-            torch.index_select(inverses[:, part], 0, which, out=weights)
-            found = torch.lerp(label, rows[:, part], weights, out=weights).numpy()
-            found[:, first - part.start : after - part.start][outside] = -np.inf
-            rival = found.argmax(axis=1)
-            ends[at, side] = found[each, rival]
-            found[each, rival] = -np.inf
-            seconds[at, side] = found.max(axis=1)
-            rival += part.start
-            rivals[at, side], logits[at, side] = rival, values[each, rival]
-    return _Found(order[rivals], logits, own, ends, seconds)
+        if not len(places) or after > places[-1] + 1:
+            places = np.arange(first, min(first + most, width)) if after - first <= most else where
+            inverses = _inverses(lines[places], lines, dtype)
+        which = torch.from_numpy(np.searchsorted(places, where))
+        _find_in_block(found, at, rows, where, inverses, which, memory)
+    return found._replace(rivals=order[found.rivals])
+
+
+def _find_in_block(
+    found: _Found,
+    at: slice,
+    rows: Tensor,
+    where: Indices,
+    inverses: Tensor,
+    which: Tensor,
+    memory: Tensor,
+) -> None:
+    """Put in what is found of a block of samples."""
+    values, each, width = rows.numpy(), np.arange(len(where)), rows.shape[1]
+    found.own[at] = values[each, where][:, None]
+    label = torch.from_numpy(found.own[at, :1])
+    first, after = int(where[0]), int(where[-1]) + 1
+    # Classes from the first label of the block to the last are on one side of some, not of others.
+    beyond = np.arange(first, after) - where[:, None]
+    for side, part, outside in (
+        (0, slice(0, after), beyond >= 0),
+        (1, slice(first, width), beyond <= 0),
+    ):
+        weights = memory.view(-1)[: len(each) * (part.stop - part.start)].view(len(each), -1)
+        torch.index_select(inverses[:, part], 0, which, out=weights)
+        ends = torch.lerp(label, rows[:, part], weights, out=weights).numpy()
+        ends[:, first - part.start : after - part.start][outside] = -np.inf
+        rival = ends.argmax(axis=1)
+        found.ends[at, side] = ends[each, rival]
+        ends[each, rival] = -np.inf
+        found.seconds[at, side] = ends.max(axis=1)
+        rival += part.start
+        found.rivals[at, side], found.logits[at, side] = rival, values[each, rival]
 
 
 def _inverses(of: Floats, lines: Floats, dtype: torch.dtype) -> Tensor:

@@ -34,10 +34,10 @@ class Weighted(NamedTuple):
     weights: Tensor
 
     @classmethod
-    def to(
+    def under(
         cls, target: Prior, logits: Tensor, labels: Tensor, within: ArrayLike | None = None
     ) -> Weighted:
-        """The samples weighted to a target; `within` says how they weigh in their classes."""
+        """The samples weighted to a target; `within` says what each counts in its class."""
         shares = _shares(labels, logits.shape[1], within)
         return cls(logits, labels, shares, weights_to(target, labels, shares))
 
@@ -85,8 +85,8 @@ def _shares(labels: Tensor, num_classes: int, within: ArrayLike | None) -> Tenso
     given = as_tensor(within).detach().to("cpu", torch.float64)
     if given.shape != labels.shape or not (given.isfinite() & (given >= 0)).all():
         raise ValueError(
-            f"weights must be finite, none negative, one for each of {len(labels)} samples, "
-            f"got {given.numel()} from {given.min():g} to {given.max():g}"
+            f"weights must be finite numbers, none negative, one for each of {len(labels)} "
+            f"samples, got an array of shape {tuple(given.shape)}: {given.flatten()[:10].tolist()}"
         )
     totals = torch.bincount(labels, given, num_classes)
     return torch.where(given > 0, given / totals[labels], 0.0)

@@ -1,0 +1,72 @@
+"""The weighted temperature is posthoc's where all weigh the same, and repetition where not."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+import longtail as lt
+from longtail.integrations.sklearn.weighted_temperature import fit_temperature
+
+COUNTS = [60, 30, 10]
+
+
+def scores(sharpness=2.5, seed=0, size=400):
+    random = np.random.default_rng(seed)
+    labels = random.choice(3, size=size, p=[0.5, 0.3, 0.2])
+    evidence = random.normal(size=(size, 3)) + 1.5 * np.eye(3)[labels]
+    logits = sharpness * (1.5 * evidence + np.log(COUNTS))
+    return lt.Scores(logits, labels, COUNTS, split="validation")
+
+
+def test_without_weights_it_is_the_temperature_of_posthoc():
+    held_out = scores()
+    ours = fit_temperature(held_out, None)
+    assert ours.temperature == pytest.approx(lt.posthoc.Temperature.fit(held_out).temperature, 1e-4)
+    assert ours.source == held_out.carried
+
+
+def test_it_is_the_minimum_found_by_hand():
+    held_out = scores()
+    weights = np.random.default_rng(1).exponential(size=400)
+    share = np.array([weights[held_out.labels == k].sum() for k in range(3)]) / weights.sum()
+
+    def objective(log_t):
+        total = log_t**2 / 2
+        for f, y, w in zip(held_out.logits, held_out.labels, weights, strict=True):
+            z = f / np.exp(log_t) + np.log(share) - np.log(np.divide(COUNTS, 100))
+            total -= w * (z[y] - np.log(np.exp(z).sum()))
+        return total
+
+    by_hand = minimize_scalar(objective, bracket=(0, 1), tol=1e-10).x
+    assert np.log(fit_temperature(held_out, weights).temperature) == pytest.approx(
+        by_hand, abs=1e-6
+    )
+
+
+def test_a_weight_of_two_is_two_samples_and_of_zero_none():
+    held_out = scores()
+    weights = np.random.default_rng(1).integers(0, 4, size=400)
+    repeated = lt.Scores(
+        held_out.logits.repeat(weights, axis=0), held_out.labels.repeat(weights), COUNTS
+    )
+    weighted = fit_temperature(held_out, weights.astype(float)).temperature
+    assert weighted == pytest.approx(fit_temperature(repeated, None).temperature, rel=1e-10)
+
+
+def test_classes_that_are_ruled_out_and_those_without_samples_do_no_harm():
+    held_out = scores()
+    first_two = held_out.labels < 2
+    logits = np.where([False, False, True], -np.inf, held_out.logits)[first_two]
+    ruled_out = lt.Scores(logits, held_out.labels[first_two], COUNTS)
+    of_two = lt.Scores(logits[:, :2], held_out.labels[first_two], COUNTS[:2])
+    assert fit_temperature(ruled_out, None).temperature == pytest.approx(
+        fit_temperature(of_two, None).temperature
+    )
+
+
+def test_a_model_without_error_and_one_that_is_always_wrong_get_a_finite_temperature():
+    sure = np.array([[9.0, 0.0], [0.0, 9.0]] * 20)
+    labels = np.array([0, 1] * 20)
+    right = fit_temperature(lt.Scores(sure, labels, [1, 1]), None).temperature
+    wrong = fit_temperature(lt.Scores(1e6 * sure, 1 - labels, [1, 1]), None).temperature
+    assert 0.01 < right < 1 < wrong < np.inf
