@@ -110,8 +110,9 @@ def _assemble(
     if positive is None:
         return z
     own = f.gather(1, index) + positive
-    # In place where z is ours: fresh memory costs more than what is written to it.
-    return z.scatter_(1, index, own) if z is not logits else z.scatter(1, index, own)
+    # In place where z is ours, as fresh memory costs; but a gradient needs what was gathered from.
+    ours = z is not logits and (z is not f or not f.requires_grad)
+    return z.scatter_(1, index, own) if ours else z.scatter(1, index, own)
 
 
 class _FusedLoss(torch.autograd.Function):
