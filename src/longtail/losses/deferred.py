@@ -79,6 +79,11 @@ class Deferred(nn.Module):
         return self.current.carried
 
     @property
+    def batches(self) -> Prior:
+        """The prior the batches of the loss in use are to follow."""
+        return self.current.batches
+
+    @property
     def sampling_weights(self) -> Tensor:
         """How often to draw a sample of each class in this epoch; on the CPU, for a sampler."""
         if self.resampling is None or not self.switched:

@@ -53,6 +53,7 @@ class Loss(ConstantsModule, ABC):
     alpha: Tensor | None
     weight: Tensor | None
     carried_log: Tensor | None
+    batches_log: Tensor
 
     def __init__(
         self,
@@ -82,6 +83,12 @@ class Loss(ConstantsModule, ABC):
         self.hold("alpha", alpha)
         self.hold("weight", weight)
         self.hold("carried_log", None if carried is None else carried.log)
+        self.hold("batches_log", train.log)
+
+    @property
+    def batches(self) -> Prior:
+        """The prior the batches are to follow: what was given as `train`."""
+        return Prior.from_log(self.batches_log)
 
     @property
     def carried(self) -> Prior | None:

@@ -1,0 +1,36 @@
+"""Class weights from class counts: by the effective number of samples (Cui et al., CVPR 2019)."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from longtail.core.prior import PriorLike, full_prior
+
+
+def class_balanced_weights(train: PriorLike, beta: float = 0.9999) -> Tensor:
+    """(1 − β) / (1 − β^{n_y}) of each class, scaled to sum to the number of classes; float64.
+
+    Args:
+        train: The class counts, or a Prior made from them. One made with zeros="smooth" counts
+            half a sample more of every class, as it does everywhere.
+        beta: In [0, 1).
+
+    >>> class_balanced_weights([70, 25, 5])
+    tensor([0.169, 0.472, 2.359], dtype=torch.float64)
+    """
+    prior = full_prior(train, "train")
+    if prior.counts is None:
+        raise ValueError(
+            "class-balanced weights need class counts, but the train prior was not made from any; "
+            "give the counts, Prior.of(counts) or Prior.from_labels(labels, num_classes)"
+        )
+    if not 0 <= beta < 1:
+        raise ValueError(f"beta must lie in [0, 1), got {beta}")
+    counts = prior.counts.double()
+    if not counts.all():
+        counts = counts + 0.5  # only zeros="smooth" makes a full prior of counts with a zero
+    # 1 − β^n without cancellation: for β near one it is smaller than the rounding of β^n.
+    log_beta = math.log(beta) if beta > 0 else -math.inf
+    weights = -1 / torch.expm1(counts * log_beta)
+    return weights * len(weights) / weights.sum()
