@@ -3,10 +3,10 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["sklearn"]
+__all__ = ["hf", "sklearn"]
 
 if TYPE_CHECKING:
-    from longtail.integrations import sklearn
+    from longtail.integrations import hf, sklearn
 
 
 def __getattr__(name: str) -> Any:

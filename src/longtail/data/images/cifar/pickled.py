@@ -1,0 +1,173 @@
+"""The plain data in a pickle, without unpickling it.
+
+The opcodes are read and only those are followed that make dictionaries, lists, tuples, numbers,
+text, bytes and NumPy arrays of bytes. Nothing is imported and nothing is called, so a hostile file
+can do no more than be refused. Strings of Python 2 come out as bytes, as with encoding="bytes".
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pickletools import genops
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+# What NumPy arrays and, in protocol 2, bytes are made with. All else is refused.
+_KNOWN = {
+    "numpy.core.multiarray _reconstruct": "array",
+    "numpy._core.multiarray _reconstruct": "array",
+    "numpy ndarray": "type",
+    "numpy dtype": "dtype",
+    "_codecs encode": "encode",
+}
+_BYTE_TYPES = ("u1", b"u1")
+
+
+@dataclass(eq=False)
+class ByteArray:
+    """An array of uint8 in a pickle, which is filled after it was made."""
+
+    values: npt.NDArray[np.uint8] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Maker:
+    """What a pickle would call; here only its kind."""
+
+    kind: str
+
+
+_BYTE_TYPE = _Maker("the type of bytes")
+
+
+def read_plain_data(pickled: bytes, where: str) -> Any:
+    """The value, with each array as a `ByteArray`; a ValueError for anything that is not plain."""
+    stack = _Stack()
+    try:
+        for opcode, argument, _ in genops(pickled):
+            if opcode.name == "STOP":
+                break
+            stack.follow(opcode.name, argument)
+        (value,) = stack.items
+    except (ValueError, TypeError, IndexError, KeyError, AttributeError) as error:
+        raise ValueError(
+            f"{where} cannot be read as a pickle of plain data and arrays of bytes ({error}); "
+            "it is damaged, or not the official file: download it again"
+        ) from error
+    return value
+
+
+@dataclass
+class _Stack:
+    """The machine that a pickle is a program for, with the few opcodes that plain data needs."""
+
+    items: list[Any] = field(default_factory=list)
+    marks: list[int] = field(default_factory=list)
+    memo: dict[int, Any] = field(default_factory=dict)
+
+    def follow(self, opcode: str, argument: Any) -> None:
+        if opcode in _LITERALS:
+            self.items.append(argument)
+        elif opcode in _PYTHON_2_STRINGS:
+            self.items.append(argument.encode("latin-1"))
+        elif opcode in _PUT:
+            self.memo[argument] = self.items[-1]
+        elif opcode in _GET:
+            self.items.append(self.memo[argument])
+        elif opcode in _ACTIONS:
+            _ACTIONS[opcode](self)
+        elif opcode == "GLOBAL":
+            self.items.append(_maker(argument))
+        elif opcode not in _IGNORED:
+            raise ValueError(f"it has the opcode {opcode}, which plain data does not need")
+
+    def pop(self, number: int) -> list[Any]:
+        """The last items, taken off."""
+        if len(self.items) < number:
+            raise ValueError("it takes more than there is")
+        taken = self.items[len(self.items) - number :]
+        del self.items[len(self.items) - number :]
+        return taken
+
+    def pop_to_mark(self) -> list[Any]:
+        return self.pop(len(self.items) - self.marks.pop())
+
+    def put_pairs(self, items: list[Any]) -> None:
+        if not all(isinstance(key, str | bytes) for key in items[::2]):
+            raise ValueError("it has keys that are no text")
+        self.items[-1].update(zip(items[::2], items[1::2], strict=True))
+
+    def dictionary(self) -> None:
+        items = self.pop_to_mark()
+        self.items.append({})
+        self.put_pairs(items)
+
+    def call(self) -> None:
+        maker, arguments = self.pop(2)
+        self.items.append(_made(maker, arguments))
+
+    def build(self) -> None:
+        (state,) = self.pop(1)
+        made = self.items[-1]
+        if isinstance(made, ByteArray):
+            made.values = _filled(state)
+        elif made is not _BYTE_TYPE:  # whose byte order says nothing
+            raise ValueError("it gives a state to something that is no array")
+
+
+def _maker(name: str) -> _Maker:
+    if name not in _KNOWN:
+        raise ValueError(f"it asks for {name.replace(' ', '.')}, which is not admitted")
+    return _Maker(_KNOWN[name])
+
+
+def _made(maker: Any, arguments: Any) -> Any:
+    kind = maker.kind if isinstance(maker, _Maker) else None
+    if kind == "array":
+        return ByteArray()
+    if kind == "dtype" and arguments[0] in _BYTE_TYPES:
+        return _BYTE_TYPE
+    if kind == "encode" and arguments[1] in ("latin1", b"latin1"):
+        return arguments[0].encode("latin-1")
+    raise ValueError("it calls for something else than bytes and arrays of them")
+
+
+def _filled(state: Any) -> npt.NDArray[np.uint8]:
+    _, shape, dtype, is_fortran, data = state
+    if dtype is not _BYTE_TYPE or not isinstance(data, bytes):
+        raise ValueError("it has an array of something else than bytes")
+    return np.frombuffer(data, np.uint8).reshape(shape, order="F" if is_fortran else "C")
+
+
+_IGNORED = {"PROTO", "FRAME"}
+_PYTHON_2_STRINGS = {"STRING", "BINSTRING", "SHORT_BINSTRING"}
+_LITERALS = {
+    *("NONE", "INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT"),
+    *("UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"),
+    *("SHORT_BINBYTES", "BINBYTES", "BINBYTES8"),
+}
+_PUT = {"PUT", "BINPUT", "LONG_BINPUT"}
+_GET = {"GET", "BINGET", "LONG_BINGET"}
+_ACTIONS: dict[str, Callable[[_Stack], None]] = {
+    "NEWTRUE": lambda stack: stack.items.append(True),
+    "NEWFALSE": lambda stack: stack.items.append(False),
+    "EMPTY_DICT": lambda stack: stack.items.append({}),
+    "EMPTY_LIST": lambda stack: stack.items.append([]),
+    "EMPTY_TUPLE": lambda stack: stack.items.append(()),
+    "MARK": lambda stack: stack.marks.append(len(stack.items)),
+    "LIST": lambda stack: stack.items.append(stack.pop_to_mark()),
+    "TUPLE": lambda stack: stack.items.append(tuple(stack.pop_to_mark())),
+    "TUPLE1": lambda stack: stack.items.append(tuple(stack.pop(1))),
+    "TUPLE2": lambda stack: stack.items.append(tuple(stack.pop(2))),
+    "TUPLE3": lambda stack: stack.items.append(tuple(stack.pop(3))),
+    "DICT": _Stack.dictionary,
+    "APPEND": lambda stack: stack.items[-2].append(stack.items.pop()),
+    "APPENDS": lambda stack: stack.items[stack.marks[-1] - 1].extend(stack.pop_to_mark()),
+    "SETITEM": lambda stack: stack.put_pairs(stack.pop(2)),
+    "SETITEMS": lambda stack: stack.put_pairs(stack.pop_to_mark()),
+    "MEMOIZE": lambda stack: stack.memo.__setitem__(len(stack.memo), stack.items[-1]),
+    "STACK_GLOBAL": lambda stack: stack.items.append(_maker(" ".join(stack.pop(2)))),
+    "REDUCE": _Stack.call,
+    "BUILD": _Stack.build,
+}

@@ -1,0 +1,114 @@
+"""Images and labels in the columns of a `datasets.Dataset`."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from longtail.core.arrays import ArrayLike
+from longtail.data.files.label_codes import LabelCodes, are_whole_numbers
+from longtail.data.images.decoding import as_rgb, naming_the_image, pillow
+from longtail.data.images.labelled import LabelledImages, check_positions
+
+
+@dataclass(frozen=True, eq=False)
+class HuggingFaceImages(LabelledImages):
+    """Rows of a `datasets.Dataset` as labelled images; made by `from_hugging_face`.
+
+    Attributes:
+        rows: The dataset.
+        image_column: Its column of images.
+        labels: The class of each row, int64, shape (N,).
+        classes: The name of each class.
+    """
+
+    rows: Any
+    image_column: str
+    labels: Tensor
+    classes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._settle_labels()
+
+    def __getitem__(self, index: int) -> tuple[Tensor, int]:
+        """The image in RGB as uint8 of shape (3, H, W), and its label."""
+        label = int(self.labels[index])  # before the row, so that its IndexError ends a loop
+        with naming_the_image(f"in row {index} of column {self.image_column!r}"):
+            return _decoded(self.rows[index][self.image_column]), label
+
+    def subset(self, positions: ArrayLike) -> HuggingFaceImages:
+        """The images at these positions, in this order, with the same classes."""
+        at = check_positions(positions, len(self))
+        return replace(self, rows=self.rows.select(at.tolist()), labels=self.labels[at])
+
+
+def from_hugging_face(
+    dataset: Any, image_column: str = "image", label_column: str = "label"
+) -> HuggingFaceImages:
+    """The images of one split of a `datasets.Dataset`, decoded when they are asked for.
+
+    Labels are class indices, named by the column's ClassLabel if it has one, or class names, which
+    are put in the order of the alphabet.
+
+    Args:
+        dataset: A `datasets.Dataset`; of a DatasetDict one of its splits.
+        image_column: The column of images.
+        label_column: The column of labels.
+    """
+    names = getattr(dataset, "column_names", None)
+    if isinstance(names, dict):
+        raise ValueError(
+            f"expected one split, got a dictionary of {', '.join(names)}; give one of them, as "
+            f"dataset[{next(iter(names), 'train')!r}]"
+        )
+    if not isinstance(names, list) or not hasattr(dataset, "__len__"):
+        raise ValueError(
+            f"expected a datasets.Dataset, got a {type(dataset).__name__}; load it without "
+            "streaming, and give one split"
+        )
+    for column in (image_column, label_column):
+        if column not in names:
+            raise ValueError(
+                f"the dataset has no column {column!r}, only {', '.join(names)}; say with "
+                "image_column and label_column which ones hold the images and the labels"
+            )
+    # A format, of torch for example, would turn the images into something else.
+    plain = dataset.with_format(None)
+    labels, classes = _labels(plain, label_column)
+    return HuggingFaceImages(plain, image_column, labels, classes)
+
+
+def _labels(dataset: Any, column: str) -> tuple[Tensor, tuple[str, ...]]:
+    values = list(dataset[column])
+    absent = next((row for row, value in enumerate(values) if value is None or value == -1), None)
+    if absent is not None:
+        raise ValueError(
+            f"column {column!r} has no label in row {absent}; leave such rows out with "
+            "dataset.filter, or take a split that has labels"
+        )
+    named = getattr(dataset.features[column], "names", None)
+    codes = LabelCodes.of_array(np.array(values), f"column {column!r}")
+    if named is not None:
+        classes = tuple(named)
+    elif are_whole_numbers(codes.values):
+        classes = tuple(map(str, range(max(0, *map(int, codes.values)) + 1)))
+    else:
+        classes = tuple(sorted(codes.values))
+    indices = codes.as_indices(len(classes), classes, f"column {column!r}")
+    return torch.from_numpy(indices), classes
+
+
+def _decoded(image: Any) -> Tensor:
+    """From a Pillow image, or from what there is where decoding was switched off."""
+    if isinstance(image, dict):
+        stored = image.get("bytes")
+        with pillow().open(image["path"] if stored is None else io.BytesIO(stored)) as opened:
+            return as_rgb(opened)
+    if not hasattr(image, "convert"):
+        raise ValueError(f"it is a {type(image).__name__}: cast the column to datasets.Image()")
+    return as_rgb(image)
