@@ -1,0 +1,94 @@
+"""Backbones of torchvision and timm, without their classifier.
+
+Neither library is a dependency: they are imported here, when one of their networks is asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from torch import Tensor, nn
+
+from longtail.engine.backbones.backbone import Backbone
+
+# Where the networks of torchvision keep what follows the features.
+_CLASSIFIERS = ("fc", "classifier", "heads", "head")
+
+_MISSING = {
+    "torchvision": "install the torchvision that was built for your torch",
+    "timm": "pip install 'longtail[timm]'",
+}
+
+
+class LibraryBackbone(Backbone):
+    """A network of another library, called as it is; its classifier has been taken off."""
+
+    def __init__(self, network: nn.Module, dim: int) -> None:
+        super().__init__(dim)
+        self.network = network
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Features of images (N, channels, H, W)."""
+        features: Tensor = self.network(inputs)
+        return features
+
+
+def torchvision_backbone(name: str, **options: Any) -> LibraryBackbone:
+    """A network of torchvision, its last linear layer replaced by nothing.
+
+    Args:
+        name: As in `torchvision.models.list_models()`.
+        options: For `torchvision.models.get_model`: weights="DEFAULT" for trained ones.
+    """
+    models = _imported("torchvision", "torchvision.models")
+    network: nn.Module = models.get_model(name, **options)
+    for attribute in _CLASSIFIERS:
+        if isinstance(found := getattr(network, attribute, None), nn.Module):
+            place = _last_linear(attribute, found)
+            if place is not None:
+                dim = network.get_submodule(place).in_features
+                network.set_submodule(place, nn.Identity())
+                return LibraryBackbone(network, int(dim))  # type: ignore[arg-type]
+    raise ValueError(
+        f"torchvision's {name} has no linear classifier under {', '.join(_CLASSIFIERS)}, "
+        "so its features cannot be told from its logits; take another network"
+    )
+
+
+def timm_backbone(name: str, **options: Any) -> LibraryBackbone:
+    """A network of timm, made with num_classes=0.
+
+    Args:
+        name: As in `timm.list_models()`.
+        options: For `timm.create_model`: pretrained=True for trained weights, in_chans for images
+            with other than three channels.
+    """
+    timm = _imported("timm", "timm")
+    network = timm.create_model(name, num_classes=0, **options)
+    # A few networks put a layer between pooling and classifier; num_features is what it is given.
+    dim = getattr(network, "head_hidden_size", None) or network.num_features
+    return LibraryBackbone(network, int(dim))
+
+
+def _last_linear(attribute: str, module: nn.Module) -> str | None:
+    """The dotted name of the last linear layer in a module that is called `attribute`."""
+    found = [name for name, part in module.named_modules() if isinstance(part, nn.Linear)]
+    return ".".join(filter(None, (attribute, found[-1]))) if found else None
+
+
+def _imported(library: str, module: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f"a backbone of {library} was asked for, but it cannot be imported ({error}); "
+            f'{_MISSING[library]}, or take a backbone of our own, such as "resnet32"'
+        ) from error
+    except RuntimeError as error:
+        # What an ordinary torchvision says beside a torch for the CPU: its operators are missing.
+        raise ImportError(
+            f"{library} is installed, but torchvision does not fit this torch ({error}); install "
+            "the torchvision that was built for the same torch, for the CPU or for the same CUDA, "
+            'or take a backbone of our own, such as "resnet32"'
+        ) from error

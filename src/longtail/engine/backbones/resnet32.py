@@ -1,0 +1,97 @@
+r"""ResNet-32 for images of 32 x 32 pixels, with shortcuts that have no parameters (option A).
+
+A 3 x 3 convolution to 16 channels, then three stages of five blocks with 16, 32 and 64 channels;
+the second and third stage halve the size. A block is
+
+    h ← ReLU(h' + norm(conv(ReLU(norm(conv(h)))))),
+
+where h' is h, or every second pixel of h with zero channels put on both sides. The features are
+the means over the pixels. He et al., CVPR 2016, section 4.2; initialised (He et al., 2015) as in
+the code of LDAM (Cao et al., NeurIPS 2019).
+
+With dim=128 it is the net of LADE's CIFAR figures. The paper only names its source, the code of
+Tang et al. (NeurIPS 2020); there the last block stands twice, side by side, and the outputs of both
+are the features. It is no ResNet-32 to compare with others: it has 16 % more parameters.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from longtail.engine.backbones.backbone import Backbone
+from longtail.engine.backbones.norms import Norm, channels_last, check_norm, conv3x3, norm_layer
+
+Dim = Literal[64, 128]
+
+_BLOCKS = 5  # in a stage
+
+
+class ResNet32(Backbone):
+    """What `resnet32` makes."""
+
+    def __init__(self, dim: Dim, norm: Norm, channels: int) -> None:
+        super().__init__(dim)
+        self.stem = nn.Sequential(conv3x3(channels, 16, 1, norm), norm_layer(norm, 16), nn.ReLU())
+        # The last block is apart, since the wider net has it twice.
+        self.stages = nn.Sequential(
+            *_stage(16, 16, _BLOCKS, norm),
+            *_stage(16, 32, _BLOCKS, norm),
+            *_stage(32, 64, _BLOCKS - 1, norm),
+        )
+        self.last = nn.ModuleList(_Block(64, 64, norm) for _ in range(dim // 64))
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Features of images (N, channels, H, W)."""
+        maps = self.stages(self.stem(channels_last(inputs)))
+        return torch.cat([block(maps).mean(dim=(2, 3)) for block in self.last], dim=1)
+
+
+class _Block(nn.Module):
+    def __init__(self, inputs: int, outputs: int, norm: Norm) -> None:
+        super().__init__()
+        self.halves = inputs != outputs
+        self.conv1 = conv3x3(inputs, outputs, 2 if self.halves else 1, norm)
+        self.norm1 = norm_layer(norm, outputs)
+        self.conv2 = conv3x3(outputs, outputs, 1, norm)
+        self.norm2 = norm_layer(norm, outputs)
+        if norm == "none":
+            # Nothing else keeps the sums of fifteen blocks from growing: start as the identity.
+            nn.init.zeros_(self.conv2.weight)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        inner = F.relu(self.norm1(self.conv1(inputs)))
+        return F.relu(self.norm2(self.conv2(inner)) + self.shortcut(inputs))
+
+    def shortcut(self, inputs: Tensor) -> Tensor:
+        if not self.halves:
+            return inputs
+        aside = inputs.shape[1] // 2
+        return F.pad(inputs[:, :, ::2, ::2], (0, 0, 0, 0, aside, aside))
+
+
+def _stage(inputs: int, outputs: int, blocks: int, norm: Norm) -> list[_Block]:
+    return [_Block(inputs if i == 0 else outputs, outputs, norm) for i in range(blocks)]
+
+
+def resnet32(dim: Dim = 64, norm: Norm = "batch", channels: int = 3) -> ResNet32:
+    """ResNet-32: 0.46 million parameters with 64 features, 0.54 million with 128.
+
+    Args:
+        dim: 64 for the ResNet-32 of most papers, 128 for the wider one of LADE.
+        norm: "batch", "group" (8 groups), or "none": blocks then start as the identity.
+        channels: Of the images.
+
+    >>> net = resnet32()
+    >>> sum(p.numel() for p in net.parameters()), net(torch.zeros(2, 3, 32, 32)).shape
+    (463504, torch.Size([2, 64]))
+    """
+    if dim not in get_args(Dim):
+        raise ValueError(
+            f"resnet32 has 64 features, or 128 in the variant of LADE, got dim={dim}; "
+            "for another width take small_cnn"
+        )
+    return ResNet32(dim, check_norm(norm), channels)

@@ -1,0 +1,216 @@
+r"""Learning rates over time: what the base rate is multiplied by at a step, counted from 0.
+
+With a warm-up of w steps that starts at a, the factor grows linearly, and is never 0:
+
+    a + (1 − a)·(s + 1)/w    at the steps s = 0 ... w − 1,  so that the last of them has all of it.
+
+A schedule knows no epochs: what it is called with is its unit. Published recipes count in epochs;
+`schedule.stretched(steps_per_epoch)` is the same curve in steps, `ByEpoch` keeps the factor of an
+epoch for all of its steps, as most published code does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, Self, TypeAlias
+
+Schedule: TypeAlias = Callable[[int], float]
+
+
+@dataclass(frozen=True)
+class Constant:
+    """The base rate, after a warm-up if there is one.
+
+    Args:
+        warmup: How many steps the warm-up has.
+        warmup_start: Where it starts from.
+
+    >>> [Constant(warmup=4)(step) for step in (0, 3, 100)]
+    [0.25, 1.0, 1.0]
+    """
+
+    warmup: int = 0
+    warmup_start: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check_warmup(self.warmup, self.warmup_start)
+
+    def __call__(self, step: int) -> float:
+        """The factor at a step."""
+        return _warm(step, self.warmup, self.warmup_start)
+
+    def stretched(self, by: int) -> Self:
+        """The same with every unit divided into `by` steps."""
+        return replace(self, warmup=self.warmup * by)
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Falls by a factor at each of some steps, one on top of the other.
+
+    For CIFAR, in epochs: ELM has Steps((96, 192, 224), 0.1, warmup=15), from a rate of 0.4; LADE
+    Steps((120, 160), 0.01, warmup=5, warmup_start=1/3), from 0.2 to 0.002 and 0.00002; LDAM
+    Steps((160, 180), 0.01, warmup=5), from 0.1.
+
+    Args:
+        milestones: The first steps with a lower rate.
+        decay: What each multiplies the rate by.
+        warmup: How many steps the warm-up has.
+        warmup_start: Where it starts from.
+
+    >>> lade = Steps((120, 160), 0.01, warmup=5, warmup_start=1 / 3)
+    >>> [0.2 * lade(epoch) for epoch in (0, 1, 4, 119, 120, 160)]
+    [0.0933, 0.12, 0.2, 0.2, 0.002, 0.00002]
+    """
+
+    milestones: tuple[int, ...]
+    decay: float
+    warmup: int = 0
+    warmup_start: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check_warmup(self.warmup, self.warmup_start)
+        rising = all(a < b for a, b in zip((0, *self.milestones), self.milestones, strict=False))
+        if not rising or not self.decay > 0 or self.warmup > min(self.milestones, default=math.inf):
+            raise ValueError(
+                "milestones must rise and come after the warm-up, and decay be positive, got "
+                f"milestones={self.milestones}, decay={self.decay}, warmup={self.warmup}"
+            )
+
+    def __call__(self, step: int) -> float:
+        """The factor at a step."""
+        passed = sum(step >= milestone for milestone in self.milestones)
+        return _warm(step, self.warmup, self.warmup_start) * self.decay**passed
+
+    def stretched(self, by: int) -> Self:
+        """The same with every unit divided into `by` steps."""
+        milestones = tuple(milestone * by for milestone in self.milestones)
+        return replace(self, milestones=milestones, warmup=self.warmup * by)
+
+
+@dataclass(frozen=True)
+class Cosine:
+    """Falls along half a cosine, from 1 when the warm-up is over to `end` at step `total`.
+
+    Args:
+        total: How many steps there are; the factor is `end` from there on.
+        end: What it falls to.
+        warmup: How many steps the warm-up has.
+        warmup_start: Where it starts from.
+
+    >>> [Cosine(total=10)(step) for step in (0, 5, 9, 10)]
+    [1.0, 0.5, 0.0245, 0.0]
+    """
+
+    total: int
+    end: float = 0.0
+    warmup: int = 0
+    warmup_start: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check_warmup(self.warmup, self.warmup_start)
+        if not self.warmup < self.total or self.end < 0:
+            raise ValueError(
+                "total must be more steps than the warm-up, and end not negative, "
+                f"got total={self.total}, warmup={self.warmup}, end={self.end}"
+            )
+
+    def __call__(self, step: int) -> float:
+        """The factor at a step."""
+        if step < self.warmup:
+            return _warm(step, self.warmup, self.warmup_start)
+        done = min(1.0, (step - self.warmup) / (self.total - self.warmup))
+        return _between(1.0, self.end, done, "cosine")
+
+    def stretched(self, by: int) -> Self:
+        """The same with every unit divided into `by` steps."""
+        return replace(self, total=self.total * by, warmup=self.warmup * by)
+
+
+@dataclass(frozen=True)
+class OneCycle:
+    """Up from `start` to 1 at the step `peak`, and down to `end` at step `total`.
+
+    Args:
+        total: How many steps there are; the factor is `end` from there on.
+        peak: The step with the whole rate.
+        start: The factor at step 0.
+        end: What it falls to.
+        shape: "linear", or "cosine": both ways are half a cosine then.
+
+    >>> cycle = OneCycle(total=10, peak=2, start=0.2)
+    >>> [cycle(step) for step in (0, 1, 2, 6, 10)]
+    [0.2, 0.6, 1.0, 0.5, 0.0]
+    """
+
+    total: int
+    peak: int
+    start: float = 0.0
+    end: float = 0.0
+    shape: Literal["linear", "cosine"] = "linear"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.peak < self.total or self.start < 0 or self.end < 0:
+            raise ValueError(
+                "peak must be a step from 0 to total - 1, start and end not negative, got "
+                f"peak={self.peak}, total={self.total}, start={self.start}, end={self.end}"
+            )
+        if self.shape not in ("linear", "cosine"):
+            raise ValueError(f'shape must be "linear" or "cosine", got {self.shape!r}')
+
+    def __call__(self, step: int) -> float:
+        """The factor at a step."""
+        if step < self.peak:
+            return _between(self.start, 1.0, step / self.peak, self.shape)
+        done = min(1.0, (step - self.peak) / (self.total - self.peak))
+        return _between(1.0, self.end, done, self.shape)
+
+    def stretched(self, by: int) -> Self:
+        """The same with every unit divided into `by` steps."""
+        return replace(self, total=self.total * by, peak=self.peak * by)
+
+
+@dataclass(frozen=True)
+class ByEpoch:
+    """A schedule that counts epochs, called with steps: one factor for each epoch.
+
+    Args:
+        schedule: Called with the epoch, counted from 0.
+        steps_per_epoch: How many steps an epoch has.
+
+    >>> [ByEpoch(Constant(warmup=2), steps_per_epoch=3)(step) for step in range(5)]
+    [0.5, 0.5, 0.5, 1.0, 1.0]
+    """
+
+    schedule: Schedule
+    steps_per_epoch: int
+
+    def __post_init__(self) -> None:
+        if self.steps_per_epoch < 1:
+            raise ValueError(f"steps_per_epoch must be 1 or more, got {self.steps_per_epoch}")
+
+    def __call__(self, step: int) -> float:
+        """The factor of the epoch that this step is in."""
+        return self.schedule(step // self.steps_per_epoch)
+
+
+def _check_warmup(warmup: int, start: float) -> None:
+    if warmup < 0 or not 0 <= start <= 1:
+        raise ValueError(
+            "warmup must be 0 steps or more, warmup_start a factor in [0, 1], "
+            f"got warmup={warmup}, warmup_start={start}"
+        )
+
+
+def _warm(step: int, warmup: int, start: float) -> float:
+    if step + 1 >= warmup:  # exactly 1, which the sum below might miss by rounding
+        return 1.0
+    return start + (1 - start) * (step + 1) / warmup
+
+
+def _between(first: float, last: float, done: float, shape: Literal["linear", "cosine"]) -> float:
+    """From `first` when nothing is done to `last` when all is, exact at both ends."""
+    share = done if shape == "linear" else (1 - math.cos(math.pi * done)) / 2
+    return first * (1 - share) + last * share
