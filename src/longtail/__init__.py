@@ -16,6 +16,7 @@ __all__ = [
     "core",
     "data",
     "engine",
+    "fit_head",
     "heads",
     "integrations",
     "losses",
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
         retarget,
         shot_groups,
     )
+    from longtail.engine import fit_head
 
 _FOLDERS = (
     "core",
@@ -71,6 +73,8 @@ _FOLDERS = (
 def __getattr__(name: str) -> Any:
     if name in _FOLDERS:
         return import_module(f"longtail.{name}")
+    if name == "fit_head":
+        return import_module("longtail.engine").fit_head
     if name in __all__:
         return getattr(import_module("longtail.core"), name)
     raise AttributeError(f"module 'longtail' has no attribute {name!r}")

@@ -8,6 +8,7 @@ import click
 from longtail import __version__
 from longtail.cli.audit import audit
 from longtail.cli.demo import demo
+from longtail.cli.fit import fit
 from longtail.cli.fix import fix
 
 
@@ -19,6 +20,7 @@ def app() -> None:
 
 app.add_command(audit)
 app.add_command(demo)
+app.add_command(fit)
 app.add_command(fix)
 
 

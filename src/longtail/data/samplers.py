@@ -57,7 +57,7 @@ class ClassSampler(Sampler[int], ABC):
         self.num_classes = num_classes
         self.seed, self.num_replicas, self.rank = seed, num_replicas, rank
         self.counts = torch.bincount(known, minlength=num_classes)
-        self._by_class = known.argsort(stable=True).split(self.counts.tolist())
+        self._by_class = torch.split(known.argsort(stable=True), self.counts.tolist())
         self.set_epoch(0)
 
     @abstractmethod

@@ -25,7 +25,7 @@ from longtail.core.tensor_file import begin_tensor_file, map_tensor_file
 
 _VERSION = 1
 _BLOCK = 2**22  # numbers written at once
-_SPLITS: tuple[Split, ...] = ("train", "validation", "test")
+SPLITS: tuple[Split, ...] = ("train", "validation", "test")
 
 Rows = npt.NDArray[np.floating[Any]]
 
@@ -95,7 +95,7 @@ class Features:
         labels = np.asarray(tensors["labels"])
         parts: dict[Split, Part] = {}
         start = 0
-        for split in _SPLITS:
+        for split in SPLITS:
             stop = start + header.sizes.get(split, 0)
             if stop > start:
                 parts[split] = Part(tensors["features"][start:stop], labels[start:stop])
@@ -131,12 +131,31 @@ def pack_features(
     place = Path(path)
     if place.suffix.lower() != ".safetensors":
         raise ValueError(f"{place} must end in .safetensors to take features; rename it")
-    wrong = [split for split in parts if split not in _SPLITS]
+    made = checked_features(parts, num_classes, classes, made_by)
+    header = Header(
+        version=_VERSION,
+        sizes={str(split): len(part.labels) for split, part in made.parts.items()},
+        num_classes=made.num_classes,
+        classes=made.classes,
+        made_by=made_by,
+    )
+    _write(place, made.parts, header)
+    return Features.load(place)
+
+
+def checked_features(
+    parts: Mapping[Split, tuple[Rows, npt.ArrayLike]],
+    num_classes: int | None = None,
+    classes: Sequence[str] | None = None,
+    made_by: str = "",
+) -> Features:
+    """Features of arrays as they are, or a ValueError; arguments as of `pack_features`."""
+    wrong = [split for split in parts if split not in SPLITS]
     if wrong or not parts:
         raise ValueError(
-            f"features are of the splits {', '.join(_SPLITS)}, got {', '.join(map(str, parts))}"
+            f"features are of the splits {', '.join(SPLITS)}, got {', '.join(map(str, parts))}"
         )
-    checked = {split: _checked(*parts[split], split) for split in _SPLITS if split in parts}
+    checked = {split: _checked(*parts[split], split) for split in SPLITS if split in parts}
     if len({part.features.shape[1] for part in checked.values()}) > 1:
         shapes = ", ".join(f"{split} {part.features.shape}" for split, part in checked.items())
         raise ValueError(f"all splits must have features of one width, got {shapes}")
@@ -146,15 +165,8 @@ def pack_features(
         check_labels(part.labels, total)
     if classes is not None and len(classes) != total:
         raise ValueError(f"classes must name each of {total} classes, got {len(classes)} names")
-    header = Header(
-        version=_VERSION,
-        sizes={str(split): len(part.labels) for split, part in checked.items()},
-        num_classes=total,
-        classes=None if classes is None else tuple(map(str, classes)),
-        made_by=made_by,
-    )
-    _write(place, checked, header)
-    return Features.load(place)
+    names = None if classes is None else tuple(map(str, classes))
+    return Features(checked, total, names, made_by)
 
 
 def _write(place: Path, parts: Mapping[Split, Part], header: Header) -> None:

@@ -1,43 +1,64 @@
-r"""Fitting a linear head on features by L-BFGS, to the minimum of a convex problem.
+r"""Fitting a linear head on features, to the minimum of a convex problem.
 
     min_{W, b}  loss(features · Wᵀ + b, labels) + ½ · weight_decay · ‖W‖²
 
 The bias is not decayed. So at one weight decay, training with the logit-adjusted loss and
 adjusting a cross-entropy model afterwards have the same minimum: the bias takes up log π.
+
+`linear_objective` has the value and its exact gradient in blocks of rows, `linear_curvature` the
+approximate inverse Hessian, `convex_descent` the L-BFGS that uses it.
 """
 
 import warnings
+from collections.abc import Callable
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from longtail.core.arrays import ArrayLike
+from longtail.core.disk_rows import on_disk
 from longtail.core.labels import check_labels
-from longtail.core.minimise import for_autograd, minimise
+from longtail.core.minimise import for_autograd
 from longtail.core.numbers import check_number
-from longtail.losses import Loss
+from longtail.engine.convex_descent import descend
+from longtail.engine.linear_curvature import Curvature
+from longtail.engine.linear_objective import LinearObjective, Rows, blocks, loss_shares
+from longtail.losses import Loss, RegularizedLoss
 
 
 def fit_linear(
-    features: Tensor,
-    labels: Tensor,
+    features: Rows,
+    labels: ArrayLike,
     loss: Loss,
     *,
     weight_decay: float = 0.0,
+    bias: bool = True,
     start: nn.Linear | None = None,
     max_iter: int = 500,
     tolerance: float = 1e-6,
+    progress: Callable[[int, float], None] | None = None,
 ) -> nn.Linear:
     """A linear layer that minimises the loss on these features.
 
+    Beside the features, and about fifty numbers for each of the layer's, it holds 2**26 numbers of
+    curvature at most, a few times 2**24 of what that is measured on, and a few blocks of 2**22.
+    With a fixed number of threads it gives the same layer every time.
+
     Args:
-        features: Shape (N, D), float32 or float64. The layer is of their type.
+        features: Shape (N, D), float32 or float64, and the layer is of their type. A NumPy array
+            may be float16, for a layer in float32, and may be mapped from the disk: it is read in
+            blocks of rows and never copied whole.
         labels: Class indices.
-        loss: One of `longtail.losses`; the layer's logits then carry `loss.carried`.
+        loss: One of `longtail.losses`; the layer's logits then carry `loss.carried`. It must be a
+            sum over samples: no term on features, or on the batch as a whole.
         weight_decay: On the weight, not on the bias.
+        bias: Whether the layer has one.
         start: Where to start; it is left as it is. None starts at zero.
         max_iter: L-BFGS iterations at most.
         tolerance: It stops when no entry of the gradient is larger, and warns if it never gets
             there.
+        progress: Called after each iteration with its number, from 1, and the objective's value.
 
     >>> import longtail as lt
     >>> features, labels = lt.data.two_gaussians(10_000, seed=0)
@@ -46,26 +67,37 @@ def fit_linear(
     >>> lt.data.two_gaussians_error(*separator).item()
     0.079
     """
-    _check_features(features)
-    if loss.reduction == "none":
-        raise ValueError(
-            'fit_linear minimises one number, but the loss has reduction="none"; '
-            'use reduction="mean" or "sum"'
-        )
+    _check_loss(loss)
     decay = check_number(weight_decay, "weight_decay", least=0)
-    checked = check_labels(labels, loss.num_classes)
-    if len(checked) != len(features):
-        raise ValueError(f"got {len(features)} rows of features but {len(checked)} labels")
-    known = for_autograd(checked.to(features.device))
-    rows = for_autograd(features.detach())
-    layer = _layer_at(start, rows, loss.num_classes)
+    with torch.inference_mode(False), torch.no_grad():
+        rows = _checked_rows(features)
+        known = check_labels(labels, loss.num_classes)
+        if len(known) != len(rows):
+            raise ValueError(f"got {len(rows)} rows of features but {len(known)} labels")
+        known = for_autograd(known.to(rows.device if isinstance(rows, Tensor) else "cpu"))
+        shares = loss_shares(loss, known)
+        objective = LinearObjective(rows, known, shares, loss, decay, bias)
+        layer = _layer_at(start, objective)
+        curvature: list[Curvature] = []  # measured when first asked for: small problems never ask
 
-    def objective() -> Tensor:
-        # In float64: near a minimum the line search compares values that float32 rounds to one.
-        value: Tensor = loss(layer(rows).double(), known)
-        return value + 0.5 * decay * layer.weight.double().square().sum() if decay else value
+        def inverse_hessian(at: Tensor) -> Callable[[Tensor], Tensor]:
+            if not curvature:
+                curvature.append(Curvature.of(objective, loss.num_classes))
+            return curvature[0].inverse(at)
 
-    gradient = minimise(objective, layer.parameters(), max_iter=max_iter, tolerance=tolerance)
+        columns = [layer.weight] + ([layer.bias.unsqueeze(1)] if bias else [])
+        found = descend(
+            objective,
+            torch.cat(columns, dim=1).double(),
+            inverse_hessian,
+            max_iter=max_iter,
+            tolerance=tolerance,
+            progress=progress,
+        )
+        layer.weight.copy_(found.at[:, : layer.in_features])
+        if bias:
+            layer.bias.copy_(found.at[:, -1])
+    gradient = float(found.gradient.abs().max())
     if not gradient <= tolerance:
         warnings.warn(
             f"the layer has not reached a minimum: its gradient is still {gradient:.2g} where "
@@ -77,36 +109,72 @@ def fit_linear(
     return layer.requires_grad_(False)
 
 
-def _layer_at(start: nn.Linear | None, features: Tensor, num_classes: int) -> nn.Linear:
+def _layer_at(start: nn.Linear | None, objective: LinearObjective) -> nn.Linear:
     """A new layer with the parameters of `start`, or zeros."""
-    shape = (num_classes, features.shape[1])
-    if start is not None and (start.weight.shape != shape or start.bias is None):
+    shape = (objective.loss.num_classes, objective.features.shape[1])
+    wrong = start is not None and (
+        start.weight.shape != shape or (start.bias is None) == objective.bias
+    )
+    if start is not None and wrong:
         raise ValueError(
-            f"start must be a linear layer with a weight of shape {shape} and a bias, "
-            f"got {tuple(start.weight.shape)} {'without' if start.bias is None else 'with'} one"
+            f"start must be a linear layer with a weight of shape {shape} and "
+            f"{'a' if objective.bias else 'no'} bias, got {tuple(start.weight.shape)} "
+            f"{'without' if start.bias is None else 'with'} one"
         )
-    with torch.inference_mode(False), torch.no_grad():
-        # Not initialised: that would draw from torch's global generator.
-        layer: nn.Linear = nn.utils.skip_init(  # type: ignore[no-untyped-call]
-            nn.Linear, *shape[::-1], dtype=features.dtype, device=features.device
-        )
-        if start is not None:
-            layer.load_state_dict(start.state_dict())
-        else:
-            nn.init.zeros_(layer.weight)
-            nn.init.zeros_(layer.bias)
+    # Not initialised: that would draw from torch's global generator.
+    layer: nn.Linear = nn.utils.skip_init(  # type: ignore[no-untyped-call]
+        nn.Linear,
+        *shape[::-1],
+        bias=objective.bias,
+        dtype=objective.dtype,
+        device=objective.labels.device,
+    )
+    if start is not None:
+        layer.load_state_dict(start.state_dict())
+    else:
+        for parameter in layer.parameters():
+            nn.init.zeros_(parameter)
     return layer
 
 
-def _check_features(features: Tensor) -> None:
-    if features.dtype not in (torch.float32, torch.float64):
+def _check_loss(loss: Loss) -> None:
+    name = type(loss).__name__
+    if not isinstance(loss, Loss) or isinstance(loss, RegularizedLoss) or loss.needs_features:
         raise ValueError(
-            f"features must be float32 or float64, got {features.dtype}; "
-            "convert them with features.float()"
+            f"fit_linear takes losses of longtail.losses that are sums over samples, but {name} "
+            "has a term on features or on the batch as a whole, or changes with the epoch; "
+            "train the layer with lt.fit_head, by SGD"
         )
-    if features.dim() != 2 or not len(features) or not features.isfinite().all():
+    if loss.reduction == "none":
+        raise ValueError(
+            'fit_linear minimises one number, but the loss has reduction="none"; '
+            'use reduction="mean" or "sum"'
+        )
+
+
+def _checked_rows(features: Rows) -> Rows:
+    """The features, as a tensor if that needs no copy, or a ValueError."""
+    allowed = "float32 or float64"
+    features = on_disk(features)
+    if isinstance(features, Tensor):
+        features = features.detach()
+        right = features.dtype in (torch.float32, torch.float64)
+    else:
+        allowed = "float16, float32 or float64"
+        right = str(getattr(features, "dtype", "")) in ("float16", "float32", "float64")
+    if not right:
+        raise ValueError(
+            f"features must be {allowed}, got {getattr(features, 'dtype', type(features))}; "
+            "convert them to float32"
+        )
+    shape = tuple(features.shape)
+    usual = len(shape) == 2 and shape[0] > 0
+    if not usual or not all(block.isfinite().all() for _, block in blocks(features)):
         raise ValueError(
             "features must be finite and of shape (N, D) with at least one row, "
-            f"got shape {tuple(features.shape)}"
-            + (" with NaN or infinity" if features.dim() == 2 and len(features) else "")
+            f"got shape {shape}" + (" with NaN or infinity" if usual else "")
         )
+    if type(features) is np.ndarray and features.dtype != np.float16:
+        plain = features.flags.c_contiguous and features.flags.writeable
+        return torch.from_numpy(features) if plain else features
+    return features

@@ -46,6 +46,7 @@ class CausalNorm(Head):
     """
 
     recipe = Recipe(lr=0.2, weight_decay=5e-4, sampler="instance")
+    takes_prior = False
     curved = "it divides by the length of the features"
     mean_feature: Tensor
 

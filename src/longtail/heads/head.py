@@ -9,6 +9,7 @@ so with `carry`. A head that is set by class means says it itself.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from inspect import signature
 from itertools import chain
 from typing import Any, ClassVar, Self
 
@@ -35,8 +36,18 @@ class Head(nn.Module, ABC):
     """
 
     recipe: ClassVar[Recipe | None] = None  # what fit_head trains it with; None: nothing to train
+    takes_prior: ClassVar[bool] = True  # False: trained, it does not carry what its loss says
     curved: ClassVar[str] = ""  # why no linear layer gives the same logits
     carried_log: Tensor | None
+    made_with: dict[str, Any]  # the arguments it was made with, for a file to make it again
+
+    def __new__(cls, *args: Any, **options: Any) -> Self:
+        """Remember the arguments, whatever the subclass makes of them."""
+        head = super().__new__(cls)
+        given = signature(cls.__init__).bind_partial(head, *args, **options).arguments
+        given.pop("self")
+        object.__setattr__(head, "made_with", given)
+        return head
 
     def __init__(self, dim: int, num_classes: int) -> None:
         super().__init__()
@@ -71,6 +82,11 @@ class Head(nn.Module, ABC):
     def moment_options(self) -> MomentOptions | None:
         """What `class_moments` is to compute for `set_moments`; None: it takes no moments."""
         return None
+
+    @property
+    def waits_for_moments(self) -> bool:
+        """Whether training starts at class moments that are not set yet."""
+        return not self._is_set
 
     def set_moments(self, moments: ClassMoments) -> None:
         """Set the head from class means, in closed form or as a start."""

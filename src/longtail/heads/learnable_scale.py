@@ -34,6 +34,7 @@ class LearnableScale(LinearHead):
     """
 
     recipe = replace(CRT, epochs=5)
+    takes_prior = False
     weight: Tensor
     bias: Tensor | None
 

@@ -88,10 +88,7 @@ class MultiNCM(Head):
             middle = centers.mean(dim=0)
             of_rows = -2 * (wide - middle) @ shifts.T
             of_classes = 2 * (centers - middle) @ shifts.T + shifts.square().sum(dim=1)
-            change = torch.zeros_like(from_centers)
-            for i in range(len(shifts)):
-                change = torch.minimum(change, of_rows[..., i, None] + of_classes[:, i])
-            return -0.5 * root(from_centers + change)
+            return -0.5 * root(from_centers + _lowest(of_rows, of_classes))
 
     @torch.no_grad()
     def _set_centers(self, centers: Tensor, carried: Prior | None) -> None:
@@ -100,3 +97,19 @@ class MultiNCM(Head):
         nn.init.normal_(self.displacements, std=_START * spread * self.dim**-0.5)
         self._is_set = True
         self.carry(carried)
+
+
+def _lowest(of_rows: Tensor, of_classes: Tensor) -> Tensor:
+    """The lowest of 0 and of_rows[..., i] + of_classes[:, i] over i, shape (..., C)."""
+    flat = of_rows.reshape(-1, of_rows.shape[-1])
+    with torch.no_grad():
+        lowest = flat.new_zeros(len(flat), len(of_classes))
+        which = torch.full_like(lowest, -1, dtype=torch.long)
+        for i in range(flat.shape[1]):
+            sums = flat[:, i, None] + of_classes[:, i]
+            which.masked_fill_(sums < lowest, i)
+            torch.minimum(lowest, sums, out=lowest)
+    # Again for the one that is lowest, so that a gradient reaches it alone.
+    taken = which.clamp(min=0)
+    change = flat.gather(1, taken) + of_classes.T.gather(0, taken)
+    return change.masked_fill(which < 0, 0.0).reshape(*of_rows.shape[:-1], len(of_classes))

@@ -37,6 +37,11 @@ class OffsetHead(LinearHead):
         """Class means alone."""
         return {}
 
+    @property
+    def waits_for_moments(self) -> bool:
+        """Whether the centres are still where they were made, at zero."""
+        return not self.centers.any()
+
     def set_moments(self, moments: ClassMoments) -> None:
         """Set the centres to the class means; with the offset the logits then carry uniform."""
         means = check_moments(moments, self.num_classes, self.dim)

@@ -72,12 +72,14 @@ class TauNorm(LinearHead):
     def tau(self, value: float) -> None:
         self._tau.fill_(check_number(value, "tau"))
 
+    def log_nu(self, dtype: torch.dtype) -> Tensor:
+        """Log ν of each class; 0 for a row of zeros, which then stays."""
+        if self.train_log is not None:
+            return self.train_log.to(self.weight.device, dtype)
+        log_nu = self.weight.to(dtype).norm(dim=1).log()
+        return torch.where(log_nu.isinf(), 0.0, log_nu)
+
     def affine(self, dtype: torch.dtype) -> tuple[Tensor, None]:
-        """The normalised weights; a row of zeros stays."""
-        weight = self.weight.to(dtype)
-        if self.train_log is None:
-            log_nu = weight.norm(dim=1).log()
-            log_nu = torch.where(log_nu.isinf(), 0.0, log_nu)
-        else:
-            log_nu = self.train_log.to(weight)
-        return weight * torch.exp(-self._tau.to(dtype) * log_nu)[:, None], None
+        """The normalised weights."""
+        shrunk = torch.exp(-self._tau.to(dtype) * self.log_nu(dtype))
+        return self.weight.to(dtype) * shrunk[:, None], None

@@ -42,6 +42,7 @@ class WeightVectorNorm(LinearHead):
     """
 
     recipe = Recipe(lr=0.2, weight_decay=5e-4, sampler="instance")
+    takes_prior = False
     log_share: Tensor | None
 
     def __init__(

@@ -3,6 +3,7 @@
 from longtail.metrics.calibration import classwise_ece as classwise_ece
 from longtail.metrics.calibration import ece as ece
 from longtail.metrics.comparison import Comparison as Comparison
+from longtail.metrics.comparison import paired_gain as paired_gain
 from longtail.metrics.evaluate import evaluate as evaluate
 from longtail.metrics.proper import brier as brier
 from longtail.metrics.proper import nll as nll

@@ -61,8 +61,26 @@ class Comparison:
 
     def _gain(self, weight: Tensor) -> Measured:
         net = self.after.hits - self.before.hits
-        # d² is one for a sample that changed.
-        spread = self.changed - net.square() / self.before.counts.clamp(min=1)
-        value = float((weight * net).sum())
-        reach = NORMAL * float((weight.square() * spread).sum()) ** 0.5
-        return Measured(value, value - reach, value + reach)
+        return _paired(net, self.changed, self.before.counts, weight)
+
+
+def paired_gain(before: Tensor, after: Tensor, labels: Tensor, num_classes: int) -> Measured:
+    """By how much balanced accuracy rose, from which samples were right before and after.
+
+    >>> was, now = torch.tensor([True, False, True]), torch.tensor([True, True, True])
+    >>> paired_gain(was, now, torch.tensor([0, 0, 1]), num_classes=2).value
+    0.25
+    """
+    counts = torch.bincount(labels, minlength=num_classes).double()
+    net = torch.bincount(labels, after.double() - before.double(), minlength=num_classes)
+    changed = torch.bincount(labels[before != after], minlength=num_classes)
+    present = (counts > 0).double()
+    return _paired(net, changed, counts, present / present.sum() / counts.clamp(min=1))
+
+
+def _paired(net: Tensor, changed: Tensor, counts: Tensor, weight: Tensor) -> Measured:
+    # d² is one for a sample that changed.
+    spread = changed - net.square() / counts.clamp(min=1)
+    value = float((weight * net).sum())
+    reach = NORMAL * float((weight.square() * spread).sum()) ** 0.5
+    return Measured(value, value - reach, value + reach)

@@ -1,0 +1,98 @@
+"""Features from arrays that others wrote: .npz with a key for each part, or .npy beside labels.
+
+An .npz has `features` and `labels` of training samples, or `train_features`, `train_labels`, and
+the same of validation and test where there are such; `classes` names the classes. The rows of an
+.npy are of the train part, unless `split` says of each row whether it is train, validation or test.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from longtail.core.scores import Split
+from longtail.engine.feature_file import SPLITS, Features, checked_features
+
+
+def read_features(
+    path: str | os.PathLike[str],
+    labels: str | os.PathLike[str] | None = None,
+    split: str | os.PathLike[str] | None = None,
+) -> Features:
+    """Features of a file of longtail (.safetensors, memory-mapped), or of arrays (.npz, .npy).
+
+    Args:
+        path: The file.
+        labels: For an .npy, the .npy of its labels.
+        split: For an .npy, the .npy with the words train, validation and test, one a row.
+    """
+    place = Path(path)
+    if not place.is_file():
+        raise FileNotFoundError(f"there is no feature file at {place}")
+    kind = place.suffix.lower()
+    if kind != ".npy" and (labels is not None or split is not None):
+        raise ValueError(f"labels and split belong to an .npy of features; {place} holds its own")
+    if kind == ".safetensors":
+        return Features.load(place)
+    if kind == ".npz":
+        return _of_npz(place)
+    if kind == ".npy":
+        return _of_npy(place, labels, split)
+    raise ValueError(f"features are read from .safetensors, .npz or .npy files, got {place.name}")
+
+
+def _of_npz(place: Path) -> Features:
+    with np.load(place, allow_pickle=False) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    parts: dict[Split, tuple[Any, Any]] = {}
+    for split in SPLITS:
+        for prefix in (f"{split}_", "" if split == "train" else None):
+            rows, known = arrays.get(f"{prefix}features"), arrays.get(f"{prefix}labels")
+            if prefix is not None and rows is not None and known is not None:
+                parts.setdefault(split, (rows, known))
+    if "train" not in parts:
+        raise ValueError(
+            f"{place} has the arrays {', '.join(arrays) or 'none'}; it needs features and labels, "
+            "or train_features and train_labels"
+        )
+    classes = arrays.get("classes")
+    names = None if classes is None else tuple(_text(name) for name in classes.tolist())
+    return checked_features(parts, classes=names, made_by=place.name)
+
+
+def _of_npy(
+    place: Path, labels: str | os.PathLike[str] | None, split: str | os.PathLike[str] | None
+) -> Features:
+    if labels is None:
+        raise ValueError(f"{place} holds no labels; give an .npy of them with --labels")
+    rows, known = np.load(place, mmap_mode="r", allow_pickle=False), _small(Path(labels))
+    if split is None:
+        return checked_features({"train": (rows, known)}, made_by=place.name)
+    words = np.array([_text(word) for word in _small(Path(split)).tolist()])
+    if words.shape != known.shape or len(words) != len(rows):
+        raise ValueError(
+            f"features, labels and split must have one row a sample, got {len(rows)}, "
+            f"{len(known)} and {len(words)}"
+        )
+    unknown = set(words.tolist()) - set(SPLITS)
+    if unknown:
+        raise ValueError(f"a split is one of {', '.join(SPLITS)}, got {sorted(unknown)[0]!r}")
+    parts: dict[Split, tuple[Any, Any]] = {
+        name: (rows[words == name], known[words == name]) for name in SPLITS if name in words
+    }
+    return checked_features(parts, made_by=place.name)
+
+
+def _small(place: Path) -> npt.NDArray[Any]:
+    if not place.is_file():
+        raise FileNotFoundError(f"there is no file {place}")
+    array: npt.NDArray[Any] = np.load(place, allow_pickle=False)
+    return array
+
+
+def _text(word: object) -> str:
+    return word.decode() if isinstance(word, bytes) else str(word)

@@ -1,0 +1,268 @@
+r"""Fitting a head on features that were computed once: the second stage of every method.
+
+    class moments → SGD, or L-BFGS where the problem is convex → what the head now carries
+
+What it carries is loss.carried · batches / train: the loss is for batches that follow `train`, the
+sampler makes them follow `batches`. Adding τ·log n to class-balanced batches (NCM eq. 9) thus gives
+π^(−τ). Heads that are no change of prior carry None.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Literal, TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from longtail.core import Prior
+from longtail.core.arrays import Array, ArrayLike
+from longtail.core.labels import check_labels
+from longtail.core.prior import check_same_classes
+from longtail.data import SAMPLERS, ClassSampler, InstanceSampler, ProgressiveSampler
+from longtail.engine.feature_rows import FeatureRows
+from longtail.engine.head_full import minimise_scale
+from longtail.engine.head_sgd import EpochDone, HeldOut, Sgd, train_head
+from longtail.engine.linear import fit_linear
+from longtail.heads import EstimatedOffset, Head, Linear, Recipe, TauNorm, class_moments
+from longtail.losses import CrossEntropy, Deferred, LogitAdjusted, Loss
+from longtail.losses import EstimatedOffset as EstimatedOffsetLoss
+from longtail.posthoc import weight_norm_curve
+
+AnyLoss: TypeAlias = Loss | Deferred | Callable[[Prior], Loss | Deferred]
+
+
+def fit_head(
+    head: Head,
+    features: Array,
+    labels: ArrayLike,
+    loss: AnyLoss | None = None,
+    sampler: str | ClassSampler | None = None,
+    *,
+    recipe: Recipe | None = None,
+    solver: Literal["sgd", "lbfgs"] = "sgd",
+    held_out: tuple[Array, ArrayLike] | None = None,
+    patience: int = 3,
+    seed: int = 0,
+    progress: Callable[[EpochDone], None] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> Prior | None:
+    """Fit the head in place, and say what it now carries.
+
+    Heads in closed form are set from class moments. Others start there if they take moments and
+    have none, or else where they are, and are trained. The τ of TauNorm is the best on `held_out`.
+
+    Args:
+        head: One of `longtail.heads`; it is left in evaluation mode.
+        features: Shape (N, D), torch or NumPy, float16 to float64. A memory-mapped array is read a
+            batch or a block at a time.
+        labels: Class indices.
+        loss: A loss, or a loss class to be made for the batches, called as `loss(prior)`. By
+            default that of the head: cross-entropy, adjusted if its recipe has a τ.
+        sampler: A name in `longtail.data.SAMPLERS` or a sampler of these labels. By default the
+            recipe's if the loss is the head's own too, else "instance".
+        recipe: How to train; by default the head's own. For "lbfgs" its weight decay counts alone.
+        solver: "sgd" takes the recipe's steps; "lbfgs" goes to the minimum, for heads that are
+            convex in what they learn (Linear, LearnableScale), with the sampler as class weights.
+        held_out: Features and labels to stop by: after each epoch the balanced error on them is
+            taken, and the head ends as it was at the best.
+        patience: Epochs without a better error before it stops; needs `held_out`.
+        seed: Of the sampler.
+        progress: Told after each epoch.
+        checkpoint: A file to go on from if it is there, and to write after each epoch.
+
+    >>> import longtail as lt
+    >>> data = lt.data.caltech101_long_tailed()
+    >>> head = lt.heads.LearnedNCM(256, 101)
+    >>> lt.fit_head(head, data.train_features, data.train_labels).is_close(lt.Prior.uniform(101))
+    True
+    """
+    rows = FeatureRows(features)
+    known = _labels(labels, rows, head, "features")
+    stop_by = None
+    if held_out is not None:
+        held_rows = FeatureRows(held_out[0])
+        stop_by = HeldOut(held_rows, _labels(held_out[1], held_rows, head, "held-out features"))
+    if isinstance(head, TauNorm):
+        _choose_tau(head, stop_by)
+        return None
+    how = head.recipe if recipe is None else recipe
+    if head.moment_options is not None and (how is None or head.waits_for_moments):
+        head.set_moments(class_moments(features, known, head.num_classes, **head.moment_options))
+    if how is None:
+        _refuse_training(head, loss, sampler)
+        head.train(False)
+        return head.carried
+    prior = Prior.from_labels(known, head.num_classes, zeros="smooth")
+    drawn = _sampler(sampler, loss, known, head.num_classes, how, seed)
+    if solver == "lbfgs":
+        if checkpoint is not None or stop_by is not None or progress is not None:
+            raise ValueError(
+                "L-BFGS goes to the minimum in one go; held_out, progress and checkpoint are for "
+                'solver="sgd"'
+            )
+        carried = _minimise(head, rows, features, known, loss, drawn, prior, how)
+        head.carry(carried if head.takes_prior else None)
+        head.train(False)
+        return head.carried
+    if solver != "sgd":
+        raise ValueError(f'solver must be "sgd" or "lbfgs", got {solver!r}')
+    made = _loss(loss, head, drawn.induced(prior), prior, how)
+    check_same_classes(head.num_classes, made.batches, "the head has", "the loss")
+
+    def carried_now() -> Prior | None:
+        return _carried(made, drawn.induced(prior)) if head.takes_prior else None
+
+    place = None if checkpoint is None else os.fspath(checkpoint)
+    with _training(head):
+        train_head(
+            head,
+            rows,
+            known,
+            made,
+            drawn,
+            carried_now,
+            stop_by,
+            Sgd(how, patience, place, progress),
+        )
+    if stop_by is None:
+        head.carry(carried_now())
+    return head.carried
+
+
+def _labels(labels: ArrayLike, rows: FeatureRows, head: Head, what: str) -> Tensor:
+    known = check_labels(labels, head.num_classes).cpu()
+    if len(known) != len(rows) or not len(rows) or rows.dim != head.dim:
+        raise ValueError(
+            f"{what} must have {head.dim} numbers for each of {len(known)} labels, at least one, "
+            f"got {len(rows)} rows of {rows.dim}"
+        )
+    return known
+
+
+def _sampler(
+    sampler: str | ClassSampler | None,
+    loss: AnyLoss | None,
+    labels: Tensor,
+    num_classes: int,
+    recipe: Recipe,
+    seed: int,
+) -> ClassSampler:
+    if isinstance(sampler, ClassSampler):
+        counts = torch.bincount(labels, minlength=num_classes)
+        if not torch.equal(sampler.counts, counts):
+            raise ValueError("the sampler was made for other labels than these; make it from them")
+        return sampler
+    name = sampler or (recipe.sampler if loss is None else "instance")
+    if name not in SAMPLERS:
+        raise ValueError(f"sampler must be one of {', '.join(SAMPLERS)}, got {name!r}")
+    if name == "progressive":
+        return ProgressiveSampler(labels, num_classes, num_epochs=recipe.epochs, seed=seed)
+    if name == "m_per_class":
+        raise ValueError(
+            "give m_per_class as longtail.data.MPerClassSampler(labels, num_classes, m=...): "
+            "m is yours to choose"
+        )
+    return SAMPLERS[name](labels, num_classes, seed=seed)
+
+
+def _loss(
+    loss: AnyLoss | None, head: Head, batches: Prior, prior: Prior, recipe: Recipe
+) -> Loss | Deferred:
+    """The loss to train with."""
+    if isinstance(loss, (Loss, Deferred)):
+        return loss
+    if loss is not None:
+        return loss(batches)
+    if isinstance(head, EstimatedOffset):
+        return EstimatedOffsetLoss(batches, head=head)  # type: ignore[arg-type]  # a Parameter too
+    if recipe.tau:
+        return LogitAdjusted(prior, tau=recipe.tau)
+    return CrossEntropy(batches)
+
+
+def _carried(loss: Loss | Deferred, batches: Prior) -> Prior | None:
+    if loss.carried is None:
+        return None
+    return loss.carried.reweighted(batches.probs / loss.batches.probs)
+
+
+def _minimise(
+    head: Head,
+    rows: FeatureRows,
+    features: Array,
+    labels: Tensor,
+    loss: AnyLoss | None,
+    sampler: ClassSampler,
+    prior: Prior,
+    recipe: Recipe,
+) -> Prior | None:
+    """Go to the minimum over all samples; what is then carried."""
+    if loss is None and not recipe.tau:
+        made: Loss | Deferred = CrossEntropy(prior, weight=sampler.weights())
+    elif type(sampler) is InstanceSampler:
+        made = _loss(loss, head, prior, prior, recipe)
+    else:
+        raise ValueError(
+            "L-BFGS draws no batches, so of a sampler it can only take the class weights, and only "
+            "with the head's own loss; give the loss a weight instead, or use solver='sgd'"
+        )
+    if not isinstance(made, Loss):
+        raise ValueError("L-BFGS has no epochs to switch the loss in; use solver='sgd'")
+    if isinstance(head, Linear):
+        layer = fit_linear(
+            features,
+            labels,
+            made,
+            weight_decay=recipe.weight_decay,
+            bias=head.bias is not None,
+        )
+        head.load_state_dict(layer.state_dict())
+    else:
+        minimise_scale(head, rows, labels, made, recipe.weight_decay)
+    return _carried(made, prior)
+
+
+def _choose_tau(head: TauNorm, held_out: HeldOut | None) -> None:
+    """Set τ to the best on held-out samples, exactly."""
+    if held_out is None:
+        raise ValueError(
+            "the tau of TauNorm is chosen on samples that its weights were not trained on; "
+            "give held_out=(features, labels)"
+        )
+    plain = torch.cat([block @ head.weight.to(block).T for _, block in held_out.rows.blocks()])
+    nu = head.log_nu(torch.float64).exp()
+    best = weight_norm_curve(plain, held_out.labels, nu).best_tau
+    if not (nu**-best).to(head.weight).isfinite().all():
+        raise ValueError(
+            f"the best tau on the held-out samples is {best:.3g}, which {head.weight.dtype} cannot "
+            "hold: the norms say nothing about these classes; train the weights first"
+        )
+    head.tau = best
+    head.carry(None)
+    head.train(False)
+
+
+def _refuse_training(head: Head, loss: object, sampler: object) -> None:
+    if loss is not None or sampler is not None:
+        raise ValueError(
+            f"{type(head).__name__} is set from class moments and has nothing to train, "
+            "so it takes no loss and no sampler"
+        )
+
+
+@contextmanager
+def _training(head: nn.Module) -> Iterator[None]:
+    """Training mode, with gradients even where the caller has them off; evaluation mode after."""
+    # Velocities that fade become denormal numbers, which the processor is ten times slower with.
+    kept = bool((torch.tensor(1e-40) * 0.5).item())
+    torch.set_flush_denormal(True)
+    head.train()
+    try:
+        with torch.inference_mode(False), torch.enable_grad():
+            yield
+    finally:
+        head.train(False)
+        torch.set_flush_denormal(not kept)

@@ -1,0 +1,58 @@
+"""Where a fit stands, in one safetensors file: written whole after every epoch, read to go on."""
+
+import os
+from pathlib import Path
+
+import msgspec
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from longtail.core.files import written_whole
+
+_KEY = "longtail_fit"
+
+
+class Progress(msgspec.Struct):
+    """What is not a tensor: `task` says of which fit this is the state."""
+
+    task: str
+    epoch: int
+    best_error: float
+    since_best: int
+
+
+def save_checkpoint(
+    path: str | os.PathLike[str], states: dict[str, dict[str, Tensor]], progress: Progress
+) -> None:
+    """Write the tensors of several states, each under its name."""
+    tensors = {
+        f"{name}.{key}": value.detach().contiguous().clone()
+        for name, state in states.items()
+        for key, value in state.items()
+    }
+    with written_whole(path) as temporary:
+        save_file(tensors, temporary, {_KEY: msgspec.json.encode(progress).decode()})
+
+
+def load_checkpoint(
+    path: str | os.PathLike[str], task: str
+) -> tuple[dict[str, dict[str, Tensor]], Progress] | None:
+    """What `save_checkpoint` wrote, None if there is no file, an error if it is of another fit."""
+    if not Path(path).exists():
+        return None
+    with safe_open(path, "pt") as file:
+        text = (file.metadata() or {}).get(_KEY)
+        if text is None:
+            raise ValueError(f"{path} is no checkpoint of fit_head; give another name")
+        progress = msgspec.json.decode(text, type=Progress)
+        if progress.task != task:
+            raise ValueError(
+                f"the checkpoint {path} is of another fit: it was for\n  {progress.task}\n"
+                f"and this is\n  {task}\nremove it to begin anew, or give another name"
+            )
+        states: dict[str, dict[str, Tensor]] = {}
+        for key in file.keys():  # noqa: SIM118  (a file, not a dict)
+            name, _, rest = key.partition(".")
+            states.setdefault(name, {})[rest] = file.get_tensor(key)
+    return states, progress

@@ -1,0 +1,227 @@
+r"""The methods that `longtail fit` compares: each is a head, how it is fitted, how it predicts.
+
+All of one fit start from the same linear layer, trained by cross-entropy at a weight decay that was
+chosen for it. Linear heads are decayed as much. Small sets get smaller batches than the recipes
+say, for at least 40 steps an epoch: the recipes are for sets of a hundred thousand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal
+
+from torch import Tensor, nn
+
+from longtail.core import Prior, PriorLike
+from longtail.engine import fit_head
+from longtail.heads import (
+    CausalNorm,
+    Cosine,
+    EmpiricalOffset,
+    EstimatedOffset,
+    Generative,
+    Head,
+    LearnableScale,
+    LearnedNCM,
+    Linear,
+    MetricNCM,
+    MultiNCM,
+    NearestClassMean,
+    Recipe,
+    TauNorm,
+    WeightVectorNorm,
+)
+from longtail.heads.recipe import CRT
+from longtail.losses import ELM, LADE, Loss
+from longtail.posthoc import LogitAdjustment, fold, tau_curve, weight_norm_curve
+
+_STEPS, _SMALLEST = 40, 32
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What a method is fitted on.
+
+    Attributes:
+        features: Shape (N, D).
+        labels: Class indices.
+        prior: Their prior.
+        layer: A linear layer trained on them by cross-entropy.
+        weight_decay: What it was trained with.
+        seed: Of whatever is drawn.
+    """
+
+    features: Tensor
+    labels: Tensor
+    prior: Prior
+    layer: nn.Linear
+    weight_decay: float
+    seed: int
+
+    def sizes(self) -> tuple[int, int]:
+        """Dimension and number of classes, as every head takes them."""
+        return self.layer.in_features, self.layer.out_features
+
+    def fitted(self, head: Head, recipe: Recipe | None = None, **options: Any) -> Head:
+        """The head, fitted on these samples."""
+        how = head.recipe if recipe is None else recipe
+        if how is not None:
+            enough = max(_SMALLEST, len(self.labels) // _STEPS)
+            how = replace(how, batch_size=min(how.batch_size, enough))
+        fit_head(head, self.features, self.labels, recipe=how, seed=self.seed, **options)
+        return head
+
+    def decayed(self, recipe: Recipe) -> Recipe:
+        """The recipe with the weight decay that was chosen."""
+        return replace(recipe, weight_decay=self.weight_decay)
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """A number of a fitted head that held-out samples decide.
+
+    Attributes:
+        name: What it is called.
+        best: The best one for a head on held-out logits of the layer and labels.
+        put: The head with that number.
+    """
+
+    name: str
+    best: Callable[[Head, Task, Tensor, Tensor], float]
+    put: Callable[[Head, Task, float], Head]
+
+
+@dataclass(frozen=True)
+class Method:
+    """One row of the comparison.
+
+    Attributes:
+        title: As tables name it.
+        row: Its row in the list of methods of the five papers.
+        fit: Makes the fitted head.
+        as_is: Whether it predicts by its logits as they are, and not under the target.
+        tuned: What is chosen on held-out samples.
+    """
+
+    title: str
+    row: str
+    fit: Callable[[Task], Head]
+    as_is: bool = False
+    tuned: Tuned | None = None
+
+
+def _linear(task: Task) -> Head:
+    return Linear.from_linear(task.layer, carried=task.prior)
+
+
+def _adjusted(task: Task, tau: float) -> Head:
+    """Its logits carry uniform for whatever τ held-out samples chose."""
+    layer = fold(task.layer, LogitAdjustment(task.prior, tau))
+    return Linear.from_linear(layer, carried=Prior.uniform(task.prior.num_classes))
+
+
+def _trained(task: Task, loss: Callable[[PriorLike], Loss]) -> Head:
+    """Trained on from the adjusted layer, which carries what these losses give."""
+    return task.fitted(_adjusted(task, tau=1.0), loss=loss, recipe=task.decayed(CRT))
+
+
+def _retrained(task: Task) -> Head:
+    """CRT at its minimum: class-balanced sampling is class weights there."""
+    return task.fitted(Linear(*task.sizes()), recipe=task.decayed(CRT), solver="lbfgs")
+
+
+def _estimated(task: Task) -> Head:
+    head = EstimatedOffset.from_linear(task.layer)
+    return task.fitted(head, recipe=task.decayed(EstimatedOffset.recipe))
+
+
+def _learned(task: Task, recipe: Recipe) -> Head:
+    return task.fitted(LearnedNCM(*task.sizes()), recipe=recipe)
+
+
+def _multi(task: Task) -> Head:
+    learned = LearnedNCM(*task.sizes())
+    task.fitted(learned, recipe=LearnedNCM.adjusted_recipe)
+    return task.fitted(MultiNCM.from_learned(learned), recipe=MultiNCM.adjusted_recipe)
+
+
+def _metric(task: Task, metric: Literal["global", "per_class", "eigenbasis"]) -> Head:
+    recipe = MetricNCM.recipe
+    if metric != "global":  # each class has a D × D matrix: an epoch costs as much as ten
+        recipe = replace(recipe, epochs=1)
+    return task.fitted(MetricNCM(*task.sizes(), metric), recipe=recipe)
+
+
+def _mean(task: Task, metric: Literal["euclidean", "cosine", "cl2n"]) -> Head:
+    return task.fitted(NearestClassMean(*task.sizes(), metric))
+
+
+def _rescaled(task: Task) -> Head:
+    return task.fitted(WeightVectorNorm.from_linear(task.layer, train=task.prior))
+
+
+_TAU = Tuned(
+    "tau",
+    best=lambda head, task, logits, labels: tau_curve(logits, labels, task.prior).best_tau,
+    put=lambda head, task, tau: _adjusted(task, tau),
+)
+
+
+def _best_norm_tau(head: Head, task: Task, logits: Tensor, labels: Tensor) -> float:
+    assert isinstance(head, TauNorm)
+    nu = head.log_nu(head.weight.double().dtype).exp()
+    return weight_norm_curve(logits - task.layer.bias, labels, nu).best_tau
+
+
+def _with_norm_tau(head: Head, task: Task, tau: float) -> Head:
+    return TauNorm.from_linear(task.layer, tau)
+
+
+METHODS: dict[str, Method] = {
+    "linear": Method("linear, cross-entropy", "H1", _linear, as_is=True),
+    "adjusted": Method("linear, logit-adjusted", "H1, L5", partial(_adjusted, tau=1.0)),
+    "adjusted_tau": Method("linear, adjusted by the best τ", "H1, P1", _linear, tuned=_TAU),
+    "lade": Method("linear, LADE", "H1, L14", partial(_trained, loss=LADE)),
+    "elm": Method("linear, ELM", "H1, L15", partial(_trained, loss=ELM)),
+    "crt": Method("cRT", "H5", _retrained),
+    "lws": Method(
+        "LWS", "H4", lambda t: t.fitted(LearnableScale.from_linear(t.layer), solver="lbfgs")
+    ),
+    "tau_norm": Method(
+        "τ-normalised",
+        "H3",
+        lambda t: TauNorm.from_linear(t.layer),
+        tuned=Tuned("tau", _best_norm_tau, _with_norm_tau),
+    ),
+    "cosine": Method("cosine", "H2", lambda t: t.fitted(Cosine(*t.sizes()))),
+    "empirical_offset": Method(
+        "empirical offset", "H6", lambda t: t.fitted(EmpiricalOffset.from_linear(t.layer))
+    ),
+    "estimated_offset": Method("estimated offset", "H7", _estimated),
+    "generative": Method("generative (LDA)", "H8", lambda t: t.fitted(Generative(*t.sizes()))),
+    "ncm": Method("NCM", "H9", partial(_mean, metric="euclidean")),
+    "ncm_cosine": Method("NCM, cosine", "H9", partial(_mean, metric="cosine")),
+    "ncm_cl2n": Method("NCM, centred and normalised", "H9", partial(_mean, metric="cl2n")),
+    "learned_ncm": Method("learned NCM", "H10", partial(_learned, recipe=LearnedNCM.recipe)),
+    "learned_ncm_adjusted": Method(
+        "learned NCM, adjusted",
+        "H11",
+        partial(_learned, recipe=LearnedNCM.adjusted_recipe),
+        as_is=True,
+    ),
+    "multi_ncm": Method("multi-NCM, adjusted", "H12", _multi, as_is=True),
+    "metric_ncm": Method("metric NCM, global", "H13", partial(_metric, metric="global")),
+    "metric_ncm_classes": Method(
+        "metric NCM, per class", "H13", partial(_metric, metric="per_class")
+    ),
+    "metric_ncm_eigen": Method(
+        "metric NCM, eigenbasis", "H13", partial(_metric, metric="eigenbasis")
+    ),
+    "causal_norm": Method(
+        "causal norm (TDE)", "H14", lambda t: t.fitted(CausalNorm.from_linear(t.layer))
+    ),
+    "wvn": Method("WVN + RS", "H14", _rescaled),
+}
+SLOW = ("metric_ncm_classes", "metric_ncm_eigen")  # C matrices of D × D: only if asked for

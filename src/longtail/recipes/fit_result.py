@@ -1,0 +1,115 @@
+"""What `longtail fit` was asked for, and what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from longtail.core import Prior, Scores
+from longtail.heads import Head
+from longtail.metrics import Measured
+
+Criterion: TypeAlias = Literal["balanced_accuracy", "top1", "nll"]
+
+
+@dataclass(frozen=True)
+class FitPlan:
+    """What was asked for.
+
+    Attributes:
+        methods: Names in METHODS; none for all but the slow ones.
+        target: The prior to predict under; None for uniform.
+        criterion: What the best method is the best by, on held-out samples under the target:
+            balanced accuracy, accuracy under the target ("top1") or log-loss.
+        folds: How many parts the train part is cut into where there is no validation part.
+        seed: Decides folds and whatever is drawn.
+    """
+
+    methods: Sequence[str] = ()
+    target: Prior | None = None
+    criterion: Criterion = "balanced_accuracy"
+    folds: int = 5
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class MethodResult:
+    """How a method did.
+
+    Attributes:
+        name: In METHODS.
+        held_out: Its metrics on the held-out samples.
+        test: On the test part, fitted on all of the train part; None without one.
+        gain: How much balanced accuracy it has over the linear layer on the held-out samples, with
+            a paired interval.
+        behind: How much the best has over it, likewise.
+        value: The number that held-out samples chose, such as τ.
+        seconds: What fitting and choosing took.
+        failed: Why there is no result, or empty.
+    """
+
+    name: str
+    held_out: dict[str, Measured]
+    test: dict[str, Measured] | None
+    gain: Measured
+    behind: Measured
+    value: float | None
+    seconds: float
+    failed: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class FitResult:
+    """What a run of `longtail fit` found.
+
+    Attributes:
+        methods: Every method, best first.
+        best: The name of the best.
+        head: The best head, fitted on all of the train part.
+        weight_decay: The one that was chosen.
+        decays: Log-loss on held-out samples of the weight decays that were tried.
+        judged_on: What methods were compared on, in words.
+        validation: Held-out scores of the best.
+        test: Its scores of the test part.
+    """
+
+    methods: list[MethodResult]
+    best: str
+    head: Head
+    plan: FitPlan
+    target: Prior
+    counts: np.ndarray
+    classes: tuple[str, ...] | None
+    weight_decay: float
+    decays: dict[float, float]
+    judged_on: str
+    validation: Scores
+    test: Scores | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything that is a number or a word."""
+        return {
+            "best": self.best,
+            "criterion": self.plan.criterion,
+            "weight_decay": self.weight_decay,
+            "decays": {f"{decay:.3g}": loss for decay, loss in sorted(self.decays.items())},
+            "judged_on": self.judged_on,
+            "seed": self.plan.seed,
+            "methods": {found.name: _shown(found) for found in self.methods},
+        }
+
+
+def _shown(found: MethodResult) -> dict[str, Any]:
+    if found.failed:
+        return {"failed": found.failed}
+    return {
+        "held_out": {name: asdict(m) for name, m in found.held_out.items()},
+        "test": None if found.test is None else {n: asdict(m) for n, m in found.test.items()},
+        "gain": asdict(found.gain),
+        "behind": asdict(found.behind),
+        "value": found.value,
+        "seconds": found.seconds,
+    }

@@ -1,0 +1,84 @@
+"""The result of `longtail fit` in words and tables, for the terminal and the page alike."""
+
+from longtail.metrics import Measured
+from longtail.recipes.fit_methods import METHODS
+from longtail.recipes.fit_result import FitResult, MethodResult
+
+HEADINGS = ("method", "held out", "over linear", "many", "medium", "few", "test", "chosen", "s")
+
+
+def method_rows(result: FitResult) -> list[tuple[str, ...]]:
+    """What HEADINGS name, in %, of each method; one that failed says why."""
+    return [_row(found) for found in result.methods]
+
+
+def headline(result: FitResult) -> str:
+    """Which method is best, and how sure that is, in a few sentences."""
+    best = result.methods[0]
+    said = (
+        f"Best on held-out samples: {METHODS[result.best].title}, balanced accuracy "
+        f"{_with_interval(best.held_out['balanced_accuracy'])} %"
+    )
+    if best.test is not None:
+        said += f"; on the test part {_with_interval(best.test['balanced_accuracy'])} %"
+    if result.best != "linear":
+        low = best.gain.low
+        sure = low is not None and low > 0
+        said += (
+            f". That is {_points(best.gain)} points over the linear layer as it is, "
+            f"{'more than chance' if sure else 'which may be chance'}"
+        )
+    near = [
+        METHODS[found.name].title
+        for found in result.methods[1:]
+        if found.behind.low is not None and found.behind.low <= 0
+    ]
+    if not near:
+        return f"{said}. All others are behind it by more than chance."
+    shown = "; ".join(near[:5]) + ("; and others" if len(near) > 5 else "")
+    return f"{said}. Held-out samples cannot tell it from: {shown}."
+
+
+def decision(result: FitResult) -> str:
+    """What was chosen, and on what."""
+    return (
+        f"Chosen on {result.judged_on}: weight decay {result.weight_decay:.2g}, of "
+        f"{len(result.decays)} tried, by log-loss; the method by "
+        f"{result.plan.criterion.replace('_', ' ')}. Fitted again on all of the train part."
+    )
+
+
+def _row(found: MethodResult) -> tuple[str, ...]:
+    title = METHODS[found.name].title
+    if found.failed:
+        return (title, f"failed: {found.failed}", *[""] * (len(HEADINGS) - 2))
+    held = found.held_out
+    groups = [_percent(held[name]) if name in held else "" for name in ("many", "medium", "few")]
+    return (
+        title,
+        _with_interval(held["balanced_accuracy"]),
+        "" if found.name == "linear" else _points(found.gain),
+        *groups,
+        "" if found.test is None else _with_interval(found.test["balanced_accuracy"]),
+        "" if found.value is None else f"τ\u00a0=\u00a0{found.value:.2f}",
+        f"{found.seconds:.1f}",
+    )
+
+
+def _percent(measured: Measured) -> str:
+    return "none" if measured.value is None else f"{100 * measured.value:.1f}"
+
+
+def _with_interval(measured: Measured) -> str:
+    if measured.low is None or measured.high is None:
+        return _percent(measured)
+    return f"{_percent(measured)} [{100 * measured.low:.1f},\u00a0{100 * measured.high:.1f}]"
+
+
+def _points(gain: Measured) -> str:
+    if gain.value is None or gain.low is None or gain.high is None:
+        return "none"
+    value, low, high = (
+        f"{100 * x:+.1f}".replace("-", "−") for x in (gain.value, gain.low, gain.high)
+    )
+    return f"{value} [{low},\u00a0{high}]"

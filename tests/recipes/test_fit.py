@@ -1,0 +1,189 @@
+"""`longtail fit` chooses on held-out samples alone, and keeps what it says is best."""
+
+import numpy as np
+import pytest
+import torch
+
+from longtail import Prior, Scores, metrics
+from longtail.engine import load_head, pack_features
+from longtail.recipes import fit_methods
+from longtail.recipes.fit_choice import DecaySearch, predicted
+from longtail.recipes.fit_methods import METHODS
+from longtail.recipes.fit_page import fit_page
+from longtail.recipes.fit_parts import fold_numbers, pairs
+from longtail.recipes.fit_result import FitPlan
+from longtail.recipes.fit_run import run_fit, write_fit
+from longtail.recipes.fit_words import HEADINGS, decision, headline, method_rows
+from longtail.report import Footer, render_page
+
+COUNTS = np.array([60, 30, 12, 6, 3])
+C, D = 5, 8
+
+
+def drawn(counts, seed):
+    rng = np.random.default_rng(seed)
+    means = 1.2 * np.random.default_rng(7).normal(size=(C, D))
+    labels = np.repeat(np.arange(C), counts)
+    return (means[labels] + rng.normal(size=(len(labels), D))).astype(np.float32), labels
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory):
+    place = tmp_path_factory.mktemp("features") / "f.safetensors"
+    parts = {"train": drawn(COUNTS, 0), "test": drawn([100] * C, 1)}
+    return pack_features(place, parts, classes=["a", "b", "c", "d", "<e>"])
+
+
+@pytest.fixture(scope="module")
+def result(packed):
+    return run_fit(packed, FitPlan(folds=3))
+
+
+def test_all_methods_but_the_slow_ones_are_fitted(result):
+    assert {found.name for found in result.methods} == set(METHODS) - set(fit_methods.SLOW)
+    assert [found.failed for found in result.methods] == [""] * len(result.methods)
+
+
+def test_the_best_is_the_best_on_held_out_samples(result):
+    values = [found.held_out["balanced_accuracy"].value for found in result.methods]
+    assert values == sorted(values, reverse=True)
+    assert result.best == result.methods[0].name
+    assert result.methods[0].behind.value == 0
+    linear = next(found for found in result.methods if found.name == "linear")
+    assert linear.gain.value == 0
+    best = result.methods[0]
+    assert best.gain.value == pytest.approx(values[0] - linear.held_out["balanced_accuracy"].value)
+    assert linear.behind.value == pytest.approx(best.gain.value)
+
+
+def test_the_scores_are_those_the_metrics_are_of(result):
+    for scores, found in (
+        (result.validation, result.methods[0].held_out),
+        (result.test, result.methods[0].test),
+    ):
+        recall = metrics.recalls(scores.predict(), scores.labels, C)
+        expected = found["balanced_accuracy"].value
+        assert metrics.balanced_accuracy(recall) == pytest.approx(expected)
+    assert len(result.validation) == COUNTS.sum()
+
+
+def test_every_sample_is_judged_by_what_was_fitted_without_it(packed, monkeypatch):
+    halves = pairs(packed, 3, seed=0)
+    rows = torch.from_numpy(np.array(packed.part("train").features))
+    assert sum(len(half.held_labels) for half in halves) == COUNTS.sum()
+    for half in halves:
+        assert len(half.labels) + len(half.held_labels) == COUNTS.sum()
+        seen = {tuple(row) for row in half.features.tolist()}
+        assert not seen & {tuple(row) for row in half.held_features.tolist()}
+    assert torch.equal(
+        torch.cat([h.held_features for h in halves]).sort(0).values, rows.sort(0).values
+    )
+
+
+def test_the_only_sample_of_a_class_is_never_held_out():
+    labels = torch.tensor([0, 0, 0, 1, 2, 2])
+    numbers = fold_numbers(labels, 2, seed=0)
+    assert numbers[3] == -1
+    assert set(numbers[[0, 1, 2, 4, 5]].tolist()) == {0, 1}
+
+
+def test_with_a_validation_part_methods_are_judged_by_it(tmp_path):
+    parts = {"train": drawn(COUNTS, 0), "validation": drawn([20] * C, 2)}
+    features = pack_features(tmp_path / "f.safetensors", parts)
+    found = run_fit(features, FitPlan(methods=["adjusted", "ncm"]))
+    assert [each.name for each in found.methods if each.name != "linear"]
+    assert found.test is None
+    assert len(found.validation) == 20 * C
+    assert found.judged_on == "the validation part"
+    assert "test part" not in headline(found)
+
+
+def test_the_weight_decay_is_the_lowest_point_of_those_tried(packed):
+    search = DecaySearch(pairs(packed, 3, 0), C, Prior.uniform(C))
+    decay, layers = search.best()
+    tried = {search.decay(place): loss for place, loss in search.losses.items()}
+    assert tried[decay] == min(tried.values())
+    assert min(tried) < decay < max(tried)
+    assert len(layers) == 3
+
+
+def test_the_decay_follows_the_scale_of_the_features(packed, tmp_path):
+    """Features ten times as large get the same classifier: the grid is in their own units."""
+    rows, labels = drawn(COUNTS, 0)
+    larger = pack_features(tmp_path / "f.safetensors", {"train": (10 * rows, labels)})
+    plain = DecaySearch(pairs(packed, 3, 0), C, Prior.uniform(C))
+    scaled = DecaySearch(pairs(larger, 3, 0), C, Prior.uniform(C))
+    assert scaled.best()[0] == pytest.approx(100 * plain.best()[0], rel=0.05)
+
+
+def test_the_test_part_decides_nothing(packed, result, tmp_path):
+    wrong = drawn([100] * C, 1)
+    parts = {"train": drawn(COUNTS, 0), "test": (wrong[0], (wrong[1] + 1) % C)}
+    other = run_fit(pack_features(tmp_path / "f.safetensors", parts), FitPlan(folds=3))
+    assert other.best == result.best
+    assert other.weight_decay == result.weight_decay
+    for name in ("tau_norm", "adjusted_tau"):
+        one, two = (next(m.value for m in r.methods if m.name == name) for r in (result, other))
+        assert one == two
+
+
+def test_it_is_the_same_every_time(packed, result):
+    again = run_fit(packed, FitPlan(folds=3))
+    for one, two in zip(result.methods, again.methods, strict=True):
+        assert one.name == two.name
+        assert one.held_out == two.held_out
+
+
+def test_another_target_changes_what_is_best_for(packed):
+    train = Prior.of(COUNTS)
+    found = run_fit(packed, FitPlan(["adjusted"], target=train, criterion="top1", folds=3))
+    by_name = {each.name: each.held_out["top1"].value for each in found.methods}
+    # Under the training prior, moving logits to it leaves the linear layer as it is.
+    assert by_name["adjusted"] == pytest.approx(by_name["linear"])
+
+
+def test_the_model_that_is_written_gives_the_scores_that_are_written(result, tmp_path):
+    write_fit(result, tmp_path)
+    head, about = load_head(tmp_path / "model.safetensors")
+    assert about["method"] == result.best
+    assert about["counts"] == COUNTS.tolist()
+    rows = torch.from_numpy(drawn([100] * C, 1)[0])
+    logits, carried = predicted(METHODS[result.best], head, rows, result.target)
+    stored = Scores.load(tmp_path / "test.safetensors")
+    assert torch.allclose(torch.as_tensor(stored.logits), logits, atol=1e-5)
+    assert stored.carried == carried
+    assert len(Scores.load(tmp_path / "validation.safetensors")) == COUNTS.sum()
+
+
+def test_a_method_that_fails_is_a_row_that_says_why(packed, monkeypatch):
+    def fail(task):
+        raise ValueError("this one diverged")
+
+    broken = fit_methods.Method("broken", "", fail)
+    monkeypatch.setitem(METHODS, "broken", broken)
+    found = run_fit(packed, FitPlan(["broken", "ncm"], folds=3))
+    assert found.methods[-1].failed == "this one diverged"
+    assert method_rows(found)[-1][1] == "failed: this one diverged"
+    assert found.as_json()["methods"]["broken"] == {"failed": "this one diverged"}
+
+
+def test_words_and_page_say_the_same(result):
+    assert METHODS[result.best].title in headline(result)
+    assert f"{result.weight_decay:.2g}" in decision(result)
+    assert all(len(row) == len(HEADINGS) for row in method_rows(result))
+    html = render_page(fit_page(result, Footer("0", "2025-01-01", "longtail fit")))
+    assert "&lt;e&gt;" in html
+    assert "<e>" not in html
+
+
+def test_wrong_plans_and_features_are_refused(packed, tmp_path):
+    with pytest.raises(ValueError, match="there is no method 'svm'"):
+        run_fit(packed, FitPlan(["svm"]))
+    missing = pack_features(
+        tmp_path / "m.safetensors", {"train": drawn([5, 5, 0, 5, 5], 0)}, num_classes=C
+    )
+    with pytest.raises(ValueError, match="1 of 5 classes have no training samples"):
+        run_fit(missing, FitPlan())
+    single = pack_features(tmp_path / "s.safetensors", {"train": drawn([1] * C, 0)})
+    with pytest.raises(ValueError, match="give a validation part"):
+        run_fit(single, FitPlan())
