@@ -17,7 +17,7 @@ export OMP_WAIT_POLICY := PASSIVE
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-slow lint types layers unit bench bench-long format clean
+.PHONY: help demo test test-slow lint types layers unit bench bench-heads bench-long format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -58,11 +58,18 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/startup.py | tee results/startup.md
 	$(BIN)/python benchmarks/tau_curve.py | tee results/tau_curve.md
 
+bench-heads: $(VENV)/.installed-dev
+	@echo "== Comparing all heads on real features; the table goes to results/"
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/heads.py | tee results/heads.md
+
 bench-long: $(VENV)/.installed-dev
 	@echo "== Measuring what takes a quarter of an hour each; the tables go to results/"
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/prior_shift.py | tee results/prior_shift.md
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/sklearn_sets.py | tee results/sklearn_sets.md
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/stream_scores.py | tee results/stream_scores.md
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/fit_memory.py | tee results/fit_memory.md
+	$(BIN)/python benchmarks/convex_solver.py $(wildcard ../shared/data/cifar100_features.npz) \
+		| tee results/convex_solver.md
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .

@@ -8,8 +8,11 @@ import click
 from longtail import __version__
 from longtail.cli.audit import audit
 from longtail.cli.demo import demo
+from longtail.cli.features import features
 from longtail.cli.fit import fit
 from longtail.cli.fix import fix
+from longtail.cli.recipes import recipes
+from longtail.cli.train import train
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -20,8 +23,11 @@ def app() -> None:
 
 app.add_command(audit)
 app.add_command(demo)
+app.add_command(features)
 app.add_command(fit)
 app.add_command(fix)
+app.add_command(recipes)
+app.add_command(train)
 
 
 def main() -> None:

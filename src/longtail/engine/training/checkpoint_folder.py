@@ -1,0 +1,98 @@
+"""A checkpoint on disk: tensors in a safetensors file, the rest in state.json. No pickle.
+
+The tensors are written first, under a name of their own, then state.json, which names them, takes
+the place of the one before in one go. Only then the tensors of the one before are removed: whenever
+a run dies, the folder holds one checkpoint that is complete. All is on the disk before it counts.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+from safetensors.torch import load_file, save
+from torch import Tensor
+
+from longtail.core.files import written_whole
+
+_VERSION = 1
+_STATE = "state.json"
+
+
+class Checkpoint(NamedTuple):
+    """What a folder holds: tensors by name, and plain values."""
+
+    tensors: dict[str, Tensor]
+    state: dict[str, Any]
+
+
+def write_checkpoint(
+    folder: Path, name: str, tensors: Mapping[str, Tensor], state: Mapping[str, Any]
+) -> None:
+    """Replace the checkpoint in the folder, or leave it as it was and raise an OSError.
+
+    Args:
+        folder: Made if it is not there.
+        name: Of this checkpoint, such as "step-120".
+        tensors: By name.
+        state: What JSON can hold.
+    """
+    kept = {key: tensor.detach().cpu().contiguous().clone() for key, tensor in tensors.items()}
+    file = f"{name}.safetensors"
+    text = msgspec.json.encode({"version": _VERSION, "tensors": file, **state})
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _write(folder / file, save(kept))
+        _write(folder / _STATE, msgspec.json.format(text, indent=1))
+    except OSError as error:
+        what = "the one before is intact" if (folder / _STATE).exists() else "there is none yet"
+        raise OSError(
+            error.errno,
+            f"the checkpoint {name} could not be written ({error.strerror or error}); {what}: make "
+            "room and start again, and the run goes on from there",
+            str(folder),
+        ) from error
+    _sweep(folder, file)
+
+
+def read_checkpoint(folder: Path) -> Checkpoint | None:
+    """What `write_checkpoint` wrote last; None if it wrote nothing."""
+    place = folder / _STATE
+    if not place.exists():
+        return None
+    try:
+        state = msgspec.json.decode(place.read_bytes(), type=dict[str, Any])
+        version, file = state.pop("version"), state.pop("tensors")
+    except (msgspec.DecodeError, KeyError) as error:
+        raise ValueError(
+            f"{place} is no checkpoint of longtail ({error}); remove {folder} to begin anew"
+        ) from error
+    if version != _VERSION:
+        raise ValueError(
+            f"{place} is of version {version} of the checkpoint format, this longtail reads "
+            f"version {_VERSION}; use the longtail that wrote it, or remove {folder}"
+        )
+    return Checkpoint(load_file(folder / file), state)
+
+
+def _write(place: Path, data: bytes) -> None:
+    with written_whole(place) as part, part.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    # The new name is on the disk when the folder is.
+    folder = os.open(place.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _sweep(folder: Path, file: str) -> None:
+    """Remove older tensors, and parts that a run left when it died."""
+    for path in folder.iterdir():
+        if path.name not in (file, _STATE):
+            path.unlink(missing_ok=True)

@@ -1,0 +1,106 @@
+"""Batches of images: picked from tensors in memory, or read from files by worker processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+import torch
+from torch import Generator, Tensor
+from torch.utils.data import DataLoader, Dataset
+
+from longtail.data.images import ImageArrays, LabelledImages
+from longtail.engine.training.fixed_size import FixedSize
+
+Source: TypeAlias = "InMemory | FromFiles"
+
+
+class Batch(NamedTuple):
+    """Images as they are stored, uint8 (N, C, H, W), and their labels."""
+
+    images: Tensor
+    labels: Tensor
+
+
+class InMemory:
+    """Images that stay on the device as one tensor: a batch is an index away."""
+
+    def __init__(self, images: ImageArrays, device: torch.device) -> None:
+        self.images, self.labels = images.images.to(device), images.labels.to(device)
+
+    def batches(
+        self, positions: Sequence[int], size: int, seed: int = 0, start: int = 0
+    ) -> Iterator[Batch]:
+        """The images at these positions, `size` at a time."""
+        order = torch.tensor(positions, dtype=torch.long).to(self.images.device)
+        for first in range(0, len(order), size):
+            at = order[first : first + size]
+            yield Batch(self.images.index_select(0, at), self.labels[at])
+
+
+@dataclass(frozen=True)
+class FromFiles:
+    """Images that are read when their turn comes."""
+
+    images: LabelledImages
+    device: torch.device
+    num_workers: int
+
+    def batches(
+        self, positions: Sequence[int], size: int, seed: int = 0, start: int = 0
+    ) -> Iterator[Batch]:
+        """The images at these positions, `size` at a time.
+
+        What is random in reading them follows from the seed and the place, counted from `start`.
+        """
+        drawn = torch.randint(
+            2**62, (start + len(positions),), generator=Generator().manual_seed(seed)
+        )
+        keyed = list(zip(positions, drawn[start:].tolist(), strict=True))
+        on_gpu = self.device.type == "cuda"
+        loader = DataLoader(
+            _Keyed(self.images),
+            batch_sampler=[keyed[i : i + size] for i in range(0, len(keyed), size)],
+            num_workers=self.num_workers,
+            collate_fn=_collated,
+            pin_memory=on_gpu,
+            # Or it would draw a seed from torch's generator, once more if a run is started again.
+            generator=Generator().manual_seed(0),
+        )
+        for images, labels in loader:
+            yield Batch(
+                images.to(self.device, non_blocking=on_gpu),
+                labels.to(self.device, non_blocking=on_gpu),
+            )
+
+
+def image_source(images: LabelledImages, device: torch.device, num_workers: int = 0) -> Source:
+    """Where the batches come from."""
+    if isinstance(images, ImageArrays):
+        return InMemory(images, device)
+    return FromFiles(images, device, num_workers)
+
+
+class _Keyed(Dataset[tuple[Tensor, int]]):
+    """Images by position and seed."""
+
+    def __init__(self, images: LabelledImages) -> None:
+        self.images = images
+
+    def __getitem__(self, key: tuple[int, int]) -> tuple[Tensor, int]:
+        position, seed = key
+        if isinstance(self.images, FixedSize):
+            return self.images.drawn(position, Generator().manual_seed(seed))
+        return self.images[position]
+
+
+def _collated(samples: list[tuple[Tensor, int]]) -> Batch:
+    images, labels = zip(*samples, strict=True)
+    shapes = {tuple(image.shape) for image in images}
+    if len(shapes) > 1:
+        raise ValueError(
+            f"the images of a batch must be of one size, got {sorted(shapes)[:3]}; "
+            "make them so: FixedSize(images, size=224)"
+        )
+    return Batch(torch.stack(images), torch.tensor(labels))

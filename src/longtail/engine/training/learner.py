@@ -1,0 +1,114 @@
+"""What learns: model, optimiser and average, and one step of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from longtail.engine.averaging import moving_average
+from longtail.engine.training.model import Model, Outputs
+from longtail.engine.training.options import TrainingOptions
+from longtail.engine.training.process_group import current_processes
+from longtail.engine.training.shares import piece_shares
+from longtail.losses import Deferred, Loss
+
+_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+class Learner:
+    """A model and what changes it, step by step.
+
+    Args:
+        model: On the device to train on.
+        loss: Moved there.
+        options: How to train.
+    """
+
+    def __init__(self, model: Model, loss: Loss | Deferred, options: TrainingOptions) -> None:
+        self.model, self.options = model, options
+        self.trained = [p for p in model.parameters() if p.requires_grad]
+        self.device = self.trained[0].device
+        self.loss = loss.to(self.device)
+        self.optimizer = _optimizer(self.trained, options)
+        self.average = None if options.ema is None else moving_average(model, options.ema)
+        self.scaler = torch.amp.GradScaler(self.device.type, enabled=options.precision == "float16")
+        self.parallel = _parallel(model)
+        self.run: Callable[[Tensor], Outputs] = self.parallel or model
+        if options.compile:
+            backend = "inductor" if options.compile is True else options.compile
+            self.run = torch.compile(self.run, backend=backend)
+
+    @property
+    def predictor(self) -> Model:
+        """The model to predict with: the average if there is one."""
+        if self.average is None:
+            return self.model
+        return cast(Model, self.average.module)
+
+    def step(self, images: Tensor, labels: Tensor, lr: float) -> float:
+        """One step on a batch, in pieces if the options say so; the loss of the batch.
+
+        Args:
+            images: Ready for the model.
+            labels: Class indices or probabilities.
+            lr: The learning rate of this step.
+        """
+        for group in self.optimizer.param_groups:
+            group["lr"] = lr
+        self.optimizer.zero_grad()
+        pieces = labels.tensor_split(min(self.options.accumulate, len(labels)))
+        shares = piece_shares(self.loss, pieces)
+        value, start = 0.0, 0
+        for piece, share in zip(pieces, shares, strict=True):
+            stop = start + len(piece)
+            with self._exchange(stop == len(labels)):
+                part = share * self._loss_of(images[start:stop], piece)
+                torch.autograd.backward(self.scaler.scale(part))
+            value, start = value + part.item(), stop
+        if self.options.clip_norm is not None:
+            self.scaler.unscale_(self.optimizer)
+            nn.utils.clip_grad_norm_(self.trained, self.options.clip_norm)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        if self.average is not None:
+            self.average.update_parameters(self.model)
+        return value
+
+    def _loss_of(self, images: Tensor, labels: Tensor) -> Tensor:
+        dtype = _DTYPES[self.options.precision]
+        with torch.autocast(self.device.type, dtype, enabled=dtype != torch.float32):
+            outputs = self.run(images)
+        # Outside: losses widen what they are given themselves.
+        value: Tensor = self.loss(outputs.logits, labels, features=outputs.features)
+        return value
+
+    def _exchange(self, last: bool) -> AbstractContextManager[None]:
+        """Gradients go to the other processes with the last piece."""
+        if self.parallel is None or last:
+            return nullcontext()
+        waiting: AbstractContextManager[None] = self.parallel.no_sync()
+        return waiting
+
+
+def _optimizer(trained: list[nn.Parameter], options: TrainingOptions) -> torch.optim.Optimizer:
+    if options.optimizer == "adamw":
+        return torch.optim.AdamW(trained, lr=options.lr, weight_decay=options.weight_decay)
+    return torch.optim.SGD(
+        trained,
+        lr=options.lr,
+        momentum=options.momentum,
+        nesterov=options.nesterov,
+        weight_decay=options.weight_decay,
+    )
+
+
+def _parallel(model: Model) -> DistributedDataParallel | None:
+    if current_processes().world_size == 1:
+        return None
+    device = next(model.parameters()).device
+    return DistributedDataParallel(model, device_ids=[device] if device.type == "cuda" else None)

@@ -1,0 +1,108 @@
+"""How to train: plain values, checked when they are made."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, Self
+
+from longtail.engine.schedules import Constant
+
+_CHOICES = {
+    "optimizer": ("sgd", "adamw"),
+    "precision": ("float32", "bfloat16", "float16"),
+}
+
+
+class EpochSchedule(Protocol):
+    """A schedule that counts epochs, and can be stretched to steps."""
+
+    def __call__(self, step: int, /) -> float:
+        """The factor on the learning rate."""
+
+    def stretched(self, by: int) -> Self:
+        """The same with every epoch divided into `by` steps."""
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """What the loop is told.
+
+    Attributes:
+        epochs: How many; the sampler says what an epoch is.
+        batch_size: Images of one step, those of all processes together.
+        lr: The learning rate, which the schedule multiplies.
+        momentum: Of SGD.
+        nesterov: Whether SGD looks ahead.
+        weight_decay: On all parameters; decoupled in AdamW.
+        optimizer: "sgd" or "adamw".
+        schedule: A value of `longtail.engine.schedules` that counts epochs. It is stretched to
+            steps, so the rate moves within an epoch.
+        by_epoch: Whether the rate stays the same for all steps of an epoch instead, as in most
+            published code.
+        clip_norm: The longest gradient; None for any length.
+        accumulate: In how many pieces a batch goes through the model, to save memory. The gradient
+            is that of the whole batch for losses that are means over samples, class weights
+            included. Batch statistics, of losses such as LADE and ELM and of batch-norm, are those
+            of the pieces.
+        precision: What the model computes in, by autocast; weights stay float32. "float16" needs a
+            GPU.
+        ema: The decay of the moving average of weights, which is then what is validated and what
+            the model ends with; None for none.
+        mixup: α of mixup; None for none.
+        compile: Whether to compile the model, or the name of a backend of torch.compile.
+        seed: Of augmentation and of whatever in the model is random.
+        num_workers: Processes that read image files; 0 reads them in this one.
+
+    >>> from longtail.engine.schedules import Cosine
+    >>> TrainingOptions(epochs=30, batch_size=128, lr=0.1, schedule=Cosine(total=30)).nesterov
+    False
+    """
+
+    epochs: int
+    batch_size: int = 128
+    lr: float = 0.1
+    momentum: float = 0.9
+    nesterov: bool = False
+    weight_decay: float = 0.0
+    optimizer: Literal["sgd", "adamw"] = "sgd"
+    schedule: EpochSchedule = field(default_factory=Constant)
+    by_epoch: bool = False
+    clip_norm: float | None = None
+    accumulate: int = 1
+    precision: Literal["float32", "bfloat16", "float16"] = "float32"
+    ema: float | None = None
+    mixup: float | None = None
+    compile: bool | str = False
+    seed: int = 0
+    num_workers: int = 0
+
+    def __post_init__(self) -> None:
+        for name, allowed in _CHOICES.items():
+            if getattr(self, name) not in allowed:
+                listed = " or ".join(f'"{choice}"' for choice in allowed)
+                raise ValueError(f"{name} must be {listed}, got {getattr(self, name)!r}")
+        for name, least in (
+            ("epochs", 0),
+            ("batch_size", 1),
+            ("accumulate", 1),
+            ("num_workers", 0),
+        ):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} must be {least} or more, got {getattr(self, name)}")
+        if not (math.isfinite(self.lr) and self.lr > 0):
+            raise ValueError(f"lr must be positive and finite, got {self.lr}")
+        if self.weight_decay < 0 or not 0 <= self.momentum < 1:
+            raise ValueError(
+                "weight_decay must not be negative and momentum lie in [0, 1), "
+                f"got {self.weight_decay} and {self.momentum}"
+            )
+        if self.nesterov and not self.momentum:
+            raise ValueError("nesterov looks ahead along the momentum, but momentum is 0")
+        if self.clip_norm is not None and not self.clip_norm > 0:
+            raise ValueError(f"clip_norm must be positive, or None, got {self.clip_norm}")
+        if self.batch_size < self.accumulate:
+            raise ValueError(
+                f"a batch of {self.batch_size} cannot go through in {self.accumulate} pieces; "
+                "lower accumulate"
+            )

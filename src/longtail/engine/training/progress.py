@@ -1,0 +1,118 @@
+"""How far a run is, and all that it takes to go on from there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from platform import python_version
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+from torch import Generator, Tensor
+
+from longtail.engine.training.checkpoint_folder import Checkpoint
+from longtail.engine.training.learner import Learner
+from longtail.engine.training.process_group import (
+    current_processes,
+    mean_over_processes,
+    stacked_over_processes,
+)
+from longtail.engine.training.random_state import random_state, set_random_state
+
+Row: TypeAlias = dict[str, float | None]
+
+
+@dataclass
+class Progress:
+    """How far a run is.
+
+    Attributes:
+        epoch: How many epochs are done.
+        step: How many steps of the epoch that is under way are done.
+        loss_sum: Of those steps.
+        seconds: Spent in them.
+        history: A row for each epoch that is done.
+    """
+
+    epoch: int = 0
+    step: int = 0
+    loss_sum: float = 0.0
+    seconds: float = 0.0
+    history: list[Row] = field(default_factory=list)
+
+
+def tensors_of(learner: Learner, generator: Generator) -> dict[str, Tensor]:
+    """All tensors that a run goes on from. Every process must call it."""
+    states: dict[str, Mapping[str, Tensor]] = {
+        "model": learner.model.state_dict(),
+        "loss": learner.loss.state_dict(),
+        "average": {} if learner.average is None else learner.average.state_dict(),
+    }
+    tensors = {f"{name}.{key}": t for name, state in states.items() for key, t in state.items()}
+    for index, parameter in enumerate(learner.trained):
+        for key, value in learner.optimizer.state[parameter].items():
+            if value is not None:
+                tensors[f"optimizer.{index}.{key}"] = torch.as_tensor(value)
+    for key, value in random_state(generator).items():
+        tensors[f"random.{key}"] = stacked_over_processes(value, learner.device)
+    return tensors
+
+
+def values_of(learner: Learner, progress: Progress) -> dict[str, Any]:
+    """All else that a run goes on from, as JSON has it. Every process must call it."""
+    return {
+        "epoch": progress.epoch,
+        "step": progress.step,
+        "loss_sum": mean_over_processes(progress.loss_sum, learner.device),
+        "seconds": progress.seconds,
+        "history": progress.history,
+        "scaler": learner.scaler.state_dict(),
+        "world_size": current_processes().world_size,
+        "versions": versions(),
+    }
+
+
+def restore(found: Checkpoint, learner: Learner, generator: Generator) -> Progress:
+    """Put everything back; where the run was. The task is known to be the same."""
+    learner.model.load_state_dict(_part(found.tensors, "model"))
+    learner.loss.load_state_dict(_part(found.tensors, "loss"))
+    if learner.average is not None:
+        learner.average.load_state_dict(_part(found.tensors, "average"))
+    _restore_optimizer(learner, _part(found.tensors, "optimizer"))
+    if found.state["scaler"]:
+        learner.scaler.load_state_dict(found.state["scaler"])
+    rank = current_processes().rank
+    if rank < found.state["world_size"]:  # a process that is new keeps the seed it has
+        drawn = {key: value[rank] for key, value in _part(found.tensors, "random").items()}
+        set_random_state(generator, drawn)
+    names = ("epoch", "step", "loss_sum", "seconds", "history")
+    return Progress(**{name: found.state[name] for name in names})
+
+
+def versions() -> dict[str, str]:
+    """Of what decides the numbers."""
+    return {
+        "longtail": version("longtail"),
+        "torch": str(torch.__version__),
+        "numpy": np.__version__,
+        "python": python_version(),
+    }
+
+
+def _restore_optimizer(learner: Learner, tensors: dict[str, Tensor]) -> None:
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, value in tensors.items():
+        index, _, key = name.partition(".")
+        like = learner.trained[int(index)].detach()
+        # Laid out in memory as the weights are: sums in another order may differ in the last bit.
+        laid_out = torch.empty_like(like).copy_(value) if value.shape == like.shape else value
+        state.setdefault(int(index), {})[key] = laid_out
+    groups = learner.optimizer.state_dict()["param_groups"]
+    learner.optimizer.load_state_dict({"state": state, "param_groups": groups})
+
+
+def _part(tensors: Mapping[str, Tensor], name: str) -> dict[str, Tensor]:
+    prefix = f"{name}."
+    return {k.removeprefix(prefix): value for k, value in tensors.items() if k.startswith(prefix)}

@@ -1,0 +1,94 @@
+"""The folder of a run: where its checkpoint and its log are. Only the first process writes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from torch import Generator, Tensor
+
+from longtail.core import Prior
+from longtail.data import ClassSampler
+from longtail.engine.training.checkpoint_folder import read_checkpoint, write_checkpoint
+from longtail.engine.training.learner import Learner
+from longtail.engine.training.process_group import current_processes, wait_for_all
+from longtail.engine.training.progress import Progress, Row, restore, tensors_of, values_of
+from longtail.engine.training.run_log import RunLog, columns
+from longtail.engine.training.task import check_task
+
+
+class RunFolder:
+    """Keeps a run, or nothing if there is no folder.
+
+    Args:
+        folder: Made if it is not there; None to keep nothing.
+        task: What a checkpoint must be of.
+        counts: Training images of each class, to be kept.
+        validated: Whether rows of the log have a validation.
+        tensorboard: Whether to write TensorBoard's files.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str] | None,
+        task: Mapping[str, Any],
+        counts: Tensor,
+        validated: bool,
+        tensorboard: bool,
+    ) -> None:
+        self.folder = None if folder is None else Path(folder)
+        self.task, self.counts = task, counts.tolist()
+        self.names, self.tensorboard = columns(validated), tensorboard
+        self.log: RunLog | None = None
+        if self.folder is None and tensorboard:
+            raise ValueError("TensorBoard's files go to the run folder; give one with run=...")
+
+    def resume(self, learner: Learner, generator: Generator) -> Progress:
+        """Where the run is: at its checkpoint, or at the beginning."""
+        if self.folder is None:
+            return Progress()
+        found = read_checkpoint(self.folder / "checkpoint")
+        progress = Progress()
+        if found is not None:
+            check_task(found.state["task"], self.task, self.folder / "checkpoint")
+            progress = restore(found, learner, generator)
+        wait_for_all()  # nobody writes while somebody still reads
+        if current_processes().is_main:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.log = RunLog(self.folder, self.names, progress.history, self.tensorboard)
+        return progress
+
+    def write_row(self, row: Row) -> None:
+        """Add a row to the log."""
+        if self.log is not None:
+            self.log.write(row)
+
+    def save(
+        self,
+        progress: Progress,
+        learner: Learner,
+        generator: Generator,
+        sampler: ClassSampler,
+        carried: Prior | None,
+    ) -> None:
+        """Write a checkpoint. Every process must call it."""
+        if self.folder is None:
+            return
+        tensors = tensors_of(learner, generator)
+        values = values_of(learner, progress)
+        if current_processes().is_main:
+            values |= {
+                "task": self.task,
+                "sampler": sampler.state_dict(),
+                "counts": self.counts,
+                "carried": None if carried is None else carried.probs.tolist(),
+            }
+            name = f"epoch-{progress.epoch}-step-{progress.step}"
+            write_checkpoint(self.folder / "checkpoint", name, tensors, values)
+
+    def close(self) -> None:
+        """Nothing more will be written."""
+        if self.log is not None:
+            self.log.close()

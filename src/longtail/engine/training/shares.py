@@ -1,0 +1,41 @@
+r"""What the pieces of a batch count, so that their gradients add up to that of the whole batch.
+
+A loss that is a mean over samples, (1/W) Σ_i w_i·ℓ_i with W = Σ_i w_i, is the sum over pieces of
+W_piece/W times the mean over the piece. With k processes, whose gradients are averaged, a piece
+counts k·W_piece/W, W being that of all processes. Losses of the whole batch (LADE, ELM) see all
+processes themselves, so only the pieces of one process are weighed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from longtail.engine.training.process_group import current_processes, mean_over_processes
+from longtail.losses import Deferred, Loss
+from longtail.losses.regularizer import RegularizedLoss
+
+
+def piece_shares(loss: Loss | Deferred, labels: Sequence[Tensor]) -> list[float]:
+    """How much the loss of each piece counts on this process.
+
+    Args:
+        loss: Its reduction is the mean.
+        labels: Of each piece: class indices, or probabilities, over which no loss weighs its mean.
+    """
+    current = loss.current if isinstance(loss, Deferred) else loss
+    if current.weight is None or labels[0].is_floating_point():
+        totals = [float(len(piece)) for piece in labels]
+        return [total / sum(totals) for total in totals]
+    weight = current.weight
+    totals = torch.stack([weight[piece].sum() for piece in labels]).tolist()
+    whole = sum(totals)
+    if not _sees_all_processes(current) and current_processes().world_size > 1:
+        whole = mean_over_processes(whole, labels[0].device)
+    return [total / whole for total in totals]
+
+
+def _sees_all_processes(loss: Loss) -> bool:
+    return isinstance(loss, RegularizedLoss) and loss.regularizer.gather

@@ -1,0 +1,84 @@
+"""What a checkpoint must agree with to be gone on from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+from zlib import crc32
+
+from torch import Tensor, nn
+
+from longtail.data import ClassSampler
+from longtail.data.images import LabelledImages
+from longtail.engine.training.model import Model
+from longtail.engine.training.options import TrainingOptions
+
+_FREE = ("num_workers", "compile")  # may change from one start to the next
+
+
+def task_of(
+    model: Model,
+    images: LabelledImages,
+    sampler: ClassSampler,
+    loss: nn.Module,
+    options: TrainingOptions,
+    augment: object,
+    normalize: object,
+    recipe: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The task in words and numbers that JSON can hold; called before anything has learned."""
+    settings = {field.name: _named(getattr(options, field.name)) for field in fields(options)}
+    parameters = sum(p.numel() for p in model.parameters())
+    return {
+        "options": {key: value for key, value in settings.items() if key not in _FREE},
+        "model": f"{_kind(model.backbone)} and {_kind(model.head)}, {parameters} parameters",
+        "images": f"{len(images)} of {images.num_classes} classes, labels {_sum(images.labels)}",
+        "loss": f"{_kind(loss)}, constants {_sum(*loss.state_dict().values())}",
+        "sampler": f"{_kind(sampler)} with seed {sampler.seed}",
+        "augment": _named(augment),
+        "normalize": _named(normalize),
+        "recipe": dict(recipe),
+    }
+
+
+def check_task(found: Mapping[str, Any], now: Mapping[str, Any], folder: object) -> None:
+    """A ValueError that names what differs, if anything does."""
+    before, after = dict(_flat(found)), dict(_flat(now))
+    differing = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+    if differing:
+        lines = [
+            f"  {key}: it was {before.get(key)!r}, now {after.get(key)!r}" for key in differing
+        ]
+        raise ValueError(
+            f"the checkpoint in {folder} is of another task:\n" + "\n".join(lines[:10]) + "\n"
+            "remove the folder to begin anew, or give another one"
+        )
+
+
+def _flat(tree: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    pairs: list[tuple[str, Any]] = []
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            pairs += _flat(value, f"{prefix}{key}.")
+        else:
+            pairs.append((prefix + key, list(value) if isinstance(value, tuple) else value))
+    return pairs
+
+
+def _named(value: object) -> Any:
+    """Plain values as they are, frozen values by what they print, others by their type."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return repr(value) if is_dataclass(value) else getattr(value, "__qualname__", _kind(value))
+
+
+def _kind(value: object) -> str:
+    return type(value).__name__
+
+
+def _sum(*tensors: Tensor) -> str:
+    total = 0
+    for tensor in tensors:
+        total = crc32(tensor.detach().cpu().contiguous().numpy().tobytes(), total)
+    return f"{total:08x}"

@@ -1,0 +1,170 @@
+"""Training from images: the loop."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import torch
+from torch import Generator
+
+from longtail.core import Prior
+from longtail.data import ClassSampler
+from longtail.data.images import LabelledImages
+from longtail.engine.augment import Augmentation, Normalize
+from longtail.engine.schedules import ByEpoch, Schedule
+from longtail.engine.training.checks import check_intervals, check_training
+from longtail.engine.training.drawing import shared_sampler
+from longtail.engine.training.events import EpochEnd, StepEnd
+from longtail.engine.training.image_source import image_source
+from longtail.engine.training.inputs import Inputs
+from longtail.engine.training.interruption import Interruption, interruption
+from longtail.engine.training.learner import Learner
+from longtail.engine.training.loop import Loop
+from longtail.engine.training.model import Model
+from longtail.engine.training.options import TrainingOptions
+from longtail.engine.training.predict import agree_on_buffers
+from longtail.engine.training.process_group import current_processes
+from longtail.engine.training.progress import Row
+from longtail.engine.training.random_state import mixed_seed
+from longtail.engine.training.run_folder import RunFolder
+from longtail.engine.training.task import task_of
+from longtail.engine.training.validate import Validation, best_epoch
+from longtail.losses import Deferred, Loss
+
+
+class Trained(NamedTuple):
+    """What a run came to.
+
+    Attributes:
+        carried: The prior the model's logits carry; None where that is not known, or no prior.
+        best_epoch: The one with the best balanced accuracy in validation, counted from 1; None
+            without validation. The model is that of the last epoch.
+        history: The rows of the log, one an epoch.
+        finished: False if `stop_after` stopped it.
+    """
+
+    carried: Prior | None
+    best_epoch: int | None
+    history: list[Row]
+    finished: bool
+
+
+def train(
+    model: Model,
+    images: LabelledImages,
+    sampler: ClassSampler,
+    loss: Loss | Deferred,
+    options: TrainingOptions,
+    *,
+    normalize: Normalize,
+    augment: Augmentation | None = None,
+    validation: LabelledImages | None = None,
+    evaluate_every: int = 1,
+    run: str | os.PathLike[str] | None = None,
+    checkpoint_every: int | None = None,
+    recipe: Mapping[str, Any] | None = None,
+    log: Callable[[StepEnd | EpochEnd], None] | None = None,
+    tensorboard: bool = False,
+    stop_after: int | None = None,
+) -> Trained:
+    """Train the model in place, and leave it in evaluation mode, knowing what it carries.
+
+    With a run folder it goes on from the checkpoint there, if that is of the same task. On a CPU,
+    with as many threads, it ends with the same weights to the bit as a run that was never stopped.
+    With a process group open it trains on all processes; the first one writes and calls `log`, the
+    folder must be one that all can read.
+
+    Args:
+        model: On the device to train on, with weights that are the same on every start.
+        images: What to train on. `ImageArrays` stay on the device; others are read as they come.
+        sampler: What an epoch consists of: that of all processes, it is shared out here.
+        loss: Its reduction is the mean. A `Deferred` one is told the epoch, and says how often to
+            draw each class if it re-samples.
+        options: How to train.
+        normalize: Comes after augmentation.
+        augment: Called with images as they are stored.
+        validation: Images to evaluate on; nothing is fitted to them.
+        evaluate_every: Epochs from one validation to the next; the last is always validated.
+        run: The folder for `checkpoint/`, `log.csv` and `tensorboard/`; made if it is not there.
+        checkpoint_every: Steps from one checkpoint to the next, beside those after every epoch.
+        recipe: Kept in the checkpoint, which only goes on with an equal one; what JSON can hold.
+        log: Told after every step and every epoch.
+        tensorboard: Whether to write TensorBoard's files to the run folder.
+        stop_after: Steps after which to stop with a checkpoint; to go on, call it again.
+
+    Raises:
+        FloatingPointError: Where the loss is no longer finite.
+        KeyboardInterrupt: On Ctrl-C or SIGTERM, between two steps and after a checkpoint.
+    """
+    these = current_processes()
+    check_training(model, images, sampler, loss, options, validation, these.world_size)
+    check_intervals(
+        evaluate_every=evaluate_every, checkpoint_every=checkpoint_every, stop_after=stop_after
+    )
+    if isinstance(loss, Deferred):
+        loss.set_epoch(0)
+    drawn = shared_sampler(sampler, images.labels, loss)
+    steps = -(-len(drawn) * these.world_size // options.batch_size)
+    task = task_of(model, images, drawn, loss, options, augment, normalize, recipe or {})
+    model.head.carry(None)  # whatever it carried, it is about to change
+    learner = Learner(model, loss, options)
+    generator = Generator().manual_seed(mixed_seed(options.seed, these.rank, 0))
+    loop = Loop(
+        learner=learner,
+        sampler=drawn,
+        source=image_source(images, learner.device, options.num_workers),
+        inputs=Inputs(augment, normalize, options.mixup, images.num_classes, generator),
+        rate=_rate(options, steps),
+        steps=steps,
+        options=options,
+        folder=RunFolder(run, task, images.counts, validation is not None, tensorboard),
+        validation=None
+        if validation is None
+        else Validation(validation, learner, normalize, options, images.counts),
+        evaluate_every=evaluate_every,
+        checkpoint_every=checkpoint_every,
+        log=log if these.is_main else None,
+    )
+    with _learning(learner, mixed_seed(options.seed, these.rank, 1)) as asked:
+        progress = loop.run(asked, stop_after)
+    loop.folder.close()
+    if asked.signal is not None:
+        raise KeyboardInterrupt(f"stopped by signal {asked.signal}, in epoch {progress.epoch + 1}")
+    last = max(progress.epoch - (progress.step == 0), 0)  # the epoch of the last step
+    carried = loop.begin(last) if model.head.takes_prior else None
+    finished = progress.epoch >= options.epochs
+    if finished:
+        agree_on_buffers(learner.predictor)
+        model.load_state_dict(learner.predictor.state_dict())
+        model.head.carry(carried)
+    return Trained(carried, best_epoch(progress.history), progress.history, finished)
+
+
+def _rate(options: TrainingOptions, steps: int) -> Schedule:
+    """The schedule, which counts epochs, called with steps."""
+    if options.by_epoch:
+        return ByEpoch(options.schedule, steps)
+    return options.schedule.stretched(steps)
+
+
+@contextmanager
+def _learning(learner: Learner, seed: int) -> Iterator[Interruption]:
+    """Training mode with gradients, a generator of its own, and signals noted; undone after."""
+    these = current_processes()
+    model, gpus = learner.model, [learner.device] if learner.device.type == "cuda" else []
+    model.train()
+    try:
+        with (
+            torch.inference_mode(False),
+            torch.enable_grad(),
+            torch.random.fork_rng(gpus),
+            # Several processes would stop at different steps, and wait for each other.
+            interruption(catch=these.world_size == 1) as asked,
+        ):
+            torch.manual_seed(seed)
+            yield asked
+    finally:
+        model.train(False)

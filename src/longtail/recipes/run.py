@@ -1,0 +1,92 @@
+"""The whole flow on one page: from labels to a report.
+
+    labels → counts → prior → loss and head → scores → target → metrics → report
+
+Logits carry a prior: that of the loss and the sampler they were trained with. Everything after
+training moves them from there to the prior they are to be used under.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from longtail.core import Prior
+from longtail.engine.training import EpochEnd, StepEnd, processes, train
+from longtail.recipes.training import building
+from longtail.recipes.training.model_file import MODEL, StoredModel, save_model
+from longtail.recipes.training.reading_data import read_data
+from longtail.recipes.training.recipe import Recipe
+from longtail.recipes.training.results import AS_TRAINED, UNDER_TARGET, RunResult, Variant
+from longtail.recipes.training.run_folder import task_values, write_start
+from longtail.recipes.training.run_page import write_results
+from longtail.recipes.training.run_scores import adjusted, scores_of_parts, second_stage_scores
+
+Watch = Callable[[StepEnd | EpochEnd | str], None]
+
+
+def run_recipe(recipe: Recipe, folder: Path, watch: Watch = lambda event: None) -> RunResult:
+    """Follow a recipe; what comes out is in the folder, which a broken run goes on from.
+
+    Args:
+        recipe: What to do.
+        folder: Of the run; made if it is not there.
+        watch: Told of every step and epoch, and in a word of what comes after them.
+    """
+    with processes() as these:
+        # Labels, counts, prior: what the training images say before anything is trained.
+        images = read_data(recipe.data)
+        counts = images.train.counts
+        prior = Prior.of(counts)
+        building.check_target(recipe, images, prior)
+
+        # Loss and head: the loss is for the prior that the batches follow, sampler included.
+        sampler = building.build_sampler(recipe, images.train)
+        model = building.build_model(recipe, prior).to(these.device)
+        batches = building.batches_prior(sampler, prior)
+        loss = building.build_loss(recipe, batches, model.head)
+
+        # Training: it leaves the model knowing what its logits carry.
+        if these.is_main:
+            write_start(folder, recipe)
+        normalize = building.build_normalize(recipe, images.train)
+        trained = train(
+            model,
+            images.train,
+            sampler,
+            loss.to(these.device),
+            building.build_options(recipe),
+            normalize=normalize,
+            augment=building.build_augment(recipe),
+            validation=images.validation,
+            evaluate_every=recipe.evaluate_every,
+            run=folder,
+            checkpoint_every=recipe.checkpoint_every,
+            recipe=task_values(recipe),
+            log=watch,
+            tensorboard=recipe.tensorboard,
+        )
+
+        # Scores: logits with their labels, and with the prior they carry.
+        watch("scores")
+        scores = scores_of_parts(model, images, normalize, recipe.num_workers)
+
+        # Target: the same scores under the prior they are to be used under.
+        target = building.build_target(recipe, prior)
+        move = adjusted(recipe.target, model.carried, target, scores.get("validation"))
+        variants = [Variant(AS_TRAINED, scores)]
+        if move is not None:
+            moved = {split: move(part) for split, part in scores.items()}
+            variants.append(Variant(UNDER_TARGET, moved))
+        variants += second_stage_scores(recipe, model, images, normalize, watch)
+
+        # Metrics and report.
+        rows = model.head.rows.detach().cpu()
+        result = RunResult(
+            recipe, folder, images.train.classes, counts, target, trained, variants, rows
+        )
+        if these.is_main:
+            stored = StoredModel(model, recipe, result.classes, tuple(counts.tolist()), normalize)
+            save_model(folder / MODEL, stored)
+            write_results(result)
+        return result

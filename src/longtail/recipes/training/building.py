@@ -1,0 +1,165 @@
+"""From a recipe's words to the values that training takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import torch
+
+from longtail import heads, losses
+from longtail.core import Prior
+from longtail.data import SAMPLERS, ClassSampler, InstanceSampler
+from longtail.data.images import ImageArrays, ImageSplits, LabelledImages
+from longtail.engine import augment, schedules
+from longtail.engine.augment import Augmentation, Normalize, channel_statistics
+from longtail.engine.backbones import Backbone, backbone
+from longtail.engine.training import Model, TrainingOptions
+from longtail.recipes.training import input_options as inputs
+from longtail.recipes.training import loss_options
+from longtail.recipes.training import model_options as models
+from longtail.recipes.training import optimizer_options as optimizers
+from longtail.recipes.training.color_jitter import ColorJitter
+from longtail.recipes.training.recipe import Recipe
+
+_MEASURED = 2000  # images that mean and deviation are measured on where they are read from disk
+
+
+def build_model(recipe: Recipe, prior: Prior) -> Model:
+    """Backbone and head, with weights that the recipe's seed decides."""
+    torch.manual_seed(recipe.seed)
+    network = build_backbone(recipe.backbone)
+    return Model(network, build_head(recipe.head, network.dim, prior))
+
+
+def build_backbone(option: models.Backbone) -> Backbone:
+    """The network."""
+    if isinstance(option, (models.Torchvision, models.Timm)):
+        return backbone(f"{_tag(option)}:{option.network}", **option.options)
+    return backbone(_tag(option), **_options(option))
+
+
+def build_head(option: models.Head, dim: int, prior: Prior) -> heads.Head:
+    """The head; one that re-scales by frequency is told the prior."""
+    make = getattr(heads, type(option).__name__)
+    known = {"train": prior} if isinstance(option, models.WeightVectorNorm) else {}
+    head: heads.Head = make(dim, prior.num_classes, **_options(option), **known)
+    return head
+
+
+def build_loss(recipe: Recipe, batches: Prior, head: heads.Head) -> losses.Loss | losses.Deferred:
+    """The loss for batches that follow this prior."""
+    kind = getattr(losses, type(recipe.loss).__name__)
+    options = _options(recipe.loss)
+    if isinstance(recipe.loss, loss_options.EstimatedOffset):
+        options["head"] = head
+
+    def make(train: Prior, **more: Any) -> losses.Loss:
+        made: losses.Loss = kind(train, **options, **more)
+        return made
+
+    if recipe.drw is None:
+        return make(batches)
+    return losses.deferred_reweighting(make, batches, recipe.drw.start, recipe.drw.beta)
+
+
+def build_sampler(recipe: Recipe, images: LabelledImages) -> ClassSampler:
+    """The sampler of all processes together."""
+    option = recipe.sampler
+    extra = {"num_epochs": recipe.epochs} if isinstance(option, inputs.Progressive) else {}
+    make = SAMPLERS[_tag(option)]
+    return make(images.labels, images.num_classes, seed=recipe.seed, **_options(option), **extra)
+
+
+def batches_prior(sampler: ClassSampler, prior: Prior) -> Prior:
+    """What the batches follow: the data as they are, with their counts, or as the sampler draws."""
+    return prior if isinstance(sampler, InstanceSampler) else sampler.induced(prior)
+
+
+def build_augment(recipe: Recipe) -> Augmentation | None:
+    """All steps in their order."""
+    kinds: dict[str, Any] = {
+        "crop": augment.RandomCrop,
+        "flip": augment.Flip,
+        "color_jitter": ColorJitter,
+        "autoaugment": augment.AutoAugment,
+        "cutout": augment.Cutout,
+    }
+    steps = [kinds[_tag(option)](**_options(option)) for option in recipe.augment]
+    return augment.Chain(*steps) if steps else None
+
+
+def build_normalize(recipe: Recipe, images: LabelledImages) -> Normalize:
+    """The recipe's numbers, or those of the training images."""
+    if recipe.normalize is not None:
+        return Normalize(recipe.normalize.mean, recipe.normalize.std)
+    if isinstance(images, ImageArrays):
+        return Normalize(*channel_statistics(images.images))
+    step = max(1, len(images) // _MEASURED)
+    pixels = torch.stack([images[at][0] for at in range(0, len(images), step)])
+    return Normalize(*channel_statistics(pixels))
+
+
+def build_schedule(recipe: Recipe) -> Any:
+    """The schedule, counting epochs."""
+    option = recipe.schedule
+    options = {key: value for key, value in _options(option).items() if key != "by_epoch"}
+    if isinstance(option, (optimizers.Cosine, optimizers.OneCycle)):
+        options["total"] = recipe.epochs
+    return getattr(schedules, type(option).__name__)(**options)
+
+
+def build_options(recipe: Recipe) -> TrainingOptions:
+    """What the loop is told."""
+    given = recipe.optimizer
+    return TrainingOptions(
+        epochs=recipe.epochs,
+        batch_size=recipe.batch_size,
+        lr=given.lr,
+        momentum=given.momentum,
+        nesterov=given.nesterov,
+        weight_decay=given.weight_decay,
+        optimizer=given.name,
+        schedule=build_schedule(recipe),
+        by_epoch=recipe.schedule.by_epoch,
+        clip_norm=given.clip_norm,
+        accumulate=given.accumulate,
+        precision=recipe.precision,
+        ema=recipe.ema,
+        mixup=recipe.mixup,
+        compile=recipe.compile,
+        seed=recipe.seed,
+        num_workers=recipe.num_workers,
+    )
+
+
+def check_target(recipe: Recipe, images: ImageSplits[Any], prior: Prior) -> None:
+    """A ValueError before training, if the target does not fit or τ has nothing to be chosen on."""
+    build_target(recipe, prior)
+    if recipe.target.tau == "auto" and images.validation is None:
+        raise ValueError(
+            "target.tau=auto is chosen on a validation part, and there is none: hold some out with "
+            "data.held_out=0.1, or say target.tau=1"
+        )
+
+
+def build_target(recipe: Recipe, prior: Prior) -> Prior:
+    """The prior the scores are moved to."""
+    wanted = recipe.target.prior
+    if wanted == "uniform":
+        return Prior.uniform(prior.num_classes)
+    if wanted == "train":
+        return prior
+    if len(wanted) != prior.num_classes:
+        raise ValueError(
+            f"target.prior has {len(wanted)} weights, but the data have {prior.num_classes} classes"
+        )
+    return Prior.of([float(weight) for weight in wanted], zeros="keep")
+
+
+def _tag(option: msgspec.Struct) -> str:
+    return str(option.__struct_config__.tag)
+
+
+def _options(option: msgspec.Struct) -> dict[str, Any]:
+    return msgspec.structs.asdict(option)

@@ -1,0 +1,77 @@
+"""The data sets of the papers, as published: nothing held out where the figures held nothing out.
+
+Class counts and list names are those of Liu et al. (CVPR 2019) for ImageNet-LT and Places-LT, and
+of Kang et al. (ICLR 2020) for iNaturalist 2018, which has no test labels: its validation part is
+what papers report on. SUN397 in its long-tailed split (Wang et al., NeurIPS 2017) has no lists
+under one name: call yours train.txt and test.txt.
+"""
+
+from longtail.recipes.training.data_options import Cifar10, Cifar100, ImageLists
+from longtail.recipes.training.input_options import ColorJitter, Crop, Flip
+
+# Padded by 4 pixels and flipped: LDAM's code, LADE's, ELM appendix A.1.
+CROP_AND_FLIP = (Crop(padding=4), Flip())
+# LADE appendix, "Data Pre-processing"; its strength from the released code.
+FLIP_AND_JITTER = (Flip(), ColorJitter(brightness=0.4, contrast=0.4, color=0.4))
+
+
+def cifar10(imbalance_ratio: float = 100.0) -> Cifar10:
+    """All of the cut is trained on: 12,406 images at ratio 100."""
+    return Cifar10(imbalance_ratio=imbalance_ratio, held_out=0.0)
+
+
+def cifar100(imbalance_ratio: float = 100.0) -> Cifar100:
+    """All of the cut is trained on: 10,847 images at ratio 100."""
+    return Cifar100(imbalance_ratio=imbalance_ratio, held_out=0.0)
+
+
+def imagenet_lt() -> ImageLists:
+    """115,846 images of 1,000 classes, 20 a class for validation, 50 for the test."""
+    return ImageLists(
+        train="ImageNet_LT_train.txt",
+        validation="ImageNet_LT_val.txt",
+        test="ImageNet_LT_test.txt",
+        num_classes=1000,
+        size=224,
+        resize=256,
+        random_crop=True,
+    )
+
+
+def places_lt() -> ImageLists:
+    """62,500 images of 365 classes, 20 a class for validation, 100 for the test."""
+    return ImageLists(
+        train="Places_LT_train.txt",
+        validation="Places_LT_val.txt",
+        test="Places_LT_test.txt",
+        num_classes=365,
+        size=224,
+        resize=256,
+        random_crop=True,
+    )
+
+
+def inaturalist() -> ImageLists:
+    """437,513 images of 8,142 classes, 3 a class for the test."""
+    return ImageLists(
+        train="iNaturalist18_train.txt",
+        test="iNaturalist18_val.txt",
+        num_classes=8142,
+        held_out=0.0,
+        size=224,
+        resize=256,
+        random_crop=True,
+    )
+
+
+def sun397() -> ImageLists:
+    """397 classes of 1 to 1,132 images (EO §4.1)."""
+    return ImageLists(
+        train="train.txt",
+        test="test.txt",
+        num_classes=397,
+        held_out=0.0,
+        size=224,
+        resize=256,
+        random_crop=True,
+    )

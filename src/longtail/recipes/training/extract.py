@@ -1,0 +1,70 @@
+"""A feature file from a trained backbone and a set of images."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from longtail.core.scores import Split
+from longtail.data.images import LabelledImages
+from longtail.engine import Features, pack_features
+from longtail.engine.training import predict, processes
+from longtail.recipes.training.model_file import load_model
+from longtail.recipes.training.overrides import overridden
+from longtail.recipes.training.reading_data import read_data
+from longtail.recipes.training.second_stage import with_new_statistics
+
+
+def extract_features(
+    source: str | os.PathLike[str],
+    data: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    settings: Sequence[str] = (),
+    *,
+    batch_norm: Literal["keep", "reestimate"] = "keep",
+    batch_size: int = 256,
+) -> Features:
+    """Write the features of all parts of a set.
+
+    Args:
+        source: A run folder, or its model.
+        data: Where the images are; they are read as the run's recipe says.
+        output: The .safetensors file.
+        settings: Changes to the recipe, such as "data.kind=folder".
+        batch_norm: Whether statistics stay, or are estimated anew on the training part (NCM A.4).
+        batch_size: Images at a time.
+    """
+    stored = load_model(source)
+    recipe = overridden(stored.recipe, [f"data.path={os.fspath(data)}", *settings])
+    images = read_data(recipe.data)
+    if images.train.classes != stored.classes:
+        raise ValueError(
+            f"the model knows {len(stored.classes)} classes, the first called "
+            f"{stored.classes[0]!r}, but {os.fspath(data)} has {images.train.num_classes}, the "
+            f"first called {images.train.classes[0]!r}; give data with the same classes"
+        )
+    with processes() as these:
+        model = stored.model.to(these.device)
+        if batch_norm == "reestimate":
+            model = with_new_statistics(model, images.train, stored.normalize)
+        parts: dict[Split, LabelledImages | None] = {
+            "train": images.train,
+            "validation": images.validation,
+            "test": images.test,
+        }
+        made = {
+            split: (
+                predict(
+                    model, part, stored.normalize, batch_size, num_workers=recipe.num_workers
+                ).features.numpy(),
+                part.labels.numpy(),
+            )
+            for split, part in parts.items()
+            if part is not None
+        }
+        network = msgspec.json.encode(recipe.backbone).decode()
+        said = f"longtail train: {network}, batch-norm statistics: {batch_norm}"
+        return pack_features(output, made, classes=stored.classes, made_by=said)

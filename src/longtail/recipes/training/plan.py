@@ -1,0 +1,36 @@
+"""What a run would be, with everything built and nothing trained."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from longtail.core import Prior
+from longtail.recipes.training import building
+from longtail.recipes.training.reading_data import read_data
+from longtail.recipes.training.recipe import Recipe
+
+
+def planned(recipe: Recipe) -> dict[str, Any]:
+    """Sizes of what the recipe makes of the data, or the error that training would begin with."""
+    images = read_data(recipe.data)
+    prior = Prior.of(images.train.counts)
+    building.check_target(recipe, images, prior)
+    model = building.build_model(recipe, prior)
+    sampler = building.build_sampler(recipe, images.train)
+    loss = building.build_loss(recipe, building.batches_prior(sampler, prior), model.head)
+    building.build_options(recipe)
+    building.build_augment(recipe)
+    steps = -(-len(sampler) // recipe.batch_size)
+    counts = images.train.counts
+    return {
+        "training images": len(images.train),
+        "validation images": 0 if images.validation is None else len(images.validation),
+        "test images": 0 if images.test is None else len(images.test),
+        "classes": images.train.num_classes,
+        "largest class": int(counts.max()),
+        "smallest class": int(counts.min()),
+        "parameters": sum(weight.numel() for weight in model.parameters()),
+        "steps an epoch": steps,
+        "steps": steps * recipe.epochs,
+        "the loss carries": "a known prior" if loss.carried is not None else "no known prior",
+    }

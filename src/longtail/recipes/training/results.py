@@ -1,0 +1,123 @@
+"""What a run came to: the scores of each variant, and their metrics under the target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from longtail.core import Prior, Scores
+from longtail.core.arrays import as_tensor
+from longtail.core.scores import Split
+from longtail.engine.training import Trained
+from longtail.heads import Head
+from longtail.metrics import Measured, Tally
+from longtail.recipes.training.recipe import Recipe
+
+_BLOCK = 2**22  # numbers looked at at once
+AS_TRAINED, UNDER_TARGET = "as trained", "under the target"
+
+
+@dataclass(frozen=True, eq=False)
+class Variant:
+    """One way to predict with what was trained.
+
+    Attributes:
+        name: What it is called.
+        scores: Of validation and test, where they are.
+        head: The second-stage head behind it, if there is one.
+    """
+
+    name: str
+    scores: Mapping[Split, Scores]
+    head: Head | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class RunResult:
+    """A finished run.
+
+    Attributes:
+        recipe: What was done.
+        folder: Where it is.
+        classes: The names of the classes.
+        counts: Training images of each class.
+        target: The prior the metrics are under.
+        trained: The rows of the log, and what the model carries.
+        variants: All ways to predict, as trained first.
+        weight: The rows of the head, for the picture of their norms.
+    """
+
+    recipe: Recipe
+    folder: Path
+    classes: tuple[str, ...]
+    counts: Tensor
+    target: Prior
+    trained: Trained
+    variants: list[Variant]
+    weight: Tensor
+
+    @property
+    def judged_on(self) -> Split | None:
+        """The part that the headline is of: test if there is one."""
+        splits = self.variants[0].scores
+        return next((split for split in ("test", "validation") if split in splits), None)
+
+    @property
+    def headline(self) -> str:
+        """The name of the variant that the run is for: under the target if it can be moved."""
+        names = [variant.name for variant in self.variants]
+        return UNDER_TARGET if UNDER_TARGET in names else AS_TRAINED
+
+    @cached_property
+    def metrics(self) -> dict[str, dict[str, dict[str, Measured]]]:
+        """By split, variant and metric, each with its interval."""
+        return {
+            split: {
+                variant.name: tallied(variant.scores[split], self.target, self.counts).metrics()
+                for variant in self.variants
+            }
+            for split in self.variants[0].scores
+        }
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything that is a number or a word."""
+        carried = self.trained.carried
+        last = self.trained.history[-1] if self.trained.history else {}
+        return {
+            "about": self.recipe.about,
+            "headline": self.headline,
+            "judged_on": self.judged_on,
+            "classes": len(self.classes),
+            "training_images": int(self.counts.sum()),
+            "carried": None if carried is None else carried.probs.tolist(),
+            "target": self.target.probs.tolist(),
+            "best_epoch": self.trained.best_epoch,
+            "last_epoch": last,
+            "seconds": sum(row["seconds"] or 0.0 for row in self.trained.history),
+            "metrics": {
+                split: {
+                    name: {metric: asdict(measured) for metric, measured in found.items()}
+                    for name, found in variants.items()
+                }
+                for split, variants in self.metrics.items()
+            },
+        }
+
+
+def tallied(scores: Scores, target: Prior, counts: Tensor) -> Tally:
+    """All sums behind the metrics of scores, each class counting as the target says."""
+    logits, labels = (
+        as_tensor(scores.logits),
+        as_tensor(scores.labels if scores.labels is not None else []),
+    )
+    tally = Tally(torch.bincount(labels, minlength=scores.num_classes), target, counts)
+    rows = max(1, _BLOCK // scores.num_classes)
+    for start in range(0, len(logits), rows):
+        tally.add(logits[start : start + rows], labels[start : start + rows])
+    return tally

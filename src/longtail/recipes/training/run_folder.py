@@ -1,0 +1,108 @@
+"""The folder of a run: its recipe and versions, and whether it is the run that is asked for.
+
+What is wrong with a folder is told without importing torch.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from collections.abc import Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Literal
+
+from longtail import __version__
+from longtail.recipes.training.checking import RecipeError, plain
+from longtail.recipes.training.reading import read_recipe
+from longtail.recipes.training.recipe import Recipe
+from longtail.recipes.training.yaml_text import write_yaml
+
+RECIPE, VERSIONS, METRICS = "recipe.yaml", "versions.json", "metrics.json"
+_PACKAGES = ("torch", "numpy", "safetensors", "msgspec", "pyyaml", "pillow", "torchvision", "timm")
+# Change nothing of what is learned.
+_FREE = ("about", "source", "num_workers", "compile", "checkpoint_every", "tensorboard")
+
+
+def check_folder(folder: Path, recipe: Recipe, resume: Literal["auto", "never"]) -> bool:
+    """Whether there is a run of this recipe to go on with; a RecipeError if it is of another."""
+    if folder.exists() and not folder.is_dir():
+        raise RecipeError(f"{folder} is a file; the run needs a folder")
+    if not (folder / RECIPE).is_file():
+        return False
+    if resume == "never":
+        raise RecipeError(
+            f"{folder} holds a run already; take another folder, or go on with --resume auto"
+        )
+    before = _flat(task_values(read_recipe(folder / RECIPE)))
+    after = _flat(task_values(recipe))
+    differing = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+    if differing:
+        lines = [f"  {key}: {before.get(key)!r} there, {after.get(key)!r} now" for key in differing]
+        raise RecipeError(
+            f"{folder} holds a run of another recipe; take another folder:\n"
+            + "\n".join(lines[:10])
+        )
+    return True
+
+
+def task_values(recipe: Recipe) -> dict[str, Any]:
+    """What of a recipe decides what is learned; where the data lie does not."""
+    values = {key: value for key, value in plain(recipe).items() if key not in _FREE}
+    values["data"] = {key: value for key, value in values["data"].items() if key != "path"}
+    return values
+
+
+def write_start(folder: Path, recipe: Recipe) -> None:
+    """The recipe and the versions, before anything is trained."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(folder / RECIPE, write_yaml(plain(recipe)))
+    write_json(folder / VERSIONS, versions())
+
+
+def versions() -> dict[str, str | int]:
+    """Of longtail and what it stands on, and how many threads compute."""
+    import torch
+
+    found: dict[str, str | int] = {
+        "longtail": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "threads": torch.get_num_threads(),
+        "processes": int(os.environ.get("WORLD_SIZE", "1")),
+        "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
+        "command": " ".join(sys.argv),
+    }
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def write_json(place: Path, values: Mapping[str, Any]) -> None:
+    """A JSON file, whole or not at all."""
+    write_text(place, json.dumps(values, indent=2) + "\n")
+
+
+def write_text(place: Path, text: str) -> None:
+    """A text file, whole or not at all."""
+    from longtail.core.files import written_whole  # the package imports torch
+
+    with written_whole(place) as part:
+        part.write_text(text, encoding="utf-8")
+
+
+def _flat(tree: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(_pairs(tree, ""))
+
+
+def _pairs(tree: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from _pairs(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key, list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,104 @@
+"""Heads fitted on the features of a trained backbone, which does not run again."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from longtail import heads
+from longtail.data.images import LabelledImages
+from longtail.engine.augment import Normalize
+from longtail.engine.averaging import reestimate_batch_norm
+from longtail.engine.fit_head import fit_head
+from longtail.engine.training import Model
+from longtail.recipes.training import optimizer_options as options
+
+_BATCH = 256
+
+
+def fit_second_heads(
+    stage: options.SecondStage,
+    trained: heads.Head,
+    features: Tensor,
+    labels: Tensor,
+    seed: int,
+    tick: Callable[[str], None] = lambda name: None,
+) -> dict[str, heads.Head]:
+    """Every head of the stage, under a name that says what it is.
+
+    Args:
+        stage: Which heads.
+        trained: The head of stage one, for those that start from it.
+        features: Of the training images.
+        labels: Of the training images.
+        seed: Of batches and of what is drawn.
+        tick: Told the name of the head that comes next.
+    """
+    made: dict[str, heads.Head] = {}
+    for option in stage.heads:
+        name = second_name(option)
+        tick(name)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            made[name] = _fitted(option, trained, features, labels, seed)
+    return made
+
+
+def second_name(option: options.SecondHead) -> str:
+    """What the head is called in the run folder."""
+    tau = getattr(option, "tau", 0.0)
+    return str(option.__struct_config__.tag) + (f"-tau-{tau:g}" if tau else "")
+
+
+def with_new_statistics(model: Model, images: LabelledImages, normalize: Normalize) -> Model:
+    """A copy of the model whose batch-norm statistics are those of these images (NCM A.4)."""
+    changed = copy.deepcopy(model)
+    reestimate_batch_norm(changed.backbone, _batches(changed, images, normalize))
+    return changed
+
+
+def _batches(model: Model, images: LabelledImages, normalize: Normalize) -> Iterator[Tensor]:
+    device = next(model.parameters()).device
+    order = torch.randperm(len(images), generator=torch.Generator().manual_seed(0))
+    for start in range(0, len(order), _BATCH):
+        some = order[start : start + _BATCH].tolist()
+        pixels = torch.stack([images[at][0] for at in some])
+        yield normalize(pixels.to(device))
+
+
+def _fitted(
+    option: options.SecondHead,
+    trained: heads.Head,
+    features: Tensor,
+    labels: Tensor,
+    seed: int,
+) -> heads.Head:
+    dim, classes = trained.dim, trained.num_classes
+    match option:
+        case options.NearestClassMean():
+            head: heads.Head = heads.NearestClassMean(dim, classes, option.metric)
+        case options.LearnedNCM():
+            return _learned(option.tau, dim, classes, features, labels, seed)
+        case options.MultiNCM():
+            learned = _learned(option.tau, dim, classes, features, labels, seed)
+            head = heads.MultiNCM.from_learned(learned, option.num_displacements)
+            fit_head(head, features, labels, recipe=replace(head.recipe, tau=option.tau), seed=seed)
+            return head
+        case options.Retrained():
+            head = heads.Linear(dim, classes)
+        case options.LearnableScale():
+            head = heads.LearnableScale.from_linear(trained.to_linear().cpu())
+    fit_head(head, features, labels, seed=seed)
+    return head
+
+
+def _learned(
+    tau: float, dim: int, classes: int, features: Tensor, labels: Tensor, seed: int
+) -> heads.LearnedNCM:
+    head = heads.LearnedNCM(dim, classes)
+    fit_head(head, features, labels, recipe=replace(head.recipe, tau=tau), seed=seed)
+    return head

@@ -1,0 +1,90 @@
+"""`longtail features`: a feature file from a run, and what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from longtail.cli.features import features
+from longtail.cli.train import train
+from longtail.engine import Features
+
+RECIPE = """
+data: {kind: npz, held_out: 0.2}
+backbone: {name: small_cnn, dim: 32}
+epochs: 1
+batch_size: 32
+"""
+
+
+def write_images(place, classes=3):
+    random = np.random.default_rng(0)
+    labels = np.repeat(np.arange(classes), 10)
+    pixels = random.integers(0, 256, (len(labels), 3, 8, 8)).astype(np.uint8)
+    parts = {"train_images": pixels, "train_labels": labels}
+    np.savez(place, **parts, test_images=pixels[::2], test_labels=labels[::2])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("features")
+    write_images(folder / "images.npz")
+    write_images(folder / "others.npz", classes=4)
+    (folder / "mine.yaml").write_text(RECIPE)
+    given = [str(folder / "mine.yaml"), "--data", str(folder / "images.npz")]
+    done = CliRunner().invoke(train, [*given, "-o", str(folder / "run")])
+    assert done.exit_code == 0, done.output
+    return folder
+
+
+def extracted(folder, source, *arguments, data="images.npz", output="f.safetensors"):
+    given = [str(folder / source), str(folder / data), *arguments, "-o", str(folder / output)]
+    done = CliRunner().invoke(features, given)
+    return done, " ".join(done.output.split())
+
+
+def test_all_parts_of_a_set_are_in_the_file(folder):
+    done, printed = extracted(folder, "run")
+    assert done.exit_code == 0, done.output
+    assert "32 numbers for each of 24 of train, 6 of validation, 15 of test" in printed
+    assert Features.load(folder / "f.safetensors").counts.tolist() == [8, 8, 8]
+
+
+def test_the_model_file_does_as_well_and_the_recipe_can_be_changed(folder):
+    done, _ = extracted(folder, "run/model.safetensors", "data.held_out=0", "--json")
+    said = json.loads(done.stdout)
+    assert said["parts"] == {"train": 30, "test": 15}
+
+
+def test_new_batch_norm_statistics_change_the_features(folder):
+    extracted(folder, "run", output="keep.safetensors")
+    extracted(folder, "run", "--batch-norm", "reestimate", output="new.safetensors")
+    kept, new = (Features.load(folder / f"{name}.safetensors") for name in ("keep", "new"))
+    difference = np.abs(kept.part("test").features - new.part("test").features).max()
+    assert difference > 1e-3
+    assert "batch-norm statistics: reestimate" in new.made_by
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "code", "sentence"),
+    [
+        ("nowhere", {}, 1, "there is no model"),
+        ("images.npz", {}, 1, "cannot be read as a safetensors file"),
+        ("f.safetensors", {}, 1, "is no model of `longtail train`"),
+        ("run", {"data": "others.npz"}, 1, "knows 3 classes"),
+        ("run", {"output": "f.npz"}, 2, "must end in .safetensors"),
+    ],
+)
+def test_what_is_refused_is_told_in_a_sentence(folder, source, options, code, sentence):
+    extracted(folder, "run")
+    done, printed = extracted(folder, source, **options)
+    # In process a failure is the exception that `main` tells in a sentence.
+    assert done.exit_code == code
+    assert sentence in printed + str(done.exception)
+
+
+def test_a_wrong_setting_exits_with_2(folder):
+    done, printed = extracted(folder, "run", "data.hold_out=0")
+    assert done.exit_code == 2
+    assert "did you mean held_out?" in printed

@@ -1,0 +1,110 @@
+"""`longtail train`: a run from the command line, what it prints, and what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from longtail.cli.train import train
+
+RECIPE = """
+data: {kind: npz, held_out: 0.2}
+backbone: {name: mlp, inputs: 192, hidden: [16]}
+optimizer: {lr: 2e-2}
+epochs: 1
+batch_size: 32
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    random = np.random.default_rng(0)
+    parts = {}
+    for part, counts in (("train", (40, 20, 8)), ("test", (10, 10, 10))):
+        labels = np.repeat(np.arange(3), counts)
+        parts[f"{part}_labels"] = labels
+        noise = random.integers(0, 100, (len(labels), 3, 8, 8))
+        parts[f"{part}_images"] = (noise + 50 * labels[:, None, None, None]).astype(np.uint8)
+    np.savez(tmp_path / "images.npz", **parts)
+    (tmp_path / "mine.yaml").write_text(RECIPE)
+    return tmp_path
+
+
+def trained(folder, *arguments, data="images.npz", output="run"):
+    given = [str(folder / "mine.yaml"), *arguments]
+    given += ["--data", str(folder / data)] if data else []
+    given += ["-o", str(folder / output)] if output else []
+    done = CliRunner().invoke(train, given)
+    return done, " ".join(done.output.split())
+
+
+def test_a_run_prints_its_tables_and_where_it_is(folder):
+    done, printed = trained(folder)
+    assert done.exit_code == 0, done.output
+    for words in ("On the test part", "as trained", "under the target", "Balanced accuracy on"):
+        assert words in printed
+    assert (folder / "run" / "report.html").is_file()
+
+
+def test_the_same_command_again_goes_on_and_json_is_json(folder):
+    trained(folder)
+    before = (folder / "run" / "log.csv").read_text()
+    done, _ = trained(folder, "--json", "--quiet")
+    result = json.loads(done.stdout)
+    assert result["metrics"]["test"]["as trained"]["balanced_accuracy"]["value"] is not None
+    assert "In " in done.stderr
+    assert (folder / "run" / "log.csv").read_text() == before  # nothing was trained again
+
+
+def test_a_dry_run_builds_all_and_writes_nothing(folder):
+    done, printed = trained(folder, "--dry-run", "epochs=7", output=None)
+    assert done.exit_code == 0, done.output
+    assert "epochs: 7" in printed
+    assert "training images: 54" in printed
+    assert not (folder / "run").exists()
+    done, _ = trained(folder, "--dry-run", "--json")
+    assert json.loads(done.stdout)["plan"]["classes"] == 3
+    assert not (folder / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "sentence"),
+    [
+        (["epoch=3"], {}, "did you mean epochs?"),
+        (["loss=la"], {}, "loss.name cannot be 'la'"),
+        ([], {"data": None}, "give --data PATH"),
+        ([], {"data": "nothing.npz"}, "there is no"),
+        ([], {"output": None}, "say where the run goes: -o RUN"),
+        ([], {"output": "mine.yaml"}, "is a file; the run needs a folder"),
+        (["--resume", "often"], {}, "'often' is not one of 'auto', 'never'"),
+    ],
+)
+def test_wrong_usage_and_wrong_recipes_exit_with_2(folder, arguments, options, sentence):
+    done, printed = trained(folder, *arguments, **options)
+    assert done.exit_code == 2
+    assert sentence in printed
+    assert "Traceback" not in printed
+
+
+def test_a_run_of_another_recipe_is_left_alone(folder):
+    trained(folder)
+    done, printed = trained(folder, "epochs=2")
+    assert done.exit_code == 2
+    assert "epochs: 1 there, 2 now" in printed
+    done, printed = trained(folder, "--resume", "never")
+    assert done.exit_code == 2
+    assert "holds a run already" in printed
+
+
+def test_a_loss_that_diverges_is_a_failure_with_a_sentence(folder):
+    done, printed = trained(folder, "optimizer.lr=1e30", "epochs=3")
+    assert done.exit_code == 1
+    assert "lower the rate" in printed
+
+
+def test_other_processes_say_nothing(folder, monkeypatch):
+    monkeypatch.setenv("RANK", "1")
+    done, printed = trained(folder)
+    assert done.exit_code == 0
+    assert printed == ""

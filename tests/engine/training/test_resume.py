@@ -1,0 +1,227 @@
+"""A run that was stopped, by whatever and whenever, goes on as if it had not been."""
+
+import csv
+import errno
+import multiprocessing
+import os
+import random
+import resource
+import signal
+import threading
+
+import pytest
+import torch
+
+from engine.training.tiny import flat_model, full_run, images, quick, quick_train, run_and_die
+from longtail.engine.training import StepEnd
+from longtail.engine.training.checkpoint_folder import read_checkpoint, write_checkpoint
+from longtail.losses import CrossEntropy, LogitAdjusted
+
+SERVER = multiprocessing.get_context("forkserver")
+# The optimisers import torch._dynamo when they are first used, which takes a second.
+SERVER.set_forkserver_preload(["longtail.engine.training", "torch._dynamo"])
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory):
+    """Weights and history of a run that nobody stopped."""
+    net, result = full_run(tmp_path_factory.mktemp("unbroken"))
+    return net.state_dict(), result
+
+
+def assert_same_bits(state, expected):
+    assert state.keys() == expected.keys()
+    for key, value in expected.items():
+        assert torch.equal(state[key], value), key
+
+
+def learned(history):
+    """The rows without what depends on the clock."""
+    return [{k: v for k, v in row.items() if "second" not in k} for row in history]
+
+
+def started(folder, **options):
+    process = SERVER.Process(target=run_and_die, args=(str(folder),), kwargs=options)
+    process.start()
+    return process
+
+
+def test_a_run_killed_at_random_moments_ends_with_the_same_bits(unbroken, tmp_path):
+    moments, kills = random.Random(0), 0
+    for latest in (0.05, 0.1, 0.15, 0.2, 0.3, 0.4):
+        process = started(tmp_path, die_after=moments.uniform(0.02, latest))
+        process.join()
+        kills += process.exitcode == -signal.SIGKILL
+    net, _ = full_run(tmp_path)
+    assert kills >= 2
+    assert_same_bits(net.state_dict(), unbroken[0])
+
+
+@pytest.mark.parametrize("sync", [1, 3, 4, 5, 8])
+def test_a_run_killed_in_the_midst_of_a_checkpoint_ends_with_the_same_bits(
+    sync, unbroken, tmp_path
+):
+    process = started(tmp_path, die_at_sync=sync)
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    net, result = full_run(tmp_path)
+    assert_same_bits(net.state_dict(), unbroken[0])
+    assert learned(result.history) == learned(unbroken[1].history)
+    assert len(list((tmp_path / "checkpoint").iterdir())) == 2  # and nothing was left lying about
+
+
+@pytest.mark.parametrize("steps", [1, 6, 7])
+def test_a_run_stopped_every_few_steps_ends_with_the_same_bits(steps, unbroken, tmp_path):
+    stops = 0
+    while True:
+        net, result = full_run(tmp_path, stop_after=steps, checkpoint_every=None)
+        if result.finished:
+            break
+        stops += 1
+    assert stops == (24 - 1) // steps
+    assert_same_bits(net.state_dict(), unbroken[0])
+    assert learned(result.history) == learned(unbroken[1].history)
+    with open(tmp_path / "log.csv") as file:
+        assert [int(row["epoch"]) for row in csv.DictReader(file)] == [1, 2, 3, 4]
+
+
+def test_rows_of_the_log_that_the_checkpoint_does_not_know_are_cut(tmp_path):
+    net, data = flat_model(), images()
+    quick_train(net, data, options=quick(epochs=3), run=tmp_path, stop_after=6)
+    with open(tmp_path / "log.csv", "a") as file:
+        file.write("2,12,0.05,0.1,1.0,1.0\n3,18,0.")  # a later row, and half of another
+    quick_train(flat_model(), data, options=quick(epochs=3), run=tmp_path)
+    with open(tmp_path / "log.csv") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["epoch"] for row in rows] == ["1", "2", "3"]
+    assert float(rows[1]["train_loss"]) != 0.1
+
+
+def test_a_finished_run_is_read_and_not_trained_again(unbroken, tmp_path):
+    full_run(tmp_path)
+    seen = []
+    net, result = full_run(tmp_path, log=seen.append)
+    assert not seen
+    assert result.carried == unbroken[1].carried
+    assert result.best_epoch == unbroken[1].best_epoch
+    assert_same_bits(net.state_dict(), unbroken[0])
+
+
+def test_what_follows_a_run_draws_what_it_would_have_drawn_without_it(tmp_path):
+    net, data = flat_model(), images()
+    torch.manual_seed(4)
+    expected = torch.rand(3)
+    torch.manual_seed(4)
+    quick_train(net, data)
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_a_checkpoint_holds_what_it_takes_to_understand_it(tmp_path):
+    data = images()
+    quick_train(flat_model(), data, run=tmp_path, recipe={"name": "tiny", "model": {"dim": 16}})
+    tensors, state = read_checkpoint(tmp_path / "checkpoint")
+    assert state["task"]["recipe"] == {"name": "tiny", "model": {"dim": 16}}
+    assert state["counts"] == data.counts.tolist()
+    assert state["carried"] == pytest.approx((data.counts / len(data)).tolist())
+    assert state["versions"]["torch"] == torch.__version__
+    assert (state["epoch"], state["step"]) == (2, 0)
+    assert {"model", "optimizer", "loss", "random"} == {key.partition(".")[0] for key in tensors}
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"options": quick(lr=0.1)}, r"options.lr: it was 0.05, now 0.1"),
+        ({"recipe": {"name": "b"}}, r"recipe.name: it was 'a', now 'b'"),
+        ({"loss": LogitAdjusted}, r"loss: it was 'CrossEntropy, .*now 'LogitAdjusted"),
+        ({"data": images(91)}, r"images: it was '90 of 4"),
+    ],
+)
+def test_a_checkpoint_of_another_task_is_refused_with_what_differs(changes, named, tmp_path):
+    data = images()
+    quick_train(flat_model(), data, run=tmp_path, recipe={"name": "a"}, stop_after=2)
+    data = changes.pop("data", data)
+    loss = changes.pop("loss", CrossEntropy)(data.counts)
+    with pytest.raises(ValueError, match=named):
+        quick_train(flat_model(), data, loss, **{"recipe": {"name": "a"}} | changes, run=tmp_path)
+
+
+def test_workers_and_compilation_may_change_from_one_start_to_the_next(tmp_path):
+    quick_train(flat_model(), images(), run=tmp_path, stop_after=2)
+    options = quick(num_workers=1, compile="eager")
+    assert quick_train(flat_model(), images(), options=options, run=tmp_path).finished
+
+
+def test_a_disk_that_is_full_gives_a_clear_error_and_leaves_the_checkpoint_before(tmp_path):
+    unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def fill_disk(event):
+        if isinstance(event, StepEnd) and (event.epoch, event.step) == (2, 1):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (9000, unlimited[1]))
+
+    try:
+        with pytest.raises(
+            OSError, match=r"could not be written \(File too large\); the one befor"
+        ):
+            quick_train(flat_model(), images(), run=tmp_path, checkpoint_every=4, log=fill_disk)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+    _, state = read_checkpoint(tmp_path / "checkpoint")
+    assert (state["epoch"], state["step"]) == (1, 0)
+    assert len(list((tmp_path / "checkpoint").iterdir())) == 2
+    net = flat_model()
+    assert quick_train(net, images(), run=tmp_path, checkpoint_every=4).finished
+    other = flat_model()
+    quick_train(other, images())
+    assert_same_bits(net.state_dict(), other.state_dict())
+
+
+@pytest.mark.parametrize("file", ["tensors", "state.json"])
+def test_no_space_for_either_file_leaves_the_checkpoint_before(file, tmp_path, monkeypatch):
+    write_checkpoint(tmp_path, "first", {"a": torch.ones(2)}, {"step": 1})
+    syncs = []
+
+    def full(descriptor):
+        syncs.append(descriptor)
+        if len(syncs) == (1 if file == "tensors" else 3):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=r"second could not be written \(No space left") as raised:
+        write_checkpoint(tmp_path, "second", {"a": torch.zeros(2)}, {"step": 2})
+    assert raised.value.errno == errno.ENOSPC
+    tensors, state = read_checkpoint(tmp_path)
+    assert torch.equal(tensors["a"], torch.ones(2))
+    assert state == {"step": 1}
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_a_folder_with_something_else_in_it_is_refused(tmp_path):
+    (tmp_path / "state.json").write_text("{}")
+    with pytest.raises(ValueError, match="is no checkpoint of longtail"):
+        read_checkpoint(tmp_path)
+    (tmp_path / "state.json").write_text('{"version": 2, "tensors": "a"}')
+    with pytest.raises(ValueError, match="version 2 of the checkpoint format"):
+        read_checkpoint(tmp_path)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_stops_between_two_steps_after_a_checkpoint(number, unbroken, tmp_path):
+    def interrupt(event):
+        if isinstance(event, StepEnd) and (event.epoch, event.step) == (2, 3):
+            os.kill(os.getpid(), number)
+
+    with pytest.raises(KeyboardInterrupt, match="in epoch 2"):
+        full_run(tmp_path, log=interrupt, checkpoint_every=None)
+    _, state = read_checkpoint(tmp_path / "checkpoint")
+    assert (state["epoch"], state["step"]) == (1, 3)
+    net, _ = full_run(tmp_path)
+    assert_same_bits(net.state_dict(), unbroken[0])
+
+
+def test_a_run_in_another_thread_leaves_signals_alone():
+    seen = []
+    work = threading.Thread(target=lambda: seen.append(quick_train(flat_model(), images())))
+    work.start()
+    work.join()
+    assert seen[0].finished

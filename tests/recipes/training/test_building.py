@@ -1,0 +1,76 @@
+"""Everything that a recipe can name is built, and trains a step."""
+
+import pytest
+import torch
+
+from longtail import Prior
+from longtail.data.images import ImageArrays
+from longtail.recipes.training import building, input_options, loss_options, model_options
+from longtail.recipes.training.checking import recipe_from
+
+COUNTS = [30, 12, 6]
+LABELS = torch.arange(3).repeat_interleave(torch.tensor(COUNTS))
+IMAGES = ImageArrays(torch.randint(256, (48, 3, 8, 8), dtype=torch.uint8), LABELS)
+PRIOR = Prior.of(COUNTS)
+
+
+def tags(union):
+    return [kind.__struct_config__.tag for kind in union.__args__]
+
+
+def recipe(**values):
+    backbone = {"name": "mlp", "inputs": 192, "hidden": [8]}
+    return recipe_from({"data": "cifar10", "backbone": backbone} | values)
+
+
+def gradients(made):
+    model = building.build_model(made, PRIOR)
+    loss = building.build_loss(made, PRIOR, model.head)
+    outputs = model(building.build_normalize(made, IMAGES)(IMAGES.images))
+    loss(outputs.logits, LABELS, features=outputs.features).backward()
+    return [weight.grad for weight in model.parameters()]
+
+
+@pytest.mark.parametrize("name", tags(loss_options.Loss))
+def test_every_loss_moves_the_backbone(name):
+    head = {
+        "ldam": {"name": "cosine", "scale": 1.0},
+        "estimated_offset": "estimated_offset",
+    }.get(name, "linear")
+    found = gradients(recipe(loss=name, head=head))
+    assert all(grad is not None and grad.isfinite().all() for grad in found)
+    assert found[0].abs().max() > 0
+
+
+@pytest.mark.parametrize("name", tags(model_options.Head))
+def test_every_head_takes_gradients(name):
+    loss = "estimated_offset" if name == "estimated_offset" else "cross_entropy"
+    assert gradients(recipe(head=name, loss=loss))[0].abs().max() > 0
+
+
+@pytest.mark.parametrize("name", tags(input_options.Sampler))
+def test_every_sampler_draws_positions_of_the_images(name):
+    option = {"name": name, "m": 2} if name == "m_per_class" else {"name": name}
+    sampler = building.build_sampler(recipe(sampler=option), IMAGES)
+    drawn = list(sampler)
+    assert len(drawn) == len(IMAGES)
+    assert set(drawn) <= set(range(len(IMAGES)))
+    batches = building.batches_prior(sampler, PRIOR)
+    assert batches.is_close(sampler.induced(PRIOR))
+    assert (batches.counts is not None) == (name == "instance")
+
+
+def test_the_seed_decides_the_weights():
+    first, again, other = (
+        building.build_model(recipe(seed=seed), PRIOR).state_dict() for seed in (1, 1, 2)
+    )
+    assert all(torch.equal(first[key], again[key]) for key in first)
+    assert not torch.equal(first["head.weight"], other["head.weight"])
+
+
+def test_channels_are_measured_where_the_recipe_says_no_numbers():
+    measured = building.build_normalize(recipe(), IMAGES)
+    values = IMAGES.images.double() / 255
+    assert measured.mean == pytest.approx(values.mean(dim=(0, 2, 3)).tolist())
+    told = building.build_normalize(recipe(normalize={"mean": [0.5], "std": [2]}), IMAGES)
+    assert (told.mean, told.std) == ((0.5,), (2.0,))

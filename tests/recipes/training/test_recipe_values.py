@@ -1,0 +1,218 @@
+"""Recipes as values: what is wrong with one is named with what is allowed, before torch."""
+
+import inspect
+import subprocess
+import sys
+
+import msgspec
+import pytest
+
+from longtail import data, heads, losses
+from longtail.engine import augment, backbones, schedules
+from longtail.recipes.training import (
+    input_options,
+    loss_options,
+    model_options,
+    optimizer_options,
+)
+from longtail.recipes.training.checking import RecipeError, plain, recipe_from
+from longtail.recipes.training.color_jitter import ColorJitter
+from longtail.recipes.training.overrides import overridden
+from longtail.recipes.training.reading import read_recipe
+from longtail.recipes.training.yaml_text import read_yaml, write_yaml
+
+START = recipe_from({"data": "cifar100", "loss": {"name": "lade", "lam": 0.5}})
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        (["loss=cross_entrpy"], "loss.name cannot be 'cross_entrpy'; did you mean cross_entropy?"),
+        (["loss.tau=1"], "no key loss.tau; the keys of loss (lade) are alpha, lam, variant"),
+        (["optimiser.lr=1"], "no key optimiser; did you mean optimizer? The keys are about, "),
+        (["optimizer.lr=-1"], "optimizer.lr must be float > 0.0, got -1"),
+        (["optimizer.lr=fast"], "optimizer.lr must be float, got 'fast'"),
+        (["epochs=2.5"], "epochs must be int, got 2.5"),
+        (["data.profile=expo"], "did you mean exp? Take one of exp, pareto, step"),
+        (["data.kind=cifar1000"], "did you mean cifar100? Take one of cifar10, cifar100, cifar20"),
+        (["data.imbalance_ratio=0.01"], "data.imbalance_ratio must be float >= 1.0, got 0.01"),
+        (["backbone.dim=65"], "backbone.dim cannot be 65; take one of 64, 128"),
+        (["backbone=torchvision"], "backbone needs a value for network"),
+        (["augment=[crop, flop]"], "augment[1].name cannot be 'flop'; did you mean flip?"),
+        (["augment=[{name: crop, pad: 3}]"], "no key augment[0].pad; did you mean padding?"),
+        (["augment=[{name: crop, padding: x}]"], "augment[0].padding must be int, got 'x'"),
+        (["target.tau=often"], "take one of auto or a number"),
+        (["seed.x=1"], "seed has no keys of its own"),
+        (["loss"], "expected key=value"),
+        (["loss: lade"], "expected key=value"),
+        (["data=3"], "data must be object, got 3"),
+        (["normalize={mean: [0.5], std: [1, 1]}"], "mean has 1 channels and std 2"),
+        (["schedule=cosine", "schedule.warmup=30"], "takes 30 epochs, but there are 30"),
+        (["schedule={name: steps, milestones: [9, 3]}"], "milestones must rise, got [9, 3]"),
+        (["schedule={name: steps, milestones: [2], warmup: 5}"], "over by the first milestone"),
+        (["schedule={name: one_cycle, peak: 30}"], "schedule.peak is epoch 30"),
+        (["drw.start=30"], "drw.start is epoch 30, but there are 30 epochs"),
+        (["drw.beta=0.9"], "drw needs a value for start"),
+        (["loss=ldam"], "set head=cosine and head.scale=1"),
+        (["loss=estimated_offset"], "set head=estimated_offset"),
+        (["head=estimated_offset"], "set loss=estimated_offset"),
+        (["mixup=1"], "mixup makes soft labels"),
+        (["head=cosine", "second_stage.heads=[lws]"], "leave it out, or set head=linear"),
+        (["data.kind=folder", "data.resize=9"], "set data.size"),
+        (["data.kind=npz", "data.size=9", "data.resize=8"], "resize must be at least size"),
+    ],
+)
+def test_what_is_wrong_is_named_with_what_is_allowed(settings, sentence):
+    with pytest.raises(RecipeError) as caught:
+        overridden(START, settings)
+    assert sentence in str(caught.value)
+
+
+def test_values_are_read_by_their_type():
+    changed = overridden(
+        START,
+        [
+            "optimizer.lr=1e-3",
+            "data.path=123",
+            "ema=0.9",
+            "mixup=null",
+            "augment=[crop, {name: cutout, size: 8}]",
+            "target.tau=auto",
+            "target.prior=[1, 2]",
+            "head=cosine",
+            "head.scale=4",
+        ],
+    )
+    assert (changed.optimizer.lr, changed.data.path, changed.ema) == (0.001, "123", 0.9)
+    assert changed.augment == (input_options.Crop(), input_options.Cutout(size=8))
+    assert (changed.target.tau, changed.target.prior) == ("auto", (1.0, 2.0))
+    assert changed.head == model_options.Cosine(scale=4.0)
+    assert "Changed: optimizer.lr=1e-3, ema=0.9" in changed.about
+
+
+def test_a_part_that_is_named_anew_starts_from_its_defaults_but_the_path_stays():
+    changed = overridden(START, ["data.path=here", "data.kind=npz", "loss=logit_adjusted"])
+    assert changed.data.path == "here"
+    assert changed.data.imbalance_ratio is None
+    assert changed.loss == loss_options.LogitAdjusted()
+    assert overridden(START, ["loss.name=lade"]).loss.lam == 0.5
+
+
+def test_a_recipe_survives_yaml():
+    recipe = overridden(START, ["optimizer.weight_decay=5e-4", "augment=[crop, flip]"])
+    assert recipe_from(read_yaml(write_yaml(plain(recipe)))) == recipe
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1e-3", 0.001), ("5.0e-4", 0.0005), ("-1E5", -1e5), ("1e", "1e"), ("e3", "e3"), ("3", 3)],
+)
+def test_yaml_reads_numbers_as_people_write_them(text, value):
+    assert read_yaml(text) == value
+
+
+def test_yaml_makes_nothing_but_plain_values():
+    with pytest.raises(ValueError, match="not YAML"):
+        read_yaml("!!python/object/apply:os.getcwd []")
+
+
+def test_a_file_may_say_only_what_differs_from_a_named_recipe(tmp_path):
+    place = tmp_path / "mine.yaml"
+    place.write_text("base: cifar100-lt-la-quick\noptimizer: {lr: 1e-1}\nloss: lade\n")
+    mine, base = read_recipe(place), read_recipe("cifar100-lt-la-quick")
+    assert mine.optimizer == msgspec.structs.replace(base.optimizer, lr=0.1)
+    assert mine.loss == loss_options.LADE()
+    assert mine.augment == base.augment
+    assert mine.about.endswith("Changed: optimizer, loss.")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("base: nothing", "no recipe 'nothing'"),
+        ("epochs: 3", "the recipe needs a value for data"),
+        ("[1, 2]", "a recipe is a mapping"),
+        ("a: [", "not YAML"),
+        ("data: {path: x}", "data must say its kind, one of cifar10"),
+    ],
+)
+def test_a_file_that_is_wrong_is_named(tmp_path, text, sentence):
+    place = tmp_path / "mine.yaml"
+    place.write_text(text)
+    with pytest.raises(RecipeError, match=r"mine\.yaml") as caught:
+        read_recipe(place)
+    assert sentence in str(caught.value)
+
+
+def _options(kind):
+    return {
+        field.name: None if field.default is msgspec.NODEFAULT else field.default
+        for field in msgspec.structs.fields(kind)
+    }
+
+
+def _parameters(make, leave_out=()):
+    return {
+        name: None if given.default is inspect.Parameter.empty else given.default
+        for name, given in inspect.signature(make).parameters.items()
+        if name not in leave_out and given.kind is not inspect.Parameter.VAR_KEYWORD
+    }
+
+
+def _pairs():
+    for kind in loss_options.Loss.__args__:
+        common = ("train", "head") if kind is loss_options.EstimatedOffset else ("train",)
+        yield kind, getattr(losses, kind.__name__), (*common, "gather", "generator")
+    for kind in model_options.Head.__args__:
+        leave_out = ("dim", "num_classes", "train")
+        yield kind, getattr(heads, kind.__name__), leave_out
+    for kind in (model_options.ResNet32, model_options.SmallCNN, model_options.MLP):
+        yield kind, getattr(backbones, kind.__struct_config__.tag), ()
+    for kind in optimizer_options.Schedule.__args__:
+        yield kind, getattr(schedules, kind.__name__), ("total",)
+    for kind in input_options.Sampler.__args__:
+        leave_out = ("labels", "num_classes", "num_epochs", "seed", "num_replicas", "rank")
+        yield kind, data.SAMPLERS[kind.__struct_config__.tag], leave_out
+    steps = (augment.RandomCrop, augment.Flip, ColorJitter, augment.AutoAugment, augment.Cutout)
+    for kind, make in zip(input_options.Augmentation.__args__, steps, strict=True):
+        yield kind, make, ("fill",)
+
+
+@pytest.mark.parametrize(
+    ("kind", "make", "leave_out"), list(_pairs()), ids=lambda value: getattr(value, "__name__", "")
+)
+def test_the_options_of_a_part_are_those_of_what_it_names(kind, make, leave_out):
+    ours = {key: value for key, value in _options(kind).items() if key != "by_epoch"}
+    theirs = _parameters(make, leave_out)
+    if kind is optimizer_options.Steps:
+        theirs["decay"] = ours["decay"]  # required there, usual here
+    assert ours == theirs
+
+
+def test_every_loss_that_needs_no_number_a_class_can_be_named():
+    named = {kind.__name__ for kind in loss_options.Loss.__args__}
+    classes = {name: thing for name, thing in vars(losses).items() if inspect.isclass(thing)}
+    there = {
+        name
+        for name, thing in classes.items()
+        if issubclass(thing, losses.Loss) and not inspect.isabstract(thing)
+    }
+    abstract = {"MarginLoss", "RegularizedLoss"}
+    assert there - named - abstract == {"ConsistentMargin", "PairwiseMargin"}
+
+
+def test_recipes_and_their_errors_need_no_torch():
+    code = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from longtail.recipes.training.checking import RecipeError\n"
+        "from longtail.recipes.training.overrides import overridden\n"
+        "from longtail.recipes.training.reading import read_recipe\n"
+        "from longtail.recipes.training.run_folder import check_folder\n"
+        "recipe = overridden(read_recipe('cifar100-lt-la-quick'), ['loss=lade'])\n"
+        "check_folder(Path('nowhere'), recipe, 'auto')\n"
+        "try:\n    overridden(recipe, ['loss=lad'])\n"
+        "except RecipeError:\n    sys.exit('torch' in sys.modules or 'numpy' in sys.modules)\n"
+        "sys.exit(3)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
