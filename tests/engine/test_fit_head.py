@@ -290,17 +290,21 @@ def test_it_stops_by_held_out_samples_and_keeps_the_best_epoch():
     assert lt.metrics.balanced_error(recall) == pytest.approx(min(errors))
 
 
-def test_a_stopped_fit_goes_on_bit_for_bit(tmp_path):
-    class Stopped(Exception):
-        pass
+class Stopped(Exception):
+    pass
 
-    def stop(done):
-        if done.epoch == 3:
-            raise Stopped
 
+def stop(done):
+    if done.epoch == 3:
+        raise Stopped
+
+
+@pytest.mark.parametrize("stopping", [True, False])
+@pytest.mark.parametrize("sampler", ["class_balanced", "progressive"])
+def test_a_stopped_fit_goes_on_bit_for_bit(tmp_path, stopping, sampler):
     recipe = replace(SHORT, epochs=6)
-    held = drawn(torch.tensor([10] * 4), seed=8)
-    options = {"recipe": recipe, "held_out": held, "patience": 6}
+    held = drawn(torch.tensor([10] * 4), seed=8) if stopping else None
+    options = {"recipe": recipe, "held_out": held, "patience": 6, "sampler": sampler}
     torch.manual_seed(0)
     unbroken = heads.Linear(D, C)
     fit_head(unbroken, X, Y, **options)
@@ -314,8 +318,59 @@ def test_a_stopped_fit_goes_on_bit_for_bit(tmp_path):
     assert epochs == [4, 5, 6]
     assert torch.equal(again.weight, unbroken.weight)
     assert again.carried == unbroken.carried
+    done = heads.Linear(D, C)  # and once more: there is nothing left to do
+    assert fit_head(done, X, Y, checkpoint=place, **options) == unbroken.carried
+    assert torch.equal(done.weight, unbroken.weight)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"recipe": replace(SHORT, epochs=7)},
+        {"loss": losses.LogitAdjusted(PRIOR, tau=2.0)},
+        {"held_out": None},
+        {"labels": Y.flip(0)},
+        {"features": -X},
+        {"seed": 1},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_checkpoint_of_another_fit_is_refused(tmp_path, change):
+    place = tmp_path / "fit.safetensors"
+    held = drawn(torch.tensor([10] * 4), seed=8)
+    options = {
+        "features": X,
+        "labels": Y,
+        "loss": losses.LogitAdjusted(PRIOR),
+        "held_out": held,
+        "recipe": SHORT,
+        "checkpoint": place,
+    }
+    fit_head(heads.Linear(D, C), **options)
     with pytest.raises(ValueError, match="is of another fit"):
-        fit_head(again, X, Y, checkpoint=place, recipe=SHORT, held_out=held)
+        fit_head(heads.Linear(D, C), **(options | change))
+
+
+def test_a_damaged_checkpoint_is_named(tmp_path):
+    place = tmp_path / "fit.safetensors"
+    place.write_bytes(b"nonsense")
+    with pytest.raises(ValueError, match=r"is damaged .* remove it"):
+        fit_head(heads.Linear(D, C), X, Y, checkpoint=place)
+
+
+def test_deferred_resampling_draws_as_the_loss_asks():
+    loss = losses.deferred_resampling(losses.CrossEntropy, PRIOR, start=1)
+    carried = fit_head(heads.Linear(D, C), X, Y, loss=loss, recipe=SHORT)
+    assert carried.is_close(loss.after.carried)
+    with pytest.raises(ValueError, match="the loss says itself how often"):
+        fit_head(heads.Linear(D, C), X, Y, loss=loss, sampler="square_root", recipe=SHORT)
+
+
+def test_torch_half_features_are_widened():
+    for solver in ("sgd", "lbfgs"):
+        head = heads.Linear.from_linear(layer())
+        fit_head(head, X.half(), Y, recipe=SHORT, solver=solver)
+        assert head.weight.isfinite().all()
 
 
 def test_the_same_seed_gives_the_same_head_and_torchs_own_numbers_stay():
@@ -371,7 +426,20 @@ def test_linear_heads_that_were_fitted_fold_into_a_plain_layer():
         (heads.Linear(D, C), {"loss": losses.CrossEntropy([1, 2])}, "the head has 4 classes"),
         (heads.Cosine(D, C), {"solver": "lbfgs"}, "not convex"),
         (heads.NearestClassMean(D, C), {"sampler": "instance"}, "nothing to train"),
+        (heads.NearestClassMean(D, C), {"solver": "lbfgs"}, "nothing to train"),
+        (heads.NearestClassMean(D, C), {"recipe": SHORT}, "nothing to train"),
+        (heads.NearestClassMean(D, C), {"held_out": (X, Y)}, "nothing to stop by"),
         (heads.TauNorm(D, C), {}, "give held_out"),
+        (heads.TauNorm(D, C), {"loss": losses.LDAM}, "nothing to train"),
+        (heads.Linear(D, C), {"patience": 0}, "patience must be at least one"),
+        (heads.Linear(D, C), {"held_out": (X / 0, Y)}, "held-out features must be finite"),
+        (heads.Linear(D, C), {"solver": "lbfgs", "sampler": "progressive"}, "draws no batches"),
+        (
+            heads.Linear(D, C),
+            {"loss": losses.CrossEntropy(PRIOR, reduction="none")},
+            "minimises one number",
+        ),
+        (heads.Linear(D, C), {"sampler": data.InstanceSampler(Y.flip(0), C)}, "other labels"),
         (heads.Linear(D + 1, C), {}, "features must have 7 numbers"),
         (
             heads.Linear(D, C),
@@ -389,6 +457,43 @@ def test_linear_heads_that_were_fitted_fold_into_a_plain_layer():
 def test_what_cannot_be_done_is_said(head, options, message):
     with pytest.raises(ValueError, match=message):
         fit_head(head, X, Y, **options)
+
+
+def test_what_is_no_head_or_loss_of_ours_is_told():
+    with pytest.raises(TypeError, match=r"heads\.Linear\.from_linear"):
+        fit_head(torch.nn.Linear(D, C), X, Y)
+    with pytest.raises(TypeError, match=r"losses\.CrossEntropy"):
+        fit_head(heads.Linear(D, C), X, Y, loss=torch.nn.CrossEntropyLoss())
+
+
+def test_features_that_are_not_finite_are_refused():
+    broken = X.clone()
+    broken[7, 2] = float("nan")
+    for head in (heads.Linear(D, C), heads.NearestClassMean(D, C)):
+        with pytest.raises(ValueError, match="got NaN or infinity in row 7"):
+            fit_head(head, broken, Y)
+
+
+def test_recipes_that_train_nothing_are_refused():
+    for wrong in ({"epochs": 0}, {"batch_size": 0}, {"schedule": "steps"}):
+        with pytest.raises(ValueError, match=r"recipe needs|schedule must"):
+            replace(SHORT, **wrong)
+
+
+def test_a_head_with_a_unit_divides_the_features_and_is_not_fitted_again(tmp_path):
+    for head in (heads.NearestClassMean(D, C), heads.Linear.from_linear(layer())):
+        fit_head(head, X, Y)
+        logits, plain = head(X), head.to_linear()(X)
+        head.measure_in(5.0)
+        assert_close(head(5 * X), logits)
+        assert_close(head.to_linear()(5 * X), plain)
+        lt.engine.save_head(head, tmp_path / "head.safetensors")
+        again = lt.engine.load_head(tmp_path / "head.safetensors").head
+        assert_close(again(5 * X), logits)
+        with pytest.raises(ValueError, match="divides features by 5"):
+            fit_head(head, X, Y)
+        with pytest.raises(ValueError, match="above zero"):
+            head.measure_in(0.0)
 
 
 def test_a_fit_that_diverges_says_so():

@@ -68,6 +68,12 @@ class ClassSampler(Sampler[int], ABC):
         """The prior the batches of this epoch follow if the data follow `prior`."""
         return full_prior(prior, "sampled").reweighted(self.weights())
 
+    def is_of(self, labels: Tensor) -> bool:
+        """Whether it was made for these labels, in this order."""
+        positions = torch.cat(self._by_class)
+        classes = torch.arange(self.num_classes).repeat_interleave(self.counts)
+        return len(positions) == len(labels) and torch.equal(labels.cpu()[positions], classes)
+
     def set_epoch(self, epoch: int, start: int = 0) -> None:
         """Say which epoch comes, counted from 0, and how many of its positions are done with."""
         self.epoch, self.start = epoch, start

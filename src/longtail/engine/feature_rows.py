@@ -53,6 +53,16 @@ class FeatureRows:
             at = slice(start, min(start + size, len(self)))
             yield at, self._read(at)
 
+    def check_finite(self, what: str) -> None:
+        """Raise if there is NaN or infinity: one pass over all rows."""
+        for at, block in self.blocks():
+            if not block.isfinite().all():
+                row = at.start + int((~block.isfinite()).any(dim=1).nonzero()[0])
+                raise ValueError(
+                    f"{what} must be finite numbers, got NaN or infinity in row {row}; "
+                    "the backbone that made them has diverged"
+                )
+
     def take(self, positions: Tensor) -> Tensor:
         """The rows at these positions."""
         return self._read(positions if isinstance(self._rows, Tensor) else positions.numpy())

@@ -22,6 +22,7 @@ from longtail.core.arrays import Array, ArrayLike
 from longtail.core.labels import check_labels
 from longtail.core.prior import check_same_classes
 from longtail.data import SAMPLERS, ClassSampler, InstanceSampler, ProgressiveSampler
+from longtail.engine.drawing import carried_after, sampler_for
 from longtail.engine.feature_rows import FeatureRows
 from longtail.engine.head_full import minimise_scale
 from longtail.engine.head_sgd import EpochDone, HeldOut, Sgd, train_head
@@ -79,23 +80,25 @@ def fit_head(
     >>> lt.fit_head(head, data.train_features, data.train_labels).is_close(lt.Prior.uniform(101))
     True
     """
+    _check_head(head)
     rows = FeatureRows(features)
     known = _labels(labels, rows, head, "features")
     stop_by = None
     if held_out is not None:
         held_rows = FeatureRows(held_out[0])
         stop_by = HeldOut(held_rows, _labels(held_out[1], held_rows, head, "held-out features"))
+    how = head.recipe if recipe is None else recipe
+    trained = not isinstance(head, TauNorm) and head.recipe is not None
+    given = (loss, sampler, recipe, progress, checkpoint, None if trained else stop_by)
+    _check_options(head, solver, patience, trained, given)
     if isinstance(head, TauNorm):
         _choose_tau(head, stop_by)
         return None
-    how = head.recipe if recipe is None else recipe
     if head.moment_options is not None and (how is None or head.waits_for_moments):
         head.set_moments(class_moments(features, known, head.num_classes, **head.moment_options))
     if how is None:
-        _refuse_training(head, loss, sampler)
         head.train(False)
         return head.carried
-    prior = Prior.from_labels(known, head.num_classes, zeros="smooth")
     drawn = _sampler(sampler, loss, known, head.num_classes, how, seed)
     if solver == "lbfgs":
         if checkpoint is not None or stop_by is not None or progress is not None:
@@ -103,33 +106,60 @@ def fit_head(
                 "L-BFGS goes to the minimum in one go; held_out, progress and checkpoint are for "
                 'solver="sgd"'
             )
-        carried = _minimise(head, rows, features, known, loss, drawn, prior, how)
+        carried = _minimise(head, rows, features, known, loss, drawn, how)
         head.carry(carried if head.takes_prior else None)
         head.train(False)
         return head.carried
-    if solver != "sgd":
-        raise ValueError(f'solver must be "sgd" or "lbfgs", got {solver!r}')
+    prior = Prior.of(drawn.counts, zeros="smooth")
     made = _loss(loss, head, drawn.induced(prior), prior, how)
     check_same_classes(head.num_classes, made.batches, "the head has", "the loss")
+    drawn = sampler_for(drawn, known, made)
 
     def carried_now() -> Prior | None:
-        return _carried(made, drawn.induced(prior)) if head.takes_prior else None
+        return carried_after(made, drawn) if head.takes_prior else None
 
     place = None if checkpoint is None else os.fspath(checkpoint)
     with _training(head):
-        train_head(
-            head,
-            rows,
-            known,
-            made,
-            drawn,
-            carried_now,
-            stop_by,
-            Sgd(how, patience, place, progress),
-        )
+        way = Sgd(how, patience, place, progress)
+        train_head(head, rows, known, made, drawn, carried_now, stop_by, way)
     if stop_by is None:
         head.carry(carried_now())
     return head.carried
+
+
+def _check_head(head: Head) -> None:
+    if not isinstance(head, Head):
+        raise TypeError(
+            f"fit_head fits heads of longtail.heads, got {type(head).__name__}; a torch.nn.Linear "
+            "becomes one by longtail.heads.Linear.from_linear"
+        )
+    if head.unit is not None:
+        raise ValueError(
+            f"this head divides features by {head.unit.item():.3g}, as it was fitted on such; "
+            "fit a new one"
+        )
+
+
+def _check_options(
+    head: Head, solver: str, patience: int, trained: bool, given: tuple[object, ...]
+) -> None:
+    """Raise for what would be accepted and ignored."""
+    if solver not in ("sgd", "lbfgs"):
+        raise ValueError(f'solver must be "sgd" or "lbfgs", got {solver!r}')
+    if patience < 1:
+        raise ValueError(f"patience must be at least one epoch, got {patience}")
+    if trained:
+        return
+    loss, sampler, recipe, progress, checkpoint, held_out = given
+    ignored = (loss, sampler, recipe, progress, checkpoint)
+    what = "is set from class moments" if head.moment_options is not None else "only chooses its τ"
+    if any(option is not None for option in ignored) or solver != "sgd":
+        raise ValueError(
+            f"{type(head).__name__} {what} and has nothing to train, so it takes no loss, "
+            "sampler, recipe, solver, progress or checkpoint"
+        )
+    if held_out is not None and not isinstance(head, TauNorm):
+        raise ValueError(f"{type(head).__name__} {what}, so there is nothing to stop by held_out")
 
 
 def _labels(labels: ArrayLike, rows: FeatureRows, head: Head, what: str) -> Tensor:
@@ -139,6 +169,7 @@ def _labels(labels: ArrayLike, rows: FeatureRows, head: Head, what: str) -> Tens
             f"{what} must have {head.dim} numbers for each of {len(known)} labels, at least one, "
             f"got {len(rows)} rows of {rows.dim}"
         )
+    rows.check_finite(what)
     return known
 
 
@@ -151,8 +182,7 @@ def _sampler(
     seed: int,
 ) -> ClassSampler:
     if isinstance(sampler, ClassSampler):
-        counts = torch.bincount(labels, minlength=num_classes)
-        if not torch.equal(sampler.counts, counts):
+        if sampler.num_classes != num_classes or not sampler.is_of(labels):
             raise ValueError("the sampler was made for other labels than these; make it from them")
         return sampler
     name = sampler or (recipe.sampler if loss is None else "instance")
@@ -172,21 +202,21 @@ def _loss(
     loss: AnyLoss | None, head: Head, batches: Prior, prior: Prior, recipe: Recipe
 ) -> Loss | Deferred:
     """The loss to train with."""
-    if isinstance(loss, (Loss, Deferred)):
-        return loss
     if loss is not None:
-        return loss(batches)
+        made = loss if isinstance(loss, nn.Module) else loss(batches)
+        if not isinstance(made, (Loss, Deferred)):
+            raise TypeError(
+                f"fit_head trains with losses of longtail.losses, which say what is carried, got "
+                f"{type(made).__name__}; cross-entropy is longtail.losses.CrossEntropy"
+            )
+        if isinstance(made, Loss) and made.reduction == "none":
+            raise ValueError('a fit minimises one number; use reduction="mean" or "sum"')
+        return made
     if isinstance(head, EstimatedOffset):
         return EstimatedOffsetLoss(batches, head=head)  # type: ignore[arg-type]  # a Parameter too
     if recipe.tau:
         return LogitAdjusted(prior, tau=recipe.tau)
     return CrossEntropy(batches)
-
-
-def _carried(loss: Loss | Deferred, batches: Prior) -> Prior | None:
-    if loss.carried is None:
-        return None
-    return loss.carried.reweighted(batches.probs / loss.batches.probs)
 
 
 def _minimise(
@@ -196,11 +226,11 @@ def _minimise(
     labels: Tensor,
     loss: AnyLoss | None,
     sampler: ClassSampler,
-    prior: Prior,
     recipe: Recipe,
 ) -> Prior | None:
     """Go to the minimum over all samples; what is then carried."""
-    if loss is None and not recipe.tau:
+    prior = Prior.of(sampler.counts, zeros="smooth")
+    if loss is None and not recipe.tau and not isinstance(sampler, ProgressiveSampler):
         made: Loss | Deferred = CrossEntropy(prior, weight=sampler.weights())
     elif type(sampler) is InstanceSampler:
         made = _loss(loss, head, prior, prior, recipe)
@@ -212,17 +242,19 @@ def _minimise(
     if not isinstance(made, Loss):
         raise ValueError("L-BFGS has no epochs to switch the loss in; use solver='sgd'")
     if isinstance(head, Linear):
+        half = isinstance(features, Tensor) and features.element_size() < 4
         layer = fit_linear(
-            features,
+            features.float() if half else features,  # type: ignore[union-attr, arg-type]
             labels,
             made,
             weight_decay=recipe.weight_decay,
             bias=head.bias is not None,
+            start=head.to_linear(),
         )
         head.load_state_dict(layer.state_dict())
     else:
         minimise_scale(head, rows, labels, made, recipe.weight_decay)
-    return _carried(made, prior)
+    return carried_after(made, InstanceSampler(labels, head.num_classes))
 
 
 def _choose_tau(head: TauNorm, held_out: HeldOut | None) -> None:
@@ -243,14 +275,6 @@ def _choose_tau(head: TauNorm, held_out: HeldOut | None) -> None:
     head.tau = best
     head.carry(None)
     head.train(False)
-
-
-def _refuse_training(head: Head, loss: object, sampler: object) -> None:
-    if loss is not None or sampler is not None:
-        raise ValueError(
-            f"{type(head).__name__} is set from class moments and has nothing to train, "
-            "so it takes no loss and no sampler"
-        )
 
 
 @contextmanager

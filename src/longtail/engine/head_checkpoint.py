@@ -2,9 +2,10 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import msgspec
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -18,7 +19,7 @@ class Progress(msgspec.Struct):
 
     task: str
     epoch: int
-    best_error: float
+    best_error: float | None  # None: there is none yet
     since_best: int
 
 
@@ -35,13 +36,22 @@ def save_checkpoint(
         save_file(tensors, temporary, {_KEY: msgspec.json.encode(progress).decode()})
 
 
+def _opened(path: str | os.PathLike[str]) -> Any:
+    try:
+        return safe_open(path, "pt")
+    except SafetensorError as error:
+        raise ValueError(
+            f"{os.fspath(path)} is damaged ({error}); remove it to begin anew"
+        ) from error
+
+
 def load_checkpoint(
     path: str | os.PathLike[str], task: str
 ) -> tuple[dict[str, dict[str, Tensor]], Progress] | None:
     """What `save_checkpoint` wrote, None if there is no file, an error if it is of another fit."""
     if not Path(path).exists():
         return None
-    with safe_open(path, "pt") as file:
+    with _opened(path) as file:
         text = (file.metadata() or {}).get(_KEY)
         if text is None:
             raise ValueError(f"{path} is no checkpoint of fit_head; give another name")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import msgspec
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -67,7 +67,11 @@ def load_head(path: str | os.PathLike[str]) -> StoredHead:
     """Read what `save_head` wrote, in evaluation mode."""
     if not os.path.isfile(path):
         raise FileNotFoundError(f"there is no file {os.fspath(path)} to load a head from")
-    with safe_open(path, "pt") as file:
+    try:
+        opened = safe_open(path, "pt")
+    except SafetensorError as error:
+        raise ValueError(f"{os.fspath(path)} is no whole safetensors file ({error})") from error
+    with opened as file:
         text = (file.metadata() or {}).get(_KEY)
         if text is None:
             raise ValueError(f"{os.fspath(path)} holds no head of longtail; save one by save_head")

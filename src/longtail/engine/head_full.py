@@ -5,6 +5,8 @@ linear layer is `fit_linear`'s.
 """
 
 import warnings
+from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 
 import torch
@@ -17,6 +19,7 @@ from longtail.heads import Head, LearnableScale
 from longtail.losses import Loss, RegularizedLoss
 
 _TOLERANCE = 1e-6
+_KEPT = 2**24  # logits that are kept from one look at all samples to the next: 128 MB
 
 
 def minimise_scale(
@@ -29,13 +32,22 @@ def minimise_scale(
             "as L-BFGS needs it; use solver='sgd'"
         )
     shares = loss_shares(loss, labels)
+    # In float64: near a minimum float32 rounds the values that are compared to one.
+    bare = deepcopy(head).double()
+    bare.scale.data.fill_(1.0)
+
+    def logits() -> Iterator[tuple[slice, Tensor]]:
+        with torch.no_grad():
+            for at, block in rows.blocks():
+                yield at, bare(block.double())
+
+    kept = list(logits()) if len(rows) * head.num_classes <= _KEPT else None
 
     def objective() -> Tensor:
         value = torch.zeros((), dtype=torch.float64)
         slope = torch.zeros_like(head.scale)
-        for at, block in rows.blocks():
-            # In float64: near a minimum float32 rounds the values that are compared to one.
-            part = loss.label_losses(head(block.double()), labels[at]) @ shares[at]
+        for at, plain in kept or logits():
+            part = loss.label_losses(head.scale.double() * plain, labels[at]) @ shares[at]
             slope += torch.autograd.grad(part, head.scale)[0]
             value = value + part.detach()
         known: Tensor = _Known.apply(value, slope, head.scale)  # type: ignore[no-untyped-call]

@@ -77,13 +77,14 @@ def train_head(
     solver = torch.optim.SGD(
         trained, lr=recipe.lr, momentum=recipe.momentum, weight_decay=recipe.weight_decay
     )
-    state = Progress(_task(head, rows, loss, sampler, how), 0, math.inf, 0)
+    state = Progress(_task(head, rows, labels, loss, sampler, held_out, how), 0, None, 0)
     best: dict[str, Tensor] = {}
     found = None if how.checkpoint is None else load_checkpoint(how.checkpoint, state.task)
     if found is not None:
         states, state = found
         head.load_state_dict(states["head"])
         loss.load_state_dict(states.get("loss", {}))
+        _tell(state.epoch - 1, sampler, loss)
         best = states.get("best", {})
         for parameter, velocity in zip(trained, _ordered(states.get("velocity", {})), strict=False):
             solver.state[parameter]["momentum_buffer"] = velocity
@@ -95,7 +96,7 @@ def train_head(
             head.carry(carried())
             error = held_out_error(head, held_out)
             state.since_best += 1
-            if error < state.best_error:
+            if state.best_error is None or error < state.best_error:
                 state.best_error, state.since_best = error, 0
                 best = {key: tensor.clone() for key, tensor in head.state_dict().items()}
         if how.checkpoint is not None:
@@ -140,9 +141,7 @@ def _epoch(
     recipe: Recipe,
 ) -> float:
     """One epoch; the mean of the loss over its batches."""
-    sampler.set_epoch(epoch)
-    if isinstance(loss, Deferred):
-        loss.set_epoch(epoch)
+    _tell(epoch, sampler, loss)
     batches = torch.split(torch.tensor(list(sampler)), recipe.batch_size)
     total = 0.0
     for number, batch in enumerate(batches):
@@ -167,6 +166,13 @@ def _epoch(
     return total / len(batches)
 
 
+def _tell(epoch: int, sampler: ClassSampler, loss: nn.Module) -> None:
+    """Say which epoch it is to whoever does something else in another."""
+    sampler.set_epoch(epoch)
+    if isinstance(loss, Deferred):
+        loss.set_epoch(epoch)
+
+
 def _factor(recipe: Recipe, epochs: float) -> float:
     """What the schedule makes of the learning rate after that many epochs."""
     if recipe.schedule == "constant":
@@ -178,10 +184,28 @@ def _ordered(state: dict[str, Tensor]) -> list[Tensor]:
     return [state[key] for key in sorted(state, key=int)]
 
 
-def _task(head: Head, rows: FeatureRows, loss: nn.Module, sampler: ClassSampler, how: Sgd) -> str:
+def _task(
+    head: Head,
+    rows: FeatureRows,
+    labels: Tensor,
+    loss: nn.Module,
+    sampler: ClassSampler,
+    held_out: HeldOut | None,
+    how: Sgd,
+) -> str:
     """What a checkpoint must agree with to be gone on from."""
     drawn = f"{type(sampler).__name__}(seed={sampler.seed})"
+    given = [rows.take(torch.arange(min(8, len(rows)))), labels, *loss.state_dict().values()]
+    if held_out is not None:
+        given.append(held_out.labels)
+    # Sums and not the bytes: enough to tell other data from the same, and short.
+    seen = ", ".join(_sum_by_place(part) for part in given if part is not None)
     return (
         f"{type(head).__name__} on {len(rows)} x {rows.dim} features of {head.num_classes} classes"
-        f" with {type(loss).__name__}, {drawn}, {how.recipe}, patience {how.patience}"
+        f" with {type(loss).__name__}, {drawn}, {how.recipe}, patience {how.patience}, data {seen}"
     )
+
+
+def _sum_by_place(part: Tensor) -> str:
+    flat = part.flatten().double()
+    return f"{float(flat @ (1.0 + torch.arange(len(flat)) % 997).double()):.9g}"

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from longtail.core import Prior, PriorLike
 from longtail.core.arrays import wide_dtype
+from longtail.core.numbers import check_number
 from longtail.core.prior import check_same_classes, full_prior
 from longtail.heads.moments import ClassMoments, MomentOptions
 from longtail.heads.recipe import Recipe
@@ -39,6 +40,7 @@ class Head(nn.Module, ABC):
     takes_prior: ClassVar[bool] = True  # False: trained, it does not carry what its loss says
     curved: ClassVar[str] = ""  # why no linear layer gives the same logits
     carried_log: Tensor | None
+    unit: Tensor | None  # what features are divided by before anything else; None for 1
     made_with: dict[str, Any]  # the arguments it was made with, for a file to make it again
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
@@ -60,6 +62,7 @@ class Head(nn.Module, ABC):
         self._exact: list[str] = []
         self._is_set = True  # False: set_moments comes first
         self.hold("carried_log", None)
+        self.hold("unit", None)
 
     @property
     @abstractmethod
@@ -94,9 +97,24 @@ class Head(nn.Module, ABC):
 
     def to_linear(self) -> nn.Linear:
         """A plain linear layer with the same predictions; a ValueError if there is none."""
+        self.check_set()
+        weight, bias = self.linear_map()
+        if self.unit is not None:
+            weight = weight / self.unit.to(weight)
+        return as_linear(weight, bias, like=self.rows)
+
+    def linear_map(self) -> tuple[Tensor, Tensor | None]:
+        """Weight and bias, in float64, of a linear map with the same predictions."""
         raise ValueError(
             f"no linear layer gives the logits of {type(self).__name__}: {self.curved}"
         )
+
+    def measure_in(self, unit: float) -> None:
+        """Say that the head was fitted on features divided by `unit`, so that it divides them."""
+        size = check_number(unit, "unit")
+        if not size > 0:
+            raise ValueError(f"a unit must be above zero, got {unit}")
+        self.hold("unit", torch.tensor(size, dtype=torch.float64))
 
     def widened(self, features: Tensor) -> Tensor:
         """The features as they are computed with, checked at the door."""
@@ -108,7 +126,8 @@ class Head(nn.Module, ABC):
                 f"got {features.dtype} of shape {tuple(features.shape)}"
             )
         self.check_set()
-        return features.to(wide_dtype(torch.promote_types(features.dtype, self.rows.dtype)))
+        wide = features.to(wide_dtype(torch.promote_types(features.dtype, self.rows.dtype)))
+        return wide if self.unit is None else wide / self.unit.to(wide)
 
     def check_set(self) -> None:
         """Raise if the head still waits for its class means."""
@@ -146,6 +165,7 @@ class Head(nn.Module, ABC):
         if any(prefix + name in state_dict for name in names):
             carries = f"{prefix}carried_log" in state_dict
             self.hold("carried_log", torch.zeros(self.num_classes) if carries else None)
+            self.hold("unit", torch.zeros(()) if f"{prefix}unit" in state_dict else None)
             self._is_set = True
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
@@ -162,10 +182,9 @@ class LinearHead(Head):
         wide = self.widened(features)
         return F.linear(wide, *self.affine(wide.dtype))
 
-    def to_linear(self) -> nn.Linear:
-        """A plain linear layer with the same logits."""
-        self.check_set()
-        return as_linear(*self.affine(torch.float64), like=self.rows)
+    def linear_map(self) -> tuple[Tensor, Tensor | None]:
+        """Those of the logits themselves."""
+        return self.affine(torch.float64)
 
 
 def as_linear(weight: Tensor, bias: Tensor | None, like: Tensor) -> nn.Linear:

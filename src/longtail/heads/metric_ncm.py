@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from longtail.core import Prior
 from longtail.heads.class_metrics import class_squares
-from longtail.heads.head import Head, as_linear, copy_rows
+from longtail.heads.head import Head, copy_rows
 from longtail.heads.moments import ClassMoments, MomentOptions, check_moments
 from longtail.heads.recipe import Recipe
 from longtail.metrics.representation_distances import squared_distances, without_autocast
@@ -124,15 +124,14 @@ class MetricNCM(Head):
             shares = self.projections.to(dtype)
             return -0.5 * class_squares(wide, centers, self.basis.to(dtype), shares)
 
-    def to_linear(self) -> nn.Linear:
-        """For global, a linear layer with these logits up to a number a sample (NCM eq. 7)."""
+    def linear_map(self) -> tuple[Tensor, Tensor | None]:
+        """For global, that of these logits up to a number a sample (NCM eq. 7)."""
         if self.metric != "global":
-            return super().to_linear()
-        self.check_set()
+            return super().linear_map()
         wide, mapping = self.centers.detach().double(), self.map.detach().double()
         middle = wide.mean(dim=0)
         weight = (wide - middle) @ mapping.T @ mapping
-        return as_linear(weight, -0.5 * ((wide + middle) * weight).sum(dim=1), like=self.centers)
+        return weight, -0.5 * ((wide + middle) * weight).sum(dim=1)
 
 
 def _start(dim: int, rank: int | None) -> Tensor:

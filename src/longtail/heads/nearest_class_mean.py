@@ -85,12 +85,12 @@ class NearestClassMean(Head):
         rows = wide if self.metric == "euclidean" else unit(wide)
         return -0.5 * squared_distances(rows, self.centers.to(rows.dtype))
 
-    def to_linear(self) -> nn.Linear:
-        """For euclidean, a linear layer with these logits up to a number a sample (NCM eq. 7)."""
+    def linear_map(self) -> tuple[Tensor, Tensor | None]:
+        """For euclidean, that of these logits up to a number a sample (NCM eq. 7)."""
         if self.metric != "euclidean":
-            return super().to_linear()
-        self.check_set()
-        return nearest_linear(self.centers)
+            return super().linear_map()
+        layer = nearest_linear(self.centers.double())
+        return layer.weight, layer.bias
 
 
 def nearest_linear(centers: Tensor) -> nn.Linear:

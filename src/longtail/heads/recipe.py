@@ -35,5 +35,14 @@ class Recipe:
     schedule: Literal["cosine", "constant"] = "cosine"
     tau: float = 0.0
 
+    def __post_init__(self) -> None:
+        if self.epochs < 1 or self.batch_size < 1:
+            raise ValueError(
+                "a recipe needs at least one epoch and one sample a batch, "
+                f"got epochs={self.epochs} and batch_size={self.batch_size}"
+            )
+        if self.schedule not in ("cosine", "constant"):
+            raise ValueError(f'schedule must be "cosine" or "constant", got {self.schedule!r}')
+
 
 CRT = Recipe(lr=0.2, weight_decay=5e-4)  # classifier re-training (Kang et al., 2020)

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from longtail.core import PriorLike
 from longtail.core.numbers import check_number
 from longtail.core.prior import check_same_classes, full_prior
-from longtail.heads.head import LinearHead, as_linear, copy_rows
+from longtail.heads.head import LinearHead, copy_rows
 from longtail.heads.recipe import Recipe
 from longtail.metrics.representation_distances import unit
 
@@ -75,9 +75,9 @@ class WeightVectorNorm(LinearHead):
         """The weights of length one; in eval mode re-scaled."""
         return self._weight(dtype, rescaled=not self.training), None
 
-    def to_linear(self) -> nn.Linear:
-        """The linear layer of test time."""
-        return as_linear(self._weight(torch.float64, rescaled=True), None, like=self.weight)
+    def linear_map(self) -> tuple[Tensor, None]:
+        """That of test time."""
+        return self._weight(torch.float64, rescaled=True), None
 
     def _weight(self, dtype: torch.dtype, rescaled: bool) -> Tensor:
         weight = unit(self.weight.to(dtype))

@@ -1,57 +1,20 @@
-"""What is drawn in an epoch, and what a model carries that was trained on it."""
+"""The share of an epoch that this process draws."""
 
 from __future__ import annotations
 
 from copy import copy
-from typing import Any
 
 from torch import Tensor
 
-from longtail.core import Prior
-from longtail.core.arrays import ArrayLike
 from longtail.data import ClassSampler
-from longtail.data.samplers import InstanceSampler
+from longtail.engine.drawing import sampler_for
 from longtail.engine.training.process_group import current_processes
 from longtail.losses import Deferred, Loss
-
-
-class AskedSampler(ClassSampler):
-    """Draws as often as the loss asks for: deferred re-sampling (DRS).
-
-    Args:
-        labels: The class of each sample.
-        num_classes: How many classes there are.
-        loss: Its `sampling_weights` are those of the epoch it was told of.
-        options: Those of every sampler.
-    """
-
-    def __init__(self, labels: ArrayLike, num_classes: int, loss: Deferred, **options: Any) -> None:
-        self.loss = loss
-        super().__init__(labels, num_classes, **options)
-
-    def weights(self) -> Tensor:
-        """Those of the loss."""
-        return self.loss.sampling_weights.double()
 
 
 def shared_sampler(sampler: ClassSampler, labels: Tensor, loss: Loss | Deferred) -> ClassSampler:
     """The sampler of this process, which draws as the loss asks for if it does."""
     these = current_processes()
-    if isinstance(loss, Deferred) and loss.resampling is not None:
-        if type(sampler) is not InstanceSampler:
-            raise ValueError(
-                f"the loss says itself how often to draw each class, and so does the "
-                f"{type(sampler).__name__}; give an InstanceSampler, or defer re-weighting instead"
-            )
-        sampler = AskedSampler(labels, sampler.num_classes, loss, seed=sampler.seed)
-    shared = copy(sampler)
+    shared = copy(sampler_for(sampler, labels, loss))
     shared.num_replicas, shared.rank = these.world_size, these.rank
     return shared
-
-
-def carried_after(loss: Loss | Deferred, sampler: ClassSampler) -> Prior | None:
-    """What a model carries that is trained with this loss on these batches."""
-    if loss.carried is None:
-        return None
-    batches = sampler.induced(Prior.of(sampler.counts, zeros="smooth"))
-    return loss.carried.reweighted(batches.probs / loss.batches.probs)

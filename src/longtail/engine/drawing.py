@@ -1,0 +1,51 @@
+"""What is drawn in an epoch, and what a model carries that was trained on it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from longtail.core import Prior
+from longtail.core.arrays import ArrayLike
+from longtail.data import ClassSampler, InstanceSampler
+from longtail.losses import Deferred, Loss
+
+
+class AskedSampler(ClassSampler):
+    """Draws as often as the loss asks for: deferred re-sampling (DRS).
+
+    Args:
+        labels: The class of each sample.
+        num_classes: How many classes there are.
+        loss: Its `sampling_weights` are those of the epoch it was told of.
+        options: Those of every sampler.
+    """
+
+    def __init__(self, labels: ArrayLike, num_classes: int, loss: Deferred, **options: Any) -> None:
+        self.loss = loss
+        super().__init__(labels, num_classes, **options)
+
+    def weights(self) -> Tensor:
+        """Those of the loss."""
+        return self.loss.sampling_weights.double()
+
+
+def sampler_for(sampler: ClassSampler, labels: Tensor, loss: Loss | Deferred) -> ClassSampler:
+    """The sampler, or one that draws as the loss asks for if it does."""
+    if not isinstance(loss, Deferred) or loss.resampling is None:
+        return sampler
+    if type(sampler) is not InstanceSampler:
+        raise ValueError(
+            f"the loss says itself how often to draw each class, and so does the "
+            f"{type(sampler).__name__}; give an InstanceSampler, or defer re-weighting instead"
+        )
+    return AskedSampler(labels, sampler.num_classes, loss, seed=sampler.seed)
+
+
+def carried_after(loss: Loss | Deferred, sampler: ClassSampler) -> Prior | None:
+    """What a model carries that is trained with this loss on these batches."""
+    if loss.carried is None:
+        return None
+    batches = sampler.induced(Prior.of(sampler.counts, zeros="smooth"))
+    return loss.carried.reweighted(batches.probs / loss.batches.probs)
