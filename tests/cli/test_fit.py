@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from longtail import Prior, Scores
 from longtail.cli import app
 
 
@@ -59,9 +60,15 @@ def test_json_is_all_that_goes_to_standard_output(npz, tmp_path):
 def test_a_target_can_be_the_training_prior_or_a_file(npz, tmp_path):
     weights = tmp_path / "target.json"
     weights.write_text("[1, 1, 2, 4]")
-    for target in ("train", weights):
-        done = run(npz, "--methods", "adjusted", "--folds", 2, "--target", target, "-o", tmp_path)
-        assert done.exit_code == 0
+    losses = []
+    for target in ("uniform", "train", weights):
+        done = run(
+            npz, "--methods", "adjusted", "--folds", 2, "--target", target, "--json", "-o", tmp_path
+        )
+        losses.append(json.loads(done.stdout)["methods"]["adjusted"]["held_out"]["nll"]["value"])
+    assert len(set(losses)) == 3
+    found = Scores.load(tmp_path / "test.safetensors").carried
+    assert found is None or found.is_close(Prior.of([1, 1, 2, 4]))
 
 
 def test_the_methods_are_listed():
@@ -78,9 +85,10 @@ def test_wrong_usage_is_told(npz, tmp_path):
     wrong.write_text("[1, 2]")
     with pytest.raises(ValueError, match="has 2 weights, but there are 4 classes"):
         run(npz, "--target", wrong, "-o", tmp_path)
-    wrong.write_text("{")
-    with pytest.raises(ValueError, match="must be a JSON list"):
-        run(npz, "--target", wrong, "-o", tmp_path)
+    for text in ("{", '{"a": 1}', "[0, 1, 1, 1]", '["a", 1, 1, 1]'):
+        wrong.write_text(text)
+        with pytest.raises(ValueError, match="must be a JSON list"):
+            run(npz, "--target", wrong, "-o", tmp_path)
     for option, value, message in (
         ("--methods", "x", "there is no method 'x'; there are linear,"),
         ("--target", "none.json", "there is no file none.json"),
@@ -88,3 +96,13 @@ def test_wrong_usage_is_told(npz, tmp_path):
         done = run(npz, option, value, "-o", tmp_path)
         assert done.exit_code == 2
         assert message in " ".join(done.output.split())
+
+
+def test_scores_of_an_earlier_fit_do_not_stay(npz, tmp_path):
+    run(npz, "--methods", "ncm", "--folds", 2, "-o", tmp_path / "out")
+    with np.load(npz) as stored:
+        np.savez(
+            tmp_path / "train.npz", features=stored["train_features"], labels=stored["train_labels"]
+        )
+    run(tmp_path / "train.npz", "--methods", "ncm", "--folds", 2, "-o", tmp_path / "out")
+    assert not (tmp_path / "out" / "test.safetensors").exists()

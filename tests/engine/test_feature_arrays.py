@@ -54,6 +54,12 @@ def test_what_is_missing_or_wrong_is_said(tmp_path):
     np.save(tmp_path / "short.npy", np.array(["train"] * 3))
     np.save(tmp_path / "odd.npy", np.array(["dev"] * 9))
     (tmp_path / "f.csv").write_text("1,2")
+    np.savez(
+        tmp_path / "val.npz", features=ROWS, labels=LABELS, val_features=ROWS, val_labels=LABELS
+    )
+    np.savez(tmp_path / "half.npz", **both, test_features=ROWS)
+    (tmp_path / "cut.npz").write_bytes((tmp_path / "f.npz").read_bytes()[:60])
+    (tmp_path / "junk.npy").write_bytes(b"junk")
     x, y = tmp_path / "x.npy", tmp_path / "y.npy"
     for arguments, message in (
         ((tmp_path / "f.npz",), "has the arrays x; it needs features and labels"),
@@ -62,6 +68,10 @@ def test_what_is_missing_or_wrong_is_said(tmp_path):
         ((x, y, tmp_path / "odd.npy"), "a split is one of .* got 'dev'"),
         ((tmp_path / "f.csv",), "are read from .safetensors, .npz or .npy"),
         ((tmp_path / "f.npz", y), "belong to an .npy"),
+        ((tmp_path / "val.npz",), "an array val_features that cannot be used: its splits are"),
+        ((tmp_path / "half.npz",), "an array test_features that .* no test_labels beside it"),
+        ((tmp_path / "cut.npz",), "cannot be read as an .npz"),
+        ((tmp_path / "junk.npy", y), "cannot be read as an .npy"),
     ):
         with pytest.raises(ValueError, match=message):
             read_features(*arguments)

@@ -6,14 +6,15 @@ import torch
 
 from longtail import Prior, Scores, metrics
 from longtail.engine import load_head, pack_features
+from longtail.engine.feature_file import checked_features
 from longtail.recipes import fit_methods
 from longtail.recipes.fit_choice import DecaySearch, predicted
 from longtail.recipes.fit_methods import METHODS
 from longtail.recipes.fit_page import fit_page
-from longtail.recipes.fit_parts import fold_numbers, pairs
+from longtail.recipes.fit_parts import feature_unit, fold_numbers, pairs
 from longtail.recipes.fit_result import FitPlan
 from longtail.recipes.fit_run import run_fit, write_fit
-from longtail.recipes.fit_words import HEADINGS, decision, headline, method_rows
+from longtail.recipes.fit_words import HEADINGS, caution, decision, headline, method_rows
 from longtail.report import Footer, render_page
 
 COUNTS = np.array([60, 30, 12, 6, 3])
@@ -45,14 +46,14 @@ def test_all_methods_but_the_slow_ones_are_fitted(result):
 
 
 def test_the_best_is_the_best_on_held_out_samples(result):
-    values = [found.held_out["balanced_accuracy"].value for found in result.methods]
+    values = [found.held_out["top1"].value for found in result.methods]
     assert values == sorted(values, reverse=True)
     assert result.best == result.methods[0].name
     assert result.methods[0].behind.value == 0
     linear = next(found for found in result.methods if found.name == "linear")
     assert linear.gain.value == 0
     best = result.methods[0]
-    assert best.gain.value == pytest.approx(values[0] - linear.held_out["balanced_accuracy"].value)
+    assert best.gain.value == pytest.approx(values[0] - linear.held_out["top1"].value)
     assert linear.behind.value == pytest.approx(best.gain.value)
 
 
@@ -91,7 +92,7 @@ def test_with_a_validation_part_methods_are_judged_by_it(tmp_path):
     parts = {"train": drawn(COUNTS, 0), "validation": drawn([20] * C, 2)}
     features = pack_features(tmp_path / "f.safetensors", parts)
     found = run_fit(features, FitPlan(methods=["adjusted", "ncm"]))
-    assert [each.name for each in found.methods if each.name != "linear"]
+    assert {each.name for each in found.methods} == {"linear", "adjusted", "ncm"}
     assert found.test is None
     assert len(found.validation) == 20 * C
     assert found.judged_on == "the validation part"
@@ -99,21 +100,47 @@ def test_with_a_validation_part_methods_are_judged_by_it(tmp_path):
 
 
 def test_the_weight_decay_is_the_lowest_point_of_those_tried(packed):
-    search = DecaySearch(pairs(packed, 3, 0), C, Prior.uniform(C))
-    decay, layers = search.best()
-    tried = {search.decay(place): loss for place, loss in search.losses.items()}
-    assert tried[decay] == min(tried.values())
-    assert min(tried) < decay < max(tried)
+    search = DecaySearch(pairs(packed, 3, 0, feature_unit(packed)), Prior.uniform(C))
+    place, layers = search.best()
+    assert search.losses[place] == min(search.losses.values())
+    assert min(search.losses) < place < max(search.losses)
     assert len(layers) == 3
 
 
-def test_the_decay_follows_the_scale_of_the_features(packed, tmp_path):
-    """Features ten times as large get the same classifier: the grid is in their own units."""
-    rows, labels = drawn(COUNTS, 0)
-    larger = pack_features(tmp_path / "f.safetensors", {"train": (10 * rows, labels)})
-    plain = DecaySearch(pairs(packed, 3, 0), C, Prior.uniform(C))
-    scaled = DecaySearch(pairs(larger, 3, 0), C, Prior.uniform(C))
-    assert scaled.best()[0] == pytest.approx(100 * plain.best()[0], rel=0.05)
+@pytest.mark.parametrize("factor", [0.001, 1000.0])
+def test_the_unit_of_the_features_does_not_matter(packed, result, tmp_path, factor):
+    parts = {
+        split: (factor * np.array(packed.part(split).features), packed.part(split).labels)
+        for split in ("train", "test")
+    }
+    other = run_fit(pack_features(tmp_path / "f.safetensors", parts), FitPlan(folds=3))
+    assert other.best == result.best
+    assert other.weight_decay == pytest.approx(factor**2 * result.weight_decay, rel=1e-3)
+    for one, two in zip(result.methods, other.methods, strict=True):
+        expected = one.held_out["top1"].value
+        assert two.held_out["top1"].value == pytest.approx(expected, abs=0.011), one.name
+    logits = result.head(torch.from_numpy(parts["test"][0] / np.float32(factor)))
+    assert torch.allclose(other.head(torch.from_numpy(parts["test"][0])), logits, atol=0.05)
+
+
+def test_a_number_is_not_judged_by_the_samples_that_chose_it(tmp_path):
+    """With few validation samples and nothing to gain, choosing τ on them is no gain."""
+    gaps = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        # Features say nothing: whatever τ seems to gain is luck.
+        parts = {
+            split: (rng.normal(size=(5 * n, 4)).astype(np.float32), np.repeat(np.arange(5), n))
+            for split, n in (("train", 30), ("validation", 4), ("test", 200))
+        }
+        features = pack_features(tmp_path / f"{seed}.safetensors", parts)
+        found = run_fit(features, FitPlan(["tau_norm", "adjusted_tau"], seed=seed))
+        gaps += [
+            each.held_out["top1"].value - each.test["top1"].value
+            for each in found.methods
+            if each.name != "linear" and not each.failed
+        ]
+    assert abs(np.mean(gaps)) < 0.05
 
 
 def test_the_test_part_decides_nothing(packed, result, tmp_path):
@@ -136,10 +163,41 @@ def test_it_is_the_same_every_time(packed, result):
 
 def test_another_target_changes_what_is_best_for(packed):
     train = Prior.of(COUNTS)
-    found = run_fit(packed, FitPlan(["adjusted"], target=train, criterion="top1", folds=3))
+    found = run_fit(packed, FitPlan(["adjusted", "adjusted_tau", "ncm"], target=train, folds=3))
     by_name = {each.name: each.held_out["top1"].value for each in found.methods}
+    assert by_name["adjusted_tau"] >= by_name["linear"] - 0.02
+    assert "accuracy under the target" in headline(found)
     # Under the training prior, moving logits to it leaves the linear layer as it is.
     assert by_name["adjusted"] == pytest.approx(by_name["linear"])
+
+
+@pytest.mark.parametrize("method", ["linear", "adjusted", "ncm", "learned_ncm", "crt"])
+@pytest.mark.parametrize("target", [None, Prior.of(COUNTS)], ids=["uniform", "train"])
+def test_the_kept_head_predicts_what_its_scores_say(packed, method, target):
+    found = run_fit(packed, FitPlan([method], target=target, folds=3))
+    best = METHODS[found.best]
+    head, rows = found.head, torch.from_numpy(np.array(packed.part("test").features))
+    logits = head(rows)
+    if not best.is_as_is(found.target) and head.carried != found.target:
+        logits = Scores(logits, carried=head.carried).under(found.target).logits
+    assert torch.equal(logits.argmax(1), torch.as_tensor(found.test.predict()))
+
+
+def test_log_loss_can_be_what_decides(packed):
+    found = run_fit(packed, FitPlan(["adjusted", "ncm", "crt"], criterion="nll", folds=3))
+    values = [each.held_out["nll"].value for each in found.methods]
+    assert values == sorted(values)
+    assert "by log-loss" in headline(found)
+
+
+def test_classes_with_next_to_no_held_out_samples_are_told(packed, result, tmp_path):
+    assert (result.few, result.unjudged) == (1, 0)
+    assert "1 of 5 classes have fewer than five held-out samples" in caution(result)
+    parts = {"train": drawn([30, 20, 5, 1, 1], 0)}
+    found = run_fit(pack_features(tmp_path / "f.safetensors", parts), FitPlan(["ncm"], folds=3))
+    assert (found.few, found.unjudged) == (2, 2)
+    assert "2 of them none" in caution(found)
+    assert "which may be chance" in headline(found) or found.best == "linear"
 
 
 def test_the_model_that_is_written_gives_the_scores_that_are_written(result, tmp_path):
@@ -149,6 +207,7 @@ def test_the_model_that_is_written_gives_the_scores_that_are_written(result, tmp
     assert about["counts"] == COUNTS.tolist()
     rows = torch.from_numpy(drawn([100] * C, 1)[0])
     logits, carried = predicted(METHODS[result.best], head, rows, result.target)
+    assert head.unit is not None
     stored = Scores.load(tmp_path / "test.safetensors")
     assert torch.allclose(torch.as_tensor(stored.logits), logits, atol=1e-5)
     assert stored.carried == carried
@@ -185,5 +244,12 @@ def test_wrong_plans_and_features_are_refused(packed, tmp_path):
     with pytest.raises(ValueError, match="1 of 5 classes have no training samples"):
         run_fit(missing, FitPlan())
     single = pack_features(tmp_path / "s.safetensors", {"train": drawn([1] * C, 0)})
-    with pytest.raises(ValueError, match="give a validation part"):
+    with pytest.raises(ValueError, match="held-out samples of two classes or more"):
         run_fit(single, FitPlan())
+    rows, labels = drawn(COUNTS, 0)
+    for wrong, message in (
+        (np.zeros_like(rows), "nothing to learn from"),
+        (np.where(rows > 3, np.nan, rows), "features of train must be finite numbers"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            run_fit(checked_features({"train": (wrong, labels)}), FitPlan())

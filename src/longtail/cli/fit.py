@@ -41,10 +41,11 @@ _FILE = click.Path(path_type=Path)
 )
 @click.option(
     "--criterion",
-    type=click.Choice(["balanced_accuracy", "top1", "nll"]),
-    default="balanced_accuracy",
+    type=click.Choice(["accuracy", "balanced_accuracy", "nll"]),
+    default="accuracy",
     show_default=True,
-    help="What the best method is chosen by; top1 is accuracy under the target.",
+    help="What τ and the best method are chosen by: accuracy under the target (for the uniform one "
+    "that is balanced accuracy), balanced accuracy whatever the target, or log-loss.",
 )
 @click.option(
     "--folds",
@@ -97,9 +98,9 @@ def fit(
         folds=folds,
         seed=seed,
     )
+    output.mkdir(parents=True, exist_ok=True)
     with _progress() as tick:
         result = run_fit(data, plan, tick)
-    output.mkdir(parents=True, exist_ok=True)
     write_fit(result, output)
     _write(result, output)
     if as_json:
@@ -144,10 +145,10 @@ def _target(target: str, features: Features) -> Prior | None:
         )
     try:
         weights = json.loads(place.read_text(encoding="utf-8"))
-        prior = Prior.of([float(weight) for weight in weights], zeros="keep")
-    except (json.JSONDecodeError, TypeError) as error:
+        prior = Prior.of([float(weight) for weight in weights])
+    except (TypeError, ValueError) as error:
         raise ValueError(
-            f"{place} must be a JSON list of weights, one a class ({error})"
+            f"{place} must be a JSON list of weights above zero, one a class ({error})"
         ) from error
     if prior.num_classes != features.num_classes:
         raise ValueError(
@@ -186,10 +187,18 @@ def _show(result: FitResult) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from longtail.recipes.fit_words import HEADINGS, decision, headline, method_rows
+    from longtail.recipes.fit_words import (
+        HEADINGS,
+        accuracy_name,
+        caution,
+        decision,
+        headline,
+        method_rows,
+    )
 
     console = Console()
-    table = Table(title="Balanced accuracy (%), best first", title_justify="left")
+    title = f"{accuracy_name(result).capitalize()} (%), best first"
+    table = Table(title=title, title_justify="left")
     for name in HEADINGS:
         table.add_column(name, justify="left" if name == "method" else "right")
     for row in method_rows(result):
@@ -197,3 +206,5 @@ def _show(result: FitResult) -> None:
     console.print(table)
     console.print(Text(headline(result)))
     console.print(Text(decision(result)))
+    if caution(result):
+        console.print(Text(caution(result)))

@@ -8,6 +8,7 @@ the same of validation and test where there are such; `classes` names the classe
 from __future__ import annotations
 
 import os
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +47,12 @@ def read_features(
 
 
 def _of_npz(place: Path) -> Features:
-    with np.load(place, allow_pickle=False) as stored:
-        arrays = {name: stored[name] for name in stored.files}
+    try:
+        with np.load(place, allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, AttributeError) as error:
+        raise ValueError(f"{place} cannot be read as an .npz of numbers ({error})") from error
+    _check_names(place, arrays)
     parts: dict[Split, tuple[Any, Any]] = {}
     for split in SPLITS:
         for prefix in (f"{split}_", "" if split == "train" else None):
@@ -69,10 +74,10 @@ def _of_npy(
 ) -> Features:
     if labels is None:
         raise ValueError(f"{place} holds no labels; give an .npy of them with --labels")
-    rows, known = np.load(place, mmap_mode="r", allow_pickle=False), _small(Path(labels))
+    rows, known = _loaded(place, mapped=True), _loaded(Path(labels))
     if split is None:
         return checked_features({"train": (rows, known)}, made_by=place.name)
-    words = np.array([_text(word) for word in _small(Path(split)).tolist()])
+    words = np.array([_text(word) for word in _loaded(Path(split)).tolist()])
     if words.shape != known.shape or len(words) != len(rows):
         raise ValueError(
             f"features, labels and split must have one row a sample, got {len(rows)}, "
@@ -87,10 +92,29 @@ def _of_npy(
     return checked_features(parts, made_by=place.name)
 
 
-def _small(place: Path) -> npt.NDArray[Any]:
+def _check_names(place: Path, arrays: dict[str, npt.NDArray[Any]]) -> None:
+    """Raise for arrays that look like a part but would not be read."""
+    prefixes = ("", *(f"{split}_" for split in SPLITS))
+    known = {f"{prefix}{what}" for prefix in prefixes for what in ("features", "labels")}
+    for name in arrays:
+        ending = next((what for what in ("features", "labels") if name.endswith(what)), None)
+        if ending is None:
+            continue
+        other = name[: -len(ending)] + ("labels" if ending == "features" else "features")
+        if name not in known or other not in arrays:
+            wrong = f"no {other} beside it" if name in known else f"its splits are {SPLITS}"
+            raise ValueError(f"{place} has an array {name} that cannot be used: {wrong}")
+
+
+def _loaded(place: Path, mapped: bool = False) -> npt.NDArray[Any]:
     if not place.is_file():
         raise FileNotFoundError(f"there is no file {place}")
-    array: npt.NDArray[Any] = np.load(place, allow_pickle=False)
+    try:
+        array: npt.NDArray[Any] = np.load(
+            place, mmap_mode="r" if mapped else None, allow_pickle=False
+        )
+    except (ValueError, OSError, EOFError) as error:
+        raise ValueError(f"{place} cannot be read as an .npy of numbers ({error})") from error
     return array
 
 

@@ -19,11 +19,11 @@ from torch import Tensor, nn
 
 from longtail.core import Prior
 from longtail.core.arrays import Array, ArrayLike
-from longtail.core.labels import check_labels
 from longtail.core.prior import check_same_classes
 from longtail.data import SAMPLERS, ClassSampler, InstanceSampler, ProgressiveSampler
 from longtail.engine.drawing import carried_after, sampler_for
 from longtail.engine.feature_rows import FeatureRows
+from longtail.engine.fit_head_checks import check_head, check_options, checked_labels
 from longtail.engine.head_full import minimise_scale
 from longtail.engine.head_sgd import EpochDone, HeldOut, Sgd, train_head
 from longtail.engine.linear import fit_linear
@@ -80,17 +80,19 @@ def fit_head(
     >>> lt.fit_head(head, data.train_features, data.train_labels).is_close(lt.Prior.uniform(101))
     True
     """
-    _check_head(head)
+    check_head(head)
     rows = FeatureRows(features)
-    known = _labels(labels, rows, head, "features")
+    known = checked_labels(labels, rows, head, "features")
     stop_by = None
     if held_out is not None:
         held_rows = FeatureRows(held_out[0])
-        stop_by = HeldOut(held_rows, _labels(held_out[1], held_rows, head, "held-out features"))
+        stop_by = HeldOut(
+            held_rows, checked_labels(held_out[1], held_rows, head, "held-out features")
+        )
     how = head.recipe if recipe is None else recipe
     trained = not isinstance(head, TauNorm) and head.recipe is not None
     given = (loss, sampler, recipe, progress, checkpoint, None if trained else stop_by)
-    _check_options(head, solver, patience, trained, given)
+    check_options(head, solver, patience, trained, given)
     if isinstance(head, TauNorm):
         _choose_tau(head, stop_by)
         return None
@@ -125,52 +127,6 @@ def fit_head(
     if stop_by is None:
         head.carry(carried_now())
     return head.carried
-
-
-def _check_head(head: Head) -> None:
-    if not isinstance(head, Head):
-        raise TypeError(
-            f"fit_head fits heads of longtail.heads, got {type(head).__name__}; a torch.nn.Linear "
-            "becomes one by longtail.heads.Linear.from_linear"
-        )
-    if head.unit is not None:
-        raise ValueError(
-            f"this head divides features by {head.unit.item():.3g}, as it was fitted on such; "
-            "fit a new one"
-        )
-
-
-def _check_options(
-    head: Head, solver: str, patience: int, trained: bool, given: tuple[object, ...]
-) -> None:
-    """Raise for what would be accepted and ignored."""
-    if solver not in ("sgd", "lbfgs"):
-        raise ValueError(f'solver must be "sgd" or "lbfgs", got {solver!r}')
-    if patience < 1:
-        raise ValueError(f"patience must be at least one epoch, got {patience}")
-    if trained:
-        return
-    loss, sampler, recipe, progress, checkpoint, held_out = given
-    ignored = (loss, sampler, recipe, progress, checkpoint)
-    what = "is set from class moments" if head.moment_options is not None else "only chooses its τ"
-    if any(option is not None for option in ignored) or solver != "sgd":
-        raise ValueError(
-            f"{type(head).__name__} {what} and has nothing to train, so it takes no loss, "
-            "sampler, recipe, solver, progress or checkpoint"
-        )
-    if held_out is not None and not isinstance(head, TauNorm):
-        raise ValueError(f"{type(head).__name__} {what}, so there is nothing to stop by held_out")
-
-
-def _labels(labels: ArrayLike, rows: FeatureRows, head: Head, what: str) -> Tensor:
-    known = check_labels(labels, head.num_classes).cpu()
-    if len(known) != len(rows) or not len(rows) or rows.dim != head.dim:
-        raise ValueError(
-            f"{what} must have {head.dim} numbers for each of {len(known)} labels, at least one, "
-            f"got {len(rows)} rows of {rows.dim}"
-        )
-    rows.check_finite(what)
-    return known
 
 
 def _sampler(
@@ -244,7 +200,7 @@ def _minimise(
     if isinstance(head, Linear):
         half = isinstance(features, Tensor) and features.element_size() < 4
         layer = fit_linear(
-            features.float() if half else features,  # type: ignore[union-attr, arg-type]
+            features.float() if half else features,  # type: ignore[union-attr]
             labels,
             made,
             weight_decay=recipe.weight_decay,

@@ -4,7 +4,8 @@ The weight decay is the one whose linear layer, trained by cross-entropy and mov
 has the lowest log-loss on the held-out samples: steadier than errors, of which rare classes have
 few. It is looked for on a grid of factors 10^½, from the middle outwards as long as it gets better,
 and then at the lowest point of the parabola through the best and its neighbours. A method's number
-is chosen on each held-out part; a part is judged with the median of the others'.
+is chosen on each held-out part; a part is judged with the median of the others'. A single part is
+cut into five for that.
 """
 
 from __future__ import annotations
@@ -12,22 +13,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from longtail.core import Prior, Scores
+from longtail.core.arrays import as_tensor
+from longtail.data import stratified_folds
 from longtail.engine import fit_linear
 from longtail.heads import Head
 from longtail.losses import CrossEntropy
 from longtail.metrics import evaluate
-from longtail.recipes.fit_methods import Method, Task
+from longtail.recipes.fit_methods import Aim, Method, Task
 from longtail.recipes.fit_parts import Pair
 
 _STEP = 10**0.5
-_START = 3e-3  # times the mean square of a feature
-_MOST = 6  # steps to either side
+_START = 3e-3  # for features of unit spread
+_MOST = 8  # steps to either side
 _TOLERANCE = 1e-5
+_CUTS = 5
 
 
 @dataclass
@@ -36,24 +41,21 @@ class DecaySearch:
 
     Attributes:
         pairs: What is fitted and judged on.
-        num_classes: How many classes there are.
         target: Under which prior log-losses are taken.
         losses: Log-loss by place on the grid; 0 is the middle.
     """
 
     pairs: Sequence[Pair]
-    num_classes: int
     target: Prior
     losses: dict[float, float] = field(default_factory=dict)
     _layers: dict[float, list[nn.Linear]] = field(default_factory=dict)
 
     def decay(self, place: float) -> float:
-        """The weight decay at a place of the grid, in the features' own units."""
-        rows = self.pairs[0].features
-        return float(_START * _STEP**place * rows.square().mean())
+        """The weight decay at a place of the grid."""
+        return float(_START * _STEP**place)
 
     def best(self, tick: Callable[[], None] = lambda: None) -> tuple[float, list[nn.Linear]]:
-        """The best weight decay, and the layers it gives."""
+        """The place of the best weight decay, and the layers it gives."""
         here = 0.0
         for step in (1, -1):
             while abs(here) < _MOST:
@@ -63,10 +65,11 @@ class DecaySearch:
                 here += step
         if {here - 1, here + 1} <= self.losses.keys():
             low, middle, high = (self.losses[here + step] for step in (-1, 0, 1))
-            between = here + 0.5 * (low - high) / (low - 2 * middle + high)
+            bend = low - 2 * middle + high
+            between = here + 0.5 * (low - high) / bend if bend > 0 else here
             if self._loss(between, here, tick) < middle:
                 here = between
-        return self.decay(here), self._layers[here]
+        return here, self._layers[here]
 
     def _loss(self, place: float, near: float, tick: Callable[[], None]) -> float:
         if place not in self.losses:
@@ -74,13 +77,13 @@ class DecaySearch:
             layers, scores = [], []
             for pair, start in zip(self.pairs, starts, strict=True):
                 layer, prior = linear_layer(
-                    pair.features, pair.labels, self.num_classes, self.decay(place), start
+                    pair.features, pair.labels, self.target.num_classes, self.decay(place), start
                 )
                 layers.append(layer)
                 logits = layer(pair.held_features)
                 scores.append(Scores(logits, pair.held_labels, carried=prior).under(self.target))
             self._layers[place] = layers
-            loss = evaluate(joined(scores), self.target)["nll"]
+            loss = evaluate(_joined(scores), self.target)["nll"]
             assert loss is not None  # there are samples
             self.losses[place] = loss
             tick()
@@ -98,39 +101,71 @@ def linear_layer(
     return layer, prior
 
 
-def joined(parts: Sequence[Scores]) -> Scores:
-    """Scores of several parts that carry the same."""
+class Predicted(NamedTuple):
+    """Logits that a method predicts by, and what they carry."""
+
+    logits: Tensor
+    carried: Prior | None
+
+
+def predicted(method: Method, head: Head, features: Tensor, target: Prior) -> Predicted:
+    """What a method predicts by: moved to the target if it can be, unless its paper does not."""
+    with torch.no_grad():
+        logits = head(features)
+    if method.is_as_is(target) or head.carried is None:
+        return Predicted(logits, head.carried)
+    moved = Scores(logits, carried=head.carried).under(target)
+    return Predicted(torch.as_tensor(moved.logits), target)
+
+
+def judged(
+    method: Method, heads: list[Head], tasks: list[Task], pairs: Sequence[Pair], aim: Aim
+) -> tuple[list[Predicted], float | None]:
+    """What is predicted for every held-out part, and the number for the fit on all samples."""
+    if method.tuned is None:
+        return [
+            predicted(method, head, pair.held_features, aim.target)
+            for head, pair in zip(heads, pairs, strict=True)
+        ], None
+    if len(pairs) == 1:
+        return _judged_in_cuts(method, heads[0], tasks[0], pairs[0], aim)
+    found = [
+        method.tuned.best(head, task, task.layer(pair.held_features), pair.held_labels, aim)
+        for head, task, pair in zip(heads, tasks, pairs, strict=True)
+    ]
+    parts = []
+    for k, (head, task, pair) in enumerate(zip(heads, tasks, pairs, strict=True)):
+        others = median(found[:k] + found[k + 1 :])
+        tuned = method.tuned.put(head, task, others, aim)
+        parts.append(predicted(method, tuned, pair.held_features, aim.target))
+    return parts, median(found)
+
+
+def _judged_in_cuts(
+    method: Method, head: Head, task: Task, pair: Pair, aim: Aim
+) -> tuple[list[Predicted], float]:
+    """Each cut of a single held-out part with the number that the rest of it chose."""
+    assert method.tuned is not None
+    features, labels = pair.held_features, pair.held_labels
+    plain = task.layer(features)
+    cut = as_tensor(stratified_folds(labels, min(_CUTS, len(labels)), task.seed))
+    parts = []
+    for number in range(int(cut.max()) + 1):
+        rest = cut != number
+        value = method.tuned.best(head, task, plain[rest], labels[rest], aim)
+        tuned = method.tuned.put(head, task, value, aim)
+        parts.append((~rest, predicted(method, tuned, features[~rest], aim.target)))
+    whole = torch.zeros_like(plain)
+    for rows, part in parts:
+        whole[rows] = part.logits
+    best = method.tuned.best(head, task, plain, labels, aim)
+    return [Predicted(whole, parts[0][1].carried)], best
+
+
+def _joined(parts: Sequence[Scores]) -> Scores:
     return Scores(
         torch.cat([torch.as_tensor(part.logits) for part in parts]),
         torch.cat([torch.as_tensor(part.labels) for part in parts]),
         carried=parts[0].carried,
         split="validation",
     )
-
-
-def predicted(
-    method: Method, head: Head, features: Tensor, target: Prior
-) -> tuple[Tensor, Prior | None]:
-    """The logits a method predicts by, and what they carry."""
-    with torch.no_grad():
-        logits = head(features)
-    if method.as_is or head.carried is None:
-        return logits, head.carried
-    return torch.as_tensor(Scores(logits, carried=head.carried).under(target).logits), target
-
-
-def tuned_heads(
-    method: Method, heads: list[Head], tasks: list[Task], pairs: Sequence[Pair]
-) -> tuple[list[Head], float | None]:
-    """Heads with the number that the other parts chose, and the one for the fit on all samples."""
-    if method.tuned is None:
-        return heads, None
-    found = [
-        method.tuned.best(head, task, task.layer(pair.held_features), pair.held_labels)
-        for head, task, pair in zip(heads, tasks, pairs, strict=True)
-    ]
-    with_value = []
-    for k, (head, task) in enumerate(zip(heads, tasks, strict=True)):
-        others = found[:k] + found[k + 1 :] or found
-        with_value.append(method.tuned.put(head, task, median(others)))
-    return with_value, median(found)

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, Protocol
 
+import torch
 from torch import Tensor, nn
 
-from longtail.core import Prior, PriorLike
+from longtail.core import Prior, PriorLike, Scores
 from longtail.engine import fit_head
 from longtail.heads import (
     CausalNorm,
@@ -35,9 +36,21 @@ from longtail.heads import (
 )
 from longtail.heads.recipe import CRT
 from longtail.losses import ELM, LADE, Loss
-from longtail.posthoc import LogitAdjustment, fold, tau_curve, weight_norm_curve
+from longtail.posthoc import LogitAdjustment, WeightNormalization, fold
 
 _STEPS, _SMALLEST = 40, 32
+
+
+class Samples(Protocol):
+    """Features and labels."""
+
+    @property
+    def features(self) -> Tensor:
+        """Shape (N, D)."""
+
+    @property
+    def labels(self) -> Tensor:
+        """Class indices."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,16 +58,14 @@ class Task:
     """What a method is fitted on.
 
     Attributes:
-        features: Shape (N, D).
-        labels: Class indices.
-        prior: Their prior.
+        samples: Features of shape (N, D) and labels.
+        prior: That of the labels.
         layer: A linear layer trained on them by cross-entropy.
         weight_decay: What it was trained with.
         seed: Of whatever is drawn.
     """
 
-    features: Tensor
-    labels: Tensor
+    samples: Samples
     prior: Prior
     layer: nn.Linear
     weight_decay: float
@@ -68,14 +79,27 @@ class Task:
         """The head, fitted on these samples."""
         how = head.recipe if recipe is None else recipe
         if how is not None:
-            enough = max(_SMALLEST, len(self.labels) // _STEPS)
+            enough = max(_SMALLEST, len(self.samples.labels) // _STEPS)
             how = replace(how, batch_size=min(how.batch_size, enough))
-        fit_head(head, self.features, self.labels, recipe=how, seed=self.seed, **options)
+        samples = self.samples
+        fit_head(head, samples.features, samples.labels, recipe=how, seed=self.seed, **options)
         return head
 
     def decayed(self, recipe: Recipe) -> Recipe:
         """The recipe with the weight decay that was chosen."""
         return replace(recipe, weight_decay=self.weight_decay)
+
+
+class Aim(NamedTuple):
+    """What is to be good at the end.
+
+    Attributes:
+        target: The prior to predict under.
+        criterion: "balanced_error", which is the error under the target, or "nll".
+    """
+
+    target: Prior
+    criterion: Literal["balanced_error", "nll"] = "balanced_error"
 
 
 @dataclass(frozen=True)
@@ -84,13 +108,14 @@ class Tuned:
 
     Attributes:
         name: What it is called.
-        best: The best one for a head on held-out logits of the layer and labels.
+        best: The best one for a head, given the linear layer's logits of held-out samples, their
+            labels and the aim.
         put: The head with that number.
     """
 
     name: str
-    best: Callable[[Head, Task, Tensor, Tensor], float]
-    put: Callable[[Head, Task, float], Head]
+    best: Callable[[Head, Task, Tensor, Tensor, Aim], float]
+    put: Callable[[Head, Task, float, Aim], Head]
 
 
 @dataclass(frozen=True)
@@ -101,30 +126,37 @@ class Method:
         title: As tables name it.
         row: Its row in the list of methods of the five papers.
         fit: Makes the fitted head.
-        as_is: Whether it predicts by its logits as they are, and not under the target.
+        as_is: Whether it predicts by its logits as they are: "never", where it is known what they
+            carry; "uniform", if that is the target, as its paper does; or "always".
         tuned: What is chosen on held-out samples.
     """
 
     title: str
     row: str
     fit: Callable[[Task], Head]
-    as_is: bool = False
+    as_is: Literal["never", "uniform", "always"] = "never"
     tuned: Tuned | None = None
+
+    def is_as_is(self, target: Prior) -> bool:
+        """Whether it predicts by its logits as they are under this target."""
+        uniform = target.is_close(Prior.uniform(target.num_classes))
+        return self.as_is == "always" or (self.as_is == "uniform" and uniform)
 
 
 def _linear(task: Task) -> Head:
     return Linear.from_linear(task.layer, carried=task.prior)
 
 
-def _adjusted(task: Task, tau: float) -> Head:
-    """Its logits carry uniform for whatever τ held-out samples chose."""
-    layer = fold(task.layer, LogitAdjustment(task.prior, tau))
-    return Linear.from_linear(layer, carried=Prior.uniform(task.prior.num_classes))
+def _adjusted(task: Task, tau: float = 1.0, target: Prior | None = None) -> Head:
+    """Its logits carry the target, which is uniform by default, for whatever τ was chosen."""
+    goal = Prior.uniform(task.prior.num_classes) if target is None else target
+    layer = fold(task.layer, LogitAdjustment(task.prior, tau, goal))
+    return Linear.from_linear(layer, carried=goal)
 
 
 def _trained(task: Task, loss: Callable[[PriorLike], Loss]) -> Head:
     """Trained on from the adjusted layer, which carries what these losses give."""
-    return task.fitted(_adjusted(task, tau=1.0), loss=loss, recipe=task.decayed(CRT))
+    return task.fitted(_adjusted(task), loss=loss, recipe=task.decayed(CRT))
 
 
 def _retrained(task: Task) -> Head:
@@ -162,26 +194,26 @@ def _rescaled(task: Task) -> Head:
     return task.fitted(WeightVectorNorm.from_linear(task.layer, train=task.prior))
 
 
-_TAU = Tuned(
-    "tau",
-    best=lambda head, task, logits, labels: tau_curve(logits, labels, task.prior).best_tau,
-    put=lambda head, task, tau: _adjusted(task, tau),
+def _best_tau(head: Head, task: Task, logits: Tensor, labels: Tensor, aim: Aim) -> float:
+    held = Scores(logits, labels, carried=task.prior, split="validation")
+    return LogitAdjustment(task.prior, target=aim.target).fit(held, aim.criterion).tau
+
+
+def _best_norm_tau(head: Head, task: Task, logits: Tensor, labels: Tensor, aim: Aim) -> float:
+    assert isinstance(head, TauNorm)
+    held = Scores(logits - task.layer.bias, labels, split="validation")
+    divide = WeightNormalization(head.log_nu(torch.float64).exp())
+    return divide.fit(held, aim.criterion, aim.target).tau
+
+
+_TAU = Tuned("tau", _best_tau, lambda head, task, tau, aim: _adjusted(task, tau, aim.target))
+_NORM_TAU = Tuned(
+    "tau", _best_norm_tau, lambda head, task, tau, aim: TauNorm.from_linear(task.layer, tau)
 )
 
-
-def _best_norm_tau(head: Head, task: Task, logits: Tensor, labels: Tensor) -> float:
-    assert isinstance(head, TauNorm)
-    nu = head.log_nu(head.weight.double().dtype).exp()
-    return weight_norm_curve(logits - task.layer.bias, labels, nu).best_tau
-
-
-def _with_norm_tau(head: Head, task: Task, tau: float) -> Head:
-    return TauNorm.from_linear(task.layer, tau)
-
-
 METHODS: dict[str, Method] = {
-    "linear": Method("linear, cross-entropy", "H1", _linear, as_is=True),
-    "adjusted": Method("linear, logit-adjusted", "H1, L5", partial(_adjusted, tau=1.0)),
+    "linear": Method("linear, cross-entropy", "H1", _linear, as_is="always"),
+    "adjusted": Method("linear, logit-adjusted", "H1, L5", _adjusted),
     "adjusted_tau": Method("linear, adjusted by the best τ", "H1, P1", _linear, tuned=_TAU),
     "lade": Method("linear, LADE", "H1, L14", partial(_trained, loss=LADE)),
     "elm": Method("linear, ELM", "H1, L15", partial(_trained, loss=ELM)),
@@ -193,7 +225,7 @@ METHODS: dict[str, Method] = {
         "τ-normalised",
         "H3",
         lambda t: TauNorm.from_linear(t.layer),
-        tuned=Tuned("tau", _best_norm_tau, _with_norm_tau),
+        tuned=_NORM_TAU,
     ),
     "cosine": Method("cosine", "H2", lambda t: t.fitted(Cosine(*t.sizes()))),
     "empirical_offset": Method(
@@ -209,9 +241,9 @@ METHODS: dict[str, Method] = {
         "learned NCM, adjusted",
         "H11",
         partial(_learned, recipe=LearnedNCM.adjusted_recipe),
-        as_is=True,
+        as_is="uniform",
     ),
-    "multi_ncm": Method("multi-NCM, adjusted", "H12", _multi, as_is=True),
+    "multi_ncm": Method("multi-NCM, adjusted", "H12", _multi, as_is="uniform"),
     "metric_ncm": Method("metric NCM, global", "H13", partial(_metric, metric="global")),
     "metric_ncm_classes": Method(
         "metric NCM, per class", "H13", partial(_metric, metric="per_class")

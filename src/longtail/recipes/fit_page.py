@@ -6,7 +6,14 @@ import torch
 from longtail.metrics import recalls
 from longtail.recipes.fit_methods import METHODS
 from longtail.recipes.fit_result import FitResult
-from longtail.recipes.fit_words import HEADINGS, decision, headline, method_rows
+from longtail.recipes.fit_words import (
+    HEADINGS,
+    accuracy_name,
+    caution,
+    decision,
+    headline,
+    method_rows,
+)
 from longtail.report import Column, Figure, Footer, Line, Page, Section, Table, line_chart
 
 
@@ -24,12 +31,14 @@ def _methods(result: FitResult) -> Section:
     table = Table(
         [Column(name) for name in HEADINGS],
         method_rows(result),
-        caption="Balanced accuracy in %, with 95 % intervals; the best by held-out samples first.",
+        caption=f"{accuracy_name(result).capitalize()} in %, with 95 % intervals; "
+        "the best by held-out samples first.",
     )
     return Section(
         heading="Methods",
         table=table,
         notes=[
+            *filter(None, [caution(result)]),
             f"Held out: {result.judged_on}. The test part decided nothing.",
             "Over linear: paired, on the same samples, so narrower than two intervals suggest. "
             "Many, medium and few are classes of more than 100, 20 to 100 and fewer than 20 "
@@ -89,6 +98,13 @@ def _choices(result: FitResult) -> Section:
         figures=[Figure(chart, caption)],
         notes=[
             "model.safetensors holds the best head: longtail.engine.load_head reads it, and "
-            "head.to_linear() makes a plain layer where there is one.",
+            "head.to_linear() makes a plain layer where there is one. "
+            + (
+                "Its logits carry the target."
+                if result.head.carried == result.target
+                else "Its logits do not carry the target; it predicts by them as they are."
+                if METHODS[result.best].is_as_is(result.target) or result.head.carried is None
+                else "Move its logits to the target: longtail.retarget(logits, head.carried, ...)."
+            ),
         ],
     )

@@ -1,7 +1,9 @@
-"""Which samples a fit trains on and which it is judged by.
+"""Which samples a fit trains on and which it is judged by, and the unit they are measured in.
 
 With a validation part, methods are fitted on the train part and judged by that. Without one, by
 folds of the train part, each sample by what was fitted without it. The test part decides nothing.
+Features are divided by one number, their spread about their means in the train part, since the
+rates of the papers' recipes are for features of about that size.
 """
 
 from __future__ import annotations
@@ -13,38 +15,84 @@ import torch
 from torch import Tensor
 
 from longtail.core.arrays import as_tensor
+from longtail.core.scores import Split
 from longtail.data import stratified_folds
-from longtail.engine import Features, Part
+from longtail.engine import FeatureRows, Features
 
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """Samples to fit on, and others to judge by."""
+    """Samples to fit on, and others to judge by: positions in the same rows, or rows of their own.
 
-    features: Tensor
-    labels: Tensor
-    held_features: Tensor
-    held_labels: Tensor
+    Attributes:
+        rows: What is fitted on is among these.
+        known: Their labels.
+        fitted: Positions to fit on; None for all.
+        held_rows: What is judged by is among these.
+        held_known: Their labels.
+        held: Positions to judge by; None for all.
+    """
+
+    rows: Tensor
+    known: Tensor
+    fitted: Tensor | None
+    held_rows: Tensor
+    held_known: Tensor
+    held: Tensor | None
+
+    @property
+    def features(self) -> Tensor:
+        """What is fitted on: a copy, so that a fold takes no memory while it is not in use."""
+        return self.rows if self.fitted is None else self.rows[self.fitted]
+
+    @property
+    def labels(self) -> Tensor:
+        """Their labels."""
+        return self.known if self.fitted is None else self.known[self.fitted]
+
+    @property
+    def held_features(self) -> Tensor:
+        """What is judged by."""
+        return self.held_rows if self.held is None else self.held_rows[self.held]
+
+    @property
+    def held_labels(self) -> Tensor:
+        """Their labels."""
+        return self.held_known if self.held is None else self.held_known[self.held]
 
 
-def in_memory(part: Part) -> tuple[Tensor, Tensor]:
-    """Features in float32 or float64, and labels."""
+def in_memory(features: Features, split: Split, unit: float = 1.0) -> tuple[Tensor, Tensor]:
+    """Features of a part in float32 or float64, divided by the unit, and labels."""
+    part = features.part(split)
+    FeatureRows(part.features).check_finite(f"features of {split}")
     wide = np.float64 if part.features.dtype == np.float64 else np.float32
-    return torch.from_numpy(np.array(part.features, wide)), torch.from_numpy(np.array(part.labels))
+    rows = torch.from_numpy(np.array(part.features, wide))
+    return rows.div_(unit), torch.from_numpy(np.array(part.labels))
 
 
-def pairs(features: Features, folds: int, seed: int) -> list[Pair]:
+def feature_unit(features: Features) -> float:
+    """The root of the mean variance of the numbers of a training sample."""
+    rows, _ = in_memory(features, "train")
+    unit = float(rows.double().var(dim=0, correction=0).mean().sqrt())
+    if not unit > 1e-12 * float(rows.abs().max()):
+        raise ValueError("the features of all training samples are the same: nothing to learn from")
+    return unit
+
+
+def pairs(features: Features, folds: int, seed: int, unit: float = 1.0) -> list[Pair]:
     """The validation part against the train part, or the folds of the train part."""
-    rows, labels = in_memory(features.part("train"))
+    rows, labels = in_memory(features, "train", unit)
     if "validation" in features.parts:
-        return [Pair(rows, labels, *in_memory(features.part("validation")))]
+        return [Pair(rows, labels, None, *in_memory(features, "validation", unit), None)]
     number = fold_numbers(labels, folds, seed)
     return [
         Pair(
-            rows[number != fold],
-            labels[number != fold],
-            rows[number == fold],
-            labels[number == fold],
+            rows,
+            labels,
+            (number != fold).nonzero().flatten(),
+            rows,
+            labels,
+            (number == fold).nonzero().flatten(),
         )
         for fold in range(folds)
     ]
@@ -67,8 +115,12 @@ def check_parts(features: Features) -> None:
             f"({', '.join(names)}{', ...' if len(missing) > 5 else ''}); leave them out, "
             "since nothing can be learned about them"
         )
-    if "validation" not in features.parts and not (features.counts > 1).any():
+    if "validation" in features.parts:
+        judged = len(np.unique(features.part("validation").labels))
+    else:
+        judged = int((features.counts > 1).sum())
+    if judged < 2:
         raise ValueError(
-            "every class has a single training sample, so none can be held out to choose by; "
-            "give a validation part"
+            f"methods can only be compared on held-out samples of two classes or more, and there "
+            f"are such of {judged}; give more training samples or a validation part"
         )

@@ -12,7 +12,7 @@ from longtail.core import Prior, Scores
 from longtail.heads import Head
 from longtail.metrics import Measured
 
-Criterion: TypeAlias = Literal["balanced_accuracy", "top1", "nll"]
+Criterion: TypeAlias = Literal["accuracy", "balanced_accuracy", "nll"]
 
 
 @dataclass(frozen=True)
@@ -22,15 +22,15 @@ class FitPlan:
     Attributes:
         methods: Names in METHODS; none for all but the slow ones.
         target: The prior to predict under; None for uniform.
-        criterion: What the best method is the best by, on held-out samples under the target:
-            balanced accuracy, accuracy under the target ("top1") or log-loss.
+        criterion: What the best method is the best by, on held-out samples: accuracy under the
+            target, which for the uniform one is balanced accuracy, that itself, or log-loss.
         folds: How many parts the train part is cut into where there is no validation part.
         seed: Decides folds and whatever is drawn.
     """
 
     methods: Sequence[str] = ()
     target: Prior | None = None
-    criterion: Criterion = "balanced_accuracy"
+    criterion: Criterion = "accuracy"
     folds: int = 5
     seed: int = 0
 
@@ -43,8 +43,8 @@ class MethodResult:
         name: In METHODS.
         held_out: Its metrics on the held-out samples.
         test: On the test part, fitted on all of the train part; None without one.
-        gain: How much balanced accuracy it has over the linear layer on the held-out samples, with
-            a paired interval.
+        gain: How much accuracy under the target it has over the linear layer on the held-out
+            samples, with a paired interval.
         behind: How much the best has over it, likewise.
         value: The number that held-out samples chose, such as τ.
         seconds: What fitting and choosing took.
@@ -69,8 +69,11 @@ class FitResult:
         methods: Every method, best first.
         best: The name of the best.
         head: The best head, fitted on all of the train part.
-        weight_decay: The one that was chosen.
+        weight_decay: The one that was chosen, for features as they are in the file.
         decays: Log-loss on held-out samples of the weight decays that were tried.
+        at_the_end: Whether the one that was chosen is the last of those to be tried.
+        few: How many classes have fewer than five held-out samples.
+        unjudged: How many of them have none.
         judged_on: What methods were compared on, in words.
         validation: Held-out scores of the best.
         test: Its scores of the test part.
@@ -85,9 +88,17 @@ class FitResult:
     classes: tuple[str, ...] | None
     weight_decay: float
     decays: dict[float, float]
+    at_the_end: bool
+    few: int
+    unjudged: int
     judged_on: str
     validation: Scores
     test: Scores | None
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether accuracy under the target is balanced accuracy."""
+        return self.target.is_close(Prior.uniform(self.target.num_classes))
 
     def as_json(self) -> dict[str, Any]:
         """Everything that is a number or a word."""
@@ -97,6 +108,8 @@ class FitResult:
             "weight_decay": self.weight_decay,
             "decays": {f"{decay:.3g}": loss for decay, loss in sorted(self.decays.items())},
             "judged_on": self.judged_on,
+            "classes_with_few_held_out_samples": self.few,
+            "classes_without_held_out_samples": self.unjudged,
             "seed": self.plan.seed,
             "methods": {found.name: _shown(found) for found in self.methods},
         }

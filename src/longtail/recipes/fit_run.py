@@ -16,12 +16,20 @@ from torch import Tensor
 
 from longtail.core import Prior, Scores
 from longtail.engine import Features, save_head
-from longtail.heads import Head
+from longtail.heads import Head, Linear
 from longtail.metrics import Measured, Tally, paired_gain
-from longtail.recipes.fit_choice import DecaySearch, linear_layer, predicted, tuned_heads
-from longtail.recipes.fit_methods import METHODS, SLOW, Task
-from longtail.recipes.fit_parts import Pair, check_parts, in_memory, pairs
+from longtail.posthoc import PCSoftmax, fold
+from longtail.recipes.fit_choice import DecaySearch, Predicted, judged, linear_layer, predicted
+from longtail.recipes.fit_methods import METHODS, SLOW, Aim, Method, Task
+from longtail.recipes.fit_parts import Pair, check_parts, feature_unit, in_memory, pairs
 from longtail.recipes.fit_result import Criterion, FitPlan, FitResult, MethodResult
+
+_METRIC: dict[Criterion, str] = {
+    "accuracy": "top1",
+    "balanced_accuracy": "balanced_accuracy",
+    "nll": "nll",
+}
+_FEW = 5
 
 
 def run_fit(
@@ -31,26 +39,24 @@ def run_fit(
     check_parts(features)
     names = _names(plan.methods)
     target = Prior.uniform(features.num_classes) if plan.target is None else plan.target
-    halves = pairs(features, plan.folds, plan.seed)
+    aim = Aim(target, "nll" if plan.criterion == "nll" else "balanced_error")
+    unit = feature_unit(features)
+    halves = pairs(features, plan.folds, plan.seed, unit)
     tick("weight decay")
-    search = DecaySearch(halves, features.num_classes, target)
-    decay, layers = search.best(lambda: tick("weight decay"))
+    search = DecaySearch(halves, target)
+    train = in_memory(features, "train", unit)
+    with _quiet(plan.seed):
+        place, layers = search.best(lambda: tick("weight decay"))
+        decay = search.decay(place)
+        layer, prior = linear_layer(*train, features.num_classes, decay, layers[0])
     tasks = [
-        Task(
-            half.features,
-            half.labels,
-            Prior.from_labels(half.labels, features.num_classes),
-            layer,
-            decay,
-            plan.seed,
-        )
-        for half, layer in zip(halves, layers, strict=True)
+        Task(half, Prior.from_labels(half.labels, features.num_classes), each, decay, plan.seed)
+        for half, each in zip(halves, layers, strict=True)
     ]
-    train = in_memory(features.part("train"))
-    layer, prior = linear_layer(*train, features.num_classes, decay, layers[0])
-    whole = Task(*train, prior, layer, decay, plan.seed)
-    test = in_memory(features.part("test")) if "test" in features.parts else None
-    judge = _Judge(halves, target, features.counts)
+    nothing = (train[0][:0], train[1][:0])
+    whole = Task(Pair(*train, None, *nothing, None), prior, layer, decay, plan.seed)
+    test = in_memory(features, "test", unit) if "test" in features.parts else None
+    judge = _Judge(halves, aim, features.counts)
     found = []
     for name in names:
         tick(METHODS[name].title)
@@ -59,53 +65,67 @@ def run_fit(
     best, first = ranked[0].result, ranked[0]
     if first.head is None:
         raise ValueError(f"no method could be fitted; the first one failed: {best.failed}")
+    held = torch.bincount(judge.labels, minlength=features.num_classes)
     return FitResult(
         methods=[
             replace(each.result, behind=judge.gain(each.right, first.right)) for each in ranked
         ],
         best=best.name,
-        head=first.head,
+        head=_to_keep(METHODS[best.name], first.head, target, unit),
         plan=plan,
         target=target,
         counts=features.counts,
         classes=features.classes,
-        weight_decay=decay,
-        decays={search.decay(place): loss for place, loss in search.losses.items()},
+        # A weight that is divided by the unit weighs its square less.
+        weight_decay=decay * unit**2,
+        decays={search.decay(at) * unit**2: loss for at, loss in search.losses.items()},
+        at_the_end=place in (min(search.losses), max(search.losses)),
+        few=int((held < _FEW).sum()),
+        unjudged=int((held == 0).sum()),
         judged_on=(
             "the validation part"
             if "validation" in features.parts
             else f"{plan.folds} folds of the train part, each by what was fitted on the others"
         ),
         validation=_scores(first.held, judge.labels, features, "validation"),
-        test=None
-        if test is None
-        else _scores(
-            predicted(METHODS[best.name], first.head, test[0], target), test[1], features, "test"
-        ),
+        test=None if test is None else _scores(first.tested, test[1], features, "test"),
     )
 
 
 def write_fit(result: FitResult, output: Path) -> None:
-    """Write the model and its scores."""
+    """Write the model and its scores, and remove scores that an earlier fit left there."""
     about = {
         "method": result.best,
         "classes": result.classes,
         "counts": result.counts.tolist(),
         "target": result.target.probs.tolist(),
-        "as_is": METHODS[result.best].as_is,
     }
     save_head(result.head, output / "model.safetensors", about)
     result.validation.save(output / "validation.safetensors")
+    (output / "test.safetensors").unlink(missing_ok=True)
     if result.test is not None:
         result.test.save(output / "test.safetensors")
+
+
+def _to_keep(method: Method, head: Head, target: Prior, unit: float) -> Head:
+    """The head for features as they are in the file; where it can be, with the target in it."""
+    if head.carried is not None and not method.is_as_is(target) and head.carried != target:
+        try:
+            layer = fold(head.to_linear(), PCSoftmax(target), carried=head.carried)
+        except ValueError:
+            pass  # no linear layer: its logits stay, and it says what they carry
+        else:
+            head = Linear.from_linear(layer, carried=target)
+    head.measure_in(unit)
+    return head.train(False)
 
 
 class _Judge:
     """Held-out samples of all pairs together, and the linear layer as what to compare with."""
 
-    def __init__(self, halves: Sequence[Pair], target: Prior, counts: np.ndarray) -> None:
+    def __init__(self, halves: Sequence[Pair], aim: Aim, counts: np.ndarray) -> None:
         self.labels = torch.cat([half.held_labels for half in halves])
-        self.target, self.counts = target, counts
+        self.aim, self.target, self.counts = aim, aim.target, counts
         self.linear = torch.zeros(0, dtype=torch.bool)  # which it has right; it is judged first
 
     def metrics(self, logits: Tensor, labels: Tensor) -> tuple[dict[str, Measured], Tensor]:
@@ -116,18 +136,19 @@ class _Judge:
         return tally.metrics(), right
 
     def gain(self, before: Tensor, after: Tensor) -> Measured:
-        """Of balanced accuracy, paired; none for a method that failed."""
+        """Of accuracy under the target, paired; none for a method that failed."""
         if not len(before):
             return Measured(None)
-        return paired_gain(before, after, self.labels, self.target.num_classes)
+        return paired_gain(before, after, self.labels, self.target)
 
 
 class _Found(NamedTuple):
-    """A method that was judged: its head fitted on all, its held-out logits and what they carry."""
+    """A method that was judged: its head fitted on all, and what it predicts."""
 
     result: MethodResult
     head: Head | None
-    held: tuple[Tensor, Prior | None]
+    held: Predicted
+    tested: Predicted
     right: Tensor
 
 
@@ -141,41 +162,42 @@ def _compared(
 ) -> _Found:
     """Fit a method on every pair, judge it, and fit it on all."""
     method, start = METHODS[name], perf_counter()
+    nothing = Predicted(torch.zeros(0), None)
     try:
         with _quiet(whole.seed):
-            heads, value = tuned_heads(method, [method.fit(task) for task in tasks], tasks, halves)
+            heads = [method.fit(task) for task in tasks]
+            parts, value = judged(method, heads, tasks, halves, judge.aim)
         with _quiet(whole.seed):
             head = method.fit(whole)
-    except ValueError as error:
+    except (ValueError, RuntimeError) as error:
         none, took = Measured(None), perf_counter() - start
         failed = MethodResult(name, {}, None, none, none, None, took, str(error))
-        return _Found(failed, None, (torch.zeros(0), None), torch.zeros(0, dtype=torch.bool))
+        return _Found(failed, None, nothing, nothing, torch.zeros(0, dtype=torch.bool))
     if method.tuned is not None and value is not None:
-        head = method.tuned.put(head, whole, value)
+        head = method.tuned.put(head, whole, value, judge.aim)
     took = perf_counter() - start
-    parts = [
-        predicted(method, head, half.held_features, judge.target)
-        for head, half in zip(heads, halves, strict=True)
-    ]
-    logits = torch.cat([part[0] for part in parts])
-    held_out, right = judge.metrics(logits, judge.labels)
+    # Each fold carries the prior of its own train part; only the target is common to all.
+    common = len(parts) == 1 or all(part.carried == judge.target for part in parts)
+    held = Predicted(
+        torch.cat([part.logits for part in parts]), parts[0].carried if common else None
+    )
+    held_out, right = judge.metrics(held.logits, judge.labels)
     if name == "linear":
         judge.linear = right
-    tested = None
+    tested, metrics = nothing, None
     if test is not None:
-        tested, _ = judge.metrics(predicted(method, head, test[0], judge.target)[0], test[1])
-    # Each fold carries the prior of its own train part; only the target is common to all.
-    carried = judge.target if all(part[1] == judge.target for part in parts) else None
+        tested = predicted(method, head, test[0], judge.target)
+        metrics, _ = judge.metrics(tested.logits, test[1])
     gain = judge.gain(judge.linear, right)
-    result = MethodResult(name, held_out, tested, gain, gain, value, took)
-    return _Found(result, head, (logits, carried), right)
+    result = MethodResult(name, held_out, metrics, gain, gain, value, took)
+    return _Found(result, head, held, tested, right)
 
 
 def _rank(found: MethodResult, criterion: Criterion) -> float:
     """Lower is better; what failed comes last."""
     if found.failed:
         return float("inf")
-    value = found.held_out[criterion].value
+    value = found.held_out[_METRIC[criterion]].value
     assert value is not None
     return value if criterion == "nll" else -value
 
@@ -189,15 +211,12 @@ def _names(asked: Sequence[str]) -> list[str]:
 
 
 def _scores(
-    held: tuple[Tensor, Prior | None],
-    labels: Tensor,
-    features: Features,
-    split: Literal["validation", "test"],
+    held: Predicted, labels: Tensor, features: Features, split: Literal["validation", "test"]
 ) -> Scores:
     return Scores(
-        held[0],
+        held.logits,
         labels,
-        carried=held[1],
+        carried=held.carried,
         counts=features.counts,
         classes=features.classes,
         split=split,

@@ -4,26 +4,44 @@ from longtail.metrics import Measured
 from longtail.recipes.fit_methods import METHODS
 from longtail.recipes.fit_result import FitResult, MethodResult
 
-HEADINGS = ("method", "held out", "over linear", "many", "medium", "few", "test", "chosen", "s")
+HEADINGS = (
+    "method",
+    "held out",
+    "over linear",
+    "log-loss",
+    "many",
+    "medium",
+    "few",
+    "test",
+    "chosen",
+    "s",
+)
+
+
+def accuracy_name(result: FitResult) -> str:
+    """What accuracy is meant."""
+    return "balanced accuracy" if result.is_uniform else "accuracy under the target"
 
 
 def method_rows(result: FitResult) -> list[tuple[str, ...]]:
-    """What HEADINGS name, in %, of each method; one that failed says why."""
+    """What HEADINGS name, in % but for the log-loss; a method that failed says why."""
     return [_row(found) for found in result.methods]
 
 
 def headline(result: FitResult) -> str:
     """Which method is best, and how sure that is, in a few sentences."""
     best = result.methods[0]
+    by = " by log-loss" if result.plan.criterion == "nll" else ""
     said = (
-        f"Best on held-out samples: {METHODS[result.best].title}, balanced accuracy "
-        f"{_with_interval(best.held_out['balanced_accuracy'])} %"
+        f"Best on held-out samples{by}: {METHODS[result.best].title}, {accuracy_name(result)} "
+        f"{_with_interval(best.held_out['top1'])} %"
     )
     if best.test is not None:
-        said += f"; on the test part {_with_interval(best.test['balanced_accuracy'])} %"
+        said += f"; on the test part {_with_interval(best.test['top1'])} %"
     if result.best != "linear":
         low = best.gain.low
-        sure = low is not None and low > 0
+        # Intervals of classes with next to no samples are too narrow to rely on.
+        sure = low is not None and low > 0 and 5 * result.few <= len(result.counts)
         said += (
             f". That is {_points(best.gain)} points over the linear layer as it is, "
             f"{'more than chance' if sure else 'which may be chance'}"
@@ -33,18 +51,36 @@ def headline(result: FitResult) -> str:
         for found in result.methods[1:]
         if found.behind.low is not None and found.behind.low <= 0
     ]
-    if not near:
-        return f"{said}. All others are behind it by more than chance."
-    shown = "; ".join(near[:5]) + ("; and others" if len(near) > 5 else "")
-    return f"{said}. Held-out samples cannot tell it from: {shown}."
+    if near:
+        shown = "; ".join(near[:5]) + ("; and others" if len(near) > 5 else "")
+        said += f". Held-out samples cannot tell it from: {shown}"
+    elif not result.few:
+        said += ". All others are behind it by more than chance"
+    return f"{said}."
 
 
 def decision(result: FitResult) -> str:
     """What was chosen, and on what."""
+    names = {"accuracy": accuracy_name(result), "nll": "log-loss"}
+    end = " (the last to be tried: a larger or smaller one may be better)"
     return (
         f"Chosen on {result.judged_on}: weight decay {result.weight_decay:.2g}, of "
-        f"{len(result.decays)} tried, by log-loss; the method by "
-        f"{result.plan.criterion.replace('_', ' ')}. Fitted again on all of the train part."
+        f"{len(result.decays)} tried, by log-loss{end if result.at_the_end else ''}; the method by "
+        f"{names.get(result.plan.criterion, 'balanced accuracy')}. "
+        "Fitted again on all of the train part."
+    )
+
+
+def caution(result: FitResult) -> str:
+    """What the intervals do not know, or nothing."""
+    if not result.few:
+        return ""
+    none = f", {result.unjudged} of them none, which count for nothing" if result.unjudged else ""
+    total = len(result.counts)
+    return (
+        f"{result.few} of {total} classes have fewer than five held-out samples{none}: "
+        "intervals are narrower than they should be. More samples of the rare classes, or a "
+        "validation part, would tell."
     )
 
 
@@ -54,12 +90,14 @@ def _row(found: MethodResult) -> tuple[str, ...]:
         return (title, f"failed: {found.failed}", *[""] * (len(HEADINGS) - 2))
     held = found.held_out
     groups = [_percent(held[name]) if name in held else "" for name in ("many", "medium", "few")]
+    loss = held["nll"].value
     return (
         title,
-        _with_interval(held["balanced_accuracy"]),
+        _with_interval(held["top1"]),
         "" if found.name == "linear" else _points(found.gain),
+        "none" if loss is None else f"{loss:.3f}",
         *groups,
-        "" if found.test is None else _with_interval(found.test["balanced_accuracy"]),
+        "" if found.test is None else _with_interval(found.test["top1"]),
         "" if found.value is None else f"τ\u00a0=\u00a0{found.value:.2f}",
         f"{found.seconds:.1f}",
     )

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from longtail.core import Prior
 from longtail.data import ClassSampler
-from longtail.engine.schedules import Schedule
 from longtail.engine.drawing import carried_after
+from longtail.engine.schedules import Schedule
 from longtail.engine.training.events import EpochEnd, StepEnd
 from longtail.engine.training.image_source import Batch, Source
 from longtail.engine.training.inputs import Inputs
