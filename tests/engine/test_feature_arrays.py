@@ -57,7 +57,7 @@ def test_what_is_missing_or_wrong_is_said(tmp_path):
     np.savez(
         tmp_path / "val.npz", features=ROWS, labels=LABELS, val_features=ROWS, val_labels=LABELS
     )
-    np.savez(tmp_path / "half.npz", **both, test_features=ROWS)
+    np.savez(tmp_path / "half.npz", features=ROWS, labels=LABELS, test_features=ROWS)
     (tmp_path / "cut.npz").write_bytes((tmp_path / "f.npz").read_bytes()[:60])
     (tmp_path / "junk.npy").write_bytes(b"junk")
     x, y = tmp_path / "x.npy", tmp_path / "y.npy"
