@@ -59,6 +59,20 @@ def test_the_weights_are_those_of_a_plain_loop():
         assert_close(net.state_dict()[key], value, atol=1e-4, rtol=1e-4)
 
 
+@pytest.mark.parametrize("optimizer", ["sgd", "adamw"])
+def test_the_head_may_have_a_rate_of_its_own(optimizer):
+    """Tiny for the backbone: it stays, and the head goes where it goes on frozen features."""
+    data, net, same = images(), model(norm="none"), model(norm="none")
+    before = {key: value.clone() for key, value in net.backbone.state_dict().items()}
+    quick_train(net, data, options=quick(lr=1e-12, head_lr=0.05, optimizer=optimizer))
+    for key, value in net.backbone.state_dict().items():
+        assert_close(value, before[key], atol=1e-9, rtol=0)
+    for parameter in same.backbone.parameters():
+        parameter.requires_grad_(False)
+    quick_train(same, data, options=quick(lr=0.05, optimizer=optimizer))
+    assert_close(net.head.weight, same.head.weight)
+
+
 @pytest.mark.parametrize("name", ["LogitAdjusted", "CrossEntropy, weighted"])
 def test_pieces_of_a_batch_give_the_gradient_of_the_batch(name):
     whole, weights = curve(name)
@@ -328,6 +342,7 @@ def test_inductor_trains_to_the_same_loss():
         ({"epochs": -1}, "epochs must be 0 or more"),
         ({"batch_size": 0}, "batch_size must be 1 or more"),
         ({"lr": float("nan")}, "lr must be positive"),
+        ({"head_lr": 0.0}, "head_lr must be positive"),
         ({"momentum": 1.0}, "momentum lie in"),
         ({"momentum": 0.0, "nesterov": True}, "nesterov looks ahead"),
         ({"clip_norm": 0.0}, "clip_norm must be positive"),

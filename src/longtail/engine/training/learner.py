@@ -31,10 +31,11 @@ class Learner:
 
     def __init__(self, model: Model, loss: Loss | Deferred, options: TrainingOptions) -> None:
         self.model, self.options = model, options
-        self.trained = [p for p in model.parameters() if p.requires_grad]
+        self.optimizer = _optimizer(model, options)
+        # In the order of the optimiser, by which its state is numbered.
+        self.trained = [p for group in self.optimizer.param_groups for p in group["params"]]
         self.device = self.trained[0].device
         self.loss = loss.to(self.device)
-        self.optimizer = _optimizer(self.trained, options)
         self.average = None if options.ema is None else moving_average(model, options.ema)
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=options.precision == "float16")
         self.parallel = _parallel(model)
@@ -59,7 +60,7 @@ class Learner:
             lr: The learning rate of this step.
         """
         for group in self.optimizer.param_groups:
-            group["lr"] = lr
+            group["lr"] = lr * group["times"]
         self.optimizer.zero_grad()
         pieces = labels.tensor_split(min(self.options.accumulate, len(labels)))
         shares = piece_shares(self.loss, pieces)
@@ -95,11 +96,18 @@ class Learner:
         return waiting
 
 
-def _optimizer(trained: list[nn.Parameter], options: TrainingOptions) -> torch.optim.Optimizer:
+def _optimizer(model: Model, options: TrainingOptions) -> torch.optim.Optimizer:
+    """The optimiser, with the head in a group of its own where its rate is another."""
+    head = {id(p) for p in model.head.parameters()} if options.head_lr is not None else set()
+    trained = [p for p in model.parameters() if p.requires_grad]
+    groups = [{"params": [p for p in trained if id(p) not in head], "times": 1.0}]
+    if options.head_lr is not None:
+        own = [p for p in trained if id(p) in head]
+        groups.append({"params": own, "times": options.head_lr / options.lr})
     if options.optimizer == "adamw":
-        return torch.optim.AdamW(trained, lr=options.lr, weight_decay=options.weight_decay)
+        return torch.optim.AdamW(groups, lr=options.lr, weight_decay=options.weight_decay)
     return torch.optim.SGD(
-        trained,
+        groups,
         lr=options.lr,
         momentum=options.momentum,
         nesterov=options.nesterov,

@@ -32,6 +32,7 @@ class TrainingOptions:
         epochs: How many; the sampler says what an epoch is.
         batch_size: Images of one step, those of all processes together.
         lr: The learning rate, which the schedule multiplies.
+        head_lr: That of the head, where it is another one; the schedule multiplies it alike.
         momentum: Of SGD.
         nesterov: Whether SGD looks ahead.
         weight_decay: On all parameters; decoupled in AdamW.
@@ -62,6 +63,7 @@ class TrainingOptions:
     epochs: int
     batch_size: int = 128
     lr: float = 0.1
+    head_lr: float | None = None
     momentum: float = 0.9
     nesterov: bool = False
     weight_decay: float = 0.0
@@ -90,8 +92,9 @@ class TrainingOptions:
         ):
             if getattr(self, name) < least:
                 raise ValueError(f"{name} must be {least} or more, got {getattr(self, name)}")
-        if not (math.isfinite(self.lr) and self.lr > 0):
-            raise ValueError(f"lr must be positive and finite, got {self.lr}")
+        for name, rate in (("lr", self.lr), ("head_lr", self.head_lr)):
+            if rate is not None and not (math.isfinite(rate) and rate > 0):
+                raise ValueError(f"{name} must be positive and finite, got {rate}")
         if self.weight_decay < 0 or not 0 <= self.momentum < 1:
             raise ValueError(
                 "weight_decay must not be negative and momentum lie in [0, 1), "

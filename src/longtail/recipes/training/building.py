@@ -116,6 +116,7 @@ def build_options(recipe: Recipe) -> TrainingOptions:
         epochs=recipe.epochs,
         batch_size=recipe.batch_size,
         lr=given.lr,
+        head_lr=given.head_lr,
         momentum=given.momentum,
         nesterov=given.nesterov,
         weight_decay=given.weight_decay,

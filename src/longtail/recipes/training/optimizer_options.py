@@ -23,6 +23,7 @@ class Optimizer(Section, frozen=True):
         name: "sgd" or "adamw", which without weight decay is Adam; momentum and nesterov are for
             SGD.
         lr: The rate that the schedule multiplies.
+        head_lr: That of the head; None for the same.
         momentum: Of SGD.
         nesterov: Whether it is Nesterov's.
         weight_decay: On all weights.
@@ -32,6 +33,7 @@ class Optimizer(Section, frozen=True):
 
     name: Literal["sgd", "adamw"] = "sgd"
     lr: Above = 0.1
+    head_lr: Above | None = None
     momentum: ShareBelowOne = 0.9
     nesterov: bool = False
     weight_decay: NotBelow = 0.0
