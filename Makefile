@@ -70,6 +70,8 @@ bench-long: $(VENV)/.installed-dev
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/sklearn_sets.py | tee results/sklearn_sets.md
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/stream_scores.py | tee results/stream_scores.md
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/fit_memory.py | tee results/fit_memory.md
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/input_pipeline.py --steps 30 \
+		| tee results/input_pipeline.md
 	if test -n "$(CIFAR100_FEATURES)"; then \
 		$(BIN)/python benchmarks/fit_cifar100.py $(CIFAR100_FEATURES) | tee results/fit_cifar100.md; fi
 	$(BIN)/python benchmarks/convex_solver.py $(CIFAR100_FEATURES) \
