@@ -1,6 +1,8 @@
 """Rows of a Hugging Face dataset as labelled images, with a stand-in for the package."""
 
 import io
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ import torch
 from torch.utils.data import DataLoader
 
 from longtail.data.images import ImageSplits, labels_of, long_tailed_images
-from longtail.integrations.hf import from_hugging_face
+from longtail.integrations.hf import from_hugging_face, read_hugging_face
 
 image = pytest.importorskip("PIL.Image")
 
@@ -120,3 +122,39 @@ class Parts(dict):
 def test_what_is_no_dataset_of_images_is_told(dataset, said):
     with pytest.raises(ValueError, match=said):
         from_hugging_face(dataset)
+
+
+def fake_datasets(monkeypatch, splits):
+    asked = []
+
+    def load(way):
+        def loaded(path):
+            asked.append((way, path))
+            return splits
+
+        return loaded
+
+    stand_in = SimpleNamespace(load_dataset=load("hub"), load_from_disk=load("disk"))
+    monkeypatch.setitem(sys.modules, "datasets", stand_in)
+    return asked
+
+
+def test_all_splits_are_read_from_the_hub_or_from_a_folder(monkeypatch, tmp_path):
+    rows = Rows({"image": [image.new("RGB", (2, 2))] * 3, "label": [0, 1, 1]})
+    asked = fake_datasets(monkeypatch, {"train": rows, "valid": rows, "test": rows})
+    splits = read_hugging_face("someone/flowers")
+    assert [len(part) for part in (splits.train, splits.validation, splits.test)] == [3, 3, 3]
+    (tmp_path / "dataset_dict.json").write_text("{}")
+    read_hugging_face(str(tmp_path))
+    assert asked == [("hub", "someone/flowers"), ("disk", str(tmp_path))]
+    fake_datasets(monkeypatch, {"train": rows})
+    assert read_hugging_face("x").test is None
+
+
+def test_a_set_without_a_train_split_or_a_package_to_read_it_is_told(monkeypatch):
+    fake_datasets(monkeypatch, {"test": None})
+    with pytest.raises(ValueError, match="has no train split, only test"):
+        read_hugging_face("x")
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(ImportError, match=r"pip install longtail\[hf\]"):
+        read_hugging_face("x")

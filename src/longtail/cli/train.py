@@ -86,6 +86,7 @@ def _check(
 ) -> None:
     """What can be told before torch is imported."""
     from longtail.recipes.training.checking import RecipeError
+    from longtail.recipes.training.data_options import HuggingFace
     from longtail.recipes.training.run_folder import check_folder
 
     place = recipe.data.path
@@ -93,7 +94,8 @@ def _check(
         raise RecipeError(
             "the recipe does not say where the images are: give --data PATH, or data.path=PATH"
         )
-    if not os.path.exists(place):
+    # A Hugging Face set may be a name on the hub.
+    if not isinstance(recipe.data, HuggingFace) and not os.path.exists(place):
         raise RecipeError(f"there is no {place}; give the place of the images with --data")
     if output is None and not dry_run:
         raise RecipeError("say where the run goes: -o RUN")

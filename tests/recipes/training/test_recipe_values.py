@@ -16,7 +16,6 @@ from longtail.recipes.training import (
     optimizer_options,
 )
 from longtail.recipes.training.checking import RecipeError, plain, recipe_from
-from longtail.recipes.training.color_jitter import ColorJitter
 from longtail.recipes.training.overrides import overridden
 from longtail.recipes.training.reading import read_recipe
 from longtail.recipes.training.yaml_text import read_yaml, write_yaml
@@ -53,6 +52,7 @@ START = recipe_from({"data": "cifar100", "loss": {"name": "lade", "lam": 0.5}})
         (["schedule={name: one_cycle, peak: 30}"], "schedule.peak is epoch 30"),
         (["drw.start=30"], "drw.start is epoch 30, but there are 30 epochs"),
         (["drw.beta=0.9"], "drw needs a value for start"),
+        (["drw.start=2", "drw.resample=true", "sampler=reversed"], "so does the sampler reversed"),
         (["loss=ldam"], "set head=cosine and head.scale=1"),
         (["loss=estimated_offset"], "set head=estimated_offset"),
         (["head=estimated_offset"], "set loss=estimated_offset"),
@@ -173,7 +173,13 @@ def _pairs():
     for kind in input_options.Sampler.__args__:
         leave_out = ("labels", "num_classes", "num_epochs", "seed", "num_replicas", "rank")
         yield kind, data.SAMPLERS[kind.__struct_config__.tag], leave_out
-    steps = (augment.RandomCrop, augment.Flip, ColorJitter, augment.AutoAugment, augment.Cutout)
+    steps = (
+        augment.RandomCrop,
+        augment.Flip,
+        augment.ColorJitter,
+        augment.AutoAugment,
+        augment.Cutout,
+    )
     for kind, make in zip(input_options.Augmentation.__args__, steps, strict=True):
         yield kind, make, ("fill",)
 

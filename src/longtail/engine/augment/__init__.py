@@ -3,6 +3,7 @@
 from longtail.engine.augment.augmentation import Augmentation as Augmentation
 from longtail.engine.augment.augmentation import Chain as Chain
 from longtail.engine.augment.autoaugment import AutoAugment as AutoAugment
+from longtail.engine.augment.color_jitter import ColorJitter as ColorJitter
 from longtail.engine.augment.crop import RandomCrop as RandomCrop
 from longtail.engine.augment.cutout import Cutout as Cutout
 from longtail.engine.augment.flip import Flip as Flip

@@ -1,8 +1,9 @@
 """Hugging Face: images of a `datasets.Dataset` as longtail reads them.
 
-Nothing is imported: whatever looks like such a dataset will do. Images are decoded by Pillow, from
-`pip install longtail[vision]`.
+`from_hugging_face` imports nothing: whatever looks like such a dataset will do. `read_hugging_face`
+needs `pip install longtail[hf]`. Images are decoded by Pillow, from `pip install longtail[vision]`.
 """
 
 from longtail.integrations.hf.images import HuggingFaceImages as HuggingFaceImages
 from longtail.integrations.hf.images import from_hugging_face as from_hugging_face
+from longtail.integrations.hf.splits import read_hugging_face as read_hugging_face

@@ -19,7 +19,6 @@ from longtail.recipes.training import input_options as inputs
 from longtail.recipes.training import loss_options
 from longtail.recipes.training import model_options as models
 from longtail.recipes.training import optimizer_options as optimizers
-from longtail.recipes.training.color_jitter import ColorJitter
 from longtail.recipes.training.recipe import Recipe
 
 _MEASURED = 2000  # images that mean and deviation are measured on where they are read from disk
@@ -60,7 +59,8 @@ def build_loss(recipe: Recipe, batches: Prior, head: heads.Head) -> losses.Loss 
 
     if recipe.drw is None:
         return make(batches)
-    return losses.deferred_reweighting(make, batches, recipe.drw.start, recipe.drw.beta)
+    defer = losses.deferred_resampling if recipe.drw.resample else losses.deferred_reweighting
+    return defer(make, batches, recipe.drw.start, recipe.drw.beta)
 
 
 def build_sampler(recipe: Recipe, images: LabelledImages) -> ClassSampler:
@@ -81,7 +81,7 @@ def build_augment(recipe: Recipe) -> Augmentation | None:
     kinds: dict[str, Any] = {
         "crop": augment.RandomCrop,
         "flip": augment.Flip,
-        "color_jitter": ColorJitter,
+        "color_jitter": augment.ColorJitter,
         "autoaugment": augment.AutoAugment,
         "cutout": augment.Cutout,
     }

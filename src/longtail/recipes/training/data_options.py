@@ -103,4 +103,16 @@ class ImageLists(OwnSet, frozen=True, kw_only=True, tag="lists"):
     num_classes: Positive | None = None
 
 
-Data: TypeAlias = Cifar10 | Cifar100 | Cifar20 | Npz | ImageFolder | ImageLists
+class HuggingFace(OwnSet, frozen=True, tag="hf"):
+    """What `datasets.load_dataset(path)` or a folder of `save_to_disk` gives, split by split.
+
+    Attributes:
+        image_column: The column of images.
+        label_column: The column of labels.
+    """
+
+    image_column: str = "image"
+    label_column: str = "label"
+
+
+Data: TypeAlias = Cifar10 | Cifar100 | Cifar20 | Npz | ImageFolder | ImageLists | HuggingFace

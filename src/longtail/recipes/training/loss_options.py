@@ -163,7 +163,14 @@ HARD_LABELS_ONLY = (LADE, ELM, EstimatedOffset)
 
 
 class DeferredReweighting(Section, frozen=True):
-    """DRW: class-balanced weights from epoch `start` on, counted from 0."""
+    """DRW: class-balanced weights from epoch `start` on, counted from 0.
+
+    Attributes:
+        start: The first epoch with weights.
+        beta: How much samples of one class repeat each other.
+        resample: Whether to draw by the weights instead of weighing the loss (DRS).
+    """
 
     start: Whole
     beta: ShareBelowOne = 0.9999
+    resample: bool = False

@@ -17,6 +17,7 @@ from longtail.data.images import (
     read_image_splits,
 )
 from longtail.engine.training import FixedSize
+from longtail.integrations.hf import read_hugging_face
 from longtail.recipes.training.checking import RecipeError
 from longtail.recipes.training.data_options import (
     Cifar10,
@@ -24,6 +25,7 @@ from longtail.recipes.training.data_options import (
     Cifar100,
     CifarSet,
     Data,
+    HuggingFace,
     ImageLists,
     OwnSet,
 )
@@ -48,7 +50,7 @@ def read_data(data: Data) -> ImageSplits[Any]:
             labels="coarse" if isinstance(data, Cifar20) else "fine",
             official=data.official,
         )
-    splits = _read_lists(data, Path(data.path)) if isinstance(data, ImageLists) else _read(data)
+    splits = _read(data, data.path)
     if data.imbalance_ratio is not None:
         splits = long_tailed_images(
             splits, data.imbalance_ratio, data.profile, data.seed, data.held_out
@@ -58,9 +60,12 @@ def read_data(data: Data) -> ImageSplits[Any]:
     return _squares(splits, data)
 
 
-def _read(data: OwnSet) -> ImageSplits[Any]:
-    assert data.path is not None
-    return read_image_splits(data.path)
+def _read(data: OwnSet, path: str) -> ImageSplits[Any]:
+    if isinstance(data, ImageLists):
+        return _read_lists(data, Path(path))
+    if isinstance(data, HuggingFace):
+        return read_hugging_face(path, data.image_column, data.label_column)
+    return read_image_splits(path)
 
 
 def _read_lists(data: ImageLists, root: Path) -> ImageSplits[ImageFiles]:

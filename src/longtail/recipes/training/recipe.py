@@ -78,6 +78,12 @@ class Recipe(Section, frozen=True, kw_only=True):
                 f"drw.start is epoch {self.drw.start}, but there are {self.epochs} epochs: "
                 "start earlier, or set drw=null"
             )
+        drawn = self.sampler.__struct_config__.tag
+        if self.drw is not None and self.drw.resample and drawn != "instance":
+            raise ValueError(
+                f"drw.resample says how often to draw each class, and so does the sampler {drawn}: "
+                "take one of them"
+            )
 
 
 def _check_loss_fits(recipe: Recipe) -> None:

@@ -2,7 +2,7 @@
 
 import torch
 
-from longtail.recipes.training.color_jitter import ColorJitter
+from longtail.engine.augment import ColorJitter
 
 
 def mixed(plain, image, factor):
