@@ -14,7 +14,7 @@ from longtail.recipes.training.recipe import Recipe
 
 
 def on_cifar(data: Data, loss: Loss) -> Recipe:
-    """30 epochs of one cycle up to 0.2."""
+    """40 epochs of one cycle up to 0.2."""
     return Recipe(
         data=data,
         backbone=ResNet32(),
@@ -22,15 +22,15 @@ def on_cifar(data: Data, loss: Loss) -> Recipe:
         augment=CROP_AND_FLIP,
         normalize=CIFAR,
         optimizer=Optimizer(lr=0.2, momentum=0.9, nesterov=True, weight_decay=5e-4),
-        schedule=OneCycle(peak=8, start=0.1),
-        epochs=30,
+        schedule=OneCycle(peak=10, start=0.1),
+        epochs=40,
         batch_size=128,
     )
 
 
 @named
 def cifar10_lt_ce_quick() -> Recipe:
-    """Cross-entropy on CIFAR-10-LT in 30 epochs, moved to the uniform prior afterwards.
+    """Cross-entropy on CIFAR-10-LT in 40 epochs, moved to the uniform prior afterwards.
 
     Ours.
     """
@@ -39,7 +39,7 @@ def cifar10_lt_ce_quick() -> Recipe:
 
 @named
 def cifar10_lt_la_quick() -> Recipe:
-    """Logit adjustment on CIFAR-10-LT in 30 epochs.
+    """Logit adjustment on CIFAR-10-LT in 40 epochs.
 
     Ours.
     """
@@ -48,7 +48,7 @@ def cifar10_lt_la_quick() -> Recipe:
 
 @named
 def cifar100_lt_ce_quick() -> Recipe:
-    """Cross-entropy on CIFAR-100-LT in 30 epochs, moved to the uniform prior afterwards.
+    """Cross-entropy on CIFAR-100-LT in 40 epochs, moved to the uniform prior afterwards.
 
     Ours: ResNet-32, one cycle up to 0.2, batch 128, crop and flip.
     """
@@ -57,7 +57,7 @@ def cifar100_lt_ce_quick() -> Recipe:
 
 @named
 def cifar100_lt_la_quick() -> Recipe:
-    """Logit adjustment on CIFAR-100-LT in 30 epochs.
+    """Logit adjustment on CIFAR-100-LT in 40 epochs.
 
     Ours: ResNet-32, one cycle up to 0.2, batch 128, crop and flip.
     """
@@ -66,7 +66,7 @@ def cifar100_lt_la_quick() -> Recipe:
 
 @named
 def cifar100_lt_lade_quick() -> Recipe:
-    """LADE on CIFAR-100-LT in 30 epochs.
+    """LADE on CIFAR-100-LT in 40 epochs.
 
     Ours, with the alpha and lambda of LADE table 7.
     """
