@@ -18,7 +18,7 @@ from longtail.report import (
     write_page,
 )
 from longtail.report import page as page_module
-from longtail.report.style import COLORS
+from longtail.report.charts.style import COLORS
 
 EVIL = "<script>alert('x')</script>&\""
 CHART = line_chart([Line(EVIL, [0, 1], [1, 2])], title=EVIL)

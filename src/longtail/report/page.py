@@ -13,7 +13,7 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from longtail.core.files import written_whole
-from longtail.report.svg import Svg
+from longtail.report.charts.svg import Svg
 from longtail.report.table import Table, laid_out
 
 

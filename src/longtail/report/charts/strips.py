@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import NamedTuple
 
-from longtail.report.checks import as_numbers
-from longtail.report.frame import WIDTH, Plot, centred, drawing, fitting_ticks, x_axis
-from longtail.report.legend import ROW, Reference, reference_line
-from longtail.report.scale import Scale, decimals_for, fixed, readable, span_of
-from longtail.report.style import color, marker
-from longtail.report.svg import Attributes, Svg, element, label, shorten, text_width
+from longtail.report.charts.checks import as_numbers
+from longtail.report.charts.frame import WIDTH, Plot, centred, drawing, fitting_ticks, x_axis
+from longtail.report.charts.legend import ROW, Reference, reference_line
+from longtail.report.charts.scale import Scale, decimals_for, fixed, readable, span_of
+from longtail.report.charts.style import color, marker
+from longtail.report.charts.svg import Attributes, Svg, element, label, shorten, text_width
 
 _STRIP, _STEP = 26.0, 54.0
 _GOLDEN = (math.sqrt(5) - 1) / 2

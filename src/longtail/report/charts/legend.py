@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from longtail.report.style import color, dash, marker
-from longtail.report.svg import FONT, Attributes, Svg, element, label, shorten, text_width
+from longtail.report.charts.style import color, dash, marker
+from longtail.report.charts.svg import FONT, Attributes, Svg, element, label, shorten, text_width
 
 ROW = 19.0
 _SWATCH, _GAP = 26.0, 14.0

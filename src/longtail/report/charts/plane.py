@@ -5,12 +5,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from longtail.report.checks import as_numbers, check_lengths
-from longtail.report.frame import WIDTH, drawing, no_data, plot_area, x_axis, y_axis
-from longtail.report.legend import Key, legend, line_key
-from longtail.report.scale import Scale, linear_ticks, readable, span_of, tick_labels
-from longtail.report.style import color, dash, marker
-from longtail.report.svg import Attributes, Svg, element
+from longtail.report.charts.checks import as_numbers, check_lengths
+from longtail.report.charts.frame import WIDTH, drawing, no_data, plot_area, x_axis, y_axis
+from longtail.report.charts.legend import Key, legend, line_key
+from longtail.report.charts.scale import Scale, linear_ticks, readable, span_of, tick_labels
+from longtail.report.charts.style import color, dash, marker
+from longtail.report.charts.svg import Attributes, Svg, element
 
 _HEIGHT = 340.0
 # Points are drawn in shades of ink and by shape, so that colour is left to the separators.

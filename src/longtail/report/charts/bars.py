@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from zlib import crc32
 
-from longtail.report.checks import as_numbers, check_lengths, check_pair
-from longtail.report.frame import (
+from longtail.report.charts.checks import as_numbers, check_lengths, check_pair
+from longtail.report.charts.frame import (
     HEIGHT,
     WIDTH,
     Plot,
@@ -18,8 +18,8 @@ from longtail.report.frame import (
     x_title,
     y_axis,
 )
-from longtail.report.legend import Key, Reference, legend, reference_key, reference_line
-from longtail.report.scale import (
+from longtail.report.charts.legend import Key, Reference, legend, reference_key, reference_line
+from longtail.report.charts.scale import (
     Scale,
     covering_ticks,
     decimals_for,
@@ -28,8 +28,8 @@ from longtail.report.scale import (
     span_of,
     tick_labels,
 )
-from longtail.report.style import hatch
-from longtail.report.svg import FONT, Attributes, Svg, element, label, text_width, wrap
+from longtail.report.charts.style import hatch
+from longtail.report.charts.svg import FONT, Attributes, Svg, element, label, text_width, wrap
 
 _WIDEST, _FILLED, _LINE = 56.0, 0.82, 16.0
 

@@ -5,12 +5,12 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from longtail.report.checks import as_numbers, check_lengths, check_pair
-from longtail.report.frame import HEIGHT, WIDTH, drawing, no_data, plot_area, x_axis, y_axis
-from longtail.report.legend import Reference, legend, line_key, reference_key, reference_line
-from longtail.report.scale import Scale, covering_ticks, readable, span_of, tick_labels
-from longtail.report.style import color, dash, marker
-from longtail.report.svg import Attributes, Svg, coordinate, element
+from longtail.report.charts.checks import as_numbers, check_lengths, check_pair
+from longtail.report.charts.frame import HEIGHT, WIDTH, drawing, no_data, plot_area, x_axis, y_axis
+from longtail.report.charts.legend import Reference, legend, line_key, reference_key, reference_line
+from longtail.report.charts.scale import Scale, covering_ticks, readable, span_of, tick_labels
+from longtail.report.charts.style import color, dash, marker
+from longtail.report.charts.svg import Attributes, Svg, coordinate, element
 
 
 @dataclass(frozen=True)

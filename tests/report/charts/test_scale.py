@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from longtail.report.scale import (
+from longtail.report.charts.scale import (
     covering_ticks,
     linear_ticks,
     log_ticks,
@@ -12,7 +12,7 @@ from longtail.report.scale import (
     span_of,
     tick_labels,
 )
-from longtail.report.svg import shorten, text_width, wrap
+from longtail.report.charts.svg import shorten, text_width, wrap
 
 SOURCE = random.Random(0)
 SPANS = [

@@ -7,7 +7,7 @@ dashes and five markers repeat together only after 35 series, so none relies on 
 
 import math
 
-from longtail.report.svg import Svg, coordinate, element
+from longtail.report.charts.svg import Svg, coordinate, element
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#b8609a", "#c58800", "#3f9fd8", "#6b6b6b")
 PAPER = "var(--lt-paper, #fff)"

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from longtail.report.legend import ROW
-from longtail.report.scale import Scale, linear_ticks, log_ticks, readable, tick_labels
-from longtail.report.svg import FONT, Svg, element, label, shorten, text_width
+from longtail.report.charts.legend import ROW
+from longtail.report.charts.scale import Scale, linear_ticks, log_ticks, readable, tick_labels
+from longtail.report.charts.svg import FONT, Svg, element, label, shorten, text_width
 
 WIDTH, HEIGHT = 480.0, 230.0
 _EDGE = 20.0
