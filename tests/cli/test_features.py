@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from safetensors import safe_open
+from safetensors.torch import save_file
 
 from longtail.cli.features import features
 from longtail.cli.train import train
@@ -84,7 +86,25 @@ def test_what_is_refused_is_told_in_a_sentence(folder, source, options, code, se
     assert sentence in printed + str(done.exception)
 
 
-def test_a_wrong_setting_exits_with_2(folder):
-    done, printed = extracted(folder, "run", "data.hold_out=0")
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [
+        ("data.hold_out=0", "did you mean held_out?"),
+        ("backbone=mlp", "only data and num_workers can be changed after training"),
+    ],
+)
+def test_a_wrong_setting_exits_with_2(folder, setting, sentence):
+    done, printed = extracted(folder, "run", setting)
     assert done.exit_code == 2
-    assert "did you mean held_out?" in printed
+    assert sentence in printed
+
+
+@pytest.mark.parametrize("change", [{"counts": [1, 2]}, {"classes": 3}])
+def test_a_model_whose_parts_do_not_agree_is_told_in_a_sentence(folder, change):
+    with safe_open(folder / "run" / "model.safetensors", "pt") as file:
+        said = json.loads(file.metadata()["longtail_model"])
+        state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    save_file(state, folder / "odd.safetensors", {"longtail_model": json.dumps(said | change)})
+    done, _ = extracted(folder, "odd.safetensors")
+    assert isinstance(done.exception, ValueError)
+    assert "cannot be read as a model of `longtail train`" in str(done.exception)

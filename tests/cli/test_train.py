@@ -97,6 +97,14 @@ def test_a_run_of_another_recipe_is_left_alone(folder):
     assert "holds a run already" in printed
 
 
+@pytest.mark.parametrize("option", [[], ["--dry-run"]])
+def test_what_is_wrong_with_a_recipe_exits_with_2_also_where_only_the_data_tell(folder, option):
+    done, printed = trained(folder, "backbone=small_cnn", "backbone.channels=1", *option)
+    assert done.exit_code == 2
+    assert "set backbone.channels" in printed
+    assert not (folder / "run").exists()
+
+
 def test_a_loss_that_diverges_is_a_failure_with_a_sentence(folder):
     done, printed = trained(folder, "optimizer.lr=1e30", "epochs=3")
     assert done.exit_code == 1

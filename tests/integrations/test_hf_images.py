@@ -151,6 +151,17 @@ def test_all_splits_are_read_from_the_hub_or_from_a_folder(monkeypatch, tmp_path
     assert read_hugging_face("x").test is None
 
 
+@pytest.mark.parametrize("labels", [[2, 0, 1], ["fox", "ant", "cat"]])
+def test_other_splits_have_the_classes_of_training_whichever_of_them_they_have(monkeypatch, labels):
+    shown = pictures(3)
+    train = Rows({"image": shown, "label": labels})
+    fake_datasets(monkeypatch, {"train": train, "test": train.select([2, 2, 1])})
+    splits = read_hugging_face("x")
+    assert splits.test.classes == splits.train.classes
+    assert splits.train.labels.tolist() == [2, 0, 1]
+    assert splits.test.labels.tolist() == [1, 1, 0]
+
+
 def test_a_set_without_a_train_split_or_a_package_to_read_it_is_told(monkeypatch):
     fake_datasets(monkeypatch, {"test": None})
     with pytest.raises(ValueError, match="has no train split, only test"):

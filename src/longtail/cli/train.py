@@ -70,7 +70,8 @@ def train(
     except RecipeError as error:
         raise click.UsageError(str(error)) from None
     if dry_run:
-        _show_plan(recipe, as_json)
+        with _told_simply():
+            _show_plan(recipe, as_json)
         return
     assert output is not None
     with _told_simply(), _progress(quiet or not is_main) as watch:
@@ -105,10 +106,14 @@ def _check(
 
 @contextmanager
 def _told_simply() -> Iterator[None]:
-    """A loss that is no longer finite is a failure with a sentence, not with a traceback."""
+    """A wrong recipe is wrong usage, also where only the data could tell; no tracebacks."""
+    from longtail.recipes.training.checking import RecipeError
+
     try:
         yield
-    except FloatingPointError as error:
+    except RecipeError as error:
+        raise click.UsageError(str(error)) from None
+    except FloatingPointError as error:  # a loss that is no longer finite
         raise click.ClickException(str(error)) from None
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from longtail.core import Prior
 from longtail.engine.training import EpochEnd, StepEnd, processes, train
 from longtail.recipes.training import building
+from longtail.recipes.training.data_checks import check_network, check_target
 from longtail.recipes.training.model_file import MODEL, StoredModel, save_model
 from longtail.recipes.training.reading_data import read_data
 from longtail.recipes.training.recipe import Recipe
@@ -38,26 +39,28 @@ def run_recipe(recipe: Recipe, folder: Path, watch: Watch = lambda event: None) 
         images = read_data(recipe.data)
         counts = images.train.counts
         prior = Prior.of(counts)
-        building.check_target(recipe, images, prior)
 
         # Loss and head: the loss is for the prior that the batches follow, sampler included.
         sampler = building.build_sampler(recipe, images.train)
         model = building.build_model(recipe, prior).to(these.device)
         batches = building.batches_prior(sampler, prior)
         loss = building.build_loss(recipe, batches, model.head)
+        check_target(recipe, images, prior, building.carried(loss, model.head))
 
         # Training: it leaves the model knowing what its logits carry.
+        options, augment = building.build_options(recipe), building.build_augment(recipe)
+        normalize = building.build_normalize(recipe, images.train)
+        check_network(model, images.train, normalize)
         if these.is_main:
             write_start(folder, recipe)
-        normalize = building.build_normalize(recipe, images.train)
         trained = train(
             model,
             images.train,
             sampler,
             loss.to(these.device),
-            building.build_options(recipe),
+            options,
             normalize=normalize,
-            augment=building.build_augment(recipe),
+            augment=augment,
             validation=images.validation,
             evaluate_every=recipe.evaluate_every,
             run=folder,

@@ -76,6 +76,25 @@ def test_the_rates_are_those_that_the_papers_print():
     )
 
 
+def test_the_others_have_the_numbers_of_their_papers_or_of_released_code():
+    def numbers(name):
+        r = named_recipe(name)
+        return r.optimizer.lr, r.optimizer.weight_decay, r.epochs, r.batch_size
+
+    for loss in ("ce", "adjusted", "adjusted-adaptive"):
+        assert numbers(f"cifar10-lt-la-{loss}") == (0.1, 2e-4, 1241, 128)
+        assert numbers(f"cifar100-lt-la-{loss}") == (0.1, 2e-4, 1419, 128)
+    assert numbers("cifar100-lt-ldam-drw") == (0.1, 2e-4, 200, 128)
+    assert numbers("imagenet-lt-lade") == (0.05, 5e-4, 180, 256)
+    assert numbers("inaturalist-lade") == (0.1, 5e-4, 200, 256)
+    assert numbers("imagenet-lt-eo") == numbers("imagenet-lt-ncm") == (0.2, 5e-4, 90, 512)
+    for name, images, epochs in (("cifar10-lt-ncm", 12406, 520), ("cifar100-lt-ncm", 10847, 591)):
+        assert numbers(name) == (0.1, 5e-4, epochs, 512)
+        assert epochs * -(-images // 512) == pytest.approx(13_000, abs=13)
+    places = named_recipe("places-lt-lade").optimizer
+    assert (places.lr, places.head_lr) == (0.001, 0.05)
+
+
 def test_nothing_is_held_out_of_what_papers_train_on_but_of_quick_recipes():
     for name in RECIPES:
         data = named_recipe(name).data

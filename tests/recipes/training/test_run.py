@@ -127,6 +127,22 @@ def test_second_stage_heads_are_those_of_the_trained_features(run):
     ]
 
 
+def test_heads_that_differ_in_an_option_have_names_of_their_own(images, tmp_path):
+    heads_of = [
+        "nearest_class_mean",
+        {"name": "nearest_class_mean", "metric": "cosine"},
+        {"name": "multi_ncm", "tau": 0.125, "num_displacements": 2},
+    ]
+    result = run_recipe(small(images, epochs=1, second_stage={"heads": heads_of}), tmp_path)
+    assert [variant.name for variant in result.variants[2:]] == [
+        "nearest_class_mean",
+        "nearest_class_mean-metric-cosine",
+        "multi_ncm-tau-0.125-num_displacements-2",
+    ]
+    first, second = (variant.scores["test"].logits for variant in result.variants[2:4])
+    assert not torch.allclose(first, second)
+
+
 def test_the_report_has_the_figures_and_asks_for_nothing(run):
     page = (run.folder / "report.html").read_text()
     assert page.count("<svg") == 4
@@ -165,6 +181,16 @@ def test_a_folder_of_another_recipe_is_refused_with_what_differs(run):
     assert check_folder(run.folder, moved, "auto")
     with pytest.raises(RecipeError, match="is a file"):
         check_folder(run.folder / "log.csv", run.recipe, "auto")
+
+
+def test_a_run_that_broke_off_before_its_first_checkpoint_does_not_keep_its_folder(run, tmp_path):
+    (tmp_path / "recipe.yaml").write_bytes((run.folder / "recipe.yaml").read_bytes())
+    other = overridden(run.recipe, ["epochs=5"])
+    assert not check_folder(tmp_path, other, "auto")
+    assert not check_folder(tmp_path, other, "never")
+    (tmp_path / "checkpoint").mkdir()
+    with pytest.raises(RecipeError, match="another recipe"):
+        check_folder(tmp_path, other, "auto")
 
 
 @pytest.mark.parametrize(
@@ -221,6 +247,66 @@ def test_a_target_of_the_wrong_length_is_told_before_training(images, tmp_path):
         run_recipe(small(images, target={"prior": [1, 1, 2]}), tmp_path / "none")
     result = run_recipe(small(images, epochs=1, target={"prior": [1, 1, 1, 5]}), tmp_path)
     assert result.target.is_close(Prior.of([1, 1, 1, 5]))
+
+
+def test_tau_cannot_move_logits_that_carry_nothing(images, tmp_path):
+    for values in ({"loss": "focal"}, {"head": "causal_norm"}):
+        recipe = small(images, target={"tau": "auto"}, **values)
+        with pytest.raises(RecipeError, match=r"say target\.tau=1"):
+            run_recipe(recipe, tmp_path / "none")
+
+
+def test_a_value_that_only_its_part_can_refuse_is_told_with_that_part(images, tmp_path):
+    for part, value in (
+        ("optimizer", {"momentum": 0.0, "nesterov": True}),
+        ("loss", {"name": "equalized", "tau": 1.0, "threshold": 0.1}),
+        ("sampler", {"name": "m_per_class", "m": 1000}),
+    ):
+        with pytest.raises(RecipeError, match=f"^{part}: "):
+            run_recipe(small(images, **{part: value}), tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+def test_images_that_the_network_cannot_take_are_told_before_training(images, tmp_path):
+    wrong = small(images, backbone={"name": "small_cnn", "channels": 1})
+    for follow in (planned, lambda recipe: run_recipe(recipe, tmp_path / "none")):
+        with pytest.raises(RecipeError, match=r"images of shape \(3, 8, 8\) .*backbone\.channels"):
+            follow(wrong)
+    assert not (tmp_path / "none").exists()
+
+
+def test_images_of_different_sizes_are_told_with_what_makes_them_one(tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    for name in ("cat", "dog"):
+        (tmp_path / "train" / name).mkdir(parents=True)
+        for side in (6, 8):
+            image.new("RGB", (side, 5), (side, side, side)).save(
+                tmp_path / "train" / name / f"{side}.png"
+            )
+    recipe = small(tmp_path, data={"kind": "folder", "path": str(tmp_path), "held_out": 0.0})
+    with pytest.raises(RecipeError, match=r"different sizes.*set data\.size"):
+        planned(recipe)
+    sized = overridden(recipe, ["data.size=4", "backbone.inputs=48"])
+    assert planned(sized)["training images"] == 4
+
+
+def test_a_test_list_may_lack_a_class_that_training_names(tmp_path):
+    for name in ("1.png", "2.png", "3.png"):
+        (tmp_path / name).touch()
+    (tmp_path / "train.csv").write_text("path,label\n1.png,ant\n2.png,bee\n3.png,cat\n")
+    (tmp_path / "test.csv").write_text("path,label\n1.png,cat\n2.png,ant\n")
+    lists = {"kind": "lists", "train": "train.csv", "test": "test.csv", "held_out": 0.0}
+    splits = read_data(small(tmp_path, data=lists | {"path": str(tmp_path)}).data)
+    assert splits.test.classes == ("ant", "bee", "cat")
+    assert splits.test.labels.tolist() == [2, 0]
+
+
+def test_a_class_without_training_images_is_named(tmp_path):
+    pixels = np.zeros((4, 3, 8, 8), dtype=np.uint8)
+    parts = {"train_images": pixels, "train_labels": [0, 0, 2, 2]}
+    np.savez(tmp_path / "gap.npz", **parts)
+    with pytest.raises(ValueError, match=r"1 of the 3 classes .*gap\.npz have no image: '1'"):
+        planned(small(tmp_path / "gap.npz"))
 
 
 def test_a_plan_builds_everything_and_trains_nothing(images):

@@ -27,7 +27,7 @@ def check_every_class(images: LabelledImages, where: str) -> None:
         first = ", ".join(map(repr, empty[:_SHOWN])) + (", ..." if len(empty) > _SHOWN else "")
         raise ValueError(
             f"{len(empty)} of the {images.num_classes} classes of {where} have no image: {first}; "
-            "add images, or keep such classes with allow_empty=True"
+            "add images, or leave such classes out (in Python, allow_empty=True keeps them)"
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -48,7 +49,10 @@ class HuggingFaceImages(LabelledImages):
 
 
 def from_hugging_face(
-    dataset: Any, image_column: str = "image", label_column: str = "label"
+    dataset: Any,
+    image_column: str = "image",
+    label_column: str = "label",
+    classes: Sequence[str] | None = None,
 ) -> HuggingFaceImages:
     """The images of one split of a `datasets.Dataset`, decoded when they are asked for.
 
@@ -59,6 +63,8 @@ def from_hugging_face(
         dataset: A `datasets.Dataset`; of a DatasetDict one of its splits.
         image_column: The column of images.
         label_column: The column of labels.
+        classes: The names of the classes where the column has no ClassLabel: those of the training
+            split for another one, which may lack some of them.
     """
     names = getattr(dataset, "column_names", None)
     if isinstance(names, dict):
@@ -79,11 +85,13 @@ def from_hugging_face(
             )
     # A format, of torch for example, would turn the images into something else.
     plain = dataset.with_format(None)
-    labels, classes = _labels(plain, label_column)
-    return HuggingFaceImages(plain, image_column, labels, classes)
+    labels, found = _labels(plain, label_column, classes)
+    return HuggingFaceImages(plain, image_column, labels, found)
 
 
-def _labels(dataset: Any, column: str) -> tuple[Tensor, tuple[str, ...]]:
+def _labels(
+    dataset: Any, column: str, known: Sequence[str] | None
+) -> tuple[Tensor, tuple[str, ...]]:
     values = list(dataset[column])
     absent = next((row for row, value in enumerate(values) if value is None or value == -1), None)
     if absent is not None:
@@ -93,8 +101,8 @@ def _labels(dataset: Any, column: str) -> tuple[Tensor, tuple[str, ...]]:
         )
     named = getattr(dataset.features[column], "names", None)
     codes = LabelCodes.of_array(np.array(values), f"column {column!r}")
-    if named is not None:
-        classes = tuple(named)
+    if named is not None or known is not None:
+        classes = tuple(known or () if named is None else named)
     elif are_whole_numbers(codes.values):
         classes = tuple(map(str, range(max(0, *map(int, codes.values)) + 1)))
     else:

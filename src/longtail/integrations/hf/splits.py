@@ -31,8 +31,12 @@ def read_hugging_face(
     if "train" not in found:
         raise ValueError(f"the data set {path} has no train split, only {', '.join(found)}")
 
+    train = from_hugging_face(found["train"], image_column, label_column)
+
     def read(names: tuple[str, ...]) -> Any:
         name = next((name for name in names if name in found), None)
-        return None if name is None else from_hugging_face(found[name], image_column, label_column)
+        if name is None:
+            return None
+        return from_hugging_face(found[name], image_column, label_column, train.classes)
 
-    return ImageSplits(read(("train",)), read(_NAMES["validation"]), read(_NAMES["test"]))
+    return ImageSplits(train, read(_NAMES["validation"]), read(_NAMES["test"]))

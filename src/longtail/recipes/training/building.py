@@ -1,7 +1,12 @@
-"""From a recipe's words to the values that training takes."""
+"""From a recipe's words to the values that training takes.
+
+What these refuse becomes a RecipeError that says in which part of the recipe the wrong value is.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -10,7 +15,7 @@ import torch
 from longtail import heads, losses
 from longtail.core import Prior
 from longtail.data import SAMPLERS, ClassSampler, InstanceSampler
-from longtail.data.images import ImageArrays, ImageSplits, LabelledImages
+from longtail.data.images import ImageArrays, LabelledImages
 from longtail.engine import augment, schedules
 from longtail.engine.augment import Augmentation, Normalize, channel_statistics
 from longtail.engine.backbones import Backbone, backbone
@@ -19,9 +24,18 @@ from longtail.recipes.training import input_options as inputs
 from longtail.recipes.training import loss_options
 from longtail.recipes.training import model_options as models
 from longtail.recipes.training import optimizer_options as optimizers
+from longtail.recipes.training.checking import RecipeError
 from longtail.recipes.training.recipe import Recipe
 
 _MEASURED = 2000  # images that mean and deviation are measured on where they are read from disk
+
+
+@contextmanager
+def _part(name: str) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise RecipeError(f"{name}: {error}") from error
 
 
 def build_model(recipe: Recipe, prior: Prior) -> Model:
@@ -31,6 +45,7 @@ def build_model(recipe: Recipe, prior: Prior) -> Model:
     return Model(network, build_head(recipe.head, network.dim, prior))
 
 
+@_part("backbone")
 def build_backbone(option: models.Backbone) -> Backbone:
     """The network."""
     if isinstance(option, (models.Torchvision, models.Timm)):
@@ -38,6 +53,7 @@ def build_backbone(option: models.Backbone) -> Backbone:
     return backbone(_tag(option), **_options(option))
 
 
+@_part("head")
 def build_head(option: models.Head, dim: int, prior: Prior) -> heads.Head:
     """The head; one that re-scales by frequency is told the prior."""
     make = getattr(heads, type(option).__name__)
@@ -46,6 +62,7 @@ def build_head(option: models.Head, dim: int, prior: Prior) -> heads.Head:
     return head
 
 
+@_part("loss")
 def build_loss(recipe: Recipe, batches: Prior, head: heads.Head) -> losses.Loss | losses.Deferred:
     """The loss for batches that follow this prior."""
     kind = getattr(losses, type(recipe.loss).__name__)
@@ -63,6 +80,12 @@ def build_loss(recipe: Recipe, batches: Prior, head: heads.Head) -> losses.Loss 
     return defer(make, batches, recipe.drw.start, recipe.drw.beta)
 
 
+def carried(loss: losses.Loss | losses.Deferred, head: heads.Head) -> Prior | None:
+    """What logits of this loss carry, if the head is one that gives its logits a prior."""
+    return loss.carried if head.takes_prior else None
+
+
+@_part("sampler")
 def build_sampler(recipe: Recipe, images: LabelledImages) -> ClassSampler:
     """The sampler of all processes together."""
     option = recipe.sampler
@@ -76,6 +99,7 @@ def batches_prior(sampler: ClassSampler, prior: Prior) -> Prior:
     return prior if isinstance(sampler, InstanceSampler) else sampler.induced(prior)
 
 
+@_part("augment")
 def build_augment(recipe: Recipe) -> Augmentation | None:
     """All steps in their order."""
     kinds: dict[str, Any] = {
@@ -96,8 +120,14 @@ def build_normalize(recipe: Recipe, images: LabelledImages) -> Normalize:
     if isinstance(images, ImageArrays):
         return Normalize(*channel_statistics(images.images))
     step = max(1, len(images) // _MEASURED)
-    pixels = torch.stack([images[at][0] for at in range(0, len(images), step)])
-    return Normalize(*channel_statistics(pixels))
+    some = [images[at][0] for at in range(0, len(images), step)]
+    sizes = sorted({tuple(image.shape[1:]) for image in some})
+    if len(sizes) > 1:
+        raise RecipeError(
+            f"the training images are of different sizes, from {sizes[0]} to {sizes[-1]}: set "
+            "data.size, such as data.size=224"
+        )
+    return Normalize(*channel_statistics(torch.stack(some)))
 
 
 def build_schedule(recipe: Recipe) -> Any:
@@ -109,22 +139,17 @@ def build_schedule(recipe: Recipe) -> Any:
     return getattr(schedules, type(option).__name__)(**options)
 
 
+@_part("optimizer")
 def build_options(recipe: Recipe) -> TrainingOptions:
     """What the loop is told."""
-    given = recipe.optimizer
+    given = _options(recipe.optimizer)
     return TrainingOptions(
+        optimizer=given.pop("name"),
+        **given,
         epochs=recipe.epochs,
         batch_size=recipe.batch_size,
-        lr=given.lr,
-        head_lr=given.head_lr,
-        momentum=given.momentum,
-        nesterov=given.nesterov,
-        weight_decay=given.weight_decay,
-        optimizer=given.name,
         schedule=build_schedule(recipe),
         by_epoch=recipe.schedule.by_epoch,
-        clip_norm=given.clip_norm,
-        accumulate=given.accumulate,
         precision=recipe.precision,
         ema=recipe.ema,
         mixup=recipe.mixup,
@@ -134,16 +159,7 @@ def build_options(recipe: Recipe) -> TrainingOptions:
     )
 
 
-def check_target(recipe: Recipe, images: ImageSplits[Any], prior: Prior) -> None:
-    """A ValueError before training, if the target does not fit or τ has nothing to be chosen on."""
-    build_target(recipe, prior)
-    if recipe.target.tau == "auto" and images.validation is None:
-        raise ValueError(
-            "target.tau=auto is chosen on a validation part, and there is none: hold some out with "
-            "data.held_out=0.1, or say target.tau=1"
-        )
-
-
+@_part("target.prior")
 def build_target(recipe: Recipe, prior: Prior) -> Prior:
     """The prior the scores are moved to."""
     wanted = recipe.target.prior
@@ -153,7 +169,7 @@ def build_target(recipe: Recipe, prior: Prior) -> Prior:
         return prior
     if len(wanted) != prior.num_classes:
         raise ValueError(
-            f"target.prior has {len(wanted)} weights, but the data have {prior.num_classes} classes"
+            f"it has {len(wanted)} weights, but the data have {prior.num_classes} classes"
         )
     return Prior.of([float(weight) for weight in wanted], zeros="keep")
 

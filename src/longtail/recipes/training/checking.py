@@ -7,6 +7,7 @@ first: keys, kinds and choices, each with the nearest one there is.
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -59,6 +60,8 @@ def expanded(value: Any, kind: inspect.Type, place: str) -> Any:
     if structs and isinstance(value, Mapping):
         return _expanded_struct(value, structs, place)
     _check_choice(value, kind, place)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise RecipeError(f"{place} must be a finite number, got {value}")
     if isinstance(kind, inspect.VarTupleType) and isinstance(value, (list, tuple)):
         return [expanded(part, kind.item_type, f"{place}[{at}]") for at, part in enumerate(value)]
     return value
@@ -92,7 +95,7 @@ def _expanded_struct(
                 f"{place} must say its {tag}, one of {', '.join(by_name)}; got {dict(value)}"
             )
         name = value[tag]
-        if name not in by_name:
+        if not isinstance(name, str) or name not in by_name:
             raise RecipeError(f"{place}.{tag} cannot be {name!r}; {_instead(name, by_name)}")
         chosen = by_name[name]
     fields = {field.encode_name: field.type for field in chosen.fields}
@@ -146,7 +149,10 @@ def _instead(given: object, allowed: Iterable[str], lead: str = "take one of") -
 def _in_words(message: str, values: Mapping[str, Any]) -> str:
     """Msgspec's sentence with our way to say where, and the value that is there."""
     said, _, where = message.replace("`", "").partition(" - at ")
-    place = where.removeprefix("$").removeprefix(".")
+    of_key, _, place = where.rpartition("$")
+    place = place.removeprefix(".")
+    if of_key:
+        return f"the keys of {place} must be text; write them in quotes"
     if said.startswith("Object missing required field"):
         return f"{place or 'the recipe'} needs a value for {said.rsplit(' ', 1)[1]}"
     expected, _, _ = said.partition(", got")

@@ -6,7 +6,7 @@ part. Published figures train on all: held_out=0.
 
 from typing import Literal, TypeAlias
 
-from longtail.recipes.training.section import Positive, Ratio, Section, ShareBelowOne, Whole
+from longtail.recipes.training.section import Positive, Ratio, Section, Seed, ShareBelowOne
 
 Profile: TypeAlias = Literal["exp", "step", "pareto"]
 
@@ -23,7 +23,7 @@ class DataSet(Section, frozen=True, tag_field="kind"):
 
     path: str | None = None
     held_out: ShareBelowOne = 0.1
-    seed: Whole = 0
+    seed: Seed = 0
 
 
 class CifarSet(DataSet, frozen=True):
@@ -71,6 +71,8 @@ class OwnSet(DataSet, frozen=True):
     random_crop: bool = False
 
     def __post_init__(self) -> None:
+        if self.imbalance_ratio is None and self.profile != "exp":
+            raise ValueError("profile is that of a cut: set data.imbalance_ratio too")
         if self.size is None and (self.resize is not None or self.random_crop):
             raise ValueError("resize and random_crop need a size: set data.size")
         if self.size is not None and self.resize is not None and self.resize < self.size:

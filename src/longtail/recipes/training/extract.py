@@ -12,6 +12,7 @@ from longtail.core.scores import Split
 from longtail.data.images import LabelledImages
 from longtail.engine import Features, pack_features
 from longtail.engine.training import predict, processes
+from longtail.recipes.training.checking import RecipeError
 from longtail.recipes.training.model_file import load_model
 from longtail.recipes.training.overrides import overridden
 from longtail.recipes.training.reading_data import read_data
@@ -33,10 +34,15 @@ def extract_features(
         source: A run folder, or its model.
         data: Where the images are; they are read as the run's recipe says.
         output: The .safetensors file.
-        settings: Changes to the recipe, such as "data.kind=folder".
+        settings: Changes to how the data are read, such as "data.kind=folder".
         batch_norm: Whether statistics stay, or are estimated anew on the training part (NCM A.4).
         batch_size: Images at a time.
     """
+    for setting in settings:
+        if not setting.startswith(("data.", "data=", "num_workers=")):
+            raise RecipeError(
+                f"only data and num_workers can be changed after training, got {setting!r}"
+            )
     stored = load_model(source)
     recipe = overridden(stored.recipe, [f"data.path={os.fspath(data)}", *settings])
     images = read_data(recipe.data)
@@ -65,6 +71,6 @@ def extract_features(
             for split, part in parts.items()
             if part is not None
         }
-        network = msgspec.json.encode(recipe.backbone).decode()
+        network = msgspec.json.encode(stored.recipe.backbone).decode()
         said = f"longtail train: {network}, batch-norm statistics: {batch_norm}"
         return pack_features(output, made, classes=stored.classes, made_by=said)

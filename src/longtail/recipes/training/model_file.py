@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.torch import save_file
 
 from longtail.core import Prior
 from longtail.core.files import written_whole
+from longtail.data.files.errors import reading
 from longtail.engine.augment import Normalize
 from longtail.engine.training import Model
 from longtail.recipes.training.building import build_model
@@ -75,15 +76,13 @@ def load_model(source: str | os.PathLike[str]) -> StoredModel:
         raise FileNotFoundError(
             f"there is no model {place}; give a run folder of `longtail train`, or its {MODEL}"
         )
-    try:
-        with safe_open(place, "pt") as file:
-            text = (file.metadata() or {}).get(_KEY)
-            state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
-        raise ValueError(f"{place} cannot be read as a safetensors file ({error})") from error
+    with reading(place, "a safetensors file"), safe_open(place, "pt") as file:
+        text = (file.metadata() or {}).get(_KEY)
+        state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     if text is None:
         raise ValueError(f"{place} is no model of `longtail train`; train one, or name another")
-    header = msgspec.json.decode(text, type=_Header)
+    with reading(place, "a model of `longtail train`"):
+        header = msgspec.json.decode(text, type=_Header)
     if header.version != _VERSION:
         raise ValueError(
             f"{place} is of version {header.version} of the model format, this longtail reads "
@@ -92,7 +91,8 @@ def load_model(source: str | os.PathLike[str]) -> StoredModel:
     recipe = recipe_from(header.recipe)
     with torch.random.fork_rng(devices=[]):
         model = build_model(_without_downloads(recipe), Prior.of(header.counts, zeros="smooth"))
-    model.load_state_dict(state)
+    with reading(place, "a model of `longtail train`"):
+        model.load_state_dict(state)
     model.train(False)
     return StoredModel(
         model, recipe, header.classes, header.counts, Normalize(header.mean, header.std)

@@ -65,7 +65,10 @@ def _put(
             raise RecipeError(f"{first} has no keys of its own, got {setting!r}")
         _put(below, field, rest or [str(tag)], text, setting)
     else:
-        inside[first] = _value(text, field)
+        try:
+            inside[first] = _value(text, field)
+        except ValueError as error:
+            raise RecipeError(f"in {setting!r}: {error}") from None
 
 
 def _rename(inside: dict[str, Any], tag: str, name: str) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from longtail.core import Prior
 from longtail.recipes.training import building
+from longtail.recipes.training.data_checks import check_network, check_target
 from longtail.recipes.training.reading_data import read_data
 from longtail.recipes.training.recipe import Recipe
 
@@ -14,12 +15,14 @@ def planned(recipe: Recipe) -> dict[str, Any]:
     """Sizes of what the recipe makes of the data, or the error that training would begin with."""
     images = read_data(recipe.data)
     prior = Prior.of(images.train.counts)
-    building.check_target(recipe, images, prior)
     model = building.build_model(recipe, prior)
     sampler = building.build_sampler(recipe, images.train)
     loss = building.build_loss(recipe, building.batches_prior(sampler, prior), model.head)
+    carried = building.carried(loss, model.head)
+    check_target(recipe, images, prior, carried)
     building.build_options(recipe)
     building.build_augment(recipe)
+    check_network(model, images.train, building.build_normalize(recipe, images.train))
     steps = -(-len(sampler) // recipe.batch_size)
     counts = images.train.counts
     return {
@@ -32,5 +35,5 @@ def planned(recipe: Recipe) -> dict[str, Any]:
         "parameters": sum(weight.numel() for weight in model.parameters()),
         "steps an epoch": steps,
         "steps": steps * recipe.epochs,
-        "the loss carries": "a known prior" if loss.carried is not None else "no known prior",
+        "the loss carries": "a known prior" if carried is not None else "no known prior",
     }

@@ -16,6 +16,7 @@ from longtail.data.images import (
     read_image_list,
     read_image_splits,
 )
+from longtail.data.images.present import check_every_class
 from longtail.engine.training import FixedSize
 from longtail.integrations.hf import read_hugging_face
 from longtail.recipes.training.checking import RecipeError
@@ -51,6 +52,7 @@ def read_data(data: Data) -> ImageSplits[Any]:
             official=data.official,
         )
     splits = _read(data, data.path)
+    check_every_class(splits.train, f"the training part of {data.path}")
     if data.imbalance_ratio is not None:
         splits = long_tailed_images(
             splits, data.imbalance_ratio, data.profile, data.seed, data.held_out
@@ -71,8 +73,14 @@ def _read(data: OwnSet, path: str) -> ImageSplits[Any]:
 def _read_lists(data: ImageLists, root: Path) -> ImageSplits[ImageFiles]:
     names = None if data.classes is None else os.fspath(root / data.classes)
     train = read_image_list(root / data.train, root, data.num_classes, names)
+
+    def other(name: str) -> ImageFiles:
+        # Its classes are those of training, whichever of them it has; a .json file says its own.
+        known = None if name.endswith(".json") else names or train.classes
+        return read_image_list(root / name, root, train.num_classes, known, allow_empty=True)
+
     others = {
-        split: read_image_list(root / name, root, train.num_classes, names, allow_empty=True)
+        split: other(name)
         for split, name in (("validation", data.validation), ("test", data.test))
         if name is not None
     }

@@ -10,7 +10,7 @@ from longtail.recipes.training import loss_options as losses
 from longtail.recipes.training import model_options as models
 from longtail.recipes.training import optimizer_options as optimizers
 from longtail.recipes.training.data_options import Data
-from longtail.recipes.training.section import Above, Positive, Section, ShareBelowOne, Whole
+from longtail.recipes.training.section import Above, Positive, Section, Seed, ShareBelowOne, Whole
 
 
 class Recipe(Section, frozen=True, kw_only=True):
@@ -62,7 +62,7 @@ class Recipe(Section, frozen=True, kw_only=True):
     ema: ShareBelowOne | None = None
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
     compile: bool = False
-    seed: Whole = 0
+    seed: Seed = 0
     evaluate_every: Positive = 1
     num_workers: Whole = 0
     checkpoint_every: Positive | None = None
@@ -98,10 +98,11 @@ def _check_loss_fits(recipe: Recipe) -> None:
         )
     if isinstance(loss, losses.LDAM):
         wanted = loss.scale if loss.scale_in == "head" else 1.0
-        if not isinstance(head, models.Cosine) or head.scale != wanted:
+        fits = isinstance(head, models.Cosine) and head.scale == wanted and not head.learn_scale
+        if not fits:
             raise ValueError(
                 f"the loss ldam with scale_in={loss.scale_in} is for cosines times {wanted:g}: set "
-                f"head=cosine and head.scale={wanted:g}"
+                f"head=cosine and head.scale={wanted:g}, with head.learn_scale=false"
             )
     stage = recipe.second_stage
     rescaled = stage and any(isinstance(h, optimizers.LearnableScale) for h in stage.heads)

@@ -21,6 +21,7 @@ from longtail.recipes.training.recipe import Recipe
 from longtail.recipes.training.yaml_text import write_yaml
 
 RECIPE, VERSIONS, METRICS = "recipe.yaml", "versions.json", "metrics.json"
+CHECKPOINT = "checkpoint"
 _PACKAGES = ("torch", "numpy", "safetensors", "msgspec", "pyyaml", "pillow", "torchvision", "timm")
 # Change nothing of what is learned.
 _FREE = ("about", "source", "num_workers", "compile", "checkpoint_every", "tensorboard")
@@ -30,7 +31,8 @@ def check_folder(folder: Path, recipe: Recipe, resume: Literal["auto", "never"])
     """Whether there is a run of this recipe to go on with; a RecipeError if it is of another."""
     if folder.exists() and not folder.is_dir():
         raise RecipeError(f"{folder} is a file; the run needs a folder")
-    if not (folder / RECIPE).is_file():
+    # What broke off before its first checkpoint left nothing to go on with, or to lose.
+    if not (folder / RECIPE).is_file() or not (folder / CHECKPOINT).exists():
         return False
     if resume == "never":
         raise RecipeError(

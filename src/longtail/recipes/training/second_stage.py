@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+import msgspec
 import torch
 from torch import Tensor
 
@@ -49,9 +50,10 @@ def fit_second_heads(
 
 
 def second_name(option: options.SecondHead) -> str:
-    """What the head is called in the run folder."""
-    tau = getattr(option, "tau", 0.0)
-    return str(option.__struct_config__.tag) + (f"-tau-{tau:g}" if tau else "")
+    """What the head is called in the run folder: its name, and its options but the usual ones."""
+    usual, given = (msgspec.structs.asdict(made) for made in (type(option)(), option))
+    said = [f"-{key}-{value}" for key, value in given.items() if value != usual[key]]
+    return str(option.__struct_config__.tag) + "".join(said)
 
 
 def with_new_statistics(model: Model, images: LabelledImages, normalize: Normalize) -> Model:

@@ -10,6 +10,7 @@ Share: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1)]
 ShareBelowOne: TypeAlias = Annotated[float, msgspec.Meta(ge=0, lt=1)]
 Ratio: TypeAlias = Annotated[float, msgspec.Meta(ge=1)]
 Whole: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+Seed: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=2**32)]  # as many as NumPy has
 Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
 
 

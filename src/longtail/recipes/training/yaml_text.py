@@ -7,7 +7,18 @@ import yaml
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML 1.1 reads 1e-3 as a text, since it has no point; here it is a number, as in JSON."""
+    """YAML 1.1 reads 1e-3 as a text, since it has no point; here it is a number, as in JSON.
+
+    A key that stands twice is an error here: the first would be dropped without a word.
+    """
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        found = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        twice = next((key for key in found if found.count(key) > 1), None)
+        if twice is not None:
+            raise yaml.MarkedYAMLError(f"the key {twice} stands twice", node.start_mark)
+        made: dict[Any, Any] = super().construct_mapping(node, deep)
+        return made
 
 
 _Loader.add_implicit_resolver(

@@ -18,6 +18,7 @@ _NAMES: dict[tuple[Name, LabelKind], str] = {
     ("cifar100", "fine"): "fine_label_names",
     ("cifar100", "coarse"): "coarse_label_names",
 }
+_MOST_CLASSES = 100
 
 
 def read_dictionary(data: bytes, name: Name, labels: LabelKind, where: str) -> CifarPart:
@@ -28,18 +29,23 @@ def read_dictionary(data: bytes, name: Name, labels: LabelKind, where: str) -> C
     values = pixels.values if isinstance(pixels, ByteArray) else None
     if values is None or values.ndim != 2 or values.shape[1] != PIXELS:
         raise ValueError(f"{where} must have data as rows of {PIXELS} bytes; download it again")
-    are_numbers = isinstance(found, list) and all(type(label) is int for label in found)
-    if not are_numbers or len(found) != len(values):
+    are_labels = isinstance(found, list) and all(
+        type(label) is int and 0 <= label < _MOST_CLASSES for label in found
+    )
+    if not are_labels or len(found) != len(values):
         raise ValueError(
-            f"{where} must have a number for each of {len(values)} images as labels; "
-            "download it again"
+            f"{where} must have a number below {_MOST_CLASSES} for each of {len(values)} images as "
+            "labels; download it again"
         )
     return CifarPart(values.reshape(-1, 3, 32, 32), np.array(found, dtype=np.int64))
 
 
 def read_meta(data: bytes, name: Name, labels: LabelKind, where: str) -> tuple[str, ...]:
     """The class names."""
-    return tuple(map(_text, _entry(_entries(data, where), _NAMES[name, labels], where)))
+    found = _entry(_entries(data, where), _NAMES[name, labels], where)
+    if not isinstance(found, list) or not all(isinstance(text, str | bytes) for text in found):
+        raise ValueError(f"{where} must have a list of texts as class names; download it again")
+    return tuple(map(_text, found))
 
 
 def _entries(data: bytes, where: str) -> dict[str, Any]:
@@ -57,5 +63,5 @@ def _entry(stored: dict[str, Any], key: str, where: str) -> Any:
     return stored[key]
 
 
-def _text(value: Any) -> str:
-    return value.decode("latin-1") if isinstance(value, bytes) else str(value)
+def _text(value: str | bytes) -> str:
+    return value.decode("latin-1") if isinstance(value, bytes) else value

@@ -1,7 +1,8 @@
 """The recipes of LADE (Hong et al., CVPR 2021): appendix, "Implementation details" and table 7.
 
-SGD with momentum 0.9 and weight decay 5e-4 throughout. The warm-up from a third of the rate, and
-rates that stay the same within an epoch, are those of the released code. "Softmax" is what PC
+SGD with momentum 0.9 and weight decay 5e-4 throughout. The warm-up from a third of the rate, rates
+that stay the same within an epoch and crops of random size (the appendix has them of 224 out of 256
+pixels) are those of the released code. "Softmax" is what PC
 Softmax starts from: its scores carry the training prior and are moved to the target afterwards.
 """
 
@@ -130,7 +131,8 @@ def places_lt_lade() -> Recipe:
     """LADE on Places-LT, ResNet-152 trained on ImageNet.
 
     Appendix and table 7 (alpha 0.005, lambda 0.1, batch 128); accuracy 38.8 (table 3). The
-    classifier has a rate of its own. How strong the jitter is, is from released code.
+    classifier has a rate of its own. Crops of random size and how strong the jitter is are of
+    released code.
     """
     return on_places(LADE(alpha=0.005, lam=0.1))
 
@@ -148,7 +150,8 @@ def places_lt_lade_softmax() -> Recipe:
 def imagenet_lt_lade() -> Recipe:
     """LADE on ImageNet-LT, ResNeXt-50-32x4d, 180 epochs.
 
-    Appendix and table 7 (alpha 0.05, lambda 0.5, batch 256); accuracy 53.0 (table 4).
+    Appendix and table 7 (alpha 0.05, lambda 0.5, batch 256); accuracy 53.0 (table 4). Crops of
+    random size and how strong the jitter is are of released code.
     """
     return on_imagenet(LADE(alpha=0.05, lam=0.5))
 
@@ -166,8 +169,8 @@ def imagenet_lt_lade_softmax() -> Recipe:
 def inaturalist_lade() -> Recipe:
     """LADE on iNaturalist 2018, ResNet-50, 200 epochs.
 
-    Appendix and table 7 (alpha 0.05, lambda 0.5, batch 256); accuracy 70.0 (table 5). No jitter, as
-    in released code.
+    Appendix and table 7 (alpha 0.05, lambda 0.5, batch 256); accuracy 70.0 (table 5). Crops of
+    random size and no jitter, as in released code.
     """
     return on_inaturalist(LADE(alpha=0.05, lam=0.5))
 

@@ -60,32 +60,27 @@ def on_cifar100(loss: Loss) -> Recipe:
 
 def on_imagenet(loss: Loss) -> Recipe:
     """ELM table 3, second column."""
-    return Recipe(
-        data=imagenet_lt(),
-        backbone=Torchvision(network="resnet50"),
-        loss=loss,
-        augment=(Flip(),),
-        normalize=IMAGENET,
-        optimizer=Optimizer(lr=0.4, momentum=0.9, weight_decay=5e-4),
-        schedule=Cosine(),
-        epochs=90,
-        batch_size=512,
-        num_workers=8,
-    )
+    return _table_3(imagenet_lt(), loss, IMAGENET, batch_size=512, weight_decay=5e-4)
 
 
 def on_inaturalist(loss: Loss) -> Recipe:
     """ELM table 3, third column."""
+    return _table_3(inaturalist(), loss, INATURALIST, batch_size=1024, weight_decay=1e-4)
+
+
+def _table_3(
+    data: Data, loss: Loss, normalize: Normalization, batch_size: int, weight_decay: float
+) -> Recipe:
     return Recipe(
-        data=inaturalist(),
+        data=data,
         backbone=Torchvision(network="resnet50"),
         loss=loss,
         augment=(Flip(),),
-        normalize=INATURALIST,
-        optimizer=Optimizer(lr=0.4, momentum=0.9, weight_decay=1e-4),
+        normalize=normalize,
+        optimizer=Optimizer(lr=0.4, momentum=0.9, weight_decay=weight_decay),
         schedule=Cosine(),
         epochs=90,
-        batch_size=1024,
+        batch_size=batch_size,
         num_workers=8,
     )
 

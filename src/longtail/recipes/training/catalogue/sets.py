@@ -3,7 +3,8 @@
 Class counts and list names are those of Liu et al. (CVPR 2019) for ImageNet-LT and Places-LT, and
 of Kang et al. (ICLR 2020) for iNaturalist 2018, which has no test labels: its validation part is
 what papers report on. SUN397 in its long-tailed split (Wang et al., NeurIPS 2017) has no lists
-under one name: call yours train.txt and test.txt.
+under one name: call yours train.txt and test.txt. Training sees rectangles of random place and
+size, scaled to 224 pixels, as in released code.
 """
 
 from longtail.recipes.training.data_options import Cifar10, Cifar100, ImageLists
@@ -27,49 +28,32 @@ def cifar100(imbalance_ratio: float = 100.0) -> Cifar100:
 
 def imagenet_lt() -> ImageLists:
     """115,846 images of 1,000 classes, 20 a class for validation, 50 for the test."""
-    return ImageLists(
-        train="ImageNet_LT_train.txt",
-        validation="ImageNet_LT_val.txt",
-        test="ImageNet_LT_test.txt",
-        num_classes=1000,
-        size=224,
-        resize=256,
-        random_crop=True,
-    )
+    names = ("ImageNet_LT_train.txt", "ImageNet_LT_test.txt")
+    return _lists(*names, num_classes=1000, validation="ImageNet_LT_val.txt")
 
 
 def places_lt() -> ImageLists:
     """62,500 images of 365 classes, 20 a class for validation, 100 for the test."""
-    return ImageLists(
-        train="Places_LT_train.txt",
-        validation="Places_LT_val.txt",
-        test="Places_LT_test.txt",
-        num_classes=365,
-        size=224,
-        resize=256,
-        random_crop=True,
-    )
+    names = ("Places_LT_train.txt", "Places_LT_test.txt")
+    return _lists(*names, num_classes=365, validation="Places_LT_val.txt")
 
 
 def inaturalist() -> ImageLists:
     """437,513 images of 8,142 classes, 3 a class for the test."""
-    return ImageLists(
-        train="iNaturalist18_train.txt",
-        test="iNaturalist18_val.txt",
-        num_classes=8142,
-        held_out=0.0,
-        size=224,
-        resize=256,
-        random_crop=True,
-    )
+    return _lists("iNaturalist18_train.txt", "iNaturalist18_val.txt", num_classes=8142)
 
 
 def sun397() -> ImageLists:
     """397 classes of 1 to 1,132 images (EO §4.1)."""
+    return _lists("train.txt", "test.txt", num_classes=397)
+
+
+def _lists(train: str, test: str, *, num_classes: int, validation: str | None = None) -> ImageLists:
     return ImageLists(
-        train="train.txt",
-        test="test.txt",
-        num_classes=397,
+        train=train,
+        validation=validation,
+        test=test,
+        num_classes=num_classes,
         held_out=0.0,
         size=224,
         resize=256,
