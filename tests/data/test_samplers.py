@@ -150,8 +150,7 @@ def test_m_per_class_fills_batches_with_different_classes():
     for (labels,) in batches:
         groups = labels.view(-1, 3)
         assert (groups == groups[:, :1]).all()
-    (first,) = next(iter(batches))
-    assert first.bincount().tolist() == [3, 3, 3, 3]
+        assert len(groups.unique()) == len(groups)  # a batch is a turn of the four classes
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -108,7 +108,8 @@ class ClassSampler(Sampler[int], ABC):
         self.set_epoch(int(state["epoch"]), int(state["start"]))
 
     def _size(self) -> int:
-        return int(self.counts.sum())
+        """How many positions an epoch has."""
+        return int(self.counts.sum()) // self.together * self.together
 
     def _generator(self) -> torch.Generator:
         # Mixed by torch's own generator: neighbouring seeds and epochs must not share a stream.
@@ -218,8 +219,9 @@ class ProgressiveSampler(ClassSampler):
 class MPerClassSampler(ClassBalancedSampler):
     """Every class alike, `m` samples of it in a row: for losses that compare samples in a batch.
 
-    With a batch size that m divides, a batch has `batch size / m` classes, different ones as long
-    as there are enough. A class with fewer than m samples repeats some.
+    With a batch size that m divides, a batch has `batch size / m` groups. All classes take a turn,
+    in an order of its own each time, so only a batch that reaches from one turn into the next may
+    have a class twice. A class with fewer than m samples repeats some.
 
     Args:
         labels: The class of each sample.
@@ -234,30 +236,23 @@ class MPerClassSampler(ClassBalancedSampler):
 
     def __init__(self, labels: ArrayLike, num_classes: int, m: int, **options: Any) -> None:
         super().__init__(labels, num_classes, **options)
-        if not 1 <= m <= self._total():
-            raise ValueError(f"m must lie in 1 to {self._total()} samples, got {m}")
-        self.m = self.together = m
+        if not 1 <= m <= self._size():
+            raise ValueError(f"m must lie in 1 to {self._size()} samples, got {m}")
+        self.together = m
 
     def order(self) -> Tensor:
         """All positions of this epoch, m of a class in a row, class after class."""
         generator = self._generator()
         filled = self.counts.nonzero().flatten()
-        number = self._size() // self.m
+        m, number = self.together, self._size() // self.together
         rounds = -(-number // len(filled))
         order = [filled[torch.randperm(len(filled), generator=generator)] for _ in range(rounds)]
         drawn = {
-            label: _passes(self._by_class[label], rounds * self.m, generator).view(rounds, self.m)
+            label: _passes(self._by_class[label], rounds * m, generator).view(rounds, m)
             for label in filled.tolist()
         }
         groups = [drawn[c][turn] for turn, classes in enumerate(order) for c in classes.tolist()]
         return torch.cat(groups[:number])
-
-    def _total(self) -> int:
-        return int(self.counts.sum())
-
-    def _size(self) -> int:
-        m = getattr(self, "m", 1)
-        return self._total() // m * m
 
 
 SAMPLERS: dict[str, type[ClassSampler]] = {

@@ -7,6 +7,7 @@ from torch.testing import assert_close
 from longtail.engine.augment import (
     AutoAugment,
     Chain,
+    ColorJitter,
     Cutout,
     Flip,
     Mixup,
@@ -20,6 +21,7 @@ AUGMENTATIONS = {
     "flip": Flip(),
     "cutout": Cutout(size=7),
     "autoaugment": AutoAugment(),
+    "color jitter": ColorJitter(),
     "chain": Chain(RandomCrop(2), Flip(0.3), AutoAugment(), Cutout(), Normalize()),
 }
 

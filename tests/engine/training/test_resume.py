@@ -8,18 +8,40 @@ import random
 import resource
 import signal
 import threading
+from pathlib import Path
 
 import pytest
 import torch
 
-from engine.training.tiny import flat_model, full_run, images, quick, quick_train, run_and_die
-from longtail.engine.training import StepEnd
+from engine.training.tiny import (
+    CLASSES,
+    flat_model,
+    full_run,
+    images,
+    quick,
+    quick_train,
+    run_and_die,
+)
+from longtail.data.samplers import EffectiveNumberSampler
+from longtail.engine.training import FixedSize, StepEnd
 from longtail.engine.training.checkpoint_folder import read_checkpoint, write_checkpoint
-from longtail.losses import CrossEntropy, LogitAdjusted
+from longtail.losses import LADE, CrossEntropy, LogitAdjusted, deferred_reweighting
 
 SERVER = multiprocessing.get_context("forkserver")
 # The optimisers import torch._dynamo when they are first used, which takes a second.
 SERVER.set_forkserver_preload(["longtail.engine.training", "torch._dynamo"])
+
+
+def drw(start):
+    return lambda counts: deferred_reweighting(CrossEntropy, counts, start)
+
+
+def effective(beta):
+    return lambda data: EffectiveNumberSampler(data.labels, CLASSES, beta=beta)
+
+
+def squares(random):
+    return lambda data: FixedSize(data, size=8, random=random)
 
 
 @pytest.fixture(scope="module")
@@ -133,8 +155,8 @@ def test_a_checkpoint_holds_what_it_takes_to_understand_it(tmp_path):
     [
         ({"options": quick(lr=0.1)}, r"options.lr: it was 0.05, now 0.1"),
         ({"recipe": {"name": "b"}}, r"recipe.name: it was 'a', now 'b'"),
-        ({"loss": LogitAdjusted}, r"loss: it was 'CrossEntropy, .*now 'LogitAdjusted"),
-        ({"data": images(91)}, r"images: it was '90 of 4"),
+        ({"loss": LogitAdjusted}, r"loss.kind: it was 'CrossEntropy', now 'LogitAdjusted"),
+        ({"data": images(91)}, r"images.labels: it was '90 of 4"),
     ],
 )
 def test_a_checkpoint_of_another_task_is_refused_with_what_differs(changes, named, tmp_path):
@@ -144,6 +166,53 @@ def test_a_checkpoint_of_another_task_is_refused_with_what_differs(changes, name
     loss = changes.pop("loss", CrossEntropy)(data.counts)
     with pytest.raises(ValueError, match=named):
         quick_train(flat_model(), data, loss, **{"recipe": {"name": "a"}} | changes, run=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "named"),
+    [
+        ("loss", lambda n: LADE(n, alpha=0.1), lambda n: LADE(n, alpha=0.2), "settings.strength"),
+        ("loss", drw(start=1), drw(start=2), "loss.settings.start: it was 1, now 2"),
+        ("sampler", effective(0.9), effective(0.99), "sampler.beta: it was 0.9, now 0.99"),
+        ("data", squares(random=False), squares(random=True), "images.random: it was False, now"),
+    ],
+    ids=["a loss", "its start", "the sampler", "the images"],
+)
+def test_other_settings_of_the_same_kinds_are_another_task(name, before, after, named, tmp_path):
+    def start(make, **more):
+        given = {"data": images(), name: make(images().counts if name == "loss" else images())}
+        quick_train(flat_model(), run=tmp_path, **given, **more)
+
+    start(before, stop_after=2)
+    start(before, stop_after=2)
+    with pytest.raises(ValueError, match=named):
+        start(after)
+
+
+def test_a_recipe_with_tuples_in_it_is_the_same_when_it_comes_back(tmp_path):
+    for _ in range(4):
+        result = quick_train(
+            flat_model(), images(), run=tmp_path, recipe={"pairs": [(1, 2)]}, stop_after=3
+        )
+    assert result.finished
+
+
+def test_a_checkpoint_says_where_its_sampler_is(tmp_path):
+    places = []
+    for _ in range(3):  # epochs of six steps of 16 images
+        quick_train(flat_model(), images(), run=tmp_path, stop_after=4)
+        places.append(read_checkpoint(tmp_path / "checkpoint").state["sampler"])
+    assert [(place["epoch"], place["start"]) for place in places] == [(0, 64), (1, 32), (2, 0)]
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda file: os.truncate(file, 500)])
+def test_a_checkpoint_without_its_tensors_is_refused_by_its_name(damage, tmp_path):
+    write_checkpoint(tmp_path, "first", {"a": torch.ones(2000)}, {"step": 1})
+    damage(tmp_path / "first.safetensors")
+    with pytest.raises(
+        ValueError, match=r"first\.safetensors, are missing or damaged .* begin anew"
+    ):
+        read_checkpoint(tmp_path)
 
 
 def test_workers_and_compilation_may_change_from_one_start_to_the_next(tmp_path):

@@ -11,6 +11,7 @@ from safetensors.torch import load_file
 from torch.testing import assert_close
 
 from engine.training.tiny import (
+    IN_PIECES,
     LOSSES,
     NORMALIZE,
     curve,
@@ -21,6 +22,7 @@ from engine.training.tiny import (
     model,
     predictions,
     run_in_parts,
+    steps_in_folders_apart,
     whole_run,
 )
 from longtail.engine.training import predict, processes
@@ -62,10 +64,11 @@ def test_two_processes_on_half_batches_take_the_steps_of_one_on_whole_batches(na
         assert_close(on_two[0][f"{name}.losses"], losses, atol=1e-5, rtol=0)
 
 
-def test_two_processes_that_take_their_batches_in_pieces_do_too(on_two):
-    _, weights = curve("LogitAdjusted")
+@pytest.mark.parametrize("name", IN_PIECES)
+def test_two_processes_that_take_their_batches_in_pieces_do_too(name, on_two):
+    _, weights = curve(name)
     for key, value in weights.items():
-        assert_close(on_two[1][f"in pieces.{key}"], value, atol=1e-5, rtol=1e-5)
+        assert_close(on_two[1][f"{name} in pieces.{key}"], value, atol=1e-5, rtol=1e-5)
 
 
 def test_predictions_come_in_order_and_once_on_all_processes(tmp_path):
@@ -93,6 +96,13 @@ def test_another_number_of_processes_goes_on_with_the_same_steps(tmp_path):
     assert len(losses) == 7
     for key, value in curve("LADE")[1].items():
         assert_close(weights[key], value, atol=1e-5, rtol=1e-5)
+
+
+def test_a_folder_that_is_not_shared_is_refused_when_the_run_goes_on(tmp_path):
+    for found in together(tmp_path, steps_in_folders_apart, str(tmp_path)):
+        said = bytes(found["said"].tolist()).decode()
+        assert "found different checkpoints" in said
+        assert "[[0, 3], [0, 0]]" in said
 
 
 def test_without_torchrun_there_is_one_process():

@@ -24,6 +24,7 @@ from longtail.data.samplers import ClassBalancedSampler, InstanceSampler, Progre
 from longtail.engine.backbones import backbone
 from longtail.engine.schedules import Constant, Cosine, Steps
 from longtail.engine.training import EpochEnd, Model, StepEnd, TrainingOptions, predict
+from longtail.engine.training.checkpoint_folder import read_checkpoint
 from longtail.engine.training.drawing import shared_sampler
 
 
@@ -325,6 +326,16 @@ def test_heads_that_take_no_prior_carry_none():
     assert result.history[1]["train_loss"] < result.history[0]["train_loss"]
 
 
+def test_nothing_is_said_of_the_prior_on_the_way_with_such_a_head(tmp_path):
+    data = images()
+    torch.manual_seed(0)
+    net = Model(backbone("mlp", inputs=192, hidden=(16,)), lt.heads.CausalNorm(16, CLASSES))
+    result = quick_train(net, data, validation=data, run=tmp_path)
+    assert result.carried is net.carried is None
+    assert [row["val_uniform_balanced_accuracy"] for row in result.history] == [None, None]
+    assert read_checkpoint(tmp_path / "checkpoint").state["carried"] is None
+
+
 @pytest.mark.slow
 def test_inductor_trains_to_the_same_loss():
     data = images()
@@ -344,6 +355,7 @@ def test_inductor_trains_to_the_same_loss():
         ({"lr": float("nan")}, "lr must be positive"),
         ({"head_lr": 0.0}, "head_lr must be positive"),
         ({"momentum": 1.0}, "momentum lie in"),
+        ({"weight_decay": float("nan")}, "weight_decay must not be negative"),
         ({"momentum": 0.0, "nesterov": True}, "nesterov looks ahead"),
         ({"clip_norm": 0.0}, "clip_norm must be positive"),
         ({"accumulate": 17}, "cannot go through in 17 pieces"),
@@ -361,10 +373,15 @@ def test_options_that_make_no_sense_are_refused(changes, named):
         ({"loss": lt.losses.CrossEntropy([1] * 4, reduction="sum")}, 'reduction="mean"'),
         ({"loss": lt.losses.LADE([1] * 4), "options": quick(mixup=1.0)}, "LADE does not take"),
         ({"sampler": InstanceSampler([0, 1, 2, 3], CLASSES)}, "made for other labels"),
+        ({"sampler": InstanceSampler(images().labels.flip(0), CLASSES)}, "made for other labels"),
+        ({"sampler": InstanceSampler(images().labels, CLASSES + 1)}, "made for other labels"),
+        ({"loss": lt.losses.CrossEntropy([1] * 4, ignore_index=3)}, "leave the images of that cl"),
+        ({"recipe": {"place": object()}}, "a recipe must be what JSON can hold"),
         ({"options": quick(precision="float16")}, "float16. needs a GPU"),
         ({"tensorboard": True}, "give one with run"),
         ({"evaluate_every": 0}, "evaluate_every must be 1 or more"),
         ({"checkpoint_every": 0}, "checkpoint_every must be 1 or more"),
+        ({"validation": images().subset([])}, "to validate on, got none"),
         ({"validation": ImageArrays(torch.zeros(2, 3, 8, 8).byte(), [0, 1])}, "images have 2"),
     ],
 )

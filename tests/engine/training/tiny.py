@@ -137,7 +137,11 @@ LOSSES = {
     "ELM": lambda counts: lt.losses.ELM(counts, lam=0.1),
     "LogitAdjusted": lt.losses.LogitAdjusted,
     "CrossEntropy, weighted": lambda counts: lt.losses.CrossEntropy(counts, weight=[1, 2, 4, 8]),
+    "LADE, weighted, without its term": lambda counts: lt.losses.LADE(
+        counts, alpha=0.0, weight=[1, 2, 4, 8]
+    ),
 }
+IN_PIECES = ("LogitAdjusted", "CrossEntropy, weighted", "LADE, weighted, without its term")
 
 
 def curve(name, accumulate=1, **more):
@@ -171,13 +175,27 @@ def curves():
     for name in LOSSES:
         losses, weights = curve(name)
         found |= {f"{name}.losses": losses} | {f"{name}.{k}": v for k, v in weights.items()}
-    _, weights = curve("LogitAdjusted", accumulate=2)
-    return found | {f"in pieces.{key}": value for key, value in weights.items()}
+    for name in IN_PIECES:
+        _, weights = curve(name, accumulate=2)
+        found |= {f"{name} in pieces.{key}": value for key, value in weights.items()}
+    return found
 
 
 def first_steps(folder):
     """Of a run that others are to go on with."""
     return curve("LADE", run=folder, stop_after=13)[1]
+
+
+def steps_in_folders_apart(folder):
+    """The second start finds a checkpoint on the first process alone; what that is told."""
+    torch.set_num_threads(1)
+    own = os.path.join(folder, f"of-{dist.get_rank()}")
+    quick_train(flat_model(), images(), run=own, stop_after=3)
+    try:
+        quick_train(flat_model(), images(), run=own)
+    except ValueError as error:
+        return {"said": torch.tensor(list(str(error).encode()))}
+    return {"said": torch.zeros(0)}
 
 
 def predictions():

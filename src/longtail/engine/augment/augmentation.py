@@ -60,6 +60,16 @@ def check_images(images: Tensor) -> Tensor:
     return images
 
 
+def check_bytes(images: Tensor, name: str) -> Tensor:
+    """Images as bytes, grey or in colour, or a ValueError that names who wants them."""
+    if check_images(images).dtype != torch.uint8 or images.shape[1] not in (1, 3):
+        raise ValueError(
+            f"{name} is for uint8 images of 1 or 3 channels, "
+            f"got {images.dtype} and {images.shape[1]} channels; put it before Normalize"
+        )
+    return images
+
+
 def draw_integers(below: int, shape: tuple[int, ...], generator: Generator) -> Tensor:
     """Integers 0 ... below - 1, all as likely, where the generator is."""
     return torch.randint(below, shape, generator=generator, device=generator.device)

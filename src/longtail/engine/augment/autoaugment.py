@@ -20,7 +20,7 @@ import torch
 from torch import Generator, Tensor
 
 from longtail.engine.augment import affine, histograms, tones
-from longtail.engine.augment.augmentation import check_images, draw_integers, draw_uniform
+from longtail.engine.augment.augmentation import check_bytes, draw_integers, draw_uniform
 from longtail.engine.augment.policy import CIFAR_POLICY
 
 _MOVES: dict[str, tuple[Callable[[Tensor, Tensor, float], Tensor], float]] = {
@@ -65,12 +65,7 @@ class AutoAugment:
 
     def __call__(self, images: Tensor, generator: Generator) -> Tensor:
         """Every image changed by a pair of its own."""
-        if check_images(images).dtype != torch.uint8 or images.shape[1] not in (1, 3):
-            raise ValueError(
-                "AutoAugment is for uint8 images of 1 or 3 channels, "
-                f"got {images.dtype} and {images.shape[1]} channels; put it before Normalize"
-            )
-        many = len(images)
+        many = len(check_bytes(images, "AutoAugment"))
         pairs = draw_integers(len(CIFAR_POLICY), (many,), generator).tolist()
         draws = draw_uniform((2, many), generator).tolist()
         signs = (2 * draw_integers(2, (2, many), generator) - 1).to(images.device)

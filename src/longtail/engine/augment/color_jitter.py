@@ -8,6 +8,7 @@ import torch
 from torch import Generator, Tensor
 
 from longtail.engine.augment import tones
+from longtail.engine.augment.augmentation import check_bytes
 
 _PARTS = (tones.brightness, tones.contrast, tones.color)
 
@@ -19,7 +20,7 @@ class ColorJitter:
     Most code draws the order of the three too; here it is always the same.
 
     Args:
-        brightness: Mixed with black.
+        brightness: Mixed with black; a strength of 0 to 1, as the others.
         contrast: Mixed with the mean of the grey image.
         color: Mixed with the grey image.
 
@@ -32,12 +33,20 @@ class ColorJitter:
     contrast: float = 0.4
     color: float = 0.4
 
+    def __post_init__(self) -> None:
+        if not all(0 <= strength <= 1 for strength in self._strengths):
+            raise ValueError(f"the strengths must lie in [0, 1], got {self}")
+
+    @property
+    def _strengths(self) -> tuple[float, ...]:
+        return self.brightness, self.contrast, self.color
+
     def __call__(self, images: Tensor, generator: Generator) -> Tensor:
         """All images changed; uint8."""
-        drawn = torch.rand(
-            (len(_PARTS), len(images)), generator=generator, device=generator.device
-        ).to(images.device)
-        strengths = (self.brightness, self.contrast, self.color)
-        for part, strength, share in zip(_PARTS, strengths, drawn, strict=True):
+        many = len(check_bytes(images, "ColorJitter"))
+        drawn = torch.rand((len(_PARTS), many), generator=generator, device=generator.device)
+        for part, strength, share in zip(
+            _PARTS, self._strengths, drawn.to(images.device), strict=True
+        ):
             images = part(images, 1 + strength * (2 * share - 1))
         return images

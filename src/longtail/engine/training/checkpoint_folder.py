@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor
 
@@ -75,7 +76,13 @@ def read_checkpoint(folder: Path) -> Checkpoint | None:
             f"{place} is of version {version} of the checkpoint format, this longtail reads "
             f"version {_VERSION}; use the longtail that wrote it, or remove {folder}"
         )
-    return Checkpoint(load_file(folder / file), state)
+    try:
+        return Checkpoint(load_file(folder / file), state)
+    except (FileNotFoundError, SafetensorError) as error:
+        raise ValueError(
+            f"the tensors of the checkpoint, {folder / file}, are missing or damaged ({error}); "
+            f"put a copy in their place, or remove {folder} to begin anew"
+        ) from error
 
 
 def _write(place: Path, data: bytes) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import torch
-
 from longtail.data import ClassSampler
 from longtail.data.images import LabelledImages
 from longtail.engine.training.model import Model
@@ -23,13 +21,18 @@ def check_training(
     """A ValueError that says what does not fit."""
     losses = [loss.before, loss.after] if isinstance(loss, Deferred) else [loss]
     _check_classes(model, images, losses, validation)
-    if not torch.equal(sampler.counts, images.counts):
+    if sampler.num_classes != images.num_classes or not sampler.is_of(images.labels):
         raise ValueError(
             "the sampler was made for other labels than those of the images; make it from "
             "images.labels and images.num_classes"
         )
     if any(part.reduction != "mean" for part in losses):
         raise ValueError(f'a loss to train with must have reduction="mean", got {loss}')
+    if any(0 <= part.ignore_index < images.num_classes for part in losses):
+        raise ValueError(
+            "the loss ignores a class by its ignore_index; leave the images of that class out "
+            "instead: images.subset(...)"
+        )
     if options.mixup is not None and not all(part.takes_soft_labels for part in losses):
         raise ValueError(
             f"mixup makes soft labels, which {type(losses[-1]).__name__} does not take; "
@@ -63,8 +66,8 @@ def _check_classes(
     losses: list[Loss],
     validation: LabelledImages | None,
 ) -> None:
-    if not len(images):
-        raise ValueError("there must be images to train on, got none")
+    if not len(images) or (validation is not None and not len(validation)):
+        raise ValueError("there must be images to train on, and to validate on, got none")
     numbers = {
         "the images have": images.num_classes,
         "the head has": model.head.num_classes,

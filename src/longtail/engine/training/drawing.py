@@ -17,4 +17,5 @@ def shared_sampler(sampler: ClassSampler, labels: Tensor, loss: Loss | Deferred)
     these = current_processes()
     shared = copy(sampler_for(sampler, labels, loss))
     shared.num_replicas, shared.rank = these.world_size, these.rank
+    shared.set_epoch(0)
     return shared

@@ -79,6 +79,7 @@ class Loop:
                     self._end_epoch(progress, carried, lr)
                 stopping = asked.signal is not None or taken == stop_after
                 if ended or stopping or self._is_due(epoch * steps + progress.step):
+                    self.sampler.set_epoch(progress.epoch, progress.step * self._size)
                     self.folder.save(
                         progress, self.learner, self.inputs.generator, self.sampler, carried
                     )
@@ -92,7 +93,8 @@ class Loop:
         if isinstance(loss, Deferred):
             loss.set_epoch(epoch)
         self.sampler.set_epoch(epoch, done * self._size)
-        return carried_after(loss, self.sampler)
+        takes_prior = self.learner.model.head.takes_prior
+        return carried_after(loss, self.sampler) if takes_prior else None
 
     @property
     def _size(self) -> int:

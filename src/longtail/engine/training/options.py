@@ -95,7 +95,7 @@ class TrainingOptions:
         for name, rate in (("lr", self.lr), ("head_lr", self.head_lr)):
             if rate is not None and not (math.isfinite(rate) and rate > 0):
                 raise ValueError(f"{name} must be positive and finite, got {rate}")
-        if self.weight_decay < 0 or not 0 <= self.momentum < 1:
+        if not 0 <= self.weight_decay < math.inf or not 0 <= self.momentum < 1:
             raise ValueError(
                 "weight_decay must not be negative and momentum lie in [0, 1), "
                 f"got {self.weight_decay} and {self.momentum}"

@@ -94,12 +94,6 @@ def stacked_over_processes(value: Tensor, device: torch.device) -> Tensor:
     return torch.stack(parts).cpu()
 
 
-def wait_for_all() -> None:
-    """Return when all processes have come here."""
-    if current_processes().world_size > 1:
-        dist.barrier()
-
-
 def agreed_name(store: Store, rank: int, world_size: int) -> str:
     """The same new name on all processes of this start, whatever older ones left in the store.
 

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Generator, Tensor
 
 from longtail.core import Prior
 from longtail.data import ClassSampler
 from longtail.engine.training.checkpoint_folder import read_checkpoint, write_checkpoint
 from longtail.engine.training.learner import Learner
-from longtail.engine.training.process_group import current_processes, wait_for_all
+from longtail.engine.training.process_group import current_processes, stacked_over_processes
 from longtail.engine.training.progress import Progress, Row, restore, tensors_of, values_of
 from longtail.engine.training.run_log import RunLog, columns
 from longtail.engine.training.task import check_task
@@ -54,11 +55,21 @@ class RunFolder:
         if found is not None:
             check_task(found.state["task"], self.task, self.folder / "checkpoint")
             progress = restore(found, learner, generator)
-        wait_for_all()  # nobody writes while somebody still reads
+        self._check_all_found_it(progress, learner.device)
         if current_processes().is_main:
             self.folder.mkdir(parents=True, exist_ok=True)
             self.log = RunLog(self.folder, self.names, progress.history, self.tensorboard)
         return progress
+
+    def _check_all_found_it(self, progress: Progress, device: torch.device) -> None:
+        """A ValueError if not; and nobody writes while somebody still reads."""
+        place = torch.tensor([progress.epoch, progress.step])
+        places = stacked_over_processes(place, device)
+        if (places != place).any():
+            raise ValueError(
+                f"the processes found different checkpoints in {self.folder}: epochs and steps "
+                f"{places.tolist()}; the run folder must be one that all machines share"
+            )
 
     def write_row(self, row: Row) -> None:
         """Add a row to the log."""

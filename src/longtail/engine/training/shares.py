@@ -2,8 +2,8 @@ r"""What the pieces of a batch count, so that their gradients add up to that of 
 
 A loss that is a mean over samples, (1/W) Σ_i w_i·ℓ_i with W = Σ_i w_i, is the sum over pieces of
 W_piece/W times the mean over the piece. With k processes, whose gradients are averaged, a piece
-counts k·W_piece/W, W being that of all processes. Losses of the whole batch (LADE, ELM) see all
-processes themselves, so only the pieces of one process are weighed.
+counts k·W_piece/W, W being that of all processes. Losses of the whole batch (LADE, ELM) see the
+pieces of all processes themselves: there W_piece is of all processes too, and k is 1.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from longtail.engine.training.process_group import current_processes, mean_over_processes
+from longtail.engine.training.process_group import mean_over_processes
 from longtail.losses import Deferred, Loss
 from longtail.losses.regularizer import RegularizedLoss
 
@@ -31,9 +31,10 @@ def piece_shares(loss: Loss | Deferred, labels: Sequence[Tensor]) -> list[float]
         return [total / sum(totals) for total in totals]
     weight = current.weight
     totals = torch.stack([weight[piece].sum() for piece in labels]).tolist()
-    whole = sum(totals)
-    if not _sees_all_processes(current) and current_processes().world_size > 1:
-        whole = mean_over_processes(whole, labels[0].device)
+    device = labels[0].device
+    if _sees_all_processes(current):
+        totals = [mean_over_processes(total, device) for total in totals]
+    whole = mean_over_processes(sum(totals), device)
     return [total / whole for total in totals]
 
 

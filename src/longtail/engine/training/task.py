@@ -7,6 +7,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 from zlib import crc32
 
+import msgspec
 from torch import Tensor, nn
 
 from longtail.data import ClassSampler
@@ -15,6 +16,7 @@ from longtail.engine.training.model import Model
 from longtail.engine.training.options import TrainingOptions
 
 _FREE = ("num_workers", "compile")  # may change from one start to the next
+_OF_THIS_PROCESS = ("training", "num_replicas", "rank")
 
 
 def task_of(
@@ -26,20 +28,38 @@ def task_of(
     augment: object,
     normalize: object,
     recipe: Mapping[str, Any],
+    steps: int,
 ) -> dict[str, Any]:
-    """The task in words and numbers that JSON can hold; called before anything has learned."""
+    """The task as JSON has it; called before anything has learned or moved on."""
     settings = {field.name: _named(getattr(options, field.name)) for field in fields(options)}
     parameters = sum(p.numel() for p in model.parameters())
-    return {
+    task = {
         "options": {key: value for key, value in settings.items() if key not in _FREE},
         "model": f"{_kind(model.backbone)} and {_kind(model.head)}, {parameters} parameters",
-        "images": f"{len(images)} of {images.num_classes} classes, labels {_sum(images.labels)}",
-        "loss": f"{_kind(loss)}, constants {_sum(*loss.state_dict().values())}",
-        "sampler": f"{_kind(sampler)} with seed {sampler.seed}",
+        "images": {
+            "labels": f"{len(images)} of {images.num_classes} classes, {_sum(images.labels)}",
+            **_settings(images),
+        },
+        "loss": {
+            "kind": _kind(loss),
+            "constants": _sum(*loss.state_dict().values()),
+            "settings": {
+                f"{name}.{key}".lstrip("."): setting
+                for name, part in loss.named_modules()
+                for key, setting in _settings(part).items()
+            },
+        },
+        "sampler": {"kind": _kind(sampler), **_settings(sampler)},
+        "steps": steps,
         "augment": _named(augment),
         "normalize": _named(normalize),
         "recipe": dict(recipe),
     }
+    try:
+        # There and back, so that what a file says of it later is the same.
+        return msgspec.json.decode(msgspec.json.encode(task), type=dict[str, Any])
+    except TypeError as error:
+        raise ValueError(f"a recipe must be what JSON can hold, got {recipe}: {error}") from error
 
 
 def check_task(found: Mapping[str, Any], now: Mapping[str, Any], folder: object) -> None:
@@ -62,15 +82,28 @@ def _flat(tree: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
         if isinstance(value, Mapping):
             pairs += _flat(value, f"{prefix}{key}.")
         else:
-            pairs.append((prefix + key, list(value) if isinstance(value, tuple) else value))
+            pairs.append((prefix + key, value))
     return pairs
 
 
 def _named(value: object) -> Any:
     """Plain values as they are, frozen values by what they print, others by their type."""
-    if value is None or isinstance(value, (bool, int, float, str)):
+    if _is_plain(value):
         return value
     return repr(value) if is_dataclass(value) else getattr(value, "__qualname__", _kind(value))
+
+
+def _settings(value: object) -> dict[str, Any]:
+    """Its public attributes that are plain: what it was made with."""
+    return {
+        name: setting
+        for name, setting in vars(value).items()
+        if _is_plain(setting) and not name.startswith("_") and name not in _OF_THIS_PROCESS
+    }
+
+
+def _is_plain(value: object) -> bool:
+    return value is None or isinstance(value, (bool, int, float, str))
 
 
 def _kind(value: object) -> str:

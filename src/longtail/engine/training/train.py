@@ -81,8 +81,8 @@ def train(
         model: On the device to train on, with weights that are the same on every start.
         images: What to train on. `ImageArrays` stay on the device; others are read as they come.
         sampler: What an epoch consists of: that of all processes, it is shared out here.
-        loss: Its reduction is the mean. A `Deferred` one is told the epoch, and says how often to
-            draw each class if it re-samples.
+        loss: Its reduction is the mean, and it is as new on every start. A `Deferred` one is told
+            the epoch, and says how often to draw each class if it re-samples.
         options: How to train.
         normalize: Comes after augmentation.
         augment: Called with images as they are stored.
@@ -108,7 +108,7 @@ def train(
         loss.set_epoch(0)
     drawn = shared_sampler(sampler, images.labels, loss)
     steps = -(-len(drawn) * these.world_size // options.batch_size)
-    task = task_of(model, images, drawn, loss, options, augment, normalize, recipe or {})
+    task = task_of(model, images, drawn, loss, options, augment, normalize, recipe or {}, steps)
     model.head.carry(None)  # whatever it carried, it is about to change
     learner = Learner(model, loss, options)
     generator = Generator().manual_seed(mixed_seed(options.seed, these.rank, 0))
@@ -134,7 +134,7 @@ def train(
     if asked.signal is not None:
         raise KeyboardInterrupt(f"stopped by signal {asked.signal}, in epoch {progress.epoch + 1}")
     last = max(progress.epoch - (progress.step == 0), 0)  # the epoch of the last step
-    carried = loop.begin(last) if model.head.takes_prior else None
+    carried = loop.begin(last)
     finished = progress.epoch >= options.epochs
     if finished:
         agree_on_buffers(learner.predictor)
