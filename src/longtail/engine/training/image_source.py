@@ -68,10 +68,12 @@ class FromFiles:
             # Or it would draw a seed from torch's generator, once more if a run is started again.
             generator=Generator().manual_seed(0),
         )
-        for images, labels in loader:
+        for read in loader:
+            if isinstance(read, Exception):
+                raise read
             yield Batch(
-                images.to(self.device, non_blocking=on_gpu),
-                labels.to(self.device, non_blocking=on_gpu),
+                read.images.to(self.device, non_blocking=on_gpu),
+                read.labels.to(self.device, non_blocking=on_gpu),
             )
 
 
@@ -82,25 +84,35 @@ def image_source(images: LabelledImages, device: torch.device, num_workers: int 
     return FromFiles(images, device, num_workers)
 
 
-class _Keyed(Dataset[tuple[Tensor, int]]):
-    """Images by position and seed."""
+class _Keyed(Dataset["tuple[Tensor, int] | Exception"]):
+    """Images by position and seed.
+
+    An image that cannot be read is handed on as the error: raised in a worker process, it would
+    reach the reader as the traceback of that process.
+    """
 
     def __init__(self, images: LabelledImages) -> None:
         self.images = images
 
-    def __getitem__(self, key: tuple[int, int]) -> tuple[Tensor, int]:
+    def __getitem__(self, key: tuple[int, int]) -> tuple[Tensor, int] | Exception:
         position, seed = key
-        if isinstance(self.images, FixedSize):
-            return self.images.drawn(position, Generator().manual_seed(seed))
-        return self.images[position]
+        try:
+            if isinstance(self.images, FixedSize):
+                return self.images.drawn(position, Generator().manual_seed(seed))
+            return self.images[position]
+        except (ValueError, OSError) as error:
+            return error
 
 
-def _collated(samples: list[tuple[Tensor, int]]) -> Batch:
-    images, labels = zip(*samples, strict=True)
+def _collated(samples: list[tuple[Tensor, int] | Exception]) -> Batch | Exception:
+    read = [sample for sample in samples if not isinstance(sample, Exception)]
+    if len(read) < len(samples):
+        return next(sample for sample in samples if isinstance(sample, Exception))
+    images, labels = zip(*read, strict=True)
     shapes = {tuple(image.shape) for image in images}
     if len(shapes) > 1:
-        raise ValueError(
-            f"the images of a batch must be of one size, got {sorted(shapes)[:3]}; "
-            "make them so: FixedSize(images, size=224)"
+        return ValueError(
+            f"the images of a batch must be of one size, got {sorted(shapes)[:3]}; make them so: "
+            "FixedSize(images, size=224), in a recipe data.size=224"
         )
     return Batch(torch.stack(images), torch.tensor(labels))
