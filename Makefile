@@ -1,6 +1,7 @@
 # make demo   see it work: makes a virtual environment, installs, runs the demo
 # make test   everything that decides whether a change lands
 # make bench  measured ratios, written to results/
+# make gallery  the figures of docs/gallery.md, drawn anew
 # All of them can be repeated; what is installed already is not installed again.
 
 # A pipe fails if its first command does.
@@ -19,7 +20,7 @@ export OMP_WAIT_POLICY := PASSIVE
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-slow lint types layers unit bench bench-heads bench-long format clean
+.PHONY: help demo test test-slow lint types layers unit bench bench-heads bench-long gallery format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -50,7 +51,7 @@ unit: $(VENV)/.installed-dev
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto
 
 test-slow: $(VENV)/.installed-dev
-	@echo "== Running the slow tests: compilation by inductor"
+	@echo "== Running the slow tests: compilation by inductor, the gallery"
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -m slow --timeout 600 tests
 
 bench: $(VENV)/.installed-dev
@@ -76,6 +77,10 @@ bench-long: $(VENV)/.installed-dev
 		$(BIN)/python benchmarks/fit_cifar100.py $(CIFAR100_FEATURES) | tee results/fit_cifar100.md; fi
 	$(BIN)/python benchmarks/convex_solver.py $(CIFAR100_FEATURES) \
 		| tee results/convex_solver.md
+
+gallery: $(VENV)/.installed-dev
+	@echo "== Drawing the figures of the gallery"
+	OMP_NUM_THREADS=1 $(BIN)/python docs/gallery/make.py
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .

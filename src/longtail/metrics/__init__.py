@@ -2,9 +2,12 @@
 
 from longtail.metrics.calibration import classwise_ece as classwise_ece
 from longtail.metrics.calibration import ece as ece
+from longtail.metrics.class_logits import ClassLogits as ClassLogits
+from longtail.metrics.class_logits import class_logits as class_logits
 from longtail.metrics.comparison import Comparison as Comparison
 from longtail.metrics.comparison import paired_gain as paired_gain
 from longtail.metrics.evaluate import evaluate as evaluate
+from longtail.metrics.false_positives import false_positives as false_positives
 from longtail.metrics.proper import brier as brier
 from longtail.metrics.proper import nll as nll
 from longtail.metrics.recall import accuracy_under as accuracy_under
@@ -15,6 +18,8 @@ from longtail.metrics.recall import group_accuracies as group_accuracies
 from longtail.metrics.recall import recalls as recalls
 from longtail.metrics.recall import top1 as top1
 from longtail.metrics.recall import worst_class as worst_class
+from longtail.metrics.reliability import Reliability as Reliability
+from longtail.metrics.reliability import reliability as reliability
 from longtail.metrics.representation_classes import class_means as class_means
 from longtail.metrics.representation_margins import margin_cdf as margin_cdf
 from longtail.metrics.representation_margins import margins as margins

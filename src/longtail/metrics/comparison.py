@@ -7,11 +7,14 @@ A sample that turns right adds one, one that turns wrong takes one away. With d_
 which is narrower than two separate intervals suggest, since most samples do not change.
 """
 
+from dataclasses import asdict
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from longtail.core import Prior
-from longtail.core.arrays import ArrayLike
+from longtail.core.arrays import ArrayLike, as_tensor
 from longtail.metrics.tally import NORMAL, Measured, Tally
 
 
@@ -51,13 +54,31 @@ class Comparison:
         return {name: (was, after[name]) for name, was in self.before.metrics().items()}
 
     def gains(self) -> dict[str, Measured]:
-        """By how much top-1 and balanced accuracy rose."""
+        """By how much each accuracy rose: top-1, balanced, of the samples as they are, of groups.
+
+        A group without samples has none.
+        """
         present = (self.before.counts > 0).double()
+        masks = {"balanced_accuracy": present, "sample_accuracy": self.before.counts}
+        for name, mask in self.before.groups.items():
+            masks[name] = present * as_tensor(mask).double()
         shares = {
-            "top1": self.before.weight,
-            "balanced_accuracy": present / present.sum() / self.before.counts.clamp(min=1),
+            name: mask / mask.sum() / self.before.counts.clamp(min=1)
+            for name, mask in masks.items()
+            if mask.sum() > 0
         }
+        shares = {"top1": self.before.weight} | shares
         return {name: self._gain(weight) for name, weight in shares.items()}
+
+    def as_json(self) -> dict[str, Any]:
+        """Every metric before and after, and the gains, each with its interval."""
+        return {
+            "metrics": {
+                name: {"before": asdict(before), "after": asdict(after)}
+                for name, (before, after) in self.metrics().items()
+            },
+            "gains": {name: asdict(gain) for name, gain in self.gains().items()},
+        }
 
     def _gain(self, weight: Tensor) -> Measured:
         net = self.after.hits - self.before.hits

@@ -157,7 +157,8 @@ def _between(value: Tensor | None, drawn: Tensor | None) -> Measured:
     if value is None or drawn is None:
         return Measured(None)
     low, high = torch.quantile(drawn, drawn.new_tensor([0.025, 0.975])).tolist()
-    return Measured(float(value), low, high)
+    # The worst of many classes drawn anew is worse than the worst: its interval reaches up to it.
+    return Measured(float(value), min(low, float(value)), max(high, float(value)))
 
 
 def _around(value: float, variance: float) -> Measured:

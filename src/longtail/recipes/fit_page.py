@@ -1,9 +1,9 @@
 """The report of `longtail fit`: all methods, the best one by class, what was chosen."""
 
-import numpy as np
-import torch
+from dataclasses import replace
 
-from longtail.metrics import recalls
+import numpy as np
+
 from longtail.recipes.fit_methods import METHODS
 from longtail.recipes.fit_result import FitResult
 from longtail.recipes.fit_words import (
@@ -14,16 +14,47 @@ from longtail.recipes.fit_words import (
     headline,
     method_rows,
 )
-from longtail.report import Column, Figure, Footer, Line, Page, Section, Table, line_chart
+from longtail.report import (
+    Column,
+    Figure,
+    Footer,
+    Judged,
+    Line,
+    Page,
+    Section,
+    Table,
+    line_chart,
+    scores_page,
+)
+from longtail.report.scores_report import samples_in_words
 
 
 def fit_page(result: FitResult, footer: Footer) -> Page:
     """The page of `longtail fit`."""
-    return Page(
-        title="longtail fit",
-        summary=headline(result),
-        sections=[_methods(result), _best(result), _choices(result)],
-        footer=footer,
+    best = result.validation if result.test is None else result.test
+    title = METHODS[result.best].title
+    judged = Judged(
+        result.linear,
+        result.linear if result.best == "linear" else best,
+        result.target,
+        names=("linear layer", title),
+    )
+    page = scores_page(judged, footer, title="longtail fit", sections=[_choices(result)])
+    return replace(
+        page,
+        summary=f"{headline(result)} {samples_in_words(judged)}",
+        next_step=_next_step(result, page.next_step),
+        sections=[_methods(result), *page.sections],
+    )
+
+
+def _next_step(result: FitResult, otherwise: str) -> str:
+    """Use the best; or what the report on scores says, where the linear layer is the best."""
+    if result.best == "linear":
+        return f"Use the linear layer as it is, in model.safetensors. {otherwise}"
+    return (
+        f"Use model.safetensors, which holds the {METHODS[result.best].title}. "
+        f"{caution(result) or otherwise}"
     )
 
 
@@ -44,35 +75,6 @@ def _methods(result: FitResult) -> Section:
             "Many, medium and few are classes of more than 100, 20 to 100 and fewer than 20 "
             "training samples, on the held-out samples.",
         ],
-    )
-
-
-def _best(result: FitResult) -> Section:
-    scores = result.validation if result.test is None else result.test
-    where = "held-out samples" if result.test is None else "the test part"
-    labels = torch.as_tensor(scores.labels)
-    shares = np.asarray(recalls(scores.predict(), labels, scores.num_classes))
-    order = np.argsort(-result.counts, kind="stable")
-    names = [result.classes[k] if result.classes else f"class {k}" for k in order]
-    line = Line(
-        METHODS[result.best].title,
-        range(1, len(order) + 1),
-        (100 * shares[order]).tolist(),
-        labels=[
-            f"{name}, {result.counts[k]} samples" for name, k in zip(names, order, strict=True)
-        ],
-        mark="dots",
-    )
-    chart = line_chart(
-        [line],
-        title="Accuracy by class",
-        x_title="class, from most to fewest samples",
-        y_title="accuracy (%)",
-        width=960,
-    )
-    return Section(
-        heading="The best method by class",
-        figures=[Figure(chart, f"Each dot is a class, on {where}.", wide=True)],
     )
 
 

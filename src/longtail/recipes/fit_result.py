@@ -77,6 +77,7 @@ class FitResult:
         judged_on: What methods were compared on, in words.
         validation: Held-out scores of the best.
         test: Its scores of the test part.
+        linear: Scores of the linear layer as it is, of the test part or else held out.
     """
 
     methods: list[MethodResult]
@@ -94,6 +95,7 @@ class FitResult:
     judged_on: str
     validation: Scores
     test: Scores | None
+    linear: Scores
 
     @property
     def is_uniform(self) -> bool:

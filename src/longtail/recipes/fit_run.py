@@ -66,6 +66,8 @@ def run_fit(
     if first.head is None:
         raise ValueError(f"no method could be fitted; the first one failed: {best.failed}")
     held = torch.bincount(judge.labels, minlength=features.num_classes)
+    linear = next((each for each in ranked if each.result.name == "linear" and each.head), first)
+    validation = _scores(first.held, judge.labels, features, "validation")
     return FitResult(
         methods=[
             replace(each.result, behind=judge.gain(each.right, first.right)) for each in ranked
@@ -87,8 +89,11 @@ def run_fit(
             if "validation" in features.parts
             else f"{plan.folds} folds of the train part, each by what was fitted on the others"
         ),
-        validation=_scores(first.held, judge.labels, features, "validation"),
+        validation=validation,
         test=None if test is None else _scores(first.tested, test[1], features, "test"),
+        linear=_scores(linear.held, judge.labels, features, "validation")
+        if test is None
+        else _scores(linear.tested, test[1], features, "test"),
     )
 
 

@@ -9,7 +9,7 @@ of p_t itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -152,6 +152,18 @@ def rows_of(scores: Scores, chosen: Tensor) -> Scores:
         scores,
         logits=as_kind_of(as_tensor(scores.logits)[chosen], scores.logits),
         labels=None if labels is None else as_kind_of(labels, scores.logits),
+    )
+
+
+def joined(parts: Sequence[Scores]) -> Scores:
+    """Parts of the samples one after the other."""
+    logits = torch.cat([as_tensor(part.logits) for part in parts])
+    labels = torch.cat([as_tensor(part.labels) for part in parts if part.labels is not None])
+    first = parts[0]
+    return replace(
+        first,
+        logits=as_kind_of(logits, first.logits),
+        labels=as_kind_of(labels, first.logits),
     )
 
 

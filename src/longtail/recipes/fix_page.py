@@ -1,39 +1,34 @@
-"""The report of `longtail fix`: before and after, what was done, and the figures behind it."""
+"""The report of `longtail fix`: the report on scores before and after, and what was done."""
 
 import numpy as np
 
 from longtail.core import Prior
 from longtail.recipes.fix_run import FixResult
-from longtail.recipes.fix_words import described, headline, metric_rows
-from longtail.report import Column, Figure, Footer, Line, Page, Section, Table, line_chart
+from longtail.recipes.fix_words import described, headline
+from longtail.report import Figure, Footer, Line, Page, Section, line_chart, scores_page
+
+_AGAIN = "The same again, on other scores of this model: longtail fix SCORES --with FILE."
 
 
 def fix_page(result: FixResult, footer: Footer) -> Page:
     """The page of `longtail fix`."""
-    return Page(
+    if result.judged is None:
+        return Page(
+            title="longtail fix",
+            summary=headline(result),
+            sections=[_steps(result)],
+            footer=footer,
+            next_step="Give the labels of some of these samples, and what the fix gains is "
+            "measured: --labels, or --apply-labels for those of --apply.",
+        )
+    return scores_page(
+        result.judged,
+        footer,
         title="longtail fix",
-        summary=headline(result),
-        sections=[_comparison(result), _steps(result)],
-        footer=footer,
-    )
-
-
-def _comparison(result: FixResult) -> Section:
-    columns = [Column("metric"), Column("before"), Column("after"), Column("")]
-    table = Table(
-        columns,
-        metric_rows(result),
-        caption=f"In %, but for log-loss and Brier score, with 95 % intervals. "
-        f"Measured on {result.measured_on}.",
-    )
-    return Section(
-        heading="Before and after",
-        table=table if result.comparison is not None else None,
-        figures=[_by_class(result)] if result.comparison is not None else [],
-        notes=[
-            "Every sample counts as much as its class does under the target, so a long-tailed set "
-            "can speak about another one. Intervals draw samples anew within each class.",
-        ],
+        done=f"The scores of a trained model were adjusted in {len(result.steps)} steps, named "
+        f"at the end. Measured on {result.measured_on}.",
+        sections=[_steps(result)],
+        comparison=result.comparison,
     )
 
 
@@ -46,40 +41,18 @@ def _steps(result: FixResult) -> Section:
         heading="What was done",
         paragraphs=said,
         figures=[_priors(result)] if result.carried is not None else [],
-        notes=["The same again, on other scores of this model: longtail fix SCORES --with FILE."],
+        notes=[_AGAIN],
     )
-
-
-def _by_class(result: FixResult) -> Figure:
-    assert result.comparison is not None
-    before, after = result.comparison.before, result.comparison.after
-    order, axis = _order(result)
-    names = _names(result, order)
-    lines = [
-        Line(
-            name,
-            range(1, len(order) + 1),
-            (100 * tally.hits / tally.counts).numpy()[order].tolist(),
-            labels=names,
-            mark="dots",
-            style=style,
-        )
-        for style, (name, tally) in enumerate((("before", before), ("after", after)))
-    ]
-    chart = line_chart(
-        lines, title="Accuracy by class", x_title=axis, y_title="accuracy (%)", width=960
-    )
-    return Figure(chart, "Each dot is a class.", wide=True)
 
 
 def _priors(result: FixResult) -> Figure:
-    order, axis = _order(result)
-    places, names = range(1, len(order) + 1), _names(result, order)
-    lines = []
-    if result.carried is not None:
-        lines.append(_prior_line("carried before", result.carried, order, names, style=0))
+    assert result.carried is not None
+    shares = np.asarray(result.carried if result.counts is None else result.counts)
+    order = np.argsort(-shares, kind="stable")
+    names = [result.classes[k] if result.classes else f"class {k}" for k in order]
+    lines = [_prior_line("carried before", result.carried, order, names, style=0)]
     estimate = result.fix.estimate if result.fix else None
-    if result.target is not None and estimate is None:
+    if estimate is None and result.target is not None:
         lines.append(_prior_line("target", result.target, order, names, style=1))
     if estimate is not None:
         probs, low, high = (
@@ -88,7 +61,7 @@ def _priors(result: FixResult) -> Figure:
         lines.append(
             Line(
                 "target, estimated with its interval",
-                places,
+                range(1, len(order) + 1),
                 probs.tolist(),
                 low.tolist(),
                 high.tolist(),
@@ -97,7 +70,13 @@ def _priors(result: FixResult) -> Figure:
             )
         )
     chart = line_chart(
-        lines, title="Label priors", x_title=axis, y_title="share of the samples (%)", width=960
+        lines,
+        title="Label priors",
+        x_title="class, from most to fewest samples"
+        if result.counts is not None
+        else "class, from most to least likely before",
+        y_title="share of the samples (%)",
+        width=960,
     )
     return Figure(chart, "What the logits carried before, and what they carry now.", wide=True)
 
@@ -105,20 +84,3 @@ def _priors(result: FixResult) -> Figure:
 def _prior_line(name: str, prior: Prior, order: np.ndarray, names: list[str], style: int) -> Line:
     shares = 100 * np.asarray(prior)[order]
     return Line(name, range(1, len(order) + 1), shares.tolist(), labels=names, style=style)
-
-
-def _order(result: FixResult) -> tuple[np.ndarray, str]:
-    """The classes from frequent to rare, and what the axis says."""
-    if result.counts is not None:
-        return np.argsort(-result.counts, kind="stable"), "class, from most to fewest samples"
-    assert result.carried is not None or result.comparison is not None
-    weights = (
-        np.asarray(result.carried)
-        if result.carried is not None
-        else result.comparison.before.counts.numpy()  # type: ignore[union-attr]
-    )
-    return np.argsort(-weights, kind="stable"), "class, from most to least likely before"
-
-
-def _names(result: FixResult, order: np.ndarray) -> list[str]:
-    return [result.classes[k] if result.classes else f"class {k}" for k in order]

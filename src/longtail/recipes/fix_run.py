@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from longtail.core import Prior, Scores
-from longtail.core.arrays import as_tensor
 from longtail.data.score_tables import ScoreTable
-from longtail.metrics import Comparison, Measured
+from longtail.metrics import Comparison
 from longtail.posthoc import AffineAdjuster, chain_affine, load_adjusters, save_adjusters
-from longtail.recipes.fix import Fix, Plan, fit_fix, held_out_fixes
+from longtail.recipes.fix import Fix, Plan, applied, fit_fix, held_out_fixes, joined
 from longtail.recipes.fix_tables import (
     Counts,
     scores_to_estimate_from,
     scores_to_fit_on,
     write_fixed,
 )
+from longtail.report import Judged
 
 ADJUSTER, SCORES = "adjuster.json", "scores.safetensors"
 
@@ -36,6 +35,7 @@ class FixResult:
         carried: What the scores carried before.
         target: What they carry now, or None if that is not known.
         comparison: Before and after, or None if there were no labels.
+        judged: The samples behind it, of many a part; None if there were no labels.
         measured_on: What the comparison is of, in words.
         classes: The names of the classes, if known.
         counts: Training samples of each class, if known.
@@ -46,6 +46,7 @@ class FixResult:
     carried: Prior | None
     target: Prior | None
     comparison: Comparison | None
+    judged: Judged | None
     measured_on: str
     classes: tuple[str, ...] | None
     counts: Counts
@@ -65,16 +66,7 @@ class FixResult:
             shown["estimated"] = {
                 name: np.asarray(getattr(estimate, name)).tolist() for name in ("low", "high")
             }
-        if self.comparison is None:
-            return shown
-        metrics = self.comparison.metrics()
-        shown["metrics"] = {
-            name: {"before": asdict(before), "after": asdict(after)}
-            for name, (before, after) in metrics.items()
-        }
-        gains: dict[str, Measured] = self.comparison.gains()
-        shown["gains"] = {name: asdict(gain) for name, gain in gains.items()}
-        return shown
+        return shown | ({} if self.comparison is None else self.comparison.as_json())
 
 
 def run_fix(
@@ -120,14 +112,19 @@ def run_fix(
     )
     where = str(written.path)
     if measured is None:
-        measured = _cross_fitted(validation, plan, fix)
+        judged = _cross_fitted(validation, plan, fix)
+        measured = judged.comparison
         where = f"{table.path}, each fifth fixed by what was fitted on the others"
+    else:
+        some = scores_to_fit_on(written, validation.carried, counts, plan.seed)
+        judged = Judged(some, applied(fix.steps, some), fix.target, validation)
     return FixResult(
         steps=fix.steps,
         fix=fix,
         carried=validation.carried,
         target=step.carried,
         comparison=measured,
+        judged=judged,
         measured_on=where,
         classes=table.classes,
         counts=None if known is None else np.asarray(known),
@@ -151,12 +148,18 @@ def rerun_fix(
     carried = table.carried or stored.carried
     step = chain_affine(stored.adjusters, carried, table.num_classes)
     compared = write_fixed(table, step, output / SCORES, counts, step.carried, advance)
+    judged = None
+    if compared is not None:
+        some = scores_to_fit_on(table, carried, counts, seed=0)
+        target = step.carried or Prior.uniform(table.num_classes)
+        judged = Judged(some, applied(stored.adjusters, some), target)
     return FixResult(
         steps=stored.adjusters,
         fix=None,
         carried=carried,
         target=step.carried,
         comparison=compared,
+        judged=judged,
         measured_on=str(table.path),
         classes=table.classes or stored.classes,
         counts=counts,
@@ -179,17 +182,11 @@ def _check_alike(other: ScoreTable, table: ScoreTable, carried: Prior | None) ->
         )
 
 
-def _cross_fitted(validation: Scores, plan: Plan, fix: Fix) -> Comparison:
+def _cross_fitted(validation: Scores, plan: Plan, fix: Fix) -> Judged:
     if fix.estimate is not None:
         plan = replace(plan, target=fix.target, tau=1.0)
-    labels = as_tensor(validation.labels if validation.labels is not None else [])
-    both = Comparison(
-        torch.bincount(labels, minlength=validation.num_classes), fix.target, validation.counts
-    )
-    for before, after in held_out_fixes(validation, plan):
-        if before.labels is not None:
-            both.add(*(as_tensor(part) for part in (before.logits, after.logits, before.labels)))
-    return both
+    parts = list(zip(*held_out_fixes(validation, plan), strict=True))
+    return Judged(joined(parts[0]), joined(parts[1]), fix.target)
 
 
 def _probs(prior: Prior | None) -> list[float] | None:

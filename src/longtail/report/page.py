@@ -1,19 +1,26 @@
 """The report page: one HTML file with everything inside, made from frozen values.
 
 Jinja escapes every text. What passes unescaped is what carries the type `Svg`, which only the
-figures of this package produce.
+figures of this package produce, and the one script of the explorers. The page lets the browser run
+nothing but that script, which it names by its hash, and load nothing from anywhere.
 """
 
+import base64
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
+from importlib.resources import files
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from longtail.core.files import written_whole
 from longtail.report.charts.svg import Svg
+from longtail.report.explorers.target import TargetExplorer
+from longtail.report.explorers.tau import TauExplorer
 from longtail.report.table import Table, laid_out
 
 
@@ -35,13 +42,14 @@ class Figure:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading and what stands under it, in this order: text, table, figures, notes."""
+    """A heading and what stands under it, in this order: text, table, explorer, figures, notes."""
 
     heading: str
     paragraphs: Sequence[str] = ()
     table: Table | None = None
     figures: Sequence[Figure] = ()
     notes: Sequence[str] = ()
+    explorer: TauExplorer | TargetExplorer | None = None
 
 
 @dataclass(frozen=True)
@@ -55,12 +63,23 @@ class Footer:
 
 @dataclass(frozen=True)
 class Page:
-    """Everything a report says."""
+    """Everything a report says.
+
+    Attributes:
+        title: What it is of.
+        summary: What was done, on what, and what came of it.
+        sections: What stands under the first screen.
+        footer: Where it comes from.
+        lead: The one table of the first screen.
+        next_step: What the reader should do now, in one plain sentence or two.
+    """
 
     title: str
     summary: str
     sections: Sequence[Section]
     footer: Footer
+    lead: Table | None = None
+    next_step: str = ""
 
 
 def render_page(page: Page) -> str:
@@ -74,7 +93,16 @@ def render_page(page: Page) -> str:
     >>> "<h1>Demo</h1>" in html, "well &amp; good" in html
     (True, True)
     """
-    return _environment().get_template("page.html.j2").render(page=page, laid_out=laid_out)
+    moves = any(section.explorer for section in page.sections)
+    script = _script() if moves else ""
+    return (
+        _environment()
+        .get_template("page.html.j2")
+        .render(
+            page=page, laid_out=laid_out, script=Markup(script), script_hash=Markup(_hash(script))
+        )
+        .lstrip()
+    )
 
 
 def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
@@ -104,3 +132,11 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def _script() -> str:
+    return files("longtail.report").joinpath("templates/explorers.js").read_text(encoding="utf-8")
+
+
+def _hash(script: str) -> str:
+    return "sha256-" + base64.b64encode(sha256(script.encode()).digest()).decode()

@@ -2,16 +2,18 @@
 
 import math
 import re
+from itertools import pairwise
 
 import pytest
 
-from longtail.report import Line, Reference, line_chart
+from longtail.report import Guide, Line, Reference, line_chart
 
 NAN = math.nan
 
 
 def test_every_point_has_one_mark_inside_the_view_box(read):
-    lines = [Line(f"line {k}", range(101), [k * i**0.5 for i in range(101)]) for k in range(3)]
+    y = [[k * i**0.5 for i in range(101)] for k in range(3)]
+    lines = [Line(f"line {k}", range(101), each, mark="both") for k, each in enumerate(y)]
     drawn = read(line_chart(lines, title="many"))
     assert len(drawn.marks()) == 303
     assert all(drawn.inside(x, y) for x, y in drawn.marks())
@@ -153,3 +155,78 @@ def test_text_among_numbers_is_an_error_sentence():
 def test_a_reference_must_be_finite():
     with pytest.raises(ValueError, match="'Bayes' must be at a finite value"):
         Reference(NAN, "Bayes")
+
+
+def test_a_long_plain_line_is_a_curve_without_a_mark_a_point(read):
+    drawn = read(line_chart([Line("a", range(61), range(61))], title="t"))
+    assert drawn.marks() == []
+    assert len(drawn.of_class("line")) == 1
+    named = Line("a", range(61), range(61), labels=[f"class {k}" for k in range(61)])
+    assert len(read(line_chart([named], title="t")).marks()) == 61
+
+
+@pytest.mark.parametrize("style", range(5))
+def test_thousands_of_dots_are_one_path_at_the_same_places(read, style):
+    x, y = list(range(1, 601)), [k % 7 + 1.0 for k in range(600)]
+    few = read(line_chart([Line("a", x[:500], y[:500], mark="dots", style=style)], title="t"))
+    many = line_chart([Line("a", x, y, mark="dots", style=style)], title="t", x_range=(1, 600))
+    [path] = read(many).of_class("marks")
+    starts = re.findall(r"M(-?[\d.]+) (-?[\d.]+)", path.get("d"))
+    assert len(starts) == 600
+    assert len(few.marks()) == 500
+    # The same level lies at the same height, and x runs evenly from edge to edge.
+    assert {float(b) for _, b in starts} == {round(at, 1) for _, at in few.marks()}
+    assert (
+        path.get("stroke-linecap") != "square"
+    )  # which cairo leaves out where a line has no length
+    steps = [float(b[0]) - float(a[0]) for a, b in pairwise(starts)]
+    assert max(steps) - min(steps) < 0.21
+    assert len(many) < 65 * 600
+
+
+def test_logarithmic_y_puts_powers_of_ten_at_equal_distances(read):
+    drawn = read(line_chart([Line("a", [1, 2, 3], [1, 10, 100])], title="t", log_y=True))
+    y = [place[1] for place in drawn.marks()]
+    assert y[0] - y[1] == pytest.approx(y[1] - y[2], abs=0.02)
+    with pytest.raises(ValueError, match=r"y above zero .* got 0; .*log_y=False"):
+        line_chart([Line("a", [1, 2], [0, 1])], title="t", log_y=True)
+
+
+def test_a_guide_is_dotted_named_and_inside_the_axes(read):
+    guide = Guide("calibrated", [0, 50, NAN, 60, 100], [0, 50, NAN, 60, 200])
+    svg = line_chart([Line("a", [10, 20], [10, 20])], title="t", guides=[guide])
+    drawn = read(svg)
+    [path] = drawn.of_class("guide")
+    assert path.get("d").count("M") == 2
+    places = [tuple(map(float, at)) for at in re.findall(r"([\d.]+) ([\d.]+)", path.get("d"))]
+    assert all(drawn.inside(x, y) for x, y in places)
+    assert "calibrated" in drawn.texts
+    assert "Dotted: calibrated." in drawn.description
+
+
+def test_sizes_are_areas(read):
+    line = Line("a", [1, 2], [1, 2], mark="dots", sizes=[1, 4])
+    shapes = [item.get("d") for item in read(line_chart([line], title="t")).of_class("mark")]
+    radii = [float(re.search(r"a([\d.]+)", shape)[1]) for shape in shapes]
+    assert radii[1] == pytest.approx(2 * radii[0], abs=0.01)
+
+
+def test_a_faint_series_is_drawn_but_not_in_the_legend(read):
+    lines = [Line("dots", [1, 2], [1, 2], mark="dots", faint=True), Line("mean", [1, 2], [1, 1])]
+    drawn = read(line_chart(lines, title="t"))
+    assert "mean" in drawn.texts
+    assert "dots" not in drawn.texts
+    assert len(drawn.marks()) == 4
+    assert drawn.description.startswith("1 series")
+
+
+def test_charts_of_one_range_and_room_have_their_axes_in_one_place(read):
+    charts = [
+        line_chart([Line("a", [3, 4], y)], title="t", x_range=(0, 10), y_room=60)
+        for y in ([0, 1], [0, 100000])
+    ]
+    first, second = (
+        {t: x for t, (x, _) in read(chart).ticks("middle").items()} for chart in charts
+    )
+    assert first == second
+    assert {"0", "10"} <= set(first)

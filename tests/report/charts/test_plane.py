@@ -100,3 +100,20 @@ def test_what_is_no_line_is_an_error_sentence(bad):
 def test_unequal_lengths_are_an_error_sentence():
     with pytest.raises(ValueError, match="points 'a' must have sequences of one length"):
         plane_chart([Points("a", [1], [1, 2])], title="t")
+
+
+def test_coloured_classes_differ_by_shape_and_have_no_numbers_beside_them(read):
+    svg = plane_chart(CLOUDS, title="t", colored=True, axes=False)
+    drawn = read(svg)
+    assert drawn.ticks("end") == {}
+    assert set(drawn.tooltips()) == {cloud.name for cloud in CLOUDS}
+    assert "--lt-1" in svg
+    shapes = {item.get("d") for item in drawn.of_class("mark")}
+    assert len(shapes) == len(CLOUDS)
+
+
+def test_thousands_of_points_are_one_path_a_class(read):
+    clouds = [Points(f"c{k}", range(400), [k] * 400) for k in range(2)]
+    drawn = read(plane_chart(clouds, title="t"))
+    assert [item.get("d").count("M") for item in drawn.of_class("marks")] == [400, 400]
+    assert drawn.marks() == []

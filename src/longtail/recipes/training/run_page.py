@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from longtail import __version__
 from longtail.core import Prior
 from longtail.engine import save_head
 from longtail.metrics import Measured
 from longtail.recipes.training.checking import plain
-from longtail.recipes.training.results import RunResult, tallied
+from longtail.recipes.training.recipe import Recipe
+from longtail.recipes.training.results import AS_TRAINED, RunResult
 from longtail.recipes.training.run_figures import GROUPS, group_curves_chart, weight_norms_chart
 from longtail.recipes.training.run_folder import METRICS, write_json
 from longtail.report import (
     Column,
     Figure,
     Footer,
+    Judged,
     Line,
     Page,
     Section,
     Table,
     line_chart,
+    scores_page,
     write_page,
 )
 
@@ -61,18 +66,53 @@ def write_results(result: RunResult) -> None:
 
 def run_page(result: RunResult, footer: Footer) -> Page:
     """The page of `longtail train`."""
-    sections = [
+    own = [
+        *_variants(result),
+        training_section(
+            result.trained.history,
+            result.recipe.optimizer.name,
+            result.weight,
+            result.counts.tolist(),
+        ),
+        recipe_section(result.recipe),
+    ]
+    judged = _judged(result)
+    if judged is None:
+        return Page("longtail train", headline(result), own, footer)
+    done = (
+        f"A model was trained for {result.recipe.epochs} epochs on "
+        f"{int(result.counts.sum()):,} images"
+        + (f": {result.recipe.about.rstrip('.')}." if result.recipe.about else ".")
+    )
+    return scores_page(judged, footer, title="longtail train", done=done, sections=own)
+
+
+def _judged(result: RunResult) -> Judged | None:
+    """As trained beside under the target, on the part that the headline is of."""
+    split = result.judged_on
+    if split is None:
+        return None
+    found = {variant.name: variant.scores for variant in result.variants}
+    held = found[AS_TRAINED].get("validation") if split == "test" else None
+    return Judged(
+        found[AS_TRAINED][split],
+        found[result.headline][split],
+        result.target,
+        held,
+        names=(AS_TRAINED, result.headline),
+    )
+
+
+def _variants(result: RunResult) -> list[Section]:
+    """Every way to predict, on every part."""
+    return [
         Section(
-            heading=f"On the {split} part",
+            heading=f"All variants on the {split} part",
             table=_table(metric_table(result, split)),
-            figures=[_by_class(result)] if split == result.judged_on else [],
             notes=_notes(result) if split == result.judged_on else [],
         )
         for split in result.metrics
     ]
-    sections.append(Section(heading="Training", figures=_training_figures(result)))
-    sections.append(Section(heading="Recipe", table=_recipe_table(result)))
-    return Page("longtail train", headline(result), sections, footer)
 
 
 def _table(rows: list[list[str]]) -> Table:
@@ -130,28 +170,20 @@ def _notes(result: RunResult) -> list[str]:
     return said
 
 
-def _by_class(result: RunResult) -> Figure:
-    order = result.counts.argsort(descending=True, stable=True)
-    names = [result.classes[at] for at in order.tolist()]
-    assert result.judged_on is not None
-    lines = []
-    for variant in result.variants[:2]:
-        tally = tallied(variant.scores[result.judged_on], result.target, result.counts)
-        recall = (100 * tally.hits / tally.counts)[order].tolist()
-        places = range(1, len(order) + 1)
-        lines.append(Line(variant.name, places, recall, labels=names, mark="dots"))
-    chart = line_chart(
-        lines,
-        title="Accuracy by class",
-        x_title="class, from the most frequent to the rarest",
-        y_title="accuracy (%)",
-        width=960,
-    )
-    return Figure(chart, "Each dot is a class.", wide=True)
+def training_section(
+    history: Sequence[Mapping[str, float | None]],
+    optimizer: str,
+    weight: Tensor,
+    counts: Sequence[int],
+) -> Section:
+    """How training went: its loss, the groups' accuracy, and the norms it left.
 
-
-def _training_figures(result: RunResult) -> list[Figure]:
-    history = result.trained.history
+    Args:
+        history: The rows of the log.
+        optimizer: Its name.
+        weight: The rows of the head.
+        counts: Training images of each class.
+    """
     loss = Line(
         "training loss",
         [row["epoch"] or 0.0 for row in history],
@@ -162,23 +194,17 @@ def _training_figures(result: RunResult) -> list[Figure]:
     if any(row.get(f"val_{name}") is not None for row in history for name in GROUPS):
         curves = group_curves_chart(history)
         figures.append(Figure(curves, "As NCM figure 4, on the validation part, as trained."))
-    norms = weight_norms_chart({result.recipe.optimizer.name: [(result.weight, result.counts)]})
+    norms = weight_norms_chart({optimizer: [(weight, torch.as_tensor(counts))]})
     figures.append(Figure(norms, "As LA figure 1: norms that follow the frequency, or do not."))
-    return figures
+    return Section(heading="Training", figures=figures)
 
 
-def _recipe_table(result: RunResult) -> Table:
+def recipe_section(recipe: Recipe) -> Section:
+    """What was asked for."""
     rows = [
-        [
-            key,
-            ", ".join(f"{k} {v}" for k, v in value.items())
-            if isinstance(value, dict)
-            else str(value),
-        ]
-        for key, value in plain(result.recipe).items()
-        if value not in (None, "")
+        [key, _in_words(value)] for key, value in plain(recipe).items() if value not in (None, "")
     ]
-    return Table([Column("key"), Column("value")], rows)
+    return Section(heading="Recipe", table=Table([Column("key"), Column("value")], rows))
 
 
 def _in_words(value: Any) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from zlib import crc32
 
+from longtail.report.charts.chart import Chart
 from longtail.report.charts.checks import as_numbers, check_lengths, check_pair
 from longtail.report.charts.frame import (
     HEIGHT,
@@ -63,7 +64,7 @@ def bar_chart(
     reference: Reference | None = None,
     width: float = WIDTH,
     height: float = HEIGHT,
-) -> Svg:
+) -> Chart:
     """Bars side by side in each category, with their values above them where they fit.
 
     Args:

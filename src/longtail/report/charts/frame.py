@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from longtail.report.charts.chart import Chart
 from longtail.report.charts.legend import ROW
 from longtail.report.charts.scale import Scale, linear_ticks, log_ticks, readable, tick_labels
 from longtail.report.charts.svg import FONT, Svg, element, label, shorten, text_width
@@ -26,10 +27,16 @@ class Plot(NamedTuple):
 
 
 def plot_area(
-    width: float, height: float, above: float, y_labels: Sequence[str], y_title: str
+    width: float,
+    height: float,
+    above: float,
+    y_labels: Sequence[str],
+    y_title: str,
+    room: float = 0,
 ) -> Plot:
     """The rectangle for data: so high, below what stands above, right of the tick labels."""
-    side = max((text_width(text) for text in y_labels), default=0) + 10
+    side = max(map(text_width, y_labels), default=0)
+    side = max(side, room) + 10
     top = above + (ROW + 13 if y_title else 10)
     return Plot(side, top, width - _EDGE, top + height)
 
@@ -96,10 +103,10 @@ def no_data(plot: Plot) -> Svg:
     return label(*middle, "no data", anchor="middle", faint=True)
 
 
-def drawing(size: tuple[float, float], title: str, description: str, parts: Sequence[Svg]) -> Svg:
+def drawing(size: tuple[float, float], title: str, description: str, parts: Sequence[Svg]) -> Chart:
     """The parts in one svg that scales with the page and reads aloud as title and description."""
     width, height = size
-    return element(
+    whole = element(
         "svg",
         element("title", title),
         element("desc", description),
@@ -111,3 +118,4 @@ def drawing(size: tuple[float, float], title: str, description: str, parts: Sequ
         font_size=FONT,
         style=f"max-width:{width * 1.25:g}px",
     )
+    return Chart(whole)

@@ -4,7 +4,7 @@ The legend has rows of its own above the plot, as many as it needs, so it never 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -30,6 +30,15 @@ class Reference:
             )
 
 
+@dataclass(frozen=True)
+class Guide:
+    """A dotted line to compare with that is no level, such as a diagonal; NaN interrupts it."""
+
+    label: str
+    x: Collection[float]
+    y: Collection[float]
+
+
 class Key(NamedTuple):
     """One entry of a legend; the swatch is drawn around the origin."""
 
@@ -46,6 +55,11 @@ def line_key(name: str, number: int, line: bool = True, dots: bool = False) -> K
     if dots:
         parts.append(marker(number, 0, 0, 3.5, class_=None))
     return Key(name, element("g", *parts, stroke=paint, fill=paint))
+
+
+def guide_key(guide: Guide) -> Key:
+    """The legend entry of a guide."""
+    return Key(guide.label, dotted("M-12 0H12", class_=None))
 
 
 def reference_key(reference: Reference | None) -> list[Key]:
@@ -74,6 +88,14 @@ def legend(keys: Sequence[Key], width: float) -> tuple[list[Svg], float]:
         drawn.append(element("g", swatch, text, transform=place))
         left += taken + _GAP
     return drawn, (row + 1) * ROW if keys else 0.0
+
+
+def dotted(outline: str, tooltip: str = "", class_: str | None = "guide") -> Svg:
+    """A thin dotted path."""
+    children = [element("title", tooltip)] if tooltip else []
+    look: Attributes = {"stroke": "currentColor", "stroke_width": 1.6, "stroke_opacity": 0.75}
+    ends: Attributes = {"stroke_dasharray": "0.1 3.5", "stroke_linecap": "round", "fill": "none"}
+    return element("path", *children, class_=class_, d=outline, **look, **ends)
 
 
 def reference_line(

@@ -5,16 +5,18 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from longtail.report.charts.chart import Chart
 from longtail.report.charts.checks import as_numbers, check_lengths
 from longtail.report.charts.frame import WIDTH, drawing, no_data, plot_area, x_axis, y_axis
 from longtail.report.charts.legend import Key, legend, line_key
 from longtail.report.charts.scale import Scale, linear_ticks, readable, span_of, tick_labels
-from longtail.report.charts.style import color, dash, marker
+from longtail.report.charts.style import color, dash, many_marks, marker
 from longtail.report.charts.svg import Attributes, Svg, element
 
 _HEIGHT = 340.0
 # Points are drawn in shades of ink and by shape, so that colour is left to the separators.
 _SHADES = (0.95, 0.38, 0.7, 0.5)
+_TOOLTIPS = 700  # with more points than this a tooltip for each would be most of the file
 
 
 @dataclass(frozen=True)
@@ -52,10 +54,14 @@ def plane_chart(
     title: str,
     x_title: str = "",
     y_title: str = "",
+    colored: bool = False,
+    axes: bool = True,
     width: float = WIDTH,
     height: float = _HEIGHT,
-) -> Svg:
+) -> Chart:
     """Classes in the plane and the lines between them, a unit being as long in x as in y.
+
+    Points have tooltips as long as there are not more than 700 in all.
 
     Args:
         points: The classes.
@@ -63,6 +69,9 @@ def plane_chart(
         title: What a screen reader says first; not drawn.
         x_title: Name of x.
         y_title: Name of y.
+        colored: Whether classes differ by colour as well as by shape; without it, colour is left
+            to the separators.
+        axes: Whether x and y have numbers; a projection such as t-SNE has none that mean anything.
         width: Of the figure.
         height: Of the plot; legend and titles come on top of it.
 
@@ -73,19 +82,30 @@ def plane_chart(
     """
     clouds = [_cloud(item) for item in points]
     x_span, y_span = _equal_spans(clouds, width, height)
-    ticks = linear_ticks(*y_span)
+    ticks = linear_ticks(*y_span) if axes else []
     cuts = [_cut(item, number, x_span, y_span) for number, item in enumerate(separators)]
-    keys = [Key(cloud.name, _dots(number, [(0, 0, "")])) for number, cloud in enumerate(clouds)]
+    look = _colored if colored else _shaded
+    keys = [
+        Key(cloud.name, element("g", marker(number, 0, 0, 2.8, class_=None), **look(number)))
+        for number, cloud in enumerate(clouds)
+    ]
     drawn, above = legend([*keys, *(line_key(cut.name, cut.style) for cut in cuts)], width)
     plot = plot_area(width, height, above, tick_labels(ticks), y_title)
     x, y = Scale(*x_span, plot.left, plot.right), Scale(*y_span, plot.bottom, plot.top)
-    axis, total = x_axis(plot, x, x_title, width)
-    drawn += [axis, y_axis(plot, y, ticks, y_title)]
+    total = plot.bottom + 6
+    if axes:
+        axis, total = x_axis(plot, x, x_title, width)
+        drawn += [axis, y_axis(plot, y, ticks, y_title)]
+    light = sum(len(cloud.pairs) for cloud in clouds) > _TOOLTIPS
     # The largest class first, so that the rare ones stay visible on top of it.
     for number, cloud in sorted(enumerate(clouds), key=lambda item: -len(item[1].pairs)):
-        says = [f"{cloud.name}: {readable(a)}, {readable(b)}" for a, b in cloud.pairs]
-        dots = [(x(a), y(b), said) for (a, b), said in zip(cloud.pairs, says, strict=True)]
-        drawn.append(_dots(number, dots, "mark"))
+        dots = [(x(a), y(b)) for a, b in cloud.pairs]
+        if light:
+            drawn.append(element("g", many_marks(number, dots, 2.2), **look(number, light)))
+            continue
+        says = [cloud.name if colored else _said(cloud.name, pair) for pair in cloud.pairs]
+        shapes = [marker(number, *at, 2.8, said) for at, said in zip(dots, says, strict=True)]
+        drawn.append(element("g", *shapes, **look(number), pointer_events="all"))
     drawn += [_line(cut, x, y) for cut in cuts]
     if not any(cloud.pairs for cloud in clouds):
         drawn.append(no_data(plot))
@@ -162,17 +182,22 @@ def _cut(
     return _Cut(separator.name, style, ends)
 
 
-def _dots(number: int, dots: Sequence[tuple[float, float, str]], class_: str | None = None) -> Svg:
-    marks = [marker(number, x, y, 2.8, said, class_=class_) for x, y, said in dots]
+def _said(name: str, pair: tuple[float, float]) -> str:
+    return f"{name}: {readable(pair[0])}, {readable(pair[1])}"
+
+
+def _shaded(number: int, light: bool = False) -> Attributes:
     shade = _SHADES[number % len(_SHADES)]
-    hollow = number % 2 == 0
+    hollow = number % 2 == 0 and not light
     fill = "none" if hollow else "currentColor"
-    look: Attributes = {
-        "fill": fill,
-        "stroke": "currentColor",
-        "stroke_width": 1.4 if hollow else 0,
-    }
-    return element("g", *marks, **look, opacity=shade, pointer_events="all")
+    # What has no fill of its own, a light circle or a cross, is all stroke.
+    stroke = None if light else 1.4 if hollow else 0
+    return {"fill": fill, "stroke": "currentColor", "stroke_width": stroke, "opacity": shade}
+
+
+def _colored(number: int, light: bool = False) -> Attributes:
+    paint = color(number)
+    return {"fill": paint, "stroke": paint, "stroke_width": 1.1, "opacity": 0.8}
 
 
 def _line(cut: _Cut, x: Scale, y: Scale) -> Svg:

@@ -86,6 +86,18 @@ def log_ticks(low: float, high: float, most: int = 5) -> list[float]:
     return tens[:: math.ceil(len(tens) / (most + 1))]
 
 
+def covering_log_ticks(low: float, high: float, most: int = 5) -> list[float]:
+    """Powers of ten around the span, evenly thinned where there are more than `most`.
+
+    >>> covering_log_ticks(3, 534), covering_log_ticks(1, 1e9)
+    ([1.0, 10.0, 100.0, 1000.0], [1.0, 100.0, 10000.0, 1000000.0, 100000000.0, 10000000000.0])
+    """
+    first = math.floor(math.log10(low) + 1e-9)
+    last = max(math.ceil(math.log10(high) - 1e-9), first + 1)
+    step = math.ceil((last - first) / most)
+    return [10.0**power for power in range(first, last + step, step)]
+
+
 def tick_labels(ticks: Sequence[float]) -> list[str]:
     """The ticks as text, all with the decimals that the closest two need.
 

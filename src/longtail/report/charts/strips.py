@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import NamedTuple
 
+from longtail.report.charts.chart import Chart
 from longtail.report.charts.checks import as_numbers
 from longtail.report.charts.frame import WIDTH, Plot, centred, drawing, fitting_ticks, x_axis
 from longtail.report.charts.legend import ROW, Reference, reference_line
@@ -39,7 +40,7 @@ def strip_chart(
     value_title: str = "",
     reference: Reference | None = None,
     width: float = WIDTH,
-) -> Svg:
+) -> Chart:
     """One strip of dots per method, its mean ± standard deviation marked and written above.
 
     Args:

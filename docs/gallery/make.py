@@ -1,0 +1,365 @@
+"""Makes docs/gallery.md and docs/gallery/*.svg by running every figure, a card for each.
+
+All of it comes from data in the package: features of Caltech-101 cut to a long tail. What is
+drawn is what stands in the page: the call shown is the source of the function that ran.
+"""
+
+import inspect
+import sys
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TypeAlias
+
+import torch
+
+import longtail as lt
+from longtail.report import Chart, figures
+
+HERE = Path(__file__).parent
+Draw: TypeAlias = Callable[[SimpleNamespace], Chart]
+INTRO = """\
+# Gallery
+
+Every picture that the papers argue with, as a function of `longtail.report.figures`. Each takes
+arrays or `Scores` and returns a `Chart`: a notebook shows it, `chart.save("name.svg")` and
+`chart.save("name.pdf")` write vector graphics for papers (PDF needs `pip install longtail[plot]`),
+and `report.Figure(chart, caption)` puts it into a page, where it follows light and dark.
+
+This page was made by `python docs/gallery/make.py` on the features in the package: Caltech-101 cut
+to a long tail, 101 classes with 300 to 3 training images. `scores` are those of a linear classifier
+trained with cross-entropy, on the test set; `adjusted` are the same scores moved to the uniform
+prior; `counts` are the training images of each class. All other values are made in that script.
+"""
+
+
+@dataclass(frozen=True)
+class Card:
+    """A figure: what it says, when to look at it, and the function that draws it."""
+
+    papers: str
+    look: str
+    draw: Draw
+
+    @property
+    def name(self) -> str:
+        """The figure's function in `longtail.report.figures`."""
+        return self.draw.__name__
+
+    @property
+    def says(self) -> str:
+        """What the figure says, in one sentence."""
+        return inspect.getdoc(self.draw) or ""
+
+    @property
+    def call(self) -> str:
+        """The call as it ran, without the namespace the script keeps its values in."""
+        source = inspect.getsource(self.draw).partition("    return ")[2]
+        return textwrap.dedent(source).replace("w.", "").replace("\n    ", "\n").strip()
+
+    def markdown(self) -> str:
+        """The card as it stands in the page."""
+        return (
+            f"## {self.name}\n\n{self.says}\n\n"
+            f"- Paper: {self.papers}\n- Look at it: {self.look}\n\n"
+            f"```python\n{self.call}\n```\n\n![{self.says}](gallery/{self.name}.svg)\n"
+        )
+
+
+CARDS: list[Card] = []
+
+
+def card(papers: str, look: str) -> Callable[[Draw], Draw]:
+    """Put the figure into the gallery, in the order of this file."""
+
+    def keep(draw: Draw) -> Draw:
+        CARDS.append(Card(papers, look, draw))
+        return draw
+
+    return keep
+
+
+@card(
+    "EO fig. 1a",
+    "first: it says how long the tail is and how many classes live in it",
+)
+def counts_chart(w: SimpleNamespace) -> Chart:
+    """How many samples each class has, and which classes count as many, medium and few."""
+    return figures.counts_chart(w.counts, classes=w.classes)
+
+
+@card(
+    "EO fig. 4",
+    "to see whether the tail is bought at the head's expense, and which classes stay behind",
+)
+def class_accuracy_chart(w: SimpleNamespace) -> Chart:
+    """The accuracy of every class along the tail: a dot a class, the line their running mean."""
+    return figures.class_accuracy_chart({"cross-entropy": w.scores, "adjusted": w.adjusted})
+
+
+@card(
+    "EO fig. 5",
+    "to see in one curve whether a classifier leans to the head (concave) or the tail (convex)",
+)
+def false_positives_chart(w: SimpleNamespace) -> Chart:
+    """Mistakes by the class they fall on: above the dotted line, frequent classes attract them."""
+    return figures.false_positives_chart({"cross-entropy": w.scores, "adjusted": w.adjusted})
+
+
+@card(
+    "LADE fig. 4 and 6",
+    "before probabilities are used for decisions; above the diagonal a model is too modest",
+)
+def reliability_chart(w: SimpleNamespace) -> Chart:
+    """How often the model is right that says so with some confidence, under a uniform prior."""
+    return figures.reliability_chart(
+        {
+            "cross-entropy": w.unseen,
+            "adjusted": w.unseen.under(w.uniform),
+            "and with a temperature": w.temperature(w.unseen.under(w.uniform)),
+        },
+        target=w.uniform,
+    )
+
+
+@card(
+    "LA fig. 3",
+    "to choose τ, and to see how much depends on it",
+)
+def tau_error_chart(w: SimpleNamespace) -> Chart:
+    """The balanced error for every strength τ of the adjustment, exact, the best one marked."""
+    return figures.tau_error_chart(
+        {
+            "logit adjustment": lt.posthoc.tau_curve(w.scores.logits, w.labels, w.counts),
+            "weight normalisation": lt.posthoc.weight_norm_curve(
+                w.scores.logits, w.labels, w.norms
+            ),
+        },
+        high=3.0,
+    )
+
+
+@card(
+    "NCM fig. 5",
+    "when many, medium and few do not weigh the same to you",
+)
+def tau_groups_chart(w: SimpleNamespace) -> Chart:
+    """What each group of classes gains and loses as τ grows."""
+    return figures.tau_groups_chart(
+        lt.posthoc.tau_curve(w.scores.logits, w.labels, w.counts), w.counts, high=3.0
+    )
+
+
+@card(
+    "ELM fig. 3",
+    "to see whether tail samples are missed narrowly, which adjustment mends, or by far",
+)
+def margins_chart(w: SimpleNamespace) -> Chart:
+    """How the margins of samples are distributed in each group; below zero lies a mistake."""
+    return figures.margins_chart({"cross-entropy": w.scores, "adjusted": w.adjusted})
+
+
+@card(
+    "ELM fig. 6",
+    "to compare methods over the whole range: the curve further right is better",
+)
+def margin_cdf_chart(w: SimpleNamespace) -> Chart:
+    """The share of samples below each margin; at zero it is the group's error."""
+    return figures.margin_cdf_chart({"cross-entropy": w.scores, "adjusted": w.adjusted})
+
+
+@card(
+    "LADE fig. 3",
+    "to see whether logits of the tail are held down, and whether they grow without bound",
+)
+def class_logits_chart(w: SimpleNamespace) -> Chart:
+    """The logit of each class on its own samples and on all others, beside log C."""
+    return figures.class_logits_chart(w.adjusted)
+
+
+@card(
+    "EO fig. 1 and 3",
+    "to see where the prior sits in a linear layer",
+)
+def offsets_chart(w: SimpleNamespace) -> Chart:
+    """What the classifier adds to each class: its bias, half its weight along the class mean."""
+    return figures.offsets_chart(w.counts, bias=w.bias, weight=w.weight, means=w.means)
+
+
+@card(
+    "LA fig. 1",
+    "before dividing by norms: that helps only where they follow the class frequencies",
+)
+def weight_norms_chart(w: SimpleNamespace) -> Chart:
+    """The norm of each class's weights; bands are one standard deviation over three seeds."""
+    return figures.weight_norms_chart({"SGD": w.sgd, "Adam": w.adam})
+
+
+@card(
+    "NCM fig. 4",
+    "while training, to see whether the tail is still being learned",
+)
+def group_curves_chart(w: SimpleNamespace) -> Chart:
+    """Accuracy of the groups after each epoch: many first, then medium, then few."""
+    return figures.group_curves_chart(w.log)
+
+
+@card(
+    "NCM fig. 1, ELM fig. 5",
+    "to see whether a rare class has a place of its own. Distances in t-SNE mean little",
+)
+def tsne_chart(w: SimpleNamespace) -> Chart:
+    """The features of two frequent and two rare classes in the plane."""
+    return figures.tsne_chart(w.train_features, w.train_labels, classes=w.classes, most=100)
+
+
+@card(
+    "NCM fig. 2",
+    "to see whether the representation itself is worse for the tail",
+)
+def variance_chart(w: SimpleNamespace) -> Chart:
+    """How far each class spreads in feature space, against how often it was trained on."""
+    return figures.variance_chart(w.test_features, w.labels, w.counts, classes=w.classes)
+
+
+@card(
+    "ELM fig. 4",
+    "to compare how compact two representations keep their classes",
+)
+def largest_distances_chart(w: SimpleNamespace) -> Chart:
+    """How far the farthest sample of the same class lies, in each group of classes."""
+    return figures.largest_distances_chart(
+        {"all 256 directions": w.test_features, "the first 32": w.test_features[:, :32]},
+        w.labels,
+        w.counts,
+    )
+
+
+@card(
+    "NCM fig. 3",
+    "to see which directions a local metric throws away, and for whom",
+)
+def projections_chart(w: SimpleNamespace) -> Chart:
+    """How much each direction of a class counts for the distance to its mean, once learned."""
+    return figures.projections_chart(w.projections, w.counts)
+
+
+@card(
+    "NCM fig. 6, left",
+    "to see whether learning corrects the means of rare classes more than others",
+)
+def displacement_chart(w: SimpleNamespace) -> Chart:
+    """How far learned centroids moved from the class means they began at."""
+    return figures.displacement_chart(w.centers[-1], w.centers[0], w.counts, classes=w.classes)
+
+
+@card(
+    "NCM fig. 6, right",
+    "to see whether training still separates the classes: the lower, the better",
+)
+def cdnv_chart(w: SimpleNamespace) -> Chart:
+    """How well the centroids stand apart, against the spread of their classes, epoch by epoch."""
+    return figures.cdnv_chart(w.variances, w.centers)
+
+
+def world() -> SimpleNamespace:
+    """What the figures are drawn of, the same every time."""
+    data = lt.data.caltech101_long_tailed()
+    train, labels = data.train_features.float(), data.train_labels
+    test, truth = data.test_features.float(), data.test_labels
+    counts = lt.class_counts(labels, 101)
+
+    log: list[dict[str, float | None]] = []
+
+    def after(epoch: int, layer: torch.nn.Linear) -> None:
+        found = lt.metrics.recalls(layer(test).argmax(dim=1), truth, 101)
+        groups = lt.metrics.group_accuracies(found, lt.shot_groups(counts))
+        log.append({"epoch": epoch, **{f"val_{name}": value for name, value in groups.items()}})
+
+    layer = trained("SGD", 0, train, labels, after)
+    sgd = [layer, trained("SGD", 1, train, labels), trained("SGD", 2, train, labels)]
+    adam = [trained("Adam", seed, train, labels) for seed in range(3)]
+    logits = layer(test).detach()
+    scores = lt.Scores(logits, truth, carried=counts, counts=counts, classes=data.classes)
+    uniform = lt.Prior.uniform(101)
+    half = torch.arange(len(truth)) % 2 == 0  # one half to fit a temperature, the other to look at
+    some, unseen = (lt.Scores(logits[at], truth[at], counts) for at in (half, ~half))
+
+    ncm = lt.heads.LearnedNCM(256, 101)
+    ncm.set_moments(lt.heads.class_moments(train, labels, 101))
+    centers = [ncm.rows.detach().clone()]
+    lt.fit_head(ncm, train, labels, progress=lambda _: centers.append(ncm.rows.detach().clone()))
+    local = lt.heads.MetricNCM(16, 101, metric="eigenbasis", learn_centers=False)
+    lt.fit_head(local, train[:, :16], labels, recipe=lt.heads.Recipe(lr=10.0, epochs=10))
+    return SimpleNamespace(
+        counts=counts,
+        classes=data.classes,
+        labels=truth,
+        scores=scores,
+        adjusted=scores.under(uniform),
+        temperature=lt.posthoc.Temperature().fit(some.under(uniform)),
+        unseen=unseen,
+        uniform=uniform,
+        norms=lt.metrics.weight_norms(layer.weight),
+        weight=layer.weight,
+        bias=layer.bias,
+        means=lt.metrics.class_means(train, labels, 101),
+        variances=lt.metrics.intra_class_variance(train, labels, 101, measure="trace"),
+        centers=centers,
+        projections=local.projections,
+        train_features=train,
+        train_labels=labels,
+        test_features=test,
+        sgd=[(each.weight, counts) for each in sgd],
+        adam=[(each.weight, counts) for each in adam],
+        log=log,
+    )
+
+
+def trained(
+    optimizer: str,
+    seed: int,
+    features: torch.Tensor,
+    labels: torch.Tensor,
+    after: Callable[[int, torch.nn.Linear], None] | None = None,
+) -> torch.nn.Linear:
+    """A linear layer trained by a few epochs of either optimiser."""
+    source = torch.Generator().manual_seed(seed)
+    layer = torch.nn.Linear(256, 101)
+    with torch.no_grad():
+        layer.weight.copy_(0.05 * torch.randn(101, 256, generator=source))
+        layer.bias.zero_()
+    parameters = list(layer.parameters())
+    steps = {
+        "SGD": torch.optim.SGD(parameters, lr=0.1, momentum=0.9),
+        "Adam": torch.optim.Adam(parameters, lr=0.003),
+    }[optimizer]
+    for epoch in range(1, 13):
+        for rows in torch.randperm(len(labels), generator=source).split(256):
+            steps.zero_grad()
+            loss = torch.nn.functional.cross_entropy(layer(features[rows]), labels[rows])
+            loss.backward()
+            steps.step()
+        if after is not None:
+            after(epoch, layer)
+    return layer
+
+
+def page() -> str:
+    """The text of gallery.md."""
+    return "\n".join([INTRO, *(each.markdown() for each in CARDS)])
+
+
+def make(folder: Path) -> None:
+    """Write gallery.md and gallery/*.svg into the folder."""
+    values = world()
+    (folder / "gallery").mkdir(exist_ok=True)
+    for each in CARDS:
+        each.draw(values).save(folder / "gallery" / f"{each.name}.svg")
+    (folder / "gallery.md").write_text(page(), encoding="utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    make(Path(sys.argv[1]) if len(sys.argv) > 1 else HERE.parent)

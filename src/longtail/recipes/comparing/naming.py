@@ -1,0 +1,66 @@
+"""What methods are called: the recipe, and of its settings those that tell methods apart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from longtail.recipes.comparing.sources import Source
+
+# Other data make another table, not another method.
+_OF_THE_DATA = ("kind", "imbalance_ratio", "profile", "held_out", "official")
+
+
+def method_names(sources: Sequence[Source]) -> list[str]:
+    """The method of each source, in order: runs that differ only in their seed have one name.
+
+    >>> from pathlib import Path
+    >>> runs = [Source(Path(f"{at}"), "la", "0", settings={"loss.tau": at}) for at in (1.0, 1.5)]
+    >>> method_names(runs)
+    ['la tau=1', 'la tau=1.5']
+    """
+    names = []
+    for source in sources:
+        if source.label:
+            name = source.label
+        else:
+            kin = (source.base, source.head)
+            rivals = [s for s in sources if not s.label and (s.base, s.head) == kin]
+            told = _differing([_method_settings(s.settings) for s in rivals])
+            mine = _method_settings(source.settings)
+            settings = [f"{_short(key, told)}={_text(mine[key])}" for key in told if key in mine]
+            name = " ".join([source.base, *settings])
+        names.append(f"{name} + {source.head}" if source.head else name)
+    return names
+
+
+def _method_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    free = {f"data.{key}" for key in _OF_THE_DATA}
+    return {key: value for key, value in settings.items() if key not in free}
+
+
+def _differing(each: Sequence[Mapping[str, Any]]) -> list[str]:
+    keys = dict.fromkeys(key for settings in each for key in settings)
+    return [
+        key
+        for key in keys
+        if len({json.dumps(settings.get(key), default=str) for settings in each}) > 1
+    ]
+
+
+def _short(key: str, told: Sequence[str]) -> str:
+    """The last word of a key, if no other ends in it; the part itself where its name differs."""
+    last = key.removesuffix(".name").rpartition(".")[2]
+    alike = [other for other in told if other.removesuffix(".name").rpartition(".")[2] == last]
+    return last if len(alike) == 1 else key.removesuffix(".name")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_text(part) for part in value) + "]"
+    if isinstance(value, Mapping):
+        return str(value.get("name", json.dumps(value, default=str)))
+    return "none" if value is None else str(value)

@@ -1,0 +1,46 @@
+"""The files of a comparison: report.html, table.md, table.tex and comparison.json."""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from longtail import __version__
+from longtail.core.files import written_whole
+from longtail.report import Footer, write_page
+from longtail.report.comparison import Compared, comparison_page, latex, markdown
+
+PAGE, MARKDOWN, LATEX, NUMBERS = "report.html", "table.md", "table.tex", "comparison.json"
+
+
+def write_comparison(result: Compared, output: Path, command: str) -> tuple[str, ...]:
+    """Write all files into the folder, which is made if it is not there; their names."""
+    output.mkdir(parents=True, exist_ok=True)
+    footer = Footer(version=__version__, date=date.today().isoformat(), command=command)
+    write_page(comparison_page(result, footer), output / PAGE)
+    texts = {
+        MARKDOWN: markdown(result),
+        LATEX: latex(result),
+        NUMBERS: json_text(result, command),
+    }
+    for name, text in texts.items():
+        with written_whole(output / name) as part:
+            part.write_text(text, encoding="utf-8", newline="\n")
+    return PAGE, *texts
+
+
+def json_text(result: Compared, command: str) -> str:
+    """All numbers as JSON; null where one is not finite, since JSON has no word for it."""
+    said = {"version": __version__, "command": command} | result.as_json()
+    return json.dumps(_finite(said), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

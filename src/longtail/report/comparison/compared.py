@@ -1,0 +1,194 @@
+"""Methods compared on one set of samples, and the same over several sets: values only."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from longtail.metrics import Measured
+from longtail.report.comparison.columns import BY_KEY, METRICS, Metric
+from longtail.report.comparison.intervals import Estimate, estimate
+from longtail.report.comparison.noise import Verdict, verdict
+from longtail.report.comparison.ranks import Ranks, average_ranks, seed_blocks
+from longtail.report.comparison.runs import Run, SampleSet
+
+_SAME = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """A method and its runs.
+
+    Attributes:
+        name: What it is called.
+        runs: All of them.
+        estimates: Every metric over the runs.
+    """
+
+    name: str
+    runs: tuple[Run, ...]
+    estimates: Mapping[str, Estimate]
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedSet:
+    """Methods on one set of samples.
+
+    Attributes:
+        samples: The set.
+        by: The metric that methods are ordered by.
+        methods: Best first.
+        metrics: What is shown, from left to right.
+        verdicts: What is noise, for each metric that is tested.
+        ranks: Over seeds, where all methods have two of them in common.
+        copies: Runs that were left out since another has the same scores, each with that one.
+    """
+
+    samples: SampleSet
+    by: Metric
+    methods: tuple[Method, ...]
+    metrics: tuple[Metric, ...]
+    verdicts: Mapping[str, Verdict]
+    ranks: Ranks | None
+    copies: tuple[tuple[str, str], ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything that is a number or a word."""
+        return {
+            "set": self.samples.name,
+            "samples": len(self.samples.labels),
+            "classes": self.samples.num_classes,
+            "by": self.by.key,
+            "methods": {method.name: _shown(method, self) for method in self.methods},
+            "noise": {key: asdict(found) for key, found in self.verdicts.items()},
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """Methods on one set or more.
+
+    Attributes:
+        sets: In the order they were met.
+        ranks: Over the sets, of the methods that are on all of them; None for one set.
+        target: What the metrics are under, in words.
+        notes: What the reader of the files has to say.
+    """
+
+    sets: tuple[ComparedSet, ...]
+    ranks: Ranks | None
+    target: str
+    notes: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything that is a number or a word."""
+        return {
+            "target": self.target,
+            "sets": [each.as_json() for each in self.sets],
+            "ranks": None if self.ranks is None else asdict(self.ranks),
+            "notes": list(self.notes),
+        }
+
+
+def compare_set(samples: SampleSet, runs: Sequence[Run], by: str) -> ComparedSet:
+    """Compare the methods of runs that were measured on the same samples.
+
+    Args:
+        samples: What they were measured on.
+        runs: In any order; those of one method are its seeds.
+        by: The metric to order methods by.
+    """
+    metric = BY_KEY[by]
+    grouped, copies = _grouped(runs)
+    found = [Method(name, tuple(each), _estimates(each)) for name, each in grouped.items()]
+    if all(method.estimates[by].value is None for method in found):
+        raise ValueError(
+            f"no run has a value for {metric.name} ({by}); order the methods by another metric"
+        )
+    ordered = sorted(found, key=lambda method: _place(method.estimates[by], metric))
+    shown = tuple(each for each in METRICS if each.key == by or _is_shown(each.key, ordered))
+    by_name = {method.name: method.runs for method in ordered}
+    verdicts = {each.key: verdict(by_name, samples, each.key) for each in shown if each.tested}
+    return ComparedSet(
+        samples=samples,
+        by=metric,
+        methods=tuple(ordered),
+        metrics=shown,
+        verdicts={key: value for key, value in verdicts.items() if value is not None},
+        ranks=_seed_ranks(ordered, metric),
+        copies=tuple(copies),
+    )
+
+
+def compare(sets: Sequence[ComparedSet], target: str, notes: Sequence[str] = ()) -> Compared:
+    """Put sets beside each other, with ranks over them where there are several."""
+    ranks = None
+    if len(sets) > 1:
+        names = set.intersection(*({method.name for method in each.methods} for each in sets))
+        blocks = [_ahead({m.name: m for m in each.methods}, names, each.by) for each in sets]
+        if len(names) > 1:
+            ranks = average_ranks(blocks, f"{len(sets)} data sets")
+    return Compared(tuple(sets), ranks, target, tuple(notes))
+
+
+def _grouped(runs: Sequence[Run]) -> tuple[dict[str, list[Run]], list[tuple[str, str]]]:
+    """The runs of each method, without those that have the scores of another."""
+    grouped: dict[str, list[Run]] = {}
+    copies = []
+    for run in runs:
+        others = grouped.setdefault(run.method, [])
+        same = next((other for other in others if run.is_copy_of(other)), None)
+        if same is None:
+            others.append(run)
+        else:
+            copies.append((run.source or f"{run.method}, {run.seed}", same.source or same.seed))
+    return grouped, copies
+
+
+def _estimates(runs: Sequence[Run]) -> dict[str, Estimate]:
+    none = Measured(None)
+    return {m.key: estimate([run.metrics.get(m.key, none) for run in runs]) for m in METRICS}
+
+
+def _is_shown(key: str, methods: Sequence[Method]) -> bool:
+    """Whether there is such a metric, and it is not another one over again."""
+    if all(method.estimates[key].value is None for method in methods):
+        return False
+    if key != "top1":
+        return True
+    both = [(m.estimates[key].value, m.estimates["balanced_accuracy"].value) for m in methods]
+    return any(abs((a or 0.0) - (b or 0.0)) > _SAME for a, b in both)
+
+
+def _place(found: Estimate, metric: Metric) -> float:
+    if found.value is None or math.isnan(found.value):
+        return math.inf
+    return -metric.ahead(found.value)
+
+
+def _seed_ranks(methods: Sequence[Method], metric: Metric) -> Ranks | None:
+    values = {
+        method.name: {
+            run.seed: metric.ahead(value)
+            for run, value in zip(method.runs, method.estimates[metric.key].runs, strict=False)
+        }
+        for method in methods
+    }
+    blocks = seed_blocks(values)
+    if len(methods) < 2 or len(blocks) < 2:
+        return None
+    return average_ranks(blocks, f"{len(blocks)} seeds")
+
+
+def _ahead(methods: Mapping[str, Method], names: set[str], metric: Metric) -> dict[str, float]:
+    values = {name: methods[name].estimates[metric.key].value for name in sorted(names)}
+    return {n: -math.inf if v is None else metric.ahead(v) for n, v in values.items()}
+
+
+def _shown(method: Method, table: ComparedSet) -> dict[str, Any]:
+    return {
+        "runs": [{"seed": run.seed, "source": run.source} for run in method.runs],
+        "moved_to_target": all(run.moved for run in method.runs),
+        "rank": None if table.ranks is None else table.ranks.mean[method.name],
+        "metrics": {m.key: asdict(method.estimates[m.key]) for m in table.metrics},
+    }

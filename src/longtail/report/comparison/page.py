@@ -1,0 +1,173 @@
+"""The page of a comparison, and its figures."""
+
+import math
+
+from longtail.report.charts.chart import Chart
+from longtail.report.charts.legend import Reference
+from longtail.report.comparison import words
+from longtail.report.comparison.cells import number
+from longtail.report.comparison.columns import Metric
+from longtail.report.comparison.compared import Compared, ComparedSet, Method
+from longtail.report.comparison.interval_chart import Interval, interval_chart
+from longtail.report.page import Figure, Footer, Page, Section
+from longtail.report.table import Cell, Column, Table
+
+_TITLE = "Methods compared"
+_BEST, _TIED, _BEHIND = 0, 4, 1  # colours: the best, what may be as good, what is behind
+
+
+def comparison_page(result: Compared, footer: Footer) -> Page:
+    """Everything a comparison says."""
+    sections = []
+    for table in result.sets:
+        sections += [_results(table, result), _noise(table, result)]
+    if result.ranks is not None:
+        sections.append(_ranks(result))
+    said = words.notes(result)
+    if said:
+        sections.append(Section("About these runs", notes=said))
+    if len(result.sets) > 1:
+        each = (f"{table.samples.name}: {words.headline(table)}" for table in result.sets)
+        return Page(_TITLE, " ".join(each), sections, footer)
+    (table,) = result.sets
+    lead = results_table(table, result.target)
+    return Page(_TITLE, words.headline(table), sections, footer, lead, words.next_step(table))
+
+
+def results_table(table: ComparedSet, target: str) -> Table:
+    """Methods × metrics, each a mean with half of its interval; the best is bold."""
+    unequal = len({len(method.runs) for method in table.methods}) > 1  # else the caption has it
+    compete = len(table.methods) > 1
+    columns = [Column("method")]
+    columns += [
+        Column(m.short, "%" if m.percent else "", m.digits, m.best if compete else None)
+        for m in table.metrics
+    ]
+    columns += [Column("runs", digits=0)] if unequal else []
+    columns += [Column("rank", digits=2)] if table.ranks is not None else []
+    rows: list[list[Cell]] = []
+    for method in table.methods:
+        row: list[Cell] = [method.name, *(_pair(method, metric) for metric in table.metrics)]
+        row += [len(method.runs)] if unequal else []
+        row += [table.ranks.mean[method.name]] if table.ranks is not None else []
+        rows.append(row)
+    return Table(columns, rows, caption=words.caption(table, target))
+
+
+def values_chart(table: ComparedSet) -> Chart:
+    """Every method's mean, interval and runs by the metric that orders them."""
+    metric = table.by
+    lines = []
+    for method in table.methods:
+        found = method.estimates[metric.key]
+        ends = [math.nan if end is None else metric.factor * end for end in (found.low, found.high)]
+        value = math.nan if found.value is None else metric.factor * found.value
+        between = "" if found.reach is None else f" ± {number(found.reach, metric)}"
+        tied = " †" if _style(table, method.name) == _TIED else ""
+        text = f"{number(found.value, metric)}{between}{tied}"
+        dots = [metric.factor * dot for dot in found.runs]
+        style = _style(table, method.name)
+        lines.append(Interval(method.name, value, ends[0], ends[1], text, dots, style))
+    unit = " (%)" if metric.percent else ""
+    return interval_chart(
+        lines, title=f"{metric.name} of each method", value_title=metric.name + unit
+    )
+
+
+def differences_chart(table: ComparedSet) -> Chart:
+    """How far every method is behind the best, with the interval it was judged by."""
+    metric, found = table.by, table.verdicts[table.by.key]
+    lines = []
+    for each in found.others:
+        low, value, high = (metric.factor * end for end in (each.low, each.behind, each.high))
+        text = "may be noise" if not each.told_apart else "behind"
+        text = f"{value:.{metric.digits + 1}f}, {text}"
+        lines.append(Interval(each.method, value, low, high, text, (), _style(table, each.method)))
+    unit = metric.unit.strip() or metric.name
+    return interval_chart(
+        lines,
+        title=f"How far each method is behind {found.best}",
+        value_title=f"behind by ({unit})",
+        reference=Reference(0.0, f"{found.best}"),
+    )
+
+
+def _results(table: ComparedSet, result: Compared) -> Section:
+    caption = "Dots are runs, lines 95 % intervals; † cannot be told apart from the best."
+    return Section(
+        heading="Methods and runs" if len(result.sets) == 1 else f"Results on {table.samples.name}",
+        # Of one set the table is on the first screen.
+        table=results_table(table, result.target) if len(result.sets) > 1 else None,
+        figures=[Figure(values_chart(table), caption)],
+        notes=words.what_varies(table),
+    )
+
+
+def _noise(table: ComparedSet, result: Compared) -> Section:
+    found = table.verdicts.get(table.by.key)
+    if found is None or not found.others:
+        return Section("What is noise", [words.headline(table)])
+    # Of one set the summary has said it.
+    alone = [words.headline(table)] if len(result.sets) > 1 else []
+    caption = (
+        f"Differences in {table.by.name} on the same samples. An interval that reaches zero leaves "
+        "open which is better; it is as wide as the correction for all pairs asks."
+    )
+    return Section(
+        heading="What is noise" if not alone else f"What is noise on {table.samples.name}",
+        paragraphs=[*alone, *words.what_would_tell(table)],
+        table=_verdict_table(table),
+        figures=[Figure(differences_chart(table), caption)],
+        notes=[
+            "What it would take to tell is rough: it takes the difference seen for the true one."
+        ],
+    )
+
+
+def _verdict_table(table: ComparedSet) -> Table:
+    tested = [metric for metric in table.metrics if metric.key in table.verdicts]
+    rows = [[m.name, *(_said(table, m.name, metric) for metric in tested)] for m in table.methods]
+    columns = [Column("method"), *(Column(metric.short) for metric in tested)]
+    return Table(
+        columns,
+        rows,
+        caption="Behind the best of each column by so much; † cannot be told apart from it.",
+    )
+
+
+def _said(table: ComparedSet, name: str, metric: Metric) -> str:
+    found = table.verdicts[metric.key]
+    if name == found.best:
+        return "best"
+    each = next((each for each in found.others if each.method == name), None)
+    if each is None:
+        return "–"
+    gap = f"{metric.factor * each.behind:.{metric.digits}f}"
+    return gap if each.told_apart else f"{gap}\u00a0†"
+
+
+def _ranks(result: Compared) -> Section:
+    assert result.ranks is not None
+    rows = sorted(result.ranks.mean.items(), key=lambda item: item[1])
+    columns = [Column("method"), Column("average rank", best="low")]
+    said = (
+        f"By {result.sets[0].by.name}, over {result.ranks.over}, of the methods that are on all of "
+        "them. So few sets do not say which method is better in general."
+    )
+    return Section("Ranks", [said], Table(columns, rows))
+
+
+def _pair(method: Method, metric: Metric) -> Cell:
+    found = method.estimates[metric.key]
+    if found.value is None:
+        return None
+    if found.reach is None:
+        return metric.factor * found.value
+    return metric.factor * found.value, metric.factor * found.reach
+
+
+def _style(table: ComparedSet, name: str) -> int:
+    found = table.verdicts.get(table.by.key)
+    if found is None or name == found.best:
+        return _BEST
+    return _TIED if name in found.tied else _BEHIND

@@ -1,0 +1,142 @@
+r"""Runs measured on the same samples: every metric, and the terms that it is a sum of.
+
+Under a target all metrics but the worst class are sums over samples, class by class,
+
+    metric = Σ_i w(y_i) · x_i,    x_i = right_i,  −log p(y_i|x_i)  or  ±(right_i − confidence_i),
+
+where w(y) is the weight of the class over its samples, and ± the sign of the gap of the sample's
+bin, which makes the ECE a sum. Two runs are then compared sample by sample.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from longtail.core import Prior, Scores, shot_groups
+from longtail.core.arrays import as_tensor
+from longtail.metrics import Measured, Tally
+from longtail.metrics.calibration import inner_edges
+
+_BLOCK = 2**22  # numbers looked at at once
+_BINS = 20
+_TERM = {"nll": "nll", "ece": "gap"}  # of all others it is `right`
+
+
+@dataclass(frozen=True, eq=False)
+class SampleSet:
+    """What the runs of a table are measured on.
+
+    Attributes:
+        name: What it is called.
+        labels: The true classes.
+        num_classes: How many classes there are.
+        target: The prior to measure under; None for the samples as they are.
+        counts: Training samples of each class, for many, medium and few, if known.
+    """
+
+    name: str
+    labels: Tensor
+    num_classes: int
+    target: Prior | None = None
+    counts: Tensor | None = None
+
+    @property
+    def label_counts(self) -> Tensor:
+        """Samples of each class."""
+        return torch.bincount(self.labels, minlength=self.num_classes).double()
+
+    def weights(self, key: str) -> Tensor:
+        """How much each sample of each class counts for a metric; all samples together one."""
+        counts = self.label_counts
+        shares = self._shares(key, counts) * (counts > 0)
+        return shares / shares.sum() / counts.clamp(min=1)
+
+    def _shares(self, key: str, counts: Tensor) -> Tensor:
+        if key in ("many", "medium", "few"):
+            return as_tensor(shot_groups(self.counts)[key]).double()  # type: ignore[arg-type]
+        if key == "balanced_accuracy":
+            return torch.ones_like(counts)
+        return counts if self.target is None else self.target.probs
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One trained model, measured.
+
+    Attributes:
+        method: What it is a run of.
+        seed: What tells it from other runs of the method.
+        metrics: Every metric with its interval over test samples.
+        right: Of each sample, whether it was predicted right.
+        nll: Of each sample, −log p(y|x).
+        gap: Of each sample, right − confidence with the sign of its bin.
+        moved: Whether the scores were moved to the target, or taken as they are since nobody
+            knows what they carry.
+        source: Where the scores are from.
+    """
+
+    method: str
+    seed: str
+    metrics: Mapping[str, Measured]
+    right: Tensor
+    nll: Tensor
+    gap: Tensor
+    moved: bool = True
+    source: str = ""
+
+    def terms(self, key: str) -> Tensor:
+        """What the metric is a sum of, one number a sample."""
+        chosen: Tensor = getattr(self, _TERM.get(key, "right"))
+        return chosen
+
+    def is_copy_of(self, other: "Run") -> bool:
+        """Whether both gave every sample the same probability."""
+        return torch.equal(self.nll, other.nll) and torch.equal(self.right, other.right)
+
+
+def measured_run(
+    scores: Scores, samples: SampleSet, method: str, seed: str = "0", source: str = ""
+) -> Run:
+    """Measure labelled scores under the target of the set.
+
+    Args:
+        scores: Of the samples of the set, in their order. They are moved to the target if it is
+            known what they carry, and else taken as they are.
+        samples: What is measured on.
+        method: What it is a run of.
+        seed: What tells it from other runs of the method.
+        source: Where the scores are from.
+
+    >>> samples = SampleSet("toy", torch.tensor([0, 0, 1]), 2, Prior.uniform(2))
+    >>> scores = Scores([[2.0, 1.0], [0.0, 1.0], [0.0, 3.0]], labels=[0, 0, 1])
+    >>> run = measured_run(scores, samples, "CE")
+    >>> run.metrics["balanced_accuracy"].value, run.right.tolist(), run.moved
+    (0.75, [1.0, 0.0, 1.0], False)
+    """
+    target = samples.target
+    known = target is not None and scores.carried is not None
+    moved = scores.under(target) if target is not None and known else scores
+    tally = Tally(samples.label_counts, target, samples.counts)
+    parts = list(_blocks(replace(moved, labels=samples.labels), tally))
+    right, nll, confidence = (torch.cat(column) for column in zip(*parts, strict=True))
+    bins = torch.bucketize(confidence, inner_edges(_BINS))
+    weights = samples.weights("ece")[samples.labels]
+    gaps = torch.bincount(bins, weights * (right - confidence), minlength=_BINS)
+    gap = gaps.sign()[bins] * (right - confidence)
+    return Run(method, seed, tally.metrics(), right, nll, gap, known or target is None, source)
+
+
+def _blocks(scores: Scores, tally: Tally) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Of each block what is right, the negative log-likelihoods and the confidences."""
+    logits = as_tensor(scores.logits)
+    labels = as_tensor(scores.labels if scores.labels is not None else []).cpu()
+    rows = max(1, _BLOCK // scores.num_classes)
+    for start in range(0, len(labels), rows):
+        block = logits[start : start + rows].to("cpu", torch.float64)
+        known = labels[start : start + rows]
+        right = tally.add(block, known)
+        confidence = torch.softmax(block, dim=1).amax(dim=1)
+        yield right.double(), F.cross_entropy(block, known, reduction="none"), confidence

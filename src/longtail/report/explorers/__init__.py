@@ -1,0 +1,1 @@
+"""What a reader of the page can move: τ, and the prior the labels follow."""

@@ -1,0 +1,59 @@
+"""Run folders as `longtail train`, `fix` and `fit` leave them, without the training."""
+
+import json
+
+import numpy as np
+import pytest
+
+from longtail import Scores
+from longtail.recipes.training.checking import plain
+from longtail.recipes.training.overrides import overridden
+from longtail.recipes.training.reading import read_recipe
+from longtail.recipes.training.yaml_text import write_yaml
+
+COUNTS = [300, 60, 8]
+LABELS = np.arange(90) % 3
+
+
+class Folders:
+    """Writes runs into a folder."""
+
+    def __init__(self, place):
+        self.place = place
+        self.random = np.random.default_rng(0)
+
+    def scores(self, skill=1.0, labels=LABELS, counts=COUNTS, carried=COUNTS, **others):
+        logits = self.random.normal(size=(len(labels), 3))
+        logits[np.arange(len(labels)), labels] += skill
+        return Scores(logits, labels, carried=carried, counts=counts, split="test", **others)
+
+    def train(self, name, *settings, skill=1.0, recipe="cifar100-lt-la-quick", command=None, **how):
+        folder = self.place / name
+        folder.mkdir(parents=True)
+        made = overridden(read_recipe(recipe), settings)
+        (folder / "recipe.yaml").write_text(write_yaml(plain(made)))
+        said = command or f"longtail train {recipe} -o {folder}"
+        (folder / "versions.json").write_text(json.dumps({"command": said}))
+        self.scores(skill, **how).save(folder / "scores-test.safetensors")
+        return folder
+
+    def fit(self, name, best="adjusted", seed=0, part="test"):
+        folder = self.place / name
+        folder.mkdir()
+        said = {"best": best, "seed": seed, "methods": {}}
+        (folder / "metrics.json").write_text(json.dumps(said))
+        self.scores().save(folder / f"{part}.safetensors")
+        return folder
+
+    def fix(self, name, measured_on="test.npz"):
+        folder = self.place / name
+        folder.mkdir()
+        said = {"steps": ["Temperature"], "measured_on": measured_on}
+        (folder / "metrics.json").write_text(json.dumps(said))
+        self.scores().save(folder / "scores.safetensors")
+        return folder
+
+
+@pytest.fixture
+def folders(tmp_path):
+    return Folders(tmp_path)

@@ -1,0 +1,144 @@
+import json
+
+import numpy as np
+import pytest
+
+import longtail as lt
+from longtail.recipes.comparing import compare_paths, json_text, write_comparison
+from longtail.report.comparison import words
+
+
+@pytest.fixture
+def two_methods(folders):
+    for seed in range(3):
+        folders.train(f"la-{seed}", f"seed={seed}", skill=2.5)
+        folders.train(f"ce-{seed}", f"seed={seed}", skill=0.5, recipe="cifar100-lt-ce-quick")
+    return folders
+
+
+def test_every_run_is_measured_as_evaluate_does(two_methods):
+    result = compare_paths([two_methods.place])
+    (table,) = result.sets
+    assert [(m.name, len(m.runs)) for m in table.methods] == [
+        ("cifar100-lt-la-quick", 3),
+        ("cifar100-lt-ce-quick", 3),
+    ]
+    for method in table.methods:
+        for run in method.runs:
+            expected = lt.metrics.evaluate(lt.Scores.load(run.source), lt.Prior.uniform(3))
+            for metric in table.metrics:
+                assert run.metrics[metric.key].value == pytest.approx(expected[metric.key])
+    assert table.samples.name == "cifar100, imbalance 100, test"
+
+
+def test_the_target_may_be_none_or_a_file(two_methods):
+    place = two_methods.place
+    run = str(place / "la-0" / "scores-test.safetensors")
+    prior = place / "target.json"
+    prior.write_text("[6, 3, 1]")
+    for target, under in (("none", None), (str(prior), [6, 3, 1])):
+        result = compare_paths([place], target=target)
+        expected = lt.metrics.evaluate(lt.Scores.load(run), under)
+        found = next(r for m in result.sets[0].methods for r in m.runs if r.source == run)
+        assert found.metrics["nll"].value == pytest.approx(expected["nll"])
+    assert result.sets[0].by.key == "top1"
+    assert "target.json" in result.target
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("[1, 2]", "has 2 weights"), ("[0, 1, 1]", "no weight at all"), ("{", "must be a JSON")],
+)
+def test_a_wrong_target_is_told(two_methods, text, message):
+    prior = two_methods.place / "target.json"
+    prior.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        compare_paths([two_methods.place], target=str(prior))
+
+
+def test_a_target_that_is_not_there_and_a_metric_that_is_none_are_told(two_methods):
+    with pytest.raises(FileNotFoundError, match="there is no file sideways"):
+        compare_paths([two_methods.place], target="sideways")
+    with pytest.raises(ValueError, match="one of balanced_accuracy, top1"):
+        compare_paths([two_methods.place], by="accuracy")
+
+
+def test_other_labels_classes_or_counts_make_a_table_of_their_own(folders):
+    folders.train("a")
+    folders.train("b", recipe="cifar100-lt-ce-quick")
+    shuffled = np.random.default_rng(1).permutation(np.arange(90) % 3)
+    folders.train("c", "seed=1", labels=shuffled)
+    folders.train("d", "data.imbalance_ratio=10", counts=[300, 90, 30], carried=[300, 90, 30])
+    folders.train("e", "seed=2", classes=("x", "y", "z"))
+    folders.train("f", "seed=3", classes=("x", "z", "y"))
+    result = compare_paths([folders.place])
+    shapes = [[len(m.runs) for m in table.methods] for table in result.sets]
+    assert sorted(map(sorted, shapes)) == [[1], [1], [1], [1, 2]]
+    assert len({table.samples.name for table in result.sets}) == 4
+    assert any("a table for each" in note for note in words.notes(result))
+
+
+def test_scores_without_counts_join_those_that_have_them(folders):
+    folders.train("a")
+    folders.scores(counts=None, carried=None).save(folders.place / "other.safetensors")
+    result = compare_paths([folders.place])
+    (table,) = result.sets
+    assert {"many", "medium", "few"} <= {metric.key for metric in table.metrics}
+    assert any("scores of other carry" in note for note in words.notes(result))
+
+
+def test_scores_without_labels_are_refused(folders):
+    place = folders.place / "a.safetensors"
+    lt.Scores(np.zeros((2, 3))).save(place)
+    with pytest.raises(ValueError, match="has no labels"):
+        compare_paths([place])
+
+
+def test_the_same_seed_twice_is_two_runs_and_the_same_scores_are_one(folders):
+    folders.train("a")
+    folders.train("b")
+    third = folders.train("c")
+    source = folders.place / "a" / "scores-test.safetensors"
+    (third / "scores-test.safetensors").write_bytes(source.read_bytes())
+    result = compare_paths([folders.place])
+    (method,) = result.sets[0].methods
+    assert len(method.runs) == 2
+    assert len({run.seed for run in method.runs}) == 2
+    assert any("counted once" in note for note in words.notes(result))
+
+
+def test_probs_of_an_npz_are_compared_as_they_are(folders):
+    scores = folders.scores()
+    place = folders.place / "model.npz"
+    np.savez(place, probs=scores.probs(), labels=scores.labels)
+    result = compare_paths([place])
+    found = result.sets[0].methods[0]
+    asis = lt.metrics.evaluate(scores)
+    assert found.name == "model"
+    assert found.estimates["balanced_accuracy"].value == pytest.approx(asis["balanced_accuracy"])
+    assert not found.runs[0].moved
+
+
+def refused(name):
+    raise AssertionError(f"{name} is no JSON")
+
+
+def test_the_files_are_written(two_methods, tmp_path):
+    ruled_out = np.full((90, 3), -np.inf)
+    ruled_out[:, 0] = 0.0
+    labels = np.arange(90) % 3
+    lt.Scores(ruled_out, labels, counts=[300, 60, 8]).save(two_methods.place / "never.safetensors")
+    result = compare_paths([two_methods.place])
+    output = tmp_path / "new" / "folder"
+    names = write_comparison(result, output, "longtail compare runs")
+    assert sorted(path.name for path in output.iterdir()) == sorted(names)
+    assert "∞" in (output / "table.md").read_text()
+    assert r"\infty" in (output / "table.tex").read_text()
+    assert "cifar100-lt-la-quick" in (output / "report.html").read_text()
+    stored = json.loads((output / "comparison.json").read_text(), parse_constant=refused)
+    assert stored == json.loads(json_text(result, "longtail compare runs"))
+    said = stored["sets"][0]
+    methods = said["methods"]
+    assert methods["never"]["metrics"]["nll"]["value"] is None
+    assert methods["cifar100-lt-la-quick"]["metrics"]["balanced_accuracy"]["over"] == "seeds"
+    assert said["noise"]["balanced_accuracy"]["best"] == "cifar100-lt-la-quick"

@@ -1,0 +1,161 @@
+import numpy as np
+import pytest
+
+from longtail.recipes.comparing.naming import method_names
+from longtail.recipes.comparing.sources import find_sources
+
+
+def found(*paths, labels=()):
+    sources, _ = find_sources(paths, labels)
+    return dict(zip([s.scores.parent.name for s in sources], method_names(sources), strict=True))
+
+
+def test_runs_that_differ_only_in_their_seed_are_one_method(folders):
+    for seed in range(3):
+        folders.train(f"la-{seed}", f"seed={seed}")
+    folders.train("moved", "seed=7", "data.path=/elsewhere", "num_workers=3", "target.tau=0.5")
+    sources, passed = find_sources([folders.place])
+    assert set(method_names(sources)) == {"cifar100-lt-la-quick"}
+    assert [source.seed for source in sources] == ["0", "1", "2", "7"]
+    assert passed == []
+
+
+def test_the_settings_that_differ_are_in_the_name(folders):
+    folders.train("a")
+    folders.train("b", "loss.tau=1.5")
+    folders.train("c", "loss.tau=1.5", "optimizer.lr=0.05", "augment=[flip]")
+    names = found(folders.place)
+    assert names["a"] == "cifar100-lt-la-quick tau=1 augment=[crop, flip] lr=0.2"
+    assert names["b"] == "cifar100-lt-la-quick tau=1.5 augment=[crop, flip] lr=0.2"
+    assert names["c"] == "cifar100-lt-la-quick tau=1.5 augment=[flip] lr=0.05"
+
+
+def test_a_part_that_differs_is_named_and_a_number_of_one_recipe_only_is_its_own(folders):
+    folders.train("a")
+    folders.train("b", "loss=cross_entropy")
+    names = found(folders.place)
+    assert names["a"] == "cifar100-lt-la-quick loss=logit_adjusted tau=1"
+    assert names["b"] == "cifar100-lt-la-quick loss=cross_entropy"
+
+
+def test_other_recipes_need_no_settings(folders):
+    folders.train("a")
+    folders.train("b", recipe="cifar100-lt-ce-quick")
+    folders.train("c", command="python -m longtail train my/own.yaml 'quote")
+    folders.train("d", command="longtail train my/own.yaml -o d")
+    (folders.place / "a" / "versions.json").unlink()
+    names = found(folders.place)
+    assert names["a"].startswith("logit_adjusted")
+    assert names["b"] == "cifar100-lt-ce-quick"
+    assert names["d"] == "own"
+
+
+def test_the_seed_of_the_data_is_a_seed_too(folders):
+    folders.train("a", "data.seed=1")
+    folders.train("b")
+    sources, _ = find_sources([folders.place])
+    assert len(set(method_names(sources))) == 1
+    assert [source.seed for source in sources] == ["0, data 1", "0"]
+
+
+def test_second_stage_heads_are_methods_of_their_own(folders):
+    run = folders.train("a", "second_stage.heads=[crt]")
+    folders.scores().save(run / "scores-test-crt.safetensors")
+    folders.scores().save(run / "scores-validation.safetensors")
+    folders.train("b", "seed=1")
+    sources, _ = find_sources([folders.place])
+    assert method_names(sources) == [
+        "cifar100-lt-la-quick + crt",
+        "cifar100-lt-la-quick",
+        "cifar100-lt-la-quick",
+    ]
+
+
+def test_a_label_is_the_name_of_all_runs_in_its_path(folders):
+    folders.train("runs/a", "loss.tau=1.5")
+    folders.train("runs/b", "seed=1")
+    place = folders.place / "runs"
+    sources, _ = find_sources([place], [("LA", place)])
+    assert method_names(sources) == ["LA", "LA"]
+
+
+def test_fit_and_fix_folders_are_known(folders):
+    folders.fit("f", seed=3)
+    folders.fit("g", part="validation")
+    folders.fix("ce-fixed")
+    folders.fix("own", measured_on="x.npz, each fifth fixed by what was fitted on the others")
+    sources, _ = find_sources([folders.place])
+    by_folder = {source.scores.parent.name: source for source in sources}
+    assert (by_folder["f"].base, by_folder["f"].seed) == ("fit adjusted", "3")
+    assert by_folder["f"].note == ""
+    assert "no test part" in by_folder["g"].note
+    assert by_folder["ce-fixed"].base == "ce-fixed"
+    assert by_folder["ce-fixed"].note == ""
+    assert "looks better than it is" in by_folder["own"].note
+
+
+@pytest.mark.parametrize(
+    ("file", "base", "seed"),
+    [
+        ("la-seed3.safetensors", "la", "3"),
+        ("la_seed=3.safetensors", "la", "3"),
+        ("la/seed0.safetensors", "la", "0"),
+        ("la/seed0/scores.safetensors", "la", "0"),
+        ("ce.safetensors", "ce", None),
+    ],
+)
+def test_files_tell_their_method_and_seed_by_their_names(folders, file, base, seed):
+    place = folders.place / file
+    place.parent.mkdir(parents=True, exist_ok=True)
+    folders.scores().save(place)
+    (source,), _ = find_sources([place])
+    assert (source.base, source.seed) == (base, str(place) if seed is None else seed)
+
+
+def test_an_npz_says_by_its_array_what_it_holds(folders):
+    labels = np.array([0, 1])
+    place = folders.place / "a.npz"
+    np.savez(place, probs=np.full((2, 3), 1 / 3), labels=labels)
+    assert find_sources([place])[0][0].kind == "probs"
+    np.savez(place, logits=np.zeros((2, 3)), labels=labels)
+    assert find_sources([place])[0][0].kind == "logits"
+    np.savez(place, outputs=np.zeros((2, 3)))
+    with pytest.raises(ValueError, match="one array called logits or probs"):
+        find_sources([place])
+    place.write_text("no zip")
+    with pytest.raises(ValueError, match="cannot be read as an npz"):
+        find_sources([place])
+
+
+def test_a_path_given_twice_counts_once(folders):
+    run = folders.train("a")
+    sources, _ = find_sources([run, folders.place, run / "scores-test.safetensors"])
+    assert len(sources) == 1
+
+
+def test_what_is_no_run_is_said(folders):
+    run = folders.train("runs/a")
+    broken = folders.train("runs/b")
+    (broken / "scores-test.safetensors").unlink()
+    (folders.place / "runs" / "other.safetensors").write_bytes(b"nothing")
+    sources, passed = find_sources([folders.place / "runs"])
+    assert [source.scores.parent for source in sources] == [run]
+    assert len(passed) == 2
+    with pytest.raises(ValueError, match="it has not finished"):
+        find_sources([broken])
+    with pytest.raises(FileNotFoundError, match="there is no"):
+        find_sources([folders.place / "nothing"])
+    empty = folders.place / "empty"
+    empty.mkdir()
+    with pytest.raises(ValueError, match="holds no scores to compare"):
+        find_sources([empty])
+    text = folders.place / "a.csv"
+    text.write_text("1,2")
+    with pytest.raises(ValueError, match="is no file of scores that compare reads"):
+        find_sources([text])
+    fitted = folders.fit("fit")
+    (fitted / "metrics.json").write_text("{")
+    with pytest.raises(ValueError, match="is damaged"):
+        find_sources([fitted])
+    (run / "versions.json").write_text("{")  # it has no more than a name to give
+    assert find_sources([run])[0][0].base == "logit_adjusted"

@@ -1,0 +1,36 @@
+"""A real browser on a report: Debian's chromium, driven by Playwright, where both are there."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from longtail.report import Footer, scores_page, write_page
+from report_pages import NAMES, judged
+
+
+@pytest.fixture(scope="session")
+def page_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Two pages: one of plain names, one of hostile ones."""
+    folder = tmp_path_factory.mktemp("pages")
+    footer = Footer("0.1.0", "2026-01-01", "longtail report")
+    return {
+        name: write_page(
+            scores_page(judged(names), footer, title="longtail report"), folder / f"{name}.html"
+        )
+        for name, names in (("plain", ()), ("hostile", NAMES))
+    }
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[object]:
+    api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+    if path is None:
+        pytest.skip("there is no chromium to open the page with")
+    with api.sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield launched
+        launched.close()

@@ -1,0 +1,194 @@
+"""The page as a reader has it: moved, typed into, listened to, on a phone and in the dark."""
+
+from pathlib import Path
+
+import pytest
+
+import longtail as lt
+from longtail.metrics import group_accuracies, recalls
+from longtail.posthoc import LogitAdjustment
+from report_pages import NAMES, judged
+
+TAU, TARGET = "[data-explorer=tau]", "[data-explorer=target]"
+
+
+class Opened:
+    """A page with everything that it did wrong."""
+
+    def __init__(self, browser, path: Path, **options) -> None:
+        self.context = browser.new_context(**options)
+        self.page = self.context.new_page()
+        self.errors: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("console", lambda message: self._heard(message))
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("dialog", lambda dialog: self._asked(dialog))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.goto(path.as_uri())
+
+    def _heard(self, message) -> None:
+        if message.type in ("error", "warning"):
+            self.errors.append(message.text)
+
+    def _asked(self, dialog) -> None:
+        self.errors.append(f"a dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def numbers(self, explorer: str, cells: str) -> list[float]:
+        texts = self.page.locator(f"{explorer} {cells}").all_text_contents()
+        return [float(text.replace("−", "-")) for text in texts]
+
+
+@pytest.fixture
+def opened(browser, page_files):
+    made = []
+
+    def open_page(name: str = "plain", **options) -> Opened:
+        made.append(Opened(browser, page_files[name], **options))
+        return made[-1]
+
+    yield open_page
+    for each in made:
+        each.context.close()
+
+
+def at_tau(tau: float) -> tuple[list[float], list[float]]:
+    """What the library says of the same scores: the measures of the table, and every class."""
+    scores = judged().before
+    moved = LogitAdjustment(scores.carried, tau)(scores)
+    recall = recalls(moved.predict(), scores.labels, scores.num_classes)
+    groups = group_accuracies(recall, lt.shot_groups(scores.counts))
+    top1 = float((moved.predict() == scores.labels).double().mean())
+    measures = [float(recall.mean()), top1, groups["many"], groups["medium"], groups["few"]]
+    return [100 * share for share in measures], (100 * recall).tolist()
+
+
+def set_slider(page, selector: str, value: float) -> None:
+    page.locator(selector).evaluate(
+        "(s, v) => { s.value = v; s.dispatchEvent(new Event('input')) }", value
+    )
+
+
+@pytest.mark.parametrize("name", ["plain", "hostile"])
+def test_nothing_goes_wrong_and_no_request_leaves_the_page(opened, page_files, name):
+    it = opened(name)
+    it.page.mouse.wheel(0, 5000)
+    assert it.errors == []
+    assert it.requests == [page_files[name].as_uri()]
+
+
+@pytest.mark.parametrize("tau", [-1.0, -0.337, 0.0, 0.618, 1.0, 1.5, 2.999])
+def test_the_tau_slider_moves_the_numbers_to_what_the_library_computes(opened, tau):
+    it = opened()
+    set_slider(it.page, f"{TAU} input[type=range]", tau)
+    measures, classes = at_tau(tau)
+    assert it.numbers(TAU, "[data-measure]") == pytest.approx(measures, abs=0.00501)
+    it.page.locator(f"{TAU} summary").click()
+    assert it.numbers(TAU, "[data-class]") == pytest.approx(classes, abs=0.0501)
+
+
+def test_a_tau_that_is_typed_does_the_same_and_a_wrong_one_nothing(opened):
+    it = opened()
+    box = it.page.locator(f"{TAU} input[type=number]")
+    box.fill("0.25")
+    assert it.page.locator(f"{TAU} input[type=range]").input_value() == "0.25"
+    assert it.numbers(TAU, "[data-measure]") == pytest.approx(at_tau(0.25)[0], abs=0.00501)
+    box.fill("99")
+    assert it.numbers(TAU, "[data-measure]") == pytest.approx(at_tau(0.25)[0], abs=0.00501)
+    assert it.errors == []
+
+
+def test_the_keyboard_alone_reaches_and_moves_both_sliders(opened):
+    it = opened()
+    seen = set()
+    for _ in range(40):
+        it.page.keyboard.press("Tab")
+        focused = it.page.evaluate("document.activeElement.id")
+        seen.add(focused)
+        if focused == "tau":
+            it.page.keyboard.press("Home")
+            assert it.numbers(TAU, "[data-measure]") == pytest.approx(at_tau(-1)[0], abs=0.00501)
+            it.page.keyboard.press("ArrowRight")
+            assert it.numbers(TAU, "[data-measure]") == pytest.approx(
+                at_tau(-0.999)[0], abs=0.00501
+            )
+        if focused == "target":
+            it.page.keyboard.press("Home")
+            assert it.page.locator(f"{TARGET} output").text_content() == "as before"
+    assert {"tau", "target"} <= seen
+
+
+def test_a_button_sets_tau(opened):
+    it = opened()
+    it.page.locator(f"{TAU} button", has_text="τ = 0").click()
+    assert it.numbers(TAU, "[data-measure]") == pytest.approx(at_tau(0.0)[0], abs=0.00501)
+
+
+@pytest.mark.parametrize(("place", "power"), [(0, 1.0), (7, 0.3), (10, 0.0), (20, -1.0)])
+def test_the_target_slider_shows_what_evaluate_computes_under_that_prior(opened, place, power):
+    it = opened()
+    set_slider(it.page, "#target", place)
+    scores = judged().before
+    target = scores.carried.tempered(power)
+    found = lt.metrics.evaluate(scores, target)
+    shown = it.numbers(TARGET, "[data-row=moved] td")
+    assert shown[:2] == pytest.approx([100 * found["top1"], 100 * found["ece"]], abs=0.00501)
+    assert shown[2] == pytest.approx(found["nll"], abs=0.000501)
+
+
+def test_moving_the_pointer_over_a_class_tells_its_name(opened):
+    it = opened()
+    plot = it.page.locator(f"{TAU} [data-plot=dots] svg")
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
+    it.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    assert "class " in it.page.locator(f"{TAU} [data-told]").text_content()
+
+
+def test_hostile_names_are_shown_as_text(opened):
+    it = opened("hostile")
+    it.page.locator(f"{TAU} summary").click()
+    shown = it.page.locator(f"{TAU} details tbody th").all_text_contents()
+    assert shown[: len(NAMES)] == list(NAMES)
+    assert it.page.locator("img").count() == 0
+    assert it.errors == []
+
+
+@pytest.mark.parametrize("name", ["plain", "hostile"])
+@pytest.mark.parametrize("width", [320, 400, 768, 1280])
+def test_the_page_is_never_wider_than_the_screen(opened, name, width):
+    it = opened(name, viewport={"width": width, "height": 800})
+    it.page.locator(f"{TAU} summary").click()
+    assert it.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_the_first_screen_has_the_table_and_what_to_do_next(opened):
+    it = opened(viewport={"width": 1280, "height": 900})
+    for part in ("h1", ".summary", "main table >> nth=0", ".next"):
+        box = it.page.locator(part).first.bounding_box()
+        assert box["y"] + box["height"] <= 900, part
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["plain", "hostile"])
+def test_axe_finds_nothing_that_keeps_anyone_out(opened, name, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    it = opened(name, bypass_csp=True, color_scheme=scheme)
+    it.page.locator(f"{TAU} summary").click()
+    found = axe.run(it.page).response["violations"]
+    said = [f"{v['id']}: {v['help']}: {v['nodes'][0]['html'][:200]}" for v in found]
+    assert said == []
+
+
+def test_without_scripts_the_page_still_says_everything(opened):
+    it = opened(java_script_enabled=False)
+    assert it.page.locator(f"{TAU} .controls").is_hidden()
+    assert len(it.numbers(TAU, "[data-measure]")) == 5
+
+
+def test_in_print_the_controls_are_gone_and_the_paper_is_white(opened):
+    it = opened(color_scheme="dark")
+    it.page.emulate_media(media="print")
+    assert it.page.locator(f"{TAU} .controls").is_hidden()
+    paper = it.page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+    assert paper == "rgb(255, 255, 255)"

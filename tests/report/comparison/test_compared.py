@@ -1,0 +1,148 @@
+from dataclasses import replace
+
+import pytest
+import torch
+
+import longtail as lt
+from longtail.metrics import Measured
+from longtail.report.comparison import SampleSet, compare, compare_set, measured_run, words
+
+BY = "balanced_accuracy"
+
+
+def test_methods_are_ordered_and_measured_over_their_runs(world):
+    runs = [*world.runs("CE", 0.2), *world.runs("LA", 1.5)]
+    table = compare_set(world.samples, runs, BY)
+    assert [method.name for method in table.methods] == ["LA", "CE"]
+    values = [run.metrics[BY].value for run in runs[3:]]
+    found = table.methods[0].estimates[BY]
+    assert found.value == pytest.approx(sum(values) / 3)
+    assert found.over == "seeds"
+    assert table.ranks.mean == {"LA": 1.0, "CE": 2.0}
+    assert table.ranks.blocks == 3
+
+
+def test_ordering_by_the_log_loss_puts_the_least_first(world):
+    runs = [*world.runs("CE", 0.2), *world.runs("LA", 1.5)]
+    table = compare_set(world.samples, runs, "nll")
+    values = [method.estimates["nll"].value for method in table.methods]
+    assert values == sorted(values)
+
+
+def test_under_the_uniform_prior_accuracy_is_balanced_accuracy_and_not_shown_twice(make_world):
+    uniform = make_world()
+    keys = [m.key for m in compare_set(uniform.samples, uniform.runs("A", 1.0), BY).metrics]
+    assert "top1" not in keys
+    other = make_world(target=lt.Prior.of([5, 1, 1, 1, 1]))
+    table = compare_set(other.samples, other.runs("A", 1.0), "top1")
+    assert "top1" in [m.key for m in table.metrics]
+    assert table.by.key == "top1"
+
+
+def test_without_counts_there_are_no_groups(world):
+    samples = SampleSet("toy", world.labels, 5, lt.Prior.uniform(5))
+    run = measured_run(world.scores(1.0), samples, "A")
+    keys = [m.key for m in compare_set(samples, [run], BY).metrics]
+    assert not {"many", "medium", "few"} & set(keys)
+    with pytest.raises(ValueError, match="no run has a value for few"):
+        compare_set(samples, [run], "few")
+
+
+def test_runs_with_the_same_scores_count_once(world):
+    first, second = world.runs("CE", 1.0, 2)
+    copy = replace(first, seed="9", source="elsewhere")
+    table = compare_set(world.samples, [first, second, copy], BY)
+    assert len(table.methods[0].runs) == 2
+    assert table.copies == (("elsewhere", "0"),)
+    assert "elsewhere has the scores of 0: counted once." in words.notes(compare([table], "t"))
+
+
+def test_one_method_has_nothing_to_be_compared_with(world):
+    table = compare_set(world.samples, world.runs("CE", 1.0, 1), BY)
+    assert table.ranks is None
+    assert "only one method, CE" in words.headline(table)
+    assert words.what_would_tell(table) == []
+    assert words.legend(table) == ""
+
+
+def test_unequal_numbers_of_seeds_are_said(world):
+    table = compare_set(world.samples, [*world.runs("A", 1.0, 4), *world.runs("B", 1.0, 1)], BY)
+    said = " ".join(words.what_varies(table))
+    assert "Only one run of B: taken to vary" in said
+    assert "over seeds" in said
+    assert "over test samples" in said
+    table = compare_set(world.samples, [*world.runs("A", 1.0, 4), *world.runs("B", 1.0, 2)], BY)
+    assert "between 2 and 4 runs" in " ".join(words.what_varies(table))
+
+
+def test_what_varies_is_named(world):
+    one = compare_set(world.samples, [*world.runs("A", 1.0, 1), *world.runs("B", 1.0, 1)], BY)
+    said = " ".join(words.what_varies(one))
+    assert "between these models, not between the methods" in said
+    assert "How much another seed would change is not in it." in said
+    two = compare_set(world.samples, [*world.runs("A", 1.0, 2), *world.runs("B", 1.0, 2)], BY)
+    said = " ".join(words.what_varies(two))
+    assert "Two seeds say little" in said
+    assert "seeds and of test samples both counted" in said
+
+
+def test_the_sentence_names_who_is_tied_and_who_is_behind(make_world):
+    world = make_world(per_class=80)
+    runs = [*world.runs("CE", 0.0), *world.runs("LA", 1.6), *world.runs("BS", 1.6)]
+    table = compare_set(world.samples, runs, BY)
+    best, tied, _ = (method.name for method in table.methods)
+    said = words.headline(table)
+    assert said.startswith(f"{tied} cannot be told apart from the best, {best} (balanced accuracy")
+    assert said.endswith("Behind it by more than noise: CE.")
+    assert len(words.what_would_tell(table)) == 1
+    assert (
+        f"To tell {tied} from {best}, if they really differ by" in words.what_would_tell(table)[0]
+    )
+
+
+def test_a_clear_winner_is_said(make_world):
+    world = make_world(per_class=80)
+    table = compare_set(world.samples, [*world.runs("CE", 0.0), *world.runs("LA", 2.0)], BY)
+    assert "LA is best" in words.headline(table)
+    assert "ahead of CE by more than noise" in words.headline(table)
+    assert words.next_step(table) == "Take LA."
+    one = compare_set(world.samples, [*world.runs("CE", 0.0, 1), *world.runs("LA", 2.0, 1)], BY)
+    assert words.next_step(one).startswith("Take LA. Train a few seeds of each")
+
+
+def test_an_infinite_log_loss_stays_in_the_table_and_out_of_the_test(world):
+    runs = [*world.runs("CE", 0.5), *world.runs("LA", 1.5)]
+    infinite = torch.inf
+    runs[0] = replace(
+        runs[0],
+        nll=torch.full_like(runs[0].nll, infinite),
+        metrics=dict(runs[0].metrics) | {"nll": Measured(infinite)},
+    )
+    table = compare_set(world.samples, runs, BY)
+    assert table.verdicts["nll"].left_out == ("CE",)
+    by_loss = compare_set(world.samples, runs, "nll")
+    assert "not compared: CE" in words.headline(by_loss)
+
+
+def test_the_worst_class_is_shown_and_not_tested(world):
+    table = compare_set(world.samples, [*world.runs("A", 1.0), *world.runs("B", 0.9)], BY)
+    assert "worst_class" in [m.key for m in table.metrics]
+    assert "worst_class" not in table.verdicts
+    assert "Not tested: worst class." in words.legend(table)
+    assert "not tested" in words.headline(
+        compare_set(world.samples, [*world.runs("A", 1.0), *world.runs("B", 0.9)], "worst_class")
+    )
+
+
+def test_ranks_over_sets_are_of_methods_on_all_of_them(make_world):
+    sets = []
+    for seed in (0, 1):
+        world = make_world(seed=seed)
+        runs = [*world.runs("CE", 0.0), *world.runs("LA", 2.0)]
+        runs += world.runs("BS", 1.0) if seed else []
+        sets.append(compare_set(world.samples, runs, BY))
+    result = compare(sets, "under the uniform prior")
+    assert result.ranks.mean == {"CE": 2.0, "LA": 1.0}
+    assert result.ranks.over == "2 data sets"
+    assert any("different data" in note for note in words.notes(result))
+    assert compare(sets[:1], "").ranks is None

@@ -1,0 +1,129 @@
+import re
+
+import pytest
+
+from longtail.report import Footer, Reference, render_page
+from longtail.report.comparison import compare, compare_set, comparison_page, latex, markdown
+from longtail.report.comparison.interval_chart import Interval, interval_chart
+from longtail.report.comparison.latex import escaped
+from longtail.report.comparison.page import differences_chart, values_chart
+
+NASTY = r"L_A & 50% $x^2$ #1 {a} ~b \c | τ=1 <script>alert(1)</script> 🙂 " + "x" * 300
+FOOTER = Footer(version="0", date="2026-01-01", command="longtail compare")
+
+
+@pytest.fixture
+def result(make_world):
+    world = make_world(per_class=60)
+    runs = [*world.runs("CE", 0.0), *world.runs(NASTY, 1.6), *world.runs("BS", 1.62)]
+    return compare([compare_set(world.samples, runs, "balanced_accuracy")], "under it")
+
+
+def test_the_markdown_table_has_all_cells_and_marks(result):
+    lines = markdown(result).splitlines()
+    rows = [line for line in lines if line.startswith("| ")]
+    assert rows[0].startswith("| method | runs | balanced accuracy % ↑ | many % ↑")
+    assert "NLL ↓" in rows[0]
+    cells = [[c.strip() for c in re.split(r"(?<!\\)\|", row)[1:-1]] for row in rows]
+    assert len({len(row) for row in cells}) == 1
+    table = result.sets[0]
+    for row, method in zip(cells[1:], table.methods, strict=True):
+        found = method.estimates["balanced_accuracy"]
+        assert f"{100 * found.value:.1f}" in row[2]
+        assert f"± {100 * found.reach:.1f}" in row[2]
+        assert row[-1] == f"{table.ranks.mean[method.name]:.2f}"
+    assert cells[1][2].startswith("**")
+    assert cells[2][2].endswith("†")
+    assert "†" not in cells[3][2]
+    assert "<script>" not in markdown(result)
+
+
+def test_latex_is_balanced_and_escaped(result):
+    text = latex(result)
+    for command in ("toprule", "midrule", "bottomrule", "centering", "caption{", "label{tab:toy}"):
+        assert f"\\{command}" in text
+    body = re.search(r"\\midrule\n(.*)\\bottomrule", text, re.S)[1]
+    rows = body.strip().splitlines()
+    columns = re.search(r"\\begin\{tabular\}\{(\w+)\}", text)[1]
+    for row in rows:
+        assert row.endswith(r"\\")
+        assert len(re.findall(r"(?<!\\)&", row)) == len(columns) - 1
+    assert r"\mathbf{" in rows[0]
+    assert r"\underline{" in rows[1]
+    assert "underline" not in rows[2].split("&")[1]
+    bare = re.sub(r"\\.", "", text)
+    assert bare.count("{") == bare.count("}")
+    assert len(re.findall(r"(?<!\\)\$", text)) % 2 == 0
+    assert not re.search(r"(?<!\\)[#_]", bare)
+    assert r"$\tau$=1" in text
+
+
+def test_latex_escapes_every_special_character():
+    assert escaped("a&b%c$d#e_f{g}h") == r"a\&b\%c\$d\#e\_f\{g\}h"
+    assert escaped("~^\\") == r"\textasciitilde{}\textasciicircum{}\textbackslash{}"
+    assert escaped("two\nlines") == "two lines"
+
+
+def test_two_sets_have_two_labels(make_world):
+    world = make_world()
+    tables = [compare_set(world.samples, world.runs("A", 1.0), "nll") for _ in range(2)]
+    text = latex(compare(tables, ""))
+    assert r"\label{tab:toy}" in text
+    assert r"\label{tab:toy-2}" in text
+
+
+def test_one_method_is_neither_bold_nor_marked(world):
+    only = compare([compare_set(world.samples, world.runs("A", 1.0), "nll")], "")
+    assert "mathbf" not in latex(only)
+    assert "†" not in markdown(only)
+    assert "only one method" in render_page(comparison_page(only, FOOTER))
+
+
+def test_the_page_says_it_all_and_no_name_is_markup(result):
+    html = render_page(comparison_page(result, FOOTER))
+    assert "<script>alert" not in html
+    assert "cannot be told apart from the best" in html
+    for heading in ("Methods and runs", "What is noise"):
+        assert f"<h2>{heading}</h2>" in html
+    assert html.count("<svg ") == 2
+    assert html.count("<table") == 2
+    assert "These runs do not say which of" in html
+
+
+def test_a_page_of_two_sets_names_them_and_ranks(make_world):
+    tables = []
+    for seed in (0, 1):
+        world = make_world(seed=seed)
+        runs = [*world.runs("A", 1.0), *world.runs("B", 0.2)]
+        tables.append(compare_set(world.samples, runs, "balanced_accuracy"))
+    html = render_page(comparison_page(compare(tables, "t"), FOOTER))
+    assert "Results on toy" in html
+    assert "average rank" in html
+    assert "Average rank over 2 data sets: A 1.00, B 2.00." in markdown(compare(tables, "t"))
+
+
+def test_the_charts_have_a_line_a_method_and_a_dot_a_run(result, read):
+    table = result.sets[0]
+    values = read(values_chart(table))
+    assert len(values.of_class("interval")) == 3
+    assert len(values.of_class("mean")) == 3
+    assert len(values.marks()) == 9
+    assert all(values.inside(*place) for place in values.marks())
+    behind = read(differences_chart(table))
+    assert len(behind.of_class("interval")) == 2
+    assert any("may be noise" in text for text in behind.texts)
+    assert any(text.endswith("behind") for text in behind.texts)
+
+
+def test_an_interval_is_drawn_where_it_lies(read):
+    chart = interval_chart(
+        [Interval("A", 2.0, 1.0, 4.0), Interval("B", float("nan"))],
+        title="t",
+        reference=Reference(0.0, "zero"),
+    )
+    drawn = read(chart)
+    (line,) = drawn.of_class("interval")
+    low, high = map(float, re.match(r"M([\d.]+) [\d.]+H([\d.]+)", line.get("d")).groups())
+    zero = float(drawn.of_class("reference")[0].get("x1"))
+    assert (low - zero) * 4 == pytest.approx(high - zero, abs=0.1)
+    assert len(drawn.of_class("mean")) == 1

@@ -1,0 +1,54 @@
+"""The target explorer: each of its places is what `evaluate` says under that prior."""
+
+from dataclasses import replace
+
+import pytest
+
+import longtail as lt
+from longtail.metrics import ece, nll
+from longtail.metrics.samples import weights_to
+from longtail.report import Judged
+from longtail.report.explorers.target import PLACES, kept, target_explorer, told
+from report_pages import judged
+
+
+@pytest.mark.parametrize("place", [0, 4, 10, 17, 20])
+def test_moved_scores_are_measured_as_evaluate_does(place):
+    samples = judged()
+    target = samples.before.carried.tempered(1 - PLACES[place])
+    shown = target_explorer(samples).values["moved"][place]
+    found = lt.metrics.evaluate(samples.before, target)
+    assert shown.accuracy == pytest.approx(found["top1"])
+    assert shown.ece == pytest.approx(found["ece"])
+    assert shown.nll == pytest.approx(found["nll"])
+
+
+def test_scores_left_as_they_are_are_only_weighted(monkeypatch):
+    monkeypatch.setattr("longtail.report.explorers.target._BLOCK", 20 * 7)  # many blocks, one short
+    samples = judged()
+    target = samples.before.carried.tempered(-0.5)
+    weights = weights_to(target, samples.labels)
+    left = kept(told(samples.before.logits, samples.labels), weights)
+    right = samples.before.predict() == samples.labels
+    assert left.accuracy == pytest.approx(float((weights * right).sum() / weights.sum()))
+    assert left.ece == pytest.approx(ece(samples.before.logits, samples.labels, weights))
+    assert left.nll == pytest.approx(nll(samples.before.logits, samples.labels, weights))
+
+
+def test_at_the_carried_prior_nothing_is_to_be_moved():
+    values = target_explorer(judged()).values
+    assert values["left"][0] == pytest.approx(values["moved"][0])
+    assert values["moved"][20].accuracy > values["left"][20].accuracy
+
+
+def test_every_place_has_words_and_the_middle_one_is_uniform():
+    found = target_explorer(judged())
+    assert found.words[0] == "as before"
+    assert found.words[found.start] == "uniform: all classes alike"
+    assert found.words[20].startswith("reversed")
+    assert "10 to 1" in found.words[5]  # of a ratio of 100, half the way
+
+
+def test_there_is_none_where_it_is_not_known_what_the_logits_carry():
+    unknown = replace(judged().before, carried=None)
+    assert target_explorer(Judged(unknown, unknown, lt.Prior.uniform(20))) is None

@@ -1,0 +1,91 @@
+"""The τ explorer: what its script is given is enough to count exactly."""
+
+import base64
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import longtail as lt
+from longtail.posthoc import LogitAdjustment
+from longtail.report import Judged
+from longtail.report.explorers.tau import slider, tau_explorer
+from report_pages import judged
+
+
+def counted(values: dict, tau: float) -> list[float]:
+    """What the script does: the recall of every class, in the order of the page."""
+    ends = np.frombuffer(base64.b64decode(values["ends"]), "<u2").reshape(-1, 2)
+    place = round((tau - values["low"]) / values["step"])
+    right = (ends[:, 0] <= place) & (place < ends[:, 1])
+    parts = np.split(right, np.cumsum(values["samples"])[:-1])
+    return [part.mean() if len(part) else np.nan for part in parts]
+
+
+@pytest.mark.parametrize("tau", [-1.0, -0.001, 0.0, 0.5, 0.618, 1.0, 3.0])
+def test_counting_the_intervals_gives_the_recalls_of_adjusted_logits(tau):
+    samples = judged()
+    before = samples.before
+    found = counted(tau_explorer(samples).values, tau)
+    predicted = LogitAdjustment(before.carried, tau)(before).predict()
+    for place, k in enumerate(samples.order.tolist()):
+        own = before.labels == k
+        assert found[place] == pytest.approx(float((predicted[own] == k).double().mean()))
+
+
+def test_every_place_of_the_slider_is_the_number_its_decimals_say():
+    for low, high, best in ((-1, 3, 0.7), (-4, 3, -2.5), (-1, 6, 4.2), (-1, 30, 99.0)):
+        places = slider(best)
+        assert (places[0], places[-1]) == (low, high)
+        assert all(value == float(f"{value:.3f}") for value in places.tolist())
+        assert len(places) < 2**16
+
+
+def test_the_measures_are_weighted_means_of_the_recalls():
+    samples = judged()
+    found = tau_explorer(samples)
+    recall = np.array(counted(found.values, found.best_tau))
+    names = [name for name, _, _ in found.rows]
+    assert names == [
+        "balanced accuracy",
+        "top-1, samples as they are",
+        "many-shot classes",
+        "medium-shot classes",
+        "few-shot classes",
+    ]
+    for weights, (_, _, best) in zip(found.values["measures"], found.rows, strict=True):
+        assert 100 * float(np.dot(weights, recall)) == pytest.approx(best)
+    assert found.rows[0][2] == pytest.approx(100 * recall.mean())
+
+
+def test_another_target_has_a_row_of_its_own():
+    samples = judged()
+    other = replace(samples, target=lt.Prior.of(torch.arange(1, 21)))
+    assert "accuracy under the target" in [name for name, _, _ in tau_explorer(other).rows]
+
+
+def test_a_class_without_samples_weighs_nothing_and_shows_none():
+    before = judged().before
+    kept = before.labels != 3
+    fewer = replace(before, logits=before.logits[kept], labels=before.labels[kept])
+    found = tau_explorer(Judged(fewer, fewer, lt.Prior.uniform(20)))
+    place = [name for name, *_ in found.classes].index("class 3")
+    assert found.values["samples"][place] == 0
+    assert found.values["measures"][0][place] == 0
+    assert np.isnan(found.classes[place][3])
+    assert sum(found.values["measures"][0]) == pytest.approx(1)
+
+
+def test_there_is_none_where_no_prior_is_known_or_there_is_nowhere_to_go():
+    before = judged().before
+    uniform = lt.Prior.uniform(20)
+    unknown = replace(before, carried=None, counts=None)
+    assert tau_explorer(Judged(unknown, unknown, uniform)) is None
+    there = replace(before.under(uniform), counts=None)
+    assert tau_explorer(Judged(there, there, uniform)) is None
+
+
+def test_there_is_none_for_more_samples_than_a_page_should_hold(monkeypatch):
+    monkeypatch.setattr("longtail.report.explorers.tau._MOST_SAMPLES", 1499)
+    assert tau_explorer(judged()) is None

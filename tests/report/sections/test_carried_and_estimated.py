@@ -1,0 +1,76 @@
+"""Declared beside measured, and the prior of the samples estimated without their labels."""
+
+from dataclasses import replace
+
+import torch
+
+import longtail as lt
+from longtail.report import Judged, render_page, scores_page
+from longtail.report.page import Footer
+from longtail.report.sections.carried import carried_section
+from longtail.report.sections.explorers import target_section, tau_section
+from report_pages import judged
+
+FOOTER = Footer("0", "2026-01-01", "longtail report")
+
+
+def test_an_honest_declaration_agrees_with_what_is_measured():
+    section = carried_section(judged())
+    assert section.paragraphs[0].startswith("Declared and measured agree")
+    assert section.figures[0].svg.count('class="line"') == 3
+
+
+def test_a_wrong_declaration_is_told():
+    samples = judged()
+    wrong = replace(samples.before, carried=lt.Prior.uniform(20))
+    section = carried_section(Judged(wrong, wrong, samples.target))
+    assert section.paragraphs[0].startswith("Declared and measured disagree")
+
+
+def test_where_nothing_is_declared_the_measured_one_stands_alone():
+    samples = judged()
+    unknown = replace(samples.before, carried=None)
+    section = carried_section(Judged(unknown, unknown, samples.target))
+    assert "not declared" in section.paragraphs[0]
+
+
+def test_what_cannot_be_measured_says_why():
+    scores = lt.Scores(torch.randn(5, 3), [0, 1, 1, 0, 1], carried=[5, 3, 2])
+    section = carried_section(Judged(scores, scores, lt.Prior.uniform(3)))
+    assert "could not be measured here: every class must occur" in section.paragraphs[0]
+    assert section.notes == []
+
+
+def test_the_estimated_prior_stands_beside_the_labels():
+    section = target_section(judged())
+    (figure,) = section.figures
+    assert 'class="band"' in figure.svg
+    assert "estimated without labels" in figure.svg
+    assert "Without validation scores" in figure.caption
+
+
+def test_with_validation_scores_the_estimate_is_calibrated_first():
+    samples = judged()
+    held = replace(samples.before, split="validation")
+    section = target_section(replace(samples, validation=held))
+    assert "Calibrated on the validation scores" in section.figures[0].caption
+
+
+def test_logits_that_carry_nothing_known_have_no_explorers_but_a_page():
+    unknown = replace(judged().before, carried=None, counts=None)
+    samples = Judged(unknown, unknown, lt.Prior.uniform(20))
+    assert tau_section(samples) is None
+    assert target_section(samples) is None
+    html = render_page(scores_page(samples, FOOTER, title="t"))
+    assert "<script>" not in html
+    assert "script-src" not in html
+    assert "Balanced accuracy is" in html
+
+
+def test_what_tau_means_depends_on_what_the_logits_carry():
+    samples = judged()
+    assert "all the way" in tau_section(samples).paragraphs[0]
+    there = replace(samples, before=samples.after)
+    assert "carry the target already" in tau_section(there).paragraphs[0]
+    unknown = replace(samples.before, carried=None)
+    assert "not declared" in tau_section(replace(samples, before=unknown)).paragraphs[0]
