@@ -1,9 +1,12 @@
 """Scores and names that reports are tried on."""
 
+from dataclasses import replace
+
 import torch
 
 import longtail as lt
 from longtail.report import Judged
+from longtail.report.comparison import Compared, SampleSet, compare, compare_set, measured_run
 
 NAMES = (
     "<script>alert(1)</script>",
@@ -32,3 +35,19 @@ def judged(names: tuple[str, ...] = ()) -> Judged:
     )
     uniform = lt.Prior.uniform(classes)
     return Judged(before, before.under(uniform), uniform)
+
+
+def compared() -> Compared:
+    """Three methods of hostile names, two runs each."""
+    samples = judged()
+    held = SampleSet(
+        "held out", samples.labels, samples.num_classes, samples.target, samples.counts
+    )
+    random = torch.Generator().manual_seed(3)
+    runs = []
+    for place, name in enumerate(NAMES[:3]):
+        for seed in ("0", "1"):
+            noise = torch.randn(samples.before.logits.shape, generator=random)
+            scores = replace(samples.after, logits=samples.after.logits + place * noise)
+            runs.append(measured_run(scores, held, name, seed, f"{place}-{seed}"))
+    return compare([compare_set(held, runs, "balanced_accuracy")], "under the uniform prior", [])

@@ -8,20 +8,21 @@ from pathlib import Path
 import pytest
 
 from longtail.report import Footer, scores_page, write_page
-from report_pages import NAMES, judged
+from longtail.report.comparison import comparison_page
+from report_pages import NAMES, compared, judged
 
 
 @pytest.fixture(scope="session")
 def page_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Two pages: one of plain names, one of hostile ones."""
+    """Scores with plain and with hostile names, and a comparison of methods named so."""
     folder = tmp_path_factory.mktemp("pages")
     footer = Footer("0.1.0", "2026-01-01", "longtail report")
-    return {
-        name: write_page(
-            scores_page(judged(names), footer, title="longtail report"), folder / f"{name}.html"
-        )
+    pages = {
+        name: scores_page(judged(names), footer, title="longtail report")
         for name, names in (("plain", ()), ("hostile", NAMES))
     }
+    pages["comparison"] = comparison_page(compared(), footer)
+    return {name: write_page(page, folder / f"{name}.html") for name, page in pages.items()}
 
 
 @pytest.fixture(scope="session")
