@@ -60,6 +60,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/batch_loss_cost.py | tee results/batch_loss_cost.md
 	$(BIN)/python benchmarks/startup.py | tee results/startup.md
 	$(BIN)/python benchmarks/tau_curve.py | tee results/tau_curve.md
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/report_size.py | tee results/report_size.md
 
 bench-heads: $(VENV)/.installed-dev
 	@echo "== Comparing all heads on real features; the table goes to results/"

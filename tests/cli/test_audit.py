@@ -26,9 +26,7 @@ def audit(*arguments):
 
 
 def failed(*arguments):
-    done = subprocess.run(
-        [LONGTAIL, "audit", *map(str, arguments)], capture_output=True, text=True, check=False
-    )
+    done = CliRunner().invoke(app, ["audit", *map(str, arguments)])
     assert "Traceback" not in done.stderr
     return done
 
@@ -51,7 +49,7 @@ def test_both_splits_of_a_table_are_audited(tsv):
         "The test set is balanced and the training set is not",
         "1 class ([red]) has a single sample",
         "longtail fix VAL --kind logits --counts counts.json --target uniform -o fixed",
-        "-o DIR writes the counts",
+        "-o FOLDER writes the counts",
     ):
         assert words in printed
 
@@ -111,7 +109,7 @@ def test_counts_of_a_json_list_are_called_classes(tmp_path):
 
 def test_a_table_whose_column_is_not_said_shows_what_it_has(tsv):
     done = failed(tsv)
-    assert done.returncode == 1
+    assert done.exit_code == 1
     assert done.stderr.startswith("Error: ")
     assert "1 ('[red]'), 2 ('some text'); say with column (--column)" in done.stderr
 
@@ -120,19 +118,19 @@ def test_a_table_whose_column_is_not_said_shows_what_it_has(tsv):
     ("arguments", "code", "sentence"),
     [
         ((), 2, "Missing argument 'LABELS'"),
-        (("none.csv",), 1, "Error: there is no file none.csv"),
+        (("none.csv",), 2, "Path 'none.csv' does not exist"),
         (("none.csv", "--fast"), 2, "No such option"),
     ],
 )
-def test_wrong_usage_and_missing_files_are_told_apart(arguments, code, sentence):
+def test_wrong_usage_and_missing_files_exit_with_2(arguments, code, sentence):
     done = failed(*arguments)
-    assert (done.returncode, sentence in done.stderr) == (code, True)
+    assert (done.exit_code, sentence in done.stderr) == (code, True)
 
 
 def test_labels_without_a_training_part_are_refused(tmp_path):
     (tmp_path / "a.csv").write_text("split,label\ntest,a\nval,b\n")
     done = failed(tmp_path / "a.csv")
-    assert done.returncode == 1
+    assert done.exit_code == 1
     assert "has no training labels, only validation, test" in done.stderr
 
 

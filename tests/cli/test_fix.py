@@ -147,13 +147,17 @@ def test_files_that_say_what_they_hold_need_no_words(folder):
     ("arguments", "code", "sentence"),
     [
         (["val.npz"], 2, "--kind logits or --kind probs; it is not guessed"),
-        (["none.npz", "--kind", "logits"], 1, "none.npz"),
+        (["none.npz", "--kind", "logits"], 2, "none.npz"),
         (["val.npz", "--kind", "probs"], 1, "say kind='logits'"),
         (["val.npz", "--kind", "logits", "--target", "estimate"], 1, "--apply"),
         (["val.npz", "--kind", "logits", "--tau", "much"], 2, "--tau is a number or auto"),
-        (["val.npz", "--kind", "logits", "--target", "nowhere.json"], 1, "nowhere.json"),
+        (["val.npz", "--kind", "logits", "--target", "nowhere.json"], 2, "nowhere.json"),
         (["unlabelled.npy", "--kind", "logits"], 1, "no labels"),
-        (["val.npz", "--kind", "logits", "--with", "x", "--apply", "y"], 2, "leave --apply out"),
+        (
+            ["val.npz", "--kind", "logits", "--with", "counts.json", "--apply", "val.npz"],
+            2,
+            "leave --apply out",
+        ),
         (["test.npz", "--kind", "logits", "--with", "counts.json"], 1, "no adjuster file"),
     ],
 )

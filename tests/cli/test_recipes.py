@@ -7,7 +7,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from longtail.cli.recipes import recipes
+from longtail.cli import app
 from longtail.recipes.training.catalogue import RECIPES
 from longtail.recipes.training.checking import recipe_from
 from longtail.recipes.training.reading import read_recipe
@@ -15,7 +15,7 @@ from longtail.recipes.training.yaml_text import read_yaml
 
 
 def printed(*arguments):
-    done = CliRunner().invoke(recipes, arguments)
+    done = CliRunner().invoke(app, ["recipes", *arguments])
     return done.exit_code, done.output
 
 
@@ -67,14 +67,12 @@ def test_what_is_wrong_exits_with_2(arguments, sentence):
 
 def test_recipes_are_listed_and_refused_without_torch():
     code = (
-        "import sys; from longtail.cli.recipes import recipes; "
-        "from longtail.cli.train import train; "
-        "recipes.main(['cifar100-lt-lade'], standalone_mode=False); "
-        "recipes.main([], standalone_mode=False); "
-        "import click\n"
-        "try:\n    train.main(['cifar100-lt-lade', 'epochs=x', '-o', 'r'], standalone_mode=False)\n"
-        "except click.UsageError:\n"
-        "    sys.exit('torch' in sys.modules or 'numpy' in sys.modules)\n"
+        "import sys; from longtail.cli import app; "
+        "app.main(['recipes', 'cifar100-lt-lade'], standalone_mode=False); "
+        "app.main(['recipes'], standalone_mode=False)\n"
+        "try:\n    app.main(['train', 'cifar100-lt-lade', 'epochs=x', '-o', 'r'])\n"
+        "except SystemExit as done:\n"
+        "    sys.exit(done.code != 2 or 'torch' in sys.modules or 'numpy' in sys.modules)\n"
         "sys.exit(3)"
     )
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True)

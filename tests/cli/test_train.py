@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from longtail.cli.train import train
+from longtail.cli import app
 
 RECIPE = """
 data: {kind: npz, held_out: 0.2}
@@ -35,7 +35,7 @@ def trained(folder, *arguments, data="images.npz", output="run"):
     given = [str(folder / "mine.yaml"), *arguments]
     given += ["--data", str(folder / data)] if data else []
     given += ["-o", str(folder / output)] if output else []
-    done = CliRunner().invoke(train, given)
+    done = CliRunner().invoke(app, ["train", *given])
     return done, " ".join(done.output.split())
 
 
@@ -53,6 +53,9 @@ def test_the_same_command_again_goes_on_and_json_is_json(folder):
     done, _ = trained(folder, "--json", "--quiet")
     result = json.loads(done.stdout)
     assert result["metrics"]["test"]["as trained"]["balanced_accuracy"]["value"] is not None
+    assert done.stderr == ""
+    done, _ = trained(folder, "--json")
+    json.loads(done.stdout)
     assert "In " in done.stderr
     assert (folder / "run" / "log.csv").read_text() == before  # nothing was trained again
 
@@ -76,7 +79,7 @@ def test_a_dry_run_builds_all_and_writes_nothing(folder):
         ([], {"data": None}, "give --data PATH"),
         ([], {"data": "nothing.npz"}, "there is no"),
         ([], {"output": None}, "say where the run goes: -o RUN"),
-        ([], {"output": "mine.yaml"}, "is a file; the run needs a folder"),
+        ([], {"output": "mine.yaml"}, "is a file"),
         (["--resume", "often"], {}, "'often' is not one of 'auto', 'never'"),
     ],
 )

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
 import time
-from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from longtail.cli import options
+from longtail.cli.outputs import console, footer, note, print_json, rich_table, write_json
+from longtail.cli.progress import bars
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -17,14 +19,9 @@ if TYPE_CHECKING:
     from longtail.recipes.demo import Demo
 
 
-@click.command()
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("longtail-demo"),
-    show_default=True,
-    help="Folder for report.html and results.json.",
+@click.command(short_help="Show on two problems why logit adjustment works.")
+@options.output_folder(
+    "Folder for report.html and results.json.", default=Path("longtail-demo"), show_default=True
 )
 @click.option(
     "--trials",
@@ -33,92 +30,71 @@ if TYPE_CHECKING:
     show_default=True,
     help="How often the two Gaussians are drawn anew.",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Decides what is drawn, and how the images are split into folds.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON, not as tables.")
-def demo(output: Path, trials: int, seed: int, as_json: bool) -> None:
+@options.seed
+@options.common
+def demo(output: Path, trials: int, seed: int, as_json: bool, quiet: bool) -> None:
     """Show on two problems why logit adjustment works and what it costs."""
     output.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
-    results = _run(trials, seed)
+    results = _run(trials, seed, quiet)
     took = time.monotonic() - started
-    report = _write(results, output, f"longtail demo --trials {trials} --seed {seed}")
+    report = _write(results, output)
     if as_json:
-        click.echo(json.dumps(results.as_json(), indent=2))
+        print_json(results.as_json())
     else:
         _show(results, trials)
-    click.echo(f"\nDone in {took:.0f} s. The report with the figures: {report}", err=as_json)
+    said = f"\nDone in {took:.0f} s. The report with the figures: {report}"
+    note(said, as_json=as_json, quiet=quiet)
 
 
-def _run(trials: int, seed: int) -> Demo:
-    import torch
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+def _run(trials: int, seed: int, quiet: bool) -> Demo:
+    with bars(quiet) as progress:
+        import torch
 
-    from longtail.recipes import caltech101
-    from longtail.recipes import demo as recipe
+        from longtail.recipes import caltech101
+        from longtail.recipes import demo as recipe
 
-    torch.set_num_threads(1)  # the problems are small: one thread each, several at a time
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+        torch.set_num_threads(1)  # the problems are small: one thread each, several at a time
         tasks = {
-            "gaussians": progress.add_task("Two Gaussians, trials ", total=trials),
-            "caltech": progress.add_task("Caltech-101, models   ", total=caltech101.TICKS),
+            "gaussians": progress.add_task("Two Gaussians, trials", total=trials, said=""),
+            "caltech": progress.add_task("Caltech-101, models", total=caltech101.TICKS, said=""),
         }
         workers = min(4, os.cpu_count() or 1)
         return recipe.run(trials, seed, workers, lambda name: progress.advance(tasks[name]))
 
 
-def _write(results: Demo, output: Path, command: str) -> Path:
-    from longtail import __version__
+def _write(results: Demo, output: Path) -> Path:
     from longtail.recipes.demo_page import demo_page
-    from longtail.report import Footer, write_page
+    from longtail.report import write_page
 
-    (output / "results.json").write_text(json.dumps(results.as_json(), indent=2) + "\n")
-    footer = Footer(version=__version__, date=date.today().isoformat(), command=command)
-    return write_page(demo_page(results, footer), output / "report.html")
+    write_json(output / "results.json", results.as_json())
+    return write_page(demo_page(results, footer()), output / "report.html")
 
 
 def _show(results: Demo, trials: int) -> None:
-    from rich.console import Console
-
-    console = Console()
-    console.print(_gaussian_table(results, trials))
-    console.print(
+    shown = console()
+    shown.print(_gaussian_table(results, trials))
+    shown.print(
         "Last three: ERM corrected afterwards, each at the τ that is best for it. Only logit "
         "adjustment reaches the Bayes error; weight normalisation does at no τ.\n"
     )
-    console.print(_caltech_table(results))
-    console.print(
+    shown.print(_caltech_table(results))
+    shown.print(
         f"The logit-adjusted loss gains {results.gain:.1f} points of balanced accuracy.\n"
         "The problem is convex, so adjusting in the loss and afterwards agree closely."
     )
 
 
 def _gaussian_table(results: Demo, trials: int) -> Table:
-    from rich.table import Table
-
     from longtail.recipes.demo import BAYES
 
-    table = Table(
-        title=f"Two Gaussians, 5 % positives: balanced error in %, {trials} trials",
-        title_justify="left",
+    table = rich_table(
+        f"Two Gaussians, 5 % positives: balanced error in %, {trials} trials",
+        ("method", "closed form", "on test samples", "above Bayes"),
+        [("Bayes", f"{BAYES:.3f}", "", "")],
     )
-    table.add_column("method")
-    for name in ("closed form", "on test samples", "above Bayes"):
-        table.add_column(name, justify="right")
-    table.add_row("Bayes", f"{BAYES:.3f}", "", "", end_section=True)
     for rows in (results.losses, results.corrections):
+        table.add_section()
         for row in rows:
             table.add_row(
                 row.method,
@@ -126,27 +102,24 @@ def _gaussian_table(results: Demo, trials: int) -> Table:
                 "" if row.sampled is None else "{:.2f} ± {:.2f}".format(*row.sampled),
                 f"{row.above_bayes:+.3f}",
             )
-        table.add_section()
     return table
 
 
 def _caltech_table(results: Demo) -> Table:
-    from rich.table import Table
-
-    table = Table(
-        title="Caltech-101 features, 300 to 3 images a class: accuracy in %",
-        title_justify="left",
+    keys = ("balanced_accuracy", "many", "medium", "few", "top1")
+    return rich_table(
+        "Caltech-101 features, 300 to 3 images a class: accuracy in %",
+        ("method", "weight decay", "balanced", "many", "medium", "few", "top-1"),
+        [
+            (
+                method.name,
+                f"{method.weight_decay:g}",
+                *(_percent(method.metrics[key]) for key in keys),
+            )
+            for method in results.caltech
+        ],
     )
-    table.add_column("method")
-    for name in ("weight decay", "balanced", "many", "medium", "few", "top-1"):
-        table.add_column(name, justify="right")
-    for method in results.caltech:
-        shown = (
-            method.metrics[key] for key in ("balanced_accuracy", "many", "medium", "few", "top1")
-        )
-        table.add_row(
-            method.name,
-            f"{method.weight_decay:g}",
-            *("none" if value is None else f"{100 * value:.1f}" for value in shown),
-        )
-    return table
+
+
+def _percent(value: float | None) -> str:
+    return "none" if value is None else f"{100 * value:.1f}"

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from longtail.cli import options
+from longtail.cli.options import INPUT
+from longtail.cli.outputs import closing, console, footer, metrics_json, print_json, rich_table
+from longtail.cli.progress import status
 
 if TYPE_CHECKING:
     from longtail.core import Prior
     from longtail.engine import Features
     from longtail.recipes.fit_result import FitResult
 
-_FILE = click.Path(path_type=Path)
 
-
-@click.command()
-@click.argument("features", type=_FILE, required=False)
+@click.command(short_help="Fit classifiers on features of a frozen backbone, keep the best.")
+@click.argument("features", type=INPUT, required=False)
 @click.option(
     "--methods",
     default="",
@@ -30,13 +28,13 @@ _FILE = click.Path(path_type=Path)
     help="Which methods to fit, by name; all but the slow ones by default.",
 )
 @click.option("--list", "list_methods", is_flag=True, help="Name the methods and stop.")
-@click.option("--labels", type=_FILE, help="The labels of FEATURES, if it is an .npy.")
-@click.option("--split", type=_FILE, help="train, validation or test for each row of an .npy.")
+@click.option("--labels", type=INPUT, help="The labels of FEATURES, if it is an .npy.")
+@click.option("--split", type=INPUT, help="train, validation or test for each row of an .npy.")
 @click.option(
     "--target",
+    type=options.WordOrFile(("uniform", "train")),
     default="uniform",
     show_default=True,
-    metavar="uniform|train|FILE",
     help="The prior to predict under. FILE is a JSON list of weights, one a class.",
 )
 @click.option(
@@ -54,26 +52,22 @@ _FILE = click.Path(path_type=Path)
     show_default=True,
     help="Parts the train part is cut into to choose by, where there is no validation part.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, not tables.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for model.safetensors, scores, metrics.json and report.html.",
-)
+@options.seed
+@options.output_folder("Folder for model.safetensors, scores, metrics.json and report.html.")
+@options.common
 def fit(
     features: Path | None,
     methods: str,
     list_methods: bool,
     labels: Path | None,
     split: Path | None,
-    target: str,
+    target: str | Path,
     criterion: str,
     folds: int,
     seed: int,
-    as_json: bool,
     output: Path | None,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Fit classifiers on FEATURES of a frozen backbone, compare them, and keep the best.
 
@@ -81,41 +75,49 @@ def fit(
     .npy beside --labels. Weight decay, τ and the method are chosen on held-out samples, and the
     best is fitted again on the whole train part.
     """
-    from longtail.engine import read_features
-    from longtail.recipes.fit_result import FitPlan
-    from longtail.recipes.fit_run import run_fit, write_fit
-
     if list_methods:
-        _list()
+        _list(as_json)
         return
     if features is None or output is None:
         raise click.UsageError("give a file of FEATURES and a folder with -o; --list needs neither")
-    data = read_features(features, labels, split)
-    plan = FitPlan(
-        methods=_methods(methods),
-        target=_target(target, data),
-        criterion=criterion,  # type: ignore[arg-type]  # click has checked it
-        folds=folds,
-        seed=seed,
-    )
-    output.mkdir(parents=True, exist_ok=True)
-    with _progress() as tick:
-        result = run_fit(data, plan, tick)
+    with status("Reading", quiet) as say:
+        from longtail.engine import read_features
+        from longtail.recipes.fit_result import FitPlan
+        from longtail.recipes.fit_run import run_fit, write_fit
+
+        chosen = _methods(methods)
+        data = read_features(features, labels, split)
+        plan = FitPlan(
+            methods=chosen,
+            target=_target(target, data),
+            criterion=criterion,  # type: ignore[arg-type]  # click has checked it
+            folds=folds,
+            seed=seed,
+        )
+        output.mkdir(parents=True, exist_ok=True)
+        result = run_fit(data, plan, lambda what: say(f"Fitting: {what}"))
     write_fit(result, output)
     _write(result, output)
     if as_json:
-        click.echo(json.dumps(result.as_json(), indent=2))
+        print_json(result.as_json())
     else:
         _show(result)
-    scores = "validation.safetensors" + (", test.safetensors" if result.test is not None else "")
-    click.echo(
-        f"\nIn {output}: model.safetensors, {scores}, metrics.json, report.html", err=as_json
-    )
+    scores = ["validation.safetensors", *(["test.safetensors"] if result.test is not None else [])]
+    names = ("model.safetensors", *scores, "metrics.json", "report.html")
+    closing(output, names, as_json=as_json, quiet=quiet)
 
 
-def _list() -> None:
+def _list(as_json: bool) -> None:
     from longtail.recipes.fit_methods import METHODS, SLOW
 
+    if as_json:
+        print_json(
+            [
+                {"name": name, "title": method.title, "slow": name in SLOW}
+                for name, method in METHODS.items()
+            ]
+        )
+        return
     for name, method in METHODS.items():
         slow = "  (slow: only if named)" if name in SLOW else ""
         click.echo(f"{name:22} {method.title}{slow}")
@@ -131,7 +133,7 @@ def _methods(methods: str) -> list[str]:
     return names
 
 
-def _target(target: str, features: Features) -> Prior | None:
+def _target(target: str | Path, features: Features) -> Prior | None:
     from longtail.core import Prior
 
     if target == "uniform":
@@ -139,10 +141,6 @@ def _target(target: str, features: Features) -> Prior | None:
     if target == "train":
         return Prior.of(features.counts)
     place = Path(target)
-    if not place.is_file():
-        raise click.UsageError(
-            f"--target is uniform, train or a JSON file of weights; there is no file {place}"
-        )
     try:
         weights = json.loads(place.read_text(encoding="utf-8"))
         prior = Prior.of([float(weight) for weight in weights])
@@ -157,36 +155,15 @@ def _target(target: str, features: Features) -> Prior | None:
     return prior
 
 
-@contextmanager
-def _progress() -> Iterator[Callable[[str], None]]:
-    """What is being fitted, on a terminal."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    if not sys.stderr.isatty():
-        yield lambda what: None
-        return
-    with console.status("Reading") as status:
-        yield lambda what: status.update(f"Fitting: {what}")
-
-
 def _write(result: FitResult, output: Path) -> None:
-    from longtail import __version__
     from longtail.recipes.fit_page import fit_page
-    from longtail.report import Footer, write_page
+    from longtail.report import write_page
 
-    command = shlex.join(["longtail", *sys.argv[1:]])
-    said = {"version": __version__, "command": command} | result.as_json()
-    (output / "metrics.json").write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
-    footer = Footer(version=__version__, date=date.today().isoformat(), command=command)
-    write_page(fit_page(result, footer), output / "report.html")
+    metrics_json(output / "metrics.json", result.as_json())
+    write_page(fit_page(result, footer()), output / "report.html")
 
 
 def _show(result: FitResult) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     from longtail.recipes.fit_words import (
         HEADINGS,
         accuracy_name,
@@ -196,15 +173,10 @@ def _show(result: FitResult) -> None:
         method_rows,
     )
 
-    console = Console()
+    shown = console()
     title = f"{accuracy_name(result).capitalize()} (%), best first"
-    table = Table(title=title, title_justify="left")
-    for name in HEADINGS:
-        table.add_column(name, justify="left" if name == "method" else "right")
-    for row in method_rows(result):
-        table.add_row(*map(Text, row))
-    console.print(table)
-    console.print(Text(headline(result)))
-    console.print(Text(decision(result)))
+    shown.print(rich_table(title, HEADINGS, method_rows(result)))
+    shown.print(headline(result))
+    shown.print(decision(result))
     if caution(result):
-        console.print(Text(caution(result)))
+        shown.print(caution(result))

@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import click
+
+from longtail.cli import options
+from longtail.cli.completion import recipe_names
+from longtail.cli.outputs import note, print_json
 
 if TYPE_CHECKING:
     from longtail.recipes.training.recipe import Recipe
 
 
-@click.command()
-@click.argument("name", required=False)
+@click.command(short_help="List the named recipes, or print one.")
+@click.argument("name", required=False, shell_complete=recipe_names)
 @click.argument("settings", nargs=-1, metavar="[KEY=VALUE]...")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def recipes(name: str | None, settings: tuple[str, ...], as_json: bool) -> None:
+@options.common
+def recipes(name: str | None, settings: tuple[str, ...], as_json: bool, quiet: bool) -> None:
     """List the named recipes, or print the one called NAME as YAML, every value of it.
 
     NAME may be a .yaml file too. What is printed can be saved, changed and given to
     `longtail train`.
     """
     from longtail.recipes.training.catalogue import RECIPES
-    from longtail.recipes.training.checking import RecipeError, plain
+    from longtail.recipes.training.checking import plain
     from longtail.recipes.training.overrides import overridden
     from longtail.recipes.training.reading import read_recipe
     from longtail.recipes.training.yaml_text import write_yaml
 
     if name is not None:
-        try:
-            found = plain(overridden(read_recipe(name), settings))
-        except RecipeError as error:
-            raise click.UsageError(str(error)) from None
-        click.echo(json.dumps(found, indent=2) if as_json else write_yaml(found), nl=as_json)
+        found = plain(overridden(read_recipe(name), settings))
+        if as_json:
+            print_json(found)
+        else:
+            click.echo(write_yaml(found), nl=False)
         return
     rows = {key: RECIPES[key]() for key in sorted(RECIPES, key=_order)}
     if as_json:
@@ -40,9 +43,14 @@ def recipes(name: str | None, settings: tuple[str, ...], as_json: bool) -> None:
             {"name": key, "about": recipe.about, "data": data_needed(recipe)}
             for key, recipe in rows.items()
         ]
-        click.echo(json.dumps(listed, indent=2))
+        print_json(listed)
         return
     _show(rows)
+    note(
+        "longtail recipes NAME prints one; longtail train NAME --data PATH -o RUN trains it.",
+        as_json=as_json,
+        quiet=quiet,
+    )
 
 
 def data_needed(recipe: Recipe) -> str:
@@ -75,6 +83,3 @@ def _show(rows: dict[str, Recipe]) -> None:
         groups.setdefault(data_needed(recipe), []).append(f"  {name:<{width}}{recipe.about}")
     for data, lines in groups.items():
         click.echo("\n".join([f"Needs {data}:", *lines, ""]))
-    click.echo(
-        "longtail recipes NAME prints one; longtail train NAME --data PATH -o RUN trains it."
-    )

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
+
+from longtail.cli import options
+from longtail.cli.completion import recipe_names
+from longtail.cli.errors import Interrupted
+from longtail.cli.outputs import closing, console, print_json, rich_table
+from longtail.cli.processes import is_first
+from longtail.cli.progress import bars, is_shown, status
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -21,16 +26,13 @@ if TYPE_CHECKING:
     from longtail.recipes.training.results import RunResult
 
 
-@click.command()
-@click.argument("name", metavar="NAME|FILE.yaml")
+@click.command(short_help="Train by a recipe, from images to a report.")
+@click.argument("name", metavar="NAME|FILE.yaml", shell_complete=recipe_names)
 @click.argument("settings", nargs=-1, metavar="[KEY=VALUE]...")
 @click.option("--data", type=click.Path(), help="Where the images are: the recipe's data.path.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
+@options.output_folder(
+    "Folder for recipe, versions, log, checkpoint, model, scores, metrics and report.",
     metavar="RUN",
-    help="The folder for recipe, versions, log, checkpoint, model, scores, metrics and report.",
 )
 @click.option(
     "--resume",
@@ -40,8 +42,7 @@ if TYPE_CHECKING:
     help="Go on with the run in RUN if it is of this recipe, or refuse to.",
 )
 @click.option("--dry-run", is_flag=True, help="Read the data and build all, but train nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, not tables.")
-@click.option("--quiet", is_flag=True, help="No progress.")
+@options.common
 def train(
     name: str,
     settings: tuple[str, ...],
@@ -58,28 +59,27 @@ def train(
     augment=[crop, flip]. Stopped at any moment, the same command goes on where it was. On several
     processes: torchrun --nproc-per-node 2 -m longtail train ...
     """
-    from longtail.recipes.training.checking import RecipeError
     from longtail.recipes.training.overrides import overridden
     from longtail.recipes.training.reading import read_recipe
 
-    is_main = os.environ.get("RANK", "0") == "0"
-    try:
-        given = [*settings, *([] if data is None else [f"data.path={data}"])]
-        recipe = overridden(read_recipe(name), given)
-        _check(recipe, output, dry_run, resume if is_main else "auto")
-    except RecipeError as error:
-        raise click.UsageError(str(error)) from None
+    given = [*settings, *([] if data is None else [f"data.path={data}"])]
+    recipe = overridden(read_recipe(name), given)
+    _check(recipe, output, dry_run, resume if is_first() else "auto")
     if dry_run:
-        with _told_simply():
-            _show_plan(recipe, as_json)
+        _show_plan(recipe, as_json, quiet)
         return
     assert output is not None
-    with _told_simply(), _progress(quiet or not is_main) as watch:
-        from longtail.recipes.run import run_recipe
+    try:
+        with _watching(quiet) as watch:
+            from longtail.recipes.run import run_recipe
 
-        result = run_recipe(recipe, output, watch)
-    if is_main:
+            result = run_recipe(recipe, output, watch)
+    except KeyboardInterrupt:
+        raise Interrupted("the same command goes on after the last checkpoint") from None
+    if is_first():
         _show(result, as_json)
+        names = ("report.html", "metrics.json", "model.safetensors")
+        closing(result.folder, names, as_json=as_json, quiet=quiet)
 
 
 def _check(
@@ -105,43 +105,14 @@ def _check(
 
 
 @contextmanager
-def _told_simply() -> Iterator[None]:
-    """A wrong recipe is wrong usage, also where only the data could tell; no tracebacks."""
-    from longtail.recipes.training.checking import RecipeError
-
-    try:
-        yield
-    except RecipeError as error:
-        raise click.UsageError(str(error)) from None
-    except FloatingPointError as error:  # a loss that is no longer finite
-        raise click.ClickException(str(error)) from None
-
-
-@contextmanager
-def _progress(quiet: bool) -> Iterator[Watch]:
+def _watching(quiet: bool) -> Iterator[Watch]:
     """A bar over all steps on a terminal; nothing elsewhere."""
-    if quiet or not sys.stderr.isatty():
+    if not is_shown(quiet):
         yield lambda event: None
         return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[said]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading", total=None, said="")
-        yield _follower(bar, task)
+    with bars(quiet) as shown:
+        task = shown.add_task("reading", total=None, said="")
+        yield _follower(shown, task)
 
 
 def _follower(bar: Progress, task: TaskID) -> Watch:
@@ -170,38 +141,30 @@ def _epoch_in_words(row: Mapping[str, float | None]) -> str:
     return said if held_out is None else f"{said}, held out {100 * held_out:.1f} %"
 
 
-def _show_plan(recipe: Recipe, as_json: bool) -> None:
+def _show_plan(recipe: Recipe, as_json: bool, quiet: bool) -> None:
     from longtail.recipes.training.checking import plain
-    from longtail.recipes.training.plan import planned
     from longtail.recipes.training.yaml_text import write_yaml
 
-    found = planned(recipe)
+    with status("Reading", quiet):
+        from longtail.recipes.training.plan import planned
+
+        found = planned(recipe)
     if as_json:
-        click.echo(json.dumps({"recipe": plain(recipe), "plan": found}, indent=2))
-        return
-    click.echo(write_yaml(plain(recipe)))
-    for name, value in found.items():
-        click.echo(f"{name}: {value}")
+        print_json({"recipe": plain(recipe), "plan": found})
+    elif is_first():
+        click.echo(write_yaml(plain(recipe)))
+        for name, value in found.items():
+            click.echo(f"{name}: {value}")
 
 
 def _show(result: RunResult, as_json: bool) -> None:
     from longtail.recipes.training.run_page import headline, metric_table
 
     if as_json:
-        click.echo(json.dumps(result.as_json(), indent=2))
-    else:
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
-
-        console = Console()
-        for split in result.metrics:
-            heads, *rows = metric_table(result, split)
-            table = Table(title=f"\nOn the {split} part (%)", title_justify="left")
-            for at, name in enumerate(heads):
-                table.add_column(name, justify="right" if at else "left", no_wrap=not at)
-            for row in rows:
-                table.add_row(*row)
-            console.print(table)
-        console.print(Text(headline(result)))
-    click.echo(f"\nIn {result.folder}: report.html, metrics.json, model.safetensors", err=as_json)
+        print_json(result.as_json())
+        return
+    shown = console()
+    for split in result.metrics:
+        heads, *rows = metric_table(result, split)
+        shown.print(rich_table(f"\nOn the {split} part (%)", heads, rows))
+    shown.print(headline(result))

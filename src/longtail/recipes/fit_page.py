@@ -52,10 +52,7 @@ def _next_step(result: FitResult, otherwise: str) -> str:
     """Use the best; or what the report on scores says, where the linear layer is the best."""
     if result.best == "linear":
         return f"Use the linear layer as it is, in model.safetensors. {otherwise}"
-    return (
-        f"Use model.safetensors, which holds the {METHODS[result.best].title}. "
-        f"{caution(result) or otherwise}"
-    )
+    return f"Use model.safetensors: {METHODS[result.best].title}. {caution(result) or otherwise}"
 
 
 def _methods(result: FitResult) -> Section:

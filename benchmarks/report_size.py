@@ -1,0 +1,52 @@
+"""How large the report on 50,000 samples is, and how long it takes to make.
+
+Usage: `python benchmarks/report_size.py`.
+"""
+
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+
+import longtail as lt
+from longtail.report import Footer, Judged, scores_page, write_page
+
+SAMPLES = 50_000
+SETS = ((100, 2.0), (1000, 4.0))  # classes, and the megabytes they may take
+
+
+def judged(classes: int) -> Judged:
+    """Logits of a model that learned the tail of its labels, and the same moved to uniform."""
+    random = torch.Generator().manual_seed(0)
+    counts = lt.data.exponential_counts(1280, classes, 256)
+    labels = torch.randint(classes, (SAMPLES,), generator=random)
+    seen = torch.randn(SAMPLES, classes, generator=random)
+    seen[torch.arange(SAMPLES), labels] += 3.0
+    names = [f"a class with a name of usual length {k}" for k in range(classes)]
+    prior = lt.Prior.of(counts)
+    before = lt.Scores(
+        3 * seen + prior.log.float(), labels, carried=prior, counts=counts, classes=names
+    )
+    uniform = lt.Prior.uniform(classes)
+    return Judged(before, before.under(uniform), uniform)
+
+
+def main() -> None:
+    print("# Size of the report\n")
+    print(f"`python benchmarks/report_size.py`: {SAMPLES:,} test samples, one thread.\n")
+    print("| classes | size | allowed | made in |")
+    print("|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as folder:
+        for classes, allowed in SETS:
+            samples = judged(classes)
+            started = time.perf_counter()
+            page = scores_page(samples, Footer("", "", ""), title="longtail report")
+            size = write_page(page, Path(folder) / "report.html").stat().st_size / 1e6
+            took = time.perf_counter() - started
+            print(f"| {classes:,} | {size:.2f} MB | {allowed:g} MB | {took:.0f} s |", flush=True)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    main()

@@ -1,0 +1,142 @@
+"""`longtail compare`: methods beside each other over many runs, and what of it is noise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from longtail.cli import options
+from longtail.cli.options import INPUT
+from longtail.cli.outputs import closing, command, console, print_json, rich_table
+from longtail.cli.progress import status
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from longtail.report.comparison import Compared, ComparedSet
+
+
+@click.command(short_help="Compare methods over many runs, and say what is noise.")
+@click.argument("paths", nargs=-1, type=INPUT, metavar="PATH...")
+@click.option(
+    "--label",
+    "labels",
+    multiple=True,
+    metavar="NAME=PATH",
+    help="Runs in PATH are of the method NAME. May be given often, also with one NAME.",
+)
+@click.option(
+    "--target",
+    type=options.WordOrFile(("uniform", "none")),
+    default="uniform",
+    show_default=True,
+    help="The prior to measure under; scores that say what they carry are moved to it. FILE is a "
+    "JSON list of weights, one a class; none leaves scores and samples as they are.",
+)
+@click.option("--by", metavar="METRIC", help="What methods are ordered by: balanced_accuracy, ...")
+@options.output_folder("Folder for report.html, table.md, table.tex and comparison.json.")
+@options.common
+def compare(
+    paths: tuple[Path, ...],
+    labels: tuple[str, ...],
+    target: str | Path,
+    by: str | None,
+    output: Path | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Compare the runs in PATHs: methods by metrics, with intervals, ranks and what is noise.
+
+    PATH is a folder of longtail train, fix or fit, a file of scores with labels (.safetensors or
+    .npz), or a folder with these in it. Runs that differ only in their seed are one method.
+    """
+    if not paths and not labels:
+        raise click.UsageError("give run folders or files of scores to compare")
+    named = [_label(text) for text in labels]
+    with status("Reading", quiet) as say:
+        from longtail.recipes.comparing import compare_paths
+        from longtail.report.comparison.columns import BY_KEY
+
+        if by is not None and by not in BY_KEY:
+            raise click.UsageError(f"--by is one of {', '.join(BY_KEY)}; got {by!r}")
+        result = compare_paths(paths, named, target, by, lambda what: say(f"Measuring: {what}"))
+    present(result, output, as_json=as_json, quiet=quiet)
+
+
+def present(result: Compared, output: Path | None, *, as_json: bool, quiet: bool) -> None:
+    """Print a comparison, and write its files if there is a folder for them."""
+    from longtail.recipes.comparing import write_comparison
+
+    if as_json:
+        print_json(result.as_json())
+    else:
+        _show(result)
+    if output is not None:
+        names = write_comparison(result, output, command())
+        closing(output, names, as_json=as_json, quiet=quiet)
+
+
+def _label(text: str) -> tuple[str, Path]:
+    name, _, path = text.partition("=")
+    if not (name.strip() and path):
+        raise click.UsageError(f"--label is NAME=PATH, such as LA=runs/la; got {text!r}")
+    if not Path(path).exists():
+        raise click.UsageError(f"--label {name.strip()}: there is no {path}")
+    return name.strip(), Path(path)
+
+
+def _show(result: Compared) -> None:
+    from rich.text import Text
+
+    from longtail.report.comparison import words
+
+    out = console()
+    for table in result.sets:
+        out.print(_table(table, result.target))
+        out.print(Text(words.headline(table), style="bold"))
+        for sentence in (*words.what_would_tell(table), *words.what_varies(table)):
+            out.print(f"• {sentence}")
+    if result.ranks is not None:
+        ranks = sorted(result.ranks.mean.items(), key=lambda item: item[1])
+        said = ", ".join(f"{name} {rank:.2f}" for name, rank in ranks)
+        out.print(f"\nAverage rank over {result.ranks.over}: {said}")
+    for note in words.notes(result):
+        out.print(f"• {note}")
+
+
+def _table(table: ComparedSet, target: str) -> Table:
+    """Narrow enough for 80 columns: intervals of the first metric only, the files have all."""
+    from rich.box import SIMPLE
+    from rich.text import Text
+
+    from longtail.report.comparison import words
+    from longtail.report.comparison.cells import cells
+
+    names = ["method", *(metric.short for metric in table.metrics)]
+    unequal = len({len(method.runs) for method in table.methods}) > 1  # else the title has it
+    names += ["runs"] if unequal else []
+    names += [] if table.ranks is None else ["rank"]
+    rows: list[list[str | Text]] = []
+    for method, row in zip(table.methods, cells(table), strict=True):
+        shown: list[str | Text] = [method.name]
+        for metric, cell in zip(table.metrics, row, strict=True):
+            text = Text(cell.value, style="bold" if cell.best else "")
+            if cell.reach and metric is table.by:
+                text.append(f" ± {cell.reach}", style="dim")
+            shown.append(text.append("†" if cell.tied else ""))
+        shown += [str(len(method.runs))] if unequal else []
+        shown += [] if table.ranks is None else [f"{table.ranks.mean[method.name]:.2f}"]
+        rows.append(shown)
+    made = rich_table(
+        f"\n{words.caption(table, target)}",
+        names,
+        rows,
+        caption=f"In %, but for NLL. {words.legend(table)}",
+    )
+    made.box, made.padding = SIMPLE, (0, 1, 0, 0)
+    for column in made.columns:  # of all columns, only names can do with several lines
+        column.no_wrap = not column.no_wrap
+    made.columns[0].min_width = 12
+    return made

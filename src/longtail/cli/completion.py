@@ -1,0 +1,50 @@
+"""`longtail completion`: the script by which a shell completes commands, options and names."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import CompletionItem, get_completion_class
+
+from longtail.cli import options
+from longtail.cli.outputs import print_json
+
+_INSTALL = {
+    "bash": "longtail completion bash > ~/.longtail-complete.bash, and in ~/.bashrc: "
+    "source ~/.longtail-complete.bash",
+    "zsh": "longtail completion zsh > ~/.longtail-complete.zsh, and in ~/.zshrc, after compinit: "
+    "source ~/.longtail-complete.zsh",
+    "fish": "longtail completion fish > ~/.config/fish/completions/longtail.fish",
+}
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(list(_INSTALL)))
+@options.common
+@click.pass_context
+def completion(ctx: click.Context, shell: str, as_json: bool, quiet: bool) -> None:
+    r"""Print the script that completes longtail in SHELL.
+
+    \b
+    bash: longtail completion bash > ~/.longtail-complete.bash
+          and in ~/.bashrc: source ~/.longtail-complete.bash
+    zsh:  longtail completion zsh > ~/.longtail-complete.zsh
+          and in ~/.zshrc, after compinit: source ~/.longtail-complete.zsh
+    fish: longtail completion fish > ~/.config/fish/completions/longtail.fish
+    """
+    made = get_completion_class(shell)
+    assert made is not None  # click has all three
+    script = made(ctx.find_root().command, {}, "longtail", "_LONGTAIL_COMPLETE").source()
+    if as_json:
+        print_json({"shell": shell, "script": script, "install": _INSTALL[shell]})
+    else:
+        click.echo(script)
+
+
+def recipe_names(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The recipes whose names begin so; files where there are none."""
+    from longtail.recipes.training.catalogue import RECIPES
+
+    names = sorted(name for name in RECIPES if name.startswith(incomplete))
+    return [CompletionItem(name) for name in names] or [CompletionItem(incomplete, type="file")]

@@ -1,0 +1,96 @@
+"""`longtail doctor`: what is installed here, what it can do, and what to mend."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from longtail.cli import options
+from longtail.cli.errors import FAILURE
+from longtail.cli.outputs import console, print_json, rich_table
+from longtail.cli.progress import status
+
+if TYPE_CHECKING:
+    from longtail.recipes.doctor import Checkup
+    from longtail.recipes.doctor_machine import Machine
+    from longtail.recipes.doctor_packages import Package
+    from longtail.recipes.doctor_torch import TorchFacts
+
+
+@click.command(short_help="Say what is installed, what it can do here, what to mend.")
+@options.common
+@click.pass_context
+def doctor(ctx: click.Context, as_json: bool, quiet: bool) -> None:
+    """Say what is installed, what it can do here, and what to mend.
+
+    Exits with 1 if something that longtail needs is missing or broken.
+    """
+    from longtail.recipes.doctor import check_up
+
+    with status("Looking", quiet) as say:
+        found = check_up(lambda what: say(f"Looking at {what}"))
+    if as_json:
+        print_json(found.as_json())
+    else:
+        _show(found)
+    ctx.exit(0 if found.is_well else FAILURE)
+
+
+def _show(found: Checkup) -> None:
+    shown = console()
+    shown.print(f"longtail {found.version}, Python {found.python}, {found.platform}", style="bold")
+    rows = [(package.name, _version(package), package.gives) for package in found.packages]
+    shown.print(rich_table("\nPackages", ("package", "version", "for"), rows, left=3))
+    facts = _torch_rows(found.torch) + _machine_rows(found.machine)
+    facts += [(name, value or "not set") for name, value in found.settings.items()]
+    shown.print(rich_table("\nHere", ("what", "found"), facts, left=2))
+    if not found.problems:
+        shown.print("\nNothing to mend.")
+        return
+    shown.print("\nWhat to mend", style="bold")
+    for problem in found.problems:
+        role = "" if problem.is_fatal else " (longtail works without)"
+        shown.print(f"• {problem.what}{role}\n  {problem.remedy}", soft_wrap=True)
+
+
+def _version(package: Package) -> str:
+    if package.version is None:
+        extra = "" if package.extra is None else f"; longtail[{package.extra}]"
+        return f"not installed{extra}"
+    return package.version if package.state == "works" else f"{package.version}, {package.state}"
+
+
+def _torch_rows(torch: TorchFacts | None) -> list[tuple[str, str]]:
+    if torch is None:
+        return [("torch", "does not import")]
+    gpus = ", ".join(torch.cuda) or f"none (torch built {_built(torch.cuda_build)})"
+    return [
+        ("trains on", torch.device),
+        ("torch threads", str(torch.threads)),
+        ("CPU instructions", torch.cpu),
+        ("CUDA", gpus),
+        ("Apple GPU", "there, not used" if torch.mps else "none"),
+        ("several processes", ", ".join(torch.backends) or "not in this torch"),
+        ("torch.compile", torch.compiler or "no C++ compiler found"),
+    ]
+
+
+def _built(cuda: str | None) -> str:
+    return "without CUDA" if cuda is None else f"for CUDA {cuda}"
+
+
+def _machine_rows(machine: Machine) -> list[tuple[str, str]]:
+    return [
+        ("cores", str(machine.cores)),
+        ("memory", f"{_size(machine.memory)}, {_size(machine.memory_free)} free"),
+        ("shared memory", f"{_size(machine.shared_memory)} free"),
+        *(
+            (f"{place.role} folder", f"{place.path}, {_size(place.free)} free")
+            for place in (machine.temporary, machine.current)
+        ),
+    ]
+
+
+def _size(number: int | None) -> str:
+    return "not known" if number is None else f"{number / 2**30:.1f} GB"

@@ -1,0 +1,119 @@
+"""What went wrong in one sentence and a hint; a traceback only for those who ask for one.
+
+Exit codes: 1 what was asked for failed, 2 wrong usage or a wrong recipe, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import click
+
+from longtail.cli.processes import is_first, rank
+
+FAILURE, USAGE, INTERRUPTED = 1, 2, 130
+_ASK = "--traceback shows where it comes from"
+
+
+class Interrupted(click.Abort):
+    """An interrupt after which there is something to say."""
+
+
+class Told(NamedTuple):
+    """An error as the user sees it."""
+
+    sentence: str
+    hint: str
+    code: int
+
+
+def told(error: BaseException) -> Told:
+    """The error in words. Errors nobody expected are said to be bugs."""
+    if isinstance(error, click.UsageError):
+        return Told(_sentence(error.format_message()), _usage_hint(error), USAGE)
+    from longtail.recipes.training.checking import RecipeError
+
+    if isinstance(error, RecipeError):
+        return Told(str(error), "longtail recipes NAME prints a recipe with every value", USAGE)
+    if isinstance(error, click.ClickException):
+        return Told(_sentence(error.format_message()), _ASK, FAILURE)
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        hint = "smaller batches or fewer processes; longtail doctor shows what there is"
+        return Told(f"out of memory: {error}".rstrip(": "), hint, FAILURE)
+    if isinstance(error, ImportError):
+        return Told(str(error), "longtail doctor shows what is installed", FAILURE)
+    if isinstance(error, FileNotFoundError):  # as click says of arguments: a wrong one
+        return Told(_os_error(error), "check its spelling, and the folder you are in", USAGE)
+    if isinstance(error, OSError):
+        return Told(_os_error(error), _ASK, FAILURE)
+    # A file or a number can be wrong; and torch's own errors are of devices and networks.
+    if isinstance(error, ValueError | FloatingPointError) or _is_of_torch(error):
+        return Told(str(error), _ASK, FAILURE)
+    sentence = f"longtail has a bug: {type(error).__name__}: {error}".rstrip(": ")
+    return Told(sentence, f"{_ASK}; please report it with that", FAILURE)
+
+
+def show_error(error: Exception, arguments: Sequence[str]) -> int:
+    """Print the error to standard error, and say which exit code it has."""
+    sentence, hint, code = told(error)
+    # Every process of a run meets the same usage error: one of a machine says it. A failure may be
+    # that of a single process, so each tells its own.
+    if code == USAGE and os.environ.get("LOCAL_RANK", "0") != "0":
+        return code
+    if traceback_asked(arguments):
+        click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+        hint = hint.replace(_ASK, "").lstrip("; ")
+    where = rank()
+    begin = "Error" if where is None else f"Error ({where})"
+    click.echo(f"{begin}: {sentence}", err=True)
+    if hint:
+        click.echo(f"Hint: {hint}", err=True)
+    return code
+
+
+def show_interrupt(error: BaseException) -> int:
+    """Say that the command was stopped, and what to do now if that is known."""
+    if is_first():
+        click.echo("Interrupted.", err=True)
+        if isinstance(error, Interrupted):
+            click.echo(f"Hint: {error}", err=True)
+    return INTERRUPTED
+
+
+def traceback_asked(arguments: Sequence[str]) -> bool:
+    """Whether tracebacks are wanted.
+
+    The words are looked at, not what click made of them: it may have been click that failed.
+    """
+    return "--traceback" in arguments or os.environ.get("LONGTAIL_TRACEBACK", "0") not in ("", "0")
+
+
+def close_quietly() -> None:
+    """Nobody reads standard output any more: let what Python still holds for it go nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+
+
+def _sentence(message: str) -> str:
+    """Click's messages on one line."""
+    return " ".join(message.split())
+
+
+def _is_of_torch(error: BaseException) -> bool:
+    return type(error).__module__.partition(".")[0] == "torch"
+
+
+def _usage_hint(error: click.UsageError) -> str:
+    path = "longtail" if error.ctx is None else error.ctx.command_path
+    return f"{path} --help"
+
+
+def _os_error(error: OSError) -> str:
+    if error.strerror is None:
+        return str(error)
+    about = "" if error.filename is None else f": {error.filename}"
+    return f"{error.strerror[:1].lower()}{error.strerror[1:]}{about}"

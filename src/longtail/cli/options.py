@@ -1,0 +1,88 @@
+"""Options that mean the same, and say it in the same words, on every command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+# A path that is read. One that does not exist is a wrong argument: exit code 2, on every command.
+INPUT = click.Path(exists=True, path_type=Path)
+
+
+class WordOrFile(click.ParamType):  # type: ignore[type-arg]  # click 8.1 takes none
+    """One of a few words, as a str, or a file that exists, as a Path."""
+
+    name = "word or file"
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = tuple(words)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:
+        """What stands in the help."""
+        return "|".join((*self.words, "FILE"))
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | Path:
+        """The word, or the file, or a usage error."""
+        if isinstance(value, Path) or value in self.words:
+            return value  # type: ignore[no-any-return]
+        if not Path(value).is_file():
+            words = ", ".join(self.words)
+            self.fail(f"it is {words} or a file, and there is no file {value}", param, ctx)
+        return Path(value)
+
+
+def common(command: Command) -> Command:
+    """--json, -q/--quiet and --traceback: the command takes as_json and quiet."""
+    for option in reversed(
+        (
+            click.option("--json", "as_json", is_flag=True, help="Print JSON, not text."),
+            click.option(
+                "-q",
+                "--quiet",
+                is_flag=True,
+                help="Results and errors only: no progress, no notes.",
+            ),
+            click.option(  # read by errors.traceback_asked, which also sees it if parsing failed
+                "--traceback",
+                is_flag=True,
+                expose_value=False,
+                help="Show where an error comes from. So does LONGTAIL_TRACEBACK=1.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def output_folder(help: str, **settings: Any) -> Callable[[Command], Command]:
+    """-o/--output, a folder: the command takes output."""
+    kind = click.Path(file_okay=False, path_type=Path)
+    return _output(help, {"type": kind, "metavar": "FOLDER"} | settings)
+
+
+def output_file(help: str, **settings: Any) -> Callable[[Command], Command]:
+    """-o/--output, a file: the command takes output."""
+    kind = click.Path(dir_okay=False, path_type=Path)
+    return _output(help, {"type": kind, "metavar": "FILE"} | settings)
+
+
+def seed(command: Command) -> Command:
+    """--seed: the command takes seed."""
+    return click.option(
+        "--seed",
+        type=click.IntRange(min=0),
+        default=0,
+        show_default=True,
+        help="Decides what is drawn at random; the same seed gives the same results.",
+    )(command)
+
+
+def _output(help: str, settings: dict[str, Any]) -> Callable[[Command], Command]:
+    return click.option("-o", "--output", help=help, **settings)

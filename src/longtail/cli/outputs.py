@@ -1,0 +1,132 @@
+"""What commands print and write: results on standard output, files whole or not at all.
+
+Names of classes and files come from outside. They are shown as they are, never read as markup: the
+console reads none, and cells of tables are Text.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from longtail.cli.processes import is_first
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from longtail.report import Footer
+
+ARGUMENTS = "longtail.arguments"
+
+
+def command() -> str:
+    """The command as it was given, to be shown in a page and to be copied."""
+    context = click.get_current_context(silent=True)
+    given = sys.argv[1:] if context is None else context.meta.get(ARGUMENTS, sys.argv[1:])
+    return shlex.join(["longtail", *given])
+
+
+def footer() -> Footer:
+    """The footer of a page: version, today, and the command."""
+    from datetime import date
+
+    from longtail import __version__
+    from longtail.report import Footer
+
+    return Footer(version=__version__, date=date.today().isoformat(), command=command())
+
+
+def print_json(value: Any) -> None:
+    """A result as JSON on standard output, the only thing there."""
+    if is_first():
+        can_show_all = (sys.stdout.encoding or "").lower().startswith("utf")
+        click.echo(json_text(value, ascii_only=not can_show_all), nl=False)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """A result as a JSON file, whole or not at all."""
+    from longtail.core.files import written_whole
+
+    with written_whole(path) as part:
+        part.write_text(json_text(value), encoding="utf-8", newline="\n")
+
+
+def metrics_json(path: Path, values: dict[str, Any]) -> None:
+    """The measured values in a JSON file, after the version and the command that made it."""
+    from longtail import __version__
+
+    write_json(path, {"version": __version__, "command": command()} | values)
+
+
+def json_text(value: Any, *, ascii_only: bool = False) -> str:
+    """JSON as every reader takes it: a number that is not finite is null.
+
+    >>> print(json_text({"few": float("nan")}), end="")
+    {
+      "few": null
+    }
+    """
+    return json.dumps(_finite(value), indent=2, ensure_ascii=ascii_only, allow_nan=False) + "\n"
+
+
+def console() -> Console:
+    """Where text results go: standard output, without colours if that is no terminal."""
+    from rich.console import Console
+
+    return Console(markup=False, emoji=False, highlight=False, quiet=not is_first())
+
+
+def rich_table(
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str | Text]],
+    *,
+    caption: str = "",
+    left: int = 1,
+) -> Table:
+    """A table of names and numbers; the first `left` columns are names, the others numbers."""
+    from rich.table import Table
+    from rich.text import Text
+
+    made = Table(title_justify="left", caption_justify="left")
+    made.title = Text(title, style="table.title") if title else None
+    made.caption = Text(caption, style="table.caption") if caption else None
+    for at, name in enumerate(columns):
+        is_name = at < left
+        made.add_column(
+            Text(name),
+            justify="left" if is_name else "right",
+            no_wrap=at == 0,
+            overflow="fold",
+        )
+    for row in rows:
+        made.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+    return made
+
+
+def closing(folder: Path, names: Iterable[str], *, as_json: bool, quiet: bool) -> None:
+    """The last line of a command that wrote files."""
+    note(f"\nIn {folder}: {', '.join(names)}", as_json=as_json, quiet=quiet)
+
+
+def note(text: str, *, as_json: bool, quiet: bool) -> None:
+    """What helps but is no result: after the tables, or on standard error beside JSON."""
+    if is_first() and not quiet:
+        click.echo(text, err=as_json)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(held) for key, held in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(held) for held in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,73 @@
+"""Progress on standard error: only on a terminal, only if not quiet, gone when done.
+
+Nothing is ever shown on standard output, and what is printed there while a bar runs stays there.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from longtail.cli.processes import is_first
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+
+def is_shown(quiet: bool) -> bool:
+    """Whether there is anyone to show progress to."""
+    return not quiet and is_first() and sys.stderr.isatty()
+
+
+@contextmanager
+def status(what: str, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """What is being done, for work whose length nobody knows; call it to say something else."""
+    if not is_shown(quiet):
+        yield lambda what: None
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    with Console(stderr=True).status(Text(what)) as shown:
+        yield lambda what: shown.update(Text(what))
+
+
+@contextmanager
+def bar(what: str, total: int | None, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """How much of `total` is done; call it with how much more is."""
+    with bars(quiet) as shown:
+        task = shown.add_task(what, total=total, said="")
+        yield lambda done: shown.advance(task, done)
+
+
+@contextmanager
+def bars(quiet: bool) -> Iterator[Progress]:
+    """Several bars, or one that also says something: add_task(what, total=..., said="")."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[said]}", markup=False),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(
+        *columns,
+        console=Console(stderr=True),
+        transient=True,
+        redirect_stdout=False,  # else results would go to standard error with the bars
+        disable=not is_shown(quiet),
+    ) as shown:
+        yield shown

@@ -1,0 +1,140 @@
+"""`longtail report`: the page on a run folder, on scores, or on several of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from longtail.cli import options
+from longtail.cli.compare import present
+from longtail.cli.outputs import closing, console, footer, print_json, rich_table
+from longtail.cli.progress import status
+from longtail.cli.score_inputs import carried_prior, open_table, score_options, target_prior
+
+if TYPE_CHECKING:
+    from longtail.core import Prior, Scores
+    from longtail.data.score_tables import Kind
+    from longtail.recipes.reporting import Report
+    from longtail.report import Page
+
+
+@click.command(short_help="Write the page on a run, on scores, or on several of them.")
+@click.argument(
+    "paths", nargs=-1, required=True, type=options.INPUT, metavar="RUN|SCORES|FOLDER..."
+)
+@click.option("--after", type=options.INPUT, help="Scores of the same samples after a change.")
+@score_options
+@click.option(
+    "--target",
+    type=options.WordOrFile(("uniform",)),
+    default="uniform",
+    show_default=True,
+    help="The prior to measure under, and to move scores to that say what they carry.",
+)
+@options.output_folder(
+    "Folder for report.html; for a comparison also its tables.",
+    default=Path("longtail-report"),
+    show_default=True,
+)
+@options.common
+def report(
+    paths: tuple[Path, ...],
+    after: Path | None,
+    target: str | Path,
+    output: Path,
+    as_json: bool,
+    quiet: bool,
+    **said: Any,
+) -> None:
+    """Write one self-contained page: on a run folder, on a file of scores, or on many of both.
+
+    A folder of longtail train, fix or fit, or a file of scores with labels in any format that
+    longtail fix reads. Several, or a folder with several in it, are compared, as by longtail
+    compare.
+    """
+    given = {"after": after} | said | {"carried": None if said["carried"] == "auto" else 1}
+    used = [name.replace("_", "-") for name, value in given.items() if value is not None]
+    with status("Reading", quiet) as say:
+        from longtail.recipes.comparing import compare_paths
+        from longtail.recipes.reporting import run_folder_report, scores_report, single_run
+        from longtail.report import write_page
+
+        one = single_run(paths)
+        if used and (one is None or one.is_dir()):
+            raise click.UsageError(f"--{used[0]} is for a report on one file of scores")
+        say("Measuring")
+        if one is None:
+            compared = compare_paths(paths, target=str(target))
+        elif one.is_dir():
+            if target != "uniform":
+                raise click.UsageError(
+                    "a run is reported under the target of its recipe: leave --target out, or give "
+                    "its file of scores"
+                )
+            made = run_folder_report(one, footer())
+        else:
+            made = scores_report(str(one), *_scores(one, after, target, **said), footer())
+        if one is not None:
+            output.mkdir(parents=True, exist_ok=True)
+            write_page(made.page, output / "report.html")
+    if one is None:
+        present(compared, output, as_json=as_json, quiet=quiet)
+        return
+    if as_json:
+        print_json(_values(made))
+    else:
+        _show(made.page)
+    closing(output, ["report.html"], as_json=as_json, quiet=quiet)
+
+
+def _scores(
+    path: Path,
+    after: Path | None,
+    target: str | Path,
+    kind: Kind | None,
+    labels: Path | None,
+    label_column: str | None,
+    classes: Path | None,
+    counts: Path | None,
+    carried: str | Path,
+) -> tuple[Scores, Scores | None, Prior]:
+    """The scores before, those after if there are any, and the target."""
+    from longtail.recipes.fix_inputs import read_counts
+
+    table = open_table(path, kind, labels, classes, label_column)
+    known = table.counts if counts is None else read_counts(counts, table)
+    before = table.as_scores(carried=carried_prior(carried, table, known), counts=known)
+    if before.labels is None:
+        raise ValueError(
+            f"{path} has no labels, and a report is on what scores get right; give --labels FILE"
+        )
+    goal = target_prior(target, table)
+    if after is None:
+        return before, None, goal
+    other = open_table(after, kind, None, classes, None).as_scores()
+    # They are of the same samples, so what one file does not say the other does.
+    labelled = before.labels if other.labels is None else other.labels
+    return (
+        before,
+        replace(before, logits=other.logits, labels=labelled, carried=other.carried),
+        goal,
+    )
+
+
+def _show(page: Page) -> None:
+    shown = console()
+    if page.lead is not None:
+        names = [column.name for column in page.lead.columns]
+        rows = [[str(cell) for cell in row] for row in page.lead.rows]
+        shown.print(rich_table("", names, rows, caption=page.lead.caption))
+    shown.print(page.summary)
+    if page.next_step:
+        shown.print(f"What to do next: {page.next_step}")
+
+
+def _values(made: Report) -> dict[str, object]:
+    said = {"summary": made.page.summary, "next": made.page.next_step}
+    return said | made.judged.comparison.as_json()

@@ -1,0 +1,135 @@
+"""`longtail compare` from the command line, on runs that the other commands have written."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from longtail import Scores
+from longtail.cli import app
+
+RECIPE = """
+data: {kind: npz, held_out: 0.2}
+backbone: {name: mlp, inputs: 192, hidden: [8]}
+epochs: 1
+batch_size: 32
+second_stage: {heads: [crt]}
+"""
+LABELS = np.arange(60) % 3
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, list(map(str, arguments)), catch_exceptions=False)
+
+
+def compared(*arguments):
+    done = run("compare", *arguments)
+    return done, " ".join(done.output.split())
+
+
+@pytest.fixture
+def scores(tmp_path):
+    random = np.random.default_rng(0)
+    for name, skill in (("la", 3.0), ("ce", 0.3)):
+        for seed in range(3):
+            logits = random.normal(size=(60, 3))
+            logits[np.arange(60), LABELS] += skill
+            made = Scores(logits, LABELS, carried=[6, 3, 1], counts=[600, 30, 10], split="test")
+            made.save(tmp_path / f"{name}-seed{seed}.safetensors")
+    return tmp_path
+
+
+def test_it_prints_the_table_and_the_verdict(scores):
+    done, printed = compared(scores)
+    assert done.exit_code == 0
+    assert "la is best (balanced accuracy" in printed
+    assert "ahead of ce by more than noise" in printed
+    assert "over seeds (Student's t)" in printed
+    assert "In " not in done.output.splitlines()[-1]
+
+
+def test_files_are_written(scores, tmp_path):
+    done, printed = compared(scores, "-o", tmp_path / "out")
+    assert done.exit_code == 0
+    assert "report.html, table.md, table.tex, comparison.json" in printed
+    assert (tmp_path / "out" / "report.html").read_text().startswith("<!doctype html>")
+    assert "\\toprule" in (tmp_path / "out" / "table.tex").read_text()
+
+
+def test_json_is_all_that_goes_to_standard_output(scores, tmp_path):
+    done, _ = compared(scores, "--json", "-o", tmp_path / "out")
+    said = json.loads(done.stdout)
+    assert set(said["sets"][0]["methods"]) == {"la", "ce"}
+    stored = json.loads((tmp_path / "out" / "comparison.json").read_text())
+    assert {key: stored[key] for key in said} == said
+    assert stored["command"].startswith("longtail compare")
+    assert "In " in done.stderr
+
+
+def test_labels_name_methods(scores):
+    files = [scores / f"la-seed{seed}.safetensors" for seed in range(3)]
+    given = [f"--label=Ours={file}" for file in files]
+    done, _ = compared(*given, scores / "ce-seed0.safetensors", "--json")
+    methods = json.loads(done.stdout)["sets"][0]["methods"]
+    assert len(methods["Ours"]["runs"]) == 3
+    assert len(methods["ce"]["runs"]) == 1
+
+
+def test_methods_are_ordered_by_what_was_asked_for(scores):
+    done, _ = compared(scores, "--by", "nll", "--target", "none", "--json")
+    assert json.loads(done.stdout)["sets"][0]["by"] == "nll"
+
+
+def test_wrong_usage_is_told(scores):
+    for arguments, sentence in (
+        ([], "give run folders or files of scores"),
+        ([scores, "--by", "auc"], "--by is one of balanced_accuracy, top1"),
+        (["--label", "LA"], "--label is NAME=PATH"),
+        (["--label", "=x"], "--label is NAME=PATH"),
+        (["--label", "LA=nowhere"], "--label LA: there is no nowhere"),
+        ([scores / "nowhere"], "does not exist"),
+        ([scores, "--target", "sideways"], "there is no file sideways"),
+        ([scores, "-o", scores / "la-seed0.safetensors"], "is a file"),
+    ):
+        done, printed = compared(*arguments)
+        assert done.exit_code == 2
+        assert sentence in printed
+
+
+def test_a_failure_is_a_sentence_and_no_traceback(tmp_path):
+    done, printed = compared(tmp_path)
+    assert done.exit_code == 1
+    assert printed.startswith(f"Error: {tmp_path} holds no scores to compare; give folders")
+    assert "Traceback" not in printed
+
+
+def test_runs_of_train_fit_and_fix_stand_beside_each_other(tmp_path):
+    random = np.random.default_rng(0)
+    parts = {}
+    for part, counts in (("train", (40, 20, 8)), ("test", (10, 10, 10))):
+        labels = np.repeat(np.arange(3), counts)
+        noise = random.integers(0, 100, (len(labels), 3, 8, 8))
+        images = (noise + 50 * labels[:, None, None, None]).astype(np.uint8)
+        parts |= {f"{part}_labels": labels, f"{part}_images": images}
+        parts[f"{part}_features"] = images.reshape(len(labels), -1)[:, :12].astype(np.float32)
+    np.savez(tmp_path / "images.npz", **{k: v for k, v in parts.items() if "features" not in k})
+    np.savez(tmp_path / "features.npz", **{k: v for k, v in parts.items() if "images" not in k})
+    (tmp_path / "mine.yaml").write_text(RECIPE)
+    runs = tmp_path / "runs"
+    for seed in (0, 1):
+        given = ["train", tmp_path / "mine.yaml", f"seed={seed}", "--data", tmp_path / "images.npz"]
+        assert run(*given, "-o", runs / f"ce-{seed}", "--quiet").exit_code == 0
+    scored = [runs / "ce-0" / f"scores-{part}.safetensors" for part in ("validation", "test")]
+    assert run("fix", scored[0], "--apply", scored[1], "-o", runs / "fixed").exit_code == 0
+    fit = ["fit", tmp_path / "features.npz", "--methods", "adjusted", "--folds", 2]
+    assert run(*fit, "-o", runs / "fit").exit_code == 0
+    done, _ = compared(runs, "--json")
+    said = json.loads(done.stdout)
+    found = [{name: len(m["runs"]) for name, m in each["methods"].items()} for each in said["sets"]]
+    # What is held out of training is in the counts, so fit, which held nothing out, is by itself.
+    trained = next(each for each in found if "fixed" in each)
+    assert trained == {"cross_entropy": 2, "cross_entropy + crt": 2, "fixed": 1}
+    (fitted,) = [each for each in found if each is not trained]
+    assert list(fitted.values()) == [1]
+    assert next(iter(fitted)).startswith("fit ")

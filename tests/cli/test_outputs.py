@@ -1,0 +1,108 @@
+"""What commands print and write: names stay names, JSON is JSON, pages quote the command."""
+
+import io
+import json
+import sys
+
+import click
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from longtail import __version__
+from longtail.cli import app
+from longtail.cli.options import WordOrFile
+from longtail.cli.outputs import (
+    closing,
+    command,
+    console,
+    footer,
+    json_text,
+    metrics_json,
+    print_json,
+    rich_table,
+)
+
+
+def drawn(table, width=80):
+    shown = Console(file=io.StringIO(), width=width)
+    shown.print(table)
+    return shown.file.getvalue()
+
+
+def test_what_looks_like_markup_is_shown_as_it_is_everywhere_in_a_table():
+    text = drawn(rich_table("[b]t[/b]", ["[u]", "n"], [["[red]", ":cat:"]], caption="[i]c"))
+    for words in ("[b]t[/b]", "[u]", "[red]", ":cat:", "[i]c"):
+        assert words in text
+
+
+def test_names_stand_left_and_numbers_right():
+    text = drawn(rich_table("", ["method", "value"], [["a", "1"], ["longer", "10.5"]]))
+    assert "│ a      │     1 │" in text
+
+
+def test_the_console_reads_no_markup_and_no_colours_away_from_a_terminal(capsys):
+    console().print("[red] :cat: 1.5", style="bold")
+    assert capsys.readouterr().out == "[red] :cat: 1.5\n"
+
+
+def test_other_processes_print_nothing(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("RANK", "3")
+    console().print("a")
+    print_json([1])
+    closing(tmp_path, ["a"], as_json=False, quiet=False)
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
+def test_numbers_that_are_not_finite_are_null(number):
+    assert json.loads(json_text({"a": [(number, 1.5)]})) == {"a": [[None, 1.5]]}
+
+
+@pytest.mark.parametrize(("encoding", "shown"), [("utf-8", "é"), ("ascii", "\\u00e9")])
+def test_json_can_be_read_whatever_the_terminal_can_show(encoding, shown, monkeypatch):
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding=encoding))
+    print_json(["é"])
+    sys.stdout.flush()
+    text = raw.getvalue().decode("utf-8")
+    assert shown in text
+    assert json.loads(text) == ["é"]
+
+
+def test_the_closing_line_is_beside_json_and_not_there_if_quiet(capsys, tmp_path):
+    closing(tmp_path, ["a.json", "b.html"], as_json=False, quiet=False)
+    closing(tmp_path, ["c.json"], as_json=True, quiet=False)
+    closing(tmp_path, ["d.json"], as_json=True, quiet=True)
+    assert capsys.readouterr() == (
+        f"\nIn {tmp_path}: a.json, b.html\n",
+        f"\nIn {tmp_path}: c.json\n",
+    )
+
+
+def test_pages_and_metrics_quote_the_command_as_it_was_given(monkeypatch, tmp_path):
+    said = {}
+
+    def callback(**_):
+        said["command"] = command()
+        said["footer"] = footer()
+        metrics_json(tmp_path / "metrics.json", {"a": float("nan")})
+
+    monkeypatch.setattr(app.commands["recipes"], "callback", callback)
+    done = CliRunner().invoke(app, ["recipes", "two words", "--json"])
+    assert done.exit_code == 0, done.output
+    assert said["command"] == "longtail recipes 'two words' --json"
+    assert said["footer"].command == said["command"]
+    written = json.loads((tmp_path / "metrics.json").read_text())
+    assert written == {"version": __version__, "command": said["command"], "a": None}
+    assert list(tmp_path.iterdir()) == [tmp_path / "metrics.json"]
+
+
+def test_a_word_or_a_file_is_one_or_the_other(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    kind = WordOrFile(("uniform", "train"))
+    assert kind.convert("train", None, None) == "train"
+    (tmp_path / "prior.json").write_text("[1]")
+    assert kind.convert("prior.json", None, None).name == "prior.json"
+    with pytest.raises(click.BadParameter, match="uniform, train or a file, and there is no"):
+        kind.convert("x", None, None)

@@ -1,0 +1,145 @@
+"""`longtail report` on run folders, scores files and several of them."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import longtail as lt
+from longtail.cli import app
+
+RECIPE = """
+data: {kind: npz, held_out: 0.2}
+backbone: {name: mlp, inputs: 192, hidden: [8]}
+epochs: 1
+batch_size: 32
+"""
+COUNTS = [600, 60, 10]
+LABELS = np.arange(90) % 3
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, list(map(str, arguments)), catch_exceptions=False)
+
+
+def logits(skill: float = 1.5) -> np.ndarray:
+    made = np.random.default_rng(0).normal(size=(90, 3))
+    made[np.arange(90), LABELS] += skill
+    return skill * made
+
+
+@pytest.fixture
+def scores(tmp_path):
+    carried = lt.Prior.of(COUNTS)
+    moved = logits() + carried.log.numpy()
+    place = tmp_path / "scores.safetensors"
+    lt.Scores(moved, LABELS, carried=carried, counts=COUNTS, split="test").save(place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("trained")
+    random = np.random.default_rng(0)
+    arrays = {}
+    for split, sizes in (("train", [60, 30, 12]), ("test", [9, 9, 9])):
+        labels = np.repeat(np.arange(3), sizes)
+        pixels = random.integers(0, 90, (len(labels), 8, 8, 3)) + 60 * labels[:, None, None, None]
+        arrays |= {f"{split}_images": pixels.astype(np.uint8), f"{split}_labels": labels}
+    np.savez(folder / "images.npz", **arrays)
+    (folder / "recipe.yaml").write_text(RECIPE)
+    done = run(
+        "train", folder / "recipe.yaml", "--data", folder / "images.npz", "-o", folder / "run"
+    )
+    assert done.exit_code == 0, done.output
+    return folder / "run"
+
+
+def test_scores_that_say_what_they_carry_are_shown_as_they_are_and_moved(scores, tmp_path):
+    done = run("report", scores, "-o", tmp_path / "out", "--json")
+    assert done.exit_code == 0
+    found = json.loads(done.stdout)
+    before, after = (found["metrics"]["balanced_accuracy"][side] for side in ("before", "after"))
+    held = lt.Scores.load(scores)
+    assert before["value"] == pytest.approx(lt.metrics.evaluate(held)["balanced_accuracy"])
+    moved = lt.metrics.evaluate(held, lt.Prior.uniform(3))
+    assert after["value"] == pytest.approx(moved["balanced_accuracy"])
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert 'data-explorer="tau"' in page
+    assert "What to do next" in page
+
+
+def test_scores_of_another_format_need_to_be_told_about(tmp_path):
+    place, counts = tmp_path / "scores.npz", tmp_path / "counts.json"
+    np.savez(place, logits=logits() + lt.Prior.of(COUNTS).log.numpy(), labels=LABELS)
+    counts.write_text(json.dumps(COUNTS))
+    assert "it is not guessed" in run("report", place).output
+    given = ("--kind", "logits", "--counts", counts, "-o", tmp_path / "out")
+    done = run("report", place, *given)
+    assert done.exit_code == 0
+    assert "balanced error" in done.output
+    alone = run("report", place, *given, "--carried", "uniform")
+    assert "carry the target already" in " ".join(alone.output.split())
+
+
+def test_two_files_of_the_same_samples_are_before_and_after(scores, tmp_path):
+    later = tmp_path / "later.safetensors"
+    lt.Scores(logits(4.0), LABELS, carried=[1, 1, 1]).save(later)
+    done = run("report", scores, "--after", later, "-o", tmp_path / "out", "--json")
+    assert json.loads(done.stdout)["gains"]["balanced_accuracy"]["value"] > 0.2
+
+
+def test_other_samples_after_are_refused(scores, tmp_path):
+    later = tmp_path / "later.safetensors"
+    lt.Scores(logits()[:50], LABELS[:50]).save(later)
+    done = run("report", scores, "--after", later, "-o", tmp_path / "out")
+    assert done.exit_code == 1
+    assert "same samples in the same order" in done.output
+
+
+def test_scores_without_labels_say_so(tmp_path):
+    place = tmp_path / "scores.safetensors"
+    lt.Scores(logits(), carried=COUNTS).save(place)
+    done = run("report", place, "-o", tmp_path / "out")
+    assert done.exit_code == 1
+    assert "has no labels" in done.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_folder_is_reported_with_its_training(trained, tmp_path):
+    done = run("report", trained, "-o", tmp_path / "out", "--json")
+    assert done.exit_code == 0
+    found = json.loads(done.stdout)["metrics"]["balanced_accuracy"]
+    own = json.loads((trained / "metrics.json").read_text())["metrics"]["test"]
+    assert found["before"] == own["as trained"]["balanced_accuracy"]
+    assert found["after"] == own["under the target"]["balanced_accuracy"]
+    page = (tmp_path / "out" / "report.html").read_text()
+    for words in ("Training loss", "LA figure 1", "backbone"):
+        assert words in page
+
+
+def test_several_are_compared(trained, scores, tmp_path):
+    other = tmp_path / "other.safetensors"
+    lt.Scores(logits(4.0), LABELS, carried=[1, 1, 1], counts=COUNTS, split="test").save(other)
+    done = run("report", scores, other, "-o", tmp_path / "out")
+    assert done.exit_code == 0
+    assert "report.html, table.md, table.tex, comparison.json" in " ".join(done.output.split())
+
+
+def test_what_would_be_ignored_is_wrong_usage(trained, scores, tmp_path):
+    for arguments in (
+        (trained, "--counts", scores),
+        (trained, scores, "--kind", "logits"),
+        (trained, "--target", scores),
+    ):
+        done = run("report", *arguments, "-o", tmp_path / "out")
+        assert done.exit_code == 2, done.output
+
+
+def test_a_run_that_has_not_finished_says_what_to_do(trained, tmp_path):
+    (tmp_path / "half").mkdir()
+    (tmp_path / "half" / "recipe.yaml").write_text((trained / "recipe.yaml").read_text())
+    done = run("report", tmp_path / "half", "-o", tmp_path / "out")
+    assert done.exit_code == 1
+    assert "has not finished" in done.output
