@@ -35,25 +35,40 @@ class Opened:
         dialog.dismiss()
 
     def unfold(self) -> None:
-        for summary in self.page.locator("summary").all():
-            summary.click()
+        for folded in self.page.locator("details:not([open]) summary").all():
+            folded.click()
 
     def numbers(self, explorer: str, cells: str) -> list[float]:
         texts = self.page.locator(f"{explorer} {cells}").all_text_contents()
         return [float(text.replace("−", "-")) for text in texts]
 
 
+@pytest.fixture(scope="module")
+def windows(browser, page_files):
+    """Each page in one window of each kind, opened once: opening is what takes time."""
+    made: dict[str, Opened] = {}
+
+    def window(name: str = "plain", **options) -> Opened:
+        key = f"{name} {options}"
+        if key not in made:
+            made[key] = Opened(browser, page_files[name], **options)
+        return made[key]
+
+    yield window
+    for each in made.values():
+        each.context.close()
+
+
 @pytest.fixture
-def opened(browser, page_files):
-    made = []
+def opened(windows):
+    """A window with what was heard so far forgotten."""
 
     def open_page(name: str = "plain", **options) -> Opened:
-        made.append(Opened(browser, page_files[name], **options))
-        return made[-1]
+        found = windows(name, **options)
+        found.errors.clear()
+        return found
 
-    yield open_page
-    for each in made:
-        each.context.close()
+    return open_page
 
 
 def at_tau(tau: float) -> tuple[list[float], list[float]]:
@@ -74,11 +89,12 @@ def set_slider(page, selector: str, value: float) -> None:
 
 
 @pytest.mark.parametrize("name", ["plain", "hostile", "comparison"])
-def test_nothing_goes_wrong_and_no_request_leaves_the_page(opened, page_files, name):
-    it = opened(name)
+def test_nothing_goes_wrong_and_no_request_leaves_the_page(browser, page_files, name):
+    it = Opened(browser, page_files[name])
     it.page.mouse.wheel(0, 5000)
     assert it.errors == []
     assert it.requests == [page_files[name].as_uri()]
+    it.context.close()
 
 
 @pytest.mark.parametrize("tau", [-1.0, -0.337, 0.0, 0.618, 1.0, 1.5, 2.999])
@@ -87,7 +103,7 @@ def test_the_tau_slider_moves_the_numbers_to_what_the_library_computes(opened, t
     set_slider(it.page, f"{TAU} input[type=range]", tau)
     measures, classes = at_tau(tau)
     assert it.numbers(TAU, "[data-measure]") == pytest.approx(measures, abs=0.00501)
-    it.page.locator(f"{TAU} summary").click()
+    it.unfold()
     assert it.numbers(TAU, "[data-class]") == pytest.approx(classes, abs=0.0501)
 
 
@@ -104,6 +120,7 @@ def test_a_tau_that_is_typed_does_the_same_and_a_wrong_one_nothing(opened):
 
 def test_the_keyboard_alone_reaches_and_moves_both_sliders(opened):
     it = opened()
+    it.page.evaluate("document.activeElement.blur()")
     seen = set()
     for _ in range(40):
         it.page.keyboard.press("Tab")
@@ -151,7 +168,7 @@ def test_moving_the_pointer_over_a_class_tells_its_name(opened):
 
 def test_hostile_names_are_shown_as_text(opened):
     it = opened("hostile")
-    it.page.locator(f"{TAU} summary").click()
+    it.unfold()
     shown = it.page.locator(f"{TAU} details tbody th").all_text_contents()
     assert shown[: len(NAMES)] == list(NAMES)
     assert it.page.locator("img").count() == 0
@@ -161,13 +178,16 @@ def test_hostile_names_are_shown_as_text(opened):
 @pytest.mark.parametrize("name", ["plain", "hostile", "comparison"])
 @pytest.mark.parametrize("width", [320, 400, 1280])
 def test_the_page_is_never_wider_than_the_screen(opened, name, width):
-    it = opened(name, viewport={"width": width, "height": 800})
+    it = opened(name)
+    it.page.set_viewport_size({"width": width, "height": 800})
     it.unfold()
     assert it.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_the_first_screen_has_the_table_and_what_to_do_next(opened):
-    it = opened(viewport={"width": 1280, "height": 900})
+    it = opened()
+    it.page.set_viewport_size({"width": 1280, "height": 900})
+    it.page.evaluate("window.scrollTo(0, 0)")
     for part in ("h1", ".summary", "main table >> nth=0", ".next"):
         box = it.page.locator(part).first.bounding_box()
         assert box["y"] + box["height"] <= 900, part
@@ -177,7 +197,8 @@ def test_the_first_screen_has_the_table_and_what_to_do_next(opened):
 @pytest.mark.parametrize("name", ["hostile", "comparison"])
 def test_axe_finds_nothing_that_keeps_anyone_out(opened, name, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    it = opened(name, bypass_csp=True, color_scheme=scheme)
+    it = opened(name, bypass_csp=True)
+    it.page.emulate_media(color_scheme=scheme)
     it.unfold()
     found = axe.run(it.page).response["violations"]
     said = [f"{v['id']}: {v['help']}: {v['nodes'][0]['html'][:200]}" for v in found]
@@ -191,8 +212,9 @@ def test_without_scripts_the_page_still_says_everything(opened):
 
 
 def test_in_print_the_controls_are_gone_and_the_paper_is_white(opened):
-    it = opened(color_scheme="dark")
-    it.page.emulate_media(media="print")
+    it = opened()
+    it.page.emulate_media(media="print", color_scheme="dark")
     assert it.page.locator(f"{TAU} .controls").is_hidden()
     paper = it.page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
     assert paper == "rgb(255, 255, 255)"
+    it.page.emulate_media(media="screen", color_scheme="light")
