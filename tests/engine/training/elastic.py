@@ -1,8 +1,9 @@
 """Runs whose workers are killed, and started again by torchrun.
 
-As a program: `python tests/engine/training/elastic.py --times 10 [--nodes 2]` kills a worker of two
-at a random moment in the first two starts of each run, and counts the runs that end with the bits
-of a run that nobody disturbed. With two nodes there are two torchruns, with a worker each.
+As a program: `python tests/engine/training/elastic.py --times 10 [--nodes 2] [--parallel fsdp]`
+kills a worker of two at a random moment in the first two starts of each run, and counts the runs
+that end with the bits of a run that nobody disturbed. With two nodes there are two torchruns, with
+a worker each.
 """
 
 import argparse
@@ -23,7 +24,7 @@ HERE = Path(__file__)
 KILLS, UNDISTURBED = 2, -1
 
 
-def work(folder, seed):
+def work(folder, seed, parallel):
     """What torchrun starts: a run, in which one process is killed if this is an early start."""
     sys.path.insert(0, str(HERE.parents[2]))
     import torch._dynamo  # noqa: F401  (the first step would import it, and take a second)
@@ -41,12 +42,12 @@ def work(folder, seed):
             end = threading.Timer(moment, os.kill, (os.getpid(), signal.SIGKILL))
             end.daemon = True
             end.start()
-        net, _ = full_run(os.path.join(folder, "run"))
+        net, _ = full_run(os.path.join(folder, "run"), parallel=parallel)
         if these.is_main:
             save_file(net.state_dict(), os.path.join(folder, "final.safetensors"))
 
 
-def launch(folder, seed, nodes=1):
+def launch(folder, seed, nodes=1, parallel="ddp"):
     """One run under torchrun; its last weights, and how often its workers were started."""
     folder.mkdir(parents=True)
     environment = os.environ | {"GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"}
@@ -60,6 +61,7 @@ def launch(folder, seed, nodes=1):
         where += ["--rdzv-endpoint", f"localhost:{port}", "--rdzv-id", "tiny"]
     command = [sys.executable, "-m", "torch.distributed.run", *where, "--max-restarts", "4"]
     command += [str(HERE), "--work", str(folder), "--seed", str(seed)]
+    command += ["--parallel", parallel]
     with open(folder / "output.txt", "w") as output:
         teams = [
             subprocess.Popen(command, env=environment, stdout=output, stderr=output)
@@ -76,14 +78,14 @@ def same(state, expected):
     return all(torch.equal(state[key], value) for key, value in expected.items())
 
 
-def count_good(times, nodes, first):
+def count_good(times, nodes, first, parallel):
     """How many of so many runs end with the bits of one that nobody disturbed."""
     with tempfile.TemporaryDirectory() as place:
-        expected, _ = launch(Path(place, "whole"), UNDISTURBED)
+        expected, _ = launch(Path(place, "whole"), UNDISTURBED, parallel=parallel)
         good = 0
         for seed in range(first, first + times):
             try:
-                state, starts = launch(Path(place, str(seed)), seed, nodes)
+                state, starts = launch(Path(place, str(seed)), seed, nodes, parallel)
                 good += same(state, expected)
                 yield f"run {seed}: {starts} starts, same bits: {same(state, expected)}"
             except (RuntimeError, subprocess.TimeoutExpired) as error:
@@ -95,13 +97,14 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--times", type=int, default=10)
     parser.add_argument("--nodes", type=int, default=1)
+    parser.add_argument("--parallel", default="ddp")
     parser.add_argument("--work")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     if given.work:
-        work(given.work, given.seed)
+        work(given.work, given.seed, given.parallel)
         return
-    for line in count_good(given.times, given.nodes, given.seed):
+    for line in count_good(given.times, given.nodes, given.seed, given.parallel):
         sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
 

@@ -29,7 +29,9 @@ from longtail.engine.training import predict, processes
 from longtail.engine.training.process_group import agreed_name
 
 SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["longtail.engine.training", "torch._dynamo"])
+SERVER.set_forkserver_preload(
+    ["longtail.engine.training", "torch._dynamo", "torch.distributed.fsdp"]
+)
 
 
 def together(folder, work, *arguments, number=2):

@@ -71,7 +71,7 @@ def quick_train(net, data, loss=None, options=None, sampler=None, **more):
     )
 
 
-def full_run(folder, epochs=4, **more):
+def full_run(folder, epochs=4, parallel="ddp", **more):
     """Dropout, batch-norm, augmentation, mixup, average, deferred weights, a sampler of its own."""
     torch.set_num_threads(1)
     data = images()
@@ -88,6 +88,7 @@ def full_run(folder, epochs=4, **more):
         clip_norm=1.0,
         ema=0.9,
         mixup=0.5,
+        parallel=parallel,
         seed=5,
     )
     result = train(
@@ -135,6 +136,7 @@ def _die_at_sync(number):
 LOSSES = {
     "LADE": lambda counts: lt.losses.LADE(counts, alpha=0.1),
     "ELM": lambda counts: lt.losses.ELM(counts, lam=0.1),
+    "CrossEntropy": lt.losses.CrossEntropy,
     "LogitAdjusted": lt.losses.LogitAdjusted,
     "CrossEntropy, weighted": lambda counts: lt.losses.CrossEntropy(counts, weight=[1, 2, 4, 8]),
     "LADE, weighted, without its term": lambda counts: lt.losses.LADE(
@@ -144,7 +146,7 @@ LOSSES = {
 IN_PIECES = ("LogitAdjusted", "CrossEntropy, weighted", "LADE, weighted, without its term")
 
 
-def curve(name, accumulate=1, **more):
+def curve(name, accumulate=1, parallel="ddp", **more):
     """The losses of twenty steps without batch-norm and augmentation, and the last weights."""
     torch.set_num_threads(1)
     data, net, seen = images(160), model(norm="none"), []
@@ -152,7 +154,7 @@ def curve(name, accumulate=1, **more):
         net,
         data,
         LOSSES[name](data.counts),
-        quick(accumulate=accumulate, lr=0.02),
+        quick(accumulate=accumulate, lr=0.02, parallel=parallel),
         log=lambda event: seen.append(event.loss) if hasattr(event, "loss") else None,
         **more,
     )
@@ -181,9 +183,9 @@ def curves():
     return found
 
 
-def first_steps(folder):
+def first_steps(folder, parallel="ddp"):
     """Of a run that others are to go on with."""
-    return curve("LADE", run=folder, stop_after=13)[1]
+    return curve("LADE", parallel=parallel, run=folder, stop_after=13)[1]
 
 
 def steps_in_folders_apart(folder):

@@ -3,11 +3,15 @@
 The tensors are written first, under a name of their own, then state.json, which names them, takes
 the place of the one before in one go. Only then the tensors of the one before are removed: whenever
 a run dies, the folder holds one checkpoint that is complete. All is on the disk before it counts.
+
+Tensors that processes share are in a folder beside them, written before all else (shard_files.py);
+state.json names it as "shards".
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,14 +53,19 @@ def write_checkpoint(
         _write(folder / file, save(kept))
         _write(folder / _STATE, msgspec.json.format(text, indent=1))
     except OSError as error:
-        what = "the one before is intact" if (folder / _STATE).exists() else "there is none yet"
-        raise OSError(
-            error.errno,
-            f"the checkpoint {name} could not be written ({error.strerror or error}); {what}: make "
-            "room and start again, and the run goes on from there",
-            str(folder),
-        ) from error
-    _sweep(folder, file)
+        raise not_written(folder, name, error) from error
+    sweep(folder)
+
+
+def not_written(folder: Path, name: str, error: OSError) -> OSError:
+    """What to say of a checkpoint that could not be written."""
+    what = "the one before is intact" if (folder / _STATE).exists() else "there is none yet"
+    return OSError(
+        error.errno,
+        f"the checkpoint {name} could not be written ({error.strerror or error}); {what}: make "
+        "room and start again, and the run goes on from there",
+        str(folder),
+    )
 
 
 def read_checkpoint(folder: Path) -> Checkpoint | None:
@@ -85,21 +94,34 @@ def read_checkpoint(folder: Path) -> Checkpoint | None:
         ) from error
 
 
+def sweep(folder: Path) -> None:
+    """Remove what state.json does not name: older tensors, and what a run left when it died."""
+    if not (folder / _STATE).exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        return
+    state = msgspec.json.decode((folder / _STATE).read_bytes(), type=dict[str, Any])
+    kept = (_STATE, state["tensors"], state.get("shards", {}).get("folder"))
+    for path in folder.iterdir():
+        if path.name in kept:
+            continue
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """New names in it are on the disk after."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _write(place: Path, data: bytes) -> None:
     with written_whole(place) as part, part.open("wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
-    # The new name is on the disk when the folder is.
-    folder = os.open(place.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
-def _sweep(folder: Path, file: str) -> None:
-    """Remove older tensors, and parts that a run left when it died."""
-    for path in folder.iterdir():
-        if path.name not in (file, _STATE):
-            path.unlink(missing_ok=True)
+    sync_folder(place.parent)

@@ -6,6 +6,8 @@ from longtail.data import ClassSampler
 from longtail.data.images import LabelledImages
 from longtail.engine.training.model import Model
 from longtail.engine.training.options import TrainingOptions
+from longtail.engine.training.shard_files import check_torch
+from longtail.engine.training.sharding import check_sharding
 from longtail.losses import Deferred, Loss
 
 
@@ -46,6 +48,9 @@ def check_training(
         )
     if options.precision == "float16" and trained[0].device.type != "cuda":
         raise ValueError('precision "float16" needs a GPU; on a CPU take "bfloat16" or "float32"')
+    if options.parallel == "fsdp":
+        check_torch()
+        check_sharding(model, losses)
     if options.batch_size % world_size:
         raise ValueError(
             f"batch_size is that of all processes together and must be a multiple of their "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from copy import deepcopy
 from typing import cast
 
 import torch
@@ -13,7 +14,9 @@ from torch.nn.parallel import DistributedDataParallel
 from longtail.engine.averaging import moving_average
 from longtail.engine.training.model import Model, Outputs
 from longtail.engine.training.options import TrainingOptions
+from longtail.engine.training.predict import agree_on_buffers
 from longtail.engine.training.process_group import current_processes
+from longtail.engine.training.sharding import gather, shard
 from longtail.engine.training.shares import piece_shares
 from longtail.losses import Deferred, Loss
 
@@ -24,32 +27,40 @@ class Learner:
     """A model and what changes it, step by step.
 
     Args:
-        model: On the device to train on.
+        model: On the device to train on. With FSDP it is a copy that learns, and is shared out
+            over the processes.
         loss: Moved there.
         options: How to train.
     """
 
     def __init__(self, model: Model, loss: Loss | Deferred, options: TrainingOptions) -> None:
-        self.model, self.options = model, options
-        self.optimizer = _optimizer(model, options)
+        self.whole, self.options = model, options
+        self.sharded = options.parallel == "fsdp" and current_processes().world_size > 1
+        self.model = deepcopy(model) if self.sharded else model
+        self.average = None if options.ema is None else moving_average(model, options.ema)
+        if self.sharded:
+            shard(self.model)
+            if self.average is not None:
+                shard(cast(Model, self.average.module))
+        self.optimizer = _optimizer(self.model, options)
         # In the order of the optimiser, by which its state is numbered.
         self.trained = [p for group in self.optimizer.param_groups for p in group["params"]]
         self.device = self.trained[0].device
         self.loss = loss.to(self.device)
-        self.average = None if options.ema is None else moving_average(model, options.ema)
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=options.precision == "float16")
-        self.parallel = _parallel(model)
-        self.run: Callable[[Tensor], Outputs] = self.parallel or model
+        self.parallel = None if self.sharded else _parallel(model)
+        self.run: Callable[[Tensor], Outputs] = self.parallel or self.model
         if options.compile:
             backend = "inductor" if options.compile is True else options.compile
             self.run = torch.compile(self.run, backend=backend)
 
-    @property
     def predictor(self) -> Model:
-        """The model to predict with: the average if there is one."""
-        if self.average is None:
-            return self.model
-        return cast(Model, self.average.module)
+        """The model to predict with: the average if there is one. Every process must call it."""
+        learned = self.model if self.average is None else cast(Model, self.average.module)
+        if not self.sharded:
+            return learned
+        gather(learned, into=self.whole)
+        return self.whole
 
     def step(self, images: Tensor, labels: Tensor, lr: float) -> float:
         """One step on a batch, in pieces if the options say so; the loss of the batch.
@@ -62,6 +73,8 @@ class Learner:
         for group in self.optimizer.param_groups:
             group["lr"] = lr * group["times"]
         self.optimizer.zero_grad()
+        if self.sharded:
+            agree_on_buffers(self.model)  # DDP does it itself
         pieces = labels.tensor_split(min(self.options.accumulate, len(labels)))
         shares = piece_shares(self.loss, pieces)
         value, start = 0.0, 0
@@ -89,7 +102,7 @@ class Learner:
         return value
 
     def _exchange(self, last: bool) -> AbstractContextManager[None]:
-        """Gradients go to the other processes with the last piece."""
+        """With DDP gradients go to the other processes with the last piece, with FSDP with each."""
         if self.parallel is None or last:
             return nullcontext()
         waiting: AbstractContextManager[None] = self.parallel.no_sync()

@@ -11,6 +11,7 @@ from longtail.engine.schedules import Constant
 _CHOICES = {
     "optimizer": ("sgd", "adamw"),
     "precision": ("float32", "bfloat16", "float16"),
+    "parallel": ("ddp", "fsdp"),
 }
 
 
@@ -52,6 +53,10 @@ class TrainingOptions:
             the model ends with; None for none.
         mixup: α of mixup; None for none.
         compile: Whether to compile the model, or the name of a backend of torch.compile.
+        parallel: What several processes do with the model. "ddp": each has all of it. "fsdp":
+            weights, gradients, optimiser and average are shared out, the weights put together block
+            by block in every step: less memory, more traffic. Each still keeps one whole copy of
+            the weights, to validate and to end with. One process has nothing to share out.
         seed: Of augmentation and of whatever in the model is random.
         num_workers: Processes that read image files; 0 reads them in this one.
 
@@ -76,6 +81,7 @@ class TrainingOptions:
     ema: float | None = None
     mixup: float | None = None
     compile: bool | str = False
+    parallel: Literal["ddp", "fsdp"] = "ddp"
     seed: int = 0
     num_workers: int = 0
 

@@ -79,9 +79,17 @@ def predict_source(
 
 def agree_on_buffers(model: nn.Module) -> None:
     """All processes take the buffers of the first, such as batch-norm statistics."""
-    if current_processes().world_size > 1:
-        for buffer in model.buffers():
-            dist.broadcast(buffer, src=0)
+    if current_processes().world_size == 1:
+        return
+    buffers = list(model.buffers())
+    for dtype in dict.fromkeys(buffer.dtype for buffer in buffers):
+        # One message for all of them.
+        alike = [buffer for buffer in buffers if buffer.dtype == dtype]
+        sizes = [buffer.numel() for buffer in alike]
+        sent = torch.cat([buffer.flatten() for buffer in alike])
+        dist.broadcast(sent, src=0)
+        for buffer, part in zip(alike, torch.split(sent, sizes), strict=True):
+            buffer.copy_(part.view_as(buffer))
 
 
 @contextmanager

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from pathlib import Path
 from platform import python_version
 from typing import Any, TypeAlias
 
@@ -20,6 +21,8 @@ from longtail.engine.training.process_group import (
     stacked_over_processes,
 )
 from longtail.engine.training.random_state import random_state, set_random_state
+from longtail.engine.training.shard_files import read_shards
+from longtail.engine.training.sharding import is_shard, shared_out_like
 
 Row: TypeAlias = dict[str, float | None]
 
@@ -74,18 +77,19 @@ def values_of(learner: Learner, progress: Progress) -> dict[str, Any]:
     }
 
 
-def restore(found: Checkpoint, learner: Learner, generator: Generator) -> Progress:
+def restore(found: Checkpoint, learner: Learner, generator: Generator, folder: Path) -> Progress:
     """Put everything back; where the run was. The task is known to be the same."""
-    learner.model.load_state_dict(_part(found.tensors, "model"))
-    learner.loss.load_state_dict(_part(found.tensors, "loss"))
+    tensors = _shared_as(learner, found, folder)
+    learner.model.load_state_dict(_part(tensors, "model"))
+    learner.loss.load_state_dict(_part(tensors, "loss"))
     if learner.average is not None:
-        learner.average.load_state_dict(_part(found.tensors, "average"))
-    _restore_optimizer(learner, _part(found.tensors, "optimizer"))
+        learner.average.load_state_dict(_part(tensors, "average"))
+    _restore_optimizer(learner, _part(tensors, "optimizer"))
     if found.state["scaler"]:
         learner.scaler.load_state_dict(found.state["scaler"])
     rank = current_processes().rank
     if rank < found.state["world_size"]:  # a process that is new keeps the seed it has
-        drawn = {key: value[rank] for key, value in _part(found.tensors, "random").items()}
+        drawn = {key: value[rank] for key, value in _part(tensors, "random").items()}
         set_random_state(generator, drawn)
     names = ("epoch", "step", "loss_sum", "seconds", "history")
     return Progress(**{name: found.state[name] for name in names})
@@ -99,6 +103,40 @@ def versions() -> dict[str, str]:
         "numpy": np.__version__,
         "python": python_version(),
     }
+
+
+def _shared_as(learner: Learner, found: Checkpoint, folder: Path) -> Mapping[str, Tensor]:
+    """The tensors of a checkpoint, shared out or whole as those of the learner are."""
+    tensors, shards = found.tensors, found.state.get("shards")
+    if shards is not None:
+        own = _counterparts(learner, shards["names"])
+        tensors = tensors | read_shards(folder / shards["folder"], own)
+    if not learner.sharded:
+        return tensors
+    own = _counterparts(learner, tensors)
+    whole = [
+        name
+        for name, counterpart in own.items()
+        if is_shard(counterpart)
+        and not is_shard(tensors[name])
+        and tensors[name].shape == counterpart.shape
+    ]
+    return tensors | {name: shared_out_like(tensors[name], own[name]) for name in whole}
+
+
+def _counterparts(learner: Learner, names: Iterable[str]) -> dict[str, Tensor]:
+    """What the learner has under these names; of what its optimiser will have, the parameters."""
+    states = {"model": learner.model.state_dict()}
+    if learner.average is not None:
+        states["average"] = learner.average.state_dict()
+    found = {}
+    for name in names:
+        part, _, key = name.partition(".")
+        if part == "optimizer":
+            found[name] = learner.trained[int(key.partition(".")[0])]
+        elif part in states:
+            found[name] = states[part][key]
+    return found
 
 
 def _restore_optimizer(learner: Learner, tensors: dict[str, Tensor]) -> None:

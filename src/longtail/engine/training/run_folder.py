@@ -1,4 +1,7 @@
-"""The folder of a run: where its checkpoint and its log are. Only the first process writes."""
+"""The folder of a run: where its checkpoint and its log are.
+
+Only the first process writes, but for what the processes share, of which each writes its part.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,18 @@ from torch import Generator, Tensor
 
 from longtail.core import Prior
 from longtail.data import ClassSampler
-from longtail.engine.training.checkpoint_folder import read_checkpoint, write_checkpoint
+from longtail.engine.training.checkpoint_folder import (
+    Checkpoint,
+    read_checkpoint,
+    sweep,
+    write_checkpoint,
+)
 from longtail.engine.training.learner import Learner
 from longtail.engine.training.process_group import current_processes, stacked_over_processes
 from longtail.engine.training.progress import Progress, Row, restore, tensors_of, values_of
 from longtail.engine.training.run_log import RunLog, columns
+from longtail.engine.training.shard_files import write_shards
+from longtail.engine.training.sharding import is_shard
 from longtail.engine.training.task import check_task
 
 
@@ -50,20 +60,25 @@ class RunFolder:
         """Where the run is: at its checkpoint, or at the beginning."""
         if self.folder is None:
             return Progress()
-        found = read_checkpoint(self.folder / "checkpoint")
-        progress = Progress()
+        place = self.folder / "checkpoint"
+        found = read_checkpoint(place)
         if found is not None:
-            check_task(found.state["task"], self.task, self.folder / "checkpoint")
-            progress = restore(found, learner, generator)
-        self._check_all_found_it(progress, learner.device)
+            check_task(found.state["task"], self.task, place)
+        self._check_all_found_it(found, learner.device)
+        progress = Progress() if found is None else restore(found, learner, generator, place)
+        if learner.sharded and current_processes().is_main:
+            sweep(place)  # before parts of a dead run come between new ones
+        # Nobody writes while somebody still reads.
+        stacked_over_processes(torch.zeros(1), learner.device)
         if current_processes().is_main:
             self.folder.mkdir(parents=True, exist_ok=True)
             self.log = RunLog(self.folder, self.names, progress.history, self.tensorboard)
         return progress
 
-    def _check_all_found_it(self, progress: Progress, device: torch.device) -> None:
-        """A ValueError if not; and nobody writes while somebody still reads."""
-        place = torch.tensor([progress.epoch, progress.step])
+    def _check_all_found_it(self, found: Checkpoint | None, device: torch.device) -> None:
+        """A ValueError if not."""
+        state = {"epoch": 0, "step": 0} if found is None else found.state
+        place = torch.tensor([state["epoch"], state["step"]])
         places = stacked_over_processes(place, device)
         if (places != place).any():
             raise ValueError(
@@ -89,6 +104,12 @@ class RunFolder:
             return
         tensors = tensors_of(learner, generator)
         values = values_of(learner, progress)
+        place, name = self.folder / "checkpoint", f"epoch-{progress.epoch}-step-{progress.step}"
+        if learner.sharded:
+            shards = {key: tensor for key, tensor in tensors.items() if is_shard(tensor)}
+            tensors = {key: tensor for key, tensor in tensors.items() if key not in shards}
+            write_shards(place, name, shards)
+            values["shards"] = {"folder": name, "names": list(shards)}
         if current_processes().is_main:
             values |= {
                 "task": self.task,
@@ -96,8 +117,7 @@ class RunFolder:
                 "counts": self.counts,
                 "carried": None if carried is None else carried.probs.tolist(),
             }
-            name = f"epoch-{progress.epoch}-step-{progress.step}"
-            write_checkpoint(self.folder / "checkpoint", name, tensors, values)
+            write_checkpoint(place, name, tensors, values)
 
     def close(self) -> None:
         """Nothing more will be written."""

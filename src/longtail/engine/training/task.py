@@ -15,7 +15,7 @@ from longtail.data.images import LabelledImages
 from longtail.engine.training.model import Model
 from longtail.engine.training.options import TrainingOptions
 
-_FREE = ("num_workers", "compile")  # may change from one start to the next
+_FREE = ("num_workers", "compile", "parallel")  # may change from one start to the next
 _OF_THIS_PROCESS = ("training", "num_replicas", "rank")
 
 

@@ -30,6 +30,7 @@ from longtail.engine.training.process_group import current_processes
 from longtail.engine.training.progress import Row
 from longtail.engine.training.random_state import mixed_seed
 from longtail.engine.training.run_folder import RunFolder
+from longtail.engine.training.sharding import gather
 from longtail.engine.training.task import task_of
 from longtail.engine.training.validate import Validation, best_epoch
 from longtail.losses import Deferred, Loss
@@ -75,7 +76,8 @@ def train(
     With a run folder it goes on from the checkpoint there, if that is of the same task. On a CPU,
     with as many threads, it ends with the same weights to the bit as a run that was never stopped.
     With a process group open it trains on all processes; the first one writes and calls `log`, the
-    folder must be one that all can read.
+    folder must be one that all can read. How the processes share the work may change from one start
+    to the next, and so may their number: then the steps are the same up to rounding.
 
     Args:
         model: On the device to train on, with weights that are the same on every start.
@@ -137,9 +139,12 @@ def train(
     carried = loop.begin(last)
     finished = progress.epoch >= options.epochs
     if finished:
-        agree_on_buffers(learner.predictor)
-        model.load_state_dict(learner.predictor.state_dict())
+        predictor = learner.predictor()
+        agree_on_buffers(predictor)
+        model.load_state_dict(predictor.state_dict())
         model.head.carry(carried)
+    elif learner.sharded:
+        gather(learner.model, into=model)
     return Trained(carried, best_epoch(progress.history), progress.history, finished)
 
 
@@ -154,8 +159,8 @@ def _rate(options: TrainingOptions, steps: int) -> Schedule:
 def _learning(learner: Learner, seed: int) -> Iterator[Interruption]:
     """Training mode with gradients, a generator of its own, and signals noted; undone after."""
     these = current_processes()
-    model, gpus = learner.model, [learner.device] if learner.device.type == "cuda" else []
-    model.train()
+    gpus = [learner.device] if learner.device.type == "cuda" else []
+    learner.model.train()
     try:
         with (
             torch.inference_mode(False),
@@ -167,4 +172,5 @@ def _learning(learner: Learner, seed: int) -> Iterator[Interruption]:
             torch.manual_seed(seed)
             yield asked
     finally:
-        model.train(False)
+        learner.model.train(False)
+        learner.whole.train(False)

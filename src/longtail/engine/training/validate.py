@@ -45,7 +45,7 @@ class Validation:
     def row(self, carried: Prior | None) -> Row:
         """Metrics of the logits as they are, and the balanced accuracy under the uniform prior."""
         outputs = predict_source(
-            self.learner.predictor, self.source, len(self.labels), self.normalize, self.batch_size
+            self.learner.predictor(), self.source, len(self.labels), self.normalize, self.batch_size
         )
         scores = Scores(
             outputs.logits,

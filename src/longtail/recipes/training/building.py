@@ -154,6 +154,7 @@ def build_options(recipe: Recipe) -> TrainingOptions:
         ema=recipe.ema,
         mixup=recipe.mixup,
         compile=recipe.compile,
+        parallel=recipe.parallel,
         seed=recipe.seed,
         num_workers=recipe.num_workers,
     )

@@ -35,6 +35,8 @@ class Recipe(Section, frozen=True, kw_only=True):
         ema: The decay of a moving average of the weights, which is then the model; None for none.
         precision: Of the network's products.
         compile: Whether torch.compile is used.
+        parallel: What several processes do with the network: "ddp" gives each a copy, "fsdp" shares
+            it out, for less memory and more traffic.
         seed: Of the weights at the start, the batches and the augmentation.
         evaluate_every: Epochs between two looks at the validation part.
         num_workers: Processes that read image files.
@@ -62,6 +64,7 @@ class Recipe(Section, frozen=True, kw_only=True):
     ema: ShareBelowOne | None = None
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
     compile: bool = False
+    parallel: Literal["ddp", "fsdp"] = "ddp"
     seed: Seed = 0
     evaluate_every: Positive = 1
     num_workers: Whole = 0
@@ -72,6 +75,7 @@ class Recipe(Section, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         _check_loss_fits(self)
+        _check_parallel_fits(self)
         _check_schedule_fits(self.schedule, self.epochs)
         if self.drw is not None and self.drw.start >= self.epochs:
             raise ValueError(
@@ -115,6 +119,21 @@ def _check_loss_fits(recipe: Recipe) -> None:
         raise ValueError(
             "mixup makes soft labels, which a loss on features or whole batches cannot take: set "
             "mixup=null"
+        )
+
+
+def _check_parallel_fits(recipe: Recipe) -> None:
+    if recipe.parallel == "ddp":
+        return
+    if isinstance(recipe.loss, losses.EstimatedOffset):
+        raise ValueError(
+            "the loss estimated_offset looks at the weights of the head, of which a process has "
+            "only a part with fsdp: set parallel=ddp"
+        )
+    if isinstance(recipe.head, models.Cosine) and recipe.head.learn_scale:
+        raise ValueError(
+            "head.learn_scale learns a single number, which fsdp does not share out: set "
+            "parallel=ddp, or head.learn_scale=false"
         )
 
 

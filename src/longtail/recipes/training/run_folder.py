@@ -24,7 +24,15 @@ RECIPE, VERSIONS, METRICS = "recipe.yaml", "versions.json", "metrics.json"
 CHECKPOINT = "checkpoint"
 _PACKAGES = ("torch", "numpy", "safetensors", "msgspec", "pyyaml", "pillow", "torchvision", "timm")
 # Change nothing of what is learned.
-_FREE = ("about", "source", "num_workers", "compile", "checkpoint_every", "tensorboard")
+_FREE = (
+    "about",
+    "source",
+    "num_workers",
+    "compile",
+    "parallel",
+    "checkpoint_every",
+    "tensorboard",
+)
 
 
 def check_folder(folder: Path, recipe: Recipe, resume: Literal["auto", "never"]) -> bool:
