@@ -43,7 +43,7 @@ def test_both_splits_of_a_table_are_audited(tsv):
     for words in (
         f"train: {tsv}, its train part",
         f"test: {tsv}, its test part",
-        "imbalance ratio │ 60 │ 1",
+        "imbalance ratio 60 1",
         "1 ([red])",
         "those of [red] start 4.1 nats behind those of cat",
         "The test set is balanced and the training set is not",

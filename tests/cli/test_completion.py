@@ -26,6 +26,12 @@ def test_as_json_it_says_where_the_script_goes():
     assert said["script"].startswith("#compdef longtail")
 
 
+def test_the_help_has_the_lines_to_copy_whole():
+    shown = CliRunner().invoke(app, ["completion", "--help"]).stdout
+    assert "  longtail completion bash > ~/.longtail-complete.bash\n" in shown
+    assert "\\b" not in shown
+
+
 def completed(*words):
     """What bash is told of the last word, and whether torch was imported for it."""
     code = (
@@ -50,6 +56,8 @@ def test_commands_recipes_files_and_options_are_completed_without_torch():
     assert "plain,cifar100-lt-lade" in completed("recipes", "cifar100-lt-la")
     assert "plain,cifar100-lt-lade" in completed("train", "cifar100-lt-la")
     assert completed("train", "my") == ["file,my"]
+    assert completed("fix", "--carried", "m") == ["plain,measure"]
+    assert completed("fix", "--target", "my") == ["file,my"]
     assert "plain,--traceback" in completed("doctor", "--")
 
 

@@ -42,10 +42,16 @@ class TorchError(RuntimeError):
         (FileNotFoundError(2, "No such file", "x.csv"), 2, "no such file: x.csv", "spelling"),
         (FileNotFoundError("there is no x"), 2, "there is no x", "spelling"),
         (PermissionError(13, "Permission denied", "x"), 1, "permission denied: x", "--traceback"),
-        (OSError(28, "No space left on device"), 1, "no space left on device", "--traceback"),
+        (OSError(28, "No space left on device"), 1, "no space left on device", "make room"),
         (ValueError("too few"), 1, "too few", "--traceback"),
         (FloatingPointError("diverged"), 1, "diverged", "--traceback"),
         (ImportError("needs pyarrow"), 1, "needs pyarrow", "longtail doctor"),
+        (
+            ImportError("cannot import x", name="longtail.core"),
+            1,
+            "longtail has a bug: ImportError: cannot import x",
+            "please report it",
+        ),
         (MemoryError(), 1, "out of memory", "smaller batches"),
         (OutOfMemoryError("8 GB"), 1, "out of memory: 8 GB", "smaller batches"),
         (TorchError("timeout"), 1, "timeout", "--traceback"),
@@ -111,10 +117,13 @@ def test_an_interrupt_exits_with_130(failing):
     assert done.stderr.strip() == "Interrupted."
 
 
-def test_of_several_processes_one_tells_wrong_usage_and_each_its_own_failure(failing):
+def test_of_several_processes_one_tells_wrong_usage_and_each_its_own_failure(failing, monkeypatch):
+    waited = []
+    monkeypatch.setattr("time.sleep", waited.append)
     others = {"RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "2"}
     done = failing(RecipeError("no key"), env=others)
     assert (done.exit_code, done.output) == (2, "")
+    assert waited == [5.0]  # ending first would make torchrun end the one that speaks
     done = failing(ValueError("my disk"), env=others)
     assert done.exit_code == 1
     assert done.stderr.startswith("Error (rank 1): my disk\n")
@@ -152,9 +161,9 @@ def test_a_warning_is_a_sentence_and_an_ascii_terminal_no_failure():
     code = (
         "import warnings; from longtail.cli import app\n"
         "def callback(**_):\n"
-        "    warnings.warn('slow'); print('τ')\n"
+        "    warnings.warn('slow'); print('−3 ± τ é')\n"
         "app.commands['recipes'].callback = callback"
     )
     started = program(code, stdout=subprocess.PIPE, env={"PYTHONIOENCODING": "ascii", "PATH": ""})
     stdout, stderr = started.communicate()
-    assert (started.returncode, stdout, stderr) == (0, "?\n", "Warning: slow\n")
+    assert (started.returncode, stdout, stderr) == (0, "-3 +- tau ?\n", "Warning: slow\n")

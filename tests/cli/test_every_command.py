@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from longtail.cli import app
 from longtail.cli.options import common, output_folder, seed
-from longtail.cli.progress import bar, is_shown, status
+from longtail.cli.progress import bars, is_shown, status
 
 COMMANDS = sorted(app.commands)
 SHARED = ("as_json", "quiet", "traceback")
@@ -198,8 +198,8 @@ def test_progress_is_for_the_first_process_on_a_terminal_that_is_not_quiet(
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
     assert is_shown(quiet) is expected
-    with bar("[red]", 2, quiet) as advance, contextlib.redirect_stdout(io.StringIO()) as printed:
-        advance(2)
+    with bars(quiet) as shown, contextlib.redirect_stdout(io.StringIO()) as printed:
+        shown.advance(shown.add_task("[red]", total=2, said=""), 2)
         print("result")  # noqa: T201
     with status("[red]", quiet) as say:
         say("[blue]")

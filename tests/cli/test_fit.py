@@ -8,6 +8,8 @@ from click.testing import CliRunner
 
 from longtail import Prior, Scores
 from longtail.cli import app
+from longtail.engine import pack_features
+from longtail.recipes.fit_methods import METHODS, Method
 
 
 @pytest.fixture
@@ -52,6 +54,23 @@ def test_it_writes_model_scores_metrics_and_page(npz, tmp_path):
     assert said["best"] in said["methods"]
 
 
+def test_the_table_keeps_its_numbers_whole_in_80_columns_and_failures_are_told(
+    npz, tmp_path, monkeypatch
+):
+    def fail(task):
+        raise ValueError("this one diverged")
+
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setitem(METHODS, "broken", Method("broken", "", fail))
+    done = run(npz, "--methods", "adjusted_tau,broken", "--folds", 3, "-o", tmp_path / "out")
+    said = json.loads((tmp_path / "out/metrics.json").read_text())["methods"]
+    found = said["adjusted_tau"]["held_out"]["top1"]["value"]
+    rows = [line for line in done.output.split("\n") if line.startswith(" linear, ")]
+    assert f"{100 * found:.1f}" in " ".join(rows).split()
+    assert max(map(len, rows)) <= 80
+    assert "broken failed: this one diverged" in done.output
+
+
 def test_json_is_all_that_goes_to_standard_output(npz, tmp_path):
     done = run(npz, "--methods", "ncm", "--folds", 2, "--json", "-o", tmp_path / "out")
     assert json.loads(done.stdout)["methods"].keys() == {"linear", "ncm"}
@@ -71,6 +90,20 @@ def test_a_target_can_be_the_training_prior_or_a_file(npz, tmp_path):
     assert found is None or found.is_close(Prior.of([1, 1, 2, 4]))
 
 
+def test_a_target_by_class_name(npz, tmp_path):
+    with np.load(npz) as stored:
+        parts = {"train": (stored["train_features"], stored["train_labels"])}
+    place = tmp_path / "named.safetensors"
+    pack_features(place, parts, classes=["cat", "dog", "emu", "fox"])
+    losses = []
+    for text in ("[1, 1, 2, 4]", '{"fox": 4, "cat": 1, "emu": 2, "dog": 1}'):
+        (tmp_path / "target.json").write_text(text)
+        given = ("--methods", "ncm", "--folds", 2, "--json", "-o", tmp_path / "out")
+        done = run(place, "--target", tmp_path / "target.json", *given)
+        losses.append(json.loads(done.stdout)["methods"]["ncm"]["held_out"])
+    assert losses[0] == losses[1]
+
+
 def test_the_methods_are_listed():
     done = run("--list")
     assert done.exit_code == 0
@@ -85,12 +118,17 @@ def test_wrong_usage_is_told(npz, tmp_path):
     wrong.write_text("[1, 2]")
     done = run(npz, "--target", wrong, "-o", tmp_path)
     assert done.exit_code == 1
-    assert "has 2 weights, but there are 4 classes" in done.output
-    for text in ("{", '{"a": 1}', "[0, 1, 1, 1]", '["a", 1, 1, 1]'):
+    assert f"has 2 weights, but {npz} has 4 classes" in done.output
+    for text, said in (
+        ("{", "must be a JSON list"),
+        ('["a", 1, 1, 1]', "must be a JSON list"),
+        ('{"a": 1}', "does not name its classes"),
+        ("[0, 1, 1, 1]", "a weight of zero"),
+    ):
         wrong.write_text(text)
         done = run(npz, "--target", wrong, "-o", tmp_path)
         assert done.exit_code == 1
-        assert "must be a JSON list" in done.output
+        assert said in done.output
     for option, value, message in (
         ("--methods", "x", "there is no method 'x'; there are linear,"),
         ("--target", "none.json", "there is no file none.json"),

@@ -152,7 +152,9 @@ def test_files_that_say_what_they_hold_need_no_words(folder):
         (["val.npz", "--kind", "logits", "--target", "estimate"], 1, "--apply"),
         (["val.npz", "--kind", "logits", "--tau", "much"], 2, "--tau is a number or auto"),
         (["val.npz", "--kind", "logits", "--target", "nowhere.json"], 2, "nowhere.json"),
+        (["val.npz", "--kind", "logits", "--tau", "nan"], 2, "--tau is a number or auto"),
         (["unlabelled.npy", "--kind", "logits"], 1, "no labels"),
+        ([".", "--kind", "logits"], 2, "is a directory"),
         (
             ["val.npz", "--kind", "logits", "--with", "counts.json", "--apply", "val.npz"],
             2,
@@ -171,3 +173,85 @@ def test_wrong_use_gives_one_sentence_and_an_exit_code(
         main()
     assert done.value.code == code
     assert sentence in " ".join(capsys.readouterr().err.split())
+
+
+def write_table(folder, first=("image", *"abcd", "label")):
+    """A table as people keep them: with the name of the image, which is no score."""
+    with np.load(folder / "val.npz") as held:
+        logits, labels = held["logits"], held["labels"]
+    rows = [
+        f"{row}.png,{','.join(map(str, scores))},{'abcd'[label]}"
+        for row, (scores, label) in enumerate(zip(logits, labels, strict=True))
+    ]
+    (folder / "val.csv").write_text("\n".join([",".join(first), *rows]) + "\n")
+    return folder / "val.csv"
+
+
+def test_columns_that_are_no_scores_can_be_skipped(folder):
+    table = write_table(folder)
+    done, _ = fix(folder, table, "--kind", "logits", "--skip", "image")
+    assert done.exit_code == 0, done.output
+    by_name = Scores.load(folder / "out/scores.safetensors")
+    assert by_name.classes == ("a", "b", "c", "d")
+    done, _ = fix(folder, table, "--kind", "logits", "--skip", "0")
+    np.testing.assert_array_equal(
+        Scores.load(folder / "out/scores.safetensors").logits, by_name.logits
+    )
+
+
+def test_a_column_that_is_no_class_is_told_by_its_name(folder):
+    table = write_table(folder)
+    done, printed = fix(folder, table, "--kind", "logits")
+    assert done.exit_code == 1
+    assert "lists 4 counts, but" in printed
+    counts = dict(zip("abcd", COUNTS, strict=True))
+    (folder / "counts.json").write_text(json.dumps(counts))
+    done, printed = fix(folder, table, "--kind", "logits")
+    assert done.exit_code == 2
+    assert "has scores of image, of which there are no training samples" in printed
+    assert "--zeros smooth" in printed
+    assert "--skip" in printed
+
+
+def test_the_array_and_the_first_line_can_be_told(folder):
+    with np.load(folder / "val.npz") as held:
+        np.savez(folder / "mine.npz", outputs=held["logits"], truth=held["labels"])
+        numbers = held["logits"].tolist()
+        np.save(folder / "labels.npy", held["labels"])
+    said = ("--kind", "logits", "--array", "outputs", "--label-column", "truth")
+    done, _ = fix(folder, folder / "mine.npz", *said)
+    assert done.exit_code == 0, done.output
+    lines = ["0,1,2,3", *(",".join(map(str, row)) for row in numbers)]
+    (folder / "frame.csv").write_text("\n".join(lines) + "\n")
+    told = ("--kind", "logits", "--labels", folder / "labels.npy")
+    done, printed = fix(folder, folder / "frame.csv", *told)
+    assert done.exit_code == 1
+    assert "names of columns or scores" in printed
+    done, _ = fix(folder, folder / "frame.csv", "--header", *told)
+    assert done.exit_code == 0, done.output
+
+
+def test_scores_to_adjust_may_lack_the_labels_that_the_held_out_ones_have(folder):
+    with np.load(folder / "val.npz") as held:
+        np.savez(folder / "mine.npz", logits=held["logits"], truth=held["labels"])
+        np.savez(folder / "new.npz", logits=held["logits"])
+        np.savez(folder / "bad.npz", logits=held["logits"], truth=held["labels"] + 1)
+        lines = ["a,b,c,d", *(",".join(map(str, row)) for row in held["logits"].tolist())]
+    (folder / "new.csv").write_text("\n".join(lines) + "\n")
+    said = (folder / "mine.npz", "--kind", "logits", "--label-column", "truth", "--apply")
+    for name in ("new.npz", "new.csv"):
+        done, _ = fix(folder, *said, folder / name)
+        assert done.exit_code == 0, done.output
+        assert Scores.load(folder / "out/scores.safetensors").labels is None
+    done, printed = fix(folder, *said, folder / "bad.npz")  # labels that are there must be right
+    assert done.exit_code == 1
+    assert "bad.npz" in printed
+
+
+def test_zero_counts_are_smoothed_if_asked_for(folder):
+    (folder / "counts.json").write_text(json.dumps([700, 200, 100, 0]))
+    done, printed = fix(folder, folder / "val.npz", "--kind", "logits")
+    assert done.exit_code == 2
+    assert "has scores of 3, of which" in printed
+    done, _ = fix(folder, folder / "val.npz", "--kind", "logits", "--zeros", "smooth")
+    assert done.exit_code == 0, done.output

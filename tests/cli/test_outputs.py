@@ -37,8 +37,34 @@ def test_what_looks_like_markup_is_shown_as_it_is_everywhere_in_a_table():
 
 
 def test_names_stand_left_and_numbers_right():
-    text = drawn(rich_table("", ["method", "value"], [["a", "1"], ["longer", "10.5"]]))
-    assert "│ a      │     1 │" in text
+    lines = drawn(rich_table("", ["method", "value"], [["a", "1"], ["longer", "10.5"]])).split("\n")
+    assert any(line.startswith(" a ") and line.rstrip().endswith("   1") for line in lines)
+
+
+WIDE = [
+    "linear, adjusted by the best τ",
+    "91.1 [89.5,\u00a092.6]",
+    "+4.3 [+2.8,\u00a0+5.8]",
+    "0.347",
+]
+
+
+def test_where_there_is_little_room_names_take_more_lines_and_numbers_do_not(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "70")
+    text = drawn(rich_table("", ["method", "held out", "over linear", "log-loss"], [WIDE]), 70)
+    for number in WIDE[1:]:
+        assert number in text
+    assert WIDE[0] not in text
+    assert "adjusted" in text
+
+
+def test_where_there_is_no_room_at_all_nothing_is_cut_off(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "30")
+    text = drawn(rich_table("", ["method", "held out", "over linear", "log-loss"], [WIDE]), 30)
+    for start in (0, 1, 2, 3):
+        kept = "".join(WIDE[start].split())
+        assert all(text.count(character) >= kept.count(character) for character in kept)
+    assert "…" not in text
 
 
 def test_the_console_reads_no_markup_and_no_colours_away_from_a_terminal(capsys):

@@ -80,7 +80,7 @@ def test_scores_of_another_format_need_to_be_told_about(tmp_path):
     assert done.exit_code == 0
     assert "balanced error" in done.output
     alone = run("report", place, *given, "--carried", "uniform")
-    assert "carry the target already" in " ".join(alone.output.split())
+    assert "not behave as if they carried what is declared" in " ".join(alone.output.split())
 
 
 def test_two_files_of_the_same_samples_are_before_and_after(scores, tmp_path):
@@ -88,6 +88,15 @@ def test_two_files_of_the_same_samples_are_before_and_after(scores, tmp_path):
     lt.Scores(logits(4.0), LABELS, carried=[1, 1, 1]).save(later)
     done = run("report", scores, "--after", later, "-o", tmp_path / "out", "--json")
     assert json.loads(done.stdout)["gains"]["balanced_accuracy"]["value"] > 0.2
+
+
+def test_what_is_said_of_a_file_before_does_not_hold_for_one_of_longtail_after(tmp_path):
+    before, later = tmp_path / "before.npz", tmp_path / "later.safetensors"
+    np.savez(before, outputs=logits(), truth=LABELS)
+    lt.Scores(logits(4.0), LABELS, carried=[1, 1, 1]).save(later)
+    said = ("--kind", "logits", "--array", "outputs", "--label-column", "truth")
+    done = run("report", before, *said, "--after", later, "-o", tmp_path / "out")
+    assert done.exit_code == 0, done.output
 
 
 def test_other_samples_after_are_refused(scores, tmp_path):

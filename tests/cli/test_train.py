@@ -94,7 +94,8 @@ def test_a_run_of_another_recipe_is_left_alone(folder):
     trained(folder)
     done, printed = trained(folder, "epochs=2")
     assert done.exit_code == 2
-    assert "epochs: 1 there, 2 now" in printed
+    assert "take another folder: epochs: 1 there, 2 now Hint:" in printed
+    assert printed.endswith("train --help")  # it is the folder that is wrong, not the recipe
     done, printed = trained(folder, "--resume", "never")
     assert done.exit_code == 2
     assert "holds a run already" in printed

@@ -1,5 +1,7 @@
 """`longtail fit` chooses on held-out samples alone, and keeps what it says is best."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -253,3 +255,12 @@ def test_wrong_plans_and_features_are_refused(packed, tmp_path):
     ):
         with pytest.raises(ValueError, match=message):
             run_fit(checked_features({"train": (wrong, labels)}), FitPlan())
+
+
+def test_a_gain_that_may_be_chance_is_not_told_to_be_used(result):
+    """On the test part the best of the held-out samples is the linear layer over again."""
+    assert result.best != "linear"
+    same = replace(result, test=replace(result.linear))
+    said = fit_page(same, Footer("0", "d", "c")).next_step
+    assert said.startswith("model.safetensors holds the best on held-out samples")
+    assert "may be chance" in said

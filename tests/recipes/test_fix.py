@@ -11,7 +11,9 @@ from longtail.data.score_tables import open_score_table
 from longtail.posthoc import LogitAdjustment, PCSoftmax, Temperature, load_adjusters
 from longtail.recipes import fix as fixing
 from longtail.recipes.fix import Plan, applied, fit_fix, held_out_fixes, rows_to_fit_on
+from longtail.recipes.fix_page import fix_page
 from longtail.recipes.fix_run import rerun_fix, run_fix
+from longtail.report import Footer
 
 COUNTS = np.array([700, 200, 70, 30])
 PRIOR = Prior.of(COUNTS)
@@ -135,6 +137,28 @@ def test_without_other_scores_the_comparison_is_cross_fitted(tmp_path):
     assert "fitted on the others" in result.measured_on
     before, after = result.comparison.metrics()["balanced_accuracy"]
     assert after.value > before.value
+
+
+def test_a_given_tau_is_measured_under_the_target_that_was_asked_for(tmp_path):
+    """Half the way does not reach it, so it gains less than the whole way."""
+    table = saved(validation(), tmp_path / "val.safetensors")
+    gains = []
+    for tau in (0.5, 1.0):
+        plan = Plan(Prior.uniform(4), tau=tau, calibration="none")
+        result = run_fix(table, plan, None, None, tmp_path)
+        assert result.judged.target.is_close(Prior.uniform(4))
+        assert result.as_json()["tau"] == tau
+        assert "Balanced accuracy" in fix_page(result, Footer("0", "d", "c")).summary
+        gains.append(result.comparison.gains()["top1"].value)
+    assert result.target.is_close(Prior.uniform(4))
+    assert 0 < gains[0] < gains[1]
+
+
+def test_a_fix_that_only_calibrates_is_not_called_chance(tmp_path):
+    table = saved(validation(), tmp_path / "val.safetensors")
+    page = fix_page(run_fix(table, Plan("source"), None, None, tmp_path), Footer("0", "d", "c"))
+    assert "No sample turned right or wrong" in page.summary
+    assert page.next_step.startswith("Use the scores after")
 
 
 def test_the_test_set_is_refused_as_held_out_set(tmp_path):

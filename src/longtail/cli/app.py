@@ -13,6 +13,7 @@ import click
 
 from longtail.cli.errors import FAILURE, USAGE, close_quietly, show_error, show_interrupt
 from longtail.cli.outputs import ARGUMENTS
+from longtail.cli.plainer import PLAINER
 from longtail.cli.processes import is_first
 
 
@@ -85,7 +86,7 @@ def run(app: App) -> NoReturn:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a terminal that has no τ shows a question mark
+            stream.reconfigure(errors=PLAINER)
     warnings.showwarning = _show_warning  # type: ignore[assignment]  # it needs only the text
     app.main(prog_name="longtail")
     raise AssertionError("main ends the process")

@@ -73,7 +73,8 @@ def audit(
         from longtail.recipes.audit import audit_counts
         from longtail.recipes.audit_remedies import remedies
 
-        sets = _read(labels, test, int(column) if column and column.isdigit() else column, header)
+        place = None if column is None else options.name_or_place(column)
+        sets = _read(labels, test, place, header)
         classes, counts = align_counts([part.counts for part in sets])
         found = audit_counts(counts[0], counts[1] if len(counts) > 1 else None, classes)
         tried = remedies(found, *_counts_files(labels, output))

@@ -108,7 +108,6 @@ def _show(result: Compared) -> None:
 
 def _table(table: ComparedSet, target: str) -> Table:
     """Narrow enough for 80 columns: intervals of the first metric only, the files have all."""
-    from rich.box import SIMPLE
     from rich.text import Text
 
     from longtail.report.comparison import words
@@ -129,14 +128,9 @@ def _table(table: ComparedSet, target: str) -> Table:
         shown += [str(len(method.runs))] if unequal else []
         shown += [] if table.ranks is None else [f"{table.ranks.mean[method.name]:.2f}"]
         rows.append(shown)
-    made = rich_table(
+    return rich_table(
         f"\n{words.caption(table, target)}",
         names,
         rows,
         caption=f"In %, but for NLL. {words.legend(table)}",
     )
-    made.box, made.padding = SIMPLE, (0, 1, 0, 0)
-    for column in made.columns:  # of all columns, only names can do with several lines
-        column.no_wrap = not column.no_wrap
-    made.columns[0].min_width = 12
-    return made

@@ -9,33 +9,31 @@ from longtail.cli import options
 from longtail.cli.outputs import print_json
 
 _INSTALL = {
-    "bash": "longtail completion bash > ~/.longtail-complete.bash, and in ~/.bashrc: "
-    "source ~/.longtail-complete.bash",
-    "zsh": "longtail completion zsh > ~/.longtail-complete.zsh, and in ~/.zshrc, after compinit: "
-    "source ~/.longtail-complete.zsh",
+    "bash": "longtail completion bash > ~/.longtail-complete.bash\n"
+    "and in ~/.bashrc: source ~/.longtail-complete.bash",
+    "zsh": "longtail completion zsh > ~/.longtail-complete.zsh\n"
+    "and in ~/.zshrc, after compinit: source ~/.longtail-complete.zsh",
     "fish": "longtail completion fish > ~/.config/fish/completions/longtail.fish",
 }
+# After \b click keeps lines as they are.
+_HELP = "Print the script that completes longtail in SHELL: bash, zsh or fish.\n\n\b\n" + "\n".join(
+    _INSTALL.values()
+)
 
 
-@click.command()
-@click.argument("shell", type=click.Choice(list(_INSTALL)))
+@click.command(help=_HELP, short_help="Print the script that completes longtail in a shell.")
+@click.argument("shell", type=click.Choice(list(_INSTALL)), metavar="SHELL")
 @options.common
 @click.pass_context
 def completion(ctx: click.Context, shell: str, as_json: bool, quiet: bool) -> None:
-    r"""Print the script that completes longtail in SHELL.
-
-    \b
-    bash: longtail completion bash > ~/.longtail-complete.bash
-          and in ~/.bashrc: source ~/.longtail-complete.bash
-    zsh:  longtail completion zsh > ~/.longtail-complete.zsh
-          and in ~/.zshrc, after compinit: source ~/.longtail-complete.zsh
-    fish: longtail completion fish > ~/.config/fish/completions/longtail.fish
-    """
+    """Print the script that completes longtail in a shell."""
     made = get_completion_class(shell)
     assert made is not None  # click has all three
     script = made(ctx.find_root().command, {}, "longtail", "_LONGTAIL_COMPLETE").source()
     if as_json:
-        print_json({"shell": shell, "script": script, "install": _INSTALL[shell]})
+        print_json(
+            {"shell": shell, "script": script, "install": _INSTALL[shell].replace("\n", ", ")}
+        )
     else:
         click.echo(script)
 
@@ -46,5 +44,4 @@ def recipe_names(
     """The recipes whose names begin so; files where there are none."""
     from longtail.recipes.training.catalogue import RECIPES
 
-    names = sorted(name for name in RECIPES if name.startswith(incomplete))
-    return [CompletionItem(name) for name in names] or [CompletionItem(incomplete, type="file")]
+    return options.names_or_files(sorted(RECIPES), incomplete)

@@ -5,8 +5,10 @@ Exit codes: 1 what was asked for failed, 2 wrong usage or a wrong recipe, 130 in
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
+import time
 import traceback
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -16,6 +18,8 @@ import click
 from longtail.cli.processes import is_first, rank
 
 FAILURE, USAGE, INTERRUPTED = 1, 2, 130
+# torchrun ends all processes when one does; in this many seconds the one that speaks has spoken.
+_PATIENCE = 5.0
 _ASK = "--traceback shows where it comes from"
 
 
@@ -44,12 +48,14 @@ def told(error: BaseException) -> Told:
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         hint = "smaller batches or fewer processes; longtail doctor shows what there is"
         return Told(f"out of memory: {error}".rstrip(": "), hint, FAILURE)
-    if isinstance(error, ImportError):
+    if isinstance(error, ImportError) and not (error.name or "").startswith("longtail"):
         return Told(str(error), "longtail doctor shows what is installed", FAILURE)
     if isinstance(error, FileNotFoundError):  # as click says of arguments: a wrong one
         return Told(_os_error(error), "check its spelling, and the folder you are in", USAGE)
     if isinstance(error, OSError):
-        return Told(_os_error(error), _ASK, FAILURE)
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        hint = "make room, or write elsewhere; longtail doctor shows the room" if full else _ASK
+        return Told(_os_error(error), hint, FAILURE)
     # A file or a number can be wrong; and torch's own errors are of devices and networks.
     if isinstance(error, ValueError | FloatingPointError) or _is_of_torch(error):
         return Told(str(error), _ASK, FAILURE)
@@ -63,6 +69,7 @@ def show_error(error: Exception, arguments: Sequence[str]) -> int:
     # Every process of a run meets the same usage error: one of a machine says it. A failure may be
     # that of a single process, so each tells its own.
     if code == USAGE and os.environ.get("LOCAL_RANK", "0") != "0":
+        time.sleep(_PATIENCE)
         return code
     if traceback_asked(arguments):
         click.echo("".join(traceback.format_exception(error)), err=True, nl=False)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from longtail.cli import options
-from longtail.cli.options import INPUT
+from longtail.cli.options import INPUT_FILE
 from longtail.cli.outputs import closing, console, footer, metrics_json, print_json, rich_table
 from longtail.cli.progress import status
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command(short_help="Fit classifiers on features of a frozen backbone, keep the best.")
-@click.argument("features", type=INPUT, required=False)
+@click.argument("features", type=INPUT_FILE, required=False)
 @click.option(
     "--methods",
     default="",
@@ -28,14 +27,14 @@ if TYPE_CHECKING:
     help="Which methods to fit, by name; all but the slow ones by default.",
 )
 @click.option("--list", "list_methods", is_flag=True, help="Name the methods and stop.")
-@click.option("--labels", type=INPUT, help="The labels of FEATURES, if it is an .npy.")
-@click.option("--split", type=INPUT, help="train, validation or test for each row of an .npy.")
+@click.option("--labels", type=INPUT_FILE, help="The labels of FEATURES, if it is an .npy.")
+@click.option("--split", type=INPUT_FILE, help="train, validation or test for each row of an .npy.")
 @click.option(
     "--target",
     type=options.WordOrFile(("uniform", "train")),
     default="uniform",
     show_default=True,
-    help="The prior to predict under. FILE is a JSON list of weights, one a class.",
+    help=f"The prior to predict under. {options.PRIOR_FILE}",
 )
 @click.option(
     "--criterion",
@@ -76,7 +75,7 @@ def fit(
     best is fitted again on the whole train part.
     """
     if list_methods:
-        _list(as_json)
+        _list(as_json, quiet)
         return
     if features is None or output is None:
         raise click.UsageError("give a file of FEATURES and a folder with -o; --list needs neither")
@@ -89,15 +88,16 @@ def fit(
         data = read_features(features, labels, split)
         plan = FitPlan(
             methods=chosen,
-            target=_target(target, data),
+            target=_target(target, data, features),
             criterion=criterion,  # type: ignore[arg-type]  # click has checked it
             folds=folds,
             seed=seed,
         )
         output.mkdir(parents=True, exist_ok=True)
         result = run_fit(data, plan, lambda what: say(f"Fitting: {what}"))
-    write_fit(result, output)
-    _write(result, output)
+        say("Writing")
+        write_fit(result, output)
+        _write(result, output)
     if as_json:
         print_json(result.as_json())
     else:
@@ -107,8 +107,9 @@ def fit(
     closing(output, names, as_json=as_json, quiet=quiet)
 
 
-def _list(as_json: bool) -> None:
-    from longtail.recipes.fit_methods import METHODS, SLOW
+def _list(as_json: bool, quiet: bool) -> None:
+    with status("Reading", quiet):
+        from longtail.recipes.fit_methods import METHODS, SLOW
 
     if as_json:
         print_json(
@@ -133,25 +134,18 @@ def _methods(methods: str) -> list[str]:
     return names
 
 
-def _target(target: str | Path, features: Features) -> Prior | None:
+def _target(target: str | Path, features: Features, source: Path) -> Prior | None:
     from longtail.core import Prior
+    from longtail.recipes.fix_inputs import ClassesOf, read_prior
 
     if target == "uniform":
         return None
     if target == "train":
         return Prior.of(features.counts)
     place = Path(target)
-    try:
-        weights = json.loads(place.read_text(encoding="utf-8"))
-        prior = Prior.of([float(weight) for weight in weights])
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{place} must be a JSON list of weights above zero, one a class ({error})"
-        ) from error
-    if prior.num_classes != features.num_classes:
-        raise ValueError(
-            f"{place} has {prior.num_classes} weights, but there are {features.num_classes} classes"
-        )
+    prior = read_prior(place, ClassesOf(source, features.num_classes, features.classes))
+    if not prior.probs.all():
+        raise ValueError(f"{place} has a weight of zero; every class needs one above zero")
     return prior
 
 
@@ -164,19 +158,17 @@ def _write(result: FitResult, output: Path) -> None:
 
 
 def _show(result: FitResult) -> None:
-    from longtail.recipes.fit_words import (
-        HEADINGS,
-        accuracy_name,
-        caution,
-        decision,
-        headline,
-        method_rows,
-    )
+    from longtail.recipes import fit_words as words
 
     shown = console()
-    title = f"{accuracy_name(result).capitalize()} (%), best first"
-    shown.print(rich_table(title, HEADINGS, method_rows(result)))
-    shown.print(headline(result))
-    shown.print(decision(result))
-    if caution(result):
-        shown.print(caution(result))
+    columns = words.brief_columns(result)
+    title = f"{words.accuracy_name(result).capitalize()} (%), best first"
+    shown.print(rich_table(title, list(columns), zip(*columns.values(), strict=True)))
+    for sentence in (
+        *words.failures(result),
+        words.headline(result),
+        words.decision(result),
+        words.caution(result),
+    ):
+        if sentence:
+            shown.print(sentence)

@@ -2,38 +2,52 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
 
 from longtail.cli import options
-from longtail.cli.options import INPUT
+from longtail.cli.options import INPUT_FILE
 from longtail.cli.outputs import closing, console, footer, metrics_json, print_json, rich_table
 from longtail.cli.progress import bars
-from longtail.cli.score_inputs import carried_prior, open_table, score_options, target_prior
+from longtail.cli.score_inputs import (
+    Said,
+    carried_prior,
+    known_counts,
+    open_table,
+    score_options,
+    target_prior,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
     from longtail.core import Prior
-    from longtail.data.score_tables import Kind, ScoreTable
+    from longtail.data.score_tables import ScoreTable
     from longtail.recipes.fix_run import FixResult
 
 
 @click.command(short_help="Adjust the scores of a trained model, by held-out ones.")
-@click.argument("scores", type=INPUT)
-@click.option("--apply", "to_apply", type=INPUT, help="Other scores of the same model to adjust.")
-@click.option("--with", "adjuster", type=INPUT, help="An adjuster.json: apply it, fit nothing.")
+@click.argument("scores", type=INPUT_FILE)
+@click.option(
+    "--apply", "to_apply", type=INPUT_FILE, help="Other scores of the same model to adjust."
+)
+@click.option(
+    "--with", "adjuster", type=INPUT_FILE, help="An adjuster.json: apply it, fit nothing."
+)
 @score_options
-@click.option("--apply-labels", type=INPUT, help="The labels of --apply, for the comparison.")
+@click.option("--apply-labels", type=INPUT_FILE, help="The labels of --apply, for the comparison.")
 @click.option(
     "--target",
     type=options.WordOrFile(("uniform", "source", "estimate")),
     default="uniform",
     show_default=True,
-    help="The prior to move to; source stays and only calibrates; estimate finds that of --apply.",
+    help="The prior to move to; source stays and only calibrates; estimate finds that of --apply. "
+    + options.PRIOR_FILE,
 )
 @click.option(
     "--tau",
@@ -57,13 +71,6 @@ if TYPE_CHECKING:
     help="What is fitted before the move: a temperature, also a bias a class, also a scale a "
     "class. auto is temperature, and bias where the target is estimated.",
 )
-@click.option(
-    "--zeros",
-    type=click.Choice(["error", "smooth"]),
-    default="error",
-    show_default=True,
-    help="Classes without training samples: refuse them, or add one half to every count.",
-)
 @options.seed
 @options.output_folder(
     "Folder for scores.safetensors, adjuster.json, metrics.json and report.html.", required=True
@@ -73,18 +80,12 @@ def fix(
     scores: Path,
     to_apply: Path | None,
     adjuster: Path | None,
-    kind: Kind | None,
-    labels: Path | None,
-    label_column: str | None,
-    classes: Path | None,
-    counts: Path | None,
-    carried: str | Path,
+    said: Said,
     apply_labels: Path | None,
     target: str | Path,
     tau: str,
     criterion: str,
     calibrate: str,
-    zeros: str,
     seed: int,
     output: Path,
     as_json: bool,
@@ -101,11 +102,10 @@ def fix(
     with bars(quiet) as progress:
         task = progress.add_task("Reading", total=None, said="")
         from longtail.recipes.fix import Plan
-        from longtail.recipes.fix_inputs import read_counts
         from longtail.recipes.fix_run import rerun_fix, run_fix
 
-        table = open_table(scores, kind, labels, classes, label_column)
-        known = table.counts if counts is None else read_counts(counts, table)
+        table = open_table(scores, said, said.labels)
+        known = known_counts(table, said)
         output.mkdir(parents=True, exist_ok=True)
 
         def advance(done: int) -> None:
@@ -117,7 +117,7 @@ def fix(
         else:
             other = None
             if to_apply is not None:
-                other = open_table(to_apply, kind, apply_labels, classes, label_column)
+                other = _open_other(to_apply, said, apply_labels)
                 rows = other.num_rows
             plan = Plan(
                 target=_target(target, table),
@@ -126,10 +126,11 @@ def fix(
                 calibration=calibrate,  # type: ignore[arg-type]
                 seed=seed,
             )
-            source = _known_prior(carried, table, known, zeros)
+            source = _known_prior(said, table, known)
             progress.update(task, description="Fitting")
             result = run_fix(table, plan, source, known, output, other, advance)
-    _write(result, output)
+        progress.update(task, description="Writing the page")
+        _write(result, output)
     if as_json:
         print_json(result.as_json())
     else:
@@ -137,6 +138,17 @@ def fix(
     names = ["scores.safetensors", "metrics.json", "report.html"]
     names += [] if adjuster else ["adjuster.json"]
     closing(output, names, as_json=as_json, quiet=quiet)
+
+
+def _open_other(path: Path, said: Said, labels: Path | None) -> ScoreTable:
+    """The scores to adjust: they may do without the labels that SCORES needs."""
+    try:
+        return open_table(path, said, labels)
+    except ValueError as error:
+        absent = (f"has no {what} {said.label_column!r}" for what in ("array", "column"))
+        if not any(words in str(error) for words in absent):
+            raise
+        return open_table(path, replace(said, label_column=None), None)
 
 
 def _target(target: str | Path, table: ScoreTable) -> Literal["source", "estimate"] | Prior:
@@ -149,15 +161,16 @@ def _tau(tau: str) -> float | None:
     if tau == "auto":
         return None
     try:
-        return float(tau)
+        strength = float(tau)
     except ValueError:
-        raise click.UsageError(f"--tau is a number or auto, got {tau!r}") from None
+        strength = math.nan
+    if not math.isfinite(strength):
+        raise click.UsageError(f"--tau is a number or auto, got {tau!r}")
+    return strength
 
 
-def _known_prior(
-    carried: str | Path, table: ScoreTable, counts: npt.NDArray[np.int64] | None, zeros: str
-) -> Prior:
-    prior = carried_prior(carried, table, counts, zeros)
+def _known_prior(said: Said, table: ScoreTable, counts: npt.NDArray[np.int64] | None) -> Prior:
+    prior = carried_prior(said, table, counts)
     if prior is None:
         raise click.UsageError(
             f"{table.path} does not say what its scores carry: give the training counts with "

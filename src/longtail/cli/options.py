@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 # A path that is read. One that does not exist is a wrong argument: exit code 2, on every command.
 INPUT = click.Path(exists=True, path_type=Path)
+INPUT_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+PRIOR_FILE = (
+    "FILE is JSON, a list of weights or an object from class to weight, or has labels to count."
+)
 
 
 class WordOrFile(click.ParamType):  # type: ignore[type-arg]  # click 8.1 takes none
@@ -36,6 +42,23 @@ class WordOrFile(click.ParamType):  # type: ignore[type-arg]  # click 8.1 takes 
             words = ", ".join(self.words)
             self.fail(f"it is {words} or a file, and there is no file {value}", param, ctx)
         return Path(value)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The words that begin so, else files."""
+        return names_or_files(self.words, incomplete)
+
+
+def name_or_place(column: str) -> str | int:
+    """A column as it is given: its place counted from 0, or its name."""
+    return int(column) if column.isdigit() else column
+
+
+def names_or_files(names: Iterable[str], incomplete: str) -> list[CompletionItem]:
+    """The names that begin so; files where there are none."""
+    found = [CompletionItem(name) for name in names if name.startswith(incomplete)]
+    return found or [CompletionItem(incomplete, type="file")]
 
 
 def common(command: Command) -> Command:

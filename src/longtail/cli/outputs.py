@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from longtail.report import Footer
 
 ARGUMENTS = "longtail.arguments"
+_NARROWEST = 12  # a name of a class or a method in several lines
 
 
 def command() -> str:
@@ -93,23 +94,31 @@ def rich_table(
     caption: str = "",
     left: int = 1,
 ) -> Table:
-    """A table of names and numbers; the first `left` columns are names, the others numbers."""
+    """A table of names and numbers; the first `left` columns are names, the others numbers.
+
+    Where the terminal is narrow names take several lines, and numbers only if nothing else helps.
+    """
+    from rich.box import SIMPLE
     from rich.table import Table
     from rich.text import Text
 
-    made = Table(title_justify="left", caption_justify="left")
+    cells = [[Text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+    made = Table(box=SIMPLE, padding=(0, 1, 0, 0), title_justify="left", caption_justify="left")
     made.title = Text(title, style="table.title") if title else None
     made.caption = Text(caption, style="table.caption") if caption else None
-    for at, name in enumerate(columns):
-        is_name = at < left
-        made.add_column(
-            Text(name),
-            justify="left" if is_name else "right",
-            no_wrap=at == 0,
-            overflow="fold",
-        )
-    for row in rows:
-        made.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+    names, numbers = columns[:left], columns[left:]
+    widest = [
+        max(Text(name).cell_len, *(row[at].cell_len for row in cells), 0)
+        for at, name in enumerate(numbers, left)
+    ]
+    room = console().width - sum(widest) - 2 * len(columns) - 1
+    fits = room >= _NARROWEST * len(names)
+    for name in names:
+        made.add_column(Text(name), overflow="fold", min_width=_NARROWEST if fits else None)
+    for name in numbers:
+        made.add_column(Text(name), overflow="fold", justify="right", no_wrap=fits)
+    for row in cells:
+        made.add_row(*row)
     return made
 
 

@@ -35,14 +35,6 @@ def status(what: str, quiet: bool) -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
-def bar(what: str, total: int | None, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """How much of `total` is done; call it with how much more is."""
-    with bars(quiet) as shown:
-        task = shown.add_task(what, total=total, said="")
-        yield lambda done: shown.advance(task, done)
-
-
-@contextmanager
 def bars(quiet: bool) -> Iterator[Progress]:
     """Several bars, or one that also says something: add_task(what, total=..., said="")."""
     from rich.console import Console

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,11 +12,17 @@ from longtail.cli import options
 from longtail.cli.compare import present
 from longtail.cli.outputs import closing, console, footer, print_json, rich_table
 from longtail.cli.progress import status
-from longtail.cli.score_inputs import carried_prior, open_table, score_options, target_prior
+from longtail.cli.score_inputs import (
+    Said,
+    carried_prior,
+    known_counts,
+    open_table,
+    score_options,
+    target_prior,
+)
 
 if TYPE_CHECKING:
     from longtail.core import Prior, Scores
-    from longtail.data.score_tables import Kind
     from longtail.recipes.reporting import Report
     from longtail.report import Page
 
@@ -25,14 +31,15 @@ if TYPE_CHECKING:
 @click.argument(
     "paths", nargs=-1, required=True, type=options.INPUT, metavar="RUN|SCORES|FOLDER..."
 )
-@click.option("--after", type=options.INPUT, help="Scores of the same samples after a change.")
+@click.option("--after", type=options.INPUT_FILE, help="Scores of the same samples after a change.")
 @score_options
 @click.option(
     "--target",
     type=options.WordOrFile(("uniform",)),
     default="uniform",
     show_default=True,
-    help="The prior to measure under, and to move scores to that say what they carry.",
+    help="The prior to measure under, and to move scores to that say what they carry. "
+    + options.PRIOR_FILE,
 )
 @options.output_folder(
     "Folder for report.html; for a comparison also its tables.",
@@ -47,7 +54,7 @@ def report(
     output: Path,
     as_json: bool,
     quiet: bool,
-    **said: Any,
+    said: Said,
 ) -> None:
     """Write one self-contained page: on a run folder, on a file of scores, or on many of both.
 
@@ -55,8 +62,7 @@ def report(
     longtail fix reads. Several, or a folder with several in it, are compared, as by longtail
     compare.
     """
-    given = {"after": after} | said | {"carried": None if said["carried"] == "auto" else 1}
-    used = [name.replace("_", "-") for name, value in given.items() if value is not None]
+    used = [*([] if after is None else ["--after"]), *said.options()]
     with status("Reading", quiet) as say:
         from longtail.recipes.comparing import compare_paths
         from longtail.recipes.reporting import run_folder_report, scores_report, single_run
@@ -64,7 +70,7 @@ def report(
 
         one = single_run(paths)
         if used and (one is None or one.is_dir()):
-            raise click.UsageError(f"--{used[0]} is for a report on one file of scores")
+            raise click.UsageError(f"{used[0]} is for a report on one file of scores")
         say("Measuring")
         if one is None:
             compared = compare_paths(paths, target=str(target))
@@ -76,7 +82,7 @@ def report(
                 )
             made = run_folder_report(one, footer())
         else:
-            made = scores_report(str(one), *_scores(one, after, target, **said), footer())
+            made = scores_report(str(one), *_scores(one, after, target, said), footer())
         if one is not None:
             output.mkdir(parents=True, exist_ok=True)
             write_page(made.page, output / "report.html")
@@ -91,22 +97,12 @@ def report(
 
 
 def _scores(
-    path: Path,
-    after: Path | None,
-    target: str | Path,
-    kind: Kind | None,
-    labels: Path | None,
-    label_column: str | None,
-    classes: Path | None,
-    counts: Path | None,
-    carried: str | Path,
+    path: Path, after: Path | None, target: str | Path, said: Said
 ) -> tuple[Scores, Scores | None, Prior]:
     """The scores before, those after if there are any, and the target."""
-    from longtail.recipes.fix_inputs import read_counts
-
-    table = open_table(path, kind, labels, classes, label_column)
-    known = table.counts if counts is None else read_counts(counts, table)
-    before = table.as_scores(carried=carried_prior(carried, table, known), counts=known)
+    table = open_table(path, said, said.labels)
+    known = known_counts(table, said)
+    before = table.as_scores(carried=carried_prior(said, table, known), counts=known)
     if before.labels is None:
         raise ValueError(
             f"{path} has no labels, and a report is on what scores get right; give --labels FILE"
@@ -114,7 +110,12 @@ def _scores(
     goal = target_prior(target, table)
     if after is None:
         return before, None, goal
-    other = open_table(after, kind, None, classes, None).as_scores()
+    # What longtail wrote needs no words; and a column may be one of --labels.
+    if after.suffix.lower() == ".safetensors":
+        said = replace(said, array=None, label_column=None)
+    elif said.labels is not None:
+        said = replace(said, label_column=None)
+    other = open_table(after, said, None).as_scores()
     # They are of the same samples, so what one file does not say the other does.
     labelled = before.labels if other.labels is None else other.labels
     return (

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from longtail.cli.options import INPUT, WordOrFile
+from longtail.cli.options import INPUT, INPUT_FILE, WordOrFile, name_or_place
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,58 +19,117 @@ if TYPE_CHECKING:
     from longtail.core import Prior
     from longtail.data.score_tables import Kind, ScoreTable
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+_AUTO = "auto"
 
 
-def score_options(command: Command) -> Command:
-    """What is said of a file of scores that does not say it itself."""
-    for option in reversed(
-        (
-            click.option(
-                "--kind",
-                type=click.Choice(["logits", "probs"]),
-                help="What the files hold. Not needed for files that longtail wrote.",
-            ),
-            click.option(
-                "--labels", type=INPUT, help="The labels of SCORES, if it does not hold them."
-            ),
-            click.option(
-                "--label-column", help="Which column, by name or place, or array holds the labels."
-            ),
-            click.option(
-                "--classes", type=INPUT, help="The class names in the order of the columns."
-            ),
-            click.option(
-                "--counts", type=INPUT, help="Training samples of each class, or training labels."
-            ),
-            click.option(
-                "--carried",
-                type=WordOrFile(("auto", "counts", "uniform", "measure")),
-                default="auto",
-                show_default=True,
-                help="The prior the scores carry: what the file says, else the counts; uniform for "
-                "a model trained by a balancing loss; measure to fit it on SCORES.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
+@dataclass(frozen=True)
+class Said:
+    """What is said of a file of scores that does not say it itself; as the options below."""
+
+    kind: Kind | None
+    labels: Path | None
+    label_column: str | None
+    array: str | None
+    skip: str
+    header: bool | None
+    classes: Path | None
+    counts: Path | None
+    carried: str | Path
+    zeros: Literal["error", "smooth"]
+
+    def options(self) -> list[str]:
+        """The options that were given, by name."""
+        unsaid = (None, "", _AUTO, "error")
+        given = [field.name for field in fields(self) if getattr(self, field.name) not in unsaid]
+        return [f"--{name.replace('_', '-')}" for name in given]
 
 
-def open_table(
-    path: Path, kind: Kind | None, labels: Path | None, classes: Path | None, column: str | None
-) -> ScoreTable:
+_OPTIONS = (
+    click.option(
+        "--kind",
+        type=click.Choice(["logits", "probs"]),
+        help="What the files hold. Not needed for files that longtail wrote.",
+    ),
+    click.option(
+        "--labels", type=INPUT_FILE, help="The labels of SCORES, if it does not hold them."
+    ),
+    click.option(
+        "--label-column", help="Which column, by name or place, or array holds the labels."
+    ),
+    click.option(
+        "--array", help="Which array, or column of lists, holds the scores; by default logits."
+    ),
+    click.option(
+        "--skip",
+        default="",
+        metavar="COLUMN,...",
+        help="Columns, by name or place, that hold neither scores nor labels.",
+    ),
+    click.option(
+        "--header/--no-header",
+        default=None,
+        help="Whether the first line of a table names its columns. By default it does if some of "
+        "it is no number.",
+    ),
+    click.option("--classes", type=INPUT_FILE, help="The class names in the order of the columns."),
+    click.option("--counts", type=INPUT, help="Training samples a class, or training labels."),
+    click.option(
+        "--zeros",
+        type=click.Choice(["error", "smooth"]),
+        default="error",
+        show_default=True,
+        help="Classes without training samples: refuse them, or add one half to every count.",
+    ),
+    click.option(
+        "--carried",
+        type=WordOrFile((_AUTO, "counts", "uniform", "measure")),
+        default=_AUTO,
+        show_default=True,
+        help="The prior the scores carry: what the file says, else the counts; uniform for "
+        "a model trained by a balancing loss; measure to fit it on SCORES.",
+    ),
+)
+
+
+def score_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options of Said: the command takes said."""
+
+    @functools.wraps(command)
+    def with_said(**given: Any) -> None:
+        said = Said(**{field.name: given.pop(field.name) for field in fields(Said)})
+        command(said=said, **given)
+
+    made: Callable[..., None] = with_said
+    for option in reversed(_OPTIONS):
+        made = option(made)
+    return made
+
+
+def open_table(path: Path, said: Said, labels: Path | None) -> ScoreTable:
     """The file of scores, or a usage error where it is not known what it holds."""
     from longtail.data.score_tables import Layout, open_score_table
 
+    kind = said.kind
     if kind is None and path.suffix.lower() == ".safetensors":
         kind = "logits"
     if kind is None:
         raise click.UsageError(
             f"say what {path} holds: --kind logits or --kind probs; it is not guessed"
         )
-    place = int(column) if column and column.isdigit() else column
-    return open_score_table(path, kind, labels, classes, Layout(labels=place))
+    layout = Layout(
+        scores=said.array,
+        labels=None if said.label_column is None else name_or_place(said.label_column),
+        skip=[name_or_place(name.strip()) for name in said.skip.split(",") if name.strip()],
+        header=said.header,
+    )
+    return open_score_table(path, kind, labels, said.classes, layout)
+
+
+def known_counts(table: ScoreTable, said: Said) -> npt.NDArray[np.int64] | None:
+    """Training samples of each class: those of --counts, else those the file of scores has."""
+    from longtail.recipes.fix_inputs import read_counts
+
+    return table.counts if said.counts is None else read_counts(said.counts, table)
 
 
 def target_prior(target: str | Path, table: ScoreTable) -> Prior:
@@ -82,22 +143,22 @@ def target_prior(target: str | Path, table: ScoreTable) -> Prior:
 
 
 def carried_prior(
-    carried: str | Path,
-    table: ScoreTable,
-    counts: npt.NDArray[np.int64] | None,
-    zeros: str = "error",
+    said: Said, table: ScoreTable, counts: npt.NDArray[np.int64] | None
 ) -> Prior | None:
     """What the scores carry; None if "auto" finds nothing that says it."""
     from longtail.core import Prior, measure_carried
     from longtail.recipes.fix_inputs import read_prior
     from longtail.recipes.fix_tables import scores_to_fit_on
 
-    if carried == "auto" and (table.carried is not None or counts is None):
+    carried = said.carried
+    if carried == _AUTO and (table.carried is not None or counts is None):
         return table.carried
-    if carried in ("auto", "counts"):
+    if carried in (_AUTO, "counts"):
         if counts is None:
             raise click.UsageError("--carried counts needs the training counts: --counts FILE")
-        return Prior.of(counts, zeros=zeros)  # type: ignore[arg-type]
+        if said.zeros == "error":
+            _refuse_zeros(counts, table)
+        return Prior.of(counts, zeros=said.zeros)
     if carried == "uniform":
         return Prior.uniform(table.num_classes)
     if carried == "measure":
@@ -106,3 +167,14 @@ def carried_prior(
             raise click.UsageError("--carried measure needs labels")
         return measure_carried(held_out.logits, held_out.labels)
     return read_prior(Path(carried), table)
+
+
+def _refuse_zeros(counts: npt.NDArray[np.int64], table: ScoreTable) -> None:
+    absent = [at for at, count in enumerate(counts.tolist()) if not count]
+    if absent:
+        names = absent if table.classes is None else [table.classes[at] for at in absent]
+        shown = ", ".join(map(str, names[:5])) + (", ..." if len(names) > 5 else "")
+        raise click.UsageError(
+            f"{table.path} has scores of {shown}, of which there are no training samples; say "
+            "--zeros smooth to add one half to every count, or --skip if this is no class"
+        )

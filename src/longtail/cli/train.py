@@ -56,7 +56,7 @@ def train(
     """Train by the recipe NAME of `longtail recipes`, or by that of a file.
 
     KEY=VALUE changes single values: optimizer.lr=0.1, loss=lade, loss.alpha=0.1, epochs=10,
-    augment=[crop, flip]. Stopped at any moment, the same command goes on where it was. On several
+    'augment=[crop, flip]'. Stopped at any moment, the same command goes on where it was. On several
     processes: torchrun --nproc-per-node 2 -m longtail train ...
     """
     from longtail.recipes.training.overrides import overridden
@@ -92,16 +92,21 @@ def _check(
 
     place = recipe.data.path
     if place is None:
-        raise RecipeError(
+        raise click.UsageError(
             "the recipe does not say where the images are: give --data PATH, or data.path=PATH"
         )
     # A Hugging Face set may be a name on the hub.
     if not isinstance(recipe.data, HuggingFace) and not os.path.exists(place):
-        raise RecipeError(f"there is no {place}; give the place of the images with --data")
+        raise click.UsageError(f"there is no {place}; give the place of the images with --data")
     if output is None and not dry_run:
-        raise RecipeError("say where the run goes: -o RUN")
+        raise click.UsageError("say where the run goes: -o RUN")
     if output is not None:
-        check_folder(output, recipe, resume)
+        try:
+            check_folder(output, recipe, resume)
+        except RecipeError as error:  # it is the folder that is wrong
+            said, *differences = str(error).splitlines()
+            listed = "; ".join(line.strip() for line in differences)
+            raise click.UsageError(f"{said} {listed}") from error
 
 
 @contextmanager

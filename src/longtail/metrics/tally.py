@@ -146,7 +146,7 @@ class Tally:
         return recall.nan_to_num(0.0) @ (counted / total) if total > 0 else None
 
     def _mean(self, sums: Tensor, squares: Tensor) -> Measured:
-        seen = self.counts > 0
+        seen = self.weight > 0  # a class that does not count may have an infinite term
         n, total, weight = self.counts[seen], sums[seen], self.weight[seen]
         variance = (squares[seen] - total.square() / n).clamp(min=0)
         return _around(float((weight * total).sum()), float((weight.square() * variance).sum()))

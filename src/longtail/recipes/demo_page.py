@@ -29,7 +29,7 @@ from longtail.report import (
     scores_page,
     strip_chart,
 )
-from longtail.report.sections.before_after import gain_in_words
+from longtail.report.sections.verdict import gain_in_words
 
 _SHOWN_POINTS = 600  # of the first trial's training set: more would only blacken the figure
 _BAYES_LINE = Reference(BAYES, f"Bayes {BAYES:.3f} %")

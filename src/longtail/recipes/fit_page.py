@@ -27,6 +27,7 @@ from longtail.report import (
     scores_page,
 )
 from longtail.report.scores_report import samples_in_words
+from longtail.report.sections.verdict import gain_of, is_above
 
 
 def fit_page(result: FitResult, footer: Footer) -> Page:
@@ -43,16 +44,24 @@ def fit_page(result: FitResult, footer: Footer) -> Page:
     return replace(
         page,
         summary=f"{headline(result)} {samples_in_words(judged)}",
-        next_step=_next_step(result, page.next_step),
+        next_step=_next_step(result, judged, page.next_step),
         sections=[_methods(result), *page.sections],
     )
 
 
-def _next_step(result: FitResult, otherwise: str) -> str:
+def _next_step(result: FitResult, judged: Judged, otherwise: str) -> str:
     """Use the best; or what the report on scores says, where the linear layer is the best."""
+    title = METHODS[result.best].title
     if result.best == "linear":
         return f"Use the linear layer as it is, in model.safetensors. {otherwise}"
-    return f"Use model.safetensors: {METHODS[result.best].title}. {caution(result) or otherwise}"
+    if is_above(gain_of(judged.comparison)[3]):
+        step = f"Use model.safetensors: {title}."
+    else:
+        step = (
+            f"model.safetensors holds the best on held-out samples, {title}; what it gains over "
+            "the linear layer here may be chance, so that may do as well."
+        )
+    return " ".join(filter(None, [step, caution(result)]))
 
 
 def _methods(result: FitResult) -> Section:

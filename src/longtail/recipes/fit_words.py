@@ -28,6 +28,34 @@ def method_rows(result: FitResult) -> list[tuple[str, ...]]:
     return [_row(found) for found in result.methods]
 
 
+def brief_columns(result: FitResult) -> dict[str, list[str]]:
+    """What a terminal has room for: the interval that decides, and no column that is empty."""
+    fitted = [found for found in result.methods if not found.failed]
+    by_loss = result.plan.criterion == "nll"
+    columns = {
+        "method": [METHODS[found.name].title for found in fitted],
+        "held out": [_percent(found.held_out["top1"]) for found in fitted],
+        "log-loss": [_loss(found) for found in fitted] if by_loss else [],
+        "over linear": [_over_linear(found) for found in fitted],
+        **{
+            name: [_percent(found.held_out[name]) for found in fitted if name in found.held_out]
+            for name in ("many", "medium", "few")
+        },
+        "test": [_percent(found.test["top1"]) for found in fitted if found.test is not None],
+        "τ": ["" if found.value is None else f"{found.value:.2f}" for found in fitted],
+    }
+    return {name: cells for name, cells in columns.items() if any(cells)}
+
+
+def failures(result: FitResult) -> list[str]:
+    """The methods that could not be fitted, and why."""
+    return [
+        f"{METHODS[found.name].title} failed: {found.failed}"
+        for found in result.methods
+        if found.failed
+    ]
+
+
 def headline(result: FitResult) -> str:
     """Which method is best, and how sure that is, in a few sentences."""
     best = result.methods[0]
@@ -90,17 +118,25 @@ def _row(found: MethodResult) -> tuple[str, ...]:
         return (title, f"failed: {found.failed}", *[""] * (len(HEADINGS) - 2))
     held = found.held_out
     groups = [_percent(held[name]) if name in held else "" for name in ("many", "medium", "few")]
-    loss = held["nll"].value
     return (
         title,
         _with_interval(held["top1"]),
-        "" if found.name == "linear" else _points(found.gain),
-        "none" if loss is None else f"{loss:.3f}",
+        _over_linear(found),
+        _loss(found),
         *groups,
         "" if found.test is None else _with_interval(found.test["top1"]),
         "" if found.value is None else f"τ\u00a0=\u00a0{found.value:.2f}",
         f"{found.seconds:.1f}",
     )
+
+
+def _over_linear(found: MethodResult) -> str:
+    return "" if found.name == "linear" else _points(found.gain)
+
+
+def _loss(found: MethodResult) -> str:
+    loss = found.held_out["nll"].value
+    return "none" if loss is None else f"{loss:.3f}"
 
 
 def _percent(measured: Measured) -> str:

@@ -1,7 +1,8 @@
-"""What `longtail fix` reads beside scores: counts and priors, in the order of their classes."""
+"""What is read beside scores and features: counts and priors, in the order of their classes."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -12,7 +13,15 @@ from longtail.data.label_files import read_label_counts
 from longtail.data.score_tables import ScoreTable
 
 
-def read_counts(path: Path, table: ScoreTable) -> npt.NDArray[np.int64]:
+class ClassesOf(NamedTuple):
+    """A file and its classes, in whose order values are put."""
+
+    path: Path
+    num_classes: int
+    classes: tuple[str, ...] | None
+
+
+def read_counts(path: Path, table: ClassesOf | ScoreTable) -> npt.NDArray[np.int64]:
     """Training samples of each class of the table, from a file of counts or of training labels."""
     parts = read_label_counts(path)
     found = next((parts[name] for name in ("train", "all") if name in parts), None)
@@ -28,11 +37,16 @@ def read_counts(path: Path, table: ScoreTable) -> npt.NDArray[np.int64]:
                 f"{path} has a class {max(numbered)}, but {table.path} has {table.num_classes} "
                 f"classes, 0 to {table.num_classes - 1}; both must have the same classes"
             )
+        if len(numbered) < table.num_classes and _is_list(path):  # labels may lack a class
+            raise ValueError(
+                f"{path} lists {len(numbered)} counts, but {table.path} has {table.num_classes} "
+                "classes; list one a class, in their order"
+            )
         return np.array([numbered.get(index, 0) for index in range(table.num_classes)])
     return np.array(in_order(found.counts, table, path, missing=0), dtype=np.int64)
 
 
-def read_prior(path: Path, table: ScoreTable) -> Prior:
+def read_prior(path: Path, table: ClassesOf | ScoreTable) -> Prior:
     """A prior from JSON, a list or an object from class name to weight, or from a file of labels.
 
     Classes of weight zero cannot occur.
@@ -55,14 +69,21 @@ def read_prior(path: Path, table: ScoreTable) -> Prior:
     return Prior.of(ordered, zeros="keep")
 
 
+def _is_list(path: Path) -> bool:
+    return path.suffix.lower() == ".json" and path.read_bytes().lstrip().startswith(b"[")
+
+
 def in_order(
-    by_name: Mapping[str, float], table: ScoreTable, path: Path, missing: float | None = None
+    by_name: Mapping[str, float],
+    table: ClassesOf | ScoreTable,
+    path: Path,
+    missing: float | None = None,
 ) -> Sequence[float]:
     """The values of the table's classes, found by their names."""
     if table.classes is None:
         raise ValueError(
-            f"{path} has its classes by name, but {table.path} does not name its columns; "
-            "say the names with --classes"
+            f"{path} has its classes by name, but {table.path} does not name its classes; "
+            "say their names, or give a list in their order"
         )
     unknown = sorted(set(by_name) - set(table.classes))
     absent = [name for name in table.classes if name not in by_name]

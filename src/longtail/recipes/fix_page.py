@@ -25,8 +25,8 @@ def fix_page(result: FixResult, footer: Footer) -> Page:
         result.judged,
         footer,
         title="longtail fix",
-        done=f"The scores of a trained model were adjusted in {len(result.steps)} steps, named "
-        f"at the end. Measured on {result.measured_on}.",
+        done="The scores of a trained model were adjusted, as said at the end of this page. "
+        f"Measured on {result.measured_on}.",
         sections=[_steps(result)],
         comparison=result.comparison,
     )
@@ -53,14 +53,14 @@ def _priors(result: FixResult) -> Figure:
     lines = [_prior_line("carried before", result.carried, order, names, style=0)]
     estimate = result.fix.estimate if result.fix else None
     if estimate is None and result.target is not None:
-        lines.append(_prior_line("target", result.target, order, names, style=1))
+        lines.append(_prior_line("carried now", result.target, order, names, style=1))
     if estimate is not None:
         probs, low, high = (
             100 * np.asarray(part)[order] for part in (estimate.prior, estimate.low, estimate.high)
         )
         lines.append(
             Line(
-                "target, estimated with its interval",
+                "carried now, estimated with its interval",
                 range(1, len(order) + 1),
                 probs.tolist(),
                 low.tolist(),
@@ -72,7 +72,7 @@ def _priors(result: FixResult) -> Figure:
     chart = line_chart(
         lines,
         title="Label priors",
-        x_title="class, from most to fewest samples"
+        x_title="class, from most to fewest training samples"
         if result.counts is not None
         else "class, from most to least likely before",
         y_title="share of the samples (%)",

@@ -12,7 +12,13 @@ import numpy as np
 from longtail.core import Prior, Scores
 from longtail.data.score_tables import ScoreTable
 from longtail.metrics import Comparison
-from longtail.posthoc import AffineAdjuster, chain_affine, load_adjusters, save_adjusters
+from longtail.posthoc import (
+    AffineAdjuster,
+    LogitAdjustment,
+    chain_affine,
+    load_adjusters,
+    save_adjusters,
+)
 from longtail.recipes.fix import Fix, Plan, applied, fit_fix, held_out_fixes, joined
 from longtail.recipes.fix_tables import (
     Counts,
@@ -53,11 +59,11 @@ class FixResult:
 
     def as_json(self) -> dict[str, Any]:
         """Everything that is a number or a word."""
-        chosen = self.fix.adjustment if self.fix else None
+        moves = [step for step in self.steps if isinstance(step, LogitAdjustment)]
         estimate = self.fix.estimate if self.fix else None
         shown: dict[str, Any] = {
             "steps": [type(step).__name__ for step in self.steps],
-            "tau": None if chosen is None else chosen.tau,
+            "tau": moves[0].tau if moves else None,
             "carried": _probs(self.carried),
             "target": _probs(self.target),
             "measured_on": self.measured_on,
@@ -104,20 +110,22 @@ def run_fix(
     save_adjusters(output / ADJUSTER, fix.steps, carried=validation.carried, classes=table.classes)
     step = chain_affine(fix.steps, validation.carried, table.num_classes)
     known = validation.counts if counts is None else counts
+    # What was asked for, also where a given τ does not reach it.
+    target = plan.target if isinstance(plan.target, Prior) else fix.target
     # The samples whose prior was estimated stand for themselves.
-    under = None if fix.estimate is not None else fix.target
+    under = None if fix.estimate is not None else target
     written = table if to_apply is None else to_apply
     measured = write_fixed(
         written, step, output / SCORES, counts, under, advance, compare=to_apply is not None
     )
     where = str(written.path)
     if measured is None:
-        judged = _cross_fitted(validation, plan, fix)
+        judged = _cross_fitted(validation, plan, fix, target)
         measured = judged.comparison
         where = f"{table.path}, each fifth fixed by what was fitted on the others"
     else:
         some = scores_to_fit_on(written, validation.carried, counts, plan.seed)
-        judged = Judged(some, applied(fix.steps, some), fix.target, validation)
+        judged = Judged(some, applied(fix.steps, some), target, validation)
     return FixResult(
         steps=fix.steps,
         fix=fix,
@@ -182,11 +190,11 @@ def _check_alike(other: ScoreTable, table: ScoreTable, carried: Prior | None) ->
         )
 
 
-def _cross_fitted(validation: Scores, plan: Plan, fix: Fix) -> Judged:
+def _cross_fitted(validation: Scores, plan: Plan, fix: Fix, target: Prior) -> Judged:
     if fix.estimate is not None:
-        plan = replace(plan, target=fix.target, tau=1.0)
+        plan = replace(plan, target=target, tau=1.0)
     parts = list(zip(*held_out_fixes(validation, plan), strict=True))
-    return Judged(joined(parts[0]), joined(parts[1]), fix.target)
+    return Judged(joined(parts[0]), joined(parts[1]), target)
 
 
 def _probs(prior: Prior | None) -> list[float] | None:

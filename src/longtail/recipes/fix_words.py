@@ -10,14 +10,14 @@ from longtail.posthoc import (
     WeightNormalization,
 )
 from longtail.recipes.fix_run import FixResult
-from longtail.report.sections import before_after
+from longtail.report.sections import before_after, verdict
 
 
 def headline(result: FixResult) -> str:
     """What the fix gained, in one sentence."""
     if result.comparison is None:
         return "The scores have no labels, so what the fix gained could not be measured."
-    return before_after.gain_in_words(result.comparison)
+    return verdict.gain_in_words(result.comparison)
 
 
 def metric_rows(result: FixResult) -> list[tuple[str, str, str, str]]:

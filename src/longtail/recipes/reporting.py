@@ -95,5 +95,8 @@ def scores_report(
     elif before.carried is not None and not before.carried.is_close(target):
         moved = before.under(target)
         done = f"Scores of {name}, as they are and moved from the prior they carry to the target."
-    judged = Judged(before, before if moved is None else moved, target)
+    if moved is None:
+        judged = Judged(before, before, target, names=("as they are", "as they are"))
+    else:
+        judged = Judged(before, moved, target)
     return Report(scores_page(judged, footer, title="longtail report", done=done), judged)

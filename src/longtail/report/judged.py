@@ -8,7 +8,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from longtail.core import Prior, Scores, shot_groups
+from longtail.core import Prior, Scores, measure_carried, shot_groups
 from longtail.core.arrays import as_tensor
 from longtail.metrics import Comparison
 
@@ -62,6 +62,12 @@ class Judged:
         """Whether there is an after to compare with."""
         return self.after is not self.before
 
+    @property
+    def sides(self) -> dict[str, Scores]:
+        """Before, and after where there is one, under their names."""
+        both = {self.names[0]: self.before}
+        return both | {self.names[1]: self.after} if self.is_changed else both
+
     @cached_property
     def labels(self) -> Tensor:
         """The true classes."""
@@ -96,8 +102,10 @@ class Judged:
     @cached_property
     def order(self) -> Tensor:
         """The classes from the most to the least frequent in training, or else in the samples."""
-        known = self.label_counts if self.source is None else self.source.probs
-        known = known if self.counts is None else self.counts
+        if self.counts is not None:
+            known = self.counts
+        else:
+            known = self.label_counts if self.source is None else self.source.probs
         return known.argsort(descending=True, stable=True)
 
     @property
@@ -132,6 +140,15 @@ class Judged:
             at = slice(start, start + rows)
             both.add(before[at], after[at], self.labels[at])
         return both
+
+    @cached_property
+    def measured(self) -> Prior | str:
+        """What the labels say that the logits carried before, or why they do not say it."""
+        logits = as_tensor(self.before.logits)[self.some]
+        try:
+            return measure_carried(logits, self.labels[self.some])
+        except (ValueError, RuntimeError) as error:
+            return str(error)
 
     @cached_property
     def some(self) -> Tensor:

@@ -5,24 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from longtail.metrics import Comparison
+from longtail.report.charts.scale import readable
 from longtail.report.judged import Judged
 from longtail.report.page import Footer, Page, Section
-from longtail.report.sections.before_after import (
-    alone,
-    before_after,
-    gain_in_words,
-    next_step,
-    next_step_alone,
-    percent,
-)
+from longtail.report.sections.before_after import alone, before_after
 from longtail.report.sections.by_class import (
     by_class_section,
     calibration_section,
     margins_section,
 )
-from longtail.report.sections.carried import carried_section
+from longtail.report.sections.carried import carried_section, disagrees
 from longtail.report.sections.explorers import target_section, tau_section
 from longtail.report.sections.mistakes import mistakes_section
+from longtail.report.sections.verdict import gain_in_words, next_step, next_step_alone, percent
 
 _SECTIONS: tuple[Callable[[Judged], Section | None], ...] = (
     by_class_section,
@@ -60,14 +55,15 @@ def scores_page(
     comparison = judged.comparison if comparison is None else comparison
     if judged.is_changed:
         lead, outcome = before_after(comparison, judged.names), gain_in_words(comparison)
-        step = next_step(comparison)
+        step = next_step(comparison, judged.names)
     else:
         lead, outcome = alone(comparison.before), alone_in_words(judged)
-        step = next_step_alone(comparison.before, judged.before.carried, judged.target)
+        carried = judged.before.carried
+        step = next_step_alone(comparison.before, carried, judged.target, disagrees(judged))
     advance()
     return Page(
         title=title,
-        summary=" ".join(part for part in (done, samples_in_words(judged), outcome) if part),
+        summary=" ".join(filter(None, (done, samples_in_words(judged, comparison), outcome))),
         sections=[*scores_sections(judged, advance), *sections],
         footer=footer,
         lead=lead,
@@ -85,16 +81,33 @@ def scores_sections(judged: Judged, advance: Callable[[], None] = lambda: None) 
     return made
 
 
-def samples_in_words(judged: Judged) -> str:
-    """What the report is on."""
+def samples_in_words(judged: Judged, comparison: Comparison | None = None) -> str:
+    """What the report is on, and what of it counts for nothing."""
+    counts = judged.label_counts if comparison is None else comparison.before.counts
     split = f"{judged.before.split} " if judged.before.split else ""
-    said = f"On {len(judged.labels):,} {split}samples of {judged.num_classes:,} classes"
-    counts = judged.counts
-    if counts is None or not (counts > 0).any():
-        return f"{said}."
-    seen = counts[counts > 0].double()
-    ratio = float(seen.max() / seen.min())
-    return f"{said}; in training the largest had {ratio:,.4g} times the samples of the smallest."
+    said = [
+        f"On {int(counts.sum()):,} {split}samples of {judged.num_classes:,} classes"
+        f"{_tail_in_words(judged)}."
+    ]
+    if absent := int((counts == 0).sum()):
+        said.append(f"Classes without a sample here ({absent:,}) count for nothing.")
+    if int(counts.sum()) > len(judged.labels):
+        said.append(f"Below the table, {len(judged.labels):,} of the samples are looked at.")
+    return " ".join(said)
+
+
+def _tail_in_words(judged: Judged) -> str:
+    """How uneven the training counts were, where they are known."""
+    if judged.counts is None or not (judged.counts > 0).any():
+        return ""
+    seen = judged.counts[judged.counts > 0]
+    ratio, unseen = float(seen.max() / seen.min()), judged.num_classes - len(seen)
+    none = f"; {unseen:,} had none" if unseen else ""
+    if ratio == 1:
+        those = "those that had any" if unseen else "all"
+        return f"; in training {those} had equally many samples{none}"
+    times = readable(ratio, 3)
+    return f"; in training the largest had {times} times the samples of the smallest{none}"
 
 
 def alone_in_words(judged: Judged) -> str:

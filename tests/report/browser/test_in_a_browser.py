@@ -103,6 +103,7 @@ def test_the_tau_slider_moves_the_numbers_to_what_the_library_computes(opened, t
     set_slider(it.page, f"{TAU} input[type=range]", tau)
     measures, classes = at_tau(tau)
     assert it.numbers(TAU, "[data-measure]") == pytest.approx(measures, abs=0.00501)
+    assert it.numbers(TAU, "[data-tau-shown]") == [tau, tau]
     it.unfold()
     assert it.numbers(TAU, "[data-class]") == pytest.approx(classes, abs=0.0501)
 
@@ -182,6 +183,12 @@ def test_the_page_is_never_wider_than_the_screen(opened, name, width):
     it.page.set_viewport_size({"width": width, "height": 800})
     it.unfold()
     assert it.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_on_a_phone_the_first_table_is_seen_whole(opened):
+    it = opened()
+    it.page.set_viewport_size({"width": 400, "height": 800})
+    assert it.page.locator("main .scroll").first.evaluate("s => s.scrollWidth - s.clientWidth") <= 0
 
 
 def test_the_first_screen_has_the_table_and_what_to_do_next(opened):

@@ -230,3 +230,10 @@ def test_charts_of_one_range_and_room_have_their_axes_in_one_place(read):
     )
     assert first == second
     assert {"0", "10"} <= set(first)
+
+
+def test_between_whole_numbers_there_are_no_ticks(read):
+    drawn = read(line_chart([Line("a", [1, 2], [0.0, 1.0])], title="classes"))
+    assert set(drawn.ticks("middle")) == {"1", "2"}
+    drawn = read(line_chart([Line("a", [1, 1.5], [0.0, 1.0])], title="numbers"))
+    assert len(drawn.ticks("middle")) > 2

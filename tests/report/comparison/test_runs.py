@@ -49,6 +49,13 @@ def test_a_class_without_samples_has_no_weight():
     assert samples.weights("nll").tolist() == [0.25, 0.0, 0.5]
 
 
+def test_a_class_that_the_target_rules_out_makes_no_sum_infinite(make_world):
+    world = make_world(target=lt.Prior.of([0.0, 1.0, 1.0, 1.0, 1.0], zeros="keep"))
+    run = measured_run(world.scores(1.0), world.samples, "LA")
+    total = float(run.terms("nll") @ world.samples.weights("nll")[world.labels])
+    assert total == pytest.approx(run.metrics["nll"].value, abs=1e-12)
+
+
 def test_a_copy_is_known_by_its_probabilities(world):
     first, second = world.runs("CE", 1.0, seeds=2)
     assert first.is_copy_of(replace(first, seed="7"))

@@ -1,13 +1,15 @@
 """The target explorer: each of its places is what `evaluate` says under that prior."""
 
+import json
 from dataclasses import replace
 
 import pytest
+import torch
 
 import longtail as lt
 from longtail.metrics import ece, nll
 from longtail.metrics.samples import weights_to
-from longtail.report import Judged
+from longtail.report import Footer, Judged, render_page, scores_page
 from longtail.report.explorers.target import PLACES, kept, target_explorer, told
 from report_pages import judged
 
@@ -52,3 +54,16 @@ def test_every_place_has_words_and_the_middle_one_is_uniform():
 def test_there_is_none_where_it_is_not_known_what_the_logits_carry():
     unknown = replace(judged().before, carried=None)
     assert target_explorer(Judged(unknown, unknown, lt.Prior.uniform(20))) is None
+
+
+def test_an_infinite_log_loss_is_none_since_json_has_no_infinity():
+    before = judged().before
+    logits = before.logits.clone()
+    logits[0, before.labels[0]] = -torch.inf
+    ruled_out = replace(before, logits=logits)
+    samples = Judged(ruled_out, ruled_out, lt.Prior.uniform(20))
+    values = target_explorer(samples).values
+    assert values["moved"][3].nll is None
+    json.dumps(values, allow_nan=False)
+    page = render_page(scores_page(samples, Footer("0", "d", "c"), title="t"))
+    assert '<td class="number" data-column="2">∞</td>' in page

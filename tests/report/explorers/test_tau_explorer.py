@@ -42,6 +42,18 @@ def test_every_place_of_the_slider_is_the_number_its_decimals_say():
         assert len(places) < 2**16
 
 
+def test_no_place_of_the_slider_is_better_than_the_one_called_best():
+    """Pieces of the curve are narrower than a step of the slider where samples are many."""
+    samples = judged()
+    crowded = replace(samples.before, logits=samples.before.logits / 10)
+    found = tau_explorer(Judged(crowded, crowded, samples.target))
+    weights = np.array(found.values["measures"][0])
+    places = slider(found.best_tau).tolist()
+    accuracies = [float(weights @ counted(found.values, tau)) for tau in places]
+    best = accuracies[places.index(found.best_tau)]
+    assert best == pytest.approx(max(accuracies))
+
+
 def test_the_measures_are_weighted_means_of_the_recalls():
     samples = judged()
     found = tau_explorer(samples)
@@ -87,5 +99,5 @@ def test_there_is_none_where_no_prior_is_known_or_there_is_nowhere_to_go():
 
 
 def test_there_is_none_for_more_samples_than_a_page_should_hold(monkeypatch):
-    monkeypatch.setattr("longtail.report.explorers.tau._MOST_SAMPLES", 1499)
+    monkeypatch.setattr("longtail.report.explorers.tau.MOST_SAMPLES", 1499)
     assert tau_explorer(judged()) is None

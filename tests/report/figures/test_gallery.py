@@ -20,7 +20,9 @@ def script():
     spec = importlib.util.spec_from_file_location("gallery_make", DOCS / "gallery" / "make.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module
+    with pytest.MonkeyPatch.context() as patch:  # as if it were run: beside what it imports
+        patch.syspath_prepend(DOCS / "gallery")
+        yield module
 
 
 def skeleton(path):

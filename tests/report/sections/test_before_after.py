@@ -1,4 +1,4 @@
-"""The first screen: what is shown, what is sure, what to do."""
+"""The first screen: what is shown, and what of it is sure."""
 
 from dataclasses import replace
 
@@ -6,15 +6,9 @@ import pytest
 import torch
 
 import longtail as lt
+from longtail.metrics import Comparison
 from longtail.report import Judged
-from longtail.report.sections.before_after import (
-    alone,
-    before_after,
-    gain_in_words,
-    metric_rows,
-    next_step,
-    next_step_alone,
-)
+from longtail.report.sections.before_after import alone, before_after, metric_rows
 from report_pages import judged
 
 
@@ -97,27 +91,42 @@ def test_the_paired_interval_of_a_group_is_that_of_its_samples():
     assert gain.high == pytest.approx(gain.value + reach)
 
 
-def test_what_to_do_follows_from_the_interval():
-    assert next_step(judged().comparison).startswith("Use the scores after")
-    assert next_step(backwards().comparison).startswith("Keep the scores before")
-    same = replace(judged(), after=replace(judged().before))
-    assert next_step(same.comparison).startswith("Do not decide yet")
-    assert "more than chance" in gain_in_words(judged().comparison)
-    assert "a loss" in gain_in_words(backwards().comparison)
+def test_scores_alone_have_one_column():
+    assert len(alone(judged().comparison.before).columns) == 2
 
 
-def test_bad_calibration_is_told_and_good_is_not():
+def test_an_infinite_log_loss_is_shown_as_such_and_has_no_interval():
     samples = judged()
-    hot = replace(samples, after=replace(samples.after, logits=5 * samples.after.logits))
-    assert "calibrate" in next_step(hot.comparison)
-    assert "calibrate" not in next_step(judged().comparison)
+    ruled_out = samples.after.logits.clone()
+    ruled_out[0, samples.labels[0]] = -torch.inf
+    worse = replace(samples, after=replace(samples.after, logits=ruled_out))
+    rows = {row[0]: row[1:] for row in metric_rows(worse.comparison)}
+    assert rows["log-loss"][1:] == ("∞", "+∞ worse")
+    both = replace(worse, before=worse.after)
+    assert metric_rows(both.comparison)[-1] == ("log-loss", "∞", "∞", "none")
 
 
-def test_scores_alone_have_one_column_and_their_own_advice():
+def test_a_class_that_the_target_rules_out_does_not_count_in_the_log_loss():
+    target = lt.Prior.of([0.0] * 5 + [1.0] * 15, zeros="keep")
     samples = judged()
-    tally = samples.comparison.before
-    assert len(alone(tally).columns) == 2
-    uniform = lt.Prior.uniform(20)
-    assert "longtail fix" in next_step_alone(tally, samples.before.carried, uniform)
-    assert "measure" in next_step_alone(tally, None, uniform)
-    assert "carry the target already" in next_step_alone(tally, uniform, uniform)
+    moved = replace(samples, after=samples.before.under(target), target=target)
+    found = lt.metrics.evaluate(samples.before, target)
+    assert metric_rows(moved.comparison)[-1][2].startswith(f"{found['nll']:.3f} [")
+
+
+def test_few_samples_of_a_class_are_told_and_make_no_change_sure():
+    scores = lt.Scores(torch.eye(4), torch.arange(4), carried=[4, 3, 2, 1])
+    wrong = replace(scores, logits=torch.eye(4).roll(1, 0))
+    samples = Judged(wrong, scores, lt.Prior.uniform(4))
+    assert "fewer than 5 samples here: 4 of 4" in before_after(samples.comparison).caption
+    assert metric_rows(samples.comparison)[0][3].endswith("may be chance")
+    assert "samples here" not in before_after(judged().comparison).caption
+
+
+def test_without_a_target_accuracy_is_that_of_the_samples_as_they_are():
+    samples = judged()
+    as_they_are = Comparison(samples.label_counts)
+    as_they_are.add(samples.before.logits, samples.after.logits, samples.labels)
+    names = [row[0] for row in metric_rows(as_they_are)]
+    assert "accuracy under the target" not in names
+    assert "top-1, samples as they are" in names

@@ -27,6 +27,18 @@ def test_a_wrong_declaration_is_told():
     assert section.paragraphs[0].startswith("Declared and measured disagree")
 
 
+def test_few_samples_are_not_called_a_disagreement():
+    samples = judged()
+    kept = torch.cat([(samples.labels == k).nonzero().flatten()[:2] for k in range(20)])
+    few = replace(
+        samples.before,
+        logits=samples.before.logits[kept] * 1.5,
+        labels=samples.labels[kept],
+    )
+    found = carried_section(Judged(few, few, samples.target)).paragraphs[0]
+    assert found.endswith("which may be chance with so few samples.")
+
+
 def test_where_nothing_is_declared_the_measured_one_stands_alone():
     samples = judged()
     unknown = replace(samples.before, carried=None)
@@ -65,6 +77,13 @@ def test_logits_that_carry_nothing_known_have_no_explorers_but_a_page():
     assert "<script>" not in html
     assert "script-src" not in html
     assert "Balanced accuracy is" in html
+
+
+def test_of_too_many_samples_the_page_says_why_tau_cannot_be_moved(monkeypatch):
+    monkeypatch.setattr("longtail.report.sections.explorers.MOST_SAMPLES", 1499)
+    section = tau_section(judged())
+    assert section.explorer is None
+    assert "more than 1,499 samples" in section.paragraphs[0]
 
 
 def test_what_tau_means_depends_on_what_the_logits_carry():

@@ -69,3 +69,8 @@ def test_two_classes_and_hostile_names_are_no_trouble():
     section = mistakes_section(Judged(scores, scores, lt.Prior.uniform(2)))
     page = Page("t", "s", [section], Footer("0", "d", "c"))
     assert "<script>alert" not in render_page(page)
+
+
+def test_the_names_of_the_groups_are_not_cut():
+    for figure in mistakes_section(judged()).figures:
+        assert "…" not in figure.svg

@@ -193,9 +193,13 @@ def training_section(
     figures = [Figure(chart, "Mean loss of each epoch.")]
     if any(row.get(f"val_{name}") is not None for row in history for name in GROUPS):
         curves = group_curves_chart(history)
-        figures.append(Figure(curves, "As NCM figure 4, on the validation part, as trained."))
+        figures.append(
+            Figure(curves, "Accuracy on the validation part, as trained (as NCM figure 4).")
+        )
     norms = weight_norms_chart({optimizer: [(weight, torch.as_tensor(counts))]})
-    figures.append(Figure(norms, "As LA figure 1: norms that follow the frequency, or do not."))
+    figures.append(
+        Figure(norms, "Do the norms of the weights follow the frequency? (As LA figure 1.)")
+    )
     return Section(heading="Training", figures=figures)
 
 
@@ -209,7 +213,13 @@ def recipe_section(recipe: Recipe) -> Section:
 
 def _in_words(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{key} {part}" for key, part in value.items() if part is not None)
+        return ", ".join(
+            f"{key} {_in_words(part)}" for key, part in value.items() if part is not None
+        )
+    if isinstance(value, list | tuple):
+        return "; ".join(map(_in_words, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return str(value)
 
 

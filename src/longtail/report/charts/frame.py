@@ -88,6 +88,7 @@ def fitting_ticks(scale: Scale) -> list[tuple[float, str]]:
     found: list[tuple[float, str]] = []
     for most in range(8, 0, -1):
         ticks = (log_ticks if scale.log else linear_ticks)(scale.low, scale.high, most)
+        ticks = [tick for tick in ticks if not scale.whole or tick == round(tick)]
         labels = [readable(tick) for tick in ticks] if scale.log else tick_labels(ticks)
         found = list(zip(ticks, labels, strict=True))
         widest = max((text_width(text) for text in labels), default=0)

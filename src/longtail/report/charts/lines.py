@@ -115,7 +115,9 @@ def line_chart(
     drawn, above = legend(keys, width)
     plot = plot_area(width, height, above, tick_labels(ticks), y_title, y_room)
     places = [v for trace in traces for v in trace.x] + [float(v) for g in guides for v in g.x]
-    x = Scale(*(x_range or span_of(places, pad=0.02, log=log_x)), plot.left, plot.right, log_x)
+    span = x_range or span_of(places, pad=0.02, log=log_x)
+    whole = all(not math.isfinite(place) or place == round(place) for place in places)
+    x = Scale(*span, plot.left, plot.right, log_x, whole)
     y = Scale(ticks[0], ticks[-1], plot.bottom, plot.top, log_y)
     axis, total = x_axis(plot, x, x_title, width)
     drawn += [axis, y_axis(plot, y, ticks, y_title)]

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 class Scale:
     """A straight map of [low, high] to the pixels [start, end], or of their logarithms.
 
+    `whole` says that there is nothing between whole numbers, such as classes or epochs.
+
     >>> Scale(0, 10, start=100, end=200)(2.5), Scale(1, 100, start=0, end=50, log=True)(10)
     (125.0, 25.0)
     """
@@ -18,6 +20,7 @@ class Scale:
     start: float
     end: float
     log: bool = False
+    whole: bool = False
 
     def __call__(self, value: float) -> float:
         """The pixel of a value."""

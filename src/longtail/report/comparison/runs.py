@@ -124,6 +124,7 @@ def measured_run(
     right, nll, confidence = (torch.cat(column) for column in zip(*parts, strict=True))
     bins = torch.bucketize(confidence, inner_edges(_BINS))
     weights = samples.weights("ece")[samples.labels]
+    nll = torch.where(weights > 0, nll, 0.0)  # a class that does not count may have infinite ones
     gaps = torch.bincount(bins, weights * (right - confidence), minlength=_BINS)
     gap = gaps.sign()[bins] * (right - confidence)
     return Run(method, seed, tally.metrics(), right, nll, gap, known or target is None, source)

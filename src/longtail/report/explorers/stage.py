@@ -70,7 +70,7 @@ def stage(
     drawn, above = legend(keys, width)
     ticks = linear_ticks(*y_span)
     plot = plot_area(width, _HEIGHT, above, tick_labels(ticks), y_title)
-    x = Scale(*x_span, plot.left, plot.right)
+    x = Scale(*x_span, plot.left, plot.right, whole=dots)
     y = Scale(*y_span, plot.bottom, plot.top)
     axis, total = x_axis(plot, x, x_title, width)
     return Stage(plot, x, y, [*drawn, axis, y_axis(plot, y, ticks, y_title)], (width, total))

@@ -7,6 +7,7 @@ a logit moves along this way is a straight line in s, so nothing is approximated
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -29,11 +30,11 @@ _BLOCK = 2**22
 
 
 class Kept(NamedTuple):
-    """Three measures under one target."""
+    """Three measures under one target; no NLL where it is infinite, which JSON cannot hold."""
 
     accuracy: float
     ece: float
-    nll: float
+    nll: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,9 +134,9 @@ def kept(samples: Told, weights: Tensor) -> Kept:
     gaps = torch.zeros(_BINS, dtype=torch.float64)
     bins = torch.bucketize(samples.confidence, inner_edges(_BINS))
     add_gaps(gaps, bins, shares * (samples.right - samples.confidence))
-    return Kept(
-        float(shares @ samples.right), float(gaps.abs().sum()), float(shares @ samples.loss)
-    )
+    loss = float(shares @ samples.loss)
+    accuracy = float(shares @ samples.right)
+    return Kept(accuracy, float(gaps.abs().sum()), loss if math.isfinite(loss) else None)
 
 
 def _words(power: float, ratio: float) -> str:

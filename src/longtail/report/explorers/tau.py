@@ -24,7 +24,7 @@ from longtail.report.judged import Judged
 _STEP = 0.001  # of the slider
 _DRAWN = 20  # so many places of the slider for a point of the drawn curves
 _FARTHEST = 30.0  # 60,000 places, which two bytes can number
-_MOST_SAMPLES = 250_000  # two numbers a sample: above a megabyte and a third
+MOST_SAMPLES = 250_000  # two numbers a sample: above a megabyte and a third
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,10 +34,11 @@ class TauExplorer:
     Attributes:
         values: For the script.
         rows: The accuracies it shows, with the numbers at τ = 0 and at the best τ.
-        classes: Name, training samples, test samples and accuracy at τ = 0 of each class.
+        classes: Name, training samples, test samples and accuracy at τ = 0 and at the best τ of
+            each class.
         curves: Accuracy of groups over τ.
         dots: Accuracy of classes, at τ = 0 and at the τ chosen.
-        best_tau: Where accuracy under the target is highest on these samples.
+        best_tau: Where on the slider accuracy under the target is highest on these samples.
         low: Where the slider begins.
         high: Where it ends.
         step: What it moves by.
@@ -45,7 +46,7 @@ class TauExplorer:
 
     values: dict[str, Any]
     rows: list[tuple[str, float, float]]
-    classes: list[tuple[str, int | None, int, float]]
+    classes: list[tuple[str, int | None, int, float, float]]
     curves: Chart
     dots: Chart
     best_tau: float
@@ -58,11 +59,11 @@ class TauExplorer:
 def tau_explorer(judged: Judged) -> TauExplorer | None:
     """The explorer of the scores before; None without a known prior or with too many samples."""
     source = judged.source
-    if source is None or source.is_close(judged.target) or len(judged.labels) > _MOST_SAMPLES:
+    if source is None or source.is_close(judged.target) or len(judged.labels) > MOST_SAMPLES:
         return None
     curve = tau_curve(judged.before.logits, judged.labels, source, judged.target)
     taus = slider(curve.best_tau)
-    best = float(taus[np.abs(taus - curve.best_tau).argmin()])
+    best = best_place(taus, curve)
     start, stop = (np.searchsorted(taus, ends) for ends in curve.intervals)
     every = _recalls(taus[::_DRAWN], curve, judged)
     measures = _measures(judged)
@@ -109,6 +110,7 @@ def tau_explorer(judged: Judged) -> TauExplorer | None:
                 None if counts is None else int(counts[k]),
                 int(judged.label_counts[k]),
                 float(shown_zero[k]),
+                float(shown_best[k]),
             )
             for k in order.tolist()
         ],
@@ -127,6 +129,18 @@ def slider(best_tau: float) -> npt.NDArray[np.float64]:
     steps = round(1 / _STEP)
     # Divided, not multiplied: so each is the double that its decimals stand for.
     return np.arange(round(low) * steps, round(high) * steps + 1) / steps
+
+
+def best_place(taus: npt.NDArray[np.float64], curve: TauCurve) -> float:
+    """The τ of the slider with the highest accuracy under the target.
+
+    The best τ of all may lie in a piece of the curve that no place of the slider falls into. Of
+    equally good places it is the nearest to that τ.
+    """
+    pieces = np.searchsorted(np.asarray(curve.taus), taus, side="right")
+    accuracy = np.asarray(curve.accuracy)[pieces]
+    good = taus[accuracy > accuracy.max() - 1e-12]
+    return float(good[np.abs(good - curve.best_tau).argmin()])
 
 
 def _measures(judged: Judged) -> dict[str, npt.NDArray[np.float64]]:

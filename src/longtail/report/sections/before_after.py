@@ -1,12 +1,13 @@
-"""The first screen: every headline metric before and after, and what to do next."""
+"""The first screen: every headline metric before and after, with intervals."""
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
-from longtail.core import Prior
 from longtail.metrics import Comparison, Measured
 from longtail.metrics.tally import NORMAL, Tally
+from longtail.report.sections.verdict import has_too_few, is_above, is_below, is_uniform
 from longtail.report.table import Column, Table
 
 
@@ -30,7 +31,7 @@ ROWS = (
     Row("ece", "calibration error (ECE)", less=True),
     Row("nll", "log-loss", is_share=False, less=True),
 )
-_MISCALIBRATED = 0.05  # an ECE from which on the reader is told
+_FEW = 5  # of a class with fewer samples an interval knows little
 
 
 def before_after(comparison: Comparison, names: tuple[str, str] = ("before", "after")) -> Table:
@@ -51,123 +52,40 @@ def alone(tally: Tally) -> Table:
 
 
 def _caption(tally: Tally) -> str:
-    said = "In %, but for the log-loss; in brackets 95 % intervals."
-    if not tally.groups:
-        return said
-    return (
-        f"{said} Many-shot classes have more than 100 training samples, few-shot ones fewer "
-        "than 20."
-    )
+    said = ["In %, but for the log-loss; in brackets 95 % intervals."]
+    if tally.groups:
+        said.append(
+            "Many-shot classes have more than 100 training samples, few-shot ones fewer than 20."
+        )
+    few = int(((tally.counts > 0) & (tally.counts < _FEW)).sum())
+    if few:
+        said.append(
+            f"Classes with fewer than {_FEW} samples here: {few:,} of {len(tally.counts):,}; "
+            "intervals are narrower than they should be."
+        )
+    return " ".join(said)
 
 
 def metric_rows(comparison: Comparison) -> list[tuple[str, str, str, str]]:
     """Name, before, after and change of each metric that there is."""
     before, after = (_with_samples(tally) for tally in (comparison.before, comparison.after))
-    gains = comparison.gains()
+    gains, sure = comparison.gains(), not has_too_few(comparison)
     return [
         (
             row.name,
             _shown(before[row.key], row),
             _shown(after[row.key], row),
-            _change(before[row.key], after[row.key], gains.get(_gain_key(row)), row),
+            _change(before[row.key], after[row.key], gains.get(_gain_key(row)), row, sure),
         )
         for row in _rows_of(comparison.before, before)
     ]
 
 
-def gain_of(comparison: Comparison) -> tuple[str, Measured, Measured, Measured]:
-    """What counts, before, after, and the gain with its paired interval."""
-    uniform = _is_uniform(comparison.before.target)
-    key = "balanced_accuracy" if uniform else "top1"
-    before, after = comparison.metrics()[key]
-    name = "Balanced accuracy" if uniform else "Accuracy under the target"
-    return name, before, after, comparison.gains()[key]
-
-
-def gain_in_words(comparison: Comparison) -> str:
-    """What was gained, in one sentence."""
-    name, before, after, gain = gain_of(comparison)
-    said = (
-        f"{name} went from {percent(before.value)} to {percent(after.value)} %, by "
-        f"{points(gain.value)} points (95 % interval {points(gain.low)} to {points(gain.high)})"
-    )
-    if is_above(gain):
-        return f"{said}: a gain that is more than chance."
-    if is_below(gain):
-        return f"{said}: a loss that is more than chance."
-    return f"{said}: it may be chance."
-
-
-def next_step(comparison: Comparison) -> str:
-    """What the reader of a comparison should do now."""
-    _, _, _, gain = gain_of(comparison)
-    steps = []
-    if is_above(gain):
-        steps.append("Use the scores after: the gain is real on these samples.")
-    elif is_below(gain):
-        steps.append("Keep the scores before; try another criterion, calibration or target.")
-    else:
-        steps.append(
-            "Do not decide yet: label more held-out samples, of the rare classes above all, until "
-            "the interval of the change leaves zero."
-        )
-    used = comparison.before if is_below(gain) else comparison.after
-    return " ".join([*steps, *_calibration_step(used)])
-
-
-def next_step_alone(tally: Tally, carried: Prior | None, target: Prior) -> str:
-    """What to do with scores that nothing was done to yet."""
-    steps = []
-    if carried is None:
-        steps.append(
-            "Say what prior these logits carry, or measure it (longtail fix --carried measure): "
-            "then they can be moved to the prior of where they are used."
-        )
-    elif not carried.is_close(target):
-        steps.append(
-            "These logits carry another prior than the target: move them with longtail fix, on "
-            "held-out scores, and look at this page again."
-        )
-    else:
-        steps.append("These logits carry the target already: there is no prior left to take out.")
-    return " ".join([*steps, *_calibration_step(tally)])
-
-
-def is_above(gain: Measured) -> bool:
-    """Whether a gain is more than chance."""
-    return gain.low is not None and gain.low > 0
-
-
-def is_below(gain: Measured) -> bool:
-    """Whether it is a loss that is more than chance."""
-    return gain.high is not None and gain.high < 0
-
-
-def percent(share: float | None) -> str:
-    """A share in percent."""
-    return "none" if share is None else f"{100 * share:.1f}"
-
-
-def points(share: float | None) -> str:
-    """A difference of shares in points, with its sign."""
-    return "none" if share is None else f"{100 * share:+.1f}".replace("-", "−")
-
-
-def _calibration_step(tally: Tally) -> list[str]:
-    error = tally.metrics()["ece"].value
-    if error is None or error < _MISCALIBRATED:
-        return []
-    return [
-        f"Confidence is off by {percent(error)} points on average: before anyone relies on the "
-        "probabilities, calibrate (longtail fix --calibrate bias)."
-    ]
-
-
 def _rows_of(tally: Tally, found: dict[str, Measured]) -> list[Row]:
     # Under the uniform prior accuracy is one minus the balanced error, which is shown. So is that
-    # of the samples where they are balanced; without a target it is the accuracy.
-    hidden = {"top1"} if _is_uniform(tally.target) else set()
-    if tally.target is None or bool((tally.counts == tally.counts[0]).all()):
+    # of the samples where they are balanced; without a target it is that of the samples.
+    hidden = {"top1"} if tally.target is None or is_uniform(tally.target) else set()
+    if bool((tally.counts == tally.counts[0]).all()):
         hidden.add("sample_accuracy")
     return [
         row
@@ -184,10 +102,6 @@ def _with_samples(tally: Tally) -> dict[str, Measured]:
     return tally.metrics() | {"sample_accuracy": Measured(right, right - reach, right + reach)}
 
 
-def _is_uniform(target: Prior | None) -> bool:
-    return target is not None and target.is_close(Prior.uniform(target.num_classes))
-
-
 def _gain_key(row: Row) -> str:
     return "balanced_accuracy" if row.key == "balanced_error" else row.key
 
@@ -195,12 +109,18 @@ def _gain_key(row: Row) -> str:
 def _shown(measured: Measured, row: Row) -> str:
     if measured.value is None:
         return "none"
-    factor, digits = (100.0, 1) if row.is_share else (1.0, 3)
-    text = f"{factor * measured.value:.{digits}f}"
-    if measured.low is None or measured.high is None:
+    text = _number(measured.value, row)
+    if None in (measured.low, measured.high) or not math.isfinite(measured.value):
         return text
-    low, high = (f"{factor * end:.{digits}f}" for end in (measured.low, measured.high))
+    low, high = (_number(end, row) for end in (measured.low, measured.high))
     return f"{text} [{low},\u00a0{high}]"
+
+
+def _number(value: float | None, row: Row, sign: str = "") -> str:
+    """Shares in percent; infinite is the log-loss of a sample whose class was ruled out."""
+    assert value is not None
+    text = f"{100 * value:{sign}.1f}" if row.is_share else f"{value:{sign}.3f}"
+    return text.replace("-", "−").replace("inf", "∞")
 
 
 def _overlap(one: Measured, other: Measured) -> bool:
@@ -210,20 +130,22 @@ def _overlap(one: Measured, other: Measured) -> bool:
     return one.low <= other.high and other.low <= one.high  # type: ignore[operator]
 
 
-def _change(before: Measured, after: Measured, gain: Measured | None, row: Row) -> str:
+def _change(
+    before: Measured, after: Measured, gain: Measured | None, row: Row, enough: bool
+) -> str:
     """The difference with its paired interval where there is one, and what it means."""
-    if before.value is None or after.value is None:
+    if before.value is None or after.value is None or before.value == after.value:
         return "none"
-    factor, digits = (100.0, 1) if row.is_share else (1.0, 3)
-    change = factor * (after.value - before.value)
-    text = f"{change:+.{digits}f}".replace("-", "−")
-    if float(f"{change:.{digits}f}") == 0:
+    change = after.value - before.value
+    text = _number(change, row, "+")
+    if text.strip("+−0.") == "":
         return "none"
     word = "better" if (change < 0) == row.less else "worse"
     if gain is None or gain.low is None or gain.high is None:
-        return f"{text} {'may be chance' if _overlap(before, after) else word}"
+        sure = enough and not _overlap(before, after)
+        return f"{text} {word if sure else 'may be chance'}"
     # The gain is of an accuracy; of an error it is the other way round.
-    low, high = (-gain.high, -gain.low) if row.less else (gain.low, gain.high)
-    between = f"[{factor * low:+.{digits}f},\u00a0{factor * high:+.{digits}f}]".replace("-", "−")
-    sure = is_above(gain) or is_below(gain)
-    return f"{text} {between} {word if sure else 'may be chance'}"
+    ends = (-gain.high, -gain.low) if row.less else (gain.low, gain.high)
+    between = ",\u00a0".join(_number(end, row, "+") for end in ends)
+    sure = enough and (is_above(gain) or is_below(gain))
+    return f"{text} [{between}] {word if sure else 'may be chance'}"

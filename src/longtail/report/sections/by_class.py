@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from longtail.core import Scores
 from longtail.core.arrays import as_tensor
 from longtail.metrics import recalls
 from longtail.report.charts.chart import Chart
@@ -21,8 +20,11 @@ def by_class_section(judged: Judged) -> Section:
     if judged.counts is None:
         chart, caption = _dots(judged), "Each dot is a class."
     else:
-        chart = class_accuracy_chart(sides(judged), judged.counts, width=960)
-        caption = "Each dot is a class, above its training samples; the lines are running means."
+        chart = class_accuracy_chart(judged.sides, judged.counts, width=960)
+        caption = (
+            "Each dot is a class, above its training samples; of more than 30 classes the lines "
+            "are running means."
+        )
     return Section(
         heading="Classes from frequent to rare", figures=[Figure(chart, caption, wide=True)]
     )
@@ -30,7 +32,7 @@ def by_class_section(judged: Judged) -> Section:
 
 def calibration_section(judged: Judged) -> Section:
     """The reliability diagram."""
-    chart = reliability_chart(sides(judged), judged.target)
+    chart = reliability_chart(judged.sides, judged.target)
     return Section(
         heading="Can the confidence be trusted?",
         paragraphs=[
@@ -43,7 +45,7 @@ def calibration_section(judged: Judged) -> Section:
 
 def margins_section(judged: Judged) -> Section:
     """Where the mistakes fall, and how clearly samples are told apart."""
-    both = sides(judged)
+    both = judged.sides
     return Section(
         heading="Where mistakes fall, and how clear decisions are",
         figures=[
@@ -65,7 +67,7 @@ def _dots(judged: Judged) -> Chart:
     """Accuracy by class where nobody knows the training counts."""
     names = [judged.classes[k] for k in judged.order.tolist()]
     lines = []
-    for name, scores in sides(judged).items():
+    for name, scores in judged.sides.items():
         found = as_tensor(recalls(scores.predict(), judged.labels, judged.num_classes))
         shown = (100 * found.cpu()[judged.order]).tolist()
         lines.append(Line(name, range(1, len(names) + 1), shown, labels=names, mark="dots"))
@@ -76,11 +78,3 @@ def _dots(judged: Judged) -> Chart:
         y_title="accuracy (%)",
         width=960,
     )
-
-
-def sides(judged: Judged) -> dict[str, Scores]:
-    """Before, and after where there is one, under their names."""
-    both = {judged.names[0]: judged.before}
-    if judged.is_changed:
-        both[judged.names[1]] = judged.after
-    return both

@@ -10,7 +10,7 @@ from longtail.core import Prior, Scores
 from longtail.core.arrays import as_tensor
 from longtail.report.charts.lines import Line, line_chart
 from longtail.report.explorers.target import target_explorer
-from longtail.report.explorers.tau import tau_explorer
+from longtail.report.explorers.tau import MOST_SAMPLES, tau_explorer
 from longtail.report.judged import Judged, shown
 from longtail.report.page import Figure, Section
 from longtail.shift import PriorEstimate, estimate_prior
@@ -18,11 +18,17 @@ from longtail.shift import PriorEstimate, estimate_prior
 
 def tau_section(judged: Judged) -> Section | None:
     """The τ explorer, where there is one."""
-    explorer = tau_explorer(judged)
+    heading, explorer = "How far to move: τ", tau_explorer(judged)
+    if len(judged.labels) > MOST_SAMPLES:
+        said = (
+            f"Of more than {MOST_SAMPLES:,} samples this page would become too large to explore τ: "
+            "save the scores of some of them, and longtail report does."
+        )
+        return Section(heading=heading, paragraphs=[said])
     if explorer is None:
         return None
     return Section(
-        heading="How far to move: τ",
+        heading=heading,
         paragraphs=[f"{_tau_in_words(judged)} Move the slider: every number is exact for that τ."],
         notes=[
             "A τ chosen on these samples looks better on them than it is. Choose it on "
@@ -46,7 +52,7 @@ def _tau_in_words(judged: Judged) -> str:
         )
     return (
         "τ says how far the logits are moved from the prior they carry towards the target: 0 "
-        "leaves them, 1 moves them all the way, more favours the rare classes beyond that."
+        "leaves them, 1 moves them all the way, more goes beyond it."
     )
 
 
@@ -59,8 +65,8 @@ def target_section(judged: Judged) -> Section | None:
         heading="Where labels are distributed differently",
         paragraphs=[
             "Move the slider from the prior that the model learned, through all classes alike, "
-            "to its reverse. Scores that are left as they are suffer; scores that are moved to "
-            "the prior of where they are used stay as good as they can be."
+            "to its reverse. Scores that are left as they are fit one prior only; scores that "
+            "carry what is declared can be moved to any, and are as good there as they can be."
         ],
         figures=_estimated(judged),
         notes=[

@@ -18,11 +18,9 @@ _MOST_PAIRS = 10
 def mistakes_section(judged: Judged) -> Section:
     """Groups taken for groups, and the single mistakes that rare classes suffer most."""
     groups = groups_of(judged)
-    sides = [(judged.names[0], judged.before)]
-    if judged.is_changed:
-        sides.append((judged.names[1], judged.after))
-    predicted = [as_tensor(scores.predict()).cpu() for _, scores in sides]
-    columns = ["right", *(f"taken for {name}" for name in groups)]
+    predicted = {name: as_tensor(scores.predict()).cpu() for name, scores in judged.sides.items()}
+    # What is right stands apart, so a column of a group holds mistakes only.
+    columns = ["right", *(f"wrong: {name.removesuffix('-shot')}" for name in groups)]
     figures = [
         Figure(
             heat_chart(
@@ -31,6 +29,7 @@ def mistakes_section(judged: Judged) -> Section:
                 (100 * confusion(judged, found, groups)).tolist(),
                 title=f"Groups taken for groups, {name}",
                 row_title="true class",
+                column_title="taken for",
                 value_title="share of the samples (%)",
                 low=0,
                 high=100,
@@ -38,11 +37,11 @@ def mistakes_section(judged: Judged) -> Section:
             f"{name[:1].upper()}{name[1:]}: what becomes of the samples of each group, every class "
             "counting the same.",
         )
-        for (name, _), found in zip(sides, predicted, strict=True)
+        for name, found in predicted.items()
     ]
     return Section(
         heading="Which classes are taken for which",
-        table=_pairs(judged, [name for name, _ in sides], predicted),
+        table=_pairs(judged, predicted),
         figures=figures,
     )
 
@@ -65,14 +64,12 @@ def confusion(judged: Judged, predicted: Tensor, groups: dict[str, Tensor]) -> T
     return torch.stack(rows)
 
 
-def _pairs(judged: Judged, names: list[str], predicted: list[Tensor]) -> Table | None:
-    classes = judged.num_classes
+def _pairs(judged: Judged, predicted: dict[str, Tensor]) -> Table | None:
+    classes, before = judged.num_classes, predicted[judged.names[0]]
     rare = torch.zeros(classes, dtype=torch.bool)
     rare[judged.order[classes // 2 :]] = True
-    wrong = (predicted[0] != judged.labels) & rare[judged.labels]
-    cells, times = torch.unique(
-        judged.labels[wrong] * classes + predicted[0][wrong], return_counts=True
-    )
+    wrong = (before != judged.labels) & rare[judged.labels]
+    cells, times = torch.unique(judged.labels[wrong] * classes + before[wrong], return_counts=True)
     if not len(cells):
         return None
     # The most samples first; of equally many those that are the larger share of their class.
@@ -82,18 +79,20 @@ def _pairs(judged: Judged, names: list[str], predicted: list[Tensor]) -> Table |
     for cell in cells[worst].tolist():
         true, taken = divmod(cell, classes)
         own = judged.labels == true
-        shares = [100 * float((found[own] == taken).double().mean()) for found in predicted]
+        shares = [
+            100 * float((found[own] == taken).double().mean()) for found in predicted.values()
+        ]
         rows.append([_named(judged, true), _named(judged, taken), int(own.sum()), *shares])
     return Table(
         [
             Column("class of the rarer half"),
             Column("taken for"),
             Column("samples", digits=0),
-            *(Column(name, "%", digits=1) for name in names),
+            *(Column(name, "%", digits=1) for name in predicted),
         ],
         rows,
-        caption=f"The {len(rows)} mistakes that cost the rarer half of the classes most samples "
-        f"{names[0]}, as shares of the class.",
+        caption="What the rarer half of the classes loses most samples to "
+        f"({judged.names[0]}), as shares of the class.",
     )
 
 

@@ -1,7 +1,8 @@
 "use strict";
 // Each explorer is an element with data-explorer, and its values as JSON inside.
 
-const percent = (share) => (100 * share).toFixed(2).replace("-", "−");
+const shown = (value, digits) => value.toFixed(digits).replace("-", "−");
+const percent = (share) => shown(100 * share, 2);
 
 // From a value to its pixel in a plot.
 const placer = (plane) => ({
@@ -40,6 +41,7 @@ function tauExplorer(root, values) {
   const slider = root.querySelector("input[type=range]");
   const number = root.querySelector("input[type=number]");
   const numbers = root.querySelectorAll("[data-measure]");
+  const headings = root.querySelectorAll("[data-tau-shown]");
   const cells = root.querySelectorAll("[data-class]");
   const curves = root.querySelector("[data-plot=curves] svg");
   const dots = root.querySelector("[data-plot=dots] svg");
@@ -50,6 +52,7 @@ function tauExplorer(root, values) {
   function show(tau) {
     const place = Math.round((tau - values.low) / values.step);
     recalls = recallsAt(place, ends, values.samples);
+    headings.forEach((heading) => { heading.textContent = shown(tau, 3); });
     numbers.forEach((cell, k) => {
       const mean = values.measures[k].reduce((sum, w, c) => sum + w * (recalls[c] ?? 0), 0);
       cell.textContent = percent(mean);
@@ -103,7 +106,7 @@ function targetExplorer(root, values) {
     for (const row of ["left", "moved"]) {
       values[row][place].forEach((value, k) => {
         const cell = root.querySelector(`[data-row=${row}] [data-column="${k}"]`);
-        cell.textContent = k === 2 ? value.toFixed(3) : percent(value);
+        cell.textContent = k < 2 ? percent(value) : value === null ? "∞" : shown(value, 3);
       });
     }
     moveCursor(accuracy, values.accuracy, values.places[place]);
