@@ -1,6 +1,7 @@
 """The command line: fast to answer, clear about wrong input, and the demo whole."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -94,8 +95,18 @@ def test_the_demo_reaches_what_it_claims_on_caltech(demo):
 def test_the_report_is_one_file_with_the_figures(demo):
     _, folder = demo
     page = (folder / "report.html").read_text()
-    assert page.count("<svg") >= 5
-    for words in ("LA figure 2, left", "LA figure 2, middle", "LA figure 2, right", "CC BY 4.0"):
+    headings = re.findall(r"<h2>(.*?)</h2>", page)
+    assert headings[0].startswith("Caltech-101")
+    assert headings[-1].startswith("Two Gaussians")
+    assert "How far to move: τ" in headings
+    assert page.count("<svg") == page.count("</svg>") > len(headings)
+    for words in (
+        "What to do next",
+        "LA figure 2, left",
+        "LA figure 2, middle",
+        "LA figure 2, right",
+        "CC BY 4.0",
+    ):
         assert words in page
     assert "src=" not in page
 

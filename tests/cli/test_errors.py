@@ -141,6 +141,8 @@ def program(code, **settings):
 def test_a_real_interrupt_exits_with_130_and_says_so():
     code = (
         "import os, signal; from longtail.cli import app\n"
+        # A process that was started in the background ignores it.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "app.commands['recipes'].callback = lambda **_: os.kill(os.getpid(), signal.SIGINT)"
     )
     started = program(code)

@@ -124,7 +124,7 @@ def test_lambda_lr_takes_a_schedule(schedule):
         (lambda: Steps((5,), 0.0), "decay be positive"),
         (lambda: Cosine(5, warmup=5), "total must be more steps"),
         (lambda: Cosine(5, end=-0.1), "end not negative"),
-        (lambda: OneCycle(5, 5), "peak must be a step"),
+        (lambda: OneCycle(5, 5), "peak must lie from 0"),
         (lambda: OneCycle(5, 1, shape="square"), "shape must be"),
         (lambda: ByEpoch(Constant(), 0), "steps_per_epoch"),
     ],

@@ -67,7 +67,7 @@ def data_needed(recipe: Recipe) -> str:
         return "CIFAR-10" if isinstance(data, Cifar10) else "CIFAR-100"
     if isinstance(data, ImageLists):
         return f"images and {data.train}"
-    return "a folder train/class/file" if isinstance(data, ImageFolder) else "an .npz file"
+    return "a folder class/file" if isinstance(data, ImageFolder) else "an .npz file"
 
 
 def _order(name: str) -> tuple[bool, str]:

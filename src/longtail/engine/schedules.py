@@ -135,7 +135,7 @@ class OneCycle:
 
     Args:
         total: How many steps there are; the factor is `end` from there on.
-        peak: The step with the whole rate.
+        peak: When the rate is whole, in steps; it may lie between two.
         start: The factor at step 0.
         end: What it falls to.
         shape: "linear", or "cosine": both ways are half a cosine then.
@@ -146,7 +146,7 @@ class OneCycle:
     """
 
     total: int
-    peak: int
+    peak: float
     start: float = 0.0
     end: float = 0.0
     shape: Literal["linear", "cosine"] = "linear"
@@ -154,7 +154,7 @@ class OneCycle:
     def __post_init__(self) -> None:
         if not 0 <= self.peak < self.total or self.start < 0 or self.end < 0:
             raise ValueError(
-                "peak must be a step from 0 to total - 1, start and end not negative, got "
+                "peak must lie from 0 to before total, start and end not be negative, got "
                 f"peak={self.peak}, total={self.total}, start={self.start}, end={self.end}"
             )
         if self.shape not in ("linear", "cosine"):

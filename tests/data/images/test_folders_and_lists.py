@@ -76,8 +76,18 @@ def test_parts_that_do_not_fit_together_are_told(tmp_path):
     touched(tmp_path, "val/a/1.jpg")
     with pytest.raises(ValueError, match="two folders for validation, val and valid"):
         read_image_splits(tmp_path)
-    with pytest.raises(ValueError, match="no folder train"):
-        read_image_splits(tmp_path / "train")
+    touched(tmp_path, "half/test/a/1.jpg", "half/other/1.jpg")
+    with pytest.raises(ValueError, match="has test but no folder train"):
+        read_image_splits(tmp_path / "half")
+
+
+def test_a_folder_of_classes_without_parts_is_all_for_training(tmp_path):
+    touched(tmp_path, "a/1.jpg", "a/2.jpg", "b/1.jpg")
+    splits = read_image_splits(tmp_path)
+    assert splits.train.classes == ("a", "b")
+    assert splits.train.targets.tolist() == [0, 0, 1]
+    assert splits.validation is None
+    assert splits.test is None
 
 
 def test_a_text_list_may_have_spaces_in_its_paths(tmp_path):

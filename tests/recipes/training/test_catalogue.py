@@ -7,6 +7,7 @@ from longtail.recipes.training.catalogue import RECIPES, named_recipe
 from longtail.recipes.training.checking import RecipeError, plain, recipe_from
 from longtail.recipes.training.loss_options import ELM, LADE
 from longtail.recipes.training.model_options import Timm, Torchvision
+from longtail.recipes.training.overrides import overridden
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -74,6 +75,16 @@ def test_the_rates_are_those_that_the_papers_print():
     assert [elm(epoch) for epoch in (14, 95, 96, 192, 224)] == pytest.approx(
         [1, 1, 0.1, 0.01, 0.001]
     )
+
+
+def test_the_peak_of_a_quick_recipe_moves_with_its_epochs():
+    quick = named_recipe("cifar100-lt-la-quick")
+    whole = building.build_schedule(quick)
+    assert (whole(0), whole(10), whole(40)) == (0.1, 1.0, 0.0)
+    short = building.build_schedule(overridden(quick, ["epochs=2"]))
+    assert short.stretched(10)(5) == 1.0
+    later = building.build_schedule(overridden(quick, ["schedule.peak=20"]))
+    assert later(20) == 1.0
 
 
 def test_the_others_have_the_numbers_of_their_papers_or_of_released_code():

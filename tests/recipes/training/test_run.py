@@ -321,7 +321,13 @@ def test_a_plan_builds_everything_and_trains_nothing(images):
     assert plan["training images"] == sum(KEPT)
     assert (plan["steps an epoch"], plan["steps"]) == (3, 15)
     assert plan["parameters"] == 192 * 16 + 16 + 16 * 4 + 4
-    assert planned(small(images, loss="focal"))["the loss carries"] == "no known prior"
+    for loss, words in (
+        ("focal", "no known prior"),
+        ("cross_entropy", "the training prior"),
+        ("logit_adjusted", "the uniform prior"),
+        ({"name": "logit_adjusted", "tau": 0.5}, "a prior between these or beyond"),
+    ):
+        assert planned(small(images, loss=loss))["the logits will carry"] == words
 
 
 def test_a_long_tailed_cut_of_an_own_set_is_made_before_holding_out(images):

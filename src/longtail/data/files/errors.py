@@ -29,8 +29,11 @@ def reading(path: Path, what: str) -> Iterator[None]:
     except PermissionError:
         raise
     except _DAMAGE as error:
+        said = str(error) or type(error).__name__
+        if "allow_pickle" in said:  # NumPy's advice for what it does not know: never followed here
+            said = "it does not begin as such a file does"
         raise ValueError(
-            f"{path} cannot be read as {what} ({error or type(error).__name__}); "
+            f"{path} cannot be read as {what} ({said}); "
             "it is damaged, cut short or of another format: make it again, or correct its ending"
         ) from error
 

@@ -36,7 +36,10 @@ def read_image_folder(root: str | os.PathLike[str], allow_empty: bool = False) -
 
 
 def read_folder_splits(root: Path, allow_empty: bool) -> ImageSplits[ImageFiles]:
-    """The images of root/train/class/file, and of val and test beside it where they are."""
+    """The images of root/train/class/file, and of val and test beside it where they are.
+
+    Where there are no such parts, those of root/class/file, all of them for training.
+    """
     parts: dict[str, Path] = {}
     for name in _folders(root):
         split = split_named(name)
@@ -47,10 +50,13 @@ def read_folder_splits(root: Path, allow_empty: bool) -> ImageSplits[ImageFiles]
             )
         if split is not None:
             parts[split] = root / name
+    if not parts:
+        return ImageSplits(_read(root, tuple(_folders(root)), allow_empty), None, None)
     if "train" not in parts:
+        there = ", ".join(folder.name for folder in parts.values())
         raise ValueError(
-            f"{root} has no folder train, expected root/train/class/file with val and test beside "
-            "it; for root/class/file use read_image_folder"
+            f"{root} has {there} but no folder train; "
+            "expected root/train/class/file with val and test beside it, or root/class/file"
         )
     train = _read(parts["train"], tuple(_folders(parts["train"])), allow_empty)
     others = {

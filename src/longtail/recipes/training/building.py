@@ -136,6 +136,8 @@ def build_schedule(recipe: Recipe) -> Any:
     options = {key: value for key, value in _options(option).items() if key != "by_epoch"}
     if isinstance(option, (optimizers.Cosine, optimizers.OneCycle)):
         options["total"] = recipe.epochs
+    if isinstance(option, optimizers.OneCycle) and option.peak < 1:
+        options["peak"] = option.peak * recipe.epochs
     return getattr(schedules, type(option).__name__)(**options)
 
 

@@ -84,7 +84,7 @@ class Npz(OwnSet, frozen=True, tag="npz"):
 
 
 class ImageFolder(OwnSet, frozen=True, tag="folder"):
-    """A folder train/class/file, with val and test beside train where they are."""
+    """A folder class/file, or train/class/file with val and test beside train where they are."""
 
 
 class ImageLists(OwnSet, frozen=True, kw_only=True, tag="lists"):

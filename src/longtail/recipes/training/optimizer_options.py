@@ -85,9 +85,12 @@ class Cosine(ByEpochs, frozen=True, tag="cosine"):
 
 
 class OneCycle(ByEpochs, frozen=True, kw_only=True, tag="one_cycle"):
-    """Up to the rate at epoch `peak`, and down to `end` of it."""
+    """Up to the rate at `peak`, and down to `end` of it.
 
-    peak: Whole
+    A peak below 1 is a share of all epochs, from 1 on it is an epoch.
+    """
+
+    peak: NotBelow
     start: Share = 0.0
     end: Share = 0.0
     shape: Literal["linear", "cosine"] = "linear"

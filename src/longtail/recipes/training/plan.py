@@ -35,5 +35,13 @@ def planned(recipe: Recipe) -> dict[str, Any]:
         "parameters": sum(weight.numel() for weight in model.parameters()),
         "steps an epoch": steps,
         "steps": steps * recipe.epochs,
-        "the loss carries": "a known prior" if carried is not None else "no known prior",
+        "the logits will carry": _in_words(carried, prior),
     }
+
+
+def _in_words(carried: Prior | None, train: Prior) -> str:
+    if carried is None:
+        return "no known prior"
+    if carried.is_close(Prior.uniform(train.num_classes)):
+        return "the uniform prior"
+    return "the training prior" if carried.is_close(train) else "a prior between these or beyond"

@@ -139,10 +139,10 @@ def _check_parallel_fits(recipe: Recipe) -> None:
 
 def _check_schedule_fits(schedule: optimizers.Schedule, epochs: int) -> None:
     if isinstance(schedule, optimizers.OneCycle):
-        if schedule.peak >= epochs:
+        if schedule.peak >= max(epochs, 1):
             raise ValueError(
-                f"schedule.peak is epoch {schedule.peak}, but there are {epochs} epochs: "
-                "set it lower"
+                f"schedule.peak is epoch {schedule.peak:g}, but the last one is {epochs}: set it "
+                "lower, or as a share of all epochs, such as 0.25"
             )
     elif schedule.warmup >= epochs:
         raise ValueError(

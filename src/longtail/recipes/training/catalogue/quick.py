@@ -22,7 +22,7 @@ def on_cifar(data: Data, loss: Loss) -> Recipe:
         augment=CROP_AND_FLIP,
         normalize=CIFAR,
         optimizer=Optimizer(lr=0.2, momentum=0.9, nesterov=True, weight_decay=5e-4),
-        schedule=OneCycle(peak=10, start=0.1),
+        schedule=OneCycle(peak=0.25, start=0.1),
         epochs=40,
         batch_size=128,
     )
@@ -77,7 +77,7 @@ def cifar100_lt_lade_quick() -> Recipe:
 def images_la_quick() -> Recipe:
     """Logit adjustment on a folder of your own images, 64 pixels a side, with a small network.
 
-    Ours. The folder has train/class/file, and val and test beside train if there are any.
+    Ours. The folder has class/file, or train/class/file with val and test beside it if any.
     """
     return Recipe(
         data=ImageFolder(size=64, resize=72),
@@ -85,7 +85,7 @@ def images_la_quick() -> Recipe:
         loss=LogitAdjusted(),
         augment=(Crop(padding=8), Flip()),
         optimizer=Optimizer(lr=0.1, momentum=0.9, nesterov=True, weight_decay=5e-4),
-        schedule=OneCycle(peak=5, start=0.1),
+        schedule=OneCycle(peak=0.25, start=0.1),
         epochs=20,
         batch_size=64,
     )
