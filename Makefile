@@ -19,6 +19,8 @@ export OMP_WAIT_POLICY := PASSIVE
 # Also holds in the environment that a package is built in, which -c would not.
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Tests start many processes: without compiled files each of them compiles the library again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test test-slow lint types layers unit bench bench-heads bench-long gallery format clean
 .DEFAULT_GOAL := help
