@@ -64,62 +64,75 @@ def tau_explorer(judged: Judged) -> TauExplorer | None:
     curve = tau_curve(judged.before.logits, judged.labels, source, judged.target)
     taus = slider(curve.best_tau)
     best = best_place(taus, curve)
-    start, stop = (np.searchsorted(taus, ends) for ends in curve.intervals)
-    every = _recalls(taus[::_DRAWN], curve, judged)
-    measures = _measures(judged)
-    chart, curve_plane = curves(
-        taus[::_DRAWN].tolist(),
+    measures, order = _measures(judged), judged.order
+    at_zero, at_best = _recalls(np.array([0.0, best]), curve, judged)
+    seen = judged.label_counts.numpy() > 0
+    shown_zero, shown_best = (100 * np.where(seen, at, np.nan)[order] for at in (at_zero, at_best))
+    chart, curve_plane = _drawn_curves(taus[::_DRAWN], curve, judged, measures)
+    dots, dot_plane = moving_dots(
+        [("τ = 0", shown_zero.tolist()), ("at τ", shown_best.tolist())],
+        title="Accuracy by class at τ",
+        x_title=judged.order_title,
+        y_title="accuracy (%)",
+    )
+    names, samples = _named(judged), judged.label_counts[order].tolist()
+    trained = [None] * len(names) if judged.counts is None else judged.counts[order].tolist()
+    values = {
+        "low": float(taus[0]),
+        "step": _STEP,
+        "tau": best,
+        "samples": samples,
+        "ends": _ends(taus, curve, judged),
+        "measures": [weights[order].tolist() for weights in measures.values()],
+        "curves": curve_plane,
+        "dots": dot_plane,
+        "classes": names,
+    }
+    return TauExplorer(
+        values,
+        rows=[
+            (name, float(100 * at_zero @ weights), float(100 * at_best @ weights))
+            for name, weights in measures.items()
+        ],
+        classes=list(
+            zip(names, trained, samples, shown_zero.tolist(), shown_best.tolist(), strict=True)
+        ),
+        curves=chart,
+        dots=dots,
+        best_tau=best,
+        low=float(taus[0]),
+        high=float(taus[-1]),
+    )
+
+
+def _named(judged: Judged) -> list[str]:
+    return [judged.classes[k] for k in judged.order.tolist()]
+
+
+def _drawn_curves(
+    taus: npt.NDArray[np.float64],
+    curve: TauCurve,
+    judged: Judged,
+    measures: dict[str, npt.NDArray[np.float64]],
+) -> tuple[Chart, dict[str, float]]:
+    """Every measure over τ."""
+    every = _recalls(taus, curve, judged)
+    return curves(
+        taus.tolist(),
         [Curve(name, (100 * every @ weights).tolist()) for name, weights in measures.items()],
         title="Accuracy over τ",
         x_title="τ",
         y_title="accuracy (%)",
         y_span=WHOLE,
     )
-    at_zero, at_best = (_recalls(np.array([tau]), curve, judged)[0] for tau in (0.0, best))
-    order = judged.order
-    shown_zero, shown_best = 100 * _blank(at_zero, judged), 100 * _blank(at_best, judged)
-    dots, dot_plane = moving_dots(
-        [("τ = 0", shown_zero[order].tolist()), ("at τ", shown_best[order].tolist())],
-        title="Accuracy by class at τ",
-        x_title=judged.order_title,
-        y_title="accuracy (%)",
-    )
-    by_class = torch.argsort(_rank(order)[judged.labels], stable=True).numpy()
+
+
+def _ends(taus: npt.NDArray[np.float64], curve: TauCurve, judged: Judged) -> str:
+    """From which place of the slider on and up to which each sample is right, class by class."""
+    start, stop = (np.searchsorted(taus, ends) for ends in curve.intervals)
+    by_class = torch.argsort(_rank(judged.order)[judged.labels], stable=True).numpy()
     ends = np.stack([start, stop], axis=1)[by_class].astype("<u2")
-    values = {
-        "low": float(taus[0]),
-        "step": _STEP,
-        "tau": best,
-        "samples": judged.label_counts[order].tolist(),
-        "ends": base64.b64encode(ends.tobytes()).decode(),
-        "measures": [weights[order].tolist() for weights in measures.values()],
-        "curves": curve_plane,
-        "dots": dot_plane,
-        "classes": [judged.classes[k] for k in order.tolist()],
-    }
-    counts = judged.counts
-    return TauExplorer(
-        values,
-        [
-            (name, float(100 * at_zero @ weights), float(100 * at_best @ weights))
-            for name, weights in measures.items()
-        ],
-        [
-            (
-                judged.classes[k],
-                None if counts is None else int(counts[k]),
-                int(judged.label_counts[k]),
-                float(shown_zero[k]),
-                float(shown_best[k]),
-            )
-            for k in order.tolist()
-        ],
-        chart,
-        dots,
-        best,
-        float(taus[0]),
-        float(taus[-1]),
-    )
+    return base64.b64encode(ends.tobytes()).decode()
 
 
 def slider(best_tau: float) -> npt.NDArray[np.float64]:
@@ -167,10 +180,6 @@ def _recalls(
         right = labels[curve.intervals.contain(tau)]
         row[:] = np.bincount(right, minlength=judged.num_classes) / counts
     return rows
-
-
-def _blank(recalls: npt.NDArray[np.float64], judged: Judged) -> npt.NDArray[np.float64]:
-    return np.where(judged.label_counts.numpy() > 0, recalls, np.nan)
 
 
 def _rank(order: torch.Tensor) -> torch.Tensor:
