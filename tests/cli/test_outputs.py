@@ -17,11 +17,11 @@ from longtail.cli.outputs import (
     command,
     console,
     footer,
-    json_text,
     metrics_json,
     print_json,
     rich_table,
 )
+from longtail.recipes.json_text import json_text
 
 
 def drawn(table, width=80):

@@ -6,8 +6,6 @@ console reads none, and cells of tables are Text.
 
 from __future__ import annotations
 
-import json
-import math
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
@@ -17,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from longtail.cli.processes import is_first
+from longtail.recipes.json_text import json_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -66,17 +65,6 @@ def metrics_json(path: Path, values: dict[str, Any]) -> None:
     from longtail import __version__
 
     write_json(path, {"version": __version__, "command": command()} | values)
-
-
-def json_text(value: Any, *, ascii_only: bool = False) -> str:
-    """JSON as every reader takes it: a number that is not finite is null.
-
-    >>> print(json_text({"few": float("nan")}), end="")
-    {
-      "few": null
-    }
-    """
-    return json.dumps(_finite(value), indent=2, ensure_ascii=ascii_only, allow_nan=False) + "\n"
 
 
 def console() -> Console:
@@ -131,11 +119,3 @@ def note(text: str, *, as_json: bool, quiet: bool) -> None:
     """What helps but is no result: after the tables, or on standard error beside JSON."""
     if is_first() and not quiet:
         click.echo(text, err=as_json)
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(held) for key, held in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(held) for held in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import longtail as lt
-from longtail.recipes.comparing import compare_paths, json_text, write_comparison
+from longtail.recipes.comparing import compare_paths, write_comparison
+from longtail.recipes.json_text import json_text
 from longtail.report.comparison import words
 
 
@@ -136,7 +137,8 @@ def test_the_files_are_written(two_methods, tmp_path):
     assert r"\infty" in (output / "table.tex").read_text()
     assert "cifar100-lt-la-quick" in (output / "report.html").read_text()
     stored = json.loads((output / "comparison.json").read_text(), parse_constant=refused)
-    assert stored == json.loads(json_text(result, "longtail compare runs"))
+    assert stored["command"] == "longtail compare runs"
+    assert stored.items() >= json.loads(json_text(result.as_json())).items()
     said = stored["sets"][0]
     methods = said["methods"]
     assert methods["never"]["metrics"]["nll"]["value"] is None

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import math
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 from longtail import __version__
 from longtail.core.files import written_whole
+from longtail.recipes.json_text import json_text
 from longtail.report import Footer, write_page
 from longtail.report.comparison import Compared, comparison_page, latex, markdown
 
@@ -24,23 +22,9 @@ def write_comparison(result: Compared, output: Path, command: str) -> tuple[str,
     texts = {
         MARKDOWN: markdown(result),
         LATEX: latex(result),
-        NUMBERS: json_text(result, command),
+        NUMBERS: json_text({"version": __version__, "command": command} | result.as_json()),
     }
     for name, text in texts.items():
         with written_whole(output / name) as part:
             part.write_text(text, encoding="utf-8", newline="\n")
     return PAGE, *texts
-
-
-def json_text(result: Compared, command: str) -> str:
-    """All numbers as JSON; null where one is not finite, since JSON has no word for it."""
-    said = {"version": __version__, "command": command} | result.as_json()
-    return json.dumps(_finite(said), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

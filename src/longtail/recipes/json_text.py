@@ -1,0 +1,24 @@
+"""Results as JSON. It imports nothing of torch: the command line lists recipes without it."""
+
+import json
+import math
+from typing import Any
+
+
+def json_text(value: Any, *, ascii_only: bool = False) -> str:
+    """JSON as every reader takes it: a number that is not finite is null.
+
+    >>> print(json_text({"few": float("nan")}), end="")
+    {
+      "few": null
+    }
+    """
+    return json.dumps(_finite(value), indent=2, ensure_ascii=ascii_only, allow_nan=False) + "\n"
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(held) for key, held in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(held) for held in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
