@@ -67,6 +67,8 @@ MAKE = {
     "MetricNCM of low rank": lambda: from_means(heads.MetricNCM(DIM, CLASSES, rank=2)),
     "MetricNCM per class": lambda: from_means(heads.MetricNCM(DIM, CLASSES, "per_class")),
     "MetricNCM, eigenbasis": lambda: from_means(heads.MetricNCM(DIM, CLASSES, "eigenbasis")),
+    "Experts": lambda: heads.Experts(DIM, CLASSES, num_experts=2).double().eval(),
+    "Experts, linear": lambda: heads.Experts(DIM, CLASSES, 3, "linear").double().eval(),
     "CausalNorm": causal,
     "WeightVectorNorm": lambda: heads.WeightVectorNorm.from_linear(trained_layer()),
     "WeightVectorNorm + RS": lambda: heads.WeightVectorNorm.from_linear(

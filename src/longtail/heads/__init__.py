@@ -4,6 +4,7 @@ from longtail.heads.causal_norm import CausalNorm as CausalNorm
 from longtail.heads.cosine import Cosine as Cosine
 from longtail.heads.empirical_offset import EmpiricalOffset as EmpiricalOffset
 from longtail.heads.estimated_offset import EstimatedOffset as EstimatedOffset
+from longtail.heads.experts import Experts as Experts
 from longtail.heads.generative import Generative as Generative
 from longtail.heads.head import Head as Head
 from longtail.heads.head import LinearHead as LinearHead

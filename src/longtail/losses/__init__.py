@@ -14,6 +14,7 @@ from longtail.losses.drolt import DROLT as DROLT
 from longtail.losses.elm import ELM as ELM
 from longtail.losses.equalized import Equalized as Equalized
 from longtail.losses.estimated_offset import EstimatedOffset as EstimatedOffset
+from longtail.losses.experts import Experts as Experts
 from longtail.losses.focal import Focal as Focal
 from longtail.losses.focal import SigmoidFocal as SigmoidFocal
 from longtail.losses.lade import LADE as LADE

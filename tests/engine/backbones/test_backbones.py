@@ -147,7 +147,10 @@ def test_the_perceptron_flattens_images():
         (lambda: small_cnn(dim=100), "multiple of 32"),
         (lambda: mlp(hidden=()), "at least one hidden layer"),
         (lambda: mlp(hidden=(4, 0)), "1 or more"),
-        (lambda: backbone("resnet33"), "no backbone 'resnet33'; take one of resnet32, small_cnn"),
+        (
+            lambda: backbone("resnet33"),
+            "no backbone 'resnet33'; take one of resnet32, resnet32_experts",
+        ),
         (lambda: backbone("keras:resnet50"), "torchvision:<its name>"),
         (lambda: backbone("timm:"), "no backbone"),
         (lambda: backbone("resnet32", width=3), "does not take these options.*width"),

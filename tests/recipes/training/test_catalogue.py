@@ -28,7 +28,7 @@ def test_what_a_recipe_names_can_be_built(name):
     assert min(factors) >= 0
     building.build_augment(recipe)
     if not isinstance(recipe.backbone, (Torchvision, Timm)):
-        assert building.build_backbone(recipe.backbone).dim in (64, 128)
+        assert building.build_backbone(recipe.backbone).dim in (64, 128, 192)
 
 
 def test_lade_has_the_numbers_of_its_table_7():
@@ -96,6 +96,7 @@ def test_the_others_have_the_numbers_of_their_papers_or_of_released_code():
         assert numbers(f"cifar10-lt-la-{loss}") == (0.1, 2e-4, 1241, 128)
         assert numbers(f"cifar100-lt-la-{loss}") == (0.1, 2e-4, 1419, 128)
     assert numbers("cifar100-lt-ldam-drw") == (0.1, 2e-4, 200, 128)
+    assert numbers("cifar100-lt-experts") == (0.1, 5e-4, 200, 128)
     assert numbers("imagenet-lt-lade") == (0.05, 5e-4, 180, 256)
     assert numbers("inaturalist-lade") == (0.1, 5e-4, 200, 256)
     assert numbers("imagenet-lt-eo") == numbers("imagenet-lt-ncm") == (0.2, 5e-4, 90, 512)

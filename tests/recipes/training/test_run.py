@@ -381,3 +381,37 @@ def test_the_figures_of_papers_come_out_of_run_folders(run, images, tmp_path):
         group_curves_chart([{"epoch": 1.0, "train_loss": 2.0}])
     with pytest.raises(FileNotFoundError, match=r"no .*log\.csv"):
         read_log(tmp_path)
+
+
+def test_experts_train_save_and_predict_by_their_mean_which_carries_uniform(images, tmp_path):
+    recipe = small(
+        images,
+        backbone={"name": "mlp", "inputs": 192, "hidden": [12]},
+        head={"name": "experts", "num_experts": 3},
+        loss={"name": "experts", "taus": [0.0, 1.0, 2.0]},
+        mixup=0.4,
+    )
+    run = run_recipe(recipe, tmp_path / "experts")
+    assert run.trained.carried.is_close(Prior.uniform(4))
+    stored = load_model(run.folder)
+    parts = read_data(recipe.data)
+    outputs = predict(stored.model, parts.test, stored.normalize)
+    scores = Scores.load(run.folder / "scores-test.safetensors")
+    assert np.allclose(np.asarray(scores.logits), outputs.logits.numpy(), atol=1e-6)
+    each = stored.model.head.each(outputs.features)
+    assert torch.allclose(each.mean(dim=-1), outputs.logits, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"loss": "experts"},
+        {"head": "experts"},
+        {"loss": {"name": "experts", "taus": [0, 1]}, "head": "experts"},
+        {"backbone": "resnet32_experts"},
+        {"loss": "experts", "head": "experts", "second_stage": {"heads": ["crt"]}},
+    ],
+)
+def test_parts_of_experts_that_do_not_fit_are_refused_before_training(images, values):
+    with pytest.raises(RecipeError, match="experts"):
+        small(images, **values)

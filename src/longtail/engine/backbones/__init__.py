@@ -4,4 +4,5 @@ from longtail.engine.backbones.backbone import Backbone as Backbone
 from longtail.engine.backbones.mlp import mlp as mlp
 from longtail.engine.backbones.named import backbone as backbone
 from longtail.engine.backbones.resnet32 import resnet32 as resnet32
+from longtail.engine.backbones.resnet32_experts import resnet32_experts as resnet32_experts
 from longtail.engine.backbones.small_cnn import small_cnn as small_cnn

@@ -9,10 +9,12 @@ from longtail.engine.backbones.backbone import Backbone
 from longtail.engine.backbones.library import timm_backbone, torchvision_backbone
 from longtail.engine.backbones.mlp import mlp
 from longtail.engine.backbones.resnet32 import resnet32
+from longtail.engine.backbones.resnet32_experts import resnet32_experts
 from longtail.engine.backbones.small_cnn import small_cnn
 
 OWN: dict[str, Callable[..., Backbone]] = {
     "resnet32": resnet32,
+    "resnet32_experts": resnet32_experts,
     "small_cnn": small_cnn,
     "mlp": mlp,
 }
@@ -26,8 +28,8 @@ def backbone(name: str, **options: Any) -> Backbone:
     """The backbone of that name; its weights come from torch's global generator.
 
     Args:
-        name: "resnet32", "small_cnn", "mlp", or a network of a library: "torchvision:resnet50",
-            "timm:resnet50".
+        name: "resnet32", "resnet32_experts", "small_cnn", "mlp", or a network of a library:
+            "torchvision:resnet50", "timm:resnet50".
         options: What the function of that name takes.
 
     >>> backbone("resnet32", dim=128).dim

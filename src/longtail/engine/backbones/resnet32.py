@@ -35,7 +35,7 @@ class ResNet32(Backbone):
 
     def __init__(self, dim: Dim, norm: Norm, channels: int) -> None:
         super().__init__(dim)
-        self.stem = nn.Sequential(conv3x3(channels, 16, 1, norm), norm_layer(norm, 16), nn.ReLU())
+        self.stem = _stem(norm, channels)
         # The last block is apart, since the wider net has it twice.
         self.stages = nn.Sequential(
             *_stage(16, 16, _BLOCKS, norm),
@@ -71,6 +71,17 @@ class _Block(nn.Module):
             return inputs
         aside = inputs.shape[1] // 2
         return F.pad(inputs[:, :, ::2, ::2], (0, 0, 0, 0, aside, aside))
+
+
+def resnet32_stages(norm: Norm, channels: int) -> tuple[nn.Module, ...]:
+    """The stem and the three stages, for networks that have some of them more than once."""
+    widths = ((16, 16), (16, 32), (32, 64))
+    stages = (nn.Sequential(*_stage(*width, _BLOCKS, norm)) for width in widths)
+    return _stem(norm, channels), *stages
+
+
+def _stem(norm: Norm, channels: int) -> nn.Sequential:
+    return nn.Sequential(conv3x3(channels, 16, 1, norm), norm_layer(norm, 16), nn.ReLU())
 
 
 def _stage(inputs: int, outputs: int, blocks: int, norm: Norm) -> list[_Block]:

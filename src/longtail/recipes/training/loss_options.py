@@ -4,7 +4,9 @@ Their options are those of the classes; the prior comes from the data and the sa
 number a class or a matrix (ConsistentMargin, PairwiseMargin) is for Python.
 """
 
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
 
 from longtail.recipes.training.section import (
     Above,
@@ -115,6 +117,12 @@ class EstimatedOffset(Named, frozen=True, tag="estimated_offset"):
     rate: Share = 0.5
 
 
+class Experts(Named, frozen=True, tag="experts"):
+    """Logit adjustment with a τ for each expert, on a head experts."""
+
+    taus: Annotated[tuple[float, ...], msgspec.Meta(min_length=1)] = (0.0, 1.0, 2.0)
+
+
 class VS(Named, frozen=True, tag="vs"):
     """Logits scaled and adjusted (L22)."""
 
@@ -153,6 +161,7 @@ Loss: TypeAlias = (
     | LADE
     | ELM
     | EstimatedOffset
+    | Experts
     | VS
     | CDT
     | LabelAwareSmoothing

@@ -17,6 +17,15 @@ class ResNet32(Named, frozen=True, tag="resnet32"):
     channels: Positive = 3
 
 
+class ResNet32Experts(Named, frozen=True, tag="resnet32_experts"):
+    """ResNet-32 with the stages after the shared ones once for each expert; its head is experts."""
+
+    num_experts: Positive = 3
+    shared_stages: Literal[0, 1, 2] = 1
+    norm: Norm = "batch"
+    channels: Positive = 3
+
+
 class SmallCNN(Named, frozen=True, tag="small_cnn"):
     """Four convolutions, for a first look."""
 
@@ -47,7 +56,7 @@ class Timm(Named, frozen=True, tag="timm"):
     options: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
-Backbone: TypeAlias = ResNet32 | SmallCNN | MLP | Torchvision | Timm
+Backbone: TypeAlias = ResNet32 | ResNet32Experts | SmallCNN | MLP | Torchvision | Timm
 
 
 class Linear(Named, frozen=True, tag="linear"):
@@ -85,4 +94,12 @@ class WeightVectorNorm(Named, frozen=True, tag="weight_vector_norm"):
     gamma: NotBelow = 0.1
 
 
-Head: TypeAlias = Linear | Cosine | EstimatedOffset | CausalNorm | WeightVectorNorm
+class Experts(Named, frozen=True, tag="experts"):
+    """A head for each expert, on its part of the features; the loss is experts."""
+
+    num_experts: Positive = 3
+    kind: Literal["cosine", "linear"] = "cosine"
+    scale: Above = 30.0
+
+
+Head: TypeAlias = Linear | Cosine | Experts | EstimatedOffset | CausalNorm | WeightVectorNorm

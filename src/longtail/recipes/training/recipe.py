@@ -75,6 +75,7 @@ class Recipe(Section, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         _check_loss_fits(self)
+        _check_experts_fit(self)
         _check_parallel_fits(self)
         _check_schedule_fits(self.schedule, self.epochs)
         if self.drw is not None and self.drw.start >= self.epochs:
@@ -119,6 +120,29 @@ def _check_loss_fits(recipe: Recipe) -> None:
         raise ValueError(
             "mixup makes soft labels, which a loss on features or whole batches cannot take: set "
             "mixup=null"
+        )
+
+
+def _check_experts_fit(recipe: Recipe) -> None:
+    """The loss, the head and the network of experts go together, and are of one number."""
+    loss, head, network = recipe.loss, recipe.head, recipe.backbone
+    numbers = {
+        "loss": len(loss.taus) if isinstance(loss, losses.Experts) else None,
+        "head": head.num_experts if isinstance(head, models.Experts) else None,
+    }
+    if numbers["loss"] != numbers["head"]:
+        raise ValueError(
+            "the loss experts, with a tau for each, and the head experts, with as many "
+            "num_experts, need each other: set both, such as loss.taus=[0,1,2] head.num_experts=3"
+        )
+    if isinstance(network, models.ResNet32Experts) and network.num_experts != numbers["head"]:
+        raise ValueError(
+            f"the backbone has {network.num_experts} experts: set head=experts loss=experts "
+            "with as many"
+        )
+    if numbers["head"] and recipe.second_stage is not None:
+        raise ValueError(
+            "second-stage heads start from one head, not from experts: set second_stage=null"
         )
 
 

@@ -2,6 +2,7 @@
 
 from longtail.recipes.training.catalogue import elm as elm
 from longtail.recipes.training.catalogue import estimated_offset as estimated_offset
+from longtail.recipes.training.catalogue import experts as experts
 from longtail.recipes.training.catalogue import lade as lade
 from longtail.recipes.training.catalogue import ldam as ldam
 from longtail.recipes.training.catalogue import logit_adjustment as logit_adjustment

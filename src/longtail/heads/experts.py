@@ -1,0 +1,91 @@
+r"""Several heads side by side, each on its own part of the features: what experts end in.
+
+    f^k = s·cos(w^k, Φ^k)  or  w^k·Φ^k + b^k,    Φ = (Φ¹, …, Φ^K);    f = 1/K Σ_k f^k
+
+While it trains it gives the logits of all experts, for `losses.Experts`; in evaluation their mean,
+which is their product of probabilities up to a constant (Aimar et al., CVPR 2023).
+
+Carries: what its loss and sampler say of the mean.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import torch
+from torch import Tensor, nn
+
+from longtail.core.numbers import check_number
+from longtail.heads.head import Head
+from longtail.metrics.representation_distances import unit
+
+Kind = Literal["cosine", "linear"]
+
+
+class Experts(Head):
+    """K heads of `dim / K` features each.
+
+    `head(features)` is of shape (..., C, K) while the module trains, and of shape (..., C), the
+    mean over the experts, in evaluation; `head.each(features)` is the former in both.
+
+    Args:
+        dim: The dimension of the features of all experts together.
+        num_classes: How many classes there are.
+        num_experts: K; it must divide `dim`.
+        kind: "cosine" or "linear".
+        scale: The scale of cosine heads.
+
+    >>> head = Experts(dim=6, num_classes=4, num_experts=3)
+    >>> features = torch.ones(5, 6)
+    >>> head(features).shape, head.eval()(features).shape
+    (torch.Size([5, 4, 3]), torch.Size([5, 4]))
+    """
+
+    scale: Tensor
+    curved = "its experts may divide by the length of their features"
+
+    def __init__(
+        self,
+        dim: int,
+        num_classes: int,
+        num_experts: int = 3,
+        kind: Kind = "cosine",
+        scale: float = 30.0,
+    ) -> None:
+        super().__init__(dim, num_classes)
+        if num_experts < 1 or dim % num_experts:
+            raise ValueError(
+                f"the features of {num_experts} experts must have a multiple of {num_experts} "
+                f"numbers, got dim={dim}"
+            )
+        if kind not in get_args(Kind):
+            raise ValueError(f'kind must be "cosine" or "linear", got {kind!r}')
+        self.num_experts, self.kind = num_experts, kind
+        self.weight = nn.Parameter(torch.empty(num_classes, dim))
+        nn.init.normal_(self.weight, std=(dim // num_experts) ** -0.5)
+        if kind == "cosine":
+            self.hold("scale", torch.tensor(check_number(scale, "scale")))
+        else:
+            self.bias = nn.Parameter(torch.zeros(num_classes, num_experts))
+
+    @property
+    def rows(self) -> Tensor:
+        """The weights, those of all experts side by side."""
+        return self.weight
+
+    def each(self, features: Tensor) -> Tensor:
+        """The logits of each expert, shape (..., C, K)."""
+        wide = self.widened(features)
+        apart = (self.num_experts, self.dim // self.num_experts)
+        parts = wide.reshape(*wide.shape[:-1], *apart)
+        weight = self.weight.to(wide.dtype).view(self.num_classes, *apart)
+        if self.kind == "linear":
+            products = torch.einsum("...kd,ckd->...ck", parts, weight)
+            return products + self.bias.to(wide.dtype)
+        cosines = torch.einsum("...kd,ckd->...ck", unit(parts), unit(weight))
+        return self.scale.to(wide.dtype) * cosines
+
+    def forward(self, features: Tensor) -> Tensor:
+        """The logits of each expert while it trains, else their mean."""
+        logits = self.each(features)
+        return logits if self.training else logits.mean(dim=-1)
