@@ -27,6 +27,7 @@ def folder(tmp_path):
     balanced = np.arange(400) % 4
     np.savez(tmp_path / "test.npz", logits=logits_of(balanced, 2), labels=balanced)
     np.save(tmp_path / "unlabelled.npy", logits_of(balanced, 2))
+    np.save(tmp_path / "probs.npy", Scores(logits_of(balanced, 2)).probs())
     (tmp_path / "counts.json").write_text(json.dumps(COUNTS))
     (tmp_path / "names.txt").write_text("\n".join(NAMES) + "\n")
     return tmp_path
@@ -149,6 +150,9 @@ def test_files_that_say_what_they_hold_need_no_words(folder):
         (["val.npz"], 2, "--kind logits or --kind probs; it is not guessed"),
         (["none.npz", "--kind", "logits"], 2, "none.npz"),
         (["val.npz", "--kind", "probs"], 1, "say kind='logits'"),
+        (["probs.npy", "--kind", "logits"], 2, "but holds probabilities"),
+        (["probs.npy", "--kind", "logits"], 2, "say --kind probs"),
+        (["val.npz", "--kind", "logits", "--apply", "probs.npy"], 2, "say --kind probs"),
         (["val.npz", "--kind", "logits", "--target", "estimate"], 1, "--apply"),
         (["val.npz", "--kind", "logits", "--tau", "much"], 2, "--tau is a number or auto"),
         (["val.npz", "--kind", "logits", "--target", "nowhere.json"], 2, "nowhere.json"),
@@ -172,15 +176,16 @@ def test_wrong_use_gives_one_sentence_and_an_exit_code(
     with pytest.raises(SystemExit) as done:
         main()
     assert done.value.code == code
+    assert not (folder / "out").exists() or not list((folder / "out").iterdir())
     assert sentence in " ".join(capsys.readouterr().err.split())
 
 
-def write_table(folder, first=("image", *"abcd", "label")):
+def write_table(folder, first=("image", *"abcd", "label"), own="{}.png"):
     """A table as people keep them: with the name of the image, which is no score."""
     with np.load(folder / "val.npz") as held:
         logits, labels = held["logits"], held["labels"]
     rows = [
-        f"{row}.png,{','.join(map(str, scores))},{'abcd'[label]}"
+        f"{own.format(row)},{','.join(map(str, scores))},{'abcd'[label]}"
         for row, (scores, label) in enumerate(zip(logits, labels, strict=True))
     ]
     (folder / "val.csv").write_text("\n".join([",".join(first), *rows]) + "\n")
@@ -200,7 +205,10 @@ def test_columns_that_are_no_scores_can_be_skipped(folder):
 
 
 def test_a_column_that_is_no_class_is_told_by_its_name(folder):
-    table = write_table(folder)
+    done, printed = fix(folder, write_table(folder), "--kind", "logits")
+    assert done.exit_code == 1
+    assert "'0.png' in row 0, column 'image'" in printed
+    table = write_table(folder, own="1{}.5")  # a number, but no score
     done, printed = fix(folder, table, "--kind", "logits")
     assert done.exit_code == 1
     assert "lists 4 counts, but" in printed

@@ -61,6 +61,7 @@ class Contents:
         counts: Training samples of each class.
         carried: The prior that logits carry.
         split: What the samples may be used for.
+        by_longtail: Whether longtail wrote the file, so that its logits were looked at before.
     """
 
     shape: tuple[int, int]
@@ -71,6 +72,7 @@ class Contents:
     counts: npt.NDArray[Any] | None = None
     carried: Prior | None = None
     split: Split | None = None
+    by_longtail: bool = False
 
 
 def floating(dtype: np.dtype[Any], path: Path) -> np.dtype[Any]:

@@ -79,7 +79,7 @@ def open_score_table(
     elsewhere = isinstance(labels, str | os.PathLike)
     found = reader(place, kind, replace(asked, labels=None) if elsewhere else asked)
     names = _names(classes, found, place)
-    return ScoreTable(
+    table = ScoreTable(
         path=place,
         kind=kind,
         labels=_indices(labels, asked.labels, found, names, place),
@@ -89,6 +89,8 @@ def open_score_table(
         split=found.split,
         contents=found,
     )
+    table.check_kind()
+    return table
 
 
 def _names(
