@@ -263,3 +263,56 @@ def test_zero_counts_are_smoothed_if_asked_for(folder):
     assert "has scores of 3, of which" in printed
     done, _ = fix(folder, folder / "val.npz", "--kind", "logits", "--zeros", "smooth")
     assert done.exit_code == 0, done.output
+
+
+def frame_of(folder, index, header=("a", "b", "c", "d", "label"), own=str):
+    """A data frame as pandas writes it, with its index first."""
+    with np.load(folder / "val.npz") as held:
+        logits, labels = held["logits"], held["labels"]
+    rows = [
+        ",".join([own(row), *map(str, scores), "abcd"[label]])
+        for row, (scores, label) in enumerate(zip(logits, labels, strict=True))
+    ]
+    place = folder / "frame.csv"
+    place.write_text("\n".join([",".join([index, *header]), *rows]) + "\n")
+    (folder / "counts.json").write_text(json.dumps(dict(zip("abcd", COUNTS, strict=True))))
+    return place
+
+
+@pytest.mark.parametrize(
+    ("index", "own"),
+    [
+        ("", str),
+        ("Unnamed: 0", str),
+        ("", lambda row: str(7 * row)),
+        ("", lambda row: f"{row}.png"),
+        ("id", str),
+    ],
+)
+def test_the_index_of_a_data_frame_is_no_class(folder, index, own):
+    with pytest.warns(UserWarning, match="is the index of a table, not a class: it is left out"):
+        done, _ = fix(folder, frame_of(folder, index, own=own), "--kind", "logits")
+    assert done.exit_code == 0, done.output
+    fixed = Scores.load(folder / "out/scores.safetensors")
+    assert fixed.classes == ("a", "b", "c", "d")
+    found = json.loads((folder / "out/metrics.json").read_text())
+    assert found["metrics"]["balanced_accuracy"]["after"]["value"] > 0.6
+    assert found["sanity"]["near_chance"] is False
+
+
+def test_a_result_near_chance_is_said_in_the_first_line(folder):
+    """Columns in another order than the labels."""
+    with np.load(folder / "val.npz") as held:
+        np.savez(folder / "wrong.npz", logits=np.roll(held["logits"], 1, 1), labels=held["labels"])
+    done, printed = fix(folder, folder / "wrong.npz", "--kind", "logits", "--tau", "1")
+    assert done.exit_code == 0, done.output
+    assert printed.startswith("Do not trust these numbers: the result is near chance")
+    assert "always answering the largest class" in printed
+    page = (folder / "out/report.html").read_text()
+    assert page.index("Do not trust these numbers") < page.index('class="summary"')
+    sane = json.loads((folder / "out/metrics.json").read_text())["sanity"]
+    assert sane["near_chance"]
+    assert sane["below_largest_class"]
+    done, printed = fix(folder, folder / "val.npz", "--kind", "logits")
+    assert "trust these numbers" not in printed
+    assert "trust these numbers" not in (folder / "out/report.html").read_text()

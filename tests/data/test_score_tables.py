@@ -1,6 +1,7 @@
 """Tables of scores: every format gives the same numbers, in blocks, or one sentence that helps."""
 
 import gzip
+import json
 import zipfile
 from dataclasses import replace
 
@@ -438,3 +439,20 @@ def test_nothing_is_unpickled(tmp_path):
         file.write(tmp_path / "o.npy", "logits.npy")
     with pytest.raises(ValueError, match="only a pickle could read"):
         open_score_table(tmp_path / "a.npz", "logits")
+
+
+@pytest.mark.parametrize("name", ["__index_level_0__", "image", "Unnamed: 0"])
+def test_the_index_of_a_data_frame_in_parquet_is_no_class(tmp_path, name):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = {name: np.arange(len(LOGITS)), "label": LABELS}
+    columns |= {known: LOGITS[:, at] for at, known in enumerate(CLASSES)}
+    table = arrow.table(columns)
+    if name != "Unnamed: 0":  # which an older table brought along as a column
+        table = arrow.table(dict(reversed(columns.items())))
+        pandas = json.dumps({"index_columns": [name], "columns": []})
+        table = table.replace_schema_metadata({"pandas": pandas})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    with pytest.warns(UserWarning, match="index of a table"):
+        read = open_score_table(tmp_path / "a.parquet", "logits")
+    assert set(read.classes) == set(CLASSES)
+    np.testing.assert_array_equal(read.labels, LABELS)

@@ -131,7 +131,7 @@ def test_what_cannot_be_a_metric_is_refused(metric):
     with pytest.raises(ValueError, match="nan in row 0, class 1"):
         metric([[0.0, float("nan")]], [0])
     with pytest.raises(ValueError, match="no labels"):
-        metric([[0.0, 1.0]], None)
+        metric([[0.0, 2.0]], None)
 
 
 @each_metric

@@ -188,9 +188,11 @@ def _write(result: FixResult, output: Path) -> None:
 
 
 def _show(result: FixResult) -> None:
-    from longtail.recipes.fix_words import described, headline, metric_rows
+    from longtail.recipes.fix_words import described, headline, metric_rows, warning
 
     shown = console()
+    if said := warning(result):
+        shown.print(f"{said}\n", style="bold")
     for step in result.steps:
         shown.print(f"• {described(step)}")
     rows = metric_rows(result)

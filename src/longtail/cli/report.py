@@ -127,6 +127,8 @@ def _scores(
 
 def _show(page: Page) -> None:
     shown = console()
+    if page.warning:
+        shown.print(page.warning, style="bold")
     if page.lead is not None:
         names = [column.name for column in page.lead.columns]
         rows = [[str(cell) for cell in row] for row in page.lead.rows]

@@ -145,10 +145,11 @@ def log_probs(
     wrong = (missed > ROUNDED_TOLERANCE) | (rows < 0).any(dim=1)
     if wrong.any():
         at = int(wrong.nonzero()[0])
-        row = f"row {first_row + at} sums to {sums[at]:.6g}"
+        advice = _advice(rows, float(sums[at]), otherwise)
         raise ValueError(
-            f"{where} must be probabilities, each row summing to one and none negative; {row} with "
-            f"smallest entry {float(rows[at].min()):.3g}; {_advice(rows, float(sums[at]), otherwise)}"
+            f"{where} must be probabilities, each row summing to one and none negative; row "
+            f"{first_row + at} sums to {sums[at]:.6g} with smallest entry {rows[at].min():.3g}; "
+            f"{advice}"
         )
     rounded = bool((missed > max(SUM_TOLERANCE, torch.finfo(rows.dtype).eps)).any())
     said = {

@@ -24,8 +24,8 @@ from longtail.core import Prior, PriorLike, Scores
 from longtail.core.arrays import Array, ArrayLike, as_kind_of, as_tensor
 from longtail.core.labels import check_labels
 from longtail.core.numbers import check_per_class
-from longtail.core.probabilities import check_not_probs
 from longtail.core.prior import check_same_classes, full_prior
+from longtail.core.probabilities import check_not_probs
 from longtail.core.retarget import prior_offset
 from longtail.posthoc.tau.bootstrap import TauBootstrap, draw_curves
 from longtail.posthoc.tau.intervals import Intervals
