@@ -316,3 +316,44 @@ def test_a_result_near_chance_is_said_in_the_first_line(folder):
     done, printed = fix(folder, folder / "val.npz", "--kind", "logits")
     assert "trust these numbers" not in printed
     assert "trust these numbers" not in (folder / "out/report.html").read_text()
+
+
+def test_class_names_of_the_held_out_scores_are_those_of_the_others_too(folder):
+    for name in ("val", "test"):
+        with np.load(folder / f"{name}.npz") as held:
+            known = {"logits": held["logits"], "labels": np.array(NAMES)[held["labels"]]}
+        known |= {"classes": np.array(NAMES)} if name == "val" else {}
+        np.savez(folder / f"{name}_named.npz", **known)
+    val, test = folder / "val_named.npz", folder / "test_named.npz"
+    done, _ = fix(folder, val, "--kind", "logits", "--apply", test)
+    assert done.exit_code == 0, done.output
+    fixed = Scores.load(folder / "out/scores.safetensors")
+    assert fixed.classes == tuple(NAMES)
+    assert fixed.labels.tolist() == (np.arange(400) % 4).tolist()
+    (folder / "adjuster.json").write_bytes((folder / "out/adjuster.json").read_bytes())
+    done, _ = fix(folder, test, "--kind", "logits", "--with", folder / "adjuster.json")
+    assert done.exit_code == 0, done.output
+
+
+def test_exact_zeros_of_a_forest_are_floored_and_no_sample_is_left_out(folder):
+    """Also those of the true class, which would be impossible for ever."""
+    rng = np.random.default_rng(3)
+    for name in ("val", "test"):
+        with np.load(folder / f"{name}.npz") as held:
+            probs, labels = Scores(held["logits"]).probs(), held["labels"]
+        votes = np.array([rng.multinomial(10, row) for row in probs]) / 10
+        assert (votes[np.arange(len(votes)), labels] == 0).any()
+        np.savez(folder / f"{name}_votes.npz", probs=votes, labels=labels)
+    for target in ("uniform", "estimate"):
+        given = ("--kind", "probs", "--apply", folder / "test_votes.npz", "--target", target)
+        with pytest.warns(UserWarning, match="probabilities of exactly zero"):
+            done, _ = fix(folder, folder / "val_votes.npz", *given)
+        assert done.exit_code == 0, done.output
+        fixed = Scores.load(folder / "out/scores.safetensors")
+        assert len(fixed) == 400
+        assert np.isfinite(fixed.logits).all()
+        assert np.isfinite(
+            json.loads((folder / "out/metrics.json").read_text())["metrics"]["nll"]["after"][
+                "value"
+            ]
+        )

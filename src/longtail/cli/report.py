@@ -115,7 +115,7 @@ def _scores(
         said = replace(said, array=None, label_column=None)
     elif said.labels is not None:
         said = replace(said, label_column=None)
-    other = open_table(after, said, None).as_scores()
+    other = open_table(after, said, None, table.classes).as_scores()
     # They are of the same samples, so what one file does not say the other does.
     labelled = before.labels if other.labels is None else other.labels
     return (
