@@ -357,3 +357,15 @@ def test_exact_zeros_of_a_forest_are_floored_and_no_sample_is_left_out(folder):
                 "value"
             ]
         )
+
+
+def test_what_a_refusal_of_probabilities_says_works(folder):
+    """Also where the array itself is called logits."""
+    with np.load(folder / "val.npz") as held:
+        probs = Scores(held["logits"]).probs()
+        np.savez(folder / "mine.npz", logits=probs, labels=held["labels"])
+    done, printed = fix(folder, folder / "mine.npz", "--kind", "logits")
+    assert done.exit_code == 2
+    assert "say --kind probs --array logits" in printed
+    done, _ = fix(folder, folder / "mine.npz", "--kind", "probs", "--array", "logits")
+    assert done.exit_code == 0, done.output

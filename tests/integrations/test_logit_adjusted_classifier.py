@@ -269,7 +269,7 @@ def test_names_are_numbered_for_an_estimator_that_takes_no_names(three_classes, 
     np.testing.assert_allclose(adjusted.predict_proba(X), plain.predict_proba(X))
     assert (adjusted.predict(X) == plain.predict(X)).all()
     assert (adjusted.estimator_.predict(X) == plain.estimator_.predict(X)).all()
-    again = pickle.loads(pickle.dumps(adjusted))
+    again = pickle.loads(pickle.dumps(adjusted))  # noqa: S301
     assert (again.predict(X) == plain.predict(X)).all()
 
 
@@ -284,3 +284,20 @@ def test_what_is_not_about_labels_is_said_as_it_was(three_classes):
     X, y = three_classes
     with pytest.raises(ValueError, match="Input X contains NaN"):
         LogitAdjustedClassifier(LogisticRegression()).fit(np.where(X > 2, np.nan, X), y)
+
+
+class Shares(LogisticRegression):
+    """Its decision values are shares, which sum to one: no logits, but to be calibrated."""
+
+    predict_proba = property()
+
+    def decision_function(self, X):
+        values = np.exp(super().decision_function(X))
+        return values / values.sum(axis=1, keepdims=True)
+
+
+def test_decision_values_may_sum_to_one(three_classes):
+    X, y = three_classes
+    adjusted = LogitAdjustedClassifier(Shares(), random_state=0).fit(X, y)
+    assert adjusted.predict(X[:1]).shape == (1,)
+    assert balanced_accuracy_score(y, adjusted.predict(X)) > 0.6

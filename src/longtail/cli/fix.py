@@ -105,8 +105,8 @@ def fix(
         from longtail.recipes.fix import Plan
         from longtail.recipes.fix_run import rerun_fix, run_fix
 
-        names = None if adjuster is None else load_adjusters(adjuster).classes
-        table = open_table(scores, said, said.labels, names)
+        fitted_for = None if adjuster is None else load_adjusters(adjuster).classes
+        table = open_table(scores, said, said.labels, fitted_for)
         known = known_counts(table, said)
         output.mkdir(parents=True, exist_ok=True)
 

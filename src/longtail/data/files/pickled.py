@@ -1,8 +1,9 @@
 """The plain data in a pickle, without unpickling it.
 
 The opcodes are read and only those are followed that make dictionaries, lists, tuples, numbers,
-text, bytes and NumPy arrays of bytes or of such plain values. Nothing is imported and nothing is called, so a hostile file
-can do no more than be refused. Strings of Python 2 come out as bytes, as with encoding="bytes".
+text, bytes and NumPy arrays of bytes or of such plain values. Nothing is imported and nothing is
+called, so a hostile file can do no more than be refused. Strings of Python 2 come out as bytes, as
+with encoding="bytes".
 """
 
 from collections.abc import Callable

@@ -46,7 +46,7 @@ def _loaded(path: Path, name: str | None) -> npt.NDArray[Any]:
 def _plain_objects(file: IO[bytes], where: str) -> npt.NDArray[Any]:
     version = npy.read_magic(file)
     read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-    read_header(file)  # type: ignore[no-untyped-call]
+    read_header(file)
     pickled = file.read(_MOST_BYTES + 1)
     try:
         if len(pickled) > _MOST_BYTES:

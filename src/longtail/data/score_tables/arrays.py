@@ -79,6 +79,7 @@ def read_npz(path: Path, kind: Kind, layout: Layout) -> Contents:
         labels=LabelCodes.of_array(small[labels], f"{labels!r} of {path}") if labels else None,
         classes=as_names(small[classes]) if classes else None,
         counts=small.get("counts"),
+        array=chosen,
     )
 
 

@@ -63,6 +63,7 @@ def _lists(file: Any, lists: Sequence[str], kind: Kind, layout: Layout, path: Pa
         floating(np.dtype(stored), path),
         read,
         labels=None if label is None else parquet_labels(file, label, path),
+        array=chosen,
     )
 
 

@@ -28,7 +28,7 @@ def is_row_index(name: str | None, values: Iterable[str]) -> bool:
     texts = list(values)
     if name is not None and _NO_NAME.fullmatch(name):
         # Numbers with a fraction are scores: of a class that somebody forgot to name.
-        return all(_WHOLE.fullmatch(text) or not _is_number(text) for text in texts)
+        return all(_WHOLE.fullmatch(text) or not is_number(text) for text in texts)
     numbered = all(text == str(row) for row, text in zip(count(), texts, strict=False))
     return numbered and len(texts) >= _ENOUGH
 
@@ -55,7 +55,8 @@ def warn_of_index(name: str | None, path: Path) -> None:
     )
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether a field of a table is a number."""
     try:
         float(text)
     except ValueError:

@@ -113,9 +113,10 @@ class ScoreTable:
             if not seen.may_be_probs:
                 return
         if seen.total is not None:
+            named = "" if self.contents.array is None else f" --array {self.contents.array}"
             raise NotLogitsError(
                 f"{self.path} was said to hold logits, but holds {kind_in_words(seen.total)}; say "
-                "--kind probs (kind='probs' in Python, and for compare call the array probs)"
+                f"--kind probs{named} (in Python kind='probs'; for compare call the array probs)"
             )
 
     def _sums(self, rows: int) -> Iterator[RowSums]:

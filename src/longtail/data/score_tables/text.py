@@ -25,7 +25,7 @@ from longtail.data.score_tables.contents import (
     Matrix,
     check_shape,
 )
-from longtail.data.score_tables.row_index import is_row_index, warn_of_index
+from longtail.data.score_tables.row_index import is_number, is_row_index, warn_of_index
 
 _LOOKED_AT = 1000  # rows that tell whether the first column is an index
 
@@ -78,7 +78,7 @@ def _has_header(fields: list[str], layout: Layout, path: Path) -> bool:
     other = [] if layout.labels is None else [layout.labels]
     aside = {column_place(column, None, len(fields), path) for column in (*layout.skip, *other)}
     scores = [text for at, text in enumerate(fields) if at not in aside]
-    if not all(map(_is_number, scores)):
+    if not all(map(is_number, scores)):
         return True
     if scores == [str(index) for index in range(len(scores))]:
         raise ValueError(
@@ -86,14 +86,6 @@ def _has_header(fields: list[str], layout: Layout, path: Path) -> bool:
             "columns or scores; say header=True or header=False"
         )
     return False
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 @dataclass(frozen=True)
@@ -156,7 +148,7 @@ class _Lines:
         for row, line in enumerate(islice(self._rows(), start, None), start):
             fields = fields_of(line, self.delimiter)
             for place, name in named:
-                if not _is_number(fields[place]):
+                if not is_number(fields[place]):
                     return (
                         f"{self.path} has {fields[place]!r} in row {row}, column {name!r}, where a "
                         "score was expected; mend it, or say which columns hold no scores (labels, "
