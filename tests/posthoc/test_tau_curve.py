@@ -304,3 +304,10 @@ LOGITS = np.zeros((2, 3))
 def test_wrong_input_gives_one_clear_sentence(make, sentence):
     with pytest.raises(ValueError, match=sentence):
         make()
+
+
+@pytest.mark.parametrize("curve", [tau_curve, weight_norm_curve])
+def test_probabilities_are_refused_as_logits(curve):
+    probs = np.array([[0.7, 0.3], [0.4, 0.6], [0.2, 0.8]])
+    with pytest.raises(ValueError, match="these logits are probabilities"):
+        curve(probs, [0, 1, 0], [9, 1])
