@@ -48,7 +48,7 @@ def test_both_splits_of_a_table_are_audited(tsv):
         "those of [red] start 4.1 nats behind those of cat",
         "The test set is balanced and the training set is not",
         "1 class ([red]) has a single sample",
-        "longtail fix VAL --kind logits --counts counts.json --target uniform -o fixed",
+        "longtail fix VAL --kind KIND --counts counts.json --target uniform -o fixed",
         "-o FOLDER writes the counts",
     ):
         assert words in printed

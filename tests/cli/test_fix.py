@@ -27,6 +27,7 @@ def folder(tmp_path):
     balanced = np.arange(400) % 4
     np.savez(tmp_path / "test.npz", logits=logits_of(balanced, 2), labels=balanced)
     np.save(tmp_path / "unlabelled.npy", logits_of(balanced, 2))
+    np.save(tmp_path / "probs.npy", Scores(logits_of(balanced, 2)).probs())
     (tmp_path / "counts.json").write_text(json.dumps(COUNTS))
     (tmp_path / "names.txt").write_text("\n".join(NAMES) + "\n")
     return tmp_path
@@ -149,6 +150,9 @@ def test_files_that_say_what_they_hold_need_no_words(folder):
         (["val.npz"], 2, "--kind logits or --kind probs; it is not guessed"),
         (["none.npz", "--kind", "logits"], 2, "none.npz"),
         (["val.npz", "--kind", "probs"], 1, "say kind='logits'"),
+        (["probs.npy", "--kind", "logits"], 2, "but holds probabilities"),
+        (["probs.npy", "--kind", "logits"], 2, "say --kind probs"),
+        (["val.npz", "--kind", "logits", "--apply", "probs.npy"], 2, "say --kind probs"),
         (["val.npz", "--kind", "logits", "--target", "estimate"], 1, "--apply"),
         (["val.npz", "--kind", "logits", "--tau", "much"], 2, "--tau is a number or auto"),
         (["val.npz", "--kind", "logits", "--target", "nowhere.json"], 2, "nowhere.json"),
@@ -172,15 +176,16 @@ def test_wrong_use_gives_one_sentence_and_an_exit_code(
     with pytest.raises(SystemExit) as done:
         main()
     assert done.value.code == code
+    assert not (folder / "out").exists() or not list((folder / "out").iterdir())
     assert sentence in " ".join(capsys.readouterr().err.split())
 
 
-def write_table(folder, first=("image", *"abcd", "label")):
+def write_table(folder, first=("image", *"abcd", "label"), own="{}.png"):
     """A table as people keep them: with the name of the image, which is no score."""
     with np.load(folder / "val.npz") as held:
         logits, labels = held["logits"], held["labels"]
     rows = [
-        f"{row}.png,{','.join(map(str, scores))},{'abcd'[label]}"
+        f"{own.format(row)},{','.join(map(str, scores))},{'abcd'[label]}"
         for row, (scores, label) in enumerate(zip(logits, labels, strict=True))
     ]
     (folder / "val.csv").write_text("\n".join([",".join(first), *rows]) + "\n")
@@ -200,7 +205,10 @@ def test_columns_that_are_no_scores_can_be_skipped(folder):
 
 
 def test_a_column_that_is_no_class_is_told_by_its_name(folder):
-    table = write_table(folder)
+    done, printed = fix(folder, write_table(folder), "--kind", "logits")
+    assert done.exit_code == 1
+    assert "'0.png' in row 0, column 'image'" in printed
+    table = write_table(folder, own="1{}.5")  # a number, but no score
     done, printed = fix(folder, table, "--kind", "logits")
     assert done.exit_code == 1
     assert "lists 4 counts, but" in printed
@@ -254,4 +262,110 @@ def test_zero_counts_are_smoothed_if_asked_for(folder):
     assert done.exit_code == 2
     assert "has scores of 3, of which" in printed
     done, _ = fix(folder, folder / "val.npz", "--kind", "logits", "--zeros", "smooth")
+    assert done.exit_code == 0, done.output
+
+
+def frame_of(folder, index, header=("a", "b", "c", "d", "label"), own=str):
+    """A data frame as pandas writes it, with its index first."""
+    with np.load(folder / "val.npz") as held:
+        logits, labels = held["logits"], held["labels"]
+    rows = [
+        ",".join([own(row), *map(str, scores), "abcd"[label]])
+        for row, (scores, label) in enumerate(zip(logits, labels, strict=True))
+    ]
+    place = folder / "frame.csv"
+    place.write_text("\n".join([",".join([index, *header]), *rows]) + "\n")
+    (folder / "counts.json").write_text(json.dumps(dict(zip("abcd", COUNTS, strict=True))))
+    return place
+
+
+@pytest.mark.parametrize(
+    ("index", "own"),
+    [
+        ("", str),
+        ("Unnamed: 0", str),
+        ("", lambda row: str(7 * row)),
+        ("", lambda row: f"{row}.png"),
+        ("id", str),
+    ],
+)
+def test_the_index_of_a_data_frame_is_no_class(folder, index, own):
+    with pytest.warns(UserWarning, match="is the index of a table, not a class: it is left out"):
+        done, _ = fix(folder, frame_of(folder, index, own=own), "--kind", "logits")
+    assert done.exit_code == 0, done.output
+    fixed = Scores.load(folder / "out/scores.safetensors")
+    assert fixed.classes == ("a", "b", "c", "d")
+    found = json.loads((folder / "out/metrics.json").read_text())
+    assert found["metrics"]["balanced_accuracy"]["after"]["value"] > 0.6
+    assert found["sanity"]["near_chance"] is False
+
+
+def test_a_result_near_chance_is_said_in_the_first_line(folder):
+    """Columns in another order than the labels."""
+    with np.load(folder / "val.npz") as held:
+        np.savez(folder / "wrong.npz", logits=np.roll(held["logits"], 1, 1), labels=held["labels"])
+    done, printed = fix(folder, folder / "wrong.npz", "--kind", "logits", "--tau", "1")
+    assert done.exit_code == 0, done.output
+    assert printed.startswith("Do not trust these numbers: the result is near chance")
+    assert "always answering the largest class" in printed
+    page = (folder / "out/report.html").read_text()
+    assert page.index("Do not trust these numbers") < page.index('class="summary"')
+    sane = json.loads((folder / "out/metrics.json").read_text())["sanity"]
+    assert sane["near_chance"]
+    assert sane["below_largest_class"]
+    done, printed = fix(folder, folder / "val.npz", "--kind", "logits")
+    assert "trust these numbers" not in printed
+    assert "trust these numbers" not in (folder / "out/report.html").read_text()
+
+
+def test_class_names_of_the_held_out_scores_are_those_of_the_others_too(folder):
+    for name in ("val", "test"):
+        with np.load(folder / f"{name}.npz") as held:
+            known = {"logits": held["logits"], "labels": np.array(NAMES)[held["labels"]]}
+        known |= {"classes": np.array(NAMES)} if name == "val" else {}
+        np.savez(folder / f"{name}_named.npz", **known)
+    val, test = folder / "val_named.npz", folder / "test_named.npz"
+    done, _ = fix(folder, val, "--kind", "logits", "--apply", test)
+    assert done.exit_code == 0, done.output
+    fixed = Scores.load(folder / "out/scores.safetensors")
+    assert fixed.classes == tuple(NAMES)
+    assert fixed.labels.tolist() == (np.arange(400) % 4).tolist()
+    (folder / "adjuster.json").write_bytes((folder / "out/adjuster.json").read_bytes())
+    done, _ = fix(folder, test, "--kind", "logits", "--with", folder / "adjuster.json")
+    assert done.exit_code == 0, done.output
+
+
+def test_exact_zeros_of_a_forest_are_floored_and_no_sample_is_left_out(folder):
+    """Also those of the true class, which would be impossible for ever."""
+    rng = np.random.default_rng(3)
+    for name in ("val", "test"):
+        with np.load(folder / f"{name}.npz") as held:
+            probs, labels = Scores(held["logits"]).probs(), held["labels"]
+        votes = np.array([rng.multinomial(10, row) for row in probs]) / 10
+        assert (votes[np.arange(len(votes)), labels] == 0).any()
+        np.savez(folder / f"{name}_votes.npz", probs=votes, labels=labels)
+    for target in ("uniform", "estimate"):
+        given = ("--kind", "probs", "--apply", folder / "test_votes.npz", "--target", target)
+        with pytest.warns(UserWarning, match="probabilities of exactly zero"):
+            done, _ = fix(folder, folder / "val_votes.npz", *given)
+        assert done.exit_code == 0, done.output
+        fixed = Scores.load(folder / "out/scores.safetensors")
+        assert len(fixed) == 400
+        assert np.isfinite(fixed.logits).all()
+        assert np.isfinite(
+            json.loads((folder / "out/metrics.json").read_text())["metrics"]["nll"]["after"][
+                "value"
+            ]
+        )
+
+
+def test_what_a_refusal_of_probabilities_says_works(folder):
+    """Also where the array itself is called logits."""
+    with np.load(folder / "val.npz") as held:
+        probs = Scores(held["logits"]).probs()
+        np.savez(folder / "mine.npz", logits=probs, labels=held["labels"])
+    done, printed = fix(folder, folder / "mine.npz", "--kind", "logits")
+    assert done.exit_code == 2
+    assert "say --kind probs --array logits" in printed
+    done, _ = fix(folder, folder / "mine.npz", "--kind", "probs", "--array", "logits")
     assert done.exit_code == 0, done.output

@@ -152,3 +152,15 @@ def test_a_run_that_has_not_finished_says_what_to_do(trained, tmp_path):
     done = run("report", tmp_path / "half", "-o", tmp_path / "out")
     assert done.exit_code == 1
     assert "has not finished" in done.output
+
+
+def test_a_model_below_its_largest_class_is_said_in_the_first_line(tmp_path):
+    labels = np.arange(400) // 4 % 2 * (np.arange(400) % 2)  # a quarter of them of class 1
+    logits = np.random.default_rng(0).normal(size=(400, 2))
+    np.savez(tmp_path / "scores.npz", logits=logits, labels=labels)
+    given = ["report", tmp_path / "scores.npz", "--kind", "logits", "-o", tmp_path / "out"]
+    done = CliRunner().invoke(app, list(map(str, given)))
+    assert done.exit_code == 0, done.output
+    assert "trust these numbers: " in done.output.splitlines()[0]
+    done = CliRunner().invoke(app, [*map(str, given), "--json"])
+    assert json.loads(done.stdout)["sanity"]["below_largest_class"] is True

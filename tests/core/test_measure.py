@@ -1,5 +1,6 @@
 """Measuring what logits carry: exact where the data say it, refused where they do not."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -46,3 +47,10 @@ def test_it_works_in_inference_mode():
     with torch.inference_mode():
         measured = measure_carried(LOGITS.clone(), LABELS.clone())
     assert measured.is_close(WORLD.prior, 1e-5)
+
+
+def test_probabilities_are_refused_as_logits():
+    probs = np.array([[0.7, 0.3], [0.4, 0.6], [0.2, 0.8], [0.9, 0.1]])
+    with pytest.raises(ValueError, match="these logits are probabilities"):
+        measure_carried(probs, [0, 1, 0, 1])
+    measure_carried(np.log(probs), [0, 1, 0, 1])

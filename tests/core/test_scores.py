@@ -2,6 +2,7 @@
 
 import json
 import struct
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -73,9 +74,66 @@ def test_scores_cannot_be_changed_after_they_were_checked():
 
 
 def test_from_probs_takes_logs_and_carries_what_is_said():
-    probs = np.array([[0.7, 0.2, 0.1], [0.0, 0.5, 0.5]])
+    probs = np.array([[0.7, 0.2, 0.1], [0.1, 0.4, 0.5]])
     scores = Scores.from_probs(probs, carried=[7, 2, 1])
     np.testing.assert_allclose(scores.probs(), probs)
+
+
+def test_a_probability_of_zero_is_floored_below_all_others_and_that_is_said():
+    probs = np.array([[0.5, 0.5, 0.0], [1 - 1e-20, 1e-20, 0.0], [0.6, 0.3, 0.1]])
+    with pytest.warns(UserWarning, match="exactly zero, as forests"):
+        scores = Scores.from_probs(probs, carried=[7, 2, 1])
+    assert np.isfinite(scores.logits).all()
+    np.testing.assert_allclose(np.exp(scores.logits[:2, 2]), [np.finfo(float).eps, 1e-20])
+    np.testing.assert_allclose(scores.probs(), probs, atol=1e-15)
+
+
+def test_halves_are_floored_where_single_precision_ends():
+    probs = torch.tensor([[1.0, 0.0]], dtype=torch.float16)
+    with pytest.warns(UserWarning, match="exactly zero"):
+        logits = Scores.from_probs(probs).logits
+    assert logits[0, 1].exp().item() == pytest.approx(torch.finfo(torch.float32).eps)
+
+
+PROBS = np.array([[0.7, 0.2, 0.1], [0.1, 0.4, 0.5], [0.25, 0.25, 0.5]])
+
+
+@pytest.mark.parametrize(
+    "probs",
+    [
+        PROBS,
+        torch.tensor(PROBS, dtype=torch.float32),
+        torch.tensor(PROBS).bfloat16(),
+        PROBS[:1],
+        np.repeat(PROBS, 4, axis=0) + 0.005,
+        PROBS.tolist(),
+    ],
+)
+def test_probabilities_are_refused_as_logits_with_what_to_write(probs):
+    with pytest.raises(ValueError, match=r"are probabilities.* Scores\.from_probs\(probs, "):
+        Scores(probs)
+
+
+def test_percentages_are_refused_as_logits_and_taken_as_probabilities():
+    with pytest.raises(ValueError, match=r"percentages.* Scores\.from_probs\(probs / 100, "):
+        Scores(100 * PROBS)
+    with pytest.warns(UserWarning, match="taken for percentages"):
+        scores = Scores.from_probs(100 * PROBS)
+    np.testing.assert_allclose(scores.probs(), PROBS)
+
+
+def test_one_row_of_logits_may_come_near_a_sum_of_one_by_accident():
+    assert len(Scores([[0.3, 0.7001]])) == 1
+
+
+def test_what_is_no_longer_at_the_door_is_not_asked_again(tmp_path):
+    """A part of logits may sum to one by accident."""
+    scores = Scores([[0.5, 0.5], [0.2, 0.8], [-1.0, 2.5]])
+    part = replace(scores, logits=scores.logits[:2])
+    part.save(tmp_path / "part.safetensors")
+    np.testing.assert_array_equal(Scores.load(tmp_path / "part.safetensors").logits, part.logits)
+    shifted = part.logits - part.logits.mean(dim=1, keepdim=True)  # what the message advises
+    torch.testing.assert_close(Scores(shifted).probs(), part.probs())
 
 
 def test_probabilities_may_miss_one_by_what_half_precision_does():
@@ -87,7 +145,7 @@ def test_probabilities_may_miss_one_by_what_half_precision_does():
     ("probs", "sentence"),
     [
         ([[0.7, 0.2, 0.3]], "row 0 sums to 1.2"),
-        ([[0.7, 0.2, 0.1], [0.71, 0.2, 0.1]], "row 1 sums to 1.01"),
+        ([[0.7, 0.2, 0.1], [0.73, 0.2, 0.1]], "row 1 sums to 1.03 .* with more digits"),
         ([[0.7, 0.2, 0.1], [2.0, -0.5, -0.5]], "row 1 sums to 1 with smallest entry -0.5"),
         ([[float("nan"), 0.5, 0.5]], "got nan in row 0, class 0"),
         ([[1, 0, 0]], "floating type"),

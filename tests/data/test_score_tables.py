@@ -1,7 +1,9 @@
 """Tables of scores: every format gives the same numbers, in blocks, or one sentence that helps."""
 
 import gzip
+import json
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import torch
 from safetensors.torch import save_file
 
 from longtail import Prior, Scores
+from longtail.core.probabilities import NotLogitsError
 from longtail.data.files.errors import reading
 from longtail.data.score_tables import Layout, open_score_table
 
@@ -182,10 +185,61 @@ def test_logits_may_be_anything_finite_and_minus_inf_rules_a_class_out(tmp_path)
     np.testing.assert_array_equal(read.logits, rows)
 
 
-def test_a_probability_of_zero_rules_a_class_out_without_a_warning(tmp_path):
+def test_a_probability_of_zero_is_a_very_small_one_and_that_is_said(tmp_path):
     np.save(tmp_path / "a.npy", np.array([[0.0, 1.0], [0.5, 0.5]]))
-    logits = open_score_table(tmp_path / "a.npy", "probs").as_scores().logits
-    np.testing.assert_allclose(np.exp(logits), [[0, 1], [0.5, 0.5]])
+    with pytest.warns(UserWarning, match=r"a\.npy has probabilities of exactly zero"):
+        logits = open_score_table(tmp_path / "a.npy", "probs").as_scores().logits
+    eps = np.finfo(np.float64).eps
+    np.testing.assert_allclose(np.exp(logits), [[eps, 1], [0.5, 0.5]])
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("scale", [1, 100])
+def test_probabilities_and_percentages_are_refused_as_logits_in_every_format(tmp_path, name, scale):
+    place = write(tmp_path / name, "logits", scale * PROBS)
+    with pytest.raises(NotLogitsError, match=r"said to hold logits, but holds .* --kind probs"):
+        open_score_table(place, "logits")
+
+
+def test_rounded_probabilities_are_refused_as_logits_too(tmp_path):
+    np.save(tmp_path / "a.npy", PROBS.round(2))
+    with pytest.raises(NotLogitsError):
+        open_score_table(tmp_path / "a.npy", "logits")
+
+
+def test_one_row_that_is_no_probability_makes_a_file_one_of_logits(tmp_path, monkeypatch):
+    monkeypatch.setattr("longtail.data.score_tables.table.BLOCK", 40)  # the last row of the third
+    rows = PROBS.copy()
+    rows[-1] = [-1.0, 1.0, 0.5, 0.5]
+    np.save(tmp_path / "a.npy", rows)
+    read = open_score_table(tmp_path / "a.npy", "logits").as_scores()
+    np.testing.assert_array_equal(read.logits, rows)
+
+
+def test_scores_that_longtail_saved_are_read_whatever_they_sum_to(tmp_path):
+    replace(Scores(LOGITS), logits=PROBS).save(tmp_path / "a.safetensors")
+    table = open_score_table(tmp_path / "a.safetensors", "logits")
+    np.testing.assert_array_equal(table.as_scores().logits, PROBS)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "sentence"),
+    [(100 * PROBS, "sum to 100: they are taken for percentages"), (PROBS.round(2), "rounding")],
+)
+def test_percentages_and_rounded_probabilities_are_read_and_that_is_said(
+    tmp_path, numbers, sentence
+):
+    np.save(tmp_path / "a.npy", numbers)
+    with pytest.warns(UserWarning, match=sentence):
+        scores = open_score_table(tmp_path / "a.npy", "probs").as_scores()
+    np.testing.assert_allclose(scores.probs(), PROBS, atol=0.02)
+
+
+def test_too_much_rounding_is_not_answered_with_logits(tmp_path):
+    np.save(tmp_path / "a.npy", PROBS.round(1))
+    with pytest.raises(ValueError, match="save them with more digits") as raised:
+        open_score_table(tmp_path / "a.npy", "probs").as_scores()
+    assert "logits" not in str(raised.value)
 
 
 def test_another_array_can_be_asked_for(tmp_path):
@@ -264,7 +318,7 @@ def with_value(value):
         ("a.npy", npy(with_value(np.nan)), "logits", "got nan in row 17, class 2; the model"),
         ("a.npy", npy(with_value(np.inf)), "logits", "got inf in row 17, class 2"),
         ("a.npy", npy(np.full((3, 2), -np.inf)), "logits", "got -inf in row 0"),
-        ("a.npy", npy(LOGITS), "probs", r"said to hold probs.* row 0 sums to .* kind='logits'"),
+        ("a.npy", npy(LOGITS), "probs", r"must be probabilities.* row 0 sums to .* --kind logits"),
         (
             "a.npy",
             npy(np.array([[1.5, -0.5]])),
@@ -385,3 +439,20 @@ def test_nothing_is_unpickled(tmp_path):
         file.write(tmp_path / "o.npy", "logits.npy")
     with pytest.raises(ValueError, match="only a pickle could read"):
         open_score_table(tmp_path / "a.npz", "logits")
+
+
+@pytest.mark.parametrize("name", ["__index_level_0__", "image", "Unnamed: 0"])
+def test_the_index_of_a_data_frame_in_parquet_is_no_class(tmp_path, name):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = {name: np.arange(len(LOGITS)), "label": LABELS}
+    columns |= {known: LOGITS[:, at] for at, known in enumerate(CLASSES)}
+    table = arrow.table(columns)
+    if name != "Unnamed: 0":  # which an older table brought along as a column
+        table = arrow.table(dict(reversed(columns.items())))
+        pandas = json.dumps({"index_columns": [name], "columns": []})
+        table = table.replace_schema_metadata({"pandas": pandas})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    with pytest.warns(UserWarning, match="index of a table"):
+        read = open_score_table(tmp_path / "a.parquet", "logits")
+    assert set(read.classes) == set(CLASSES)
+    np.testing.assert_array_equal(read.labels, LABELS)

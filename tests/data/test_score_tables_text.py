@@ -1,6 +1,7 @@
 """Scores as text: headers, columns, quotes, and every way in which a line can be wrong."""
 
 import gzip
+import warnings
 
 import numpy as np
 import pytest
@@ -158,3 +159,24 @@ def test_text_that_is_not_utf8_is_named(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"caf\xe9,fox\n1,2\n")
     with pytest.raises(ValueError, match=r"a\.csv cannot be read as UTF-8 text"):
         open_score_table(tmp_path / "a.csv", "logits")
+
+
+@pytest.mark.parametrize(
+    ("text", "left_out"),
+    [
+        (",a,b\n0,5,6\n1,7,8\n", True),
+        (",a,b\n3,5,6\n", True),
+        (",a,b\n0.5,5,6\n", False),  # a class that somebody forgot to name
+        ("0,5,6\n1,7,8\n2,9,9\n", True),
+        ("0,5,6\n1,7,8\n", False),  # two numbers may be scores
+        ("x,a,b\n0,5,6\n1,7,8\n2,9,9\n", True),
+        ("x,a,b\n0.0,5,6\n1.0,7,8\n2.0,9,9\n", False),
+        ("x,a,b\n1,5,6\n2,7,8\n3,9,9\n", False),
+    ],
+)
+def test_a_first_column_of_row_numbers_or_without_a_name_is_an_index(tmp_path, text, left_out):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        table = opened(tmp_path / "a.csv", text)
+    assert table.num_classes == (2 if left_out else 3)
+    assert len(said) == left_out

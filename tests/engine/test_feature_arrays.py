@@ -77,3 +77,31 @@ def test_what_is_missing_or_wrong_is_said(tmp_path):
             read_features(*arguments)
     with pytest.raises(FileNotFoundError, match="there is no feature file"):
         read_features(tmp_path / "none.npz")
+
+
+NAMES = np.array(["ant", "bee", "cat"])[LABELS]
+
+
+@pytest.mark.parametrize("names", [NAMES, NAMES.astype("S"), NAMES.astype(object)])
+def test_labels_may_be_names_which_become_the_classes(tmp_path, names):
+    np.savez(tmp_path / "f.npz", features=ROWS, labels=names)
+    np.save(tmp_path / "x.npy", ROWS)
+    np.save(tmp_path / "y.npy", names)
+    for given in ((tmp_path / "f.npz",), (tmp_path / "x.npy", tmp_path / "y.npy")):
+        features = read_features(*given)
+        assert features.classes == ("ant", "bee", "cat")
+        assert features.part("train").labels.tolist() == LABELS.tolist()
+
+
+def test_names_of_all_parts_and_of_a_list_are_numbered_alike(tmp_path):
+    parts = {"train_features": ROWS, "train_labels": NAMES}
+    parts |= {"test_features": ROWS[:2], "test_labels": np.array(["cat", "emu"])}
+    np.savez(tmp_path / "f.npz", **parts)
+    features = read_features(tmp_path / "f.npz")
+    assert features.classes == ("ant", "bee", "cat", "emu")
+    assert features.part("test").labels.tolist() == [2, 3]
+    np.savez(tmp_path / "f.npz", **parts, classes=np.array(["emu", "cat", "bee", "ant"]))
+    assert read_features(tmp_path / "f.npz").part("test").labels.tolist() == [1, 0]
+    np.savez(tmp_path / "f.npz", **parts, classes=np.array(["cat", "bee", "ant"]))
+    with pytest.raises(ValueError, match=r"labels of test .* 'emu' in row 1, which is none of"):
+        read_features(tmp_path / "f.npz")

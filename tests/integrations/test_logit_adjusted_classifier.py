@@ -243,3 +243,61 @@ def test_an_estimator_without_scores_is_refused(three_classes):
 
     with pytest.raises(ValueError, match="Bare has neither"):
         LogitAdjustedClassifier(Bare()).fit(*three_classes)
+
+
+class OnlyNumbers(LogisticRegression):
+    """Takes no labels but 0, 1, 2, ... as XGBoost's classifiers do."""
+
+    def fit(self, X, y, sample_weight=None):
+        if not np.array_equal(np.unique(y), np.arange(len(np.unique(y)))):
+            raise ValueError(f"Invalid classes inferred from unique values of `y`: {np.unique(y)}")
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize("target", ["uniform", "estimate"])
+@pytest.mark.parametrize("inside", [OnlyNumbers(), make_pipeline(OnlyNumbers())])
+def test_names_are_numbered_for_an_estimator_that_takes_no_names(three_classes, inside, target):
+    X, y = three_classes
+    given = {"target": target, "random_state": 0}
+    plain = LogitAdjustedClassifier(LogisticRegression(), **given).fit(X, y)
+    adjusted = LogitAdjustedClassifier(inside, **given).fit(X, y)
+    assert (
+        adjusted.classes_.tolist()
+        == adjusted.estimator_.classes_.tolist()
+        == plain.classes_.tolist()
+    )
+    np.testing.assert_allclose(adjusted.predict_proba(X), plain.predict_proba(X))
+    assert (adjusted.predict(X) == plain.predict(X)).all()
+    assert (adjusted.estimator_.predict(X) == plain.estimator_.predict(X)).all()
+    again = pickle.loads(pickle.dumps(adjusted))  # noqa: S301
+    assert (again.predict(X) == plain.predict(X)).all()
+
+
+def test_numbers_with_gaps_are_numbered_anew_too(three_classes):
+    X, y = three_classes
+    numbers = np.array([3, 5, 11])[np.unique(y, return_inverse=True)[1]]
+    adjusted = LogitAdjustedClassifier(OnlyNumbers(), tau=1.0).fit(X, numbers)
+    assert set(adjusted.predict(X)) <= {3, 5, 11}
+
+
+def test_what_is_not_about_labels_is_said_as_it_was(three_classes):
+    X, y = three_classes
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        LogitAdjustedClassifier(LogisticRegression()).fit(np.where(X > 2, np.nan, X), y)
+
+
+class Shares(LogisticRegression):
+    """Its decision values are shares, which sum to one: no logits, but to be calibrated."""
+
+    predict_proba = property()
+
+    def decision_function(self, X):
+        values = np.exp(super().decision_function(X))
+        return values / values.sum(axis=1, keepdims=True)
+
+
+def test_decision_values_may_sum_to_one(three_classes):
+    X, y = three_classes
+    adjusted = LogitAdjustedClassifier(Shares(), random_state=0).fit(X, y)
+    assert adjusted.predict(X[:1]).shape == (1,)
+    assert balanced_accuracy_score(y, adjusted.predict(X)) > 0.6

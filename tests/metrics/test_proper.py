@@ -8,7 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from longtail.metrics import brier, nll, samples
+from longtail.metrics import brier, classwise_ece, ece, margins, nll, reliability, samples
 
 INF = float("inf")
 
@@ -131,7 +131,7 @@ def test_what_cannot_be_a_metric_is_refused(metric):
     with pytest.raises(ValueError, match="nan in row 0, class 1"):
         metric([[0.0, float("nan")]], [0])
     with pytest.raises(ValueError, match="no labels"):
-        metric([[0.0, 1.0]], None)
+        metric([[0.0, 2.0]], None)
 
 
 @each_metric
@@ -145,3 +145,10 @@ def test_weights_must_be_finite_and_not_negative(metric, weights):
 def test_weights_are_one_a_sample(metric):
     with pytest.raises(ValueError, match=r"for each of 2 samples.*weights\[labels\]"):
         metric(np.zeros((2, 3)), [0, 1], [1.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize("metric", [nll, brier, ece, classwise_ece, margins, reliability])
+def test_probabilities_are_refused_where_logits_are_taken(metric):
+    probs = [[0.7, 0.2, 0.1], [0.1, 0.4, 0.5], [0.2, 0.2, 0.6]]
+    with pytest.raises(ValueError, match="these logits are probabilities"):
+        metric(probs, [0, 1, 2])

@@ -189,7 +189,7 @@ def test_one_class_is_always_right():
 
 
 def test_one_sample_is_right_up_to_where_the_rarer_class_overtakes():
-    curve = tau_curve(np.array([[1.0, 0.0]]), [0], [9, 1])
+    curve = tau_curve(np.array([[2.0, 1.0]]), [0], [9, 1])
     end = np.nextafter(1 / np.log(9), 1)  # at the end itself the first class still wins
     np.testing.assert_allclose(curve.taus, [end], rtol=1e-15)
     assert curve.accuracy.tolist() == [1.0, 0.0]
@@ -304,3 +304,10 @@ LOGITS = np.zeros((2, 3))
 def test_wrong_input_gives_one_clear_sentence(make, sentence):
     with pytest.raises(ValueError, match=sentence):
         make()
+
+
+@pytest.mark.parametrize("curve", [tau_curve, weight_norm_curve])
+def test_probabilities_are_refused_as_logits(curve):
+    probs = np.array([[0.7, 0.3], [0.4, 0.6], [0.2, 0.8]])
+    with pytest.raises(ValueError, match="these logits are probabilities"):
+        curve(probs, [0, 1, 0], [9, 1])

@@ -179,7 +179,8 @@ def test_what_cannot_be_measured_is_said():
 
 def test_remedies_follow_from_the_numbers():
     text = tried([900, 90, 60])
-    assert "longtail fix VAL --kind logits --counts counts.json --target uniform" in text
+    assert "longtail fix VAL --kind KIND --counts counts.json --target uniform" in text
+    assert "KIND is logits or probs" in text  # it does not know, and does not lead into either
     assert "lt.losses.LogitAdjusted(counts)" in text
     assert "Choose τ on held-out" in text
     for absent in ("single sample", "smooth", "test_counts", "Keep τ"):

@@ -139,6 +139,57 @@ def test_without_other_scores_the_comparison_is_cross_fitted(tmp_path):
     assert after.value > before.value
 
 
+@pytest.mark.parametrize("calibration", ["auto", "temperature", "bias", "vector", "none"])
+@pytest.mark.parametrize(
+    ("target", "tau"),
+    [(Prior.uniform(4), None), (Prior.uniform(4), 0.5), ("source", None), ("estimate", None)],
+)
+def test_what_is_measured_is_what_is_saved(tmp_path, monkeypatch, target, calibration, tau):
+    """Each fifth is fixed by the same steps as the scores that are written."""
+    fitted = []
+
+    def recorded(*given):
+        fitted.append(fit_fix(*given))
+        return fitted[-1]
+
+    monkeypatch.setattr(fixing, "fit_fix", recorded)
+    monkeypatch.setattr("longtail.recipes.fix_run.fit_fix", recorded)
+    table = saved(validation(400), tmp_path / "val.safetensors")
+    labels = np.random.default_rng(5).choice(4, 300, p=[0.1, 0.2, 0.3, 0.4])
+    unlabelled = Scores(sample(labels, 6), carried=PRIOR, counts=COUNTS)
+    new = saved(unlabelled, tmp_path / "new.safetensors")
+    plan = Plan(target, tau, calibration=calibration)
+    result = run_fix(table, plan, None, None, tmp_path, new)
+    assert "fitted on the others" in result.measured_on
+    assert len(fitted) == 6
+    moves = {PCSoftmax: LogitAdjustment}  # an estimate is moved to all the way: by τ = 1
+    kinds = [[moves.get(type(step), type(step)) for step in fix.steps] for fix in fitted]
+    assert all(kind == kinds[0] for kind in kinds)
+    assert [type(step) for step in load_adjusters(tmp_path / "adjuster.json").adjusters] == [
+        type(step) for step in result.steps
+    ]
+    for fix in fitted[1:]:
+        given = [step.tau for step in fix.steps if isinstance(step, LogitAdjustment)]
+        assert target == "source" or given == [1.0 if target == "estimate" else tau or given[0]]
+
+
+def test_an_estimated_target_is_measured_with_the_calibration_that_is_saved(tmp_path):
+    """Class by class the model is off, so that a temperature alone gives other numbers."""
+    held = validation(600)
+    off = np.array([0.0, 2.0, -2.0, 1.0])
+    table = saved(held, tmp_path / "val.safetensors", logits=held.logits + off)
+    labels = np.random.default_rng(5).choice(4, 400, p=[0.1, 0.2, 0.3, 0.4])
+    new = saved(Scores(sample(labels, 6) + off, carried=PRIOR), tmp_path / "new.safetensors")
+    found = {
+        calibration: run_fix(
+            table, Plan("estimate", calibration=calibration), None, None, tmp_path, new
+        )
+        for calibration in ("auto", "bias", "temperature")
+    }
+    nll = {name: r.comparison.metrics()["nll"][1].value for name, r in found.items()}
+    assert nll["auto"] == nll["bias"] < nll["temperature"] - 0.01
+
+
 def test_a_given_tau_is_measured_under_the_target_that_was_asked_for(tmp_path):
     """Half the way does not reach it, so it gains less than the whole way."""
     table = saved(validation(), tmp_path / "val.safetensors")

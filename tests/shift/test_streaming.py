@@ -57,7 +57,7 @@ def test_before_the_first_sample_it_is_uniform():
         (lambda: StreamingPrior(3, pseudo_count=-1), "pseudo_count must be"),
         (lambda: StreamingPrior(0), "at least one class"),
         (
-            lambda: StreamingPrior(3).update(Scores([[0.0, 1.0]], carried=[1, 1])),
+            lambda: StreamingPrior(3).update(Scores([[0.0, 2.0]], carried=[1, 1])),
             "has 3 classes, but the scores have 2",
         ),
     ],
@@ -70,5 +70,5 @@ def test_wrong_input_gives_one_clear_sentence(call, sentence):
 def test_scores_of_unknown_prior_are_refused_and_change_nothing():
     stream = StreamingPrior(2)
     with pytest.raises(UnknownPriorError):
-        stream.update(Scores([[0.0, 1.0]]))
+        stream.update(Scores([[0.0, 2.0]]))
     assert stream.num_samples == 0

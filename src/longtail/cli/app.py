@@ -7,6 +7,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NoReturn
 
 import click
@@ -94,5 +95,11 @@ def run(app: App) -> NoReturn:
 
 def _show_warning(message: Warning | str, *_: Any) -> None:
     """A warning is a sentence too."""
+    _say_once(str(message))
+
+
+@cache
+def _say_once(sentence: str) -> None:
+    """A file is read several times, and each time there is the same to say of it."""
     if is_first():
-        click.echo(f"Warning: {message}", err=True)
+        click.echo(f"Warning: {sentence}", err=True)

@@ -101,10 +101,12 @@ def fix(
     strength = _tau(tau)
     with bars(quiet) as progress:
         task = progress.add_task("Reading", total=None, said="")
+        from longtail.posthoc import load_adjusters
         from longtail.recipes.fix import Plan
         from longtail.recipes.fix_run import rerun_fix, run_fix
 
-        table = open_table(scores, said, said.labels)
+        fitted_for = None if adjuster is None else load_adjusters(adjuster).classes
+        table = open_table(scores, said, said.labels, fitted_for)
         known = known_counts(table, said)
         output.mkdir(parents=True, exist_ok=True)
 
@@ -117,7 +119,7 @@ def fix(
         else:
             other = None
             if to_apply is not None:
-                other = _open_other(to_apply, said, apply_labels)
+                other = _open_other(to_apply, said, apply_labels, table)
                 rows = other.num_rows
             plan = Plan(
                 target=_target(target, table),
@@ -140,15 +142,15 @@ def fix(
     closing(output, names, as_json=as_json, quiet=quiet)
 
 
-def _open_other(path: Path, said: Said, labels: Path | None) -> ScoreTable:
-    """The scores to adjust: they may do without the labels that SCORES needs."""
+def _open_other(path: Path, said: Said, labels: Path | None, table: ScoreTable) -> ScoreTable:
+    """The scores to adjust: they may do without the labels and class names that SCORES has."""
     try:
-        return open_table(path, said, labels)
+        return open_table(path, said, labels, table.classes)
     except ValueError as error:
         absent = (f"has no {what} {said.label_column!r}" for what in ("array", "column"))
         if not any(words in str(error) for words in absent):
             raise
-        return open_table(path, replace(said, label_column=None), None)
+        return open_table(path, replace(said, label_column=None), None, table.classes)
 
 
 def _target(target: str | Path, table: ScoreTable) -> Literal["source", "estimate"] | Prior:
@@ -188,9 +190,11 @@ def _write(result: FixResult, output: Path) -> None:
 
 
 def _show(result: FixResult) -> None:
-    from longtail.recipes.fix_words import described, headline, metric_rows
+    from longtail.recipes.fix_words import described, headline, metric_rows, warning
 
     shown = console()
+    if said := warning(result):
+        shown.print(f"{said}\n", style="bold")
     for step in result.steps:
         shown.print(f"• {described(step)}")
     rows = metric_rows(result)

@@ -115,7 +115,7 @@ def _scores(
         said = replace(said, array=None, label_column=None)
     elif said.labels is not None:
         said = replace(said, label_column=None)
-    other = open_table(after, said, None).as_scores()
+    other = open_table(after, said, None, table.classes).as_scores()
     # They are of the same samples, so what one file does not say the other does.
     labelled = before.labels if other.labels is None else other.labels
     return (
@@ -127,6 +127,8 @@ def _scores(
 
 def _show(page: Page) -> None:
     shown = console()
+    if page.warning:
+        shown.print(page.warning, style="bold")
     if page.lead is not None:
         names = [column.name for column in page.lead.columns]
         rows = [[str(cell) for cell in row] for row in page.lead.rows]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -105,8 +105,17 @@ def score_options(command: Callable[..., None]) -> Callable[..., None]:
     return made
 
 
-def open_table(path: Path, said: Said, labels: Path | None) -> ScoreTable:
-    """The file of scores, or a usage error where it is not known what it holds."""
+def open_table(
+    path: Path, said: Said, labels: Path | None, usual_classes: Sequence[str] | None = None
+) -> ScoreTable:
+    """The file of scores, or a usage error where it is not known what it holds.
+
+    Args:
+        path: The file.
+        said: What is said of it.
+        labels: A file of its labels, if it does not hold them.
+        usual_classes: The names of its classes, where nothing else says them.
+    """
     from longtail.data.score_tables import Layout, open_score_table
 
     kind = said.kind
@@ -122,7 +131,7 @@ def open_table(path: Path, said: Said, labels: Path | None) -> ScoreTable:
         skip=[name_or_place(name.strip()) for name in said.skip.split(",") if name.strip()],
         header=said.header,
     )
-    return open_score_table(path, kind, labels, said.classes, layout)
+    return open_score_table(path, kind, labels, said.classes, layout, usual_classes)
 
 
 def known_counts(table: ScoreTable, said: Said) -> npt.NDArray[np.int64] | None:

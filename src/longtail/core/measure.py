@@ -18,6 +18,7 @@ from longtail.core.arrays import Array, ArrayLike, as_tensor
 from longtail.core.labels import check_labels
 from longtail.core.minimise import for_autograd, minimise
 from longtail.core.prior import Prior
+from longtail.core.probabilities import check_not_probs
 from longtail.core.retarget import check_logits
 
 _MAX_ITER = 1000
@@ -40,6 +41,7 @@ def measure_carried(logits: Array, labels: ArrayLike) -> Prior:
     check_logits(given, given.shape[1])
     if not given.isfinite().all():
         raise ValueError("logits must be finite to measure what they carry, got NaN or infinity")
+    check_not_probs(given)
     known = check_labels(labels, given.shape[1]).to(given.device)
     if len(known) != len(given):
         raise ValueError(f"got {len(given)} rows of logits but {len(known)} labels")

@@ -14,19 +14,18 @@ from longtail.core import scores_file
 from longtail.core.arrays import Array, ArrayLike, as_kind_of, as_tensor, wide_dtype
 from longtail.core.labels import check_counts, check_labels
 from longtail.core.prior import Prior, PriorLike, check_same_classes
+from longtail.core.probabilities import check_not_probs, log_probs
 from longtail.core.retarget import check_logits, retarget
 
 Split: TypeAlias = Literal["train", "validation", "test"]
 Rows: TypeAlias = Array | Sequence[Sequence[float]]
-
-# What the probabilities of a thousand classes in float16 can miss one by.
-SUM_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class Scores:
     """Logits of N samples and C classes, and what is known about them.
 
+    Probabilities, rows that are non-negative and sum to one, are refused: `from_probs` takes them.
     Arrays come back as the kind the logits came in: NumPy or torch.
 
     Attributes:
@@ -50,6 +49,8 @@ class Scores:
     counts: Array | None
     classes: tuple[str, ...] | None
     split: Split | None
+    # That it was looked at once. `replace` hands it on: parts of logits may sum to one by accident.
+    _are_logits: bool = True
 
     def __init__(
         self,
@@ -59,9 +60,13 @@ class Scores:
         counts: ArrayLike | None = None,
         classes: Sequence[str] | None = None,
         split: Split | None = None,
+        *,
+        _are_logits: bool = False,
     ) -> None:
         rows = as_tensor(cast(ArrayLike, logits)).detach()
         _check_rows(rows, "logits")
+        if not _are_logits:
+            check_not_probs(rows)
         num_classes = rows.shape[1]
         known = None if counts is None else check_counts(counts, num_classes)
         prior = None if carried is None else Prior.of(carried)
@@ -88,20 +93,15 @@ class Scores:
         classes: Sequence[str] | None = None,
         split: Split | None = None,
     ) -> Scores:
-        """From probabilities, whose rows must sum to one; a zero rules the class out for good."""
+        """From probabilities, whose rows must sum to one, or to 100 in percent.
+
+        A probability of exactly zero is taken for a very small one, with a warning.
+        """
         rows = as_tensor(cast(ArrayLike, probs)).detach()
         _check_rows(rows, "probs")
-        sums = rows.double().sum(dim=1)
-        wrong = ((sums - 1).abs() > SUM_TOLERANCE) | (rows < 0).any(dim=1)
-        if wrong.any():
-            at = int(wrong.nonzero()[0])
-            raise ValueError(
-                "probs must be probabilities, each row summing to one and none negative; "
-                f"row {at} sums to {sums[at]:.6g} with smallest entry {rows[at].min():.3g}; "
-                "if these are logits, pass them to Scores(logits)"
-            )
-        logs = as_kind_of(rows.to(wide_dtype(rows.dtype)).log(), probs)
-        return cls(logs, labels, carried, counts, classes, split)
+        logs = log_probs(rows, "probs", "pass them to Scores(logits)", stacklevel=3)
+        kept = as_kind_of(logs, probs)
+        return cls(kept, labels, carried, counts, classes, split, _are_logits=True)
 
     @property
     def num_classes(self) -> int:
@@ -149,6 +149,7 @@ class Scores:
             counts=stored.arrays.get("counts"),
             classes=stored.classes,
             split=stored.split,
+            _are_logits=True,
         )
 
     def __len__(self) -> int:

@@ -1,7 +1,8 @@
 """Features from arrays that others wrote: .npz with a key for each part, or .npy beside labels.
 
 An .npz has `features` and `labels` of training samples, or `train_features`, `train_labels`, and
-the same of validation and test where there are such; `classes` names the classes. The rows of an
+the same of validation and test where there are such; `classes` names the classes. Labels may be
+names, of that list or, without one, in the order of their names. The rows of an
 .npy are of the train part, unless `split` says of each row whether it is train, validation or test.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import os
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core.scores import Split
+from longtail.data.files.errors import ObjectsError
+from longtail.data.files.label_codes import LabelCodes
+from longtail.data.files.stored_arrays import read_array
 from longtail.engine.feature_file import SPLITS, Features, checked_features
 
 
@@ -49,7 +54,10 @@ def read_features(
 def _of_npz(place: Path) -> Features:
     try:
         with np.load(place, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
+            names = list(stored.files)
+        arrays = {name: read_array(place, name) for name in names}
+    except ObjectsError:
+        raise
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, AttributeError) as error:
         raise ValueError(f"{place} cannot be read as an .npz of numbers ({error})") from error
     _check_names(place, arrays)
@@ -65,8 +73,28 @@ def _of_npz(place: Path) -> Features:
             "or train_features and train_labels"
         )
     classes = arrays.get("classes")
-    names = None if classes is None else tuple(_text(name) for name in classes.tolist())
-    return checked_features(parts, classes=names, made_by=place.name)
+    called = None if classes is None else tuple(_text(name) for name in classes.tolist())
+    parts, called = _numbered(parts, called, place)
+    return checked_features(parts, classes=called, made_by=place.name)
+
+
+def _numbered(
+    parts: Mapping[Split, tuple[Any, Any]], classes: tuple[str, ...] | None, place: Path
+) -> tuple[dict[Split, tuple[Any, Any]], tuple[str, ...] | None]:
+    """The same with labels that are names as class indices, and the names of the classes."""
+    if all(labels.dtype.kind not in "US" for _, labels in parts.values()):
+        return dict(parts), classes
+    codes = {
+        split: LabelCodes.of_array(labels, f"labels of {split} in {place}")
+        for split, (_, labels) in parts.items()
+    }
+    # Without a list the classes are in the order of their names.
+    names = classes or tuple(sorted({value for each in codes.values() for value in each.values}))
+    made = {
+        split: (rows, codes[split].as_indices(len(names), names, f"labels of {split} in {place}"))
+        for split, (rows, _) in parts.items()
+    }
+    return made, names
 
 
 def _of_npy(
@@ -74,9 +102,11 @@ def _of_npy(
 ) -> Features:
     if labels is None:
         raise ValueError(f"{place} holds no labels; give an .npy of them with --labels")
-    rows, known = _loaded(place, mapped=True), _loaded(Path(labels))
+    rows = _loaded(place, mapped=True)
+    numbered, classes = _numbered({"train": (rows, _loaded(Path(labels)))}, None, Path(labels))
+    known = numbered["train"][1]
     if split is None:
-        return checked_features({"train": (rows, known)}, made_by=place.name)
+        return checked_features(numbered, classes=classes, made_by=place.name)
     words = np.array([_text(word) for word in _loaded(Path(split)).tolist()])
     if words.shape != known.shape or len(words) != len(rows):
         raise ValueError(
@@ -89,7 +119,7 @@ def _of_npy(
     parts: dict[Split, tuple[Any, Any]] = {
         name: (rows[words == name], known[words == name]) for name in SPLITS if name in words
     }
-    return checked_features(parts, made_by=place.name)
+    return checked_features(parts, classes=classes, made_by=place.name)
 
 
 def _check_names(place: Path, arrays: dict[str, npt.NDArray[Any]]) -> None:
@@ -110,9 +140,11 @@ def _loaded(place: Path, mapped: bool = False) -> npt.NDArray[Any]:
     if not place.is_file():
         raise FileNotFoundError(f"there is no file {place}")
     try:
-        array: npt.NDArray[Any] = np.load(
-            place, mmap_mode="r" if mapped else None, allow_pickle=False
-        )
+        if not mapped:
+            return read_array(place)
+        array: npt.NDArray[Any] = np.load(place, mmap_mode="r", allow_pickle=False)
+    except ObjectsError:
+        raise
     except (ValueError, OSError, EOFError) as error:
         raise ValueError(f"{place} cannot be read as an .npy of numbers ({error})") from error
     return array

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from longtail.core import Prior
 from longtail.core.arrays import ArrayLike, as_tensor
+from longtail.metrics.sanity import Sanity, sanity
 from longtail.metrics.tally import NORMAL, Measured, Tally
 
 
@@ -70,9 +71,15 @@ class Comparison:
         shares = {"top1": self.before.weight} | shares
         return {name: self._gain(weight) for name, weight in shares.items()}
 
+    @property
+    def sanity(self) -> Sanity:
+        """Whether these scores are better than those of no model."""
+        return sanity(self.before, self.after)
+
     def as_json(self) -> dict[str, Any]:
-        """Every metric before and after, and the gains, each with its interval."""
+        """Whether to trust it, every metric before and after, and the gains with intervals."""
         return {
+            "sanity": self.sanity.as_json(),
             "metrics": {
                 name: {"before": asdict(before), "after": asdict(after)}
                 for name, (before, after) in self.metrics().items()

@@ -31,7 +31,7 @@ def average(
         of: "probs" mixes: a class is likely if some expert finds it so. "logits" multiplies: a
             class is likely if no expert finds it unlikely, and out if one of them rules it out.
 
-    >>> experts = [Scores([[2.0, 0.0]], carried=[90, 10]), Scores([[0.0, 1.0]], carried=[50, 50])]
+    >>> experts = [Scores([[2.0, 0.0]], carried=[90, 10]), Scores([[1.0, 2.0]], carried=[50, 50])]
     >>> average(experts, target=[50, 50]).probs().tolist()
     [[0.360, 0.640]]
     """
@@ -51,7 +51,8 @@ def average(
     assert total is not None
     mean = total - log(len(experts)) if of == "probs" else total / len(experts)
     _check_class_left(mean)
-    return Scores(as_kind_of(mean.to(dtype), example), carried=goal, **shared)
+    kept = as_kind_of(mean.to(dtype), example)
+    return Scores(kept, carried=goal, **shared, _are_logits=True)
 
 
 def _check_experts(experts: Sequence[Scores]) -> dict[str, Any]:

@@ -146,5 +146,6 @@ def _check_possible(held: HeldOut) -> None:
         at = int(own.isneginf().nonzero()[0])
         raise ValueError(
             f"the logits of sample {at} rule out its own label, class {int(held.labels[at])}, "
-            "which no calibration can mend; leave such samples out"
+            "which no calibration can mend; give probabilities to Scores.from_probs, which floors "
+            "zeros"
         )

@@ -58,6 +58,12 @@ class Plan:
     calibration: Calibration = "auto"
     seed: int = 0
 
+    def resolved(self) -> Plan:
+        """The same with "auto" decided, so that a plan for parts or folds means the same too."""
+        if self.calibration != "auto":
+            return self
+        return replace(self, calibration="bias" if self.target == "estimate" else "temperature")
+
 
 @dataclass(frozen=True, eq=False)
 class Fix:
@@ -110,18 +116,14 @@ def fit_fix(validation: Scores, plan: Plan, unlabelled: Scores | None = None) ->
 
 
 def _calibrators(validation: Scores, plan: Plan) -> tuple[AffineAdjuster, ...]:
-    wanted = plan.calibration
-    if wanted == "auto":
-        wanted = "bias" if plan.target == "estimate" else "temperature"
-    match wanted:
-        case "temperature":
-            return (Temperature.fit(validation),)
+    match plan.resolved().calibration:
         case "bias":
             return (BiasCorrectedTemperature.fit(validation),)
         case "vector":
             return (VectorScaling.fit(validation),)
         case "none":
             return ()
+    return (Temperature.fit(validation),)
 
 
 def applied(steps: tuple[AffineAdjuster, ...], scores: Scores) -> Scores:

@@ -95,6 +95,7 @@ def run_fix(
         to_apply: Other scores of the same model.
         advance: Called with the number of rows written since the last call.
     """
+    plan = plan.resolved()  # before the target may be replaced by its estimate
     validation = scores_to_fit_on(table, carried, counts, plan.seed)
     if to_apply is not None:
         _check_alike(to_apply, table, validation.carried)

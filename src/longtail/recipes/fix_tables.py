@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +18,6 @@ from longtail.posthoc import Affine
 from longtail.recipes.fix import MOST_NUMBERS, rows_to_fit_on
 
 Counts: TypeAlias = npt.NDArray[np.int64] | None
-Positions: TypeAlias = npt.NDArray[Any]
 
 
 def scores_to_fit_on(table: ScoreTable, carried: Prior | None, counts: Counts, seed: int) -> Scores:
@@ -28,7 +28,8 @@ def scores_to_fit_on(table: ScoreTable, carried: Prior | None, counts: Counts, s
             "--labels, or apply a fix that was fitted before with --with"
         )
     chosen = rows_to_fit_on(as_tensor(table.labels), table.num_classes, seed)
-    return _taken(table, None if chosen is None else chosen.numpy(), carried, counts)
+    rows = None if chosen is None else chosen.numpy()
+    return table.as_scores(carried=carried, counts=counts, rows=rows)
 
 
 def scores_to_estimate_from(table: ScoreTable, carried: Prior | None, seed: int) -> Scores:
@@ -37,27 +38,8 @@ def scores_to_estimate_from(table: ScoreTable, carried: Prior | None, seed: int)
     if table.num_rows > most:
         drawn = np.random.default_rng(seed).choice(table.num_rows, most, replace=False)
         chosen = np.sort(drawn)
-    scores = _taken(table, chosen, carried, None)
-    return Scores(scores.logits, carried=scores.carried, classes=scores.classes)
-
-
-def _taken(
-    table: ScoreTable, chosen: Positions | None, carried: Prior | None, counts: Counts
-) -> Scores:
-    if chosen is None:
-        return table.as_scores(carried=carried, counts=counts)
-    logits = np.empty((len(chosen), table.num_classes), table.dtype)
-    for block in table.blocks():
-        start, stop = np.searchsorted(chosen, (block.start, block.start + len(block.logits)))
-        logits[start:stop] = block.logits[chosen[start:stop] - block.start]
-    return Scores(
-        logits,
-        labels=None if table.labels is None else table.labels[chosen],
-        carried=table.carried if carried is None else carried,
-        counts=table.counts if counts is None else counts,
-        classes=table.classes,
-        split=table.split,
-    )
+    scores = table.as_scores(carried=carried, rows=chosen)
+    return replace(scores, labels=None, counts=None, split=None)
 
 
 def write_fixed(

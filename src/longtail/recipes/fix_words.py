@@ -11,6 +11,7 @@ from longtail.posthoc import (
 )
 from longtail.recipes.fix_run import FixResult
 from longtail.report.sections import before_after, verdict
+from longtail.report.sections.sanity import sanity_in_words
 
 
 def headline(result: FixResult) -> str:
@@ -18,6 +19,11 @@ def headline(result: FixResult) -> str:
     if result.comparison is None:
         return "The scores have no labels, so what the fix gained could not be measured."
     return verdict.gain_in_words(result.comparison)
+
+
+def warning(result: FixResult) -> str:
+    """Why not to trust what follows, or nothing."""
+    return "" if result.comparison is None else sanity_in_words(result.comparison.sanity)
 
 
 def metric_rows(result: FixResult) -> list[tuple[str, str, str, str]]:

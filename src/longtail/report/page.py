@@ -72,6 +72,7 @@ class Page:
         footer: Where it comes from.
         lead: The one table of the first screen.
         next_step: What the reader should do now, in one plain sentence or two.
+        warning: Why not to trust any of it, which comes before all else.
     """
 
     title: str
@@ -80,6 +81,7 @@ class Page:
     footer: Footer
     lead: Table | None = None
     next_step: str = ""
+    warning: str = ""
 
 
 def render_page(page: Page) -> str:

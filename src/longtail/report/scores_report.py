@@ -17,6 +17,7 @@ from longtail.report.sections.by_class import (
 from longtail.report.sections.carried import carried_section, disagrees
 from longtail.report.sections.explorers import target_section, tau_section
 from longtail.report.sections.mistakes import mistakes_section
+from longtail.report.sections.sanity import sanity_in_words
 from longtail.report.sections.verdict import gain_in_words, next_step, next_step_alone, percent
 
 _SECTIONS: tuple[Callable[[Judged], Section | None], ...] = (
@@ -68,6 +69,7 @@ def scores_page(
         footer=footer,
         lead=lead,
         next_step=step,
+        warning=sanity_in_words(comparison.sanity),
     )
 
 

@@ -175,7 +175,8 @@ def _checked(validation: Scores, num_classes: int) -> Scores:
         at = int(own[:, 0].isneginf().nonzero()[0])
         raise ValueError(
             f"the validation logits of sample {at} rule out its own label, class "
-            f"{int(held.labels[at])}; leave such samples out"
+            f"{int(held.labels[at])}; a model is never that sure: give its probabilities to "
+            "Scores.from_probs, which floors zeros"
         )
     return _under_uniform(validation)
 

@@ -46,9 +46,28 @@ def test_the_target_may_be_none_or_a_file(two_methods):
     assert "target.json" in result.target
 
 
+def test_a_target_may_leave_classes_out_as_that_of_fix_may(two_methods):
+    prior = two_methods.place / "target.json"
+    prior.write_text("[0, 3, 1]")
+    result = compare_paths([two_methods.place], target=str(prior))
+    target = lt.Prior.of([0, 3, 1], zeros="keep")
+    for method in result.sets[0].methods:
+        for run in method.runs:
+            moved = lt.Scores.load(run.source).under(target)
+            recalls = lt.metrics.recalls(moved.predict(), moved.labels, 3)
+            expected = lt.metrics.accuracy_under(recalls, target)
+            assert run.metrics["top1"].value == pytest.approx(expected)
+            assert np.isfinite(run.metrics["nll"].value)
+    shown = words.headline(result.sets[0])
+    assert "la" in shown
+    assert "nan" not in shown
+    write_comparison(result, two_methods.place / "out", "longtail compare")
+    assert "nan" not in (two_methods.place / "out/table.md").read_text()
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("[1, 2]", "has 2 weights"), ("[0, 1, 1]", "no weight at all"), ("{", "must be a JSON")],
+    [("[1, 2]", "has 2 weights"), ("[0, 0, 0]", "not all zero"), ("{", "must be a JSON")],
 )
 def test_a_wrong_target_is_told(two_methods, text, message):
     prior = two_methods.place / "target.json"

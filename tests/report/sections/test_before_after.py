@@ -48,7 +48,7 @@ def test_the_numbers_are_those_of_evaluate():
 
 
 def test_of_balanced_samples_top_1_would_say_the_same_twice():
-    scores = lt.Scores(torch.eye(4), torch.arange(4), carried=[4, 3, 2, 1])
+    scores = lt.Scores(2 * torch.eye(4), torch.arange(4), carried=[4, 3, 2, 1])
     samples = Judged(scores, scores, lt.Prior.uniform(4))
     assert "top-1, samples as they are" not in [
         row[0] for row in alone(samples.comparison.before).rows
@@ -115,8 +115,8 @@ def test_a_class_that_the_target_rules_out_does_not_count_in_the_log_loss():
 
 
 def test_few_samples_of_a_class_are_told_and_make_no_change_sure():
-    scores = lt.Scores(torch.eye(4), torch.arange(4), carried=[4, 3, 2, 1])
-    wrong = replace(scores, logits=torch.eye(4).roll(1, 0))
+    scores = lt.Scores(2 * torch.eye(4), torch.arange(4), carried=[4, 3, 2, 1])
+    wrong = replace(scores, logits=2 * torch.eye(4).roll(1, 0))
     samples = Judged(wrong, scores, lt.Prior.uniform(4))
     assert "fewer than 5 samples here: 4 of 4" in before_after(samples.comparison).caption
     assert metric_rows(samples.comparison)[0][3].endswith("may be chance")

@@ -65,7 +65,7 @@ def test_a_model_without_mistakes_has_no_table_of_them():
 
 def test_two_classes_and_hostile_names_are_no_trouble():
     labels = torch.tensor([0, 1, 1, 0])
-    scores = lt.Scores(torch.tensor([[1.0, 0.0]] * 4), labels, counts=[9, 1], classes=NAMES[:2])
+    scores = lt.Scores(torch.tensor([[2.0, 1.0]] * 4), labels, counts=[9, 1], classes=NAMES[:2])
     section = mistakes_section(Judged(scores, scores, lt.Prior.uniform(2)))
     page = Page("t", "s", [section], Footer("0", "d", "c"))
     assert "<script>alert" not in render_page(page)

@@ -53,8 +53,8 @@ def test_calibration_alone_is_judged_by_the_log_loss_and_not_called_chance():
 
 
 def test_a_sample_a_class_is_too_few_to_call_a_gain_real():
-    right = lt.Scores(torch.eye(4), torch.arange(4), carried=[4, 3, 2, 1])
-    wrong = replace(right, logits=torch.eye(4).roll(1, 0))
+    right = lt.Scores(2 * torch.eye(4), torch.arange(4), carried=[4, 3, 2, 1])
+    wrong = replace(right, logits=2 * torch.eye(4).roll(1, 0))
     both = Judged(wrong, right, lt.Prior.uniform(4)).comparison
     assert gain_of(both)[3].low > 0  # the interval has no width
     assert "too narrow" in gain_in_words(both)

@@ -21,12 +21,16 @@ _DAMAGE = (
 )
 
 
+class ObjectsError(ValueError):
+    """A file is as it should be, but holds Python objects, which are not unpickled."""
+
+
 @contextmanager
 def reading(path: Path, what: str) -> Iterator[None]:
     """Whatever a library says while it reads becomes a ValueError; "an npz file" is a `what`."""
     try:
         yield
-    except PermissionError:
+    except (PermissionError, ObjectsError):
         raise
     except _DAMAGE as error:
         said = str(error) or type(error).__name__

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from longtail.data.files.errors import check_is_file, reading
 from longtail.data.files.label_codes import LabelCodes, as_names
+from longtail.data.files.stored_arrays import read_array
 from longtail.data.label_files.splits import WHOLE, split_named
 
 _LABELS = ("labels", "label", "y")
@@ -19,7 +20,7 @@ def npy_labels(path: Path) -> dict[str, LabelCodes]:
     """The one array of the file, under "all"."""
     check_is_file(path)
     with reading(path, "an npy file"):
-        stored = np.load(path, allow_pickle=False)
+        stored = read_array(path)
     return {WHOLE: _checked(stored, str(path))}
 
 
@@ -36,9 +37,9 @@ def npz_labels(
     chosen = _label_arrays(names, column, path)
     usual = (*(f"{name.removesuffix('s')}_names" for name in chosen.values()), *_CLASS_NAMES)
     called = next((name for name in usual if name in names), None)
-    with reading(path, "an npz file"), np.load(path, allow_pickle=False) as stored:
-        arrays = {name: stored[name] for name in chosen.values()}
-        classes = None if called is None else as_names(stored[called])
+    with reading(path, "an npz file"):
+        arrays = {name: read_array(path, name) for name in chosen.values()}
+        classes = None if called is None else as_names(read_array(path, called))
     labels = {
         split: _checked(arrays[name], f"{name!r} of {path}") for split, name in chosen.items()
     }

@@ -14,6 +14,7 @@ from numpy.lib import format as npy
 
 from longtail.data.files.errors import reading
 from longtail.data.files.label_codes import LabelCodes, as_names
+from longtail.data.files.stored_arrays import read_array
 from longtail.data.score_tables.contents import (
     CLASS_NAMES,
     LABEL_NAMES,
@@ -68,9 +69,7 @@ def read_npz(path: Path, kind: Kind, layout: Layout) -> Contents:
         with ZipFile(path) as stored, stored.open(f"{chosen}.npy") as file:
             header = _header(file)
         small = {
-            name: np.load(path, allow_pickle=False)[name]
-            for name in (labels, classes, "counts")
-            if name in names
+            name: read_array(path, name) for name in (labels, classes, "counts") if name in names
         }
     shape = check_shape(header.shape, path)
     return Contents(
@@ -80,6 +79,7 @@ def read_npz(path: Path, kind: Kind, layout: Layout) -> Contents:
         labels=LabelCodes.of_array(small[labels], f"{labels!r} of {path}") if labels else None,
         classes=as_names(small[classes]) if classes else None,
         counts=small.get("counts"),
+        array=chosen,
     )
 
 

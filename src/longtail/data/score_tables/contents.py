@@ -61,6 +61,8 @@ class Contents:
         counts: Training samples of each class.
         carried: The prior that logits carry.
         split: What the samples may be used for.
+        array: The name of the array that holds the scores, in a file of named arrays.
+        by_longtail: Whether longtail wrote the file, so that its logits were looked at before.
     """
 
     shape: tuple[int, int]
@@ -71,6 +73,8 @@ class Contents:
     counts: npt.NDArray[Any] | None = None
     carried: Prior | None = None
     split: Split | None = None
+    array: str | None = None
+    by_longtail: bool = False
 
 
 def floating(dtype: np.dtype[Any], path: Path) -> np.dtype[Any]:
@@ -109,7 +113,8 @@ def scores_name(names: Sequence[str], kind: Kind, asked: str | None, path: Path)
     if contradicted is not None:
         raise ValueError(
             f"{path} was said to hold {kind}, but its array is called {contradicted!r}; "
-            f"say kind={other!r}, or name the array if it is one of {kind} after all"
+            f"say kind={other!r}, or name the array if it is one of {kind} after all "
+            f"(--array {contradicted})"
         )
     raise ValueError(f"{path} has no array {kind!r}, only {listed}; say which holds the {kind}")
 

@@ -43,6 +43,7 @@ def open_score_table(
     labels: ArrayLike | Sequence[str] | Place | None = None,
     classes: Sequence[str] | Place | None = None,
     layout: Layout | None = None,
+    usual_classes: Sequence[str] | None = None,
 ) -> ScoreTable:
     r"""Open a file of scores to be read a block of rows at a time.
 
@@ -55,6 +56,8 @@ def open_score_table(
             by default what the file has.
         layout: Where things are in the file, if it does not say so itself. Its `labels` are a
             column or array of the file of labels, if there is one.
+        usual_classes: The names of the classes where neither `classes` nor the file says them,
+            such as those of other scores of the same model.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -78,8 +81,10 @@ def open_score_table(
     asked = layout or Layout()
     elsewhere = isinstance(labels, str | os.PathLike)
     found = reader(place, kind, replace(asked, labels=None) if elsewhere else asked)
+    if found.classes is None and classes is None and len(usual_classes or ()) == found.shape[1]:
+        classes = usual_classes
     names = _names(classes, found, place)
-    return ScoreTable(
+    table = ScoreTable(
         path=place,
         kind=kind,
         labels=_indices(labels, asked.labels, found, names, place),
@@ -89,6 +94,8 @@ def open_score_table(
         split=found.split,
         contents=found,
     )
+    table.check_kind()
+    return table
 
 
 def _names(

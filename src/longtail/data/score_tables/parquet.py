@@ -1,6 +1,7 @@
 """Scores in .parquet files, by row groups: a column a class, or one column of lists."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,9 @@ from longtail.data.score_tables.contents import (
     optional_name,
     scores_name,
 )
+from longtail.data.score_tables.row_index import is_row_index, pandas_index, warn_of_index
+
+_LOOKED_AT = 1000  # rows that tell whether the first column is an index
 
 
 def read_parquet(path: Path, kind: Kind, layout: Layout) -> Contents:
@@ -59,11 +63,13 @@ def _lists(file: Any, lists: Sequence[str], kind: Kind, layout: Layout, path: Pa
         floating(np.dtype(stored), path),
         read,
         labels=None if label is None else parquet_labels(file, label, path),
+        array=chosen,
     )
 
 
 def _columns(file: Any, layout: Layout, path: Path) -> Contents:
     names = file.schema_arrow.names
+    layout = _without_index(file, layout, path)
     columns = choose_columns(names, len(names), layout, path)
     chosen = list(columns.classes or ())
     shape = check_shape((file.metadata.num_rows, len(chosen)), path)
@@ -90,6 +96,23 @@ def _columns(file: Any, layout: Layout, path: Path) -> Contents:
         labels=None if label is None else parquet_labels(file, label, path),
         classes=columns.classes,
     )
+
+
+def _without_index(file: Any, layout: Layout, path: Path) -> Layout:
+    """The same, with the index of a data frame skipped."""
+    schema, wanted = file.schema_arrow, {layout.labels, *layout.skip, *LABEL_NAMES}
+    with reading(path, "a parquet file"):
+        found = [
+            name for name in pandas_index(schema.pandas_metadata, wanted) if name in schema.names
+        ]
+        first = schema.names[0]
+        if first not in (*found, *wanted) and 0 not in wanted:
+            values = next(file.iter_batches(_LOOKED_AT, columns=[first]), None)
+            texts = [] if values is None else map(str, values.column(0).to_pylist())
+            found += [first] if is_row_index(first, texts) else []
+    for name in found:
+        warn_of_index(name, path)
+    return replace(layout, skip=(*layout.skip, *found))
 
 
 def _batches(path: Path, rows: int, columns: Sequence[str]) -> Iterator[Any]:

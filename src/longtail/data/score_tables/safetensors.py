@@ -57,6 +57,8 @@ def read_safetensors(path: Path, kind: Kind, layout: Layout) -> Contents:
         counts=small["counts"].numpy() if "counts" in small else None,
         carried=None if log is None else Prior(log, small.get("carried_counts")),
         split=header.split if header else None,
+        array=chosen,
+        by_longtail=header is not None,
     )
 
 

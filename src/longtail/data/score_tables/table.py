@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,8 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior, PriorLike, Scores
-from longtail.core.arrays import ArrayLike
-from longtail.core.scores import SUM_TOLERANCE, Split
+from longtail.core.arrays import ArrayLike, as_tensor
+from longtail.core.probabilities import (
+    FIRST_ROWS,
+    NotLogitsError,
+    RowSums,
+    kind_in_words,
+    log_probs,
+)
+from longtail.core.scores import Split
 from longtail.data.score_tables.contents import Contents, Kind, Matrix
 
 # Numbers of a block: 32 MB in float64, so that a few copies of it still cost little.
@@ -92,23 +100,62 @@ class ScoreTable:
                 "it is cut short, or was changed meanwhile: make it again"
             )
 
+    def check_kind(self) -> None:
+        """Raise NotLogitsError if all rows of what was said to be logits are probabilities.
+
+        It stops at the first block that has others, which of logits is the first one.
+        """
+        if self.kind == "probs" or self.contents.by_longtail:
+            return
+        if not next(self._sums(FIRST_ROWS)).may_be_probs:
+            return
+        for seen in accumulate(self._sums(BLOCK // self.num_classes), RowSums.joined):
+            if not seen.may_be_probs:
+                return
+        if seen.total is not None:
+            named = "" if self.contents.array is None else f" --array {self.contents.array}"
+            raise NotLogitsError(
+                f"{self.path} was said to hold logits, but holds {kind_in_words(seen.total)}; say "
+                f"--kind probs{named} (in Python kind='probs'; for compare call the array probs)"
+            )
+
+    def _sums(self, rows: int) -> Iterator[RowSums]:
+        for stored in self.contents.read(max(1, rows)):
+            yield RowSums.of(as_tensor(stored.astype(self.dtype, copy=False)))
+
     def as_scores(
         self,
         carried: PriorLike | None = None,
         counts: ArrayLike | None = None,
         split: Split | None = None,
+        rows: npt.NDArray[np.integer[Any]] | None = None,
     ) -> Scores:
-        """The whole table in memory; what is not given is what the file says."""
-        logits = np.empty((self.num_rows, self.num_classes), self.dtype)
+        """The table in memory, or some of its rows; what is not given is what the file says.
+
+        Args:
+            carried: The prior the logits carry.
+            counts: Training samples of each class.
+            split: What the samples may be used for.
+            rows: Positions of rows in ascending order; None for all of them.
+        """
+        number = self.num_rows if rows is None else len(rows)
+        logits = np.empty((number, self.num_classes), self.dtype)
         for block in self.blocks():
-            logits[block.start : block.start + len(block.logits)] = block.logits
+            stop = block.start + len(block.logits)
+            if rows is None:
+                logits[block.start : stop] = block.logits
+            else:
+                first, last = np.searchsorted(rows, (block.start, stop))
+                logits[first:last] = block.logits[rows[first:last] - block.start]
+        labels = self.labels
         return Scores(
             logits,
-            labels=self.labels,
+            labels=labels if labels is None or rows is None else labels[rows],
             carried=self.carried if carried is None else carried,
             counts=self.counts if counts is None else counts,
             classes=self.classes,
             split=split or self.split,
+            _are_logits=True,
         )
 
     def __repr__(self) -> str:
@@ -135,14 +182,6 @@ class ScoreTable:
         )
 
     def _logs(self, rows: Matrix, start: int) -> Matrix:
-        sums = rows.sum(axis=1, dtype=np.float64)
-        wrong = (np.abs(sums - 1) > SUM_TOLERANCE) | (rows.min(axis=1) < 0)
-        if wrong.any():
-            row = int(wrong.argmax())
-            raise ValueError(
-                f"{self.path} was said to hold probs, each row summing to one and none negative, "
-                f"but row {start + row} sums to {sums[row]:.6g} with smallest entry "
-                f"{rows[row].min():.3g}; if these are logits, say kind='logits'"
-            )
-        with np.errstate(divide="ignore"):  # a zero rules the class out: its logarithm is -inf
-            return np.log(rows)
+        say = "say --kind logits (kind='logits' in Python)"
+        logs: Matrix = log_probs(as_tensor(rows), str(self.path), say, first_row=start).numpy()
+        return logs

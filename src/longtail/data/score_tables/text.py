@@ -7,7 +7,7 @@ line and the labels, and once for the numbers, which NumPy's own parser reads.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 
@@ -17,7 +17,17 @@ from longtail.data.files.column_place import column_place
 from longtail.data.files.label_codes import LabelCodes
 from longtail.data.files.text import delimiter_of, fields_of, lines_of
 from longtail.data.score_tables.columns import Columns, choose_columns
-from longtail.data.score_tables.contents import Contents, Kind, Layout, Matrix, check_shape
+from longtail.data.score_tables.contents import (
+    LABEL_NAMES,
+    Contents,
+    Kind,
+    Layout,
+    Matrix,
+    check_shape,
+)
+from longtail.data.score_tables.row_index import is_number, is_row_index, warn_of_index
+
+_LOOKED_AT = 1000  # rows that tell whether the first column is an index
 
 
 def read_text(path: Path, kind: Kind, layout: Layout) -> Contents:
@@ -33,7 +43,9 @@ def read_text(path: Path, kind: Kind, layout: Layout) -> Contents:
             f"{delimiter!r} between them: say which delimiter it has"
         )
     has_header = _has_header(fields, layout, path) if layout.header is None else layout.header
-    columns = choose_columns(fields if has_header else None, len(fields), layout, path)
+    names = fields if has_header else None
+    layout = _without_index(path, names, delimiter, layout)
+    columns = choose_columns(names, len(fields), layout, path)
     lines = _Lines(path, delimiter, has_header, len(fields), columns)
     labels = LabelCodes.of_texts(lines.labels())
     shape = check_shape((len(labels.codes), len(columns.scores)), path)
@@ -46,6 +58,19 @@ def read_text(path: Path, kind: Kind, layout: Layout) -> Contents:
     )
 
 
+def _without_index(path: Path, names: list[str] | None, delimiter: str, layout: Layout) -> Layout:
+    """The same, with the first column skipped where it is the index of a data frame."""
+    name = None if names is None else names[0]
+    aside = (layout.labels, *layout.skip)
+    if 0 in aside or name in (*LABEL_NAMES, *filter(None, aside)):
+        return layout
+    lines = islice(lines_of(path), int(names is not None), _LOOKED_AT)
+    if not is_row_index(name, (fields_of(line, delimiter)[0].strip() for line in lines)):
+        return layout
+    warn_of_index(name, path)
+    return replace(layout, skip=(*layout.skip, 0))
+
+
 def _has_header(fields: list[str], layout: Layout, path: Path) -> bool:
     """Whether the first line names the columns; a ValueError if it could be either."""
     if isinstance(layout.labels, str) or any(isinstance(column, str) for column in layout.skip):
@@ -53,7 +78,7 @@ def _has_header(fields: list[str], layout: Layout, path: Path) -> bool:
     other = [] if layout.labels is None else [layout.labels]
     aside = {column_place(column, None, len(fields), path) for column in (*layout.skip, *other)}
     scores = [text for at, text in enumerate(fields) if at not in aside]
-    if not all(map(_is_number, scores)):
+    if not all(map(is_number, scores)):
         return True
     if scores == [str(index) for index in range(len(scores))]:
         raise ValueError(
@@ -61,14 +86,6 @@ def _has_header(fields: list[str], layout: Layout, path: Path) -> bool:
             "columns or scores; say header=True or header=False"
         )
     return False
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 @dataclass(frozen=True)
@@ -131,7 +148,7 @@ class _Lines:
         for row, line in enumerate(islice(self._rows(), start, None), start):
             fields = fields_of(line, self.delimiter)
             for place, name in named:
-                if not _is_number(fields[place]):
+                if not is_number(fields[place]):
                     return (
                         f"{self.path} has {fields[place]!r} in row {row}, column {name!r}, where a "
                         "score was expected; mend it, or say which columns hold no scores (labels, "

@@ -77,7 +77,8 @@ def fit_adjustment(
     weights = None if data.labels.weights is None else data.labels.weights[held_out.positions]
     if carried is None:
         carried = measure_carried(held_out.logits, labels)
-    scores = Scores(held_out.logits, labels, carried, data.labels.counts, split="validation")
+    known = carried, data.labels.counts  # of decision values nobody minds what they sum to
+    scores = Scores(held_out.logits, labels, *known, split="validation", _are_logits=True)
     calibrator: AnyCalibrator | None = None
     if calibration == "temperature":
         calibrator = fit_temperature(scores, weights)

@@ -22,6 +22,7 @@ from sklearn.svm import SVC, LinearSVC, NuSVC
 from sklearn.utils.class_weight import compute_class_weight
 
 from longtail.core import Prior
+from longtail.integrations.sklearn.encoded_labels import EncodedLabels
 from longtail.integrations.sklearn.logits import gives_probs
 from longtail.integrations.sklearn.training_labels import TrainingLabels
 
@@ -61,6 +62,8 @@ def _scoring_part(estimator: Any) -> Any:
             estimator = estimator.steps[-1][1]
         elif isinstance(estimator, FixedThresholdClassifier | TunedThresholdClassifierCV):
             estimator = estimator.estimator_
+        elif isinstance(estimator, EncodedLabels):
+            estimator = estimator.estimator
         elif hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
         else:

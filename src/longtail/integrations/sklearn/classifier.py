@@ -186,7 +186,8 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         check_is_fitted(self)
         logits = class_logits(self.estimator_, X)
         names = [str(label) for label in self.classes_]
-        scores = Scores(logits, None, self.carried_, self.class_count_, names)
+        # Of decision values nobody minds what they sum to.
+        scores = Scores(logits, None, self.carried_, self.class_count_, names, _are_logits=True)
         return scores if self.calibrator_ is None else self.calibrator_(scores)
 
     def _estimate(self, scores: Scores, resamples: int) -> PriorEstimate:

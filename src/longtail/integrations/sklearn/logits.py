@@ -1,19 +1,18 @@
 r"""What a fitted classifier says, as logits with one column for each of its classes.
 
-    log max(predict_proba, ε)    with ε the machine precision of its type
+    log predict_proba,    zeros floored as `core.probabilities` does
 
 A classifier without `predict_proba` gives its decision values; of two classes, which share one
 value d, they are -d/2 and d/2. Those are no logits of anything before they are calibrated.
-
-The floor ε: a forest says 0 where no tree has seen the class, and boosting in float32 underflows.
-Neither means impossible, which no evidence and no prior could ever mend; ε is where the difference
-of two probabilities from one is lost in rounding.
 """
 
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from longtail.core.arrays import as_tensor
+from longtail.core.probabilities import floored_log
 
 
 def gives_probs(estimator: Any) -> bool:
@@ -36,6 +35,6 @@ def class_logits(estimator: Any, X: Any) -> npt.NDArray[np.float64]:
         values = np.asarray(estimator.decision_function(X), dtype=np.float64)
         return np.stack([-values / 2, values / 2], axis=1) if values.ndim == 1 else values
     probs = np.asarray(estimator.predict_proba(X))
-    least = np.finfo(probs.dtype if probs.dtype.kind == "f" else np.float64).eps
-    logs: npt.NDArray[np.float64] = np.log(np.maximum(probs, least), dtype=np.float64)
+    eps = float(np.finfo(probs.dtype if probs.dtype.kind == "f" else np.float64).eps)
+    logs: npt.NDArray[np.float64] = floored_log(as_tensor(probs.astype(np.float64)), eps).numpy()
     return logs

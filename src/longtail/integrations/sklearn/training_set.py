@@ -7,6 +7,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_random_state
 
+from longtail.integrations.sklearn.encoded_labels import fitted
 from longtail.integrations.sklearn.metadata import Routed
 from longtail.integrations.sklearn.training_labels import TrainingLabels
 
@@ -21,13 +22,13 @@ class TrainingSet(NamedTuple):
 
     def fit(self, estimator: Any) -> Any:
         """A copy of the estimator, fitted on all samples."""
-        return clone(estimator).fit(self.X, self.y, **self.metadata.fit)
+        return fitted(estimator, self.X, self.y, self.metadata.fit)
 
     def fit_part(self, estimator: Any, at: npt.NDArray[np.intp]) -> Any:
         """A copy of the estimator, fitted on some of the samples."""
         keywords = self.metadata.fit_part(at, len(self.labels.codes))
         X, y = _safe_indexing(self.X, at), _safe_indexing(self.y, at)
-        return clone(estimator).fit(X, y, **keywords)
+        return fitted(estimator, X, y, keywords)
 
 
 def drawn_seed(random_state: Any) -> int | None:

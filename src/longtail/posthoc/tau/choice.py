@@ -113,8 +113,8 @@ def _by_nll(path: TauPath, samples: Weighted, target: Prior) -> _Found:
         at = int(own.isneginf().nonzero()[0])
         raise ValueError(
             f"the logits rule out the true class {int(samples.labels[at])} of a sample, whose "
-            "log-loss is infinite whatever tau; leave such samples out, or choose by another "
-            "criterion"
+            "log-loss is infinite whatever tau; give probabilities to Scores.from_probs, which "
+            "floors zeros, or choose by another criterion"
         )
     convex = isinstance(path, Shift)
     return _by_score(path, samples, NLL, [1.0] if convex else _places(path, samples))

@@ -25,6 +25,7 @@ from longtail.core.arrays import Array, ArrayLike, as_kind_of, as_tensor
 from longtail.core.labels import check_labels
 from longtail.core.numbers import check_per_class
 from longtail.core.prior import check_same_classes, full_prior
+from longtail.core.probabilities import check_not_probs
 from longtail.core.retarget import prior_offset
 from longtail.posthoc.tau.bootstrap import TauBootstrap, draw_curves
 from longtail.posthoc.tau.intervals import Intervals
@@ -178,6 +179,7 @@ def _check(logits: Array, labels: ArrayLike) -> tuple[Tensor, Tensor]:
     rows = as_tensor(logits).detach()
     if rows.dim() != 2 or not rows.is_floating_point() or not _all_have_a_highest(rows):
         Scores(logits)  # which says what is wrong with them
+    check_not_probs(rows)
     known = check_labels(labels, rows.shape[1]).cpu()
     if not len(rows) or len(rows) != len(known):
         raise ValueError(

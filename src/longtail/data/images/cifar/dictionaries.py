@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from longtail.data.files.pickled import ByteArray, read_plain_data
 from longtail.data.images.cifar.layout import PIXELS, LabelKind, Name
 from longtail.data.images.cifar.part import CifarPart
-from longtail.data.images.cifar.pickled import ByteArray, read_plain_data
 
 _LABELS: dict[tuple[Name, LabelKind], str] = {
     ("cifar10", "fine"): "labels",

@@ -1,8 +1,9 @@
 """The plain data in a pickle, without unpickling it.
 
 The opcodes are read and only those are followed that make dictionaries, lists, tuples, numbers,
-text, bytes and NumPy arrays of bytes. Nothing is imported and nothing is called, so a hostile file
-can do no more than be refused. Strings of Python 2 come out as bytes, as with encoding="bytes".
+text, bytes and NumPy arrays of bytes or of such plain values. Nothing is imported and nothing is
+called, so a hostile file can do no more than be refused. Strings of Python 2 come out as bytes, as
+with encoding="bytes".
 """
 
 from collections.abc import Callable
@@ -22,13 +23,15 @@ _KNOWN = {
     "_codecs encode": "encode",
 }
 _BYTE_TYPES = ("u1", b"u1")
+_OBJECT_TYPES = ("O8", b"O8", "O4", b"O4")
 
 
 @dataclass(eq=False)
 class ByteArray:
-    """An array of uint8 in a pickle, which is filled after it was made."""
+    """An array in a pickle, which is filled after it was made: of uint8, or of plain values."""
 
     values: npt.NDArray[np.uint8] | None = None
+    plain: list[Any] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +42,7 @@ class _Maker:
 
 
 _BYTE_TYPE = _Maker("the type of bytes")
+_PLAIN_TYPE = _Maker("the type of Python's own values")
 
 
 def read_plain_data(pickled: bytes, where: str) -> Any:
@@ -111,8 +115,8 @@ class _Stack:
         (state,) = self.pop(1)
         made = self.items[-1]
         if isinstance(made, ByteArray):
-            made.values = _filled(state)
-        elif made is not _BYTE_TYPE:  # whose byte order says nothing
+            made.values, made.plain = _filled(state)
+        elif made not in (_BYTE_TYPE, _PLAIN_TYPE):  # whose byte order says nothing
             raise ValueError("it gives a state to something that is no array")
 
 
@@ -128,16 +132,22 @@ def _made(maker: Any, arguments: Any) -> Any:
         return ByteArray()
     if kind == "dtype" and arguments[0] in _BYTE_TYPES:
         return _BYTE_TYPE
+    if kind == "dtype" and arguments[0] in _OBJECT_TYPES:
+        return _PLAIN_TYPE
     if kind == "encode" and arguments[1] in ("latin1", b"latin1"):
         return arguments[0].encode("latin-1")
     raise ValueError("it calls for something else than bytes and arrays of them")
 
 
-def _filled(state: Any) -> npt.NDArray[np.uint8]:
+def _filled(state: Any) -> tuple[npt.NDArray[np.uint8] | None, list[Any] | None]:
     _, shape, dtype, is_fortran, data = state
+    if dtype is _PLAIN_TYPE and isinstance(data, list) and shape == (len(data),):
+        if not all(isinstance(value, str | bytes | int | float | None) for value in data):
+            raise ValueError("it has an array of something else than plain values")
+        return None, list(data)
     if dtype is not _BYTE_TYPE or not isinstance(data, bytes):
         raise ValueError("it has an array of something else than bytes")
-    return np.frombuffer(data, np.uint8).reshape(shape, order="F" if is_fortran else "C")
+    return np.frombuffer(data, np.uint8).reshape(shape, order="F" if is_fortran else "C"), None
 
 
 _IGNORED = {"PROTO", "FRAME"}

@@ -1,0 +1,192 @@
+r"""Probabilities at the door: told from logits, checked, and turned into logits.
+
+Rows that are all non-negative and all sum to one are probabilities. Taken for logits, they would be
+softmaxed a second time and every number after that be wrong, so they are refused. Real logits do
+not look like that but by accident: two rows of two classes do in one case of a hundred million, a
+single row, of which a server may see many, only to the last digit.
+
+A probability of exactly zero is floored,
+
+    log max(p, min(ε, smallest p > 0 of the row)),     ε the machine precision,
+
+since it is no impossibility: a forest says 0 where no tree has seen the class, softmax in half
+precision underflows. With log 0 = -inf no evidence and no prior could ever mend it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from longtail.core.arrays import wide_dtype
+
+# What the probabilities of a thousand classes in float16 can miss one by.
+SUM_TOLERANCE = 1e-3
+# What rounding to two digits of ten classes, or to three of a hundred, makes of the sum.
+ROUNDED_TOLERANCE = 2e-2
+_NEAR = 0.2  # of one or 100: probabilities that were rounded too much, but no logits
+_PERCENT = 100.0
+FIRST_ROWS = 8  # they nearly always tell that these are no probabilities
+
+
+class NotLogitsError(ValueError):
+    """What was said to be logits are probabilities."""
+
+
+@dataclass(frozen=True)
+class RowSums:
+    """What tells rows of probabilities from rows of logits; blocks of rows can be joined.
+
+    Attributes:
+        num_rows: How many rows there are.
+        num_classes: How many numbers a row has.
+        eps: The machine precision of their type.
+        least: The smallest number.
+        low: The smallest sum of a row.
+        high: The largest sum of a row.
+    """
+
+    num_rows: int
+    num_classes: int
+    eps: float
+    least: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, rows: Tensor) -> RowSums:
+        """Of some rows, one or more."""
+        sums = rows.sum(dim=1, dtype=torch.float64)
+        return cls(
+            num_rows=rows.shape[0],
+            num_classes=rows.shape[1],
+            eps=torch.finfo(rows.dtype).eps,
+            least=float(rows.amin()),
+            low=float(sums.amin()),
+            high=float(sums.amax()),
+        )
+
+    def joined(self, other: RowSums) -> RowSums:
+        """Of the rows of both."""
+        return RowSums(
+            self.num_rows + other.num_rows,
+            self.num_classes,
+            self.eps,
+            min(self.least, other.least),
+            min(self.low, other.low),
+            max(self.high, other.high),
+        )
+
+    @property
+    def total(self) -> float | None:
+        """What every row of probabilities sums to, 1 or 100 (percent); None if these are none."""
+        if self.num_rows == 1:
+            return self._total_within(min(SUM_TOLERANCE, max(8, self.num_classes) * self.eps))
+        few = self.num_rows <= FIRST_ROWS
+        return self._total_within(SUM_TOLERANCE if few else ROUNDED_TOLERANCE)
+
+    @property
+    def may_be_probs(self) -> bool:
+        """Whether more such rows could be probabilities."""
+        return self._total_within(ROUNDED_TOLERANCE) is not None
+
+    def _total_within(self, tolerance: float) -> float | None:
+        if self.num_classes < 2 or not self.least >= 0:  # NaN is not, either
+            return None
+        reach = max(tolerance, self.eps)
+        for total in (1.0, _PERCENT):
+            if max(abs(self.low - total), abs(self.high - total)) <= reach * total:
+                return total
+        return None
+
+
+def check_not_probs(rows: Tensor) -> None:
+    """Raise NotLogitsError if these logits of shape (N, C), all together, are probabilities."""
+    if not rows.numel() or not RowSums.of(rows[:FIRST_ROWS]).may_be_probs:
+        return
+    total = RowSums.of(rows).total
+    if total is not None:
+        raise NotLogitsError(
+            f"these logits are {kind_in_words(total)}; write "
+            f"Scores.from_probs(probs{' / 100' if total == _PERCENT else ''}, ...), or take their "
+            "logarithms where only logits are taken. Should they be logits by accident, subtract "
+            "its mean from each row: that changes nothing about logits"
+        )
+
+
+def kind_in_words(total: float) -> str:
+    """What rows are that sum to this."""
+    if total == _PERCENT:
+        return "percentages: no number is negative and every row sums to 100"
+    return "probabilities: no number is negative and every row sums to one"
+
+
+def log_probs(
+    rows: Tensor, where: str, otherwise: str, first_row: int = 0, stacklevel: int = 2
+) -> Tensor:
+    """Logarithms of probabilities, rounded ones and percentages too; zeros are floored.
+
+    Warns of what was done to them, and raises a ValueError for rows that are no probabilities.
+
+    Args:
+        rows: Shape (N, C), none NaN or infinite.
+        where: What they are called in messages.
+        otherwise: What to do with logits.
+        first_row: The number of the first of these rows in messages.
+        stacklevel: Whose line a warning names: 2 is the caller.
+    """
+    sums = rows.sum(dim=1, dtype=torch.float64)
+    percent = bool(len(sums)) and abs(float(sums[0]) / _PERCENT - 1) <= ROUNDED_TOLERANCE
+    total = _PERCENT if percent else 1.0
+    missed = (sums / total - 1).abs()
+    wrong = (missed > ROUNDED_TOLERANCE) | (rows < 0).any(dim=1)
+    if wrong.any():
+        at = int(wrong.nonzero()[0])
+        advice = _advice(rows, float(sums[at]), otherwise)
+        raise ValueError(
+            f"{where} must be probabilities, each row summing to one and none negative; row "
+            f"{first_row + at} sums to {sums[at]:.6g} with smallest entry {rows[at].min():.3g}; "
+            f"{advice}"
+        )
+    rounded = bool((missed > max(SUM_TOLERANCE, torch.finfo(rows.dtype).eps)).any())
+    said = {
+        f"the rows of {where} sum to 100: they are taken for percentages": percent,
+        f"the rows of {where} do not sum to {total:.0f} exactly, as after rounding: each is "
+        "divided by its sum; numbers with more digits say more": rounded,
+        f"{where} has probabilities of exactly zero, as forests and rounding give: they are taken "
+        "for very small ones, not for impossible classes": bool((rows == 0).any()),
+    }
+    for sentence, is_so in said.items():
+        if is_so:
+            warnings.warn(sentence, stacklevel=stacklevel)
+    wide = rows.to(wide_dtype(rows.dtype))
+    return floored_log(wide / sums[:, None].to(wide.dtype) if percent or rounded else wide)
+
+
+def floored_log(probs: Tensor, eps: float | None = None) -> Tensor:
+    """Logarithms of probabilities, those of zero floored.
+
+    Args:
+        probs: Shape (N, C), float32 or float64.
+        eps: The machine precision they were computed in; that of their type by default.
+    """
+    none = probs == 0
+    if not none.any():
+        return probs.log()
+    most = torch.finfo(probs.dtype).eps if eps is None else eps
+    least = probs.masked_fill(none, most).amin(dim=1, keepdim=True).clamp(max=most)
+    return torch.where(none, least, probs).log()
+
+
+def _advice(rows: Tensor, total: float, otherwise: str) -> str:
+    """What to do with rows that are no probabilities; one of them has that sum."""
+    near = min(abs(total - 1), abs(total / _PERCENT - 1))
+    if rows.min() < 0 or (rows.max() > 1 and near > _NEAR):
+        return f"if these are logits, {otherwise}"
+    return (
+        "where rounding took so much away, save them with more digits, or divide each row by its "
+        "sum; independent probabilities of several labels cannot be used"
+    )

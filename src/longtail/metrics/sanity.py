@@ -1,0 +1,70 @@
+r"""Whether scores can be of the labels beside them at all.
+
+A model that learned anything is above chance in balanced accuracy, and, unless it was trained to
+treat classes alike, right more often than one that always answers with the largest class. Where it
+is not, the classes are in another order, a column is no class, or the labels are of other samples:
+nothing that is measured on such scores means anything.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from longtail.metrics.tally import NORMAL, Tally
+
+_TIMES_CHANCE, _ABOVE_CHANCE = 3.0, 0.05  # nearer than both is near chance
+
+
+@dataclass(frozen=True)
+class Sanity:
+    """How scores do beside those of no model.
+
+    Attributes:
+        balanced_accuracy: Of the scores.
+        chance: Balanced accuracy of always giving one answer.
+        accuracy: Of the samples as they are.
+        largest_class: Share of the largest class among them: the accuracy of always answering it.
+        near_chance: Whether balanced accuracy is near chance.
+        below_largest_class: Whether accuracy is below the largest class, by more than noise.
+    """
+
+    balanced_accuracy: float
+    chance: float
+    accuracy: float
+    largest_class: float
+    near_chance: bool
+    below_largest_class: bool
+
+    def as_json(self) -> dict[str, Any]:
+        """The same by name."""
+        return asdict(self)
+
+
+def sanity(model: Tally, result: Tally) -> Sanity:
+    """Of a model's scores and what came of them: chance by the result, the largest class by both.
+
+    Args:
+        model: Of the scores as the model gives them.
+        result: Of the same samples after something was done, or the same tally.
+
+    >>> import torch
+    >>> tally = Tally([8, 2])
+    >>> right = tally.add(torch.tensor([[0.0, 1.0]] * 10), torch.tensor([0] * 8 + [1] * 2))
+    >>> found = sanity(tally, tally)
+    >>> found.near_chance, found.below_largest_class
+    (True, True)
+    """
+    counts = result.counts
+    present = counts > 0
+    balanced = float((result.hits / counts)[present].mean())
+    chance = 1 / int(present.sum())
+    samples = float(counts.sum())
+    accuracy, largest = float(model.hits.sum()) / samples, float(counts.max()) / samples
+    noise = NORMAL * (accuracy * (1 - accuracy) / samples) ** 0.5
+    return Sanity(
+        balanced_accuracy=balanced,
+        chance=chance,
+        accuracy=accuracy,
+        largest_class=largest,
+        near_chance=chance < 1 and balanced < min(_TIMES_CHANCE * chance, chance + _ABOVE_CHANCE),
+        below_largest_class=chance < 1 and accuracy + noise < largest,
+    )
