@@ -84,6 +84,11 @@ class Deferred(nn.Module):
         return self.current.batches
 
     @property
+    def label_smoothing(self) -> float:
+        """That of the loss in use."""
+        return self.current.label_smoothing
+
+    @property
     def sampling_weights(self) -> Tensor:
         """How often to draw a sample of each class in this epoch; on the CPU, for a sampler."""
         if self.resampling is None or not self.switched:
@@ -134,8 +139,9 @@ def deferred_reweighting(
     160 tensor(3.041) Prior([0.334, 0.333, 0.333])
     """
     prior = full_prior(train, "train")
-    weights = class_balanced_weights(prior, beta)
-    return Deferred(make(prior), make(prior, weight=weights), start)
+    before = make(prior)
+    weights = class_balanced_weights(prior, beta, before.label_smoothing)
+    return Deferred(before, make(prior, weight=weights), start)
 
 
 def deferred_resampling(
