@@ -20,7 +20,7 @@ class ClassAxis:
     """
 
     def __init__(self, class_dim: int | None = None) -> None:
-        if class_dim is not None and (isinstance(class_dim, bool) or int(class_dim) != class_dim):
+        if class_dim is not None and type(class_dim) is not int:
             raise ValueError(f"class_dim must be the number of an axis, got {class_dim!r}")
         self.class_dim = class_dim
         self._warned = class_dim is not None
@@ -64,18 +64,21 @@ class ClassAxis:
 
     def warn_of_two(self, rows: Tensor, labels: Tensor) -> None:
         """Warn, once, if the labels fit rows on axis 1 and rows on the last axis alike."""
-        # A compiler cannot warn from inside a graph; a loss is tried without it first.
-        if self._warned or rows.dim() < 3 or torch.compiler.is_compiling():
-            return
-        if rows.shape[1] != rows.shape[-1]:
+        if self._warned or rows.dim() < 3 or rows.shape[1] != rows.shape[-1]:
             return
         if labels.shape == rows.shape or labels.shape == rows.shape[:-1] == (
             rows.shape[:1] + rows.shape[2:]
         ):
-            self._warned = True
-            warnings.warn(
-                f"labels of shape {tuple(labels.shape)} fit logits of shape {tuple(rows.shape)} "
-                "with the classes on axis 1 and on the last axis; axis 1 is taken, as in torch. "
-                "Make the loss with class_dim=-1 if they are on the last, or with class_dim=1",
-                stacklevel=2,
-            )
+            self._warned = _warned_of_two()
+
+
+@torch.compiler.assume_constant_result  # a compiler calls it once, as it traces
+def _warned_of_two() -> bool:
+    warnings.warn(
+        "the labels fit the classes of the logits, or the numbers of the features, on axis 1 and "
+        "on the last axis alike; axis 1 is taken, as in torch. Make the loss with class_dim=-1 if "
+        "the last one is meant, or with class_dim=1; for a term on features move the axis: "
+        "features.movedim(-1, 1)",
+        stacklevel=4,
+    )
+    return True
