@@ -92,7 +92,7 @@ def test_the_contract_catches_a_loss_that_smooths_labels_alone():
             super().__init__(train, **options)
             self.label_smoothing = epsilon
 
-    with pytest.raises(AssertionError, match="off the true posterior|must raise"):
+    with pytest.raises(AssertionError, match=r"off the true posterior|must raise"):
         loss_checks.check_label_smoothing(LabelsAlone)
     with pytest.raises(AssertionError, match="off the true posterior"):
         check_carried(LabelsAlone, label_smoothing=0.1)

@@ -65,7 +65,7 @@ def test_a_table_that_is_no_population_is_refused(table):
 
 def test_the_posterior_of_smoothed_labels_is_that_of_samples_with_a_class_at_random():
     world = FiniteWorld.long_tailed()
-    # Of every 40 copies of a sample, 36 keep their class and one more goes to each of four: ε = 0.1.
+    # Of 40 copies of a sample 36 keep their class, and one more goes to each of four: ε = 0.1.
     noisy = FiniteWorld(36 * world.table + world.table.sum(dim=1, keepdim=True))
     for target in (Prior.uniform(4), world.prior, world.prior.smoothed(0.1)):
         got = world.posterior(target, label_smoothing=0.1)

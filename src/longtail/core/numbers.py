@@ -1,6 +1,7 @@
 """Checks of the numbers that methods are given: one a class, or one at all."""
 
 import math
+import operator
 from typing import Literal
 
 import torch
@@ -31,6 +32,17 @@ def check_per_class(
             f"{name} must be {wanted.get(least, 'finite')}, got {given[at]:g} for class {at}"
         )
     return given
+
+
+def check_whole(value: int, name: str, least: float = -math.inf) -> int:
+    """A whole number that is not below `least`, or a ValueError: NaN and infinity are none."""
+    try:
+        whole = operator.index(value)
+    except TypeError:
+        raise ValueError(f"{name} must be a whole number, got {value}") from None
+    if whole < least:
+        raise ValueError(f"{name} must be {least:g} or more, got {value}")
+    return whole
 
 
 def check_number(

@@ -72,7 +72,8 @@ class ClassAxis:
             self._warned = _warned_of_two()
 
 
-@torch.compiler.assume_constant_result  # a compiler calls it once, as it traces
+# A compiler calls it once, as it traces.
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def _warned_of_two() -> bool:
     warnings.warn(
         "the labels fit the classes of the logits, or the numbers of the features, on axis 1 and "

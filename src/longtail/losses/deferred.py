@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor, nn
 
+from longtail.core.numbers import check_whole
 from longtail.core.prior import Prior, PriorLike, full_prior
 from longtail.losses.class_balanced import class_balanced_weights
 from longtail.losses.loss import Loss
@@ -51,8 +52,7 @@ class Deferred(nn.Module):
         self, before: Loss, after: Loss, start: int, resampling: Tensor | None = None
     ) -> None:
         super().__init__()
-        if start < 0:
-            raise ValueError(f"start must be an epoch, counted from 0, got {start}")
+        check_whole(start, "start", least=0)
         if before.num_classes != after.num_classes:
             raise ValueError(
                 "both losses must be of the same classes, "

@@ -63,6 +63,8 @@ class Equalized(Loss):
             raise ValueError(f"drop_rate must be a probability, got {drop_rate}")
         self.generator = generator
         power = 1.0 if tau is None else check_number(tau, "tau")
+        if threshold is not None:
+            check_number(threshold, "threshold", least=0)
         self.hold("negative", power * prior.log if threshold is None else None)
         self.hold("rare", None if threshold is None else prior.probs < threshold)
 

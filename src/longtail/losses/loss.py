@@ -21,7 +21,7 @@ from torch import Tensor
 
 from longtail.core.arrays import ArrayLike, along_classes, wide_dtype
 from longtail.core.labels import check_labels
-from longtail.core.numbers import check_number, check_per_class
+from longtail.core.numbers import check_number, check_per_class, check_whole
 from longtail.core.prior import Prior, PriorLike, full_prior
 from longtail.losses.class_axis import ClassAxis
 from longtail.losses.constants import ConstantsModule
@@ -91,7 +91,7 @@ class Loss(ConstantsModule, ABC):
             )
         batches = full_prior(train, "train")
         self.num_classes = batches.num_classes
-        self.ignore_index = options.get("ignore_index", -100)
+        self.ignore_index = check_whole(options.get("ignore_index", -100), "ignore_index")
         self.reduction = options.get("reduction", "mean")
         if self.reduction not in ("mean", "sum", "none"):
             raise ValueError(f'reduction must be "mean", "sum" or "none", got {self.reduction!r}')

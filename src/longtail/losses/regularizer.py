@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from longtail.core.arrays import wide_dtype
-from longtail.core.numbers import check_number
+from longtail.core.numbers import check_number, check_whole
 from longtail.core.prior import PriorLike
 from longtail.losses.class_axis import ClassAxis
 from longtail.losses.constants import ConstantsModule
@@ -37,7 +37,7 @@ class Regularizer(ConstantsModule, ABC):
 
     def __init__(self, *, ignore_index: int = -100, gather: bool = True) -> None:
         super().__init__()
-        self.ignore_index = ignore_index
+        self.ignore_index = check_whole(ignore_index, "ignore_index")
         self.gather = gather
         self.axis = ClassAxis()
 

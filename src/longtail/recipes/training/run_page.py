@@ -165,8 +165,8 @@ def _notes(result: RunResult) -> list[str]:
     smoothing = getattr(result.recipe.loss, "label_smoothing", 0.0)
     if carried is not None and smoothing:
         said.append(
-            f"Labels were smoothed by {smoothing:g}: the prior that the logits carry is that of the "
-            "smoothed labels; for the true ones it is an approximation."
+            f"Labels were smoothed by {smoothing:g}: the prior that the logits carry is that of "
+            "the smoothed labels; for the true ones it is an approximation."
         )
     if carried is None:
         said.append(
