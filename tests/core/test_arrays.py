@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from longtail.core.arrays import as_tensor
+from longtail import Prior, Scores, engine, heads, losses, metrics, retarget
+from longtail.core.arrays import as_rows, as_tensor
+from longtail.core.labels import check_counts
 
 
 @pytest.mark.parametrize(
@@ -46,3 +48,53 @@ def test_reversed_arrays_and_tensors_are_taken_as_they_are():
     assert as_tensor(np.arange(3)[::-1]).tolist() == [2, 1, 0]
     tensor = torch.zeros(2)
     assert as_tensor(tensor) is tensor
+
+
+COMPLEX = np.array([[1 + 2j, 3 + 0j]])
+
+
+@pytest.mark.parametrize(
+    "door",
+    [
+        as_tensor,
+        as_rows,
+        Scores,
+        lambda rows: Prior.of(rows[0]),
+        lambda rows: retarget(rows, [1, 1], [2, 1]),
+        lambda rows: metrics.class_means(rows, [0], 1),
+        lambda rows: heads.class_moments(rows, [0], 1),
+        lambda rows: check_counts(rows[0]),
+    ],
+)
+@pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy, np.complex64])
+def test_complex_numbers_are_refused_before_their_imaginary_part_is_lost(door, kind):
+    with pytest.raises(ValueError, match="got complex ones"):
+        door(kind(COMPLEX))
+
+
+def test_a_list_of_complex_numbers_is_refused_too():
+    with pytest.raises(ValueError, match="got complex ones"):
+        Prior.of([1 + 2j, 3])
+
+
+MASKED = np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[False, True], [False, False]])
+
+
+@pytest.mark.parametrize(
+    "door",
+    [
+        as_tensor,
+        as_rows,
+        lambda rows: as_tensor(list(rows)),
+        lambda rows: metrics.class_means(rows, [0, 1], 2),
+        lambda rows: metrics.intra_class_variance(rows, [0, 1], 2),
+        lambda rows: heads.class_moments(rows, [0, 1], 2),
+        lambda rows: engine.fit_linear(rows, [0, 1], losses.CrossEntropy([1, 1])),
+        lambda rows: engine.fit_head(heads.Linear(2, 2), rows, [0, 1]),
+        lambda rows: Scores(rows),
+        lambda rows: engine.pack_features("none.safetensors", {"train": (rows, [0, 1])}),
+    ],
+)
+def test_a_mask_is_refused_wherever_it_would_be_lost(door):
+    with pytest.raises(ValueError, match="an array without a mask"):
+        door(MASKED)

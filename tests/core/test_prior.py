@@ -199,3 +199,24 @@ def test_a_power_must_be_a_number():
 def test_another_default_device_changes_nothing():
     with torch.device("meta"):
         assert Prior.uniform(2) == Prior.of([1, 1])
+
+
+def test_the_prior_of_smoothed_labels_is_their_mean():
+    labels = torch.eye(3, dtype=torch.float64)[[0] * 70 + [1] * 25 + [2] * 5]
+    mean = (0.9 * labels + 0.1 / 3).mean(dim=0)
+    smoothed = Prior.of([70, 25, 5]).smoothed(0.1)
+    torch.testing.assert_close(smoothed.probs, mean, rtol=1e-14, atol=0)
+    assert smoothed.counts is None
+
+
+def test_smoothing_by_zero_changes_nothing_and_zeros_become_possible():
+    prior = Prior.of([70, 25, 5])
+    assert prior.smoothed(0.0) is prior
+    kept = Prior.of([3, 1, 0], zeros="keep").smoothed(0.3)
+    assert kept.probs.tolist() == pytest.approx([0.625, 0.275, 0.1])
+
+
+@pytest.mark.parametrize("epsilon", [-0.1, 1.0, math.nan, math.inf])
+def test_only_a_share_below_one_smooths_a_prior(epsilon):
+    with pytest.raises(ValueError, match="label_smoothing must be a finite number of 0 or more"):
+        Prior.of([3, 1]).smoothed(epsilon)

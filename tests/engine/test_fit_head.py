@@ -431,7 +431,7 @@ def test_linear_heads_that_were_fitted_fold_into_a_plain_layer():
         (heads.NearestClassMean(D, C), {"held_out": (X, Y)}, "nothing to stop by"),
         (heads.TauNorm(D, C), {}, "give held_out"),
         (heads.TauNorm(D, C), {"loss": losses.LDAM}, "nothing to train"),
-        (heads.Linear(D, C), {"patience": 0}, "patience must be at least one"),
+        (heads.Linear(D, C), {"patience": 0}, "patience must be 1 or more"),
         (heads.Linear(D, C), {"held_out": (X / 0, Y)}, "held-out features must be finite"),
         (heads.Linear(D, C), {"solver": "lbfgs", "sampler": "progressive"}, "draws no batches"),
         (

@@ -195,7 +195,7 @@ def test_compiled_it_equals_eager_and_is_compiled_once_for_each_loss_not_for_eac
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: deferred_reweighting(LDAM, COUNTS, start=-1), "start must be an epoch"),
+        (lambda: deferred_reweighting(LDAM, COUNTS, start=-1), "start must be 0 or more"),
         (lambda: deferred_reweighting(LDAM, [0.7, 0.3], start=1), "need class counts"),
         (lambda: deferred_resampling(LDAM, COUNTS, 1, beta=1.0), r"beta must lie in \[0, 1\)"),
         (lambda: deferred_resampling(ClassBalanced, COUNTS, start=1), "need class counts"),

@@ -196,10 +196,10 @@ def test_labels_without_a_center_and_features_of_another_dimension_are_named(nam
         (lambda: Center(6, 4, rate=1.5), "rate must lie in 0 to 1, got 1.5"),
         (lambda: Center(0, 4), "one class and one dimension"),
         (lambda: DROLT([5, 3], 6, rate=-1), "rate must lie in 0 to 1"),
-        (lambda: DROLT([5, 3], 6, scale=-1), "must not be negative"),
+        (lambda: DROLT([5, 3], 6, scale=-1), "must be a finite number of 0 or more"),
         (lambda: DROLT([5, 0], 6), "zeros='smooth'"),
-        (lambda: Range(largest=0), "one pair of a class or more"),
-        (lambda: Range(margin=-1), "must not be negative"),
+        (lambda: Range(largest=0), "largest must be 1 or more"),
+        (lambda: Range(margin=-1), "must be a finite number of 0 or more"),
     ],
 )
 def test_wrong_parameters_are_refused(make, sentence):

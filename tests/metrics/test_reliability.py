@@ -50,5 +50,5 @@ def test_their_ece_is_that_of_the_metric(weights):
 def test_torch_comes_back_as_torch_and_a_wrong_number_of_bins_is_an_error():
     found = reliability(torch.tensor(LOGITS), torch.tensor(LABELS))
     assert all(isinstance(part, torch.Tensor) for part in found)
-    with pytest.raises(ValueError, match="bins must be at least 1"):
+    with pytest.raises(ValueError, match="bins must be 1 or more"):
         reliability(LOGITS, LABELS, bins=0)

@@ -98,9 +98,15 @@ def test_numpy_gives_numpy(draw):
         (lambda: metrics.margin_cdf([1.0, 2.0], [0], 1, [0.0]), "each of 1 labels"),
         (lambda: metrics.class_offsets([[1.0]], [[1.0, 2.0]]), "must have one shape"),
         (lambda: metrics.weight_norms([1.0]), r"weight must have shape \(C, D\)"),
-        (lambda: metrics.frequency_correlation([1.0], [1, 2]), "one number a class"),
+        (lambda: metrics.frequency_correlation([1.0], [1, 2]), "one number for each of 1"),
     ],
 )
 def test_wrong_input_gives_one_clear_sentence(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call()
+
+
+@pytest.mark.parametrize("counts", [[5, math.nan, 1], [5, -1, 1], [5, math.inf, 1], [5, 1]])
+def test_counts_that_are_none_are_refused_by_the_correlation_with_frequency(counts):
+    with pytest.raises(ValueError, match="counts must"):
+        metrics.frequency_correlation([0.1, 0.2, 0.3], counts)

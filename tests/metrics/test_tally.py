@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from longtail import Prior, Scores
-from longtail.metrics import Tally, evaluate
+from longtail.metrics import Comparison, Tally, evaluate
 
 TRAIN = [500, 60, 40, 5]
 
@@ -74,3 +74,39 @@ def test_add_says_which_samples_were_right():
     logits, labels = make(50)
     right = Tally(torch.bincount(labels, minlength=4)).add(logits, labels)
     assert torch.equal(right, logits.argmax(1) == labels)
+
+
+LOGITS = torch.tensor([[2.0, 0.0], [0.0, 1.0], [0.5, 0.0]])
+LABELS = torch.tensor([0, 0, 1])
+
+
+@pytest.mark.parametrize("wrong", [[0, 3], [3, 0], [1, 1], [3, 1], [2, 2]])
+def test_label_counts_that_are_not_those_of_the_labels_are_refused(wrong):
+    tally = Tally(wrong)
+    tally.add(LOGITS, LABELS)
+    with pytest.raises(ValueError, match=r"label_counts says that \d samples of class \d come"):
+        tally.metrics()
+
+
+def test_a_comparison_refuses_them_too():
+    both = Comparison([3, 0])
+    both.add(LOGITS, LOGITS, LABELS)
+    for read in (both.metrics, both.gains, both.as_json):
+        with pytest.raises(ValueError, match="label_counts says"):
+            read()
+
+
+def test_a_tally_that_lacks_a_block_says_so():
+    tally = Tally([2, 1])
+    tally.add(LOGITS[:2], LABELS[:2])
+    with pytest.raises(ValueError, match="1 samples of class 1 come, but 0 were added"):
+        tally.metrics()
+    tally.add(LOGITS[2:], LABELS[2:])
+    assert tally.metrics()["nll"].value > 0
+
+
+def test_target_and_training_counts_must_be_of_the_same_classes():
+    with pytest.raises(ValueError, match="label_counts have 2 classes but the target has 3"):
+        Tally([2, 1], target=Prior.uniform(3))
+    with pytest.raises(ValueError, match="one entry for each of 2 classes, got 3"):
+        Tally([2, 1], train_counts=[5, 4, 3])

@@ -53,7 +53,7 @@ def test_before_the_first_sample_it_is_uniform():
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: StreamingPrior(3, window=0), "window must be a whole number"),
+        (lambda: StreamingPrior(3, window=0), "window must be 1 or more"),
         (lambda: StreamingPrior(3, pseudo_count=-1), "pseudo_count must be"),
         (lambda: StreamingPrior(0), "at least one class"),
         (

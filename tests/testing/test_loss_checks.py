@@ -24,6 +24,17 @@ BREAKS = {
         forward=forward_with(lambda self, v, *_: 2 * v if self.reduction == "mean" else v)
     ),
     "check_soft_labels": broken(class_losses=lambda self, logits: torch.zeros_like(logits)),
+    "check_label_smoothing": broken(  # smooths labels, and declares the prior of the true ones
+        __init__=lambda self, train, **options: (
+            losses.CrossEntropy.__init__(self, train, **options),
+            setattr(self, "carried_log", train.log),
+        )[0]
+    ),
+    "check_class_dim": broken(
+        __init__=lambda self, train, class_dim=None, **options: losses.CrossEntropy.__init__(
+            self, train, class_dim=1 if class_dim else None, **options
+        )
+    ),
     "check_ignore_index": broken(
         forward=forward_with(lambda self, v, f, y: v + (y == -100).sum() * f.sum())
     ),

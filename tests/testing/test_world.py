@@ -61,3 +61,13 @@ def test_a_drawn_world_is_the_same_for_the_same_seed():
 def test_a_table_that_is_no_population_is_refused(table):
     with pytest.raises(ValueError, match="whole numbers above zero"):
         FiniteWorld(torch.tensor(table))
+
+
+def test_the_posterior_of_smoothed_labels_is_that_of_samples_with_a_class_at_random():
+    world = FiniteWorld.long_tailed()
+    # Of 40 copies of a sample 36 keep their class, and one more goes to each of four: ε = 0.1.
+    noisy = FiniteWorld(36 * world.table + world.table.sum(dim=1, keepdim=True))
+    for target in (Prior.uniform(4), world.prior, world.prior.smoothed(0.1)):
+        got = world.posterior(target, label_smoothing=0.1)
+        torch.testing.assert_close(got, noisy.posterior(target), rtol=1e-12, atol=0)
+    assert noisy.prior.is_close(world.prior.smoothed(0.1), 1e-12)

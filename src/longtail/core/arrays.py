@@ -18,6 +18,7 @@ ArrayT = TypeVar("ArrayT", bound=Tensor | npt.NDArray[Any])
 
 def as_tensor(values: ArrayLike) -> Tensor:
     """The values as a tensor, without a copy where none is needed, or a ValueError."""
+    refuse_lossy(values)
     if isinstance(values, Tensor):
         return values
     array = _as_numbers(values)
@@ -25,6 +26,30 @@ def as_tensor(values: ArrayLike) -> Tensor:
         array = np.ascontiguousarray(array)
     # torch warns of read-only memory, which memory-mapped and shared arrays have.
     return torch.from_numpy(array if array.flags.writeable else array.copy())
+
+
+def as_rows(values: Any) -> Any:
+    """Rows that may lie on the disk: tensors, arrays and memory maps as they are, others a tensor.
+
+    For what is read in blocks: `as_tensor` would read all of it.
+    """
+    refuse_lossy(values)
+    return values if hasattr(values, "shape") else as_tensor(values)
+
+
+def refuse_lossy(values: object) -> None:
+    """Raise for what would lose something on its way: a mask, an imaginary part."""
+    parts = values if isinstance(values, list | tuple) else [values]
+    if any(isinstance(part, np.ma.MaskedArray) for part in parts):
+        raise ValueError(
+            "expected an array without a mask, which would be lost, got a masked array; "
+            "pass its .compressed() values, or .filled(value)"
+        )
+    if _is_complex(getattr(values, "dtype", None)):
+        raise ValueError(
+            "expected real numbers, got complex ones, whose imaginary part would be lost; "
+            "pass .real, or the absolute values"
+        )
 
 
 def as_kind_of(tensor: Tensor, example: object) -> Array:
@@ -50,13 +75,14 @@ def wide_dtype(dtype: torch.dtype) -> torch.dtype:
     return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
 
 
+def _is_complex(dtype: object) -> bool:
+    if isinstance(dtype, torch.dtype):
+        return dtype.is_complex
+    return isinstance(dtype, np.dtype) and dtype.kind == "c"
+
+
 def _as_numbers(values: ArrayLike) -> npt.NDArray[Any]:
     """The values as a NumPy array of a type that torch has."""
-    if isinstance(values, np.ma.MaskedArray):
-        raise ValueError(
-            "expected an array without a mask, which would be lost, got a masked array; "
-            "pass its .compressed() values, or .filled(value)"
-        )
     try:
         array = np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -64,7 +90,8 @@ def _as_numbers(values: ArrayLike) -> npt.NDArray[Any]:
             f"expected an array of numbers, got a {type(values).__name__} that NumPy cannot read "
             f"as one ({error}); give rows of equal length, or an array"
         ) from error
-    if array.dtype.kind not in "biufc" or array.dtype.char in "gG":
+    refuse_lossy(array)  # a list of complex numbers
+    if array.dtype.kind not in "biuf" or array.dtype.char == "g":
         raise ValueError(
             f"expected an array of numbers, got a {type(values).__name__} of type {array.dtype}; "
             "give a list of numbers, or an array of integers or float64"

@@ -5,16 +5,20 @@ import math
 import torch
 from torch import Tensor
 
-from longtail.core.prior import PriorLike, full_prior
+from longtail.core.prior import Prior, PriorLike, full_prior
 
 
-def class_balanced_weights(train: PriorLike, beta: float = 0.9999) -> Tensor:
+def class_balanced_weights(
+    train: PriorLike, beta: float = 0.9999, label_smoothing: float = 0.0
+) -> Tensor:
     """(1 − β) / (1 − β^{n_y}) of each class, scaled to sum to the number of classes; float64.
 
     Args:
         train: The class counts, or a Prior made from them. One made with zeros="smooth" counts
             half a sample more of every class, as it does everywhere.
         beta: In [0, 1).
+        label_smoothing: ε of the loss that takes the weights: a class then has (1−ε)·n_y + ε·N/C
+            labels of N, and weighs by these.
 
     >>> class_balanced_weights([70, 25, 5])
     tensor([0.169, 0.472, 2.359], dtype=torch.float64)
@@ -30,6 +34,8 @@ def class_balanced_weights(train: PriorLike, beta: float = 0.9999) -> Tensor:
     counts = prior.counts.double()
     if not counts.all():
         counts = counts + 0.5  # only zeros="smooth" makes a full prior of counts with a zero
+    if label_smoothing:
+        counts = counts.sum() * Prior.of(counts).smoothed(label_smoothing).probs
     # 1 − β^n without cancellation: for β near one it is smaller than the rounding of β^n.
     log_beta = math.log(beta) if beta > 0 else -math.inf
     weights = -1 / torch.expm1(counts * log_beta)

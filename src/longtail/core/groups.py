@@ -2,6 +2,7 @@
 
 from longtail.core.arrays import Array, ArrayLike, as_kind_of
 from longtail.core.labels import check_counts
+from longtail.core.numbers import check_number
 
 
 def shot_groups(
@@ -28,6 +29,8 @@ def shot_groups(
      'medium': [False, True, True, False],
      'few': [False, False, False, True]}
     """
+    check_number(many, "many")
+    check_number(few, "few")
     if few > many or (few == many and many_inclusive and few_inclusive):
         raise ValueError(
             f"groups must not overlap: few ({few}) must lie below many ({many}), "

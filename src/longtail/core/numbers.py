@@ -1,6 +1,7 @@
 """Checks of the numbers that methods are given: one a class, or one at all."""
 
 import math
+import operator
 from typing import Literal
 
 import torch
@@ -33,9 +34,36 @@ def check_per_class(
     return given
 
 
-def check_number(value: float, name: str, least: float = -math.inf) -> float:
-    """A finite number that is not below `least`, or a ValueError."""
-    if not (math.isfinite(value) and value >= least):
-        wanted = "" if least == -math.inf else f" of {least:g} or more"
+def check_whole(value: int, name: str, least: float = -math.inf) -> int:
+    """A whole number that is not below `least`, or a ValueError: NaN and infinity are none."""
+    try:
+        whole = operator.index(value)
+    except TypeError:
+        raise ValueError(f"{name} must be a whole number, got {value}") from None
+    if whole < least:
+        raise ValueError(f"{name} must be {least:g} or more, got {value}")
+    return whole
+
+
+def check_number(
+    value: float,
+    name: str,
+    least: float = -math.inf,
+    most: float = math.inf,
+    *,
+    below: float = math.inf,
+) -> float:
+    """A finite number that is not below `least`, not above `most` and below `below`.
+
+    >>> check_number(1.5, "rate", least=0, most=1)
+    Traceback (most recent call last):
+        ...
+    ValueError: rate must be a finite number of 0 or more and 1 or less, got 1.5
+    """
+    if not (math.isfinite(value) and least <= value <= most and value < below):
+        ends = [f"{least:g} or more"] if least > -math.inf else []
+        ends += [f"{most:g} or less"] if most < math.inf else []
+        ends += [f"below {below:g}"] if below < math.inf else []
+        wanted = f" of {' and '.join(ends)}" if ends else ""
         raise ValueError(f"{name} must be a finite number{wanted}, got {value}")
     return float(value)

@@ -6,6 +6,7 @@ power or difference of priors, where float32 probabilities of rare classes would
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -131,6 +132,18 @@ class Prior:
         """The prior proportional to w(y)·p(y): what class weights or a sampler turn p into."""
         factors = check_per_class(weights, self.num_classes, "weights")
         return Prior.from_log(self.log + factors.log())
+
+    def smoothed(self, epsilon: float) -> Prior:
+        """(1−ε)·p + ε/C: the prior of labels that are smoothed by ε in [0, 1), of C classes.
+
+        >>> Prior.of([70, 25, 5]).smoothed(0.3)
+        Prior([0.59, 0.275, 0.135])
+        """
+        epsilon = check_number(epsilon, "label_smoothing", least=0, below=1)
+        if not epsilon:
+            return self
+        uniform = torch.full_like(self.log, math.log(epsilon / self.num_classes))
+        return Prior.from_log(torch.logaddexp(self.log + math.log1p(-epsilon), uniform))
 
     def is_close(self, other: Prior, tolerance: float = 1e-6) -> bool:
         """Whether the two give every class the same probability, up to a relative tolerance."""

@@ -4,6 +4,7 @@ import torch
 
 from longtail.core.arrays import Array, ArrayLike, as_kind_of, as_tensor
 from longtail.core.labels import check_labels
+from longtail.core.numbers import check_whole
 
 
 def stratified_folds(labels: ArrayLike, num_folds: int, seed: int = 0) -> Array:
@@ -17,9 +18,10 @@ def stratified_folds(labels: ArrayLike, num_folds: int, seed: int = 0) -> Array:
     """
     given = as_tensor(labels)
     checked = check_labels(given, int(given.max()) + 1 if len(given) else 1).cpu()
+    check_whole(num_folds, "num_folds")
     if not 2 <= num_folds <= len(checked):
         raise ValueError(f"num_folds must lie in 2 to {len(checked)} samples, got {num_folds}")
-    generator = torch.Generator("cpu").manual_seed(seed)
+    generator = torch.Generator("cpu").manual_seed(check_whole(seed, "seed"))
     shuffled = torch.randperm(len(checked), generator=generator, device="cpu")
     # Stable, so that each class keeps the shuffled order; dealt through the classes in one run,
     # so that the folds differ by one sample at the most.

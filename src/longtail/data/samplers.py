@@ -21,6 +21,7 @@ from torch.utils.data import Sampler
 from longtail.core.arrays import ArrayLike
 from longtail.core.class_weights import class_balanced_weights
 from longtail.core.labels import check_labels
+from longtail.core.numbers import check_whole
 from longtail.core.prior import Prior, PriorLike, full_prior
 
 
@@ -52,6 +53,8 @@ class ClassSampler(Sampler[int], ABC):
         known = check_labels(labels, num_classes).cpu()
         if not len(known):
             raise ValueError("a sampler needs at least one sample, got no labels")
+        for number, name in ((seed, "seed"), (num_replicas, "num_replicas"), (rank, "rank")):
+            check_whole(number, name)
         if not 0 <= rank < num_replicas:
             raise ValueError(f"rank must lie in 0 to {num_replicas - 1}, got {rank}")
         self.num_classes = num_classes
@@ -204,7 +207,7 @@ class ProgressiveSampler(ClassSampler):
     """
 
     def __init__(self, labels: ArrayLike, num_classes: int, num_epochs: int, **options: Any):
-        if num_epochs < 2:
+        if check_whole(num_epochs, "num_epochs") < 2:
             raise ValueError(f"num_epochs must be at least 2 to go anywhere, got {num_epochs}")
         self.num_epochs = num_epochs
         super().__init__(labels, num_classes, **options)

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from longtail.core.arrays import Array, ArrayLike, as_kind_of, as_tensor
+from longtail.core.numbers import check_whole
 
 # Φ(-√2), by Φ(x) = ½ erfc(-x / √2).
 TWO_GAUSSIANS_BAYES_ERROR = 0.5 * math.erfc(1.0)
@@ -38,7 +39,7 @@ def two_gaussians(num_samples: int, seed: int, positive: float = 0.05) -> tuple[
     >>> tuple(features.shape), labels.bincount().tolist()
     ((10000, 2), [9494, 506])
     """
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(check_whole(seed, "seed"))
     labels = _rare_labels(num_samples, positive, "positive", generator)
     noise = torch.randn(num_samples, 2, generator=generator, dtype=torch.float32)
     return noise + (2 * labels - 1)[:, None], labels
@@ -92,7 +93,7 @@ def two_moons(
     """
     if not (math.isfinite(noise) and noise >= 0):
         raise ValueError(f"noise must be a standard deviation, zero or more, got {noise}")
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(check_whole(seed, "seed"))
     labels = _rare_labels(num_samples, tail, "tail", generator)
     angle = math.pi * torch.rand(num_samples, generator=generator, dtype=torch.float32)
     upper = torch.stack([angle.cos(), angle.sin()], dim=1)

@@ -48,4 +48,6 @@ def carried_after(loss: Loss | Deferred, sampler: ClassSampler) -> Prior | None:
     if loss.carried is None:
         return None
     batches = sampler.induced(Prior.of(sampler.counts, zeros="smooth"))
-    return loss.carried.reweighted(batches.probs / loss.batches.probs)
+    epsilon = loss.label_smoothing
+    turned = batches.smoothed(epsilon).probs / loss.batches.smoothed(epsilon).probs
+    return loss.carried.reweighted(turned)

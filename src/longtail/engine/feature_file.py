@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from longtail.core.arrays import refuse_lossy
 from longtail.core.files import written_whole
 from longtail.core.labels import check_labels
 from longtail.core.scores import Split
@@ -196,6 +197,8 @@ def _write(place: Path, parts: Mapping[Split, Part], header: Header) -> None:
 
 
 def _checked(features: Rows, labels: npt.ArrayLike, split: str) -> Part:
+    refuse_lossy(features)
+    refuse_lossy(labels)
     if features.ndim != 2 or features.dtype.kind != "f" or not len(features):
         raise ValueError(
             f"features of {split} must be of a floating type and shape (samples, numbers), "

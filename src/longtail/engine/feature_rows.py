@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import Array
+from longtail.core.arrays import Array, refuse_lossy
 from longtail.core.disk_rows import on_disk
 from longtail.core.minimise import for_autograd
 
@@ -25,6 +25,7 @@ class FeatureRows:
     """
 
     def __init__(self, features: Array) -> None:
+        refuse_lossy(features)
         given: Any = features if isinstance(features, Tensor) else np.asanyarray(features)
         floating = (
             given.is_floating_point() if isinstance(given, Tensor) else given.dtype.kind == "f"

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from longtail.core import Prior
 from longtail.core.arrays import Array, ArrayLike
+from longtail.core.numbers import check_whole
 from longtail.core.prior import check_same_classes
 from longtail.data import SAMPLERS, ClassSampler, InstanceSampler, ProgressiveSampler
 from longtail.engine.drawing import carried_after, sampler_for
@@ -89,6 +90,7 @@ def fit_head(
         stop_by = HeldOut(
             held_rows, checked_labels(held_out[1], held_rows, head, "held-out features")
         )
+    check_whole(seed, "seed")
     how = head.recipe if recipe is None else recipe
     trained = not isinstance(head, TauNorm) and head.recipe is not None
     given = (loss, sampler, recipe, progress, checkpoint, None if trained else stop_by)

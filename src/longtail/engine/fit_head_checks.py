@@ -6,6 +6,7 @@ from torch import Tensor
 
 from longtail.core.arrays import ArrayLike
 from longtail.core.labels import check_labels
+from longtail.core.numbers import check_whole
 from longtail.engine.feature_rows import FeatureRows
 from longtail.heads import Head, TauNorm
 
@@ -30,8 +31,7 @@ def check_options(
     """Raise for what would be accepted and ignored."""
     if solver not in ("sgd", "lbfgs"):
         raise ValueError(f'solver must be "sgd" or "lbfgs", got {solver!r}')
-    if patience < 1:
-        raise ValueError(f"patience must be at least one epoch, got {patience}")
+    check_whole(patience, "patience", least=1)
     if trained:
         return
     loss, sampler, recipe, progress, checkpoint, held_out = given

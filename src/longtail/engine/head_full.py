@@ -14,7 +14,7 @@ from torch import Tensor
 
 from longtail.core.minimise import minimise
 from longtail.engine.feature_rows import FeatureRows
-from longtail.engine.linear_objective import loss_shares
+from longtail.engine.linear_objective import loss_shares, shared_losses
 from longtail.heads import Head, LearnableScale
 from longtail.losses import Loss, RegularizedLoss
 
@@ -47,7 +47,7 @@ def minimise_scale(
         value = torch.zeros((), dtype=torch.float64)
         slope = torch.zeros_like(head.scale)
         for at, plain in kept or logits():
-            part = loss.label_losses(head.scale.double() * plain, labels[at]) @ shares[at]
+            part = shared_losses(loss, head.scale.double() * plain, labels[at]) @ shares[at]
             slope += torch.autograd.grad(part, head.scale)[0]
             value = value + part.detach()
         known: Tensor = _Known.apply(value, slope, head.scale)  # type: ignore[no-untyped-call]

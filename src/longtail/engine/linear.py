@@ -16,11 +16,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from longtail.core.arrays import ArrayLike
+from longtail.core.arrays import ArrayLike, refuse_lossy
 from longtail.core.disk_rows import on_disk
 from longtail.core.labels import check_labels
 from longtail.core.minimise import for_autograd
-from longtail.core.numbers import check_number
+from longtail.core.numbers import check_number, check_whole
 from longtail.engine.convex_descent import descend
 from longtail.engine.linear_curvature import Curvature
 from longtail.engine.linear_objective import LinearObjective, Rows, blocks, loss_shares
@@ -69,6 +69,8 @@ def fit_linear(
     """
     _check_loss(loss)
     decay = check_number(weight_decay, "weight_decay", least=0)
+    check_number(tolerance, "tolerance", least=0)
+    check_whole(max_iter, "max_iter", least=0)
     with torch.inference_mode(False), torch.no_grad():
         rows = _checked_rows(features)
         known = check_labels(labels, loss.num_classes)
@@ -155,6 +157,7 @@ def _check_loss(loss: Loss) -> None:
 def _checked_rows(features: Rows) -> Rows:
     """The features, as a tensor if that needs no copy, or a ValueError."""
     allowed = "float32 or float64"
+    refuse_lossy(features)
     features = on_disk(features)
     if isinstance(features, Tensor):
         features = features.detach()

@@ -32,7 +32,7 @@ class LinearObjective:
         features: Shape (N, D); NumPy arrays are read in blocks and may lie on the disk.
         labels: Class indices, of which autograd may keep hold.
         shares: What each sample counts, in float64.
-        loss: The loss, of which `label_losses` is used.
+        loss: The loss, of which `shared_losses` are used.
         weight_decay: On the weight.
         bias: Whether the last column is a bias.
     """
@@ -70,13 +70,23 @@ class LinearObjective:
         weight = layer[:, :dim].to(rows.dtype).T.contiguous()  # multiplied faster than a view
         logits = torch.addmm(layer[:, dim].to(rows), rows, weight) if self.bias else rows @ weight
         with torch.enable_grad():
-            losses = self.loss.label_losses(logits.requires_grad_(), self.labels[own])
+            losses = shared_losses(self.loss, logits.requires_grad_(), self.labels[own])
             (slopes,) = torch.autograd.grad(losses, logits, self.shares[own].to(losses.dtype))
         return losses.detach(), slopes
 
 
+def shared_losses(loss: Loss, logits: Tensor, labels: Tensor) -> Tensor:
+    """The losses of which the mean or sum is that by `loss_shares`.
+
+    A smoothed label has the class weights of all classes in it, which no share of the sample has.
+    """
+    if loss.label_smoothing:
+        return loss.sample_losses(logits, labels)
+    return loss.label_losses(logits, labels)
+
+
 def loss_shares(loss: Loss, labels: Tensor) -> Tensor:
-    """What each sample counts in the loss, in float64."""
+    """What each of the `shared_losses` counts in the loss, in float64."""
     kept = (labels != loss.ignore_index).double()
     if not kept.any():
         raise ValueError(
@@ -85,6 +95,8 @@ def loss_shares(loss: Loss, labels: Tensor) -> Tensor:
         )
     weighted = kept if loss.weight is None else kept * loss.weight.to(kept)[labels]
     total = weighted.sum() if loss.reduction == "mean" else 1.0
+    if loss.label_smoothing:
+        return kept / total
     return (weighted if loss.alpha is None else weighted * loss.alpha.to(kept)[labels]) / total
 
 

@@ -16,6 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, Self, TypeAlias
 
+from longtail.core.numbers import check_number, check_whole
+
 Schedule: TypeAlias = Callable[[int], float]
 
 
@@ -73,6 +75,9 @@ class Steps:
     def __post_init__(self) -> None:
         _check_warmup(self.warmup, self.warmup_start)
         rising = all(a < b for a, b in zip((0, *self.milestones), self.milestones, strict=False))
+        check_number(self.decay, "decay")
+        for milestone in self.milestones:
+            check_whole(milestone, "a milestone")
         if not rising or not self.decay > 0 or self.warmup > min(self.milestones, default=math.inf):
             raise ValueError(
                 "milestones must rise and come after the warm-up, and decay be positive, got "
@@ -111,6 +116,8 @@ class Cosine:
 
     def __post_init__(self) -> None:
         _check_warmup(self.warmup, self.warmup_start)
+        check_whole(self.total, "total")
+        check_number(self.end, "end")
         if not self.warmup < self.total or self.end < 0:
             raise ValueError(
                 "total must be more steps than the warm-up, and end not negative, "
@@ -152,6 +159,9 @@ class OneCycle:
     shape: Literal["linear", "cosine"] = "linear"
 
     def __post_init__(self) -> None:
+        check_whole(self.total, "total")
+        for name in ("peak", "start", "end"):
+            check_number(getattr(self, name), name)
         if not 0 <= self.peak < self.total or self.start < 0 or self.end < 0:
             raise ValueError(
                 "peak must lie from 0 to before total, start and end not be negative, got "
@@ -188,8 +198,7 @@ class ByEpoch:
     steps_per_epoch: int
 
     def __post_init__(self) -> None:
-        if self.steps_per_epoch < 1:
-            raise ValueError(f"steps_per_epoch must be 1 or more, got {self.steps_per_epoch}")
+        check_whole(self.steps_per_epoch, "steps_per_epoch", least=1)
 
     def __call__(self, step: int) -> float:
         """The factor of the epoch that this step is in."""
@@ -197,6 +206,7 @@ class ByEpoch:
 
 
 def _check_warmup(warmup: int, start: float) -> None:
+    check_whole(warmup, "warmup")
     if warmup < 0 or not 0 <= start <= 1:
         raise ValueError(
             "warmup must be 0 steps or more, warmup_start a factor in [0, 1], "

@@ -15,7 +15,7 @@ from typing import Any, TypedDict
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import Array, ArrayLike, as_tensor
+from longtail.core.arrays import Array, ArrayLike, as_rows, as_tensor
 from longtail.core.disk_rows import on_disk
 from longtail.core.labels import check_labels
 from longtail.heads.moment_sums import MomentSums, Scatter, transformed
@@ -85,7 +85,7 @@ def class_moments(
     >>> moments.means.tolist(), moments.scatter.tolist()
     ([[1.0, 1.0], [5.0, 5.0]], [[2.0, 0.0], [0.0, 0.0]])
     """
-    rows: Any = on_disk(features) if hasattr(features, "shape") else as_tensor(features)
+    rows = on_disk(as_rows(features))
     known = check_labels(labels, num_classes).cpu()
     if len(rows.shape) != 2 or len(rows) != len(known) or not len(known):
         raise ValueError(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from longtail.core.numbers import check_number, check_whole
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -36,6 +38,12 @@ class Recipe:
     tau: float = 0.0
 
     def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size"):
+            check_whole(getattr(self, name), name)
+        for name in ("lr", "momentum", "weight_decay", "tau"):
+            check_number(getattr(self, name), name, least=0)
+        if self.clip_value is not None:
+            check_number(self.clip_value, "clip_value", least=0)
         if self.epochs < 1 or self.batch_size < 1:
             raise ValueError(
                 "a recipe needs at least one epoch and one sample a batch, "

@@ -8,8 +8,8 @@ consistent for the balanced error.
 
 from typing import Unpack
 
-from longtail.core.prior import PriorLike, full_prior
-from longtail.losses.loss import LossOptions
+from longtail.core.prior import PriorLike
+from longtail.losses.loss import LossOptions, label_prior
 from longtail.losses.margin import MarginLoss
 
 
@@ -25,8 +25,8 @@ class Adaptive(MarginLoss):
     """
 
     def __init__(self, train: PriorLike, **options: Unpack[LossOptions]) -> None:
-        prior = full_prior(train, "train")
-        super().__init__(prior, positive=-(prior.probs**-0.25), **options)
+        prior = label_prior(train, options)
+        super().__init__(train, positive=-(prior.probs**-0.25), **options)
 
 
 class LogitAdjustedAdaptive(MarginLoss):
@@ -39,6 +39,6 @@ class LogitAdjustedAdaptive(MarginLoss):
     """
 
     def __init__(self, train: PriorLike, **options: Unpack[LossOptions]) -> None:
-        prior = full_prior(train, "train")
+        prior = label_prior(train, options)
         positive = prior.log - prior.probs**-0.25
-        super().__init__(prior, negative=prior.log, positive=positive, **options)
+        super().__init__(train, negative=prior.log, positive=positive, **options)

@@ -13,10 +13,10 @@ from typing import Unpack
 from torch import Tensor
 
 from longtail.core.class_weights import class_balanced_weights as class_balanced_weights
-from longtail.core.prior import PriorLike, full_prior
+from longtail.core.prior import PriorLike
 from longtail.losses.focal import check_gamma, focal_class_losses, focal_losses
 from longtail.losses.kernel import Share
-from longtail.losses.loss import Loss, LossOptions
+from longtail.losses.loss import Loss, LossOptions, label_prior
 
 
 class ClassBalanced(Loss):
@@ -46,11 +46,11 @@ class ClassBalanced(Loss):
         gamma: float | None = None,
         **options: Unpack[LossOptions],
     ) -> None:
-        prior = full_prior(train, "train")
-        alpha = class_balanced_weights(prior, beta)
+        prior = label_prior(train, options)
+        alpha = class_balanced_weights(train, beta, options.get("label_smoothing", 0.0))
         self_weighted = gamma is not None and check_gamma(gamma) > 0
         carried = None if self_weighted else prior.reweighted(alpha)
-        super().__init__(prior, carried, alpha, **options)
+        super().__init__(train, carried, alpha, **options)
         self.gamma = gamma or 0.0
 
     def label_losses(self, logits: Tensor, labels: Tensor) -> Tensor:

@@ -7,8 +7,8 @@ Carries: the train prior if α = 1; uniform if α = 1/π.
 
 from typing import Unpack
 
-from longtail.core.prior import PriorLike, full_prior
-from longtail.losses.loss import LossOptions
+from longtail.core.prior import PriorLike
+from longtail.losses.loss import LossOptions, label_prior
 from longtail.losses.margin import MarginLoss
 
 
@@ -24,7 +24,7 @@ class CrossEntropy(MarginLoss):
     """
 
     def __init__(self, train: PriorLike, **options: Unpack[LossOptions]) -> None:
-        super().__init__(full_prior(train, "train"), **options)
+        super().__init__(train, **options)
 
 
 class Balanced(MarginLoss):
@@ -42,5 +42,5 @@ class Balanced(MarginLoss):
     """
 
     def __init__(self, train: PriorLike, **options: Unpack[LossOptions]) -> None:
-        prior = full_prior(train, "train")
-        super().__init__(prior, alpha=1 / prior.probs, **options)
+        prior = label_prior(train, options)
+        super().__init__(train, alpha=1 / prior.probs, **options)

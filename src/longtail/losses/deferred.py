@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor, nn
 
+from longtail.core.numbers import check_whole
 from longtail.core.prior import Prior, PriorLike, full_prior
 from longtail.losses.class_balanced import class_balanced_weights
 from longtail.losses.loss import Loss
@@ -51,8 +52,7 @@ class Deferred(nn.Module):
         self, before: Loss, after: Loss, start: int, resampling: Tensor | None = None
     ) -> None:
         super().__init__()
-        if start < 0:
-            raise ValueError(f"start must be an epoch, counted from 0, got {start}")
+        check_whole(start, "start", least=0)
         if before.num_classes != after.num_classes:
             raise ValueError(
                 "both losses must be of the same classes, "
@@ -82,6 +82,11 @@ class Deferred(nn.Module):
     def batches(self) -> Prior:
         """The prior the batches of the loss in use are to follow."""
         return self.current.batches
+
+    @property
+    def label_smoothing(self) -> float:
+        """That of the loss in use."""
+        return self.current.label_smoothing
 
     @property
     def sampling_weights(self) -> Tensor:
@@ -134,8 +139,9 @@ def deferred_reweighting(
     160 tensor(3.041) Prior([0.334, 0.333, 0.333])
     """
     prior = full_prior(train, "train")
-    weights = class_balanced_weights(prior, beta)
-    return Deferred(make(prior), make(prior, weight=weights), start)
+    before = make(prior)
+    weights = class_balanced_weights(prior, beta, before.label_smoothing)
+    return Deferred(before, make(prior, weight=weights), start)
 
 
 def deferred_resampling(

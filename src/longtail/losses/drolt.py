@@ -18,6 +18,7 @@ Carries: it claims nothing of logits.
 import torch
 from torch import Tensor
 
+from longtail.core.numbers import check_number
 from longtail.core.prior import PriorLike, full_prior
 from longtail.losses.center import check_fit, check_rate, moved_centers, zero_centers
 from longtail.losses.regularizer import Regularizer
@@ -58,8 +59,7 @@ class DROLT(Regularizer):
         gather: bool = True,
     ) -> None:
         super().__init__(ignore_index=ignore_index, gather=gather)
-        if scale < 0:
-            raise ValueError(f"the scale of the margins must not be negative, got {scale}")
+        check_number(scale, "the scale of the margins", least=0)
         prior = full_prior(train, "train")
         self.rate = check_rate(rate)
         self.hold("centers", zero_centers(prior.num_classes, dim))

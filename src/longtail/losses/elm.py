@@ -7,8 +7,8 @@ Carries: uniform, claimed for the logit term; Ω shapes the features only.
 
 from typing import Unpack
 
-from longtail.core.prior import PriorLike, full_prior
-from longtail.losses.loss import LossOptions
+from longtail.core.prior import PriorLike
+from longtail.losses.loss import LossOptions, label_prior
 from longtail.losses.pull import Margins, Pull
 from longtail.losses.regularizer import RegularizedLoss
 
@@ -44,6 +44,6 @@ class ELM(RegularizedLoss):
         gather: bool = True,
         **options: Unpack[LossOptions],
     ) -> None:
-        prior = full_prior(train, "train")
-        pull = Pull(prior, margins, scale, gather=gather)
-        super().__init__(prior, pull, lam, on="features", negative=prior.log, **options)
+        pull = Pull(train, margins, scale, gather=gather)
+        shift = label_prior(train, options).log
+        super().__init__(train, pull, lam, on="features", negative=shift, **options)

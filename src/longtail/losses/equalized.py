@@ -16,9 +16,9 @@ from torch import Tensor
 
 from longtail.core.arrays import along_classes, wide_dtype
 from longtail.core.numbers import check_number
-from longtail.core.prior import PriorLike, full_prior
+from longtail.core.prior import PriorLike
 from longtail.losses import kernel
-from longtail.losses.loss import Loss, LossOptions
+from longtail.losses.loss import Loss, LossOptions, label_prior
 
 
 class Equalized(Loss):
@@ -51,8 +51,8 @@ class Equalized(Loss):
         generator: torch.Generator | None = None,
         **options: Unpack[LossOptions],
     ) -> None:
-        prior = full_prior(train, "train")
-        super().__init__(prior, None, **options)  # no change of prior
+        prior = label_prior(train, options)
+        super().__init__(train, None, **options)  # no change of prior
         if (drop_rate if threshold is None else tau) is not None:
             raise ValueError(
                 "tau belongs to the smooth form and drop_rate to the one with a threshold; "
@@ -63,6 +63,8 @@ class Equalized(Loss):
             raise ValueError(f"drop_rate must be a probability, got {drop_rate}")
         self.generator = generator
         power = 1.0 if tau is None else check_number(tau, "tau")
+        if threshold is not None:
+            check_number(threshold, "threshold", least=0)
         self.hold("negative", power * prior.log if threshold is None else None)
         self.hold("rare", None if threshold is None else prior.probs < threshold)
 

@@ -17,8 +17,9 @@ from typing import Protocol, Unpack
 import torch
 from torch import Tensor
 
+from longtail.core.numbers import check_number
 from longtail.core.prior import PriorLike, full_prior
-from longtail.losses.center import moved_centers
+from longtail.losses.center import check_rate, moved_centers
 from longtail.losses.loss import LossOptions
 from longtail.losses.regularizer import RegularizedLoss, Regularizer
 
@@ -88,15 +89,10 @@ class _OffsetTerms(Regularizer):
         gather: bool,
     ) -> None:
         super().__init__(gather=gather)
-        if min(center_weight, uniform_weight) < 0 or not 0 <= rate <= 1:
-            raise ValueError(
-                "center_weight and uniform_weight must not be negative and rate must lie in 0 to "
-                f"1, got {center_weight}, {uniform_weight} and {rate}"
-            )
         self._held = (head,)  # in a tuple: nn.Module would register the head itself
-        self.center_weight = center_weight
-        self.uniform_weight = uniform_weight
-        self.rate = rate
+        self.center_weight = check_number(center_weight, "center_weight", least=0)
+        self.uniform_weight = check_number(uniform_weight, "uniform_weight", least=0)
+        self.rate = check_rate(rate)
 
     def values(self, rows: Tensor, labels: Tensor) -> Tensor:
         """λ₁·‖Φ − c_y‖² of each row, and the uniform constraint in every one."""

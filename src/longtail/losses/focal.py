@@ -17,10 +17,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from longtail.core.arrays import wide_dtype
-from longtail.core.prior import PriorLike, full_prior
+from longtail.core.prior import PriorLike
 from longtail.losses import kernel
 from longtail.losses.kernel import Share, weighted
-from longtail.losses.loss import Loss, LossOptions
+from longtail.losses.loss import Loss, LossOptions, label_prior
 
 
 class Focal(Loss):
@@ -39,9 +39,9 @@ class Focal(Loss):
     def __init__(
         self, train: PriorLike, gamma: float = 2.0, **options: Unpack[LossOptions]
     ) -> None:
-        prior = full_prior(train, "train")
+        prior = label_prior(train, options)
         self_weighted = check_gamma(gamma) > 0
-        super().__init__(prior, None if self_weighted else prior, **options)
+        super().__init__(train, None if self_weighted else prior, **options)
         self.gamma = gamma
 
     def label_losses(self, logits: Tensor, labels: Tensor) -> Tensor:
@@ -73,7 +73,7 @@ class SigmoidFocal(Loss):
     def __init__(
         self, train: PriorLike, gamma: float = 2.0, **options: Unpack[LossOptions]
     ) -> None:
-        super().__init__(full_prior(train, "train"), None, **options)  # σ is no softmax
+        super().__init__(train, None, **options)  # σ is no softmax
         self.gamma = check_gamma(gamma)
 
     def label_losses(self, logits: Tensor, labels: Tensor) -> Tensor:

@@ -132,6 +132,12 @@ class LADE(RegularizedLoss):
         **options: Unpack[LossOptions],
     ) -> None:
         prior = full_prior(train, "train")
+        if options.get("label_smoothing"):
+            raise ValueError(
+                "LADE takes no label_smoothing: LADER asks which samples are of one class, so its "
+                "optimum is that of the labels as they are, and the softmax term would pull "
+                "towards another; use LogitAdjusted with label_smoothing"
+            )
         released = variant == "released"
         super().__init__(
             prior,

@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 
 from longtail.core.arrays import wide_dtype
-from longtail.core.prior import Prior, PriorLike, full_prior
+from longtail.core.prior import Prior, PriorLike
 from longtail.losses import kernel
 from longtail.losses.kernel import Share
-from longtail.losses.loss import LossOptions
+from longtail.losses.loss import LossOptions, label_prior
 from longtail.losses.margin import MarginLoss
 
 
@@ -61,7 +61,7 @@ class LDAM(MarginLoss):
         scale_in: Literal["loss", "head"] = "loss",
         **options: Unpack[LossOptions],
     ) -> None:
-        prior = full_prior(train, "train")
+        prior = label_prior(train, options)
         if not 0 <= max_margin < torch.inf:
             raise ValueError(f"max_margin must be a finite number, zero or more, got {max_margin}")
         if not 0 < scale < torch.inf:
@@ -69,7 +69,7 @@ class LDAM(MarginLoss):
         if scale_in not in ("loss", "head"):
             raise ValueError(f'scale_in must be "loss" or "head", got {scale_in!r}')
         positive = -scale * _margins(prior, max_margin)
-        super().__init__(prior, positive=positive, **options)
+        super().__init__(train, positive=positive, **options)
         self.factor = scale if scale_in == "loss" else 1.0
 
     def summed_losses(self, logits: Tensor, labels: Tensor, share: Share) -> Tensor:

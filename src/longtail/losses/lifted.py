@@ -12,6 +12,7 @@ Carries: it claims nothing of logits.
 import torch
 from torch import Tensor
 
+from longtail.core.numbers import check_number
 from longtail.losses.regularizer import Regularizer
 
 
@@ -37,7 +38,7 @@ class LiftedStructure(Regularizer):
         self, margin: float = 1.0, *, ignore_index: int = -100, gather: bool = True
     ) -> None:
         super().__init__(ignore_index=ignore_index, gather=gather)
-        self.margin = margin
+        self.margin = check_number(margin, "margin")
 
     def values(self, rows: Tensor, labels: Tensor) -> Tensor:
         """Ω of the batch, shape ()."""

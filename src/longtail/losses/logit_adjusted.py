@@ -12,8 +12,8 @@ from typing import Unpack
 
 from longtail.core.arrays import ArrayLike
 from longtail.core.numbers import check_number, check_per_class
-from longtail.core.prior import PriorLike, full_prior
-from longtail.losses.loss import LossOptions
+from longtail.core.prior import PriorLike
+from longtail.losses.loss import LossOptions, label_prior
 from longtail.losses.margin import MarginLoss
 
 
@@ -35,8 +35,8 @@ class LogitAdjusted(MarginLoss):
     """
 
     def __init__(self, train: PriorLike, tau: float = 1.0, **options: Unpack[LossOptions]) -> None:
-        prior = full_prior(train, "train")
-        super().__init__(prior, negative=check_number(tau, "tau") * prior.log, **options)
+        prior = label_prior(train, options)
+        super().__init__(train, negative=check_number(tau, "tau") * prior.log, **options)
 
 
 class BalancedSoftmax(MarginLoss):
@@ -49,8 +49,8 @@ class BalancedSoftmax(MarginLoss):
     """
 
     def __init__(self, train: PriorLike, **options: Unpack[LossOptions]) -> None:
-        prior = full_prior(train, "train")
-        super().__init__(prior, negative=prior.log, **options)
+        prior = label_prior(train, options)
+        super().__init__(train, negative=prior.log, **options)
 
 
 class WeightedLogitAdjusted(MarginLoss):
@@ -67,9 +67,9 @@ class WeightedLogitAdjusted(MarginLoss):
     """
 
     def __init__(self, train: PriorLike, tau: float = 0.5, **options: Unpack[LossOptions]) -> None:
-        prior = full_prior(train, "train")
+        prior = label_prior(train, options)
         shift = check_number(tau, "tau") * prior.log
-        super().__init__(prior, alpha=((tau - 1) * prior.log).exp(), negative=shift, **options)
+        super().__init__(train, alpha=((tau - 1) * prior.log).exp(), negative=shift, **options)
 
 
 class ConsistentMargin(MarginLoss):
@@ -88,6 +88,6 @@ class ConsistentMargin(MarginLoss):
     """
 
     def __init__(self, train: PriorLike, delta: ArrayLike, **options: Unpack[LossOptions]) -> None:
-        prior = full_prior(train, "train")
+        prior = label_prior(train, options)
         given = check_per_class(delta, prior.num_classes, "delta")
-        super().__init__(prior, alpha=given / prior.probs, negative=given.log(), **options)
+        super().__init__(train, alpha=given / prior.probs, negative=given.log(), **options)

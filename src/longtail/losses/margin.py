@@ -3,8 +3,9 @@ r"""Losses of LA eq. 11 whose margins split as Δ_{yy'} = b_{y'} − a_y, and wh
     ℓ(y, f) = α_y · log[1 + Σ_{y'≠y} exp(Δ_{yy'} + f_{y'} − f_y)]
 
 If a = b, the logits shifted by b are trained by cross-entropy on batches in which class y weighs
-α_y · train(y): the shifted logits carry α · train, so the logits carry α · train · exp(−b). A
-margin on the positive alone, or a factor on the logits, is no change of prior: None.
+α_y · train(y): the shifted logits carry α · train, so the logits carry α · train · exp(−b), with
+train smoothed where labels are. A margin on the positive alone, or a factor on the logits, is no
+change of prior: None.
 """
 
 from typing import Unpack
@@ -12,10 +13,10 @@ from typing import Unpack
 from torch import Tensor
 
 from longtail.core.arrays import along_classes
-from longtail.core.prior import Prior
+from longtail.core.prior import Prior, PriorLike
 from longtail.losses import kernel
 from longtail.losses.kernel import Share
-from longtail.losses.loss import Loss, LossOptions
+from longtail.losses.loss import Loss, LossOptions, label_prior
 
 
 class MarginLoss(Loss):
@@ -35,7 +36,7 @@ class MarginLoss(Loss):
 
     def __init__(
         self,
-        train: Prior,
+        train: PriorLike,
         *,
         alpha: Tensor | None = None,
         negative: Tensor | None = None,
@@ -45,7 +46,8 @@ class MarginLoss(Loss):
     ) -> None:
         carried = None
         if positive is None and scale is None:
-            log = train.log if alpha is None else train.log + alpha.log()
+            log = label_prior(train, options).log
+            log = log if alpha is None else log + alpha.log()
             carried = Prior.from_log(log if negative is None else log - negative)
         super().__init__(train, carried, alpha, **options)
         self.hold("negative", negative)

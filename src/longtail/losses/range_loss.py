@@ -17,6 +17,7 @@ Carries: it claims nothing of logits.
 import torch
 from torch import Tensor
 
+from longtail.core.numbers import check_number, check_whole
 from longtail.losses.regularizer import Regularizer
 
 
@@ -52,17 +53,10 @@ class Range(Regularizer):
         gather: bool = True,
     ) -> None:
         super().__init__(ignore_index=ignore_index, gather=gather)
-        if largest < 1:
-            raise ValueError(f"largest must be one pair of a class or more, got {largest}")
-        if min(margin, intra_weight, inter_weight) < 0:
-            raise ValueError(
-                "margin, intra_weight and inter_weight must not be negative, "
-                f"got {margin}, {intra_weight} and {inter_weight}"
-            )
-        self.largest = largest
-        self.margin = margin
-        self.intra_weight = intra_weight
-        self.inter_weight = inter_weight
+        self.largest = check_whole(largest, "largest", least=1)
+        self.margin = check_number(margin, "margin", least=0)
+        self.intra_weight = check_number(intra_weight, "intra_weight", least=0)
+        self.inter_weight = check_number(inter_weight, "inter_weight", least=0)
 
     def values(self, rows: Tensor, labels: Tensor) -> Tensor:
         """Ω of the batch, shape ()."""

@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 
 from longtail.core.arrays import wide_dtype
-from longtail.core.numbers import check_number
-from longtail.core.prior import Prior
+from longtail.core.numbers import check_number, check_whole
+from longtail.core.prior import PriorLike
+from longtail.losses.class_axis import ClassAxis
 from longtail.losses.constants import ConstantsModule
 from longtail.losses.kernel import can_look
 from longtail.losses.loss import LossOptions, all_count
@@ -36,12 +37,14 @@ class Regularizer(ConstantsModule, ABC):
 
     def __init__(self, *, ignore_index: int = -100, gather: bool = True) -> None:
         super().__init__()
-        self.ignore_index = ignore_index
+        self.ignore_index = check_whole(ignore_index, "ignore_index")
         self.gather = gather
+        self.axis = ClassAxis()
 
     def forward(self, rows: Tensor, labels: Tensor) -> Tensor:
         """The mean of the term over the rows; zero if there are none."""
         check_rows(rows, labels, type(self).__name__)
+        self.axis.warn_of_two(rows, labels)
         if self.gather:
             rows, labels = whole_batch(rows, labels)
         return self.mean(*counted_rows(rows, labels, self.ignore_index))
@@ -62,8 +65,10 @@ class Regularizer(ConstantsModule, ABC):
 class RegularizedLoss(MarginLoss):
     """A margin loss on logits plus `strength` times a term on features or logits.
 
-    The user's `weight` weighs the loss on logits, not the term. With torch.distributed initialised
-    it is the loss of the whole batch, and with reduction="none" that of all its samples.
+    The user's `weight` weighs the loss on logits, not the term, and `label_smoothing` smooths the
+    labels of the loss on logits alone: the term asks which rows are of one class. With
+    torch.distributed initialised it is the loss of the whole batch, and with reduction="none" that
+    of all its samples.
 
     Args:
         train: The prior the batches follow.
@@ -77,7 +82,7 @@ class RegularizedLoss(MarginLoss):
 
     def __init__(
         self,
-        train: Prior,
+        train: PriorLike,
         regularizer: Regularizer,
         strength: float,
         *,
@@ -93,11 +98,13 @@ class RegularizedLoss(MarginLoss):
     def forward(self, logits: Tensor, labels: Tensor, features: Tensor | None = None) -> Tensor:
         """The loss of the whole batch, its term included."""
         name = type(self).__name__
+        logits, labels = self.class_axis.first(logits, labels, self.num_classes)
         check_rows(logits, labels, name)
         batch = [logits, labels]
         if self.needs_features:
             if features is None:
                 raise ValueError(f"{name} needs features: call loss(logits, labels, features=...)")
+            features = self.class_axis.move(features)
             check_rows(features, labels, name)
             batch.append(features)
         if self.regularizer.gather:
@@ -107,7 +114,7 @@ class RegularizedLoss(MarginLoss):
 
     def of_batch(self, logits: Tensor, labels: Tensor, rows: Tensor) -> Tensor:
         """The loss of a batch that is whole: both terms, one after the other."""
-        losses = super().forward(logits, labels)
+        losses = self.of_rows(logits, labels)
         counted, indices = counted_rows(rows, labels, self.ignore_index)
         if self.reduction == "mean":
             term = self.regularizer.mean(counted, indices)

@@ -15,8 +15,8 @@ from typing import Unpack
 from torch import Tensor
 
 from longtail.core.numbers import check_number
-from longtail.core.prior import Prior, PriorLike, full_prior
-from longtail.losses.loss import LossOptions
+from longtail.core.prior import Prior, PriorLike
+from longtail.losses.loss import LossOptions, label_prior
 from longtail.losses.margin import MarginLoss
 
 
@@ -36,9 +36,9 @@ class VS(MarginLoss):
         tau: float = 1.0,
         **options: Unpack[LossOptions],
     ) -> None:
-        prior = full_prior(train, "train")
+        prior = label_prior(train, options)
         shift = check_number(tau, "tau") * prior.log
-        super().__init__(prior, scale=_scale(prior, gamma), negative=shift, **options)
+        super().__init__(train, scale=_scale(prior, gamma), negative=shift, **options)
 
 
 class CDT(MarginLoss):
@@ -53,8 +53,8 @@ class CDT(MarginLoss):
     def __init__(
         self, train: PriorLike, gamma: float = 0.3, **options: Unpack[LossOptions]
     ) -> None:
-        prior = full_prior(train, "train")
-        super().__init__(prior, scale=_scale(prior, gamma), **options)
+        prior = label_prior(train, options)
+        super().__init__(train, scale=_scale(prior, gamma), **options)
 
 
 def _scale(prior: Prior, gamma: float) -> Tensor | None:

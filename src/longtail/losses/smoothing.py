@@ -14,8 +14,8 @@ import torch
 from torch import Tensor
 
 from longtail.core.arrays import along_classes, wide_dtype
-from longtail.core.prior import Prior, PriorLike, full_prior
-from longtail.losses.loss import Loss, LossOptions
+from longtail.core.prior import Prior, PriorLike
+from longtail.losses.loss import Loss, LossOptions, label_prior
 
 
 class LabelAwareSmoothing(Loss):
@@ -43,8 +43,8 @@ class LabelAwareSmoothing(Loss):
         shape: Literal["linear", "sine"] = "linear",
         **options: Unpack[LossOptions],
     ) -> None:
-        prior = full_prior(train, "train")
-        super().__init__(prior, None, **options)  # smoothed labels are no change of prior
+        prior = label_prior(train, options)
+        super().__init__(train, None, **options)  # smoothed labels are no change of prior
         if not (0 <= tail < 1 and 0 <= head < 1):
             raise ValueError(f"head and tail must lie in [0, 1), got {head} and {tail}")
         if shape not in ("linear", "sine"):

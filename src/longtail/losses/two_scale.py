@@ -11,8 +11,8 @@ Carries: π^(1−τ) if both scales are τ, else None.
 from typing import Unpack
 
 from longtail.core.numbers import check_number
-from longtail.core.prior import PriorLike, full_prior
-from longtail.losses.loss import LossOptions
+from longtail.core.prior import PriorLike
+from longtail.losses.loss import LossOptions, label_prior
 from longtail.losses.margin import MarginLoss
 
 
@@ -32,8 +32,8 @@ class TwoScale(MarginLoss):
         tau_neg: float = 1.0,
         **options: Unpack[LossOptions],
     ) -> None:
-        prior = full_prior(train, "train")
+        prior = label_prior(train, options)
         negative = check_number(tau_neg, "tau_neg") * prior.log
         positive = check_number(tau_pos, "tau_pos") * prior.log
         same = tau_pos == tau_neg
-        super().__init__(prior, negative=negative, positive=None if same else positive, **options)
+        super().__init__(train, negative=negative, positive=None if same else positive, **options)

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 
 from longtail.core.arrays import ArrayLike
+from longtail.core.numbers import check_whole
 from longtail.core.scores import Rows
 from longtail.metrics.samples import Samples, check_samples
 
@@ -111,7 +112,6 @@ def _top_label(block: Samples) -> tuple[Tensor, Tensor]:
 
 def inner_edges(bins: int) -> Tensor:
     """What separates the bins; bucketize then puts p into (lo, hi], and 0 into the first bin."""
-    if bins < 1:
-        raise ValueError(f"bins must be at least 1, got {bins}")
+    check_whole(bins, "bins", least=1)
     # k/bins is the double nearest to the edge, which linspace does not promise.
     return torch.arange(1, bins, dtype=torch.float64, device="cpu") / bins

@@ -59,6 +59,7 @@ class Comparison:
 
         A group without samples has none.
         """
+        self.before.check_complete()
         present = (self.before.counts > 0).double()
         masks = {"balanced_accuracy": present, "sample_accuracy": self.before.counts}
         for name, mask in self.before.groups.items():

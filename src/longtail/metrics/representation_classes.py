@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import Array, ArrayLike, as_kind_of, as_tensor
+from longtail.core.arrays import Array, ArrayLike, as_kind_of, as_rows, as_tensor
 from longtail.core.labels import check_labels
 
 # Entries of a block in float64: 32 MB.
@@ -52,7 +52,7 @@ def rows_at(features: Any, places: Tensor) -> Tensor:
 
 def by_class(features: Array, labels: ArrayLike, num_classes: int) -> ClassRows:
     """The features of each class, or a ValueError."""
-    rows: Any = features if hasattr(features, "shape") else as_tensor(features)
+    rows = as_rows(features)
     known = check_labels(labels, num_classes).cpu()
     if len(rows.shape) != 2 or len(rows) != len(known):
         raise ValueError(

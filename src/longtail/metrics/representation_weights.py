@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from longtail.core.arrays import Array, ArrayLike, as_kind_of, as_tensor
+from longtail.core.numbers import check_per_class
 from longtail.metrics.representation_classes import check_rows
 
 
@@ -51,12 +52,9 @@ def frequency_correlation(values: ArrayLike, counts: ArrayLike) -> float:
     -1.0
     """
     given = as_tensor(values).detach().to("cpu", torch.float64)
-    sizes = as_tensor(counts).detach().to("cpu", torch.float64)
-    if given.dim() != 1 or given.shape != sizes.shape:
-        raise ValueError(
-            f"values and counts must be one number a class, got shapes {tuple(given.shape)} and "
-            f"{tuple(sizes.shape)}"
-        )
+    if given.dim() != 1:
+        raise ValueError(f"values must be one number a class, got shape {tuple(given.shape)}")
+    sizes = check_per_class(counts, len(given), "counts", least="zero")
     known = ~given.isnan()
     if known.sum() < 2:
         return float("nan")

@@ -19,6 +19,7 @@ from torch import Tensor
 from longtail.core import Prior, shot_groups
 from longtail.core.arrays import ArrayLike, as_tensor
 from longtail.core.labels import check_counts
+from longtail.core.prior import check_same_classes
 from longtail.metrics.calibration import add_every_class, add_gaps, inner_edges
 from longtail.metrics.recall import NO_RECALL
 
@@ -61,13 +62,16 @@ class Tally:
     ) -> None:
         self.counts = check_counts(label_counts).double()
         self.target = target
+        classes = len(self.counts)
+        if target is not None:
+            check_same_classes(classes, target, "label_counts have", "the target")
         self.groups: Mapping[str, ArrayLike] = (
-            {} if train_counts is None else shot_groups(train_counts)
+            {} if train_counts is None else shot_groups(check_counts(train_counts, classes))
         )
+        self.added = torch.zeros_like(self.counts)
         weight = self.counts if target is None else target.probs * (self.counts > 0)
         # Of absent classes there is no sample to count.
         self.weight = (weight / weight.sum() / self.counts).nan_to_num(nan=0.0, posinf=0.0)
-        classes = len(self.counts)
         self.edges = inner_edges(_BINS)
         self.hits, self.nll, self.nll_squares, self.brier, self.brier_squares = torch.zeros(
             5, classes, dtype=torch.float64, device="cpu"
@@ -88,6 +92,7 @@ class Tally:
         confidence, weights = claimed.amax(dim=1), self.weight[known]
         bins = torch.bucketize(confidence, self.edges)
         gap = weights * (right.double() - confidence)
+        self.added += torch.bincount(known, minlength=len(self.added))
         self.hits += torch.bincount(known[right], minlength=len(self.hits))
         for sums, terms in (
             (self.nll, nll),
@@ -103,7 +108,11 @@ class Tally:
         return right
 
     def metrics(self, seed: int = 0) -> dict[str, Measured]:
-        """What `evaluate` returns, each with its interval where there is one."""
+        """What `evaluate` returns, each with its interval where there is one.
+
+        Raises ValueError unless all samples that `label_counts` spoke of were added, and no others.
+        """
+        self.check_complete()
         recall = self.hits / self.counts
         redrawn = torch.binomial(
             self.counts.expand(_DRAWS, -1),
@@ -122,6 +131,17 @@ class Tally:
         measured["classwise_ece_paper"] = Measured(float(self.true_gaps.abs().sum()) / classes)
         measured["absent_classes"] = Measured(float((self.counts == 0).sum()))
         return measured
+
+    def check_complete(self) -> None:
+        """Raise unless as many samples of each class were added as `label_counts` says."""
+        wrong = (self.added != self.counts).nonzero().flatten()
+        if len(wrong):
+            at = int(wrong[0])
+            raise ValueError(
+                f"label_counts says that {int(self.counts[at])} samples of class {at} come, but "
+                f"{int(self.added[at])} were added; give the counts of the labels that are added, "
+                "such as class_counts(labels, num_classes)"
+            )
 
     def _of_recalls(self, recall: Tensor) -> dict[str, Tensor | None]:
         """What is made of recalls, of one set of them or of many: the classes are the last axis."""

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from longtail.core import Prior, Scores, UnknownPriorError
 from longtail.core.arrays import Array, as_kind_of, as_tensor
-from longtail.core.numbers import check_number
+from longtail.core.numbers import check_number, check_whole
 from longtail.posthoc import BiasCorrectedTemperature, Calibrator
 from longtail.posthoc.held_out import HeldOut, effective_samples, held_out
 from longtail.shift.confusion import by_confusion
@@ -109,7 +109,7 @@ def estimate_prior(
             samples, known = calibration(samples), calibration(known)
         held = held_out(known, "estimate_prior")
     logits = as_tensor(samples.logits)
-    options = pseudo_count, resamples, torch.Generator("cpu").manual_seed(seed)
+    options = pseudo_count, resamples, torch.Generator("cpu").manual_seed(check_whole(seed, "seed"))
     if held is None or (method == "em" and not shrink):
         found = plain_em(logits, *options)
     elif method == "em":
@@ -142,7 +142,7 @@ def _check_options(
             'validation scores, for example cross-fitted ones of the training set, or use "em"'
         )
     check_number(pseudo_count, "pseudo_count", least=0)
-    if resamples < 0 or resamples == 1 or resamples != int(resamples):
+    if check_whole(resamples, "resamples") < 0 or resamples == 1:
         raise ValueError(
             f"resamples must be 0, for no intervals, or a whole number above 1, got {resamples}"
         )

@@ -6,7 +6,7 @@ import torch
 
 from longtail.core import Prior, Scores
 from longtail.core.arrays import as_tensor
-from longtail.core.numbers import check_number
+from longtail.core.numbers import check_number, check_whole
 from longtail.core.retarget import retarget
 from longtail.shift.em import climb, free_step, likelihoods
 from longtail.shift.found import full
@@ -35,9 +35,7 @@ class StreamingPrior:
     """
 
     def __init__(self, num_classes: int, window: int = 10_000, pseudo_count: float = 1.0) -> None:
-        if window < 1 or window != int(window):
-            raise ValueError(f"window must be a whole number of samples above 0, got {window}")
-        self._window = int(window)
+        self._window = check_whole(window, "window", least=1)
         added = check_number(pseudo_count, "pseudo_count", least=0)
         self._step = free_step(torch.tensor(added, dtype=torch.float64, device="cpu"))
         self._likelihood = torch.empty(0, num_classes, dtype=torch.float64, device="cpu")

@@ -23,11 +23,16 @@ def contract_targets(world: FiniteWorld) -> dict[str, Prior]:
     }
 
 
-def require_carried(world: FiniteWorld, logits: Tensor, carried: Prior) -> None:
-    """Require that the logits, moved from there to any target, are the exact posterior."""
+def require_carried(
+    world: FiniteWorld, logits: Tensor, carried: Prior, label_smoothing: float = 0.0
+) -> None:
+    """Require that the logits, moved from there to any target, are the exact posterior.
+
+    If labels were smoothed, that of the smoothed labels.
+    """
     for name, target in contract_targets(world).items():
         posterior = torch.softmax(retarget(logits, carried, target), dim=1)
-        error = float((posterior - world.posterior(target)).abs().max())
+        error = float((posterior - world.posterior(target, label_smoothing)).abs().max())
         require(
             error < 1e-6,
             f"it says that its logits carry {carried!r}, but moved from there to the {name} prior "

@@ -36,20 +36,23 @@ def check_loss(make: LossFactory) -> None:
         check(make)
 
 
-def check_carried(make: LossFactory, world: FiniteWorld | None = None) -> None:
+def check_carried(
+    make: LossFactory, world: FiniteWorld | None = None, label_smoothing: float = 0.0
+) -> None:
     """The population minimiser, moved from the declared prior to any other, is the posterior.
 
     A loss that declares None is only asked to refuse to be moved. Features are held fixed: a
-    declaration is about the logits.
+    declaration is about the logits. With label smoothing it is about the smoothed labels.
     """
     world = world or FiniteWorld.long_tailed()
-    loss = make(world.prior).eval()
+    options = {"label_smoothing": label_smoothing} if label_smoothing else {}
+    loss = make(world.prior, **options).eval()
     if loss.carried is None:
         _check_refusal(loss, world)
         return
     features = _features(int(world.table.sum()))
     minimiser = world.minimise(lambda logits, labels: _value(loss, logits, labels, features))
-    require_carried(world, minimiser, loss.carried)
+    require_carried(world, minimiser, loss.carried, label_smoothing)
 
 
 def check_reduction(make: LossFactory) -> None:
@@ -94,6 +97,60 @@ def check_soft_labels(make: LossFactory) -> None:
     mixed = 0.3 * one_hot + 0.7 * one_hot.flip(0)
     expected = 0.3 * hard + 0.7 * loss(logits, labels.flip(0))
     require_same(loss(logits, mixed), expected, "the loss of mixed labels")
+
+
+def check_label_smoothing(make: LossFactory) -> None:
+    """Labels and prior are smoothed together, and what is carried is true of the smoothed labels.
+
+    The loss of a label is that of the same loss made for the smoothed prior, on labels smoothed by
+    hand. A loss that takes no soft labels may refuse smoothing, or smooth its logit term alone; all
+    of them refuse an ε outside [0, 1).
+    """
+    prior, logits, labels, _ = _batch()
+    epsilon = 0.2
+    for wrong in (-0.1, 1.0, float("nan")):
+        try:
+            make(prior, label_smoothing=wrong)
+        except ValueError:
+            continue
+        raise ContractError(f"label_smoothing={wrong} must raise a ValueError")
+    try:
+        loss = make(prior, label_smoothing=epsilon, reduction="none").eval()
+    except ValueError:
+        if make(prior).takes_soft_labels:
+            raise
+        return
+    require(loss.batches == prior, "label smoothing must not change which batches a loss is for")
+    for world in (FiniteWorld.long_tailed(), FiniteWorld.drawn(3)):
+        check_carried(make, world, epsilon)
+    if not loss.takes_soft_labels:
+        return
+    # Smoothed by a fifth these counts are whole numbers again, which some losses need.
+    loss = make(Prior.of([70, 20, 5, 5]), label_smoothing=epsilon, reduction="none").eval()
+    by_hand = make(Prior.of([61, 21, 9, 9]), reduction="none").eval()
+    one_hot = torch.nn.functional.one_hot(labels, prior.num_classes).double()
+    smoothed = (1 - epsilon) * one_hot + epsilon / prior.num_classes
+    for wanted in (labels, one_hot):
+        value, expected = loss(logits, wanted), by_hand(logits, smoothed)
+        require_same(value, expected, "the loss with label_smoothing")
+
+
+def check_class_dim(make: LossFactory) -> None:
+    """class_dim says where the classes are: the last axis, or axis 1, which is the default."""
+    prior, logits, labels, features = _batch()
+    for shape, name in (((3, 4), "T = C"), ((2, 6), "T unlike C")):
+        grid, marks = logits.view(*shape, 4), labels.view(shape)
+        rows = features.view(*shape, -1)
+        last, second = (make(prior, reduction="none", class_dim=d).eval() for d in (-1, 1))
+        flat = _value(make(prior, reduction="none").eval(), logits, labels, features)
+        got = _value(last, grid, marks, rows)
+        require_same(got, flat.view(shape), f"the loss with class_dim=-1, {name}")
+        got = _value(second, grid.movedim(-1, 1), marks, rows.movedim(-1, 1))
+        require_same(got, flat.view(shape), f"the loss with class_dim=1, {name}")
+        if last.takes_soft_labels:
+            soft = torch.softmax(grid, dim=-1)
+            got, expected = last(grid, soft), second(grid.movedim(-1, 1), soft.movedim(-1, 1))
+            require_same(got, expected, f"the loss of soft labels with class_dim=-1, {name}")
 
 
 def check_ignore_index(make: LossFactory) -> None:
@@ -215,6 +272,8 @@ LOSS_CHECKS = (
     check_carried,
     check_reduction,
     check_soft_labels,
+    check_label_smoothing,
+    check_class_dim,
     check_ignore_index,
     check_positions,
     check_half_precision,

@@ -5,7 +5,8 @@ A world is a table of counts n(x, y), and these samples are the whole population
     p(y) = Σ_x n(x, y) / N,    p(x|y) = n(x, y) / Σ_x n(x, y),    p_t(y|x) ∝ p(x|y) · t(y)
 
 are exact, and a model with one free logit for every (x, y) can reach the population minimiser of
-any loss.
+any loss. Labels smoothed by ε are those of the world with (1−ε)·n(x, y) + ε/C·Σ_y n(x, y): some
+samples get a class at random.
 """
 
 from __future__ import annotations
@@ -67,9 +68,15 @@ class FiniteWorld:
         """p(y), the prior of the population."""
         return Prior.of(self.table.sum(dim=0))
 
-    def posterior(self, target: PriorLike) -> Tensor:
-        """p_t(y|x) where the labels follow the target: shape (points, classes), float64."""
-        joint = self._likelihood() * Prior.of(target).probs
+    def posterior(self, target: PriorLike, label_smoothing: float = 0.0) -> Tensor:
+        """p_t(y|x) where the labels follow the target: shape (points, classes), float64.
+
+        Args:
+            target: The prior of the labels, or of the smoothed labels.
+            label_smoothing: ε, for the posterior of labels that were smoothed by it; that of the
+                true labels is the one at 0.
+        """
+        joint = self._likelihood(label_smoothing) * Prior.of(target).probs
         return joint / joint.sum(dim=1, keepdim=True)
 
     def balanced_decisions(self) -> Tensor:
@@ -107,8 +114,10 @@ class FiniteWorld:
             raise RuntimeError(f"no minimum was found: the gradient is still {gradient}")
         return logits
 
-    def _likelihood(self) -> Tensor:
+    def _likelihood(self, label_smoothing: float = 0.0) -> Tensor:
         counts = self.table.double()
+        anyone = counts.mean(dim=1, keepdim=True).expand_as(counts)
+        counts = torch.lerp(counts, anyone, label_smoothing)
         return counts / counts.sum(dim=0)
 
 

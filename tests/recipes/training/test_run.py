@@ -326,6 +326,14 @@ def test_a_plan_builds_everything_and_trains_nothing(images):
         ("cross_entropy", "the training prior"),
         ("logit_adjusted", "the uniform prior"),
         ({"name": "logit_adjusted", "tau": 0.5}, "a prior between these or beyond"),
+        (
+            {"name": "cross_entropy", "label_smoothing": 0.1},
+            "the training prior of labels smoothed by 0.1",
+        ),
+        (
+            {"name": "logit_adjusted", "label_smoothing": 0.1},
+            "the uniform prior of labels smoothed by 0.1",
+        ),
     ):
         assert planned(small(images, loss=loss))["the logits will carry"] == words
 

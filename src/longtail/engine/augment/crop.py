@@ -8,6 +8,7 @@ import torch
 from torch import Generator, Tensor
 from torch.nn import functional as F
 
+from longtail.core.numbers import check_number, check_whole
 from longtail.engine.augment.augmentation import check_images, draw_integers
 
 
@@ -33,8 +34,8 @@ class RandomCrop:
     fill: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.padding < 0:
-            raise ValueError(f"padding must be 0 pixels or more, got {self.padding}")
+        check_whole(self.padding, "padding", least=0)
+        check_number(self.fill, "fill")
 
     def __call__(self, images: Tensor, generator: Generator) -> Tensor:
         """Every image from a place of its own."""

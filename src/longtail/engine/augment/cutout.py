@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Generator, Tensor
 
+from longtail.core.numbers import check_number, check_whole
 from longtail.engine.augment.augmentation import check_images, draw_integers
 
 
@@ -33,8 +34,8 @@ class Cutout:
     fill: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.size < 1:
-            raise ValueError(f"size must be 1 pixel or more, got {self.size}")
+        check_whole(self.size, "size", least=1)
+        check_number(self.fill, "fill")
 
     def __call__(self, images: Tensor, generator: Generator) -> Tensor:
         """The images, each with a square of its own filled."""

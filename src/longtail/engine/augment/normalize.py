@@ -8,6 +8,7 @@ are to be met, else measure with `channel_statistics`.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -38,7 +39,9 @@ class Normalize:
     std: tuple[float, ...] = CIFAR_STD
 
     def __post_init__(self) -> None:
-        if len(self.mean) != len(self.std) or not all(std > 0 for std in self.std):
+        if len(self.mean) != len(self.std) or not (
+            all(0 < std < math.inf for std in self.std) and all(map(math.isfinite, self.mean))
+        ):
             raise ValueError(
                 "mean and std must have one number for each channel, and std be positive, "
                 f"got mean={self.mean}, std={self.std}"

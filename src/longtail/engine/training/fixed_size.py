@@ -16,6 +16,7 @@ from torch import Generator, Tensor
 from torch.nn import functional as F
 
 from longtail.core.arrays import ArrayLike
+from longtail.core.numbers import check_whole
 from longtail.data.images import LabelledImages
 
 _AREAS, _RATIOS, _TRIES = (0.08, 1.0), (3 / 4, 4 / 3), 10
@@ -45,6 +46,9 @@ class FixedSize(LabelledImages):
     random: bool = False
 
     def __post_init__(self) -> None:
+        check_whole(self.size, "size")
+        if self.resize is not None:
+            check_whole(self.resize, "resize")
         if self.size < 1 or (self.resize is not None and self.resize < self.size):
             raise ValueError(
                 "size must be 1 pixel or more and resize at least size, "

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, Self
 
+from longtail.core.numbers import check_number, check_whole
 from longtail.engine.schedules import Constant
 
 _CHOICES = {
@@ -95,9 +96,13 @@ class TrainingOptions:
             ("batch_size", 1),
             ("accumulate", 1),
             ("num_workers", 0),
+            ("seed", -math.inf),
         ):
-            if getattr(self, name) < least:
-                raise ValueError(f"{name} must be {least} or more, got {getattr(self, name)}")
+            check_whole(getattr(self, name), name, least)
+        if self.ema is not None:
+            check_number(self.ema, "ema", least=0, below=1)
+        if self.mixup is not None and not check_number(self.mixup, "mixup") > 0:
+            raise ValueError(f"mixup must be positive, or None, got {self.mixup}")
         for name, rate in (("lr", self.lr), ("head_lr", self.head_lr)):
             if rate is not None and not (math.isfinite(rate) and rate > 0):
                 raise ValueError(f"{name} must be positive and finite, got {rate}")
@@ -108,8 +113,10 @@ class TrainingOptions:
             )
         if self.nesterov and not self.momentum:
             raise ValueError("nesterov looks ahead along the momentum, but momentum is 0")
-        if self.clip_norm is not None and not self.clip_norm > 0:
-            raise ValueError(f"clip_norm must be positive, or None, got {self.clip_norm}")
+        if self.clip_norm is not None and not 0 < self.clip_norm < math.inf:
+            raise ValueError(
+                f"clip_norm must be positive and finite, or None, got {self.clip_norm}"
+            )
         if self.batch_size < self.accumulate:
             raise ValueError(
                 f"a batch of {self.batch_size} cannot go through in {self.accumulate} pieces; "

@@ -10,6 +10,8 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import has_fit_parameter
 
+from longtail.core.arrays import refuse_lossy
+
 
 class Routed(NamedTuple):
     """Where metadata goes.
@@ -47,6 +49,7 @@ def _with_weights(fit: dict[str, Any], split: dict[str, Any]) -> Routed:
     weights = None
     for name in fit:
         if name.split("__")[-1] == "sample_weight" and fit[name] is not None:
+            refuse_lossy(fit[name])
             # Whatever can be read as an array; as one it can be cut.
             weights = fit[name] = np.asarray(fit[name], dtype=np.float64)
     return Routed(fit, split, weights)

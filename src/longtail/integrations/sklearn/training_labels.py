@@ -11,6 +11,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from longtail.core import Prior
+from longtail.core.arrays import refuse_lossy
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +67,7 @@ def checked_labels(y: Any) -> npt.NDArray[Any]:
         raise ValueError(
             "LogitAdjustedClassifier requires y to be passed, but the target y is None"
         )
+    refuse_lossy(y)
     labels = column_or_1d(y, warn=True)
     check_classification_targets(labels)
     return np.asarray(labels)

@@ -19,19 +19,29 @@ from longtail.recipes.training.section import (
 )
 
 
-class CrossEntropy(Named, frozen=True, tag="cross_entropy"):
+class Smoothable(Named, frozen=True):
+    """A loss that smooths labels, and its prior with them; terms on features see them as they are.
+
+    Attributes:
+        label_smoothing: ε: a label becomes (1−ε)·label + ε/C.
+    """
+
+    label_smoothing: ShareBelowOne = 0.0
+
+
+class CrossEntropy(Smoothable, frozen=True, tag="cross_entropy"):
     """Plain cross-entropy (L1)."""
 
 
-class Balanced(Named, frozen=True, tag="balanced"):
+class Balanced(Smoothable, frozen=True, tag="balanced"):
     """Weights 1/π (L2)."""
 
 
-class Adaptive(Named, frozen=True, tag="adaptive"):
+class Adaptive(Smoothable, frozen=True, tag="adaptive"):
     """Margins π^(−1/4) (L3)."""
 
 
-class Equalized(Named, frozen=True, tag="equalized"):
+class Equalized(Smoothable, frozen=True, tag="equalized"):
     """Margins for the negatives alone, or rare negatives dropped at random (L4)."""
 
     tau: NotBelow | None = None
@@ -39,53 +49,53 @@ class Equalized(Named, frozen=True, tag="equalized"):
     drop_rate: Share | None = None
 
 
-class LogitAdjusted(Named, frozen=True, tag="logit_adjusted"):
+class LogitAdjusted(Smoothable, frozen=True, tag="logit_adjusted"):
     """Logit adjustment (L5)."""
 
     tau: float = 1.0
 
 
-class LogitAdjustedAdaptive(Named, frozen=True, tag="logit_adjusted_adaptive"):
+class LogitAdjustedAdaptive(Smoothable, frozen=True, tag="logit_adjusted_adaptive"):
     """Both margins (L6)."""
 
 
-class TwoScale(Named, frozen=True, tag="two_scale"):
+class TwoScale(Smoothable, frozen=True, tag="two_scale"):
     """Logit adjustment with two τ (L7)."""
 
     tau_pos: float = 1.0
     tau_neg: float = 1.0
 
 
-class WeightedLogitAdjusted(Named, frozen=True, tag="weighted_logit_adjusted"):
+class WeightedLogitAdjusted(Smoothable, frozen=True, tag="weighted_logit_adjusted"):
     """Weights and adjustment, consistent for every τ (L8)."""
 
     tau: float = 0.5
 
 
-class BalancedSoftmax(Named, frozen=True, tag="balanced_softmax"):
+class BalancedSoftmax(Smoothable, frozen=True, tag="balanced_softmax"):
     """Logit adjustment at τ = 1 (L10)."""
 
 
-class ClassBalanced(Named, frozen=True, tag="class_balanced"):
+class ClassBalanced(Smoothable, frozen=True, tag="class_balanced"):
     """Weights by the effective number, on cross-entropy or, with gamma, on focal (L11)."""
 
     beta: ShareBelowOne = 0.9999
     gamma: NotBelow | None = None
 
 
-class Focal(Named, frozen=True, tag="focal"):
+class Focal(Smoothable, frozen=True, tag="focal"):
     """Softmax focal (L12)."""
 
     gamma: NotBelow = 2.0
 
 
-class SigmoidFocal(Named, frozen=True, tag="sigmoid_focal"):
+class SigmoidFocal(Smoothable, frozen=True, tag="sigmoid_focal"):
     """One-vs-rest focal (L12)."""
 
     gamma: NotBelow = 2.0
 
 
-class LDAM(Named, frozen=True, tag="ldam"):
+class LDAM(Smoothable, frozen=True, tag="ldam"):
     """Margins on cosines (L13), on a cosine head."""
 
     max_margin: NotBelow = 0.5
@@ -101,7 +111,7 @@ class LADE(Named, frozen=True, tag="lade"):
     variant: Literal["paper", "released"] = "paper"
 
 
-class ELM(Named, frozen=True, tag="elm"):
+class ELM(Smoothable, frozen=True, tag="elm"):
     """Logit adjustment and the pull term (L15)."""
 
     lam: NotBelow = 0.01
@@ -109,7 +119,7 @@ class ELM(Named, frozen=True, tag="elm"):
     scale: Above = 1.0
 
 
-class EstimatedOffset(Named, frozen=True, tag="estimated_offset"):
+class EstimatedOffset(Smoothable, frozen=True, tag="estimated_offset"):
     """The objective of EO (L21), on a head estimated_offset."""
 
     center_weight: NotBelow = 1.0
@@ -117,26 +127,26 @@ class EstimatedOffset(Named, frozen=True, tag="estimated_offset"):
     rate: Share = 0.5
 
 
-class Experts(Named, frozen=True, tag="experts"):
+class Experts(Smoothable, frozen=True, tag="experts"):
     """Logit adjustment with a τ for each expert, on a head experts."""
 
     taus: Annotated[tuple[float, ...], msgspec.Meta(min_length=1)] = (0.0, 1.0, 2.0)
 
 
-class VS(Named, frozen=True, tag="vs"):
+class VS(Smoothable, frozen=True, tag="vs"):
     """Logits scaled and adjusted (L22)."""
 
     gamma: float = 0.3
     tau: float = 1.0
 
 
-class CDT(Named, frozen=True, tag="cdt"):
+class CDT(Smoothable, frozen=True, tag="cdt"):
     """Logits scaled (L22)."""
 
     gamma: float = 0.3
 
 
-class LabelAwareSmoothing(Named, frozen=True, tag="label_aware_smoothing"):
+class LabelAwareSmoothing(Smoothable, frozen=True, tag="label_aware_smoothing"):
     """More smoothing for larger classes (L22)."""
 
     head: ShareBelowOne = 0.4

@@ -34,7 +34,7 @@ def overridden(recipe: Recipe, settings: Sequence[str]) -> Recipe:
 
     >>> start = recipe_from({"data": "cifar100", "loss": {"name": "lade", "lam": 0.5}})
     >>> overridden(start, ["loss=logit_adjusted", "loss.tau=2"]).loss
-    LogitAdjusted(tau=2.0)
+    LogitAdjusted(label_smoothing=0.0, tau=2.0)
     >>> overridden(start, ["optimizer.lr=1e-3"]).optimizer.lr
     0.001
     """

@@ -35,13 +35,16 @@ def planned(recipe: Recipe) -> dict[str, Any]:
         "parameters": sum(weight.numel() for weight in model.parameters()),
         "steps an epoch": steps,
         "steps": steps * recipe.epochs,
-        "the logits will carry": _in_words(carried, prior),
+        "the logits will carry": _in_words(carried, prior, loss.label_smoothing),
     }
 
 
-def _in_words(carried: Prior | None, train: Prior) -> str:
+def _in_words(carried: Prior | None, train: Prior, label_smoothing: float) -> str:
     if carried is None:
         return "no known prior"
+    of = f" of labels smoothed by {label_smoothing:g}" if label_smoothing else ""
     if carried.is_close(Prior.uniform(train.num_classes)):
-        return "the uniform prior"
-    return "the training prior" if carried.is_close(train) else "a prior between these or beyond"
+        return f"the uniform prior{of}"
+    if carried.is_close(train.smoothed(label_smoothing)):
+        return f"the training prior{of}"
+    return f"a prior between these or beyond{of}"

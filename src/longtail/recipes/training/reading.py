@@ -22,7 +22,7 @@ def read_recipe(source: str | os.PathLike[str]) -> Recipe:
     names anew is replaced; of one that it does not name, single values are.
 
     >>> read_recipe("cifar100-lt-la-quick").loss
-    LogitAdjusted(tau=1.0)
+    LogitAdjusted(label_smoothing=0.0, tau=1.0)
     """
     text = os.fspath(source)
     if not text.endswith(_ENDINGS) and not Path(text).is_file():

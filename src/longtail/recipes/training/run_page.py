@@ -162,6 +162,12 @@ def _notes(result: RunResult) -> list[str]:
     carried = result.trained.carried
     if carried is not None and carried.is_close(result.target):
         said.append("The logits carry the target as they are.")
+    smoothing = getattr(result.recipe.loss, "label_smoothing", 0.0)
+    if carried is not None and smoothing:
+        said.append(
+            f"Labels were smoothed by {smoothing:g}: the prior that the logits carry is that of "
+            "the smoothed labels; for the true ones it is an approximation."
+        )
     if carried is None:
         said.append(
             "What the logits of this loss carry is no prior, so they were not moved to the target; "

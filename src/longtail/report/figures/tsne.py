@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core.arrays import Array, ArrayLike, as_tensor
+from longtail.core.arrays import Array, ArrayLike, as_rows, as_tensor
 from longtail.core.labels import check_labels
 from longtail.metrics.representation_classes import rows_at
 from longtail.report.charts.chart import Chart
@@ -39,7 +39,7 @@ def tsne_chart(
         perplexity: How many neighbours a sample has, about; no more than a third of the samples.
         seed: Of the draw and of t-SNE.
     """
-    rows = features if hasattr(features, "shape") else as_tensor(features)
+    rows = as_rows(features)
     known = check_labels(labels, int(as_tensor(labels).max()) + 1).cpu().numpy()
     picked = _default(known) if chosen is None else list(chosen)
     source = np.random.default_rng(seed)
