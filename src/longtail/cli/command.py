@@ -62,7 +62,7 @@ class Command(click.Command):
             names = {*self.files, *(() if held is None else held.files)}
             written = [output / name for name in sorted(names)]
         for path in inputs:
-            for file in _read_from(path):
+            for file in _read_from(path, self.kind):
                 if any(is_same(file, place) for place in written):
                     raise click.UsageError(
                         f"{file} is an input, and -o {output} would write over it; take another "
@@ -109,12 +109,13 @@ def _exists(word: str) -> bool:
         return False
 
 
-def _read_from(path: Path) -> list[Path]:
+def _read_from(path: Path, kind: str) -> list[Path]:
     """The files that may be read from a path: itself, or those of the run in a folder."""
     if not path.is_dir():
         return [path]
     held = held_in(path)
-    names = {*_OF_RUNS, *(() if held is None else held.files)}
+    # A folder of runs may hold their comparison too, which no comparison reads.
+    names = {*_OF_RUNS, *(() if held is None or held.kind == kind else held.files)}
     if held is None and (path / "metrics.json").is_file():  # of a longtail that did not say
         names |= {"report.html", "adjuster.json"} | {file.name for file in path.glob("scores*")}
     return [path / name for name in sorted(names)]

@@ -90,7 +90,9 @@ def show_error(error: Exception, arguments: Sequence[str]) -> int:
 
 def show_interrupt(error: BaseException) -> int:
     """Say that the command was stopped, and what to do now if that is known."""
-    code = 128 + int(getattr(error, "signal", signal.SIGINT))
+    # Of an interrupt click makes an Abort, which has it as its cause.
+    signals = (getattr(raised, "signal", None) for raised in (error, error.__cause__))
+    code = 128 + next((int(number) for number in signals if number), signal.SIGINT)
     if is_first():
         click.echo("Interrupted." if code == INTERRUPTED else "Ended by a signal.", err=True)
         if isinstance(error, Interrupted):
