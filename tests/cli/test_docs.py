@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from longtail.cli import app
-from longtail.cli.errors import FAILURE, INTERRUPTED, USAGE
+from longtail.cli.errors import FAILURE, INTERRUPTED, TERMINATED, USAGE
 
 TEXT = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
 # A command and, on the lines after it, what it prints.
@@ -34,7 +34,7 @@ def test_the_shared_options_are_explained_as_in_the_help():
 
 def test_the_exit_codes_are_those_of_the_code():
     listed = [int(code) for code in re.findall(r"^\| (\d+) \| ", TEXT, re.M)]
-    assert listed == [0, FAILURE, USAGE, INTERRUPTED]
+    assert listed == [0, FAILURE, USAGE, INTERRUPTED, TERMINATED]
 
 
 @pytest.mark.parametrize(("command", "shown"), SHOWN)

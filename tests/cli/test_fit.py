@@ -42,7 +42,7 @@ def test_it_writes_model_scores_metrics_and_page(npz, tmp_path):
     done = run(npz, "--methods", "adjusted,ncm", "--folds", 3, "-o", out)
     assert done.exit_code == 0
     assert "Best on held-out samples" in done.output
-    assert sorted(path.name for path in out.iterdir()) == [
+    assert sorted(path.name for path in out.glob("[!.]*")) == [
         "metrics.json",
         "model.safetensors",
         "report.html",

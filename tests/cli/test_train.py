@@ -1,6 +1,10 @@
 """`longtail train`: a run from the command line, what it prints, and what is refused."""
 
 import json
+import multiprocessing
+import shutil
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -120,3 +124,79 @@ def test_other_processes_say_nothing(folder, monkeypatch):
     done, printed = trained(folder)
     assert done.exit_code == 0
     assert printed == ""
+
+
+def train_and_wait(folder):
+    """For a process of its own: a run that waits at its first step until it is killed."""
+    from longtail.recipes.run import run_recipe
+    from longtail.recipes.training.overrides import overridden
+    from longtail.recipes.training.reading import read_recipe
+
+    def wait(event):
+        Path(folder, "waits").touch()
+        time.sleep(60)
+
+    given = [f"data.path={folder}/images.npz"]
+    recipe = overridden(read_recipe(f"{folder}/mine.yaml"), given)
+    run_recipe(recipe, Path(folder, "run"), wait)
+
+
+def test_of_two_runs_in_one_folder_the_second_is_refused_and_goes_on_once_the_first_is_killed(
+    folder,
+):
+    first = multiprocessing.get_context("forkserver").Process(
+        target=train_and_wait, args=(str(folder),)
+    )
+    first.start()
+    while not (folder / "waits").exists():
+        assert first.is_alive()
+        time.sleep(0.01)
+    log = (folder / "run" / "log.csv").read_bytes()
+    done, printed = trained(folder)
+    assert done.exit_code == 1
+    assert f"Error: another longtail (process {first.pid}) is writing to" in printed
+    assert (folder / "run" / "log.csv").read_bytes() == log
+    first.kill()
+    first.join()
+    done, printed = trained(folder)
+    assert done.exit_code == 0, printed
+    assert (folder / "run" / ".longtail" / "generation.json").exists()
+
+
+def test_the_results_of_a_run_are_put_in_place_together(folder, monkeypatch):
+    assert trained(folder)[0].exit_code == 0
+    run = folder / "run"
+    before = {path.name: path.read_bytes() for path in run.glob("*.safetensors")}
+    assert {"model.safetensors", "scores-test.safetensors"} <= before.keys()
+
+    def full(page, path):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("longtail.recipes.training.run_page.write_page", full)
+    for name in before:
+        (run / name).write_bytes(b"older")
+    done, printed = trained(folder)
+    assert done.exit_code == 1
+    assert "no space left on device" in printed
+    assert {path.read_bytes() for path in run.glob("*.safetensors")} == {b"older"}
+
+
+def test_a_run_may_be_gone_on_with_by_its_own_recipe_which_is_not_written_over(folder):
+    assert trained(folder)[0].exit_code == 0
+    own = folder / "run" / "recipe.yaml"
+    before = own.read_bytes()
+    given = ["train", str(own), "-o", str(folder / "run")]
+    done = CliRunner().invoke(app, given)
+    assert done.exit_code == 0, done.output
+    done = CliRunner().invoke(app, [*given, "num_workers=1"])
+    assert done.exit_code == 2
+    assert "recipe.yaml is an input, and -o" in done.stderr
+    assert own.read_bytes() == before
+
+
+def test_results_whose_checkpoint_is_gone_are_not_mixed_with_another_run(folder):
+    assert trained(folder)[0].exit_code == 0
+    shutil.rmtree(folder / "run" / "checkpoint")
+    done, printed = trained(folder, "epochs=2")
+    assert done.exit_code == 2
+    assert "holds results without the checkpoint they came from" in printed

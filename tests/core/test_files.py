@@ -1,5 +1,7 @@
 """Files are written whole or not at all."""
 
+import os
+
 import pytest
 
 from longtail.core.files import written_whole
@@ -36,3 +38,31 @@ def test_a_missing_folder_is_named(tmp_path):
         written_whole(tmp_path / "nowhere" / "a.txt"),
     ):
         pass
+
+
+def test_what_a_killed_writer_left_of_the_same_file_is_removed(tmp_path):
+    place = tmp_path / "numbers.txt"
+    orphan, other = tmp_path / "numbers.txt.0123abcd.part", tmp_path / "notes.txt.0123abcd.part"
+    for path in (orphan, other, tmp_path / "numbers.txt.mine.part"):
+        path.touch()
+    with written_whole(place) as first, written_whole(place) as second:
+        first.write_text("first")
+        second.write_text("second")
+        assert not orphan.exists()
+        assert first.exists()  # its writer lives
+    assert place.read_text() == "first"
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["notes.txt.0123abcd.part", "numbers.txt", "numbers.txt.mine.part"]
+
+
+def test_a_link_that_somebody_put_where_the_part_goes_is_not_followed(tmp_path, monkeypatch):
+    mine = tmp_path / "mine"
+    mine.write_text("mine")
+    names = iter(["00000000", "11111111"])
+    monkeypatch.setattr("secrets.token_hex", lambda size: next(names))
+    (tmp_path / "numbers.txt.00000000.part").symlink_to(mine)
+    (tmp_path / f"numbers.txt.{os.getpid()}.part").symlink_to(mine)  # a name that can be guessed
+    with written_whole(tmp_path / "numbers.txt") as part:
+        part.write_text("new")
+    assert mine.read_text() == "mine"
+    assert (tmp_path / "numbers.txt").read_text() == "new"

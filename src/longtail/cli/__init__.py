@@ -42,5 +42,5 @@ for command in (
 
 
 def main() -> NoReturn:
-    """Run the command line. Exit 0 is done, 1 a failure, 2 wrong usage, 130 an interrupt."""
+    """Run the command line, and exit as errors.py says."""
     run(app)

@@ -16,6 +16,7 @@ from longtail.cli.errors import FAILURE, USAGE, close_quietly, show_error, show_
 from longtail.cli.outputs import ARGUMENTS
 from longtail.cli.plainer import PLAINER
 from longtail.cli.processes import is_first
+from longtail.cli.signals import raise_on_signals
 
 
 class App(click.Group):
@@ -89,6 +90,7 @@ def run(app: App) -> NoReturn:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors=PLAINER)
     warnings.showwarning = _show_warning  # type: ignore[assignment]  # it needs only the text
+    raise_on_signals()
     app.main(prog_name="longtail")
     raise AssertionError("main ends the process")
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from longtail.cli import options
+from longtail.cli.command import Command, writing
 from longtail.cli.outputs import (
     closing,
     console,
@@ -29,9 +30,14 @@ if TYPE_CHECKING:
     from longtail.recipes.audit_remedies import Remedy
 
 _COUNTS = ("counts.json", "test_counts.json")
+_FILES = ("report.html", "audit.json", *_COUNTS)
 
 
-@click.command(short_help="Say how long the tail of some labels is, and what to try.")
+@click.command(
+    cls=Command,
+    files=_FILES,
+    short_help="Say how long the tail of some labels is, and what to try.",
+)
 @click.argument("labels", type=options.INPUT)
 @click.option(
     "--test",
@@ -66,8 +72,6 @@ def audit(
     object from class to count), or a folder with a folder for each class in it, or in its train,
     val and test.
     """
-    if output is not None:
-        output.mkdir(parents=True, exist_ok=True)
     with status("Reading labels", quiet):
         from longtail.data.label_files import align_counts
         from longtail.recipes.audit import audit_counts
@@ -78,13 +82,15 @@ def audit(
         classes, counts = align_counts([part.counts for part in sets])
         found = audit_counts(counts[0], counts[1] if len(counts) > 1 else None, classes)
         tried = remedies(found, *_counts_files(labels, output))
+    if output is not None:
+        with writing(output) as aside:
+            _write(found, tried, classes, counts, aside)
     if as_json:
         print_json(_as_json(found, tried))
     else:
         _show(found, tried, [part.source for part in sets])
     if output is not None:
-        _write(found, tried, classes, counts, output)
-        names = ("report.html", "audit.json", *_COUNTS[: len(counts)])
+        names = _FILES[: 2 + len(counts)]
         closing(output, names, as_json=as_json, quiet=quiet)
     elif not as_json:
         said = "\n-o FOLDER writes the counts, and this as report.html and audit.json."

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from longtail.cli import options
+from longtail.cli.command import Command, writing
 from longtail.cli.options import INPUT
 from longtail.cli.outputs import closing, command, console, print_json, rich_table
 from longtail.cli.progress import status
@@ -18,7 +19,15 @@ if TYPE_CHECKING:
     from longtail.report.comparison import Compared, ComparedSet
 
 
-@click.command(short_help="Compare methods over many runs, and say what is noise.")
+FILES = ("report.html", "table.md", "table.tex", "comparison.json")
+
+
+@click.command(
+    cls=Command,
+    files=FILES,
+    kind="report",
+    short_help="Compare methods over many runs, and say what is noise.",
+)
 @click.argument("paths", nargs=-1, type=INPUT, metavar="PATH...")
 @click.option(
     "--label",
@@ -69,13 +78,15 @@ def present(result: Compared, output: Path | None, *, as_json: bool, quiet: bool
     """Print a comparison, and write its files if there is a folder for them."""
     from longtail.recipes.comparing import write_comparison
 
+    if output is not None:
+        with writing(output) as aside:
+            write_comparison(result, aside, command())
     if as_json:
         print_json(result.as_json())
     else:
         _show(result)
     if output is not None:
-        names = write_comparison(result, output, command())
-        closing(output, names, as_json=as_json, quiet=quiet)
+        closing(output, FILES, as_json=as_json, quiet=quiet)
 
 
 def _label(text: str) -> tuple[str, Path]:

@@ -6,6 +6,7 @@ import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 from longtail.cli import options
+from longtail.cli.command import Command
 from longtail.cli.outputs import print_json
 
 _INSTALL = {
@@ -21,7 +22,9 @@ _HELP = "Print the script that completes longtail in SHELL: bash, zsh or fish.\n
 )
 
 
-@click.command(help=_HELP, short_help="Print the script that completes longtail in a shell.")
+@click.command(
+    cls=Command, help=_HELP, short_help="Print the script that completes longtail in a shell."
+)
 @click.argument("shell", type=click.Choice(list(_INSTALL)), metavar="SHELL")
 @options.common
 @click.pass_context

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from longtail.cli import options
+from longtail.cli.command import Command, writing
 from longtail.cli.outputs import console, footer, note, print_json, rich_table, write_json
 from longtail.cli.progress import bars
 
@@ -19,7 +20,11 @@ if TYPE_CHECKING:
     from longtail.recipes.demo import Demo
 
 
-@click.command(short_help="Show on two problems why logit adjustment works.")
+@click.command(
+    cls=Command,
+    files=("report.html", "results.json"),
+    short_help="Show on two problems why logit adjustment works.",
+)
 @options.output_folder(
     "Folder for report.html and results.json.", default=Path("longtail-demo"), show_default=True
 )
@@ -34,16 +39,16 @@ if TYPE_CHECKING:
 @options.common
 def demo(output: Path, trials: int, seed: int, as_json: bool, quiet: bool) -> None:
     """Show on two problems why logit adjustment works and what it costs."""
-    output.mkdir(parents=True, exist_ok=True)
-    started = time.monotonic()
-    results = _run(trials, seed, quiet)
-    took = time.monotonic() - started
-    report = _write(results, output)
+    with writing(output) as aside:
+        started = time.monotonic()
+        results = _run(trials, seed, quiet)
+        took = time.monotonic() - started
+        _write(results, aside)
     if as_json:
         print_json(results.as_json())
     else:
         _show(results, trials)
-    said = f"\nDone in {took:.0f} s. The report with the figures: {report}"
+    said = f"\nDone in {took:.0f} s. The report with the figures: {output / 'report.html'}"
     note(said, as_json=as_json, quiet=quiet)
 
 
@@ -63,12 +68,12 @@ def _run(trials: int, seed: int, quiet: bool) -> Demo:
         return recipe.run(trials, seed, workers, lambda name: progress.advance(tasks[name]))
 
 
-def _write(results: Demo, output: Path) -> Path:
+def _write(results: Demo, output: Path) -> None:
     from longtail.recipes.demo_page import demo_page
     from longtail.report import write_page
 
     write_json(output / "results.json", results.as_json())
-    return write_page(demo_page(results, footer()), output / "report.html")
+    write_page(demo_page(results, footer()), output / "report.html")
 
 
 def _show(results: Demo, trials: int) -> None:

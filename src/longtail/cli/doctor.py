@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from longtail.cli import options
+from longtail.cli.command import Command
 from longtail.cli.errors import FAILURE
 from longtail.cli.outputs import console, print_json, rich_table
 from longtail.cli.progress import status
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from longtail.recipes.doctor_torch import TorchFacts
 
 
-@click.command(short_help="Say what is installed, what it can do here, what to mend.")
+@click.command(cls=Command, short_help="Say what is installed, what it can do here, what to mend.")
 @options.common
 @click.pass_context
 def doctor(ctx: click.Context, as_json: bool, quiet: bool) -> None:

@@ -1,12 +1,14 @@
 """What went wrong in one sentence and a hint; a traceback only for those who ask for one.
 
-Exit codes: 1 what was asked for failed, 2 wrong usage or a wrong recipe, 130 interrupted.
+Exit codes: 1 what was asked for failed, 2 wrong usage or a wrong recipe, 130 interrupted, 143
+ended by SIGTERM.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
 import time
 import traceback
@@ -17,14 +19,18 @@ import click
 
 from longtail.cli.processes import is_first, rank
 
-FAILURE, USAGE, INTERRUPTED = 1, 2, 130
+FAILURE, USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 # torchrun ends all processes when one does; in this many seconds the one that speaks has spoken.
 _PATIENCE = 5.0
 _ASK = "--traceback shows where it comes from"
 
 
 class Interrupted(click.Abort):
-    """An interrupt after which there is something to say."""
+    """An interrupt after which there is something to say, and the signal that it was."""
+
+    def __init__(self, hint: str, signal: int = signal.SIGINT) -> None:
+        super().__init__(hint)
+        self.signal = signal
 
 
 class Told(NamedTuple):
@@ -87,11 +93,14 @@ def show_error(error: Exception, arguments: Sequence[str]) -> int:
 
 def show_interrupt(error: BaseException) -> int:
     """Say that the command was stopped, and what to do now if that is known."""
+    # Of an interrupt click makes an Abort, which has it as its cause.
+    signals = (getattr(raised, "signal", None) for raised in (error, error.__cause__))
+    code = 128 + next((int(number) for number in signals if number), signal.SIGINT)
     if is_first():
-        click.echo("Interrupted.", err=True)
+        click.echo("Interrupted." if code == INTERRUPTED else "Ended by a signal.", err=True)
         if isinstance(error, Interrupted):
             click.echo(f"Hint: {error}", err=True)
-    return INTERRUPTED
+    return code
 
 
 def traceback_asked(arguments: Sequence[str]) -> bool:

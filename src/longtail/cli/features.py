@@ -8,11 +8,12 @@ from typing import Literal
 import click
 
 from longtail.cli import options
+from longtail.cli.command import Command
 from longtail.cli.outputs import print_json
 from longtail.cli.progress import status
 
 
-@click.command(short_help="Write the features of images by the backbone of a run.")
+@click.command(cls=Command, short_help="Write the features of images by the backbone of a run.")
 @click.argument("model", type=options.INPUT, metavar="RUN|MODEL")
 @click.argument("data", type=click.Path())
 @click.argument("settings", nargs=-1, metavar="[KEY=VALUE]...")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from longtail.cli import options
+from longtail.cli.command import Command, writing
 from longtail.cli.options import INPUT_FILE
 from longtail.cli.outputs import closing, console, footer, metrics_json, print_json, rich_table
 from longtail.cli.progress import status
@@ -18,7 +19,17 @@ if TYPE_CHECKING:
     from longtail.recipes.fit_result import FitResult
 
 
-@click.command(short_help="Fit classifiers on features of a frozen backbone, keep the best.")
+@click.command(
+    cls=Command,
+    files=(
+        "model.safetensors",
+        "validation.safetensors",
+        "test.safetensors",
+        "metrics.json",
+        "report.html",
+    ),
+    short_help="Fit classifiers on features of a frozen backbone, keep the best.",
+)
 @click.argument("features", type=INPUT_FILE, required=False)
 @click.option(
     "--methods",
@@ -79,7 +90,7 @@ def fit(
         return
     if features is None or output is None:
         raise click.UsageError("give a file of FEATURES and a folder with -o; --list needs neither")
-    with status("Reading", quiet) as say:
+    with status("Reading", quiet) as say, writing(output) as aside:
         from longtail.engine import read_features
         from longtail.recipes.fit_result import FitPlan
         from longtail.recipes.fit_run import run_fit, write_fit
@@ -93,11 +104,10 @@ def fit(
             folds=folds,
             seed=seed,
         )
-        output.mkdir(parents=True, exist_ok=True)
         result = run_fit(data, plan, lambda what: say(f"Fitting: {what}"))
         say("Writing")
-        write_fit(result, output)
-        _write(result, output)
+        write_fit(result, aside)
+        _write(result, aside)
     if as_json:
         print_json(result.as_json())
     else:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from longtail.cli import options
+from longtail.cli.command import Command, writing
 from longtail.cli.options import INPUT_FILE
 from longtail.cli.outputs import closing, console, footer, metrics_json, print_json, rich_table
 from longtail.cli.progress import bars
@@ -31,7 +32,11 @@ if TYPE_CHECKING:
     from longtail.recipes.fix_run import FixResult
 
 
-@click.command(short_help="Adjust the scores of a trained model, by held-out ones.")
+@click.command(
+    cls=Command,
+    files=("scores.safetensors", "adjuster.json", "metrics.json", "report.html"),
+    short_help="Adjust the scores of a trained model, by held-out ones.",
+)
 @click.argument("scores", type=INPUT_FILE)
 @click.option(
     "--apply", "to_apply", type=INPUT_FILE, help="Other scores of the same model to adjust."
@@ -99,7 +104,7 @@ def fix(
     if adjuster is not None and to_apply is not None:
         raise click.UsageError("--with applies a fix to SCORES itself; leave --apply out")
     strength = _tau(tau)
-    with bars(quiet) as progress:
+    with bars(quiet) as progress, writing(output) as aside:
         task = progress.add_task("Reading", total=None, said="")
         from longtail.posthoc import load_adjusters
         from longtail.recipes.fix import Plan
@@ -108,14 +113,13 @@ def fix(
         fitted_for = None if adjuster is None else load_adjusters(adjuster).classes
         table = open_table(scores, said, said.labels, fitted_for)
         known = known_counts(table, said)
-        output.mkdir(parents=True, exist_ok=True)
 
         def advance(done: int) -> None:
             progress.update(task, description="Rows", advance=done, total=rows)
 
         rows = table.num_rows
         if adjuster is not None:
-            result = rerun_fix(table, adjuster, known, output, advance)
+            result = rerun_fix(table, adjuster, known, aside, advance)
         else:
             other = None
             if to_apply is not None:
@@ -130,9 +134,9 @@ def fix(
             )
             source = _known_prior(said, table, known)
             progress.update(task, description="Fitting")
-            result = run_fix(table, plan, source, known, output, other, advance)
+            result = run_fix(table, plan, source, known, aside, other, advance)
         progress.update(task, description="Writing the page")
-        _write(result, output)
+        _write(result, aside)
     if as_json:
         print_json(result.as_json())
     else:

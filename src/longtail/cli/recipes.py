@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from longtail.cli import options
+from longtail.cli.command import Command
 from longtail.cli.completion import recipe_names
 from longtail.cli.outputs import note, print_json
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from longtail.recipes.training.recipe import Recipe
 
 
-@click.command(short_help="List the named recipes, or print one.")
+@click.command(cls=Command, short_help="List the named recipes, or print one.")
 @click.argument("name", required=False, shell_complete=recipe_names)
 @click.argument("settings", nargs=-1, metavar="[KEY=VALUE]...")
 @options.common

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from longtail.cli import options
-from longtail.cli.compare import present
+from longtail.cli.command import Command, writing
+from longtail.cli.compare import FILES, present
 from longtail.cli.outputs import closing, console, footer, print_json, rich_table
 from longtail.cli.progress import status
 from longtail.cli.score_inputs import (
@@ -27,7 +28,11 @@ if TYPE_CHECKING:
     from longtail.report import Page
 
 
-@click.command(short_help="Write the page on a run, on scores, or on several of them.")
+@click.command(
+    cls=Command,
+    files=FILES,
+    short_help="Write the page on a run, on scores, or on several of them.",
+)
 @click.argument(
     "paths", nargs=-1, required=True, type=options.INPUT, metavar="RUN|SCORES|FOLDER..."
 )
@@ -84,8 +89,8 @@ def report(
         else:
             made = scores_report(str(one), *_scores(one, after, target, said), footer())
         if one is not None:
-            output.mkdir(parents=True, exist_ok=True)
-            write_page(made.page, output / "report.html")
+            with writing(output) as aside:
+                write_page(made.page, aside / "report.html")
     if one is None:
         present(compared, output, as_json=as_json, quiet=quiet)
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from longtail.cli import options
+from longtail.cli.command import Command, is_same
 from longtail.cli.completion import recipe_names
 from longtail.cli.errors import Interrupted
 from longtail.cli.outputs import closing, console, print_json, rich_table
@@ -26,7 +28,11 @@ if TYPE_CHECKING:
     from longtail.recipes.training.results import RunResult
 
 
-@click.command(short_help="Train by a recipe, from images to a report.")
+@click.command(
+    cls=Command,
+    files=("versions.json", "log.csv", "metrics.json", "model.safetensors", "report.html"),
+    short_help="Train by a recipe, from images to a report.",
+)
 @click.argument("name", metavar="NAME|FILE.yaml", shell_complete=recipe_names)
 @click.argument("settings", nargs=-1, metavar="[KEY=VALUE]...")
 @click.option("--data", type=click.Path(), help="Where the images are: the recipe's data.path.")
@@ -64,7 +70,7 @@ def train(
 
     given = [*settings, *([] if data is None else [f"data.path={data}"])]
     recipe = overridden(read_recipe(name), given)
-    _check(recipe, output, dry_run, resume if is_first() else "auto")
+    _check(name, recipe, output, dry_run, resume if is_first() else "auto")
     if dry_run:
         _show_plan(recipe, as_json, quiet)
         return
@@ -74,8 +80,9 @@ def train(
             from longtail.recipes.run import run_recipe
 
             result = run_recipe(recipe, output, watch)
-    except KeyboardInterrupt:
-        raise Interrupted("the same command goes on after the last checkpoint") from None
+    except KeyboardInterrupt as error:
+        number = getattr(error, "signal", signal.SIGINT)
+        raise Interrupted("the same command goes on after the last checkpoint", number) from None
     if is_first():
         _show(result, as_json)
         names = ("report.html", "metrics.json", "model.safetensors")
@@ -83,12 +90,16 @@ def train(
 
 
 def _check(
-    recipe: Recipe, output: Path | None, dry_run: bool, resume: Literal["auto", "never"]
+    name: str,
+    recipe: Recipe,
+    output: Path | None,
+    dry_run: bool,
+    resume: Literal["auto", "never"],
 ) -> None:
     """What can be told before torch is imported."""
     from longtail.recipes.training.checking import RecipeError
     from longtail.recipes.training.data_options import HuggingFace
-    from longtail.recipes.training.run_folder import check_folder
+    from longtail.recipes.training.run_folder import RECIPE, check_folder, is_recipe_of
 
     place = recipe.data.path
     if place is None:
@@ -101,6 +112,10 @@ def _check(
     if output is None and not dry_run:
         raise click.UsageError("say where the run goes: -o RUN")
     if output is not None:
+        if is_same(output / RECIPE, name) and not is_recipe_of(output, recipe):
+            raise click.UsageError(
+                f"{name} is an input, and -o {output} would write over it; take another folder"
+            )
         try:
             check_folder(output, recipe, resume)
         except RecipeError as error:  # it is the folder that is wrong

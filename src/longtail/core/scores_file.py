@@ -14,8 +14,8 @@ import msgspec
 import numpy as np
 
 from longtail.core.arrays import Array, as_kind_of, as_tensor
-from longtail.core.files import written_whole
 from longtail.core.prior import Prior
+from longtail.core.tensor_saving import save_tensors
 
 VERSION = 1
 
@@ -47,16 +47,11 @@ def write(
     split: Literal["train", "validation", "test"] | None,
 ) -> None:
     """Write the file, whole or not at all."""
-    from safetensors.torch import save_file
-
-    tensors = {n: as_tensor(a).contiguous().cpu() for n, a in arrays.items() if a is not None}
+    tensors = {n: as_tensor(a) for n, a in arrays.items() if a is not None}
     if carried is not None:
         tensors["carried"] = carried.log
         if carried.counts is not None:
             tensors["carried_counts"] = carried.counts
-    # The format refuses shared memory, as of the prior's counts and the scores'. Copies are small,
-    # but for the logits, which share it with nothing.
-    tensors = {n: t if n == "logits" else t.clone() for n, t in tensors.items()}
     header = Header(
         version=VERSION,
         arrays="numpy" if isinstance(arrays["logits"], np.ndarray) else "torch",
@@ -64,8 +59,7 @@ def write(
         split=split,
     )
     said = {"format": "pt", "longtail": msgspec.json.encode(header).decode()}
-    with written_whole(path) as part:
-        save_file(tensors, part, said)
+    save_tensors(path, tensors, said)
 
 
 def read(path: str | os.PathLike[str]) -> StoredScores:

@@ -6,10 +6,9 @@ from typing import Any
 
 import msgspec
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
-from longtail.core.files import written_whole
+from longtail.core.tensor_saving import save_tensors
 
 _KEY = "longtail_fit"
 
@@ -28,12 +27,9 @@ def save_checkpoint(
 ) -> None:
     """Write the tensors of several states, each under its name."""
     tensors = {
-        f"{name}.{key}": value.detach().contiguous().clone()
-        for name, state in states.items()
-        for key, value in state.items()
+        f"{name}.{key}": value for name, state in states.items() for key, value in state.items()
     }
-    with written_whole(path) as temporary:
-        save_file(tensors, temporary, {_KEY: msgspec.json.encode(progress).decode()})
+    save_tensors(path, tensors, {_KEY: msgspec.json.encode(progress).decode()})
 
 
 def _opened(path: str | os.PathLike[str]) -> Any:

@@ -6,12 +6,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 import longtail.heads as heads
 from longtail.core import Prior
-from longtail.core.files import written_whole
+from longtail.core.tensor_saving import save_tensors
 from longtail.heads import Head
 
 _KEY, _VERSION = "longtail_head", 1
@@ -58,9 +57,7 @@ def save_head(
     header = HeadHeader(
         _VERSION, name, {k: _plain(v) for k, v in head.made_with.items()}, dict(about or {})
     )
-    state = {key: tensor.contiguous().clone() for key, tensor in head.state_dict().items()}
-    with written_whole(path) as temporary:
-        save_file(state, temporary, {_KEY: msgspec.json.encode(header).decode()})
+    save_tensors(path, head.state_dict(), {_KEY: msgspec.json.encode(header).decode()})
 
 
 def load_head(path: str | os.PathLike[str]) -> StoredHead:

@@ -98,7 +98,7 @@ def run_fit(
 
 
 def write_fit(result: FitResult, output: Path) -> None:
-    """Write the model and its scores, and remove scores that an earlier fit left there."""
+    """Write the model and its scores into a folder that nothing is in yet."""
     about = {
         "method": result.best,
         "classes": result.classes,
@@ -107,7 +107,6 @@ def write_fit(result: FitResult, output: Path) -> None:
     }
     save_head(result.head, output / "model.safetensors", about)
     result.validation.save(output / "validation.safetensors")
-    (output / "test.safetensors").unlink(missing_ok=True)
     if result.test is not None:
         result.test.save(output / "test.safetensors")
 

@@ -9,10 +9,13 @@ training moves them from there to the prior they are to be used under.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 from longtail.core import Prior
+from longtail.core.locks import locked
 from longtail.engine.training import EpochEnd, StepEnd, processes, train
+from longtail.recipes.generation import generation
 from longtail.recipes.training import building
 from longtail.recipes.training.data_checks import check_network, check_target
 from longtail.recipes.training.model_file import MODEL, StoredModel, save_model
@@ -34,7 +37,7 @@ def run_recipe(recipe: Recipe, folder: Path, watch: Watch = lambda event: None) 
         folder: Of the run; made if it is not there.
         watch: Told of every step and epoch, and in a word of what comes after them.
     """
-    with processes() as these:
+    with processes() as these, locked(folder) if these.is_main else nullcontext():
         # Labels, counts, prior: what the training images say before anything is trained.
         images = read_data(recipe.data)
         counts = images.train.counts
@@ -90,6 +93,7 @@ def run_recipe(recipe: Recipe, folder: Path, watch: Watch = lambda event: None) 
         )
         if these.is_main:
             stored = StoredModel(model, recipe, result.classes, tuple(counts.tolist()), normalize)
-            save_model(folder / MODEL, stored)
-            write_results(result)
+            with generation(folder, "train") as aside:
+                save_model(aside / MODEL, stored)
+                write_results(result, aside)
         return result

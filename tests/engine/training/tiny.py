@@ -15,7 +15,7 @@ from longtail.data.samplers import ClassBalancedSampler, InstanceSampler
 from longtail.engine.augment import Chain, Flip, Normalize, RandomCrop
 from longtail.engine.backbones import Backbone, backbone
 from longtail.engine.schedules import Cosine
-from longtail.engine.training import Model, TrainingOptions, predict, train
+from longtail.engine.training import Model, StepEnd, TrainingOptions, predict, train
 
 CLASSES = 4
 NORMALIZE = Normalize((0.5,) * 3, (0.25,) * 3)
@@ -118,6 +118,20 @@ def run_and_die(folder, die_at_sync=None, die_after=None):
         end.daemon = True
         end.start()
     full_run(folder)
+
+
+def run_and_interrupt(folder, number):
+    """For a process of its own: it sends itself a signal in a step, and writes what was raised."""
+
+    def interrupt(event):
+        if isinstance(event, StepEnd) and (event.epoch, event.step) == (2, 3):
+            os.kill(os.getpid(), number)
+
+    try:
+        full_run(folder, log=interrupt, checkpoint_every=None)
+    except KeyboardInterrupt as error:
+        with open(os.path.join(folder, "raised"), "w") as file:
+            file.write(f"{type(error).__name__}: {error}")
 
 
 def _die_at_sync(number):

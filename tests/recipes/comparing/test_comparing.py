@@ -149,7 +149,8 @@ def test_the_files_are_written(two_methods, tmp_path):
     labels = np.arange(90) % 3
     lt.Scores(ruled_out, labels, counts=[300, 60, 8]).save(two_methods.place / "never.safetensors")
     result = compare_paths([two_methods.place])
-    output = tmp_path / "new" / "folder"
+    output = tmp_path / "folder"
+    output.mkdir()
     names = write_comparison(result, output, "longtail compare runs")
     assert sorted(path.name for path in output.iterdir()) == sorted(names)
     assert "∞" in (output / "table.md").read_text()

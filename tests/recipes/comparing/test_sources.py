@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 
@@ -159,3 +161,40 @@ def test_what_is_no_run_is_said(folders):
         find_sources([fitted])
     (run / "versions.json").write_text("{")  # it has no more than a name to give
     assert find_sources([run])[0][0].base == "logit_adjusted"
+
+
+def test_files_that_are_not_in_place_yet_are_no_run(folders):
+    folders.fit("done")
+    unfinished = folders.fit("unfinished")
+    aside = unfinished / ".longtail" / "writing-x"
+    aside.mkdir(parents=True)
+    (unfinished / "test.safetensors").rename(aside / "test.safetensors")
+    (unfinished / "metrics.json").unlink()
+    sources, passed = find_sources([folders.place])
+    assert [source.scores.parent.name for source in sources] == ["done"]
+    assert passed == []
+
+
+def test_a_run_that_was_killed_while_its_files_were_put_in_place_is_finished_or_passed_over(
+    folders,
+):
+    run = folders.fit("a", best="old")
+    placing = run / ".longtail" / "placing"
+    placing.mkdir(parents=True)
+    folders.fit("b", best="new")
+    files = ["metrics.json", "test.safetensors"]
+    said = {"kind": "fit", "files": files, "replaces": ["test.safetensors"]}
+    (placing / "generation.json").write_text(json.dumps(said))
+    for name in files:
+        (folders.place / "b" / name).rename(placing / name)
+    lock = run / ".longtail" / "lock"
+    lock.mkdir()  # as if it could not be locked
+    with pytest.raises(ValueError, match="has not finished"):
+        find_sources([run])
+    assert find_sources([folders.fit("c").parent])[1] == [
+        f"Passed over: {run}, a run that has not finished."
+    ]
+    lock.rmdir()
+    sources, passed = find_sources([run])
+    assert [source.base for source in sources] == ["fit new"]
+    assert passed == []

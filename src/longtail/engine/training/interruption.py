@@ -12,6 +12,14 @@ from types import FrameType
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
+class Stopped(KeyboardInterrupt):
+    """Somebody asked to stop, by a signal."""
+
+    def __init__(self, number: int, where: str) -> None:
+        super().__init__(f"stopped by signal {number}, {where}")
+        self.signal = number
+
+
 class Interruption:
     """Whether somebody asked to stop, and how."""
 

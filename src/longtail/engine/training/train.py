@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 import torch
 from torch import Generator
 
 from longtail.core import Prior
+from longtail.core.locks import locked
 from longtail.data import ClassSampler
 from longtail.data.images import LabelledImages
 from longtail.engine.augment import Augmentation, Normalize
@@ -20,7 +21,7 @@ from longtail.engine.training.drawing import shared_sampler
 from longtail.engine.training.events import EpochEnd, StepEnd
 from longtail.engine.training.image_source import image_source
 from longtail.engine.training.inputs import Inputs
-from longtail.engine.training.interruption import Interruption, interruption
+from longtail.engine.training.interruption import Interruption, Stopped, interruption
 from longtail.engine.training.learner import Learner
 from longtail.engine.training.loop import Loop
 from longtail.engine.training.model import Model
@@ -130,11 +131,12 @@ def train(
         checkpoint_every=checkpoint_every,
         log=log if these.is_main else None,
     )
-    with _learning(learner, mixed_seed(options.seed, these.rank, 1)) as asked:
+    alone = locked(run) if run is not None and these.is_main else nullcontext()
+    with alone, _learning(learner, mixed_seed(options.seed, these.rank, 1)) as asked:
         progress = loop.run(asked, stop_after)
     loop.folder.close()
     if asked.signal is not None:
-        raise KeyboardInterrupt(f"stopped by signal {asked.signal}, in epoch {progress.epoch + 1}")
+        raise Stopped(asked.signal, f"in epoch {progress.epoch + 1}")
     last = max(progress.epoch - (progress.step == 0), 0)  # the epoch of the last step
     carried = loop.begin(last)
     finished = progress.epoch >= options.epochs

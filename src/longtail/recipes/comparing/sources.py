@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from longtail.data.score_tables import Kind
+from longtail.recipes.generation import settle
 from longtail.recipes.training.catalogue import RECIPES
 from longtail.recipes.training.reading import read_recipe
 from longtail.recipes.training.run_folder import METRICS, RECIPE, VERSIONS, task_values
@@ -108,6 +109,8 @@ def _inside(path: Path, passed: list[str], depth: int) -> Iterator[Source]:
 
 def _folder(path: Path) -> list[Source] | None:
     """The scores in a run folder; None if it is none."""
+    if not settle(path):
+        return []
     if (path / RECIPE).is_file():
         return _train(path)
     if not (path / METRICS).is_file():

@@ -15,8 +15,7 @@ PAGE, MARKDOWN, LATEX, NUMBERS = "report.html", "table.md", "table.tex", "compar
 
 
 def write_comparison(result: Compared, output: Path, command: str) -> tuple[str, ...]:
-    """Write all files into the folder, which is made if it is not there; their names."""
-    output.mkdir(parents=True, exist_ok=True)
+    """Write all files into the folder; their names."""
     footer = Footer(version=__version__, date=date.today().isoformat(), command=command)
     write_page(comparison_page(result, footer), output / PAGE)
     texts = {

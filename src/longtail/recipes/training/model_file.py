@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 import msgspec
 import torch
 from safetensors import safe_open
-from safetensors.torch import save_file
 
 from longtail.core import Prior
-from longtail.core.files import written_whole
+from longtail.core.tensor_saving import save_tensors
 from longtail.data.files.errors import reading
 from longtail.engine.augment import Normalize
 from longtail.engine.training import Model
@@ -61,11 +60,8 @@ def save_model(path: str | os.PathLike[str], stored: StoredModel) -> None:
         stored.normalize.mean,
         stored.normalize.std,
     )
-    state = {
-        key: value.contiguous().cpu().clone() for key, value in stored.model.state_dict().items()
-    }
-    with written_whole(path) as part:
-        save_file(state, part, {"format": "pt", _KEY: msgspec.json.encode(header).decode()})
+    said = {"format": "pt", _KEY: msgspec.json.encode(header).decode()}
+    save_tensors(path, stored.model.state_dict(), said)
 
 
 def load_model(source: str | os.PathLike[str]) -> StoredModel:

@@ -38,11 +38,14 @@ def overridden(recipe: Recipe, settings: Sequence[str]) -> Recipe:
     >>> overridden(start, ["optimizer.lr=1e-3"]).optimizer.lr
     0.001
     """
-    values = plain(recipe)
+    values, before = plain(recipe), set()
     for setting in settings:
         key, equals, text = setting.partition("=")
         if not equals or not key:
             raise RecipeError(f"expected key=value, as in optimizer.lr=0.1, got {setting!r}")
+        if key in before:
+            raise RecipeError(f"{key} is given twice, the second time by {setting!r}; give it once")
+        before.add(key)
         _put(values, ROOT, key.split("."), text, setting)
     changes = [setting for setting in settings if setting.partition("=")[0] not in _TELL_NOTHING]
     if changes:

@@ -41,6 +41,11 @@ def check_folder(folder: Path, recipe: Recipe, resume: Literal["auto", "never"])
         raise RecipeError(f"{folder} is a file; the run needs a folder")
     # What broke off before its first checkpoint left nothing to go on with, or to lose.
     if not (folder / RECIPE).is_file() or not (folder / CHECKPOINT).exists():
+        if (folder / METRICS).exists():
+            raise RecipeError(
+                f"{folder} holds results without the checkpoint they came from; take another "
+                "folder, or remove this one"
+            )
         return False
     if resume == "never":
         raise RecipeError(
@@ -68,8 +73,16 @@ def task_values(recipe: Recipe) -> dict[str, Any]:
 def write_start(folder: Path, recipe: Recipe) -> None:
     """The recipe and the versions, before anything is trained."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_text(folder / RECIPE, write_yaml(plain(recipe)))
+    if not is_recipe_of(folder, recipe):
+        write_text(folder / RECIPE, write_yaml(plain(recipe)))
     write_json(folder / VERSIONS, versions())
+
+
+def is_recipe_of(folder: Path, recipe: Recipe) -> bool:
+    """Whether the folder holds just this recipe."""
+    place = folder / RECIPE
+    written = place.read_text(encoding="utf-8") if place.is_file() else None
+    return written == write_yaml(plain(recipe))
 
 
 def versions() -> dict[str, str | int]:

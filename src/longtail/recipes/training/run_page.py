@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -46,22 +47,22 @@ _COLUMNS = (
 )
 
 
-def write_results(result: RunResult) -> None:
-    """Scores, second-stage heads, metrics.json and report.html, into the run folder."""
+def write_results(result: RunResult, folder: Path) -> None:
+    """Scores, second-stage heads, metrics.json and report.html, into a folder."""
     for variant in result.variants:
         # What is under the target follows from the scores as they were trained.
         if variant.head is None and variant is not result.variants[0]:
             continue
         name = "" if variant.head is None else f"-{variant.name}"
         for split, scores in variant.scores.items():
-            scores.save(result.folder / f"scores-{split}{name}.safetensors")
+            scores.save(folder / f"scores-{split}{name}.safetensors")
         if variant.head is not None:
             about = {"classes": result.classes, "counts": result.counts.tolist()}
-            save_head(variant.head, result.folder / f"head{name}.safetensors", about)
-    write_json(result.folder / METRICS, {"version": __version__} | result.as_json())
+            save_head(variant.head, folder / f"head{name}.safetensors", about)
+    write_json(folder / METRICS, {"version": __version__} | result.as_json())
     command = shlex.join(["longtail", *sys.argv[1:]])
     footer = Footer(version=__version__, date=date.today().isoformat(), command=command)
-    write_page(run_page(result, footer), result.folder / "report.html")
+    write_page(run_page(result, footer), folder / "report.html")
 
 
 def run_page(result: RunResult, footer: Footer) -> Page:

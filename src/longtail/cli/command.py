@@ -1,0 +1,129 @@
+"""What every command checks before it reads or writes anything.
+
+An option is given once, no input is written over, and what another command wrote is not mixed with.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from longtail.recipes.generation import check_kind, generation, held_in, settle
+
+# What runs consist of, beside what they say themselves.
+_OF_RUNS = ("recipe.yaml", "versions.json", "log.csv", "metrics.json", "model.safetensors")
+
+
+class Command(click.Command):
+    """A command of longtail.
+
+    Args:
+        files: The names of all it may write into its output folder.
+        kind: What these are; commands of one kind may take the place of each other.
+    """
+
+    def __init__(
+        self, *args: Any, files: Sequence[str] = (), kind: str | None = None, **settings: Any
+    ) -> None:
+        super().__init__(*args, **settings)
+        self.files = tuple(files)
+        self.kind = kind or str(self.name)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Refuse an option that is given twice, of which click would use the last."""
+        if not ctx.resilient_parsing:
+            _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+            for option in given:
+                if _counts_once(option) and given.count(option) > 1:
+                    names = "/".join([*option.opts, *option.secondary_opts])
+                    raise click.UsageError(f"{names} is given twice; give it once", ctx)
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run it, unless it would write over one of its inputs."""
+        output = ctx.params.get("output")
+        inputs = list(_inputs(value for key, value in ctx.params.items() if key != "output"))
+        for path in inputs:
+            settle(path if path.is_dir() else path.parent)
+        if output is not None:
+            self._check_output(Path(output), inputs, ctx)
+        return super().invoke(ctx)
+
+    def _check_output(self, output: Path, inputs: Sequence[Path], ctx: click.Context) -> None:
+        """A usage error if an input is among what would be written or removed."""
+        written = [output]
+        if self.files:
+            held = held_in(output)
+            names = {*self.files, *(() if held is None else held.files)}
+            written = [output / name for name in sorted(names)]
+        for path in inputs:
+            for file in _read_from(path, self.kind):
+                if any(is_same(file, place) for place in written):
+                    raise click.UsageError(
+                        f"{file} is an input, and -o {output} would write over it; take another "
+                        f"{'folder' if self.files else 'file'}",
+                        ctx,
+                    )
+        if self.files:
+            try:
+                check_kind(output, self.kind)
+            except ValueError as error:
+                raise click.UsageError(str(error), ctx) from None
+
+
+def writing(output: Path) -> AbstractContextManager[Path]:
+    """A folder for the files of the running command; they go to the output folder together."""
+    command = click.get_current_context().command
+    assert isinstance(command, Command)
+    return generation(output, command.kind, command.files)
+
+
+def _counts_once(option: click.Parameter) -> bool:
+    """Whether a second one would replace the first: a switch alone says the same twice."""
+    if not isinstance(option, click.Option) or option.multiple or option.count:
+        return False
+    return bool(option.secondary_opts) or not option.is_flag
+
+
+def _inputs(values: Iterable[Any]) -> Iterator[Path]:
+    """Every word of a command that names something that is there, NAME=PATH and tuples too."""
+    for value in values:
+        if isinstance(value, tuple | list):
+            yield from _inputs(value)
+        elif isinstance(value, str | os.PathLike):
+            words = os.fspath(value)
+            for word in {words, words.partition("=")[2]}:
+                if word and _exists(word):
+                    yield Path(word)
+
+
+def _exists(word: str) -> bool:
+    try:
+        return os.path.exists(word)
+    except ValueError:  # a null character
+        return False
+
+
+def _read_from(path: Path, kind: str) -> list[Path]:
+    """The files that may be read from a path: itself, or those of the run in a folder."""
+    if not path.is_dir():
+        return [path]
+    held = held_in(path)
+    # A folder of runs may hold their comparison too, which no comparison reads.
+    names = {*_OF_RUNS, *(() if held is None or held.kind == kind else held.files)}
+    if held is None and (path / "metrics.json").is_file():  # of a longtail that did not say
+        names |= {"report.html", "adjuster.json"} | {file.name for file in path.glob("scores*")}
+    return [path / name for name in sorted(names)]
+
+
+def is_same(one: str | Path, other: str | Path) -> bool:
+    """Whether both are one file, through whatever links."""
+    try:
+        return os.path.samefile(one, other)
+    except OSError:  # one of them is not there
+        return False
