@@ -214,7 +214,7 @@ def test_names_and_numbers_do_not_go_together():
         ("a.json", '{"train": [1], "other": [2]}', {}, "has counts under 'other', expected train"),
         ("a.yaml", "x", {}, r"must end in \.csv, \.tsv"),
         ("a.npy", "x", {}, r"a\.npy cannot be read as an npy file"),
-        ("a.npz", "x", {}, r"a\.npz cannot be read as an npz file \(it does not begin as such"),
+        ("a.npz", "x", {}, r"a\.npz cannot be read as an npz file \(File is not a zip"),
         ("a.csv", "", {}, "is empty"),
         ("b/a.csv", None, {}, "there is no file"),
     ],

@@ -88,9 +88,9 @@ def test_files_that_are_damaged_or_something_else_are_refused(tmp_path):
     pack_features(place, {"train": TRAIN})
     whole = place.read_bytes()
     for content, sentence in (
-        (whole[:-4], "cut short"),
+        (whole[:-4], "not fully covered"),
         (whole[:4], "cannot be read"),
-        (b"\xff" * 64, "longer than the file"),
+        (b"\xff" * 64, "header too large"),
         (whole.replace(b'\\"version\\":1', b'\\"version\\":9'), "version 9"),
         (whole.replace(b"longtail_features", b"longtail_furniture"[:17]), "no feature file"),
     ):

@@ -13,6 +13,7 @@ import click
 
 from longtail.cli.errors import FAILURE, USAGE, close_quietly, show_error, show_interrupt
 from longtail.cli.outputs import ARGUMENTS
+from longtail.cli.plain_text import echo
 from longtail.cli.plainer import PLAINER
 from longtail.cli.processes import is_first
 
@@ -64,7 +65,7 @@ class App(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Without any word show the help, as an error: a script may have lost its words."""
         if not args and not ctx.resilient_parsing:
-            click.echo(ctx.get_help(), err=True)
+            echo(ctx.get_help(), err=True)
             ctx.exit(USAGE)
         return super().parse_args(ctx, args)
 
@@ -95,4 +96,4 @@ def run(app: App) -> NoReturn:
 def _show_warning(message: Warning | str, *_: Any) -> None:
     """A warning is a sentence too."""
     if is_first():
-        click.echo(f"Warning: {message}", err=True)
+        echo(f"Warning: {message}", err=True)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import click
 
+from longtail.cli.plain_text import echo
 from longtail.cli.processes import is_first, rank
 
 FAILURE, USAGE, INTERRUPTED = 1, 2, 130
@@ -53,7 +54,7 @@ def told(error: BaseException) -> Told:
     if isinstance(error, FileNotFoundError):  # as click says of arguments: a wrong one
         return Told(_os_error(error), "check its spelling, and the folder you are in", USAGE)
     if isinstance(error, OSError):
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         hint = "make room, or write elsewhere; longtail doctor shows the room" if full else _ASK
         return Told(_os_error(error), hint, FAILURE)
     # A file or a number can be wrong; and torch's own errors are of devices and networks.
@@ -72,22 +73,22 @@ def show_error(error: Exception, arguments: Sequence[str]) -> int:
         time.sleep(_PATIENCE)
         return code
     if traceback_asked(arguments):
-        click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+        echo("".join(traceback.format_exception(error)), err=True, nl=False)
         hint = hint.replace(_ASK, "").lstrip("; ")
     where = rank()
     begin = "Error" if where is None else f"Error ({where})"
-    click.echo(f"{begin}: {sentence}", err=True)
+    echo(f"{begin}: {sentence}", err=True)
     if hint:
-        click.echo(f"Hint: {hint}", err=True)
+        echo(f"Hint: {hint}", err=True)
     return code
 
 
 def show_interrupt(error: BaseException) -> int:
     """Say that the command was stopped, and what to do now if that is known."""
     if is_first():
-        click.echo("Interrupted.", err=True)
+        echo("Interrupted.", err=True)
         if isinstance(error, Interrupted):
-            click.echo(f"Hint: {error}", err=True)
+            echo(f"Hint: {error}", err=True)
     return INTERRUPTED
 
 

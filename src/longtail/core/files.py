@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from longtail.core.write_errors import naming_the_file
+
 
 @contextmanager
 def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
@@ -16,7 +18,8 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
         )
     part = place.with_name(f"{place.name}.{os.getpid()}.part")
     try:
-        yield part
-        part.replace(place)
+        with naming_the_file(place):
+            yield part
+            part.replace(place)
     finally:
         part.unlink(missing_ok=True)

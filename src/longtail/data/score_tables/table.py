@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from longtail.core import Prior, PriorLike, Scores
 from longtail.core.arrays import ArrayLike
+from longtail.core.memory import check_memory
 from longtail.core.scores import SUM_TOLERANCE, Split
 from longtail.data.score_tables.contents import Contents, Kind, Matrix
 
@@ -99,6 +100,8 @@ class ScoreTable:
         split: Split | None = None,
     ) -> Scores:
         """The whole table in memory; what is not given is what the file says."""
+        size = self.num_rows * self.num_classes * self.dtype.itemsize
+        check_memory(size, f"the scores of {self.path}")
         logits = np.empty((self.num_rows, self.num_classes), self.dtype)
         for block in self.blocks():
             logits[block.start : block.start + len(block.logits)] = block.logits
