@@ -31,7 +31,9 @@ def run(words):
 
 
 def command(name, file, recipe="recipe.yaml"):
-    return [word.replace("{recipe}", recipe).replace("{}", file) for word in (READERS | PARQUET)[name]]
+    return [
+        word.replace("{recipe}", recipe).replace("{}", file) for word in (READERS | PARQUET)[name]
+    ]
 
 
 @pytest.mark.parametrize("name", READERS)

@@ -1,5 +1,7 @@
 """Files are written whole or not at all."""
 
+import errno
+
 import pytest
 
 from longtail.core.files import written_whole
@@ -36,3 +38,13 @@ def test_a_missing_folder_is_named(tmp_path):
         written_whole(tmp_path / "nowhere" / "a.txt"),
     ):
         pass
+
+
+def test_an_error_of_the_system_names_the_file_that_was_written(tmp_path):
+    from safetensors import SafetensorError
+
+    said = "Error while serializing: I/O error: No space left on device (os error 28)"
+    for error in (OSError(errno.ENOSPC, "No space left on device"), SafetensorError(said)):
+        with pytest.raises(OSError, match="No space left") as raised, written_whole(tmp_path / "a"):
+            raise error
+        assert (raised.value.errno, raised.value.filename) == (28, str(tmp_path / "a"))

@@ -1,6 +1,7 @@
 """Scores as text: headers, columns, quotes, and every way in which a line can be wrong."""
 
 import gzip
+import time
 
 import numpy as np
 import pytest
@@ -158,3 +159,17 @@ def test_text_that_is_not_utf8_is_named(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"caf\xe9,fox\n1,2\n")
     with pytest.raises(ValueError, match=r"a\.csv cannot be read as UTF-8 text"):
         open_score_table(tmp_path / "a.csv", "logits")
+
+
+def test_a_name_that_stands_twice_is_found_at_once_among_many(tmp_path):
+    names = ",".join(map(str, range(10**5)))
+    started = time.monotonic()
+    with pytest.raises(ValueError, match="two columns called '99999'"):
+        opened(tmp_path / "a.csv", f"{names},99999\n{'0,' * 10**5}0\n", Layout(header=True))
+    assert time.monotonic() - started < 2
+
+
+def test_a_field_that_is_too_long_is_told_with_the_file(tmp_path):
+    for header in ("a,b\n", ""):
+        with pytest.raises(ValueError, match=r"a\.csv .*field larger than field limit"):
+            opened(tmp_path / "a.csv", f'{header}1,"{"2" * 200_000}"\n')

@@ -128,7 +128,7 @@ def as_names(values: npt.NDArray[Any], where: str) -> tuple[str, ...]:
         )
     try:
         return _texts(values)
-    except ValueError as error:  # NumPy and Python name what they cannot decode, but not the file
+    except (ValueError, SystemError) as error:  # the latter for numbers that are no characters
         raise ValueError(f"{where} holds what is no text in UTF-8 ({error}); mend it") from error
 
 

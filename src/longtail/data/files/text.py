@@ -91,11 +91,11 @@ def rows_of(path: Path, delimiter: str) -> Iterator[list[str]]:
             raise ValueError(str(error)) from error
 
 
-def fields_of(line: str, delimiter: str) -> list[str]:
+def fields_of(line: str, delimiter: str, path: Path) -> list[str]:
     """The fields of one line. Quotes hold a field together in .csv; in .tsv they are text."""
     if delimiter == "\t" or '"' not in line:
         return line.split(delimiter)
     try:
         return next(csv.reader([line], delimiter=delimiter))
     except csv.Error as error:
-        raise ValueError(str(error)) from error
+        raise ValueError(f"{path} has a line that is no row ({error}); mend it") from error

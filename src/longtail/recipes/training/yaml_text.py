@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 _OPEN = -1  # of a value whose parts are being counted
-_MOST_VALUES = 100_000
+_MOST_VALUES = _MOST_CHARACTERS = 100_000  # PyYAML takes seconds for more
 
 
 class _Loader(yaml.SafeLoader):
@@ -79,6 +79,8 @@ def read_yaml(text: str) -> Any:
     {'lr': 0.001, 'wd': 0.0005, 'epochs': 30, 'name': None}
     """
     try:
+        if len(text) > _MOST_CHARACTERS:
+            raise ValueError(f"it has {len(text):,} characters, where a recipe has some thousands")
         loader = _Loader(text)
         node = loader.get_single_node()
         if node is None:
