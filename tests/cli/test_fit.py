@@ -1,6 +1,9 @@
 """`longtail fit` from the command line."""
 
 import json
+import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -146,3 +149,18 @@ def test_scores_of_an_earlier_fit_do_not_stay(npz, tmp_path):
         )
     run(tmp_path / "train.npz", "--methods", "ncm", "--folds", 2, "-o", tmp_path / "out")
     assert not (tmp_path / "out" / "test.safetensors").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a limit on the size of files")
+def test_a_full_disk_is_told_with_the_file_and_is_no_bug(npz, tmp_path):
+    code = (
+        "import resource, sys; from longtail.cli import app\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))\n"
+        "app.main(sys.argv[1:])"
+    )
+    words = ["fit", npz, "--methods", "linear", "--folds", "2", "-o", tmp_path / "out"]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, words)], capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert re.match(r"Error: file too large: .*out/\w+\.safetensors\nHint: make room", done.stderr)

@@ -1,5 +1,6 @@
 """Files are written whole or not at all."""
 
+import errno
 import os
 
 import pytest
@@ -66,3 +67,13 @@ def test_a_link_that_somebody_put_where_the_part_goes_is_not_followed(tmp_path, 
         part.write_text("new")
     assert mine.read_text() == "mine"
     assert (tmp_path / "numbers.txt").read_text() == "new"
+
+
+def test_an_error_of_the_system_names_the_file_that_was_written(tmp_path):
+    from safetensors import SafetensorError
+
+    said = "Error while serializing: I/O error: No space left on device (os error 28)"
+    for error in (OSError(errno.ENOSPC, "No space left on device"), SafetensorError(said)):
+        with pytest.raises(OSError, match="No space left") as raised, written_whole(tmp_path / "a"):
+            raise error
+        assert (raised.value.errno, raised.value.filename) == (28, str(tmp_path / "a"))

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from longtail import class_counts, shot_groups
-from longtail.core.labels import check_counts
+from longtail.core.labels import check_counts, check_num_classes
 
 
 def test_counts_come_back_as_the_kind_of_the_labels():
@@ -91,3 +91,10 @@ def test_cifar100_lt_at_200_has_the_groups_that_papers_disagree_about(options, s
 def test_overlapping_groups_are_refused():
     with pytest.raises(ValueError, match="must not overlap"):
         shot_groups([1], many=10, few=20)
+
+
+def test_classes_may_have_gaps_but_must_be_worth_a_table():
+    assert check_num_classes(8142, 5) == 8142
+    assert check_num_classes(3_000_000, 2_000_000) == 3_000_000
+    with pytest.raises(ValueError, match="at most 1000000 classes for 5 samples, got 10000000001"):
+        check_num_classes(10**10 + 1, 5)

@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 
+from longtail.data.files import text as text_files
 from longtail.data.label_files import LabelCounts, align_counts, read_label_counts, read_labels
 
 
@@ -214,7 +215,7 @@ def test_names_and_numbers_do_not_go_together():
         ("a.json", '{"train": [1], "other": [2]}', {}, "has counts under 'other', expected train"),
         ("a.yaml", "x", {}, r"must end in \.csv, \.tsv"),
         ("a.npy", "x", {}, r"a\.npy cannot be read as an npy file"),
-        ("a.npz", "x", {}, r"a\.npz cannot be read as an npz file \(it does not begin as such"),
+        ("a.npz", "x", {}, r"a\.npz cannot be read as an npz file \(File is not a zip"),
         ("a.csv", "", {}, "is empty"),
         ("b/a.csv", None, {}, "there is no file"),
     ],
@@ -257,3 +258,50 @@ def test_folders_without_classes_or_without_files_are_refused(tmp_path):
 def test_labels_cannot_be_read_from_counts(tmp_path):
     with pytest.raises(ValueError, match=r"counts alone may also be \.json"):
         read_labels(written(tmp_path / "a.json", "[1, 2]"))
+
+
+def test_links_that_go_in_circles_count_no_file_twice(tmp_path):
+    for name in ("a/1", "a/2", "b/1"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "a" / "one").symlink_to(tmp_path / "a")
+    (tmp_path / "a" / "two").symlink_to(tmp_path)
+    (tmp_path / "b" / "one").symlink_to(tmp_path / "b")
+    (tmp_path / "b" / "two").symlink_to(tmp_path)
+    assert counts_of(tmp_path) == {"all": {"a": 2, "b": 1}}
+
+
+@pytest.mark.parametrize(
+    "text", ["[9223372036854775808, 1]", '{"a": 18446744073709551616}', "[1e30]"]
+)
+def test_counts_beyond_what_is_exact_are_refused_with_the_file(tmp_path, text):
+    with pytest.raises(ValueError, match=r"a\.json must be JSON class counts"):
+        read_label_counts(written(tmp_path / "a.json", text))
+
+
+@pytest.mark.parametrize("text", [b'{"\xff": 1}', b"[" * 10**5, b'{"a":' * 10**5, b'["\x1b", 1]'])
+def test_json_with_bad_characters_or_too_deep_is_refused_with_the_file(tmp_path, text):
+    (tmp_path / "a.json").write_bytes(text)
+    with pytest.raises(ValueError, match=r"a\.json must be JSON class counts"):
+        read_label_counts(tmp_path / "a.json")
+
+
+def test_a_number_of_thousands_of_digits_is_a_name(tmp_path):
+    place = written(tmp_path / "a.txt", f"1.jpg {'9' * 5000}\n2.jpg 1\n")
+    assert counts_of(place) == {"all": {"1": 1, "9" * 5000: 1}}
+
+
+def test_a_packed_file_that_swells_as_none_should_is_left(tmp_path, monkeypatch):
+    monkeypatch.setattr(text_files, "_MOST_UNPACKED", 2**20)
+    place = written(tmp_path / "a.csv.gz", "label\n" + "0\n" * 2**20)
+    with pytest.raises(ValueError, match=r"a\.csv\.gz .*200 times its size .*unpack it first"):
+        read_label_counts(place)
+    (tmp_path / "a.csv").write_bytes(gzip.decompress(place.read_bytes()))
+    assert counts_of(tmp_path / "a.csv") == {"all": {"0": 2**20}}
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.txt"])
+def test_a_line_without_end_is_left_before_memory_is_full(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(text_files, "_LONGEST_LINE", 1000)
+    with pytest.raises(ValueError, match=rf"{name} .*line of 1,000 characters or more"):
+        read_label_counts(written(tmp_path / name, "label\n" + "0 " * 1000))

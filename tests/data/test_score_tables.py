@@ -361,7 +361,12 @@ def with_value(value):
             r"'emu' in row 0, which is none of the 4 class names \('cat'",
         ),
         ("a.npz", npz(logits=LOGITS, classes=["a", "b"]), "logits", "name each of the 4 classes"),
-        ("a.npz", npz(logits=LOGITS, counts=[1, 2]), "logits", "'counts' of .* 4 classes, got 2"),
+        (
+            "a.npz",
+            npz(logits=LOGITS, counts=[1, 2]),
+            "logits",
+            "must have 'counts' of all 4 classes, got 2",
+        ),
     ],
 )
 def test_wrong_files_give_one_sentence(tmp_path, name, make, kind, sentence):

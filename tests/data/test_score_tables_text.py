@@ -1,6 +1,7 @@
 """Scores as text: headers, columns, quotes, and every way in which a line can be wrong."""
 
 import gzip
+import time
 import warnings
 
 import numpy as np
@@ -180,3 +181,17 @@ def test_a_first_column_of_row_numbers_or_without_a_name_is_an_index(tmp_path, t
         table = opened(tmp_path / "a.csv", text)
     assert table.num_classes == (2 if left_out else 3)
     assert len(said) == left_out
+
+
+def test_a_name_that_stands_twice_is_found_at_once_among_many(tmp_path):
+    names = ",".join(map(str, range(10**5)))
+    started = time.monotonic()
+    with pytest.raises(ValueError, match="two columns called '99999'"):
+        opened(tmp_path / "a.csv", f"{names},99999\n{'0,' * 10**5}0\n", Layout(header=True))
+    assert time.monotonic() - started < 2
+
+
+def test_a_field_that_is_too_long_is_told_with_the_file(tmp_path):
+    for header in ("a,b\n", ""):
+        with pytest.raises(ValueError, match=r"a\.csv .*field larger than field limit"):
+            opened(tmp_path / "a.csv", f'{header}1,"{"2" * 200_000}"\n')

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from longtail.data.files.stored_arrays import read_array
+from longtail.data.files.arrays import load_npy, load_npz
 from longtail.data.label_files import read_label_counts
 from longtail.data.score_tables import open_score_table
 
@@ -17,7 +17,8 @@ NAMES = np.array(["cat", "dog", "cat", "élan"], dtype=object)
 def test_text_and_whole_numbers_come_back_as_they_were(tmp_path, values):
     np.save(tmp_path / "a.npy", values)
     np.savez(tmp_path / "a.npz", labels=values)
-    for array in (read_array(tmp_path / "a.npy"), read_array(tmp_path / "a.npz", "labels")):
+    stored = load_npz(tmp_path / "a.npz", ["labels"])
+    for array in (load_npy(tmp_path / "a.npy"), stored["labels"]):
         assert array.dtype.kind in "Ui"
         assert array.tolist() == values.tolist()
 

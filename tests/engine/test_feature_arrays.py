@@ -64,14 +64,17 @@ def test_what_is_missing_or_wrong_is_said(tmp_path):
     for arguments, message in (
         ((tmp_path / "f.npz",), "has the arrays x; it needs features and labels"),
         ((x,), "holds no labels"),
-        ((x, y, tmp_path / "short.npy"), "one row a sample, got 9, 9 and 3"),
+        (
+            (x, y, tmp_path / "short.npy"),
+            "one entry a sample, got features of shape .9, 4. and shape .3,. in",
+        ),
         ((x, y, tmp_path / "odd.npy"), "a split is one of .* got 'dev'"),
         ((tmp_path / "f.csv",), "are read from .safetensors, .npz or .npy"),
         ((tmp_path / "f.npz", y), "belong to an .npy"),
         ((tmp_path / "val.npz",), "an array val_features that cannot be used: its splits are"),
         ((tmp_path / "half.npz",), "an array test_features that .* no test_labels beside it"),
-        ((tmp_path / "cut.npz",), "cannot be read as an .npz"),
-        ((tmp_path / "junk.npy", y), "cannot be read as an .npy"),
+        ((tmp_path / "cut.npz",), "cannot be read as an npz file"),
+        ((tmp_path / "junk.npy", y), "cannot be read as an npy file"),
     ):
         with pytest.raises(ValueError, match=message):
             read_features(*arguments)

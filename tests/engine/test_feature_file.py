@@ -1,10 +1,13 @@
 """Feature files: what goes in comes out, from the disk, and nothing else is taken for one."""
 
+import json
+import struct
+
 import numpy as np
 import pytest
 
 from longtail.core.tensor_file import map_tensor_file
-from longtail.engine import Features, pack_features
+from longtail.engine import Features, feature_arrays, pack_features, read_features
 
 RNG = np.random.default_rng(0)
 TRAIN = (RNG.normal(size=(50, 6)).astype(np.float32), np.arange(50) % 5)
@@ -88,9 +91,9 @@ def test_files_that_are_damaged_or_something_else_are_refused(tmp_path):
     pack_features(place, {"train": TRAIN})
     whole = place.read_bytes()
     for content, sentence in (
-        (whole[:-4], "cut short"),
+        (whole[:-4], "not fully covered"),
         (whole[:4], "cannot be read"),
-        (b"\xff" * 64, "longer than the file"),
+        (b"\xff" * 64, "header too large"),
         (whole.replace(b'\\"version\\":1', b'\\"version\\":9'), "version 9"),
         (whole.replace(b"longtail_features", b"longtail_furniture"[:17]), "no feature file"),
     ):
@@ -107,3 +110,72 @@ def test_every_tensor_is_aligned(tmp_path):
     tensors = map_tensor_file(tmp_path / "f.safetensors")[1]
     for array in tensors.values():
         assert array.ctypes.data % array.dtype.itemsize == 0
+
+
+def rewritten(place, change):
+    """The file with another header; its tensors stay."""
+    whole = place.read_bytes()
+    (length,) = struct.unpack("<Q", whole[:8])
+    entries = json.loads(whole[8 : 8 + length])
+    said = json.loads(entries["__metadata__"]["longtail_features"])
+    change(entries, said)
+    entries["__metadata__"]["longtail_features"] = json.dumps(said)
+    text = json.dumps(entries).encode()
+    place.write_bytes(struct.pack("<Q", len(text)) + text + whole[8 + length :])
+
+
+def offsets(name, start, stop):
+    return lambda entries, said: entries[name].update(data_offsets=[start, stop])
+
+
+def said(**values):
+    return lambda entries, header: header.update(values)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        offsets("features", 0, 1200),  # over the labels
+        offsets("features", -1200, 0),
+        offsets("labels", 400, 0),
+        lambda entries, said: entries["labels"].update(shape=[-50]),
+        lambda entries, said: entries["labels"].update(shape=[2**63, 2]),
+        lambda entries, said: entries["labels"].update(dtype="F64"),
+        lambda entries, said: entries["labels"].update(shape=[25, 2]),
+        lambda entries, said: entries["features"].update(shape=[25, 12]),  # fewer than labels
+        lambda entries, said: entries["features"].update(shape=[300]),
+        lambda entries, said: entries.update(rows=entries.pop("features")),
+        said(sizes={"train": -10, "test": 60}),
+        said(sizes={"train": 50, "dev": 0}),
+        said(sizes={"train": 51}),
+        said(sizes={}),
+        said(num_classes=3),
+        said(num_classes=-5),
+        said(num_classes=10**10),
+        said(classes=["a", "b"]),
+    ],
+)
+def test_a_file_whose_header_does_not_fit_is_refused(tmp_path, change):
+    place = tmp_path / "f.safetensors"
+    pack_features(place, {"train": TRAIN})
+    rewritten(place, change)
+    with pytest.raises(ValueError, match=r"f\.safetensors"):
+        Features.load(place)
+
+
+def test_one_label_of_ten_thousand_millions_is_no_class(tmp_path):
+    rows, labels = TRAIN[0][:2], np.array([0, 10**10])
+    with pytest.raises(ValueError, match="labels must be class indices from 0 on"):
+        pack_features(tmp_path / "f.safetensors", {"train": (rows, labels)})
+    np.savez(tmp_path / "f.npz", features=rows, labels=labels)
+    with pytest.raises(ValueError, match=r"in .*f\.npz: labels must be class indices"):
+        read_features(tmp_path / "f.npz")
+
+
+def test_arrays_of_other_lengths_are_refused_before_they_are_unpacked(tmp_path, monkeypatch):
+    monkeypatch.setattr(feature_arrays, "load_npz", lambda *_: pytest.fail("not to be unpacked"))
+    np.savez(tmp_path / "f.npz", features=TRAIN[0], labels=np.zeros(10**6, int))
+    with pytest.raises(
+        ValueError, match=r"one label for each row, got shapes .50, 6. and .1000000,"
+    ):
+        read_features(tmp_path / "f.npz")

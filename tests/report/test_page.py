@@ -2,6 +2,7 @@
 
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
@@ -17,7 +18,6 @@ from longtail.report import (
     render_page,
     write_page,
 )
-from longtail.report import page as page_module
 from longtail.report.charts.style import COLORS
 
 EVIL = "<script>alert('x')</script>&\""
@@ -149,8 +149,13 @@ def test_writing_replaces_the_file_whole(tmp_path):
 def test_a_failed_writing_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch):
     place = tmp_path / "report.html"
     place.write_text("old")
-    monkeypatch.setattr(page_module, "render_page", lambda page: "\ud800")  # cannot be encoded
-    with pytest.raises(UnicodeEncodeError):
+
+    def half(part, text):
+        part.touch()
+        raise OSError("disk full")
+
+    monkeypatch.setattr(Path, "write_bytes", half)
+    with pytest.raises(OSError, match="disk full"):
         write_page(FULL, place)
     assert place.read_text() == "old"
     assert list(tmp_path.iterdir()) == [place]

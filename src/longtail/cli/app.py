@@ -14,6 +14,7 @@ import click
 
 from longtail.cli.errors import FAILURE, USAGE, close_quietly, show_error, show_interrupt
 from longtail.cli.outputs import ARGUMENTS
+from longtail.cli.plain_text import echo
 from longtail.cli.plainer import PLAINER
 from longtail.cli.processes import is_first
 from longtail.cli.signals import raise_on_signals
@@ -66,7 +67,7 @@ class App(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Without any word show the help, as an error: a script may have lost its words."""
         if not args and not ctx.resilient_parsing:
-            click.echo(ctx.get_help(), err=True)
+            echo(ctx.get_help(), err=True)
             ctx.exit(USAGE)
         return super().parse_args(ctx, args)
 
@@ -104,4 +105,4 @@ def _show_warning(message: Warning | str, *_: Any) -> None:
 def _say_once(sentence: str) -> None:
     """A file is read several times, and each time there is the same to say of it."""
     if is_first():
-        click.echo(f"Warning: {sentence}", err=True)
+        echo(f"Warning: {sentence}", err=True)

@@ -8,6 +8,7 @@ from click.shell_completion import CompletionItem, get_completion_class
 from longtail.cli import options
 from longtail.cli.command import Command
 from longtail.cli.outputs import print_json
+from longtail.cli.plain_text import echo
 
 _INSTALL = {
     "bash": "longtail completion bash > ~/.longtail-complete.bash\n"
@@ -38,7 +39,7 @@ def completion(ctx: click.Context, shell: str, as_json: bool, quiet: bool) -> No
             {"shell": shell, "script": script, "install": _INSTALL[shell].replace("\n", ", ")}
         )
     else:
-        click.echo(script)
+        echo(script)
 
 
 def recipe_names(

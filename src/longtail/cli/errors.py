@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import click
 
+from longtail.cli.plain_text import echo
 from longtail.cli.processes import is_first, rank
 
 FAILURE, USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
@@ -62,7 +63,7 @@ def told(error: BaseException) -> Told:
     if isinstance(error, FileNotFoundError):  # as click says of arguments: a wrong one
         return Told(_os_error(error), "check its spelling, and the folder you are in", USAGE)
     if isinstance(error, OSError):
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         hint = "make room, or write elsewhere; longtail doctor shows the room" if full else _ASK
         return Told(_os_error(error), hint, FAILURE)
     # A file or a number can be wrong; and torch's own errors are of devices and networks.
@@ -81,13 +82,13 @@ def show_error(error: Exception, arguments: Sequence[str]) -> int:
         time.sleep(_PATIENCE)
         return code
     if traceback_asked(arguments):
-        click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+        echo("".join(traceback.format_exception(error)), err=True, nl=False)
         hint = hint.replace(_ASK, "").lstrip("; ")
     where = rank()
     begin = "Error" if where is None else f"Error ({where})"
-    click.echo(f"{begin}: {sentence}", err=True)
+    echo(f"{begin}: {sentence}", err=True)
     if hint:
-        click.echo(f"Hint: {hint}", err=True)
+        echo(f"Hint: {hint}", err=True)
     return code
 
 
@@ -97,9 +98,9 @@ def show_interrupt(error: BaseException) -> int:
     signals = (getattr(raised, "signal", None) for raised in (error, error.__cause__))
     code = 128 + next((int(number) for number in signals if number), signal.SIGINT)
     if is_first():
-        click.echo("Interrupted." if code == INTERRUPTED else "Ended by a signal.", err=True)
+        echo("Interrupted." if code == INTERRUPTED else "Ended by a signal.", err=True)
         if isinstance(error, Interrupted):
-            click.echo(f"Hint: {error}", err=True)
+            echo(f"Hint: {error}", err=True)
     return code
 
 

@@ -10,6 +10,7 @@ import click
 from longtail.cli import options
 from longtail.cli.command import Command
 from longtail.cli.outputs import print_json
+from longtail.cli.plain_text import echo
 from longtail.cli.progress import status
 
 
@@ -63,4 +64,4 @@ def features(
         print_json(said)
         return
     listed = ", ".join(f"{number:,} of {split}" for split, number in sizes.items())
-    click.echo(f"{output}: {found.dim} numbers for each of {listed}")
+    echo(f"{output}: {found.dim} numbers for each of {listed}")

@@ -11,6 +11,7 @@ from longtail.cli import options
 from longtail.cli.command import Command, writing
 from longtail.cli.options import INPUT_FILE
 from longtail.cli.outputs import closing, console, footer, metrics_json, print_json, rich_table
+from longtail.cli.plain_text import echo
 from longtail.cli.progress import status
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def _list(as_json: bool, quiet: bool) -> None:
         return
     for name, method in METHODS.items():
         slow = "  (slow: only if named)" if name in SLOW else ""
-        click.echo(f"{name:22} {method.title}{slow}")
+        echo(f"{name:22} {method.title}{slow}")
 
 
 def _methods(methods: str) -> list[str]:

@@ -1,7 +1,7 @@
 """What commands print and write: results on standard output, files whole or not at all.
 
-Names of classes and files come from outside. They are shown as they are, never read as markup: the
-console reads none, and cells of tables are Text.
+Names of classes and files come from outside. They are shown as they are, never read as markup or
+as commands to the terminal: the console reads none, and cells of tables are Text.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from longtail.cli.plain_text import echo, plain_console, plain_json, plain_text
 from longtail.cli.processes import is_first
 from longtail.recipes.json_text import json_text
 
@@ -49,7 +50,7 @@ def print_json(value: Any) -> None:
     """A result as JSON on standard output, the only thing there."""
     if is_first():
         can_show_all = (sys.stdout.encoding or "").lower().startswith("utf")
-        click.echo(json_text(value, ascii_only=not can_show_all), nl=False)
+        click.echo(plain_json(json_text(value, ascii_only=not can_show_all)), nl=False)
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -69,9 +70,7 @@ def metrics_json(path: Path, values: dict[str, Any]) -> None:
 
 def console() -> Console:
     """Where text results go: standard output, without colours if that is no terminal."""
-    from rich.console import Console
-
-    return Console(markup=False, emoji=False, highlight=False, quiet=not is_first())
+    return plain_console(quiet=not is_first())
 
 
 def rich_table(
@@ -90,7 +89,10 @@ def rich_table(
     from rich.table import Table
     from rich.text import Text
 
-    cells = [[Text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+    # Here too, since it changes how wide they are.
+    cells = [
+        [Text(plain_text(cell)) if isinstance(cell, str) else cell for cell in row] for row in rows
+    ]
     made = Table(box=SIMPLE, padding=(0, 1, 0, 0), title_justify="left", caption_justify="left")
     made.title = Text(title, style="table.title") if title else None
     made.caption = Text(caption, style="table.caption") if caption else None
@@ -118,4 +120,4 @@ def closing(folder: Path, names: Iterable[str], *, as_json: bool, quiet: bool) -
 def note(text: str, *, as_json: bool, quiet: bool) -> None:
     """What helps but is no result: after the tables, or on standard error beside JSON."""
     if is_first() and not quiet:
-        click.echo(text, err=as_json)
+        echo(text, err=as_json)

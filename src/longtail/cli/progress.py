@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from longtail.cli.plain_text import plain_console
 from longtail.cli.processes import is_first
 
 if TYPE_CHECKING:
@@ -27,17 +28,15 @@ def status(what: str, quiet: bool) -> Iterator[Callable[[str], None]]:
     if not is_shown(quiet):
         yield lambda what: None
         return
-    from rich.console import Console
     from rich.text import Text
 
-    with Console(stderr=True).status(Text(what)) as shown:
+    with plain_console(stderr=True).status(Text(what)) as shown:
         yield lambda what: shown.update(Text(what))
 
 
 @contextmanager
 def bars(quiet: bool) -> Iterator[Progress]:
     """Several bars, or one that also says something: add_task(what, total=..., said="")."""
-    from rich.console import Console
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -57,7 +56,7 @@ def bars(quiet: bool) -> Iterator[Progress]:
     )
     with Progress(
         *columns,
-        console=Console(stderr=True),
+        console=plain_console(stderr=True),
         transient=True,
         redirect_stdout=False,  # else results would go to standard error with the bars
         disable=not is_shown(quiet),

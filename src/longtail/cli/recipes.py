@@ -10,6 +10,7 @@ from longtail.cli import options
 from longtail.cli.command import Command
 from longtail.cli.completion import recipe_names
 from longtail.cli.outputs import note, print_json
+from longtail.cli.plain_text import echo
 
 if TYPE_CHECKING:
     from longtail.recipes.training.recipe import Recipe
@@ -36,7 +37,7 @@ def recipes(name: str | None, settings: tuple[str, ...], as_json: bool, quiet: b
         if as_json:
             print_json(found)
         else:
-            click.echo(write_yaml(found), nl=False)
+            echo(write_yaml(found), nl=False)
         return
     rows = {key: RECIPES[key]() for key in sorted(RECIPES, key=_order)}
     if as_json:
@@ -83,4 +84,4 @@ def _show(rows: dict[str, Recipe]) -> None:
     for name, recipe in rows.items():
         groups.setdefault(data_needed(recipe), []).append(f"  {name:<{width}}{recipe.about}")
     for data, lines in groups.items():
-        click.echo("\n".join([f"Needs {data}:", *lines, ""]))
+        echo("\n".join([f"Needs {data}:", *lines, ""]))

@@ -16,6 +16,7 @@ from longtail.cli.command import Command, is_same
 from longtail.cli.completion import recipe_names
 from longtail.cli.errors import Interrupted
 from longtail.cli.outputs import closing, console, print_json, rich_table
+from longtail.cli.plain_text import echo
 from longtail.cli.processes import is_first
 from longtail.cli.progress import bars, is_shown, status
 
@@ -172,9 +173,9 @@ def _show_plan(recipe: Recipe, as_json: bool, quiet: bool) -> None:
     if as_json:
         print_json({"recipe": plain(recipe), "plan": found})
     elif is_first():
-        click.echo(write_yaml(plain(recipe)))
+        echo(write_yaml(plain(recipe)))
         for name, value in found.items():
-            click.echo(f"{name}: {value}")
+            echo(f"{name}: {value}")
 
 
 def _show(result: RunResult, as_json: bool) -> None:

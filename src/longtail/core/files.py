@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from longtail.core.locks import is_same_file, try_lock
+from longtail.core.write_errors import naming_the_file
 
 _PART = re.compile(r"\.[0-9a-f]{8}\.part")
 
@@ -27,8 +28,9 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     _remove_orphans(place)
     part, descriptor = _new_part(place)
     try:
-        yield part
-        part.replace(place)
+        with naming_the_file(place):
+            yield part
+            part.replace(place)
     finally:
         part.unlink(missing_ok=True)
         os.close(descriptor)

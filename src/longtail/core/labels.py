@@ -5,6 +5,8 @@ from torch import Tensor
 
 from longtail.core.arrays import Array, ArrayLike, as_kind_of, as_tensor
 
+# Class indices may leave gaps, but a table of all classes must be worth its memory.
+MOST_CLASSES, CLASSES_PER_SAMPLE = 10**6, 2
 MOST = 2**53  # from here on float64 no longer tells a count from the next
 
 
@@ -33,6 +35,21 @@ def check_labels(labels: ArrayLike, num_classes: int) -> Tensor:
             "remap the labels or give the right number of classes"
         )
     return checked
+
+
+def check_num_classes(number: int, num_samples: int, where: str = "labels") -> int:
+    """So many classes, or a ValueError if that many are no classes of so many samples.
+
+    >>> check_num_classes(8142, 20)
+    8142
+    """
+    most = max(MOST_CLASSES, CLASSES_PER_SAMPLE * num_samples)
+    if number > most:
+        raise ValueError(
+            f"{where} must be class indices from 0 on, at most {most} classes for {num_samples} "
+            f"samples, got {number} classes; ids have to be numbered anew, or given as names"
+        )
+    return number
 
 
 def class_counts(labels: ArrayLike, num_classes: int) -> Array:

@@ -98,7 +98,7 @@ def decode_header(text: str, place: Path) -> Header:
     """What the header says, or a ValueError that names the file."""
     try:
         header = msgspec.json.decode(text, type=Header)
-    except msgspec.DecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"the header of {place} is damaged: {error}") from error
     if header.version != VERSION:
         raise ValueError(

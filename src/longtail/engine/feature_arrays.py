@@ -9,8 +9,8 @@ names, of that list or, without one, in the order of their names. The rows of an
 from __future__ import annotations
 
 import os
-import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,15 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core.scores import Split
-from longtail.data.files.errors import ObjectsError
-from longtail.data.files.label_codes import LabelCodes
-from longtail.data.files.stored_arrays import read_array
+from longtail.data.files.arrays import (
+    load_npy,
+    load_npz,
+    map_npy,
+    npy_header,
+    npz_header,
+    npz_names,
+)
+from longtail.data.files.label_codes import LabelCodes, as_names
 from longtail.engine.feature_file import SPLITS, Features, checked_features
 
 
@@ -52,30 +58,29 @@ def read_features(
 
 
 def _of_npz(place: Path) -> Features:
-    try:
-        with np.load(place, allow_pickle=False) as stored:
-            names = list(stored.files)
-        arrays = {name: read_array(place, name) for name in names}
-    except ObjectsError:
-        raise
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, AttributeError) as error:
-        raise ValueError(f"{place} cannot be read as an .npz of numbers ({error})") from error
-    _check_names(place, arrays)
-    parts: dict[Split, tuple[Any, Any]] = {}
+    there = npz_names(place)
+    _check_names(place, there)
+    pairs: dict[Split, tuple[str, str]] = {}
     for split in SPLITS:
-        for prefix in (f"{split}_", "" if split == "train" else None):
-            rows, known = arrays.get(f"{prefix}features"), arrays.get(f"{prefix}labels")
-            if prefix is not None and rows is not None and known is not None:
-                parts.setdefault(split, (rows, known))
-    if "train" not in parts:
+        for prefix in (f"{split}_", *([""] if split == "train" else [])):
+            if f"{prefix}features" in there:
+                pairs.setdefault(split, (f"{prefix}features", f"{prefix}labels"))
+    if "train" not in pairs:
         raise ValueError(
-            f"{place} has the arrays {', '.join(arrays) or 'none'}; it needs features and labels, "
+            f"{place} has the arrays {', '.join(there) or 'none'}; it needs features and labels, "
             "or train_features and train_labels"
         )
-    classes = arrays.get("classes")
-    called = None if classes is None else tuple(_text(name) for name in classes.tolist())
-    parts, called = _numbered(parts, called, place)
-    return checked_features(parts, classes=called, made_by=place.name)
+    for rows, known in pairs.values():
+        _check_lengths(place, rows, known)
+    named = ["classes"] if "classes" in there else []
+    arrays = load_npz(place, [*(name for pair in pairs.values() for name in pair), *named])
+    names = as_names(arrays["classes"], f"'classes' of {place}") if named else None
+    parts: dict[Split, tuple[Any, Any]] = {
+        split: (arrays[rows], arrays[known]) for split, (rows, known) in pairs.items()
+    }
+    parts, names = _numbered(parts, names, place)
+    with _naming(place):
+        return checked_features(parts, classes=names, made_by=place.name)
 
 
 def _numbered(
@@ -97,32 +102,63 @@ def _numbered(
     return made, names
 
 
+def _check_lengths(place: Path, rows: str, known: str) -> None:
+    """Raise for arrays that are not of the same samples, before they are unpacked."""
+    features, labels = npz_header(place, rows).shape, npz_header(place, known).shape
+    if len(features) != 2 or len(labels) != 1 or features[0] != labels[0]:
+        raise ValueError(
+            f"{place} must have {rows} of shape (samples, numbers) and {known} of shape "
+            f"(samples,), one label for each row, got shapes {features} and {labels}"
+        )
+
+
+@contextmanager
+def _naming(place: Path) -> Iterator[None]:
+    """What is wrong with arrays is wrong with the file they are from."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"in {place}: {error}") from error
+
+
 def _of_npy(
     place: Path, labels: str | os.PathLike[str] | None, split: str | os.PathLike[str] | None
 ) -> Features:
     if labels is None:
         raise ValueError(f"{place} holds no labels; give an .npy of them with --labels")
-    rows = _loaded(place, mapped=True)
-    numbered, classes = _numbered({"train": (rows, _loaded(Path(labels)))}, None, Path(labels))
-    known = numbered["train"][1]
+    rows = map_npy(place)
+    _check_one_a_row(Path(labels), rows)
+    given: dict[Split, tuple[Any, Any]] = {"train": (rows, load_npy(Path(labels)))}
+    numbered, classes = _numbered(given, None, Path(labels))
     if split is None:
-        return checked_features(numbered, classes=classes, made_by=place.name)
-    words = np.array([_text(word) for word in _loaded(Path(split)).tolist()])
-    if words.shape != known.shape or len(words) != len(rows):
-        raise ValueError(
-            f"features, labels and split must have one row a sample, got {len(rows)}, "
-            f"{len(known)} and {len(words)}"
-        )
+        with _naming(place):
+            return checked_features(numbered, classes=classes, made_by=place.name)
+    known = numbered["train"][1]
+    _check_one_a_row(Path(split), rows)
+    words = np.array(as_names(load_npy(Path(split)), str(split)))
     unknown = set(words.tolist()) - set(SPLITS)
     if unknown:
-        raise ValueError(f"a split is one of {', '.join(SPLITS)}, got {sorted(unknown)[0]!r}")
+        raise ValueError(
+            f"a split is one of {', '.join(SPLITS)}, got {sorted(unknown)[0]!r} in {split}"
+        )
     parts: dict[Split, tuple[Any, Any]] = {
         name: (rows[words == name], known[words == name]) for name in SPLITS if name in words
     }
-    return checked_features(parts, classes=classes, made_by=place.name)
+    with _naming(place):
+        return checked_features(parts, classes=classes, made_by=place.name)
 
 
-def _check_names(place: Path, arrays: dict[str, npt.NDArray[Any]]) -> None:
+def _check_one_a_row(place: Path, rows: npt.NDArray[Any]) -> None:
+    """Raise for a file that does not have one entry a row, before it is loaded."""
+    shape = npy_header(place).shape
+    if rows.ndim != 2 or shape != (rows.shape[0],):
+        raise ValueError(
+            "features must have a row a sample, labels and split one entry a sample, got features "
+            f"of shape {rows.shape} and shape {shape} in {place}"
+        )
+
+
+def _check_names(place: Path, arrays: Sequence[str]) -> None:
     """Raise for arrays that look like a part but would not be read."""
     prefixes = ("", *(f"{split}_" for split in SPLITS))
     known = {f"{prefix}{what}" for prefix in prefixes for what in ("features", "labels")}
@@ -134,21 +170,3 @@ def _check_names(place: Path, arrays: dict[str, npt.NDArray[Any]]) -> None:
         if name not in known or other not in arrays:
             wrong = f"no {other} beside it" if name in known else f"its splits are {SPLITS}"
             raise ValueError(f"{place} has an array {name} that cannot be used: {wrong}")
-
-
-def _loaded(place: Path, mapped: bool = False) -> npt.NDArray[Any]:
-    if not place.is_file():
-        raise FileNotFoundError(f"there is no file {place}")
-    try:
-        if not mapped:
-            return read_array(place)
-        array: npt.NDArray[Any] = np.load(place, mmap_mode="r", allow_pickle=False)
-    except ObjectsError:
-        raise
-    except (ValueError, OSError, EOFError) as error:
-        raise ValueError(f"{place} cannot be read as an .npy of numbers ({error})") from error
-    return array
-
-
-def _text(word: object) -> str:
-    return word.decode() if isinstance(word, bytes) else str(word)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from longtail.core.arrays import refuse_lossy
 from longtail.core.files import written_whole
-from longtail.core.labels import check_labels
+from longtail.core.labels import check_labels, check_num_classes
 from longtail.core.scores import Split
 from longtail.core.tensor_file import begin_tensor_file, map_tensor_file
 
@@ -91,15 +91,13 @@ class Features:
             raise FileNotFoundError(f"there is no feature file at {place}")
         said, tensors = map_tensor_file(place)
         header = _decode(said.get("longtail_features"), place)
-        if sum(header.sizes.values()) != len(tensors["labels"]):
-            raise ValueError(f"the header of {place} does not fit its rows; make it again")
-        labels = np.asarray(tensors["labels"])
+        features, labels = _checked_tensors(tensors, header, place)
         parts: dict[Split, Part] = {}
         start = 0
         for split in SPLITS:
             stop = start + header.sizes.get(split, 0)
             if stop > start:
-                parts[split] = Part(tensors["features"][start:stop], labels[start:stop])
+                parts[split] = Part(features[start:stop], labels[start:stop])
             start = stop
         return cls(parts, header.num_classes, header.classes, header.made_by)
 
@@ -162,6 +160,7 @@ def checked_features(
         raise ValueError(f"all splits must have features of one width, got {shapes}")
     most = 1 + max(int(part.labels.max()) for part in checked.values())
     total = num_classes or (len(classes) if classes is not None else most)
+    check_num_classes(total, sum(len(part.labels) for part in checked.values()))
     for part in checked.values():
         check_labels(part.labels, total)
     if classes is not None and len(classes) != total:
@@ -213,6 +212,26 @@ def _checked(features: Rows, labels: npt.ArrayLike, split: str) -> Part:
     return Part(features, known.astype(np.int64))
 
 
+def _checked_tensors(
+    tensors: Mapping[str, npt.NDArray[Any]], header: Header, place: Path
+) -> tuple[Rows, npt.NDArray[np.int64]]:
+    """Features and labels that fit each other and the header, or a ValueError."""
+    sizes, classes = header.sizes, header.classes
+    try:
+        features, labels = tensors["features"], np.asarray(tensors["labels"])
+        _checked(features, labels, "all splits")
+        known = not set(sizes) - set(SPLITS) and all(size >= 0 for size in sizes.values())
+        if not known or sum(sizes.values()) != len(labels):
+            raise ValueError(f"its splits have {sizes} rows, but there are {len(labels)}")
+        check_labels(labels, check_num_classes(header.num_classes, len(labels)))
+        if classes is not None and len(classes) != header.num_classes:
+            raise ValueError(f"it names {len(classes)} of {header.num_classes} classes")
+    except (KeyError, ValueError) as error:
+        said = f"it has no {error}" if isinstance(error, KeyError) else error
+        raise ValueError(f"the header of {place} does not fit what it holds: {said}") from error
+    return features, labels.astype(np.int64, copy=False)
+
+
 def _decode(text: str | None, place: Path) -> Header:
     if text is None:
         raise ValueError(
@@ -221,7 +240,7 @@ def _decode(text: str | None, place: Path) -> Header:
         )
     try:
         header = msgspec.json.decode(text, type=Header)
-    except msgspec.DecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"the header of {place} is damaged: {error}") from error
     if header.version != _VERSION:
         raise ValueError(

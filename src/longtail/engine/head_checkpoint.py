@@ -51,7 +51,10 @@ def load_checkpoint(
         text = (file.metadata() or {}).get(_KEY)
         if text is None:
             raise ValueError(f"{path} is no checkpoint of fit_head; give another name")
-        progress = msgspec.json.decode(text, type=Progress)
+        try:
+            progress = msgspec.json.decode(text, type=Progress)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"the header of {path} is damaged: {error}; remove it") from error
         if progress.task != task:
             raise ValueError(
                 f"the checkpoint {path} is of another fit: it was for\n  {progress.task}\n"

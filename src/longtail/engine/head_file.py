@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -11,6 +12,7 @@ from torch import Tensor
 import longtail.heads as heads
 from longtail.core import Prior
 from longtail.core.tensor_saving import save_tensors
+from longtail.data.files.errors import reading
 from longtail.heads import Head
 
 _KEY, _VERSION = "longtail_head", 1
@@ -72,7 +74,8 @@ def load_head(path: str | os.PathLike[str]) -> StoredHead:
         text = (file.metadata() or {}).get(_KEY)
         if text is None:
             raise ValueError(f"{os.fspath(path)} holds no head of longtail; save one by save_head")
-        header = msgspec.json.decode(text, type=HeadHeader)
+        with reading(Path(path), "a head of longtail"):
+            header = msgspec.json.decode(text, type=HeadHeader)
         if header.version != _VERSION:
             raise ValueError(
                 f"{os.fspath(path)} is of version {header.version} of the head format, this "
@@ -82,11 +85,12 @@ def load_head(path: str | os.PathLike[str]) -> StoredHead:
     made = getattr(heads, header.head, None)
     if not (isinstance(made, type) and issubclass(made, Head)):
         raise ValueError(f"{os.fspath(path)} is of a head {header.head!r} that is not known here")
-    head: Head = made(**header.made_with)
-    example = state.get("weight", state.get("centers"))
-    if isinstance(example, Tensor):
-        head = head.to(example.dtype)
-    head.load_state_dict(state)
+    with reading(Path(path), "a head of longtail"):
+        head: Head = made(**header.made_with)
+        example = state.get("weight", state.get("centers"))
+        if isinstance(example, Tensor):
+            head = head.to(example.dtype)
+        head.load_state_dict(state)
     return StoredHead(head.train(False), header.about)
 
 

@@ -18,9 +18,9 @@ from typing import Unpack
 import torch
 from torch import Tensor, nn
 
-from longtail.core.prior import Prior, PriorLike, full_prior
+from longtail.core.prior import Prior, PriorLike
 from longtail.losses.logit_adjusted import LogitAdjusted
-from longtail.losses.loss import Loss, LossOptions
+from longtail.losses.loss import Loss, LossOptions, label_prior
 
 
 class Experts(Loss):
@@ -51,11 +51,10 @@ class Experts(Loss):
     ) -> None:
         if not len(taus):
             raise ValueError("experts need a tau each, got none; give taus such as (0, 1, 2)")
-        prior = full_prior(train, "train")
-        members = [LogitAdjusted(prior, tau, **options) for tau in taus]
+        members = [LogitAdjusted(train, tau, **options) for tau in taus]
         # Without the user's weights, which the base class brings in itself.
-        carried = prior.tempered(1 - sum(taus) / len(taus))
-        super().__init__(prior, carried, **options)
+        carried = label_prior(train, options).tempered(1 - sum(taus) / len(taus))
+        super().__init__(train, carried, **options)
         self.members = nn.ModuleList(members)
         self.taus = tuple(float(tau) for tau in taus)
 

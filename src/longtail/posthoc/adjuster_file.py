@@ -124,7 +124,7 @@ def load_adjusters(path: str | os.PathLike[str]) -> StoredAdjusters:
 def _decode(text: bytes, place: Path) -> Content:
     try:
         outline = msgspec.json.decode(text, type=Outline)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(
             f"{place} is no adjuster file, or a damaged one ({error}); "
             "adjuster files are made by longtail.posthoc.save_adjusters"
@@ -136,7 +136,7 @@ def _decode(text: bytes, place: Path) -> Content:
         )
     try:
         return msgspec.json.decode(text, type=Content)
-    except msgspec.DecodeError as error:
+    except ValueError as error:  # of JSON, or of the text in it
         raise ValueError(
             f"{place} holds what this longtail does not know ({error}); "
             "it was damaged, or written by a newer longtail"

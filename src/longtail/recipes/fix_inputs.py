@@ -55,7 +55,7 @@ def read_prior(path: Path, table: ClassesOf | ScoreTable) -> Prior:
         return Prior.of(read_counts(path, table), zeros="keep")
     try:
         weights = msgspec.json.decode(path.read_bytes(), type=list[float] | dict[str, float])
-    except msgspec.DecodeError as error:
+    except ValueError as error:  # of JSON, or of the text in it
         raise ValueError(
             f"{path} must be a JSON list of weights, one a class, or an object from class name to "
             f"weight ({error}); correct it"
@@ -66,7 +66,10 @@ def read_prior(path: Path, table: ClassesOf | ScoreTable) -> Prior:
             f"{path} has {len(ordered)} weights, but {table.path} has {table.num_classes} classes; "
             "give one weight a class, in the same order"
         )
-    return Prior.of(ordered, zeros="keep")
+    try:
+        return Prior.of(ordered, zeros="keep")
+    except ValueError as error:
+        raise ValueError(f"in {path}: {error}") from error
 
 
 def _is_list(path: Path) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from typing import Any
 
 
@@ -13,7 +14,9 @@ def json_text(value: Any, *, ascii_only: bool = False) -> str:
       "few": null
     }
     """
-    return json.dumps(_finite(value), indent=2, ensure_ascii=ascii_only, allow_nan=False) + "\n"
+    text = json.dumps(_finite(value), indent=2, ensure_ascii=ascii_only, allow_nan=False) + "\n"
+    # Halves of characters, as of file names that are no UTF-8, which no file of UTF-8 takes.
+    return re.sub("[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
 def _finite(value: Any) -> Any:

@@ -120,8 +120,10 @@ def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
     ...     write_page(page, Path(folder) / "report.html").name
     'report.html'
     """
+    # Names of files that are no UTF-8 hold halves of characters, which are written as numbers.
+    text = render_page(page).encode("utf-8", "backslashreplace")
     with written_whole(path) as part:
-        part.write_text(render_page(page), encoding="utf-8", newline="\n")
+        part.write_bytes(text)
     return Path(path)
 
 

@@ -3,9 +3,19 @@
 import json
 import os
 
+import numpy as np
 import pytest
+import torch
 
-from longtail.data.images import read_image_folder, read_image_list, read_image_splits
+from longtail.data.images import (
+    ImageArrays,
+    hold_out,
+    npz,
+    read_image_folder,
+    read_image_list,
+    read_image_npz,
+    read_image_splits,
+)
 
 
 def touched(root, *names):
@@ -245,3 +255,65 @@ def test_lists_that_are_none_are_told(tmp_path):
         read_image_list(listed(tmp_path / "a.txt", "", ""), tmp_path)
     with pytest.raises(ValueError, match="at least 1, got 0"):
         read_image_list(listed(tmp_path / "a.txt", "a.jpg 0"), tmp_path, num_classes=0)
+
+
+def linked(place, to):
+    place.symlink_to(to, target_is_directory=True)
+
+
+def test_links_that_go_in_circles_count_no_image_twice(tmp_path):
+    touched(tmp_path, "a/1.jpg", "a/sub/2.jpg", "b/1.jpg", "b/2.jpg", "b/3.jpg")
+    linked(tmp_path / "a" / "round", tmp_path / "a")
+    linked(tmp_path / "a" / "sub" / "up", tmp_path)  # from here one comes to b, which is not a
+    linked(tmp_path / "b" / "round", tmp_path / "b")
+    linked(tmp_path / "b" / "other", tmp_path / "a")
+    assert read_image_folder(tmp_path).counts.tolist() == [2, 3]
+
+
+def test_a_folder_elsewhere_that_links_lead_to_is_read_once(tmp_path):
+    elsewhere = touched(tmp_path / "disk", "more/1.jpg", "more/2.jpg") / "more"
+    root = touched(tmp_path / "set", "a/1.jpg", "b/1.jpg")
+    linked(root / "a" / "more", elsewhere)
+    linked(root / "a" / "again", elsewhere)
+    assert read_image_folder(root).counts.tolist() == [3, 1]
+
+
+@pytest.mark.parametrize("path", ["../x.jpg", "a/../../x.jpg", "/../x.jpg", "..", "a\0b.jpg"])
+def test_a_line_that_leaves_the_root_is_refused_with_its_number(tmp_path, path):
+    root = touched(tmp_path, "x.jpg", "root/a/1.jpg") / "root"
+    place = listed(tmp_path / "list.txt", "a/1.jpg 0", f"{path} 1")
+    with pytest.raises(ValueError, match=r"list\.txt has the path .* in line 2, .* none inside"):
+        read_image_list(place, root)
+
+
+def test_a_path_may_turn_back_inside_the_root_or_begin_with_a_slash(tmp_path):
+    touched(tmp_path, "a/1.jpg", "b/1.jpg")
+    images = read_image_list(listed(tmp_path / "l.txt", "a/../b/1.jpg 0", "/a/1.jpg 1"), tmp_path)
+    assert len(images) == 2
+
+
+def test_one_label_of_ten_thousand_millions_makes_no_table_of_so_many_classes(tmp_path):
+    touched(tmp_path, "1.jpg")
+    place = listed(tmp_path / "list.txt", "1.jpg 0", f"1.jpg {10**10}")
+    with pytest.raises(
+        ValueError, match=r"labels of .*list\.txt must be class indices .* 2 samples"
+    ):
+        read_image_list(place, tmp_path)
+    images, labels = np.zeros((2, 3, 2, 2), np.uint8), np.array([0, 10**10])
+    np.savez(tmp_path / "i.npz", images=images, labels=labels)
+    with pytest.raises(ValueError, match=r"labels of .*i\.npz must be class indices"):
+        read_image_npz(tmp_path / "i.npz")
+    with pytest.raises(ValueError, match="labels must be class indices"):
+        ImageArrays(torch.from_numpy(images), labels)
+    with pytest.raises(ValueError, match="labels must be class indices"):
+        hold_out(labels)
+
+
+def test_images_that_do_not_fit_their_labels_are_refused_before_they_are_unpacked(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(npz, "load_npz", lambda *_: pytest.fail("nothing should be unpacked"))
+    for images in (np.zeros((9, 3, 2, 2), np.uint8), np.zeros((2, 3, 2, 2))):
+        np.savez(tmp_path / "i.npz", images=images, labels=np.arange(2))
+        with pytest.raises(ValueError, match=r"'images' of .*i\.npz must be uint8 .* with N = 2"):
+            read_image_npz(tmp_path / "i.npz")

@@ -234,3 +234,38 @@ def test_recipes_and_their_errors_need_no_torch():
         "sys.exit(3)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "about: \x00",
+        "about: \x1b[31m",
+        "a: " + "[" * 500,
+        "{a: " * 5000,
+        "about: !!int x",
+        "about: !!int ''",
+        "about: !!bool maybe",
+        "about: !!timestamp x",
+        "about: " + "9" * 5000,
+        "data: &a [*a]",
+        "a: &a [1, 1]\n" + "".join(f"a{i}: &a [*a, *a]\n" for i in range(40)),
+        "a: &a {k: 1}\n" + "".join(f"a{i}: &a {{<<: [*a, *a]}}\n" for i in range(40)),
+    ],
+)
+def test_a_recipe_file_of_anything_but_plain_yaml_is_refused_by_name(tmp_path, text):
+    place = tmp_path / "mine.yaml"
+    place.write_text(text)
+    with pytest.raises(RecipeError, match=r"in .*mine\.yaml: this is not YAML"):
+        read_recipe(place)
+
+
+@pytest.mark.parametrize(
+    ("number", "sentence"),
+    [(30_000, "characters, where a recipe has some thousands"), (3000, "key2999 stands twice")],
+)
+def test_many_keys_of_which_one_stands_twice_are_told_at_once(tmp_path, number, sentence):
+    place = tmp_path / "mine.yaml"
+    place.write_text("".join(f"key{at}: 1\n" for at in range(number)) + f"key{number - 1}: 1\n")
+    with pytest.raises(RecipeError, match=rf"in .*mine\.yaml: this is not YAML: .*{sentence}"):
+        read_recipe(place)

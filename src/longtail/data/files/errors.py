@@ -1,6 +1,7 @@
 """What goes wrong when a file is read, said in one sentence that names the file."""
 
 import lzma
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -13,7 +14,14 @@ _DAMAGE = (
     ValueError,
     EOFError,
     OSError,
-    RuntimeError,  # what zipfile raises for passwords and unknown compressions
+    RuntimeError,  # what zipfile raises for passwords and unknown compressions; too deep a nesting
+    # What readers stumble over in bytes that were changed.
+    AttributeError,
+    LookupError,
+    OverflowError,
+    SyntaxError,
+    TypeError,
+    struct.error,
     zipfile.BadZipFile,
     zlib.error,
     lzma.LZMAError,

@@ -15,7 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-_WHOLE_NUMBER = re.compile(r"0|-?[1-9]\d*")
+from longtail.core.memory import check_memory
+
+LABEL_BYTES = 40  # of memory that a label takes while the distinct ones are looked for
+_WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")  # of 64 bits; longer ones are names
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +59,9 @@ class LabelCodes:
                 f"{where} must be class indices of an integer type or class names, "
                 f"got {labels.dtype}; convert them, for example with .astype('int64')"
             )
+        check_memory(LABEL_BYTES * labels.size, where)
         values, codes = np.unique(labels, return_inverse=True)
-        return cls(as_names(values), codes.astype(np.int64), labels.dtype.kind in "iu")
+        return cls(as_names(values, where), codes.astype(np.int64), labels.dtype.kind in "iu")
 
     def counts(self) -> dict[str, int]:
         """How often each label occurs."""
@@ -115,6 +119,18 @@ def are_whole_numbers(texts: Iterable[str]) -> bool:
     return all(_WHOLE_NUMBER.fullmatch(text) for text in texts)
 
 
-def as_names(values: npt.NDArray[Any]) -> tuple[str, ...]:
-    """The entries of an array as text; bytes are read as UTF-8."""
+def as_names(values: npt.NDArray[Any], where: str) -> tuple[str, ...]:
+    """The entries of an array as text, bytes read as UTF-8, or a ValueError that says `where`."""
+    if values.ndim != 1 or values.dtype.kind not in "iuUS":
+        raise ValueError(
+            f"{where} must be names or whole numbers in one dimension, got {values.dtype} of shape "
+            f"{values.shape}; save a list of texts"
+        )
+    try:
+        return _texts(values)
+    except (ValueError, SystemError) as error:  # the latter for numbers that are no characters
+        raise ValueError(f"{where} holds what is no text in UTF-8 ({error}); mend it") from error
+
+
+def _texts(values: npt.NDArray[Any]) -> tuple[str, ...]:
     return tuple(v.decode() if isinstance(v, bytes) else str(v) for v in values.tolist())

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from longtail.core.memory import check_memory
 from longtail.data.files.errors import check_is_file, reading
-from longtail.data.files.label_codes import LabelCodes
+from longtail.data.files.label_codes import LABEL_BYTES, LabelCodes
 
 
 def open_parquet(path: Path) -> Any:
@@ -26,6 +27,8 @@ def open_parquet(path: Path) -> Any:
 
 def parquet_labels(file: Any, column: str, path: Path) -> LabelCodes:
     """The labels in that column: integers, strings or a dictionary of strings."""
+    # A million equal labels are a few bytes on the disk, and in memory what a million are.
+    check_memory(LABEL_BYTES * file.metadata.num_rows, f"column {column!r} of {path}")
     with reading(path, "a parquet file"):
         encoded = file.read(columns=[column]).column(0).combine_chunks()
     if encoded.null_count:

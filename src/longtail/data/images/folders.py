@@ -1,15 +1,17 @@
 """A folder with a subfolder a class: the layout of torchvision's ImageFolder.
 
 The same classes in the same order, and the same images in the same order, but hidden files and
-folders are left out, and the parts of a set share the classes of its training part.
+folders are left out, a folder that several links lead to counts once, and the parts of a set share
+the classes of its training part.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
 
+from longtail.data.files.walking import files_below
 from longtail.data.images.files import ImageFiles
 from longtail.data.images.present import check_every_class
 from longtail.data.images.splits import ImageSplits
@@ -74,10 +76,11 @@ def _read(root: Path, classes: tuple[str, ...], allow_empty: bool) -> ImageFiles
             f"{root} has the class {unknown[0]!r}, which the training part does not have; "
             "its images could never be recognised: take it away, or add it to training"
         )
+    apart = [root, *(root / name for name in _folders(root))]
     paths: list[str] = []
     labels: list[int] = []
     for index, name in enumerate(classes):
-        found = list(_images(root / name))
+        found = list(_images(root / name, apart))
         paths += found
         labels += [index] * len(found)
     if not paths:
@@ -99,16 +102,10 @@ def _folders(root: Path) -> list[str]:
         return sorted(e.name for e in entries if e.is_dir() and not e.name.startswith("."))
 
 
-def _images(folder: Path) -> Iterator[str]:
+def _images(folder: Path, apart: Sequence[Path]) -> Iterator[str]:
     # All folders are sorted by path before their files are: torchvision's order.
-    for place, _, names in sorted(_walk(folder)):
+    for place, names in sorted(files_below(folder, apart)):
         yield from (os.path.join(place, n) for n in sorted(names) if is_image(n))
-
-
-def _walk(folder: Path) -> Iterator[tuple[str, list[str], list[str]]]:
-    for place, inside, names in os.walk(folder, followlinks=True):
-        inside[:] = [name for name in inside if not name.startswith(".")]
-        yield place, inside, names
 
 
 def is_image(name: str) -> bool:

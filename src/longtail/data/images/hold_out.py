@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from longtail.core.arrays import Array, ArrayLike, as_kind_of, as_tensor
-from longtail.core.labels import check_labels
+from longtail.core.labels import check_labels, check_num_classes
 
 
 def hold_out(labels: ArrayLike, fraction: float = 0.1, seed: int = 0) -> tuple[Array, Array]:
@@ -32,7 +32,8 @@ def hold_out(labels: ArrayLike, fraction: float = 0.1, seed: int = 0) -> tuple[A
     if not 0 <= fraction < 1:
         raise ValueError(f"fraction must lie in 0 to 1, 1 excluded, got {fraction}")
     given = as_tensor(labels)
-    checked = check_labels(given, int(given.max()) + 1 if given.numel() else 1).cpu()
+    number = int(given.max()) + 1 if given.numel() else 1
+    checked = check_labels(given, check_num_classes(number, len(given))).cpu()
     generator = torch.Generator("cpu").manual_seed(seed)
     shuffled = torch.randperm(len(checked), generator=generator, device="cpu")
     # Stable, so that each class keeps the shuffled order, and its first samples are a random part.

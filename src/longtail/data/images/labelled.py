@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from longtail.core.arrays import ArrayLike, as_tensor
-from longtail.core.labels import check_labels, class_counts
+from longtail.core.labels import check_labels, check_num_classes, class_counts
 
 
 class LabelledImages(Dataset[tuple[Tensor, int]]):
@@ -92,4 +92,4 @@ def check_positions(positions: ArrayLike, length: int) -> Tensor:
 def _number_of_classes(labels: Tensor) -> int:
     if not labels.numel():
         raise ValueError("a set without images must say its classes; give their names")
-    return max(int(labels.max()) + 1, 1)
+    return check_num_classes(max(int(labels.max()) + 1, 1), len(labels))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from longtail.data.files.column_place import column_place
 from longtail.data.files.errors import check_is_file, reading
-from longtail.data.files.text import delimiter_of, open_text, rows_of
+from longtail.data.files.text import all_lines, delimiter_of, open_text, rows_of
 from longtail.data.images.folders import is_image
 
 _PATHS = ("path", "file", "filename", "file_name", "image", "image_path")
@@ -33,7 +33,7 @@ def text_rows(path: Path, has_folder_labels: bool) -> list[ImageRow]:
     """
     check_is_file(path)
     with reading(path, "UTF-8 text"), open_text(path) as file:
-        lines = [(at, text.strip()) for at, text in enumerate(file, 1)]
+        lines = [(at, text.strip()) for at, text in enumerate(all_lines(file), 1)]
     return [_row(text, path, at, has_folder_labels) for at, text in lines if text]
 
 

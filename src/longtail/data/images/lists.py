@@ -14,6 +14,7 @@ from pathlib import Path
 
 import torch
 
+from longtail.core.labels import check_num_classes
 from longtail.data.files.class_names import read_class_names
 from longtail.data.files.label_codes import are_whole_numbers
 from longtail.data.files.text import suffix_of
@@ -66,12 +67,26 @@ def read_image_list(
         raise ValueError(f"{place} lists no images; give a list that has some")
     known = _known_labels(rows, names, num_classes, place)
     # A leading slash, as in SUN397, starts at the root and not at that of the disk.
-    paths = tuple(os.path.join(folder, row.path.lstrip("/")) for row in rows)
+    paths = tuple(os.path.join(folder, _inside(row, place)) for row in rows)
     images = ImageFiles(paths, torch.tensor(_indices(rows, known, place)), names or known)
     check_present(images.paths, str(place))
     if not allow_empty:
         check_every_class(images, str(place))
     return images
+
+
+def _inside(row: ImageRow, place: Path) -> str:
+    """The path from the root on, or a ValueError if it leads out of it."""
+    path = row.path.lstrip("/")
+    way = os.path.normpath(path)
+    leaves = way.split(os.sep)[0] == os.pardir or os.path.isabs(way) or os.path.splitdrive(way)[0]
+    if leaves or "\0" in path:
+        raise ValueError(
+            f"{place} has the path {row.path!r} in line {row.line}, which is none inside the root; "
+            "paths start from the root and stay in it: mend the line, or give the folder above as "
+            "root"
+        )
+    return path
 
 
 def _known_labels(
@@ -89,6 +104,7 @@ def _known_labels(
     if are_whole_numbers(found):
         up_to_largest = max(*map(int, found), 0) + 1
         number = number or (len(names) if names is not None else up_to_largest)
+        check_num_classes(number, len(rows), f"labels of {place}")
         return tuple(map(str, range(number)))
     if number not in (None, len(names or found)):
         raise ValueError(

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from longtail.data.files.errors import reading
+from longtail.core.labels import check_num_classes
+from longtail.data.files.arrays import ArrayHeader, load_npz, npz_header, npz_names
 from longtail.data.files.label_codes import LabelCodes, are_whole_numbers
 from longtail.data.images.arrays import ImageArrays, channels_first
 from longtail.data.images.splits import ImageSplits
@@ -44,12 +45,15 @@ def read_npz_splits(path: Path) -> ImageSplits[ImageArrays]:
 
 def _read(path: Path) -> dict[str, ImageArrays]:
     labels, names = npz_labels(path)
-    classes = names or _numbered(labels)
-    with reading(path, "an npz file"), np.load(path, allow_pickle=False) as stored:
-        arrays = {split: stored[_images_name(stored.files, split, path)] for split in labels}
+    classes = names or _numbered(labels, path)
+    stored = npz_names(path)
+    called = {split: _images_name(stored, split, path) for split in labels}
+    for split, found in labels.items():
+        _check_header(npz_header(path, called[split]), len(found.codes), called[split], path)
+    arrays = load_npz(path, called.values())
     return {
         split: ImageArrays(
-            channels_first(torch.from_numpy(np.ascontiguousarray(arrays[split]))),
+            channels_first(torch.from_numpy(np.ascontiguousarray(arrays[called[split]]))),
             torch.from_numpy(found.as_indices(len(classes), classes, f"labels of {path}")),
             classes,
         )
@@ -57,11 +61,23 @@ def _read(path: Path) -> dict[str, ImageArrays]:
     }
 
 
-def _numbered(labels: dict[str, LabelCodes]) -> tuple[str, ...]:
+def _check_header(header: ArrayHeader, labels: int, name: str, path: Path) -> None:
+    """Raise before anything is unpacked that could not be the images of so many labels."""
+    if header.dtype != np.uint8 or len(header.shape) != 4 or header.shape[0] != labels:
+        raise ValueError(
+            f"{name!r} of {path} must be uint8 (0 to 255) of shape (N, C, H, W) or (N, H, W, C) "
+            f"with N = {labels}, a label for each image, got {header.dtype} of shape "
+            f"{header.shape}; convert them first"
+        )
+
+
+def _numbered(labels: dict[str, LabelCodes], path: Path) -> tuple[str, ...]:
     """The classes of all parts if nobody names them: the same for each, up to the largest label."""
     values = {value for part in labels.values() for value in part.values}
     if are_whole_numbers(values):
-        return tuple(map(str, range(max(*map(int, values), 0) + 1)))
+        samples = sum(len(part.codes) for part in labels.values())
+        number = max(*map(int, values), 0) + 1
+        return tuple(map(str, range(check_num_classes(number, samples, f"labels of {path}"))))
     return tuple(sorted(values))
 
 

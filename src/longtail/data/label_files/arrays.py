@@ -4,12 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
-from longtail.data.files.errors import check_is_file, reading
+from longtail.data.files.arrays import load_npy, load_npz, npz_names
 from longtail.data.files.label_codes import LabelCodes, as_names
-from longtail.data.files.stored_arrays import read_array
 from longtail.data.label_files.splits import WHOLE, split_named
 
 _LABELS = ("labels", "label", "y")
@@ -18,10 +16,7 @@ _CLASS_NAMES = ("classes", "class_names", "label_names")
 
 def npy_labels(path: Path) -> dict[str, LabelCodes]:
     """The one array of the file, under "all"."""
-    check_is_file(path)
-    with reading(path, "an npy file"):
-        stored = read_array(path)
-    return {WHOLE: _checked(stored, str(path))}
+    return {WHOLE: _checked(load_npy(path), str(path))}
 
 
 def npz_labels(
@@ -31,15 +26,12 @@ def npz_labels(
 
     Without a `column` the arrays are those called as `train_label` and `y_test`, or "labels".
     """
-    check_is_file(path)
-    with reading(path, "an npz file"), np.load(path, allow_pickle=False) as stored:
-        names = list(stored.files)
+    names = npz_names(path)
     chosen = _label_arrays(names, column, path)
     usual = (*(f"{name.removesuffix('s')}_names" for name in chosen.values()), *_CLASS_NAMES)
     called = next((name for name in usual if name in names), None)
-    with reading(path, "an npz file"):
-        arrays = {name: read_array(path, name) for name in chosen.values()}
-        classes = None if called is None else as_names(read_array(path, called))
+    arrays = load_npz(path, [*chosen.values(), *filter(None, [called])])
+    classes = None if called is None else as_names(arrays[called], f"{called!r} of {path}")
     labels = {
         split: _checked(arrays[name], f"{name!r} of {path}") for split, name in chosen.items()
     }

@@ -1,13 +1,15 @@
 """Class counts of a folder with a subfolder a class, as ImageFolder reads it.
 
 Either root/class/file, or root/train/class/file with val and test beside it. Hidden files and
-folders do not count; files in folders below a class do.
+folders do not count; files in folders below a class do, each folder once, whatever links lead to
+it.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Sequence
 from pathlib import Path
 
+from longtail.data.files.walking import files_below
 from longtail.data.label_files.splits import WHOLE, split_named
 
 
@@ -26,7 +28,8 @@ def count_folders(root: Path) -> dict[str, dict[str, int]]:
 
 
 def _count(root: Path) -> dict[str, int]:
-    counts = {folder.name: sum(1 for _ in _files(folder)) for folder in _folders(root)}
+    folders = _folders(root)
+    counts = {folder.name: _number(folder, [root, *folders]) for folder in folders}
     if not any(counts.values()):
         raise ValueError(
             f"{root} has {len(counts)} class folders and no files in them; "
@@ -41,7 +44,6 @@ def _folders(root: Path) -> list[Path]:
     return [root / name for name in names]
 
 
-def _files(folder: Path) -> Iterator[str]:
-    for _, folders, files in os.walk(folder, followlinks=True):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        yield from (name for name in files if not name.startswith("."))
+def _number(folder: Path, apart: Sequence[Path]) -> int:
+    found = files_below(folder, apart)
+    return sum(not name.startswith(".") for _, names in found for name in names)

@@ -16,6 +16,7 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
+from longtail.core.labels import MOST
 from longtail.data.files.errors import check_is_file
 from longtail.data.files.label_codes import LabelCodes
 from longtail.data.files.text import lines_of, suffix_of
@@ -25,7 +26,7 @@ from longtail.data.label_files.folders import count_folders
 from longtail.data.label_files.splits import WHOLE, split_named
 from longtail.data.label_files.tables import parquet_table_labels, text_labels
 
-_Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+_Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=MOST)]
 _Counts: TypeAlias = list[_Count] | dict[str, _Count]
 
 
@@ -114,12 +115,14 @@ def _json_counts(path: Path) -> dict[str, LabelCounts]:
     check_is_file(path)
     text = path.read_bytes()
     try:
-        return {WHOLE: _counted(msgspec.json.decode(text, type=_Counts), path)}
-    except msgspec.DecodeError as error:
+        found = msgspec.json.decode(text, type=_Counts)
+    except ValueError as error:  # of JSON, or of the text in it
         said = error
+    else:
+        return {WHOLE: _counted(found, path)}
     try:
         parts = msgspec.json.decode(text, type=dict[str, _Counts])
-    except msgspec.DecodeError:
+    except ValueError:
         raise ValueError(
             f"{path} must be JSON class counts: a list of whole numbers, an object from class name "
             f"to number, or one of those under train, validation and test ({said}); correct it"

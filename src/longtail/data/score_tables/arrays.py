@@ -6,15 +6,22 @@ process for as long as it is open. Members of an .npz are unpacked as they are r
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, NamedTuple, cast
+from typing import IO, Any
 from zipfile import ZipFile
 
 import numpy as np
-from numpy.lib import format as npy
 
+from longtail.data.files.arrays import (
+    ArrayHeader,
+    load_npz,
+    map_npy,
+    npy_header,
+    npz_header,
+    npz_names,
+    read_header,
+)
 from longtail.data.files.errors import reading
 from longtail.data.files.label_codes import LabelCodes, as_names
-from longtail.data.files.stored_arrays import read_array
 from longtail.data.score_tables.contents import (
     CLASS_NAMES,
     LABEL_NAMES,
@@ -32,25 +39,15 @@ from longtail.data.score_tables.contents import (
 _MOST_UNPACKED = 2**28
 
 
-class Header(NamedTuple):
-    """What stands before the numbers."""
-
-    shape: tuple[int, ...]
-    by_columns: bool
-    dtype: np.dtype[Any]
-
-
 def read_npy(path: Path, kind: Kind, layout: Layout) -> Contents:
     """One array of shape (N, C)."""
-    with reading(path, "an npy file"), path.open("rb") as file:
-        header = _header(file)
-        np.load(path, mmap_mode="r", allow_pickle=False)  # as long as its header says
+    header = npy_header(path)
     shape = check_shape(header.shape, path)
 
     def read(rows: int) -> Iterator[Matrix]:
         for start in range(0, shape[0], rows):
+            mapped = map_npy(path)
             with reading(path, "an npy file"):
-                mapped = np.load(path, mmap_mode="r", allow_pickle=False)
                 block = np.array(mapped[start : start + rows])
             del mapped
             yield block
@@ -60,30 +57,38 @@ def read_npy(path: Path, kind: Kind, layout: Layout) -> Contents:
 
 def read_npz(path: Path, kind: Kind, layout: Layout) -> Contents:
     """Named arrays: the scores, and where they are there labels, counts and classes."""
-    with reading(path, "an npz file"), ZipFile(path) as stored:
-        names = [name.removesuffix(".npy") for name in stored.namelist() if name.endswith(".npy")]
+    names = npz_names(path)
     chosen = scores_name(names, kind, layout.scores, path)
     labels = optional_name(names, LABEL_NAMES, layout.labels, path)
     classes = optional_name(names, CLASS_NAMES, None, path)
-    with reading(path, "an npz file"):
-        with ZipFile(path) as stored, stored.open(f"{chosen}.npy") as file:
-            header = _header(file)
-        small = {
-            name: read_array(path, name) for name in (labels, classes, "counts") if name in names
-        }
+    header = npz_header(path, chosen)
     shape = check_shape(header.shape, path)
+    dtype = floating(header.dtype, path)
+    counts = "counts" if "counts" in names else None
+    # Before any of them is unpacked.
+    _check_length(path, labels, shape[0], "has {1} rows but {0!r} has {2} labels")
+    _check_length(path, classes, shape[1], "must name each of the {1} classes once, {0!r} has {2}")
+    _check_length(path, counts, shape[1], "must have {0!r} of all {1} classes, got {2}")
+    small = load_npz(path, filter(None, (labels, classes, counts)))
     return Contents(
         shape,
-        floating(header.dtype, path),
+        dtype,
         lambda rows: _unpacked(path, chosen, header, rows),
         labels=LabelCodes.of_array(small[labels], f"{labels!r} of {path}") if labels else None,
-        classes=as_names(small[classes]) if classes else None,
+        classes=as_names(small[classes], f"{classes!r} of {path}") if classes else None,
         counts=small.get("counts"),
         array=chosen,
     )
 
 
-def _unpacked(path: Path, name: str, header: Header, rows: int) -> Iterator[Matrix]:
+def _check_length(path: Path, name: str | None, number: int, said: str) -> None:
+    shape = () if name is None else npz_header(path, name).shape
+    if len(shape) == 1 and shape[0] != number:
+        wrong = said.format(name, number, shape[0])
+        raise ValueError(f"{path} {wrong}; give one each, in the same order")
+
+
+def _unpacked(path: Path, name: str, header: ArrayHeader, rows: int) -> Iterator[Matrix]:
     samples, classes = header.shape
     if header.by_columns and header.dtype.itemsize * samples * classes > _MOST_UNPACKED:
         raise ValueError(
@@ -91,7 +96,7 @@ def _unpacked(path: Path, name: str, header: Header, rows: int) -> Iterator[Matr
             "save numpy.ascontiguousarray of it, or an npy file"
         )
     with reading(path, "an npz file"), ZipFile(path) as stored, stored.open(f"{name}.npy") as file:
-        _header(file)
+        read_header(file)
         if header.by_columns:
             whole = _numbers(file, header.dtype, samples * classes).reshape(classes, samples).T
             for start in range(0, samples, rows):
@@ -108,14 +113,3 @@ def _numbers(file: IO[bytes], dtype: np.dtype[Any], number: int) -> Matrix:
     if len(data) != number * dtype.itemsize:
         raise EOFError(f"{number} numbers expected, the file ended before")
     return np.frombuffer(data, dtype)
-
-
-def _header(file: IO[bytes]) -> Header:
-    read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
-    version = npy.read_magic(file)
-    if version not in read:
-        raise ValueError(f"npy version {version} is not one of plain numbers")
-    header = Header(*cast(Any, read[version](file)))
-    if header.dtype.hasobject:
-        raise ValueError("it holds Python objects, which only a pickle could read")
-    return header

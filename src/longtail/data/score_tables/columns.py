@@ -1,5 +1,6 @@
 """Which columns of a table are scores and which one is the label; for text and parquet alike."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +34,7 @@ def choose_columns(names: Sequence[str] | None, width: int, layout: Layout, path
     scores = tuple(at for at in range(width) if at != label and at not in skipped)
     classes = None if names is None else tuple(names[at] for at in scores)
     if classes and len(set(classes)) != len(classes):
-        twice = next(name for name in classes if classes.count(name) > 1)
+        twice = Counter(classes).most_common(1)[0][0]
         raise ValueError(
             f"{path} has two columns called {twice!r}; give every class a name of its own"
         )

@@ -1,6 +1,7 @@
 """Scores in .safetensors files: those of `Scores.save`, and others with named tensors."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,15 +32,20 @@ def read_safetensors(path: Path, kind: Kind, layout: Layout) -> Contents:
     with _opened(path) as file:
         names = list(file.keys())
         said = (file.metadata() or {}).get("longtail")
-        chosen = scores_name(names, kind, layout.scores, path)
-        labels = optional_name(names, LABEL_NAMES, layout.labels, path)
-        shape = check_shape(file.get_slice(chosen).get_shape(), path)
-        dtype = floating(_as_numpy(file.get_slice(chosen)[:1]).dtype, path)
+    chosen = scores_name(names, kind, layout.scores, path)
+    labels = optional_name(names, LABEL_NAMES, layout.labels, path)
+    with _opened(path) as file:
+        stored = file.get_slice(chosen).get_shape()
+    shape = check_shape(stored, path)
+    with _opened(path) as file:
+        first = _as_numpy(file.get_slice(chosen)[:1])
         wanted = {labels, "counts", "carried", "carried_counts"}
         small = {name: file.get_tensor(name) for name in names if name in wanted}
     header = None if said is None else decode_header(said, path)
     # Of a foreign file nobody knows what it means by a tensor of that name.
     log = small.get("carried") if header else None
+    with reading(path, "scores that longtail wrote"):
+        carried = None if log is None else Prior(log, small.get("carried_counts"))
 
     def read(rows: int) -> Iterator[Matrix]:
         for start in range(0, shape[0], rows):
@@ -50,22 +56,23 @@ def read_safetensors(path: Path, kind: Kind, layout: Layout) -> Contents:
 
     return Contents(
         shape,
-        dtype,
+        floating(first.dtype, path),
         read,
         labels=_labels(small.get(labels or ""), f"{labels!r} of {path}"),
         classes=header.classes if header else None,
         counts=small["counts"].numpy() if "counts" in small else None,
-        carried=None if log is None else Prior(log, small.get("carried_counts")),
+        carried=carried,
         split=header.split if header else None,
         array=chosen,
         by_longtail=header is not None,
     )
 
 
-def _opened(path: Path) -> Any:
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
     """Opening checks the header, and that the file is as long as it says."""
-    with reading(path, "a safetensors file"):
-        return safe_open(path, framework="pt")
+    with reading(path, "a safetensors file"), safe_open(path, framework="pt") as file:
+        yield file
 
 
 def _as_numpy(tensor: Tensor) -> Any:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from longtail.core import Prior, PriorLike, Scores
 from longtail.core.arrays import ArrayLike, as_tensor
+from longtail.core.memory import check_memory
 from longtail.core.probabilities import (
     FIRST_ROWS,
     NotLogitsError,
@@ -139,6 +140,8 @@ class ScoreTable:
             rows: Positions of rows in ascending order; None for all of them.
         """
         number = self.num_rows if rows is None else len(rows)
+        size = number * self.num_classes * self.dtype.itemsize
+        check_memory(size, f"the scores of {self.path}")
         logits = np.empty((number, self.num_classes), self.dtype)
         for block in self.blocks():
             stop = block.start + len(block.logits)

@@ -36,7 +36,7 @@ def read_text(path: Path, kind: Kind, layout: Layout) -> Contents:
     first = next(lines_of(path), None)
     if first is None:
         raise ValueError(f"{path} has no rows; make it again from at least one sample")
-    fields = [text.strip() for text in fields_of(first, delimiter)]
+    fields = [text.strip() for text in fields_of(first, delimiter, path)]
     if len(fields) < 2:
         raise ValueError(
             f"{path} has one column, its first line is {first[:40]!r}; expected fields with "
@@ -103,7 +103,7 @@ class _Lines:
         label = self.columns.label
         for row, line in enumerate(self._rows()):
             quoted = '"' in line and self.delimiter != "\t"
-            fields = fields_of(line, self.delimiter) if quoted else None
+            fields = fields_of(line, self.delimiter, self.path) if quoted else None
             found = len(fields) if fields else line.count(self.delimiter) + 1
             if found != self.width:
                 raise ValueError(
@@ -146,7 +146,7 @@ class _Lines:
         scores = self.columns.scores
         named = list(zip(scores, self.columns.classes or scores, strict=True))
         for row, line in enumerate(islice(self._rows(), start, None), start):
-            fields = fields_of(line, self.delimiter)
+            fields = fields_of(line, self.delimiter, self.path)
             for place, name in named:
                 if not is_number(fields[place]):
                     return (

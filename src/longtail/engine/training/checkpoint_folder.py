@@ -76,7 +76,7 @@ def read_checkpoint(folder: Path) -> Checkpoint | None:
     try:
         state = msgspec.json.decode(place.read_bytes(), type=dict[str, Any])
         version, file = state.pop("version"), state.pop("tensors")
-    except (msgspec.DecodeError, KeyError) as error:
+    except (ValueError, KeyError, RecursionError) as error:
         raise ValueError(
             f"{place} is no checkpoint of longtail ({error}); remove {folder} to begin anew"
         ) from error

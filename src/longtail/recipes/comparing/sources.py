@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from longtail.data.files.arrays import npz_names
 from longtail.data.score_tables import Kind
 from longtail.recipes.generation import settle
 from longtail.recipes.training.catalogue import RECIPES
@@ -197,17 +197,13 @@ def _is_scores(path: Path) -> bool:
     try:
         with safe_open(path, framework="pt") as file:
             return "longtail" in (file.metadata() or {}) and "logits" in file.keys()  # noqa: SIM118
-    except SafetensorError:
+    except (SafetensorError, OSError):
         return False
 
 
 def _npz_kind(path: Path) -> Kind:
     """By the name of its array: it is said there, so nothing is guessed."""
-    try:
-        with zipfile.ZipFile(path) as stored:
-            names = {name.removesuffix(".npy") for name in stored.namelist()}
-    except zipfile.BadZipFile:
-        raise ValueError(f"{path} cannot be read as an npz file; make it again") from None
+    names = npz_names(path)
     held = [kind for kind in ("logits", "probs") if kind in names]
     if len(held) != 1:
         raise ValueError(
@@ -226,7 +222,7 @@ def _part_note(path: Path, part: str) -> str:
 def _json(place: Path) -> dict[str, Any]:
     try:
         values = json.loads(place.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{place} is damaged ({error}); make the run again") from None
     return values if isinstance(values, dict) else {}
 

@@ -84,15 +84,13 @@ def load_model(source: str | os.PathLike[str]) -> StoredModel:
             f"{place} is of version {header.version} of the model format, this longtail reads "
             f"version {_VERSION}; use the longtail that wrote it, or a newer one"
         )
-    recipe = recipe_from(header.recipe)
-    with torch.random.fork_rng(devices=[]):
+    with reading(place, "a model of `longtail train`"), torch.random.fork_rng(devices=[]):
+        recipe = recipe_from(header.recipe)
         model = build_model(_without_downloads(recipe), Prior.of(header.counts, zeros="smooth"))
-    with reading(place, "a model of `longtail train`"):
         model.load_state_dict(state)
+        normalize = Normalize(header.mean, header.std)
     model.train(False)
-    return StoredModel(
-        model, recipe, header.classes, header.counts, Normalize(header.mean, header.std)
-    )
+    return StoredModel(model, recipe, header.classes, header.counts, normalize)
 
 
 def _without_downloads(recipe: Recipe) -> Recipe:

@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from longtail.data.files.errors import reading
 from longtail.recipes.training.model_file import load_model
 from longtail.report import Chart
 from longtail.report.figures import group_curves_chart as group_curves_chart
@@ -21,7 +22,7 @@ def read_log(folder: Path) -> list[dict[str, float | None]]:
     place = folder / "log.csv"
     if not place.is_file():
         raise FileNotFoundError(f"there is no {place}; give a run folder of `longtail train`")
-    with place.open(newline="", encoding="utf-8") as file:
+    with reading(place, "the log of a run"), place.open(newline="", encoding="utf-8") as file:
         return [
             {key: float(value) if value else None for key, value in row.items()}
             for row in csv.DictReader(file)

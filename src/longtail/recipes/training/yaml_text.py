@@ -1,9 +1,14 @@
 """YAML as people write it: 1e-3 is a number, and nothing but plain values is made of it."""
 
 import re
+from collections import Counter
+from itertools import chain
 from typing import Any
 
 import yaml
+
+_OPEN = -1  # of a value whose parts are being counted
+_MOST_VALUES = _MOST_CHARACTERS = 100_000  # PyYAML takes seconds for more
 
 
 class _Loader(yaml.SafeLoader):
@@ -13,9 +18,9 @@ class _Loader(yaml.SafeLoader):
     """
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        found = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        twice = next((key for key in found if found.count(key) > 1), None)
-        if twice is not None:
+        found = Counter(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
+        twice, times = found.most_common(1)[0] if found else ("", 0)
+        if times > 1:
             raise yaml.MarkedYAMLError(f"the key {twice} stands twice", node.start_mark)
         made: dict[Any, Any] = super().construct_mapping(node, deep)
         return made
@@ -50,19 +55,44 @@ _Dumper.add_representer(tuple, _sequence)
 _Dumper.add_representer(str, _text)
 
 
+def _unfolded(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
+    """How many values there are when each alias is written out, or a ValueError for too many.
+
+    A few lines of aliases of aliases can stand for more values than memory has room for.
+    """
+    if known.get(node) == _OPEN:
+        raise ValueError("an alias stands for what it is itself a part of")
+    if node not in known:
+        known[node] = _OPEN
+        held = node.value if isinstance(node, yaml.CollectionNode) else ()
+        inside = chain.from_iterable(held) if isinstance(node, yaml.MappingNode) else held
+        known[node] = 1 + sum(_unfolded(part, known) for part in inside)
+    if known[node] > _MOST_VALUES:
+        raise ValueError(f"it stands for more than {_MOST_VALUES:,} values")
+    return known[node]
+
+
 def read_yaml(text: str) -> Any:
     """The value of a YAML text, or a ValueError that says where it is wrong.
 
     >>> read_yaml("{lr: 1e-3, wd: 5.0e-4, epochs: 30, name: null}")
     {'lr': 0.001, 'wd': 0.0005, 'epochs': 30, 'name': None}
     """
-    loader = _Loader(text)
     try:
-        return loader.get_single_data()
-    except yaml.YAMLError as error:
-        raise ValueError(f"this is not YAML: {' '.join(str(error).split())}") from error
-    finally:
-        loader.dispose()
+        if len(text) > _MOST_CHARACTERS:
+            raise ValueError(f"it has {len(text):,} characters, where a recipe has some thousands")
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        _unfolded(node, {})
+        return loader.construct_document(node)
+    except RecursionError as error:
+        raise ValueError("this is not YAML of a recipe: it is nested too deep") from error
+    except (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError) as error:
+        # PyYAML takes what `!!int` and the like are put before as it is, and stumbles over it.
+        said = " ".join(str(error).split()) or type(error).__name__
+        raise ValueError(f"this is not YAML: {said}") from error
 
 
 def write_yaml(value: Any) -> str:

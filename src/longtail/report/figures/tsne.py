@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core.arrays import Array, ArrayLike, as_rows, as_tensor
-from longtail.core.labels import check_labels
+from longtail.core.labels import check_labels, check_num_classes
 from longtail.metrics.representation_classes import rows_at
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.plane import Points, plane_chart
@@ -40,7 +40,8 @@ def tsne_chart(
         seed: Of the draw and of t-SNE.
     """
     rows = as_rows(features)
-    known = check_labels(labels, int(as_tensor(labels).max()) + 1).cpu().numpy()
+    given = as_tensor(labels)
+    known = check_labels(given, check_num_classes(int(given.max()) + 1, len(given))).cpu().numpy()
     picked = _default(known) if chosen is None else list(chosen)
     source = np.random.default_rng(seed)
     places = [_some(np.flatnonzero(known == k), most, source) for k in picked]

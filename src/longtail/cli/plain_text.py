@@ -1,0 +1,66 @@
+"""Text from outside on its way to the terminal: what would command it is shown, not sent.
+
+Names of classes and files come from strangers. An escape sequence in one could colour, delete or
+forge what stands around it, whether the terminal gets it now or from a file later; so can
+characters that turn the direction of writing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+# Control characters but for tabs and ends of lines, marks of direction and of ends of lines, and
+# halves of characters, which are what file names that are no UTF-8 come as.
+_COMMANDS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def plain_text(text: str) -> str:
+    r"""The text with each character that commands as its number.
+
+    >>> print(plain_text("a\x1b[31mcat"))
+    a\x1b[31mcat
+    """
+    return _COMMANDS.sub(lambda found: _written(ord(found[0])), text)
+
+
+def plain_json(text: str) -> str:
+    """JSON in which such characters are escaped, as JSON does with most of them by itself."""
+    return _COMMANDS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
+    """Print the text, as click does."""
+    click.echo(plain_text(text), err=err, nl=nl)
+
+
+def plain_console(**settings: Any) -> Console:
+    """A console of rich that prints any text as it is, and only its own colours as colours."""
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
+
+    class Plain(Console):
+        """Whatever is printed, alone or in a table, comes through `render`."""
+
+        def render(
+            self, renderable: RenderableType, options: ConsoleOptions | None = None
+        ) -> Iterable[Segment]:
+            for segment in super().render(renderable, options):
+                if segment.control:
+                    yield segment
+                else:
+                    yield Segment(plain_text(segment.text), segment.style)
+
+    return Plain(markup=False, emoji=False, highlight=False, **settings)
+
+
+def _written(number: int) -> str:
+    return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"
