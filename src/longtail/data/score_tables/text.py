@@ -65,7 +65,7 @@ def _without_index(path: Path, names: list[str] | None, delimiter: str, layout: 
     if 0 in aside or name in (*LABEL_NAMES, *filter(None, aside)):
         return layout
     lines = islice(lines_of(path), int(names is not None), _LOOKED_AT)
-    if not is_row_index(name, (fields_of(line, delimiter)[0].strip() for line in lines)):
+    if not is_row_index(name, (fields_of(line, delimiter, path)[0].strip() for line in lines)):
         return layout
     warn_of_index(name, path)
     return replace(layout, skip=(*layout.skip, 0))
