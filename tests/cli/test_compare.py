@@ -1,6 +1,7 @@
 """`longtail compare` from the command line, on runs that the other commands have written."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -49,6 +50,23 @@ def test_it_prints_the_table_and_the_verdict(scores):
     assert "In " not in done.output.splitlines()[-1]
 
 
+def test_the_table_has_the_scores_as_trained_beside_those_under_the_target(scores):
+    done, printed = compared(scores)
+    assert "under the target (the uniform prior)" in printed
+    assert "As trained and under the target: balanced accuracy." in printed
+    said = json.loads(compared(scores, "--json")[0].stdout)["sets"][0]["methods"]
+    rows = {line.split()[0]: line for line in done.output.splitlines() if " ± " in line}
+    for name, method in said.items():
+        found = [method["metrics"][key] for key in ("as trained", "under the target")]
+        shown = [f"{100 * each['balanced_accuracy']['value']:.1f}" for each in found]
+        assert shown[0] != shown[1]
+        assert re.findall(r"[\d.]+(?= ±)", rows[name]) == shown
+    none, printed = compared(scores, "--target", "none")
+    assert none.exit_code == 0
+    assert "as trained: scores and samples as they are" in printed
+    assert "under the target" not in printed
+
+
 def test_files_are_written(scores, tmp_path):
     done, printed = compared(scores, "-o", tmp_path / "out")
     assert done.exit_code == 0
@@ -84,7 +102,7 @@ def test_methods_are_ordered_by_what_was_asked_for(scores):
 def test_wrong_usage_is_told(scores):
     for arguments, sentence in (
         ([], "give run folders or files of scores"),
-        ([scores, "--by", "auc"], "--by is one of balanced_accuracy, top1"),
+        ([scores, "--by", "auc"], "--by is one of accuracy_under_target, balanced_accuracy"),
         (["--label", "LA"], "--label is NAME=PATH"),
         (["--label", "=x"], "--label is NAME=PATH"),
         (["--label", "LA=nowhere"], "--label LA: there is no nowhere"),
@@ -129,7 +147,7 @@ def test_runs_of_train_fit_and_fix_stand_beside_each_other(tmp_path):
     found = [{name: len(m["runs"]) for name, m in each["methods"].items()} for each in said["sets"]]
     # What is held out of training is in the counts, so fit, which held nothing out, is by itself.
     trained = next(each for each in found if "fixed" in each)
-    assert trained == {"cross_entropy": 2, "cross_entropy + crt": 2, "fixed": 1}
+    assert trained == {"mine": 2, "mine + crt": 2, "fixed": 1}
     (fitted,) = [each for each in found if each is not trained]
     assert list(fitted.values()) == [1]
     assert next(iter(fitted)).startswith("fit ")

@@ -149,7 +149,7 @@ def test_a_given_tau_is_measured_under_the_target_that_was_asked_for(tmp_path):
         assert result.judged.target.is_close(Prior.uniform(4))
         assert result.as_json()["tau"] == tau
         assert "Balanced accuracy" in fix_page(result, Footer("0", "d", "c")).summary
-        gains.append(result.comparison.gains()["top1"].value)
+        gains.append(result.comparison.gains()["accuracy_under_target"].value)
     assert result.target.is_close(Prior.uniform(4))
     assert 0 < gains[0] < gains[1]
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from longtail.report.comparison import Compared, ComparedSet
+    from longtail.report.comparison.columns import Metric
 
 
 @click.command(short_help="Compare methods over many runs, and say what is noise.")
@@ -111,16 +112,16 @@ def _table(table: ComparedSet, target: str) -> Table:
     from rich.text import Text
 
     from longtail.report.comparison import words
-    from longtail.report.comparison.cells import cells
+    from longtail.report.comparison.cells import cells, columns
 
-    names = ["method", *(metric.short for metric in table.metrics)]
+    names = ["method", *(_heading(name, metric) for metric, name in columns(table))]
     unequal = len({len(method.runs) for method in table.methods}) > 1  # else the title has it
     names += ["runs"] if unequal else []
     names += [] if table.ranks is None else ["rank"]
     rows: list[list[str | Text]] = []
     for method, row in zip(table.methods, cells(table), strict=True):
         shown: list[str | Text] = [method.name]
-        for metric, cell in zip(table.metrics, row, strict=True):
+        for (metric, _), cell in zip(columns(table), row, strict=True):
             text = Text(cell.value, style="bold" if cell.best else "")
             if cell.reach and metric is table.by:
                 text.append(f" ± {cell.reach}", style="dim")
@@ -128,9 +129,19 @@ def _table(table: ComparedSet, target: str) -> Table:
         shown += [str(len(method.runs))] if unequal else []
         shown += [] if table.ranks is None else [f"{table.ranks.mean[method.name]:.2f}"]
         rows.append(shown)
+    both = f" As trained and under the target: {table.by.name}." if table.has_moved else ""
     return rich_table(
         f"\n{words.caption(table, target)}",
         names,
         rows,
-        caption=f"In %, but for NLL. {words.legend(table)}",
+        caption=f"In %, but for NLL.{both} {words.legend(table)}",
     )
+
+
+def _heading(name: str, metric: Metric) -> str:
+    """One word, or where there are two of a metric which of both, in lines of a word or two."""
+    from longtail.report.judged import AS_TRAINED, UNDER_TARGET
+
+    if name.endswith(AS_TRAINED):
+        return AS_TRAINED.replace(" ", "\n")
+    return UNDER_TARGET.replace("the ", "the\n") if name.endswith(UNDER_TARGET) else metric.short

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import torch
 from torch import Tensor
@@ -29,12 +29,15 @@ from longtail.posthoc import (
 )
 from longtail.shift import PriorEstimate, estimate_prior
 
-Criterion: TypeAlias = Literal["balanced_error", "nll", "brier", "ece"]
+Criterion: TypeAlias = Literal["accuracy_under_target", "nll", "brier", "ece"]
 Calibration: TypeAlias = Literal["auto", "temperature", "bias", "vector", "none"]
 
 # Numbers that are fitted on at once: 512 MB in float64.
 MOST_NUMBERS = 2**26
 _FOLDS = 5
+# What a comparison of before and after is of, in metrics.json.
+CROSS_FITTED: Final = "cross-fitted"
+APPLIED: Final = "applied"
 
 
 @dataclass(frozen=True)
@@ -54,9 +57,19 @@ class Plan:
 
     target: Prior | Literal["source", "estimate"]
     tau: float | None = None
-    criterion: Criterion = "balanced_error"
+    criterion: Criterion = "accuracy_under_target"
     calibration: Calibration = "auto"
     seed: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        """What was asked for, so that a comparison of runs can tell them apart."""
+        return {
+            "target": target_json(self.target) if isinstance(self.target, Prior) else self.target,
+            "tau": "auto" if self.tau is None else self.tau,
+            "criterion": self.criterion,
+            "calibration": self.calibration,
+            "seed": self.seed,
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +87,12 @@ class Fix:
     target: Prior
     adjustment: LogitAdjustment | None = None
     estimate: PriorEstimate | None = None
+
+
+def target_json(target: Prior) -> Literal["uniform"] | list[float]:
+    """A target as files of results hold it: by its word, or one probability a class."""
+    uniform = target.is_close(Prior.uniform(target.num_classes))
+    return "uniform" if uniform else target.probs.tolist()
 
 
 def fit_fix(validation: Scores, plan: Plan, unlabelled: Scores | None = None) -> Fix:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -19,7 +19,17 @@ from longtail.posthoc import (
     load_adjusters,
     save_adjusters,
 )
-from longtail.recipes.fix import Fix, Plan, applied, fit_fix, held_out_fixes, joined
+from longtail.recipes.fix import (
+    APPLIED,
+    CROSS_FITTED,
+    Fix,
+    Plan,
+    applied,
+    fit_fix,
+    held_out_fixes,
+    joined,
+    target_json,
+)
 from longtail.recipes.fix_tables import (
     Counts,
     scores_to_estimate_from,
@@ -42,7 +52,10 @@ class FixResult:
         target: What they carry now, or None if that is not known.
         comparison: Before and after, or None if there were no labels.
         judged: The samples behind it, of many a part; None if there were no labels.
+        measured: Whether the comparison is of the samples the fix was fitted on, each part by what
+            was fitted on the others, or of samples it was applied to; None without one.
         measured_on: What the comparison is of, in words.
+        asked: What was asked for, as in metrics.json.
         classes: The names of the classes, if known.
         counts: Training samples of each class, if known.
     """
@@ -53,7 +66,9 @@ class FixResult:
     target: Prior | None
     comparison: Comparison | None
     judged: Judged | None
+    measured: Literal["cross-fitted", "applied"] | None
     measured_on: str
+    asked: dict[str, Any]
     classes: tuple[str, ...] | None
     counts: Counts
 
@@ -66,7 +81,9 @@ class FixResult:
             "tau": moves[0].tau if moves else None,
             "carried": _probs(self.carried),
             "target": _probs(self.target),
+            "measured": self.measured,
             "measured_on": self.measured_on,
+            "asked": self.asked,
         }
         if estimate is not None:
             shown["estimated"] = {
@@ -119,9 +136,10 @@ def run_fix(
         written, step, output / SCORES, counts, under, advance, compare=to_apply is not None
     )
     where = str(written.path)
+    how: Literal["cross-fitted", "applied"] = APPLIED
     if measured is None:
         judged = _cross_fitted(validation, plan, fix, target)
-        measured = judged.comparison
+        measured, how = judged.comparison, CROSS_FITTED
         where = f"{table.path}, each fifth fixed by what was fitted on the others"
     else:
         some = scores_to_fit_on(written, validation.carried, counts, plan.seed)
@@ -133,7 +151,9 @@ def run_fix(
         target=step.carried,
         comparison=measured,
         judged=judged,
+        measured=how,
         measured_on=where,
+        asked=plan.as_json(),
         classes=table.classes,
         counts=None if known is None else np.asarray(known),
     )
@@ -168,7 +188,9 @@ def rerun_fix(
         target=step.carried,
         comparison=compared,
         judged=judged,
+        measured=None if judged is None else APPLIED,
         measured_on=str(table.path),
+        asked={} if step.carried is None else {"target": target_json(step.carried)},
         classes=table.classes or stored.classes,
         counts=counts,
     )

@@ -11,12 +11,12 @@ from longtail.recipes.comparing.sources import find_sources
 from longtail.recipes.training import building
 from longtail.recipes.training.model_file import load_model
 from longtail.recipes.training.reading import read_recipe
-from longtail.recipes.training.results import AS_TRAINED, UNDER_TARGET
 from longtail.recipes.training.run_figures import read_log
 from longtail.recipes.training.run_folder import RECIPE
 from longtail.recipes.training.run_page import recipe_section, training_section
 from longtail.recipes.training.run_scores import adjusted
 from longtail.report import Footer, Judged, Page, scores_page
+from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 
 
 def single_run(paths: Sequence[Path]) -> Path | None:

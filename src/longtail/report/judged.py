@@ -12,6 +12,8 @@ from longtail.core import Prior, Scores, measure_carried, shot_groups
 from longtail.core.arrays import as_tensor
 from longtail.metrics import Comparison
 
+# What scores are called before and after they were moved to the target, wherever both are shown.
+AS_TRAINED, UNDER_TARGET = "as trained", "under the target"
 _BLOCK = 2**22  # numbers looked at at once
 _FITTED_ON = 2**22  # numbers that a fit of the report looks at: a few seconds
 

@@ -17,7 +17,14 @@ from longtail.report.sections.by_class import (
 from longtail.report.sections.carried import carried_section, disagrees
 from longtail.report.sections.explorers import target_section, tau_section
 from longtail.report.sections.mistakes import mistakes_section
-from longtail.report.sections.verdict import gain_in_words, next_step, next_step_alone, percent
+from longtail.report.sections.verdict import (
+    HEADLINES,
+    gain_in_words,
+    headline_key,
+    next_step,
+    next_step_alone,
+    percent,
+)
 
 _SECTIONS: tuple[Callable[[Judged], Section | None], ...] = (
     by_class_section,
@@ -112,12 +119,13 @@ def _tail_in_words(judged: Judged) -> str:
 
 def alone_in_words(judged: Judged) -> str:
     """How good scores are that nothing was done to."""
-    found = judged.comparison.before.metrics()
+    tally = judged.comparison.before
+    found, key = tally.metrics(), headline_key(tally.target)
     groups = ", ".join(
         f"{name} {percent(found[name].value)}"
         for name in judged.groups
         if found[name].value is not None
     )
-    return f"Balanced accuracy is {percent(found['balanced_accuracy'].value)} %" + (
+    return f"{HEADLINES[key]} is {percent(found[key].value)} %" + (
         f" ({groups})." if groups else "."
     )

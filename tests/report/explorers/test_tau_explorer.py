@@ -61,7 +61,7 @@ def test_the_measures_are_weighted_means_of_the_recalls():
     names = [name for name, _, _ in found.rows]
     assert names == [
         "balanced accuracy",
-        "top-1, samples as they are",
+        "accuracy, samples as they are",
         "many-shot classes",
         "medium-shot classes",
         "few-shot classes",

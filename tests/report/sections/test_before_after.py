@@ -23,8 +23,8 @@ def test_every_metric_of_the_issue_is_there_with_its_interval():
     assert [column.name for column in table.columns] == ["metric", "old", "new", "change"]
     names = [row[0] for row in table.rows]
     assert names == [
-        "balanced error",
-        "top-1, samples as they are",
+        "balanced accuracy",
+        "accuracy, samples as they are",
         "many-shot classes",
         "medium-shot classes",
         "few-shot classes",
@@ -40,17 +40,17 @@ def test_the_numbers_are_those_of_evaluate():
     samples = judged()
     found = lt.metrics.evaluate(samples.after, samples.target)
     shown = {row[0]: float(row[2].split(" ")[0]) for row in metric_rows(samples.comparison)}
-    assert shown["balanced error"] == pytest.approx(100 * found["balanced_error"], abs=0.051)
+    assert shown["balanced accuracy"] == pytest.approx(100 * found["balanced_accuracy"], abs=0.051)
     assert shown["few-shot classes"] == pytest.approx(100 * found["few"], abs=0.051)
     assert shown["log-loss"] == pytest.approx(found["nll"], abs=0.00051)
     right = float((samples.after.predict() == samples.labels).double().mean())
-    assert shown["top-1, samples as they are"] == pytest.approx(100 * right, abs=0.051)
+    assert shown["accuracy, samples as they are"] == pytest.approx(100 * right, abs=0.051)
 
 
-def test_of_balanced_samples_top_1_would_say_the_same_twice():
+def test_of_balanced_samples_accuracy_would_say_the_same_twice():
     scores = lt.Scores(torch.eye(4), torch.arange(4), carried=[4, 3, 2, 1])
     samples = Judged(scores, scores, lt.Prior.uniform(4))
-    assert "top-1, samples as they are" not in [
+    assert "accuracy, samples as they are" not in [
         row[0] for row in alone(samples.comparison.before).rows
     ]
 
@@ -62,17 +62,17 @@ def test_another_target_has_its_own_accuracy():
 
 def test_a_change_says_which_way_and_whether_it_is_sure():
     rows = {row[0]: row[3] for row in metric_rows(judged().comparison)}
-    assert rows["balanced error"].startswith("−")
-    assert rows["balanced error"].endswith("better")
+    assert rows["balanced accuracy"].startswith("+")
+    assert rows["balanced accuracy"].endswith("better")
     assert rows["many-shot classes"].startswith("−")
     assert rows["many-shot classes"].endswith("worse")
     rows = {row[0]: row[3] for row in metric_rows(backwards().comparison)}
-    assert rows["balanced error"].endswith("worse")
+    assert rows["balanced accuracy"].endswith("worse")
     samples = judged()
     hardly = replace(samples, after=replace(samples.before, logits=0.97 * samples.before.logits))
     rows = {row[0]: row[3] for row in metric_rows(hardly.comparison)}
     assert rows["log-loss"].endswith("may be chance")
-    assert rows["balanced error"] == "none"
+    assert rows["balanced accuracy"] == "none"
 
 
 def test_the_paired_interval_of_a_group_is_that_of_its_samples():
@@ -129,4 +129,4 @@ def test_without_a_target_accuracy_is_that_of_the_samples_as_they_are():
     as_they_are.add(samples.before.logits, samples.after.logits, samples.labels)
     names = [row[0] for row in metric_rows(as_they_are)]
     assert "accuracy under the target" not in names
-    assert "top-1, samples as they are" in names
+    assert "accuracy, samples as they are" in names

@@ -12,12 +12,11 @@ import torch
 from torch import Tensor
 
 from longtail import __version__
-from longtail.core import Prior
 from longtail.engine import save_head
 from longtail.metrics import Measured
 from longtail.recipes.training.checking import plain
 from longtail.recipes.training.recipe import Recipe
-from longtail.recipes.training.results import AS_TRAINED, RunResult
+from longtail.recipes.training.results import RunResult
 from longtail.recipes.training.run_figures import GROUPS, group_curves_chart, weight_norms_chart
 from longtail.recipes.training.run_folder import METRICS, write_json
 from longtail.report import (
@@ -33,14 +32,18 @@ from longtail.report import (
     scores_page,
     write_page,
 )
+from longtail.report.judged import AS_TRAINED
+from longtail.report.sections.before_after import accuracy_rows
+from longtail.report.sections.verdict import HEADLINES, headline_key
 
 # What is shown, what it is called, what it is multiplied by, and with how many digits.
 _COLUMNS = (
+    ("accuracy_under_target", "accuracy under the target", 100.0, 1),
     ("balanced_accuracy", "balanced accuracy", 100.0, 1),
+    ("accuracy", "accuracy, samples as they are", 100.0, 1),
     ("many", "many", 100.0, 1),
     ("medium", "medium", 100.0, 1),
     ("few", "few", 100.0, 1),
-    ("top1", "under the target", 100.0, 1),
     ("nll", "log-loss", 1.0, 3),
     ("ece", "ECE", 100.0, 1),
 )
@@ -128,23 +131,22 @@ def headline(result: RunResult) -> str:
     if result.judged_on is None:
         return f"{said} There is no validation and no test part, so nothing was measured."
     found = result.metrics[result.judged_on][result.headline]
-    value = found["balanced_accuracy"]
+    key = headline_key(result.target)
     groups = ", ".join(
         f"{name} {_shown(found[name], 100.0, 1, interval=False)}"
         for name in GROUPS
         if name in found and found[name].value is not None
     )
     return (
-        f"{said} Balanced accuracy on the {result.judged_on} part, {result.headline}: "
-        f"{_shown(value, 100.0, 1)} % ({groups})."
+        f"{said} {HEADLINES[key]} on the {result.judged_on} part, {result.headline}: "
+        f"{_shown(found[key], 100.0, 1)} % ({groups})."
     )
 
 
 def metric_table(result: RunResult, split: str) -> list[list[str]]:
     """The heads of the columns, then a row a variant; in % but for the log-loss."""
-    uniform = result.target.is_close(Prior.uniform(len(result.classes)))
-    # Under the uniform prior accuracy is balanced accuracy, which is shown.
-    columns = [column for column in _COLUMNS if not (uniform and column[0] == "top1")]
+    shown = {row.key for row in accuracy_rows(result.tallies[split][AS_TRAINED])}
+    columns = [c for c in _COLUMNS if c[0] in shown or c[0] not in HEADLINES]
     rows = [["", *(title for _, title, _, _ in columns)]]
     for name, found in result.metrics[split].items():
         cells = [

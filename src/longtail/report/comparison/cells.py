@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 from longtail.report.comparison.columns import Metric
 from longtail.report.comparison.compared import ComparedSet, Method
+from longtail.report.comparison.intervals import Estimate
+from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 
 
 class Cell(NamedTuple):
@@ -24,14 +26,33 @@ class Cell(NamedTuple):
 
 
 def cells(table: ComparedSet) -> list[list[Cell]]:
-    """A row a method, a cell a metric."""
-    return [[_cell(table, method, metric) for metric in table.metrics] for method in table.methods]
+    """A row a method, a cell for each of `columns`."""
+    return [
+        [
+            *([_as_trained(method, table.by)] if table.has_moved else []),
+            *(_cell(table, method, metric) for metric in table.metrics),
+        ]
+        for method in table.methods
+    ]
 
 
-def heading(metric: Metric) -> str:
+def columns(table: ComparedSet) -> list[tuple[Metric, str]]:
+    """The metrics from left to right and what each is called; `cells` has a cell for each.
+
+    Where scores were moved, the metric that orders the methods comes twice: as trained first.
+    """
+    by = table.by
+    told = {by: f"{by.name}, {UNDER_TARGET}"} if table.has_moved else {}
+    if by.name.endswith(UNDER_TARGET):
+        told = {}
+    both = [(by, f"{by.name}, {AS_TRAINED}")] if table.has_moved else []
+    return both + [(metric, told.get(metric, metric.name)) for metric in table.metrics]
+
+
+def heading(metric: Metric, name: str) -> str:
     """The name of a column, its unit, and which way is good."""
     unit = " %" if metric.percent else ""
-    return f"{metric.name}{unit} {'↑' if metric.best == 'high' else '↓'}"
+    return f"{name}{unit} {'↑' if metric.best == 'high' else '↓'}"
 
 
 def number(value: float | None, metric: Metric) -> str:
@@ -47,9 +68,19 @@ def number(value: float | None, metric: Metric) -> str:
     return text.replace("-", "−").replace("inf", "∞")
 
 
+def _as_trained(method: Method, metric: Metric) -> Cell:
+    """Never marked: methods are compared under the target."""
+    found = method.as_trained[metric.key]
+    return Cell(number(found.value, metric), _reach(found, metric))
+
+
+def _reach(found: Estimate, metric: Metric) -> str:
+    return "" if found.reach is None else number(found.reach, metric)
+
+
 def _cell(table: ComparedSet, method: Method, metric: Metric) -> Cell:
     found, verdict = method.estimates[metric.key], table.verdicts.get(metric.key)
-    reach = "" if found.reach is None else number(found.reach, metric)
+    reach = _reach(found, metric)
     if len(table.methods) < 2:
         return Cell(number(found.value, metric), reach)
     if verdict is None:  # not tested: the best value is bold, and nothing is said of the others

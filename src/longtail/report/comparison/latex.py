@@ -2,7 +2,7 @@ r"""A comparison as LaTeX: a table with booktabs' rules, the best bold, what is 
 
 import re
 
-from longtail.report.comparison.cells import Cell, cells
+from longtail.report.comparison.cells import Cell, cells, columns
 from longtail.report.comparison.columns import Metric
 from longtail.report.comparison.compared import Compared, ComparedSet
 from longtail.report.comparison.words import caption, intervals, judged
@@ -43,7 +43,7 @@ def latex(result: Compared) -> str:
 
 def latex_table(table: ComparedSet, target: str) -> str:
     """One table environment."""
-    heads = ["Method", *(_heading(metric) for metric in table.metrics)]
+    heads = ["Method", *(_heading(*column) for column in columns(table))]
     heads += ["Rank"] if table.ranks is not None else []
     lines = [
         *(f"% {' '.join(sentence.split())}" for sentence in judged(table)),
@@ -80,8 +80,8 @@ def _caption(table: ComparedSet, target: str) -> str:
     return " ".join([caption(table, target), marks, *intervals(table)])
 
 
-def _heading(metric: Metric) -> str:
-    name = metric.name[:1].upper() + metric.name[1:]
+def _heading(metric: Metric, name: str) -> str:
+    name = name[:1].upper() + name[1:]
     unit = r" (\%)" if metric.percent else ""
     return escaped(name) + unit + (r" $\uparrow$" if metric.best == "high" else r" $\downarrow$")
 

@@ -1,6 +1,6 @@
 """A comparison as Markdown."""
 
-from longtail.report.comparison.cells import Cell, cells, heading
+from longtail.report.comparison.cells import Cell, cells, columns, heading
 from longtail.report.comparison.compared import Compared, ComparedSet
 from longtail.report.comparison.words import caption, headline, legend, notes, what_varies
 
@@ -20,7 +20,7 @@ def markdown(result: Compared) -> str:
 
 def markdown_table(table: ComparedSet, target: str) -> str:
     """One table: its caption, the rows, the verdict, and what the marks mean."""
-    heads = ["method", "runs", *(heading(metric) for metric in table.metrics)]
+    heads = ["method", "runs", *(heading(*column) for column in columns(table))]
     if table.ranks is not None:
         heads.append("rank")
     lines = [

@@ -161,7 +161,7 @@ def _measures(judged: Judged) -> dict[str, npt.NDArray[np.float64]]:
     present = judged.label_counts.numpy() > 0
     weights = {"balanced accuracy": present.astype(np.float64)}
     if (judged.label_counts != judged.label_counts[0]).any():
-        weights["top-1, samples as they are"] = judged.label_counts.numpy().astype(np.float64)
+        weights["accuracy, samples as they are"] = judged.label_counts.numpy().astype(np.float64)
     target = judged.target.probs.numpy()
     if not np.allclose(target, target[0]):
         weights["accuracy under the target"] = target * present

@@ -11,18 +11,25 @@ from longtail.metrics.tally import Tally
 _MISCALIBRATED = 0.05  # an ECE that is by so much above what chance gives is told
 # The spread within a class is taken from its own samples: of one sample it is zero, of two too low.
 _TOO_FEW = 3
+HEADLINES = {
+    "accuracy": "Accuracy",
+    "accuracy_under_target": "Accuracy under the target",
+    "balanced_accuracy": "Balanced accuracy",
+}
+
+
+def headline_key(target: Prior | None) -> str:
+    """The accuracy that was asked for: that under the target, by its own name if it is uniform."""
+    if target is None:
+        return "accuracy"
+    return "balanced_accuracy" if is_uniform(target) else "accuracy_under_target"
 
 
 def gain_of(comparison: Comparison) -> tuple[str, Measured, Measured, Measured]:
     """What counts, before, after, and the gain with its paired interval."""
-    target = comparison.before.target
-    key, name = "top1", "Accuracy under the target"
-    if target is None:
-        name = "Accuracy"
-    elif is_uniform(target):
-        key, name = "balanced_accuracy", "Balanced accuracy"
+    key = headline_key(comparison.before.target)
     before, after = comparison.metrics()[key]
-    return name, before, after, comparison.gains()[key]
+    return HEADLINES[key], before, after, comparison.gains()[key]
 
 
 def gain_in_words(comparison: Comparison) -> str:
