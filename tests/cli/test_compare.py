@@ -1,7 +1,6 @@
 """`longtail compare` from the command line, on runs that the other commands have written."""
 
 import json
-import re
 
 import numpy as np
 import pytest
@@ -53,14 +52,14 @@ def test_it_prints_the_table_and_the_verdict(scores):
 def test_the_table_has_the_scores_as_trained_beside_those_under_the_target(scores):
     done, printed = compared(scores)
     assert "under the target (the uniform prior)" in printed
-    assert "As trained and under the target: balanced accuracy." in printed
+    assert "as trained is balanced accuracy of the scores as they are" in printed
     said = json.loads(compared(scores, "--json")[0].stdout)["sets"][0]["methods"]
-    rows = {line.split()[0]: line for line in done.output.splitlines() if " ± " in line}
+    rows = {line.split()[0]: line.split() for line in done.output.splitlines() if " ± " in line}
     for name, method in said.items():
         found = [method["metrics"][key] for key in ("as trained", "under the target")]
         shown = [f"{100 * each['balanced_accuracy']['value']:.1f}" for each in found]
         assert shown[0] != shown[1]
-        assert re.findall(r"[\d.]+(?= ±)", rows[name]) == shown
+        assert rows[name][1:3] == shown
     none, printed = compared(scores, "--target", "none")
     assert none.exit_code == 0
     assert "as trained: scores and samples as they are" in printed
@@ -83,6 +82,20 @@ def test_json_is_all_that_goes_to_standard_output(scores, tmp_path):
     assert {key: stored[key] for key in said} == said
     assert stored["command"].startswith("longtail compare")
     assert "In " in done.stderr
+
+
+def test_a_narrow_terminal_leaves_columns_out_and_says_which(scores, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "72")
+    (scores / "target.json").write_text("[5, 3, 2]")
+    done, printed = compared(scores, "--target", scores / "target.json", "--by", "nll")
+    assert done.exit_code == 0
+    assert "Left out for want of room: rank, worst and ECE." in printed
+    headings = done.output.splitlines()[done.output.splitlines().index(" " * 72, 1) :]
+    assert " ".join(headings[1].split()) == "under as under the"
+    assert headings[2].split()[-2:] == ["trained", "target"]  # the log-loss, and no accuracy
+    assert max(map(len, done.output.splitlines())) <= 72
+    monkeypatch.setenv("COLUMNS", "120")
+    assert "Left out" not in compared(scores)[1]
 
 
 def test_labels_name_methods(scores):

@@ -232,6 +232,21 @@ def test_a_method_that_fails_is_a_row_that_says_why(packed, monkeypatch):
     assert found.as_json()["methods"]["broken"] == {"failed": "this one diverged"}
 
 
+def test_another_target_is_the_headline_and_balanced_accuracy_stands_beside_it(packed, result):
+    found = run_fit(packed, FitPlan(["adjusted"], target=Prior.of(packed.counts), folds=3))
+    best = found.methods[0].held_out
+    shown = f"{100 * best['accuracy_under_target'].value:.1f} ["
+    assert f"accuracy under the target {shown}" in headline(found)
+    row = dict(zip(headings(found), method_rows(found)[0], strict=True))
+    assert row["held out"].startswith(shown)
+    assert row["balanced"] == f"{100 * best['balanced_accuracy'].value:.1f}"
+    page = fit_page(found, Footer("0", "2025-01-01", "longtail fit"))
+    assert page.lead.rows[0][0] == "accuracy under the target"
+    assert "balanced" not in headings(result)
+    assert result.as_json()["target"] == "uniform"
+    assert found.as_json()["target"] == pytest.approx(found.target.probs.tolist())
+
+
 def test_words_and_page_say_the_same(result):
     assert METHODS[result.best].title in headline(result)
     assert f"{result.weight_decay:.2g}" in decision(result)

@@ -143,6 +143,23 @@ def _calibrators(validation: Scores, plan: Plan) -> tuple[AffineAdjuster, ...]:
             return ()
 
 
+def tau_of(steps: tuple[AffineAdjuster, ...], target: Prior) -> float | None:
+    """How far the steps move towards the target, beside calibrating; None if they do more."""
+    tau = 0.0
+    for step in steps:
+        match step:
+            case LogitAdjustment():
+                # A τ that was given reaches a prior on the way, and that all the way.
+                tau = step.tau if step.target.is_close(target) else 1.0
+            case PCSoftmax():
+                tau = 1.0
+            case Temperature() | BiasCorrectedTemperature() | VectorScaling():
+                pass
+            case _:
+                return None
+    return tau
+
+
 def applied(steps: tuple[AffineAdjuster, ...], scores: Scores) -> Scores:
     """The scores after all steps."""
     for step in steps:

@@ -24,14 +24,15 @@ from longtail.recipes.fix import (
     CROSS_FITTED,
     Fix,
     Plan,
-    applied,
     fit_fix,
     held_out_fixes,
     joined,
     target_json,
+    tau_of,
 )
 from longtail.recipes.fix_tables import (
     Counts,
+    adjusted,
     scores_to_estimate_from,
     scores_to_fit_on,
     write_fixed,
@@ -143,7 +144,8 @@ def run_fix(
         where = f"{table.path}, each fifth fixed by what was fitted on the others"
     else:
         some = scores_to_fit_on(written, validation.carried, counts, plan.seed)
-        judged = Judged(some, applied(fix.steps, some), target, validation)
+        after, tau = adjusted(some, step), tau_of(fix.steps, target)
+        judged = Judged(some, after, target, validation, tau=tau)
     return FixResult(
         steps=fix.steps,
         fix=fix,
@@ -180,7 +182,7 @@ def rerun_fix(
     if compared is not None:
         some = scores_to_fit_on(table, carried, counts, seed=0)
         target = step.carried or Prior.uniform(table.num_classes)
-        judged = Judged(some, applied(stored.adjusters, some), target)
+        judged = Judged(some, adjusted(some, step), target, tau=tau_of(stored.adjusters, target))
     return FixResult(
         steps=stored.adjusters,
         fix=None,
@@ -216,7 +218,8 @@ def _cross_fitted(validation: Scores, plan: Plan, fix: Fix, target: Prior) -> Ju
     if fix.estimate is not None:
         plan = replace(plan, target=target, tau=1.0)
     parts = list(zip(*held_out_fixes(validation, plan), strict=True))
-    return Judged(joined(parts[0]), joined(parts[1]), target)
+    before, after = joined(parts[0]), joined(parts[1])
+    return Judged(before, after, target, tau=tau_of(fix.steps, target), is_cross_fitted=True)
 
 
 def _probs(prior: Prior | None) -> list[float] | None:

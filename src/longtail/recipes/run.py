@@ -83,8 +83,8 @@ def run_recipe(
         move = adjusted(recipe.target, model.carried, target, scores.get("validation"))
         variants = [Variant(AS_TRAINED, scores)]
         if move is not None:
-            moved = {split: move(part) for split, part in scores.items()}
-            variants.append(Variant(UNDER_TARGET, moved))
+            moved = {split: move.move(part) for split, part in scores.items()}
+            variants.append(Variant(UNDER_TARGET, moved, tau=move.tau))
         variants += second_stage_scores(recipe, model, images, normalize, watch)
 
         # Metrics and report.

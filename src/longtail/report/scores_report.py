@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from longtail.metrics import Comparison
+from longtail.report.accuracies import HEADLINES, headline_key
 from longtail.report.charts.scale import readable
 from longtail.report.judged import Judged
 from longtail.report.page import Footer, Page, Section
@@ -17,14 +18,7 @@ from longtail.report.sections.by_class import (
 from longtail.report.sections.carried import carried_section, disagrees
 from longtail.report.sections.explorers import target_section, tau_section
 from longtail.report.sections.mistakes import mistakes_section
-from longtail.report.sections.verdict import (
-    HEADLINES,
-    gain_in_words,
-    headline_key,
-    next_step,
-    next_step_alone,
-    percent,
-)
+from longtail.report.sections.verdict import gain_in_words, next_step, next_step_alone, percent
 
 _SECTIONS: tuple[Callable[[Judged], Section | None], ...] = (
     by_class_section,

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import longtail as lt
-from longtail.metrics import Comparison
+from longtail.metrics import Comparison, Tally
 from longtail.report import Judged
 from longtail.report.sections.before_after import alone, before_after, metric_rows
 from report_pages import judged
@@ -55,9 +55,36 @@ def test_of_balanced_samples_accuracy_would_say_the_same_twice():
     ]
 
 
-def test_another_target_has_its_own_accuracy():
+def test_the_accuracy_under_the_target_that_was_asked_for_is_the_first_row():
     samples = replace(judged(), target=lt.Prior.of(torch.arange(20, 0, -1)))
-    assert "accuracy under the target" in [row[0] for row in metric_rows(samples.comparison)]
+    names = [row[0] for row in metric_rows(samples.comparison)]
+    assert names[:3] == [
+        "accuracy under the target",
+        "balanced accuracy",
+        "accuracy, samples as they are",
+    ]
+    alone_names = [row[0] for row in alone(samples.comparison.before).rows]
+    assert alone_names[0] == "accuracy under the target"
+
+
+def test_what_is_one_number_has_one_row_and_one_name():
+    """Under the uniform target, of balanced samples, and where the samples follow the target."""
+    balanced, tailed = torch.tensor([5, 5, 5, 5]), torch.tensor([8, 4, 4, 4])
+    uniform, other = lt.Prior.uniform(4), lt.Prior.of([2, 1, 1, 1])
+    under, mean, plain = "accuracy under the target", "balanced accuracy", "accuracy, samples"
+    for counts, target, expected in (
+        (balanced, uniform, [mean]),
+        (tailed, uniform, [mean, plain]),
+        (balanced, other, [under, mean]),
+        (tailed, other, [under, mean]),
+        (tailed, None, [plain, mean]),
+        (balanced, None, [plain]),
+    ):
+        tally = Tally(counts, target)
+        labels = torch.arange(4).repeat_interleave(counts)
+        tally.add(torch.eye(4)[labels.roll(3)], labels)
+        shown = [row[0] for row in alone(tally).rows if "accuracy" in row[0]]
+        assert [name.removesuffix(" as they are") for name in shown] == expected
 
 
 def test_a_change_says_which_way_and_whether_it_is_sure():

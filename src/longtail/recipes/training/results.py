@@ -31,11 +31,13 @@ class Variant:
         name: What it is called.
         scores: Of validation and test, where they are.
         head: The second-stage head behind it, if there is one.
+        tau: How far it was moved to the target from what was trained.
     """
 
     name: str
     scores: Mapping[Split, Scores]
     head: Head | None = None
+    tau: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

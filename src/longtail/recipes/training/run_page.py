@@ -32,15 +32,12 @@ from longtail.report import (
     scores_page,
     write_page,
 )
+from longtail.report.accuracies import ACCURACIES, HEADLINES, headline_key, shown_accuracies
 from longtail.report.judged import AS_TRAINED
-from longtail.report.sections.before_after import accuracy_rows
-from longtail.report.sections.verdict import HEADLINES, headline_key
 
 # What is shown, what it is called, what it is multiplied by, and with how many digits.
 _COLUMNS = (
-    ("accuracy_under_target", "accuracy under the target", 100.0, 1),
-    ("balanced_accuracy", "balanced accuracy", 100.0, 1),
-    ("accuracy", "accuracy, samples as they are", 100.0, 1),
+    *((key, name, 100.0, 1) for key, name in ACCURACIES.items()),
     ("many", "many", 100.0, 1),
     ("medium", "medium", 100.0, 1),
     ("few", "few", 100.0, 1),
@@ -95,14 +92,15 @@ def _judged(result: RunResult) -> Judged | None:
     split = result.judged_on
     if split is None:
         return None
-    found = {variant.name: variant.scores for variant in result.variants}
-    held = found[AS_TRAINED].get("validation") if split == "test" else None
+    found = {variant.name: variant for variant in result.variants}
+    trained, shown = found[AS_TRAINED], found[result.headline]
     return Judged(
-        found[AS_TRAINED][split],
-        found[result.headline][split],
+        trained.scores[split],
+        shown.scores[split],
         result.target,
-        held,
+        trained.scores.get("validation") if split == "test" else None,
         names=(AS_TRAINED, result.headline),
+        tau=shown.tau,
     )
 
 
@@ -145,8 +143,8 @@ def headline(result: RunResult) -> str:
 
 def metric_table(result: RunResult, split: str) -> list[list[str]]:
     """The heads of the columns, then a row a variant; in % but for the log-loss."""
-    shown = {row.key for row in accuracy_rows(result.tallies[split][AS_TRAINED])}
-    columns = [c for c in _COLUMNS if c[0] in shown or c[0] not in HEADLINES]
+    shown = shown_accuracies(result.tallies[split][AS_TRAINED])
+    columns = [c for c in _COLUMNS if c[0] in shown or c[0] not in ACCURACIES]
     rows = [["", *(title for _, title, _, _ in columns)]]
     for name, found in result.metrics[split].items():
         cells = [

@@ -25,34 +25,53 @@ class Cell(NamedTuple):
     tied: bool = False
 
 
+class Shown(NamedTuple):
+    """A column of a table.
+
+    Attributes:
+        metric: What is in it.
+        name: What it is called.
+        is_as_trained: Whether it is of the scores as they are, and not under the target.
+    """
+
+    metric: Metric
+    name: str
+    is_as_trained: bool = False
+
+
+def columns(table: ComparedSet) -> list[Shown]:
+    """From left to right; `cells` has a cell for each.
+
+    Where scores were moved, the metric that orders the methods comes twice: as trained first.
+    """
+    made = []
+    for metric in table.metrics:
+        name = metric.name
+        if table.has_moved and metric is table.by:
+            made.append(Shown(metric, f"{name}, {AS_TRAINED}", is_as_trained=True))
+            is_told = metric.key == "accuracy_under_target"
+            name = name if is_told else f"{name}, {UNDER_TARGET}"
+        made.append(Shown(metric, name))
+    return made
+
+
 def cells(table: ComparedSet) -> list[list[Cell]]:
     """A row a method, a cell for each of `columns`."""
     return [
         [
-            *([_as_trained(method, table.by)] if table.has_moved else []),
-            *(_cell(table, method, metric) for metric in table.metrics),
+            _as_trained(method, shown.metric)
+            if shown.is_as_trained
+            else _cell(table, method, shown.metric)
+            for shown in columns(table)
         ]
         for method in table.methods
     ]
 
 
-def columns(table: ComparedSet) -> list[tuple[Metric, str]]:
-    """The metrics from left to right and what each is called; `cells` has a cell for each.
-
-    Where scores were moved, the metric that orders the methods comes twice: as trained first.
-    """
-    by = table.by
-    told = {by: f"{by.name}, {UNDER_TARGET}"} if table.has_moved else {}
-    if by.name.endswith(UNDER_TARGET):
-        told = {}
-    both = [(by, f"{by.name}, {AS_TRAINED}")] if table.has_moved else []
-    return both + [(metric, told.get(metric, metric.name)) for metric in table.metrics]
-
-
-def heading(metric: Metric, name: str) -> str:
+def heading(shown: Shown) -> str:
     """The name of a column, its unit, and which way is good."""
-    unit = " %" if metric.percent else ""
-    return f"{name}{unit} {'↑' if metric.best == 'high' else '↓'}"
+    unit = " %" if shown.metric.percent else ""
+    return f"{shown.name}{unit} {'↑' if shown.metric.best == 'high' else '↓'}"
 
 
 def number(value: float | None, metric: Metric) -> str:

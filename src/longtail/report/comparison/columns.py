@@ -43,7 +43,7 @@ class Metric:
 
 
 METRICS = (
-    Metric("accuracy_under_target", "accuracy under the target", "target"),
+    Metric("accuracy_under_target", "accuracy under the target", "under target"),
     Metric("balanced_accuracy", "balanced accuracy", "balanced"),
     Metric("accuracy", "accuracy, samples as they are", "accuracy"),
     Metric("many", "many", "many"),

@@ -9,7 +9,7 @@ from longtail.report.comparison.columns import Metric
 from longtail.report.comparison.compared import Compared, ComparedSet
 from longtail.report.comparison.interval_chart import Interval, interval_chart
 from longtail.report.comparison.intervals import Estimate
-from longtail.report.judged import AS_TRAINED
+from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 from longtail.report.page import Figure, Footer, Page, Section
 from longtail.report.table import Cell, Column, Table
 
@@ -32,7 +32,8 @@ def comparison_page(result: Compared, footer: Footer) -> Page:
         return Page(_TITLE, " ".join(each), sections, footer)
     (table,) = result.sets
     lead = results_table(table, result.target)
-    return Page(_TITLE, words.headline(table), sections, footer, lead, words.next_step(table))
+    summary = " ".join(filter(None, (words.headline(table), words.what_moved(table))))
+    return Page(_TITLE, summary, sections, footer, lead, words.next_step(table))
 
 
 def results_table(table: ComparedSet, target: str) -> Table:
@@ -40,18 +41,20 @@ def results_table(table: ComparedSet, target: str) -> Table:
     unequal = len({len(method.runs) for method in table.methods}) > 1  # else the caption has it
     compete = len(table.methods) > 1
     columns = [Column("method")]
-    for metric, name in cells.columns(table):
-        is_first = name.endswith(AS_TRAINED)
-        best = metric.best if compete and not is_first else None
-        short = name if table.has_moved and metric is table.by else metric.short
+    for metric, _, is_as_trained in cells.columns(table):
+        best = metric.best if compete and not is_as_trained else None
+        short = metric.short
+        if table.has_moved and metric is table.by:  # which metric it is stands above the table
+            short = AS_TRAINED if is_as_trained else UNDER_TARGET
         columns.append(Column(short, _unit(metric), metric.digits, best))
     columns += [Column("runs", digits=0)] if unequal else []
     columns += [Column("rank", digits=2)] if table.ranks is not None else []
     rows: list[list[Cell]] = []
     for method in table.methods:
         row: list[Cell] = [method.name]
-        row += [_pair(method.as_trained[table.by.key], table.by)] if table.has_moved else []
-        row += [_pair(method.estimates[metric.key], metric) for metric in table.metrics]
+        for metric, _, is_as_trained in cells.columns(table):
+            found = method.as_trained if is_as_trained else method.estimates
+            row.append(_pair(found[metric.key], metric))
         row += [len(method.runs)] if unequal else []
         row += [table.ranks.mean[method.name]] if table.ranks is not None else []
         rows.append(row)
@@ -118,7 +121,11 @@ def _results(table: ComparedSet, result: Compared) -> Section:
         # Of one set the table is on the first screen.
         table=results_table(table, result.target) if len(result.sets) > 1 else None,
         figures=[Figure(values_chart(table), caption)],
-        notes=words.what_varies(table),
+        # Of one set the summary says what was moved.
+        notes=[
+            *filter(None, [words.what_moved(table)] * (len(result.sets) > 1)),
+            *words.what_varies(table),
+        ],
     )
 
 

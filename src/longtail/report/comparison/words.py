@@ -37,7 +37,8 @@ def headline(table: ComparedSet) -> str:
 def _told(table: ComparedSet) -> str:
     """The metric that orders the methods, and where there are two of it which is meant."""
     name = table.by.name
-    return f"{name} {UNDER_TARGET}" if table.has_moved and UNDER_TARGET not in name else name
+    is_told = not table.has_moved or table.by.key == "accuracy_under_target"
+    return name if is_told else f"{name} {UNDER_TARGET}"
 
 
 def next_step(table: ComparedSet) -> str:
@@ -151,11 +152,15 @@ def caption(table: ComparedSet, target: str) -> str:
     runs = {len(method.runs) for method in table.methods}
     seeds = f"{min(runs)} to {max(runs)}" if len(runs) > 1 else str(min(runs))
     plural = "run" if runs == {1} else "runs"
-    said = f"{table.samples.name}: {size}, {target}; {seeds} {plural} a method."
+    return f"{table.samples.name}: {size}, {target}; {seeds} {plural} a method."
+
+
+def what_moved(table: ComparedSet) -> str:
+    """What of the table is as trained and what under the target; empty where they are the same."""
     if not table.has_moved:
-        return said
+        return ""
     return (
-        f"{said} Scores that say what they carry were moved to the target for this; "
+        "Scores that say what they carry were moved to the target, and all is measured under it; "
         f"{AS_TRAINED} is {table.by.name} of the scores as they are."
     )
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import torch
-
 from longtail.metrics import Comparison, Measured
 from longtail.metrics.tally import Tally
-from longtail.report.sections.verdict import has_too_few, headline_key, is_above, is_below
+from longtail.report.accuracies import GROUPS, shown_accuracies
+from longtail.report.sections.verdict import has_too_few, is_above, is_below
 from longtail.report.table import Column, Table
 
 
@@ -22,16 +21,8 @@ class Row(NamedTuple):
     less: bool = False
 
 
-# The headline stands first, the other accuracies follow in this order.
-ACCURACIES = (
-    Row("accuracy_under_target", "accuracy under the target"),
-    Row("balanced_accuracy", "balanced accuracy"),
-    Row("accuracy", "accuracy, samples as they are"),
-)
 OTHERS = (
-    Row("many", "many-shot classes"),
-    Row("medium", "medium-shot classes"),
-    Row("few", "few-shot classes"),
+    *(Row(key, name) for key, name in GROUPS.items()),
     Row("worst_class", "worst class"),
     Row("ece", "calibration error (ECE)", less=True),
     Row("nll", "log-loss", is_share=False, less=True),
@@ -87,24 +78,9 @@ def metric_rows(comparison: Comparison) -> list[tuple[str, str, str, str]]:
 
 
 def _rows_of(tally: Tally, found: dict[str, Measured]) -> list[Row]:
-    rows = [*accuracy_rows(tally), *OTHERS]
+    accuracies = (Row(key, name) for key, name in shown_accuracies(tally).items())
+    rows = (*accuracies, *OTHERS)
     return [row for row in rows if row.key in found and found[row.key].value is not None]
-
-
-def accuracy_rows(tally: Tally) -> list[Row]:
-    """The headline first, then the accuracies in which classes count otherwise than in those above.
-
-    Under the uniform prior accuracy under the target is balanced accuracy; of balanced samples, so
-    is that of the samples as they are: one number has one row and one name.
-    """
-    shares, key = tally.class_shares, headline_key(tally.target)
-    rows: list[Row] = []
-    for row in sorted(ACCURACIES, key=lambda row: row.key != key):
-        if row.key in shares and not any(
-            torch.allclose(shares[row.key], shares[above.key], rtol=1e-9, atol=0) for above in rows
-        ):
-            rows.append(row)
-    return rows
 
 
 def _shown(measured: Measured, row: Row) -> str:

@@ -7,22 +7,11 @@ import math
 from longtail.core import Prior
 from longtail.metrics import Comparison, Measured
 from longtail.metrics.tally import Tally
+from longtail.report.accuracies import HEADLINES, headline_key
 
 _MISCALIBRATED = 0.05  # an ECE that is by so much above what chance gives is told
 # The spread within a class is taken from its own samples: of one sample it is zero, of two too low.
 _TOO_FEW = 3
-HEADLINES = {
-    "accuracy": "Accuracy",
-    "accuracy_under_target": "Accuracy under the target",
-    "balanced_accuracy": "Balanced accuracy",
-}
-
-
-def headline_key(target: Prior | None) -> str:
-    """The accuracy that was asked for: that under the target, by its own name if it is uniform."""
-    if target is None:
-        return "accuracy"
-    return "balanced_accuracy" if is_uniform(target) else "accuracy_under_target"
 
 
 def gain_of(comparison: Comparison) -> tuple[str, Measured, Measured, Measured]:
@@ -127,11 +116,6 @@ def is_above(gain: Measured) -> bool:
 def is_below(gain: Measured) -> bool:
     """Whether it is a loss that is more than chance."""
     return gain.high is not None and gain.high < 0
-
-
-def is_uniform(target: Prior | None) -> bool:
-    """Whether the target is known and all classes count alike under it."""
-    return target is not None and target.is_close(Prior.uniform(target.num_classes))
 
 
 def percent(share: float | None) -> str:
