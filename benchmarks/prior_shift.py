@@ -44,7 +44,7 @@ class Data:
 
 @dataclass(frozen=True)
 class Case:
-    """Top-1 accuracy in per cent of one draw, by what the scores were moved to."""
+    """Accuracy in per cent of one draw, by what the scores were moved to."""
 
     size: int
     none: float
@@ -245,7 +245,7 @@ def main():
     best = min(WEIGHT_DECAYS, key=lambda decay: log_loss(validation[decay]))
     cases, wild = (try_all(shifts, test[best], validation[best]) for shifts in (SHIFTS, RANDOM))
     print(f"""\
-Estimating an unknown target prior: top-1 accuracy of a logit-adjusted linear layer on CIFAR-100-LT
+Estimating an unknown target prior: accuracy of a logit-adjusted linear layer on CIFAR-100-LT
 features, means of {SEEDS} draws of test samples. Weight decay {best:g}, chosen by {FOLDS}-fold
 cross-validation for the log-loss under the uniform prior; the held-out scores of that are the
 validation scores. torch {torch.__version__}. Made by `python benchmarks/prior_shift.py`.

@@ -29,7 +29,7 @@ def judged(classes: int) -> Judged:
         3 * seen + prior.log.float(), labels, carried=prior, counts=counts, classes=names
     )
     uniform = lt.Prior.uniform(classes)
-    return Judged(before, before.under(uniform), uniform)
+    return Judged(before, before.under(uniform), uniform, tau=1.0)
 
 
 def main() -> None:

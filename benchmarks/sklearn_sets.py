@@ -126,9 +126,9 @@ AS_IT_IS = "as it is"
 INTRODUCTION = """\
 LogitAdjustedClassifier on real sets with a long tail: mean ± half of the 95 % interval over seeds.
 Balanced accuracy and ECE in %, all under the uniform prior; gain is over the classifier as it is,
-seed by seed. `tau=1` is the exact move without calibration, the default chooses τ by balanced error
-after a temperature; the last two change only what they say. A balanced classifier carries the
-uniform prior already, so nothing is moved. Support vectors have no probabilities of their own.
+seed by seed. `tau=1` is the exact move without calibration, the default chooses τ by balanced
+accuracy after a temperature; the last two change only what they say. A balanced classifier carries
+the uniform prior already, so nothing is moved. Support vectors have no probabilities of their own.
 Made by `python benchmarks/sklearn_sets.py`."""
 
 

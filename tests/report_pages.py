@@ -5,6 +5,7 @@ from dataclasses import replace
 import torch
 
 import longtail as lt
+from longtail.posthoc import BiasCorrectedTemperature, LogitAdjustment
 from longtail.report import Judged
 from longtail.report.comparison import Compared, SampleSet, compare, compare_set, measured_run
 
@@ -34,7 +35,18 @@ def judged(names: tuple[str, ...] = ()) -> Judged:
         logits + prior.log, labels, carried=prior, counts=counts, classes=called, split="test"
     )
     uniform = lt.Prior.uniform(classes)
-    return Judged(before, before.under(uniform), uniform)
+    return Judged(before, before.under(uniform), uniform, tau=1.0)
+
+
+def fitted() -> Judged:
+    """The same twice too sure, then calibrated with a bias and moved by a τ of many digits."""
+    plain = judged().before
+    before = replace(plain, logits=2 * plain.logits)
+    bias = torch.linspace(-0.5, 0.5, plain.num_classes, dtype=torch.float64)
+    calibrate = BiasCorrectedTemperature(2.0, bias, plain.carried)
+    tau = 0.8714285714
+    after = LogitAdjustment(plain.carried, tau)(calibrate(before))
+    return Judged(before, after, lt.Prior.uniform(plain.num_classes), tau=tau)
 
 
 def compared() -> Compared:

@@ -49,6 +49,23 @@ def test_it_prints_the_table_and_the_verdict(scores):
     assert "In " not in done.output.splitlines()[-1]
 
 
+def test_the_table_has_the_scores_as_trained_beside_those_under_the_target(scores):
+    done, printed = compared(scores)
+    assert "under the target (the uniform prior)" in printed
+    assert "as trained is balanced accuracy of the scores as they are" in printed
+    said = json.loads(compared(scores, "--json")[0].stdout)["sets"][0]["methods"]
+    rows = {line.split()[0]: line.split() for line in done.output.splitlines() if " ± " in line}
+    for name, method in said.items():
+        found = [method["metrics"][key] for key in ("as trained", "under the target")]
+        shown = [f"{100 * each['balanced_accuracy']['value']:.1f}" for each in found]
+        assert shown[0] != shown[1]
+        assert rows[name][1:3] == shown
+    none, printed = compared(scores, "--target", "none")
+    assert none.exit_code == 0
+    assert "as trained: scores and samples as they are" in printed
+    assert "under the target" not in printed
+
+
 def test_files_are_written(scores, tmp_path):
     done, printed = compared(scores, "-o", tmp_path / "out")
     assert done.exit_code == 0
@@ -65,6 +82,20 @@ def test_json_is_all_that_goes_to_standard_output(scores, tmp_path):
     assert {key: stored[key] for key in said} == said
     assert stored["command"].startswith("longtail compare")
     assert "In " in done.stderr
+
+
+def test_a_narrow_terminal_leaves_columns_out_and_says_which(scores, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "72")
+    (scores / "target.json").write_text("[5, 3, 2]")
+    done, printed = compared(scores, "--target", scores / "target.json", "--by", "nll")
+    assert done.exit_code == 0
+    assert "Left out for want of room: rank, worst and ECE." in printed
+    headings = done.output.splitlines()[done.output.splitlines().index(" " * 72, 1) :]
+    assert " ".join(headings[1].split()) == "under as under the"
+    assert headings[2].split()[-2:] == ["trained", "target"]  # the log-loss, and no accuracy
+    assert max(map(len, done.output.splitlines())) <= 72
+    monkeypatch.setenv("COLUMNS", "120")
+    assert "Left out" not in compared(scores)[1]
 
 
 def test_labels_name_methods(scores):
@@ -84,7 +115,7 @@ def test_methods_are_ordered_by_what_was_asked_for(scores):
 def test_wrong_usage_is_told(scores):
     for arguments, sentence in (
         ([], "give run folders or files of scores"),
-        ([scores, "--by", "auc"], "--by is one of balanced_accuracy, top1"),
+        ([scores, "--by", "auc"], "--by is one of accuracy_under_target, balanced_accuracy"),
         (["--label", "LA"], "--label is NAME=PATH"),
         (["--label", "=x"], "--label is NAME=PATH"),
         (["--label", "LA=nowhere"], "--label LA: there is no nowhere"),
@@ -129,7 +160,7 @@ def test_runs_of_train_fit_and_fix_stand_beside_each_other(tmp_path):
     found = [{name: len(m["runs"]) for name, m in each["methods"].items()} for each in said["sets"]]
     # What is held out of training is in the counts, so fit, which held nothing out, is by itself.
     trained = next(each for each in found if "fixed" in each)
-    assert trained == {"cross_entropy": 2, "cross_entropy + crt": 2, "fixed": 1}
+    assert trained == {"mine": 2, "mine + crt": 2, "fixed": 1}
     (fitted,) = [each for each in found if each is not trained]
     assert list(fitted.values()) == [1]
     assert next(iter(fitted)).startswith("fit ")

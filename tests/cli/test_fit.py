@@ -67,7 +67,7 @@ def test_the_table_keeps_its_numbers_whole_in_80_columns_and_failures_are_told(
     monkeypatch.setitem(METHODS, "broken", Method("broken", "", fail))
     done = run(npz, "--methods", "adjusted_tau,broken", "--folds", 3, "-o", tmp_path / "out")
     said = json.loads((tmp_path / "out/metrics.json").read_text())["methods"]
-    found = said["adjusted_tau"]["held_out"]["top1"]["value"]
+    found = said["adjusted_tau"]["held_out"]["accuracy_under_target"]["value"]
     rows = [line for line in done.output.split("\n") if line.startswith(" linear, ")]
     assert f"{100 * found:.1f}" in " ".join(rows).split()
     assert max(map(len, rows)) <= 80

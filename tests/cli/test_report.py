@@ -78,7 +78,7 @@ def test_scores_of_another_format_need_to_be_told_about(tmp_path):
     given = ("--kind", "logits", "--counts", counts, "-o", tmp_path / "out")
     done = run("report", place, *given)
     assert done.exit_code == 0
-    assert "balanced error" in done.output
+    assert "balanced accuracy" in done.output
     alone = run("report", place, *given, "--carried", "uniform")
     assert "not behave as if they carried what is declared" in " ".join(alone.output.split())
 

@@ -85,7 +85,7 @@ def test_the_chosen_tau_is_the_best_there_is_on_out_of_fold_scores(three_classes
     assert best > balanced_accuracy(0.0) + 0.1
 
 
-@pytest.mark.parametrize("criterion", ["balanced_error", "nll", "brier", "ece"])
+@pytest.mark.parametrize("criterion", ["accuracy_under_target", "nll", "brier", "ece"])
 def test_tau_is_that_of_logit_adjustment_by_every_criterion(three_classes, criterion):
     X, y = three_classes
     adjusted = LogitAdjustedClassifier(
@@ -222,7 +222,7 @@ def test_nothing_is_said_before_it_is_fitted(three_classes):
     [
         ({"tau": "best"}, 'tau must be "auto" or a number'),
         ({"tau": np.nan}, "tau must be a finite number"),
-        ({"criterion": "accuracy"}, "criterion must be one of balanced_error, nll"),
+        ({"criterion": "accuracy"}, "criterion must be one of accuracy_under_target, nll"),
         ({"calibration": "isotonic"}, "calibration must be None"),
         ({"carried": "prior"}, 'carried must be "train" or "measure"'),
         ({"carried": [1, 2]}, "have 3 classes but carried has 2"),

@@ -1,6 +1,7 @@
 """Before and after on the same samples: the gain, and an interval that knows they are the same."""
 
 import numpy as np
+import pytest
 import torch
 
 from longtail import Prior
@@ -25,13 +26,13 @@ def compared(before, after, blocks=3, **options):
 
 
 def test_both_sides_are_what_a_tally_of_each_gives():
-    before, after = logits(0, 0.5), logits(1, 1.0)
-    alone = Tally(COUNTS)
+    before, after, target = logits(0, 0.5), logits(1, 1.0), Prior.of([7, 1, 1, 1])
+    alone = Tally(COUNTS, target)
     alone.add(after, LABELS)
-    shown = compared(before, after).metrics()
+    shown = compared(before, after, target=target).metrics()
     for name, measured in alone.metrics().items():
         np.testing.assert_allclose(shown[name][1].value, measured.value, err_msg=name)
-    assert shown["top1"][0].value < shown["top1"][1].value
+    assert shown["accuracy_under_target"][0].value < shown["accuracy_under_target"][1].value
 
 
 def test_the_gain_is_the_difference_of_the_two():
@@ -39,8 +40,10 @@ def test_the_gain_is_the_difference_of_the_two():
     both = compared(was, now, target=Prior.of([7, 1, 1, 1]))
     shown, gains = both.metrics(), both.gains()
     plain = [float((part.argmax(1) == LABELS).double().mean()) for part in (was, now)]
+    assert [side.value for side in shown["accuracy"]] == pytest.approx(plain)
+    assert {"accuracy", "accuracy_under_target", "balanced_accuracy"} <= gains.keys()
     for name, gain in gains.items():
-        alike = plain if name == "sample_accuracy" else [side.value for side in shown[name]]
+        alike = [side.value for side in shown[name]]
         np.testing.assert_allclose(gain.value, alike[1] - alike[0], atol=1e-12)
         assert gain.low < gain.value < gain.high
 
@@ -55,5 +58,5 @@ def test_the_interval_of_the_gain_is_that_of_paired_differences_within_classes()
 
 def test_no_change_is_no_gain_without_any_doubt():
     before = logits(0, 0.5)
-    gain = compared(before, before + 1).gains()["top1"]
+    gain = compared(before, before + 1).gains()["accuracy"]
     assert (gain.value, gain.low, gain.high) == (0, 0, 0)

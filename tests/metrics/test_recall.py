@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from longtail.core import Prior, shot_groups
 from longtail.metrics import (
+    accuracy,
     accuracy_under,
     balanced_accuracy,
     balanced_error,
     geometric_mean,
     group_accuracies,
     recalls,
-    top1,
     worst_class,
 )
 
@@ -38,11 +38,11 @@ def test_recalls_are_what_a_loop_over_samples_counts(drawn):
 
 
 @given(pairs)
-def test_top1_is_accuracy_under_the_test_frequencies(drawn):
+def test_accuracy_is_accuracy_under_the_test_frequencies(drawn):
     predictions, labels = columns(drawn)
     share = sum(prediction == label for prediction, label in drawn) / len(drawn)
     test_prior = Prior.from_labels(labels, 5, zeros="keep")
-    assert top1(predictions, labels, 5) == pytest.approx(share)
+    assert accuracy(predictions, labels, 5) == pytest.approx(share)
     assert accuracy_under(recalls(predictions, labels, 5), test_prior) == pytest.approx(share)
 
 

@@ -19,7 +19,9 @@ def test_recalls_and_accuracies_are_scikit_learns(seed, draw):
     assert m.balanced_accuracy(recall) == pytest.approx(
         sk.balanced_accuracy_score(labels, predictions)
     )
-    assert m.top1(predictions, labels, 5) == pytest.approx(sk.accuracy_score(labels, predictions))
+    assert m.accuracy(predictions, labels, 5) == pytest.approx(
+        sk.accuracy_score(labels, predictions)
+    )
 
 
 @pytest.mark.filterwarnings("ignore:y_pred contains classes not in y_true")

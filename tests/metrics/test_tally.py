@@ -53,7 +53,9 @@ def test_the_interval_of_balanced_accuracy_has_the_width_of_the_closed_form():
     np.testing.assert_allclose(got.high - got.low, 2 * 1.96 * error, rtol=0.1)
 
 
-@pytest.mark.parametrize("name", ["top1", "balanced_accuracy", "nll", "brier", "few"])
+@pytest.mark.parametrize(
+    "name", ["accuracy", "accuracy_under_target", "balanced_accuracy", "nll", "brier", "few"]
+)
 def test_95_percent_intervals_cover_the_truth_about_as_often(name):
     large = make(200_000, seed=1)
     truth = tallied(*large, 20, target=Prior.uniform(4), train_counts=TRAIN)[name].value

@@ -16,7 +16,7 @@ from longtail.recipes.fit_page import fit_page
 from longtail.recipes.fit_parts import feature_unit, fold_numbers, pairs
 from longtail.recipes.fit_result import FitPlan
 from longtail.recipes.fit_run import run_fit, write_fit
-from longtail.recipes.fit_words import HEADINGS, caution, decision, headline, method_rows
+from longtail.recipes.fit_words import caution, decision, headings, headline, method_rows
 from longtail.report import Footer, render_page
 
 COUNTS = np.array([60, 30, 12, 6, 3])
@@ -48,14 +48,16 @@ def test_all_methods_but_the_slow_ones_are_fitted(result):
 
 
 def test_the_best_is_the_best_on_held_out_samples(result):
-    values = [found.held_out["top1"].value for found in result.methods]
+    values = [found.held_out["accuracy_under_target"].value for found in result.methods]
     assert values == sorted(values, reverse=True)
     assert result.best == result.methods[0].name
     assert result.methods[0].behind.value == 0
     linear = next(found for found in result.methods if found.name == "linear")
     assert linear.gain.value == 0
     best = result.methods[0]
-    assert best.gain.value == pytest.approx(values[0] - linear.held_out["top1"].value)
+    assert best.gain.value == pytest.approx(
+        values[0] - linear.held_out["accuracy_under_target"].value
+    )
     assert linear.behind.value == pytest.approx(best.gain.value)
 
 
@@ -119,8 +121,10 @@ def test_the_unit_of_the_features_does_not_matter(packed, result, tmp_path, fact
     assert other.best == result.best
     assert other.weight_decay == pytest.approx(factor**2 * result.weight_decay, rel=1e-3)
     for one, two in zip(result.methods, other.methods, strict=True):
-        expected = one.held_out["top1"].value
-        assert two.held_out["top1"].value == pytest.approx(expected, abs=0.011), one.name
+        expected = one.held_out["accuracy_under_target"].value
+        assert two.held_out["accuracy_under_target"].value == pytest.approx(expected, abs=0.011), (
+            one.name
+        )
     logits = result.head(torch.from_numpy(parts["test"][0] / np.float32(factor)))
     assert torch.allclose(other.head(torch.from_numpy(parts["test"][0])), logits, atol=0.05)
 
@@ -138,7 +142,7 @@ def test_a_number_is_not_judged_by_the_samples_that_chose_it(tmp_path):
         features = pack_features(tmp_path / f"{seed}.safetensors", parts)
         found = run_fit(features, FitPlan(["tau_norm", "adjusted_tau"], seed=seed))
         gaps += [
-            each.held_out["top1"].value - each.test["top1"].value
+            each.held_out["accuracy_under_target"].value - each.test["accuracy_under_target"].value
             for each in found.methods
             if each.name != "linear" and not each.failed
         ]
@@ -166,7 +170,7 @@ def test_it_is_the_same_every_time(packed, result):
 def test_another_target_changes_what_is_best_for(packed):
     train = Prior.of(COUNTS)
     found = run_fit(packed, FitPlan(["adjusted", "adjusted_tau", "ncm"], target=train, folds=3))
-    by_name = {each.name: each.held_out["top1"].value for each in found.methods}
+    by_name = {each.name: each.held_out["accuracy_under_target"].value for each in found.methods}
     assert by_name["adjusted_tau"] >= by_name["linear"] - 0.02
     assert "accuracy under the target" in headline(found)
     # Under the training prior, moving logits to it leaves the linear layer as it is.
@@ -228,10 +232,25 @@ def test_a_method_that_fails_is_a_row_that_says_why(packed, monkeypatch):
     assert found.as_json()["methods"]["broken"] == {"failed": "this one diverged"}
 
 
+def test_another_target_is_the_headline_and_balanced_accuracy_stands_beside_it(packed, result):
+    found = run_fit(packed, FitPlan(["adjusted"], target=Prior.of(packed.counts), folds=3))
+    best = found.methods[0].held_out
+    shown = f"{100 * best['accuracy_under_target'].value:.1f} ["
+    assert f"accuracy under the target {shown}" in headline(found)
+    row = dict(zip(headings(found), method_rows(found)[0], strict=True))
+    assert row["held out"].startswith(shown)
+    assert row["balanced"] == f"{100 * best['balanced_accuracy'].value:.1f}"
+    page = fit_page(found, Footer("0", "2025-01-01", "longtail fit"))
+    assert page.lead.rows[0][0] == "accuracy under the target"
+    assert "balanced" not in headings(result)
+    assert result.as_json()["target"] == "uniform"
+    assert found.as_json()["target"] == pytest.approx(found.target.probs.tolist())
+
+
 def test_words_and_page_say_the_same(result):
     assert METHODS[result.best].title in headline(result)
     assert f"{result.weight_decay:.2g}" in decision(result)
-    assert all(len(row) == len(HEADINGS) for row in method_rows(result))
+    assert all(len(row) == len(headings(result)) for row in method_rows(result))
     html = render_page(fit_page(result, Footer("0", "2025-01-01", "longtail fit")))
     assert "&lt;e&gt;" in html
     assert "<e>" not in html

@@ -14,6 +14,7 @@ from longtail.recipes.fix import Plan, applied, fit_fix, held_out_fixes, rows_to
 from longtail.recipes.fix_page import fix_page
 from longtail.recipes.fix_run import rerun_fix, run_fix
 from longtail.report import Footer
+from longtail.report.accuracies import ACCURACIES, GROUPS
 
 COUNTS = np.array([700, 200, 70, 30])
 PRIOR = Prior.of(COUNTS)
@@ -200,9 +201,65 @@ def test_a_given_tau_is_measured_under_the_target_that_was_asked_for(tmp_path):
         assert result.judged.target.is_close(Prior.uniform(4))
         assert result.as_json()["tau"] == tau
         assert "Balanced accuracy" in fix_page(result, Footer("0", "d", "c")).summary
-        gains.append(result.comparison.gains()["top1"].value)
+        gains.append(result.comparison.gains()["accuracy_under_target"].value)
     assert result.target.is_close(Prior.uniform(4))
     assert 0 < gains[0] < gains[1]
+
+
+@pytest.mark.parametrize(
+    ("target", "calibration", "on"),
+    [
+        (Prior.uniform(4), "temperature", "others"),
+        (Prior.of([6, 2, 1, 1]), "bias", "others"),
+        ("estimate", "auto", "others"),
+        (Prior.uniform(4), "vector", "itself"),
+        (Prior.of([6, 2, 1, 1]), "temperature", "itself"),
+    ],
+)
+def test_the_tau_slider_starts_at_the_result_and_says_what_the_table_says(
+    tmp_path, target, calibration, on
+):
+    table = saved(validation(600), tmp_path / "val.safetensors")
+    labels = np.repeat(np.arange(4), (160, 120, 80, 40))
+    test = Scores(sample(labels, 9).astype(np.float32), labels, carried=PRIOR, split="test")
+    other = saved(test, tmp_path / "test.safetensors") if on == "others" else None
+    plan = Plan(target, calibration=calibration)
+    result = run_fix(table, plan, None, COUNTS, tmp_path, other)
+    page = fix_page(result, Footer("0", "d", "c"))
+    (explorer,) = [section.explorer for section in page.sections if "τ" in section.heading]
+    assert explorer.tau == (1.0 if target == "estimate" else result.fix.adjustment.tau)
+    assert explorer.best_tau != explorer.tau
+    metrics, names = result.comparison.metrics(), ACCURACIES | GROUPS
+    shown = {name: numbers for name, *numbers in explorer.rows}
+    lead = [row[0] for row in page.lead.rows]
+    common = [key for key, name in names.items() if name in shown and name in lead]
+    assert len(common) >= 4
+    for key in common:
+        expected = [100 * side.value for side in metrics[key]]
+        assert shown[names[key]] == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_target_that_was_asked_for_is_the_headline_and_balanced_accuracy_follows(tmp_path):
+    """Most samples are cats where it is used: that the rare classes lose is no loss there."""
+    target = Prior.of([0.97, 0.01, 0.01, 0.01])
+    table = saved(validation(), tmp_path / "val.safetensors")
+    result = run_fix(table, Plan(target), None, COUNTS, tmp_path)
+    page = fix_page(result, Footer("0", "d", "c"))
+    first, second = page.lead.rows[:2]
+    assert first[0] == "accuracy under the target"
+    assert first[3].endswith("better")
+    assert second[0] == "balanced accuracy"
+    assert second[3].endswith("worse")
+    assert "Accuracy under the target went from" in page.summary
+    assert page.next_step.startswith("Use the scores after")
+    stored = result.as_json()
+    gain = stored["metrics"]["accuracy_under_target"]
+    assert gain["after"]["value"] > gain["before"]["value"]
+    right = result.judged.after.predict() == result.judged.after.labels
+    assert stored["metrics"]["accuracy"]["after"]["value"] == pytest.approx(float(right.mean()))
+    assert "top1" not in stored["metrics"]
+    assert stored["asked"]["target"] == pytest.approx([0.97, 0.01, 0.01, 0.01])
+    assert stored["measured"] == "cross-fitted"
 
 
 def test_a_fix_that_only_calibrates_is_not_called_chance(tmp_path):

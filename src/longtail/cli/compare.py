@@ -15,11 +15,15 @@ from longtail.cli.progress import status
 
 if TYPE_CHECKING:
     from rich.table import Table
+    from rich.text import Text
 
     from longtail.report.comparison import Compared, ComparedSet
 
 
 FILES = ("report.html", "table.md", "table.tex", "comparison.json")
+# What a narrow terminal can do without, the first the soonest.
+_LEFT_OUT_FIRST = ("rank", "accuracy", "worst", "NLL", "ECE")
+_NAMES = 12  # columns of the terminal for the names of methods
 
 
 @click.command(
@@ -118,30 +122,60 @@ def _show(result: Compared) -> None:
 
 
 def _table(table: ComparedSet, target: str) -> Table:
-    """Narrow enough for 80 columns: intervals of the first metric only, the files have all."""
-    from rich.text import Text
-
+    """Narrow enough for 80 columns: few intervals and no column too many, the files have all."""
     from longtail.report.comparison import words
-    from longtail.report.comparison.cells import cells
 
-    names = ["method", *(metric.short for metric in table.metrics)]
-    unequal = len({len(method.runs) for method in table.methods}) > 1  # else the title has it
-    names += ["runs"] if unequal else []
-    names += [] if table.ranks is None else ["rank"]
-    rows: list[list[str | Text]] = []
-    for method, row in zip(table.methods, cells(table), strict=True):
-        shown: list[str | Text] = [method.name]
-        for metric, cell in zip(table.metrics, row, strict=True):
-            text = Text(cell.value, style="bold" if cell.best else "")
-            if cell.reach and metric is table.by:
-                text.append(f" ± {cell.reach}", style="dim")
-            shown.append(text.append("†" if cell.tied else ""))
-        shown += [str(len(method.runs))] if unequal else []
-        shown += [] if table.ranks is None else [f"{table.ranks.mean[method.name]:.2f}"]
-        rows.append(shown)
+    shown = _columns(table)
+    left_out = []
+    for key in _LEFT_OUT_FIRST:
+        if _width(shown) <= console().width:
+            break
+        if key in shown and key != table.by.short:
+            del shown[key]
+            left_out.append(key)
+    both = f" {words.what_moved(table)}" if table.has_moved else ""
+    narrow = f" Left out for want of room: {words.listed(left_out)}." if left_out else ""
     return rich_table(
         f"\n{words.caption(table, target)}",
-        names,
-        rows,
-        caption=f"In %, but for NLL. {words.legend(table)}",
+        [str(column[0]) for column in shown.values()],
+        list(zip(*(column[1:] for column in shown.values()), strict=True)),
+        caption=f"In %, but for NLL.{both} {words.legend(table)}{narrow}",
     )
+
+
+def _columns(table: ComparedSet) -> dict[str, list[str | Text]]:
+    """The columns from left to right, each with its heading first, by what they are called."""
+    from rich.text import Text
+
+    from longtail.report.comparison.cells import cells, columns
+    from longtail.report.judged import AS_TRAINED, UNDER_TARGET
+
+    made: dict[str, list[str | Text]] = {"method": ["method", *(m.name for m in table.methods)]}
+    for shown, column in zip(columns(table), zip(*cells(table), strict=True), strict=True):
+        metric = shown.metric
+        key, heading = metric.short, metric.short
+        if shown.is_as_trained:
+            key, heading = AS_TRAINED, AS_TRAINED.replace(" ", "\n")
+        elif table.has_moved and metric is table.by:
+            key, heading = UNDER_TARGET, UNDER_TARGET.replace("the ", "the\n")
+        texts: list[str | Text] = []
+        for cell in column:
+            text = Text(cell.value, style="bold" if cell.best else "")
+            if cell.reach and metric is table.by and not shown.is_as_trained:
+                text.append(f" ± {cell.reach}", style="dim")
+            texts.append(text.append("†" if cell.tied else ""))
+        made[key] = [heading, *texts]
+    if len({len(method.runs) for method in table.methods}) > 1:  # else the title has it
+        made["runs"] = ["runs", *(str(len(method.runs)) for method in table.methods)]
+    if table.ranks is not None:
+        made["rank"] = ["rank", *(f"{table.ranks.mean[m.name]:.2f}" for m in table.methods)]
+    return made
+
+
+def _width(shown: dict[str, list[str | Text]]) -> int:
+    """What the table takes at the least, the names of methods in several lines."""
+    numbers = [column for key, column in shown.items() if key != "method"]
+    lines = [
+        max(len(line) for cell in column for line in str(cell).split("\n")) for column in numbers
+    ]
+    return _NAMES + sum(lines) + 2 * len(shown) + 1

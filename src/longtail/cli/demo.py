@@ -111,10 +111,10 @@ def _gaussian_table(results: Demo, trials: int) -> Table:
 
 
 def _caltech_table(results: Demo) -> Table:
-    keys = ("balanced_accuracy", "many", "medium", "few", "top1")
+    keys = ("balanced_accuracy", "many", "medium", "few", "accuracy")
     return rich_table(
         "Caltech-101 features, 300 to 3 images a class: accuracy in %",
-        ("method", "weight decay", "balanced", "many", "medium", "few", "top-1"),
+        ("method", "weight decay", "balanced", "many", "medium", "few", "accuracy"),
         [
             (
                 method.name,

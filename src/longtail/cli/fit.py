@@ -50,8 +50,8 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--criterion",
-    type=click.Choice(["accuracy", "balanced_accuracy", "nll"]),
-    default="accuracy",
+    type=click.Choice(["accuracy_under_target", "balanced_accuracy", "nll"]),
+    default="accuracy_under_target",
     show_default=True,
     help="What τ and the best method are chosen by: accuracy under the target (for the uniform one "
     "that is balanced accuracy), balanced accuracy whatever the target, or log-loss.",

@@ -63,8 +63,8 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--criterion",
-    type=click.Choice(["balanced_error", "nll", "brier", "ece"]),
-    default="balanced_error",
+    type=click.Choice(["accuracy_under_target", "nll", "brier", "ece"]),
+    default="accuracy_under_target",
     show_default=True,
     help="What τ is chosen by.",
 )

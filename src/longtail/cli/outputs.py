@@ -98,7 +98,11 @@ def rich_table(
     made.caption = Text(caption, style="table.caption") if caption else None
     names, numbers = columns[:left], columns[left:]
     widest = [
-        max(Text(name).cell_len, *(row[at].cell_len for row in cells), 0)
+        max(
+            *(Text(line).cell_len for line in name.split("\n")),
+            *(row[at].cell_len for row in cells),
+            0,
+        )
         for at, name in enumerate(numbers, left)
     ]
     room = console().width - sum(widest) - 2 * len(columns) - 1

@@ -67,7 +67,7 @@ def train(
     processes: torchrun --nproc-per-node 2 -m longtail train ...
     """
     from longtail.recipes.training.overrides import overridden
-    from longtail.recipes.training.reading import read_recipe
+    from longtail.recipes.training.reading import read_recipe, recipe_name
 
     given = [*settings, *([] if data is None else [f"data.path={data}"])]
     recipe = overridden(read_recipe(name), given)
@@ -80,7 +80,7 @@ def train(
         with _watching(quiet) as watch:
             from longtail.recipes.run import run_recipe
 
-            result = run_recipe(recipe, output, watch)
+            result = run_recipe(recipe, output, watch, recipe_name(name))
     except KeyboardInterrupt as error:
         number = getattr(error, "signal", signal.SIGINT)
         raise Interrupted("the same command goes on after the last checkpoint", number) from None

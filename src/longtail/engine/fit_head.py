@@ -68,9 +68,9 @@ def fit_head(
         recipe: How to train; by default the head's own. For "lbfgs" its weight decay counts alone.
         solver: "sgd" takes the recipe's steps; "lbfgs" goes to the minimum, for heads that are
             convex in what they learn (Linear, LearnableScale), with the sampler as class weights.
-        held_out: Features and labels to stop by: after each epoch the balanced error on them is
-            taken, and the head ends as it was at the best.
-        patience: Epochs without a better error before it stops; needs `held_out`.
+        held_out: Features and labels to stop by: after each epoch the balanced accuracy on them
+            is taken, and the head ends as it was at the best.
+        patience: Epochs without a better one before it stops; needs `held_out`.
         seed: Of the sampler.
         progress: Told after each epoch.
         checkpoint: A file to go on from if it is there, and to write after each epoch.

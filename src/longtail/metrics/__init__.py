@@ -10,13 +10,13 @@ from longtail.metrics.evaluate import evaluate as evaluate
 from longtail.metrics.false_positives import false_positives as false_positives
 from longtail.metrics.proper import brier as brier
 from longtail.metrics.proper import nll as nll
+from longtail.metrics.recall import accuracy as accuracy
 from longtail.metrics.recall import accuracy_under as accuracy_under
 from longtail.metrics.recall import balanced_accuracy as balanced_accuracy
 from longtail.metrics.recall import balanced_error as balanced_error
 from longtail.metrics.recall import geometric_mean as geometric_mean
 from longtail.metrics.recall import group_accuracies as group_accuracies
 from longtail.metrics.recall import recalls as recalls
-from longtail.metrics.recall import top1 as top1
 from longtail.metrics.recall import worst_class as worst_class
 from longtail.metrics.reliability import Reliability as Reliability
 from longtail.metrics.reliability import reliability as reliability

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from longtail.core import Prior
-from longtail.core.arrays import ArrayLike, as_tensor
+from longtail.core.arrays import ArrayLike
 from longtail.metrics.sanity import Sanity, sanity
 from longtail.metrics.tally import NORMAL, Measured, Tally
 
@@ -55,22 +55,15 @@ class Comparison:
         return {name: (was, after[name]) for name, was in self.before.metrics().items()}
 
     def gains(self) -> dict[str, Measured]:
-        """By how much each accuracy rose: top-1, balanced, of the samples as they are, of groups.
+        """By how much each accuracy rose.
 
-        A group without samples has none.
+        A group without samples has none, and without a target there is none under it.
         """
         self.before.check_complete()
-        present = (self.before.counts > 0).double()
-        masks = {"balanced_accuracy": present, "sample_accuracy": self.before.counts}
-        for name, mask in self.before.groups.items():
-            masks[name] = present * as_tensor(mask).double()
-        shares = {
-            name: mask / mask.sum() / self.before.counts.clamp(min=1)
-            for name, mask in masks.items()
-            if mask.sum() > 0
+        counts = self.before.counts.clamp(min=1)
+        return {
+            name: self._gain(share / counts) for name, share in self.before.class_shares.items()
         }
-        shares = {"top1": self.before.weight} | shares
-        return {name: self._gain(weight) for name, weight in shares.items()}
 
     @property
     def sanity(self) -> Sanity:

@@ -1,10 +1,11 @@
 r"""Every metric of a set of scores at once, under the test set's prior or any other.
 
 A test set whose labels follow q stands for a population whose labels follow t if each sample counts
-t(y)/q(y), as long as p(x|y) stays the same. So under a target the logits are moved to it, accuracy
-is Σ_y t(y)·recall_y, and NLL, Brier and the calibration errors are means with those weights. What
-is made of the recalls alone (balanced error, groups, geometric mean, worst class) needs no weights:
-there the target only changes what is predicted.
+t(y)/q(y), as long as p(x|y) stays the same. So under a target the logits are moved to it, its
+accuracy is Σ_y t(y)·recall_y, and NLL, Brier and the calibration errors are means with those
+weights. What is made of the recalls alone (balanced accuracy, groups, geometric mean, worst class)
+and the accuracy of the samples as they are need no weights: there the target only changes what is
+predicted.
 """
 
 from collections.abc import Mapping
@@ -16,13 +17,12 @@ from longtail.core.arrays import ArrayLike, as_tensor
 from longtail.metrics.calibration import classwise_ece, ece
 from longtail.metrics.proper import brier, nll
 from longtail.metrics.recall import (
+    accuracy,
     accuracy_under,
     balanced_accuracy,
-    balanced_error,
     geometric_mean,
     group_accuracies,
     recalls,
-    top1,
     worst_class,
 )
 from longtail.metrics.samples import weights_to
@@ -44,19 +44,20 @@ def evaluate(
             if the scores know the training counts.
 
     Returns:
-        `top1`, `balanced_accuracy`, `balanced_error`, `geometric_mean`, `worst_class`, `nll`,
-        `brier`, `ece`, `classwise_ece`, `classwise_ece_paper`, `absent_classes` (how many classes
-        have no samples and were left out of every recall), and one accuracy a group, None for a
-        group without samples.
+        `accuracy` (of the samples as they are, each counting once), `accuracy_under_target` (None
+        without a target), `balanced_accuracy`, `geometric_mean`, `worst_class`, `nll`, `brier`,
+        `ece`, `classwise_ece`, `classwise_ece_paper`, `absent_classes` (how many classes have no
+        samples and were left out of every recall), and one accuracy a group, None for a group
+        without samples.
 
     >>> logits = [[3.0, 0.0], [2.0, 0.0], [1.0, 0.0], [1.5, 0.0]]
     >>> scores = Scores(logits, labels=[0, 0, 0, 1], carried=[90, 10])
     >>> plain = evaluate(scores)
-    >>> plain["top1"], plain["balanced_accuracy"], plain["nll"]
+    >>> plain["accuracy"], plain["balanced_accuracy"], plain["nll"]
     (0.75, 0.5, 0.548)
     >>> uniform = evaluate(scores, target=Prior.uniform(2))
-    >>> uniform["top1"], uniform["balanced_accuracy"], uniform["nll"]
-    (0.667, 0.667, 0.640)
+    >>> uniform["accuracy"], uniform["accuracy_under_target"], uniform["balanced_accuracy"]
+    (0.5, 0.667, 0.667)
     """
     if scores.labels is None:
         raise ValueError(
@@ -68,15 +69,11 @@ def evaluate(
     moved = scores if target is None else scores.under(target)
     predictions, labels = moved.predict(), scores.labels
     recall = as_tensor(recalls(predictions, labels, scores.num_classes))
-    if target is None:
-        weights, accuracy = None, top1(predictions, labels, scores.num_classes)
-    else:
-        accuracy = accuracy_under(recall, target)
-        weights = weights_to(Prior.of(target), as_tensor(labels).cpu())
+    weights = None if target is None else weights_to(Prior.of(target), as_tensor(labels).cpu())
     metrics: dict[str, float | None] = {
-        "top1": accuracy,
+        "accuracy": accuracy(predictions, labels, scores.num_classes),
+        "accuracy_under_target": None if target is None else accuracy_under(recall, target),
         "balanced_accuracy": balanced_accuracy(recall),
-        "balanced_error": balanced_error(recall),
         "geometric_mean": geometric_mean(recall),
         "worst_class": worst_class(recall),
         "nll": nll(moved.logits, labels, weights),

@@ -4,9 +4,9 @@ Accuracy under a prior t is one weighted mean of the recalls,
 
     A(t) = Σ_y t(y) · recall_y  /  Σ_y t(y)              over the classes that have samples,
 
-and its error 1 - A(t). The test set's own frequencies for t give top-1, the uniform prior balanced
-accuracy, a prior uniform on a group of classes the accuracy of many, medium or few. A class without
-samples has no recall (NaN) and is left out, as scikit-learn's balanced accuracy does.
+and its error 1 - A(t). The test set's own frequencies for t give plain accuracy, the uniform prior
+balanced accuracy, a prior uniform on a group of classes the accuracy of many, medium or few. A
+class without samples has no recall (NaN) and is left out, as scikit-learn's balanced accuracy does.
 """
 
 from collections.abc import Mapping
@@ -40,10 +40,10 @@ def recalls(predictions: ArrayLike, labels: ArrayLike, num_classes: int) -> Arra
     return as_kind_of(hits / counts, predictions)
 
 
-def top1(predictions: ArrayLike, labels: ArrayLike, num_classes: int) -> float:
+def accuracy(predictions: ArrayLike, labels: ArrayLike, num_classes: int) -> float:
     """The share of all samples that were predicted right.
 
-    >>> top1([0, 1, 1, 1], [0, 0, 1, 1], num_classes=3)
+    >>> accuracy([0, 1, 1, 1], [0, 0, 1, 1], num_classes=3)
     0.75
     """
     hits, counts = _hits_and_counts(predictions, labels, num_classes)
@@ -76,7 +76,7 @@ def balanced_accuracy(recalls: ArrayLike) -> float:
 
 
 def balanced_error(recalls: ArrayLike) -> float:
-    """One minus the balanced accuracy.
+    """One minus the balanced accuracy: the measure of LA's tables.
 
     >>> balanced_error([0.9, 0.5, float("nan")])
     0.3

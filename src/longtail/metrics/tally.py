@@ -143,27 +143,37 @@ class Tally:
                 "such as class_counts(labels, num_classes)"
             )
 
+    @property
+    def class_shares(self) -> dict[str, Tensor]:
+        """What each class counts for in each accuracy, all classes together one.
+
+        Classes without samples count for nothing, and what counts no class is left out: accuracy
+        under a target where there is none, a group without samples.
+        """
+        present = (self.counts > 0).double()
+        shares = {
+            "accuracy": self.counts,
+            "accuracy_under_target": None if self.target is None else self.weight * self.counts,
+            "balanced_accuracy": present,
+        } | {name: present * as_tensor(mask).double() for name, mask in self.groups.items()}
+        return {
+            name: share / share.sum()
+            for name, share in shares.items()
+            if share is not None and share.sum() > 0
+        }
+
     def _of_recalls(self, recall: Tensor) -> dict[str, Tensor | None]:
         """What is made of recalls, of one set of them or of many: the classes are the last axis."""
-        seen = recall[..., self.counts > 0]
-        uniform = torch.ones_like(self.counts)
-        balanced = self._accuracy(recall, uniform)
+        seen, shares = recall[..., self.counts > 0], self.class_shares
+        names = ("accuracy", "accuracy_under_target", "balanced_accuracy", *self.groups)
         made: dict[str, Tensor | None] = {
-            "top1": self._accuracy(recall, self.weight * self.counts),
-            "balanced_accuracy": balanced,
-            "balanced_error": None if balanced is None else 1 - balanced,
+            name: recall.nan_to_num(0.0) @ shares[name] if name in shares else None
+            for name in names
+        }
+        return made | {
             "geometric_mean": torch.where(seen == 0, NO_RECALL, seen).log().mean(dim=-1).exp(),
             "worst_class": seen.amin(dim=-1),
         }
-        return made | {
-            name: self._accuracy(recall, as_tensor(mask).double())
-            for name, mask in self.groups.items()
-        }
-
-    def _accuracy(self, recall: Tensor, weight: Tensor) -> Tensor | None:
-        counted = weight * (self.counts > 0)
-        total = counted.sum()
-        return recall.nan_to_num(0.0) @ (counted / total) if total > 0 else None
 
     def _mean(self, sums: Tensor, squares: Tensor) -> Measured:
         seen = self.weight > 0  # a class that does not count may have an infinite term

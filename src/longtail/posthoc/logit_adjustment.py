@@ -60,22 +60,22 @@ class LogitAdjustment(AffineAdjuster):
     def fit(
         self,
         scores: Scores,
-        criterion: Criterion = "balanced_error",
+        criterion: Criterion = "accuracy_under_target",
         weights: ArrayLike | None = None,
     ) -> LogitAdjustment:
         """The adjustment with the τ that suits held-out scores best under the target.
 
         Args:
             scores: Labelled, not of the test set, and carrying the training prior.
-            criterion: What is made as low as possible: "balanced_error" (under another target its
-                error), "nll", "brier" or "ece".
+            criterion: What is made as good as possible: "accuracy_under_target" (for the uniform
+                target that is balanced accuracy), "nll", "brier" or "ece".
             weights: How much each sample counts among those of its class; all the same by default.
 
         >>> logits = [[3.0, 1.0], [2.0, 0.5], [1.0, 0.8], [1.2, 1.0], [2.0, 1.9]]
         >>> held_out = Scores(logits, labels=[0, 0, 0, 1, 1], carried=[90, 10])
         >>> fitted = LogitAdjustment([90, 10]).fit(held_out)
         >>> fitted.tau, fitted.choice.value, fitted.choice.standard_error
-        (0.387, 0.167, 0.136)
+        (0.387, 0.833, 0.136)
         >>> fitted(held_out).carried
         Prior([0.5, 0.5])
         """

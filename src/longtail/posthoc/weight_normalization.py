@@ -66,7 +66,7 @@ class WeightNormalization(AffineAdjuster):
     def fit(
         self,
         scores: Scores,
-        criterion: Criterion = "balanced_error",
+        criterion: Criterion = "accuracy_under_target",
         target: PriorLike | None = None,
         weights: ArrayLike | None = None,
     ) -> WeightNormalization:
@@ -74,8 +74,8 @@ class WeightNormalization(AffineAdjuster):
 
         Args:
             scores: Labelled, and not of the test set.
-            criterion: What is made as low as possible: "balanced_error" (under another target its
-                error), "nll", "brier" or "ece".
+            criterion: What is made as good as possible: "accuracy_under_target" (for the uniform
+                target that is balanced accuracy), "nll", "brier" or "ece".
             target: The prior under which that is meant, uniform by default.
             weights: How much each sample counts among those of its class; all the same by default.
 

@@ -156,7 +156,7 @@ def _caltech_section(demo: Demo) -> Section:
         value = method.metrics[key]
         return None if value is None else 100 * value
 
-    keys = ("balanced_accuracy", "many", "medium", "few", "top1")
+    keys = ("balanced_accuracy", "many", "medium", "few", "accuracy")
     return Section(
         heading="Caltech-101 features, 300 to 3 images a class",
         paragraphs=[
@@ -174,7 +174,7 @@ def _caltech_section(demo: Demo) -> Section:
                 Column("weight decay"),
                 *(
                     Column(name, "%", digits=1, best="high")
-                    for name in ("balanced accuracy", "many", "medium", "few", "top-1")
+                    for name in ("balanced accuracy", "many", "medium", "few", "accuracy")
                 ),
             ],
             rows=[
@@ -188,7 +188,7 @@ def _caltech_section(demo: Demo) -> Section:
             "Caltech-101: Fei-Fei Li, Marco Andreetto, Marc'Aurelio Ranzato, Pietro Perona; "
             "CC BY 4.0. The features are derived from the images; see ATTRIBUTION.md in the "
             "package.",
-            "Top-1 is over the test part as it is, in which classes have 10 to 266 images.",
+            "Accuracy is over the test part as it is, in which classes have 10 to 266 images.",
         ],
     )
 

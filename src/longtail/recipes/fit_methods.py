@@ -95,11 +95,11 @@ class Aim(NamedTuple):
 
     Attributes:
         target: The prior to predict under.
-        criterion: "balanced_error", which is the error under the target, or "nll".
+        criterion: "accuracy_under_target" or "nll".
     """
 
     target: Prior
-    criterion: Literal["balanced_error", "nll"] = "balanced_error"
+    criterion: Literal["accuracy_under_target", "nll"] = "accuracy_under_target"
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ import numpy as np
 from longtail.recipes.fit_methods import METHODS
 from longtail.recipes.fit_result import FitResult
 from longtail.recipes.fit_words import (
-    HEADINGS,
     accuracy_name,
     caution,
     decision,
+    headings,
     headline,
     method_rows,
 )
@@ -66,7 +66,7 @@ def _next_step(result: FitResult, judged: Judged, otherwise: str) -> str:
 
 def _methods(result: FitResult) -> Section:
     table = Table(
-        [Column(name) for name in HEADINGS],
+        [Column(name) for name in headings(result)],
         method_rows(result),
         caption=f"{accuracy_name(result).capitalize()} in %, with 95 % intervals; "
         "the best by held-out samples first.",

@@ -11,8 +11,9 @@ import numpy as np
 from longtail.core import Prior, Scores
 from longtail.heads import Head
 from longtail.metrics import Measured
+from longtail.recipes.fix import target_json
 
-Criterion: TypeAlias = Literal["accuracy", "balanced_accuracy", "nll"]
+Criterion: TypeAlias = Literal["accuracy_under_target", "balanced_accuracy", "nll"]
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class FitPlan:
 
     methods: Sequence[str] = ()
     target: Prior | None = None
-    criterion: Criterion = "accuracy"
+    criterion: Criterion = "accuracy_under_target"
     folds: int = 5
     seed: int = 0
 
@@ -106,6 +107,7 @@ class FitResult:
         """Everything that is a number or a word."""
         return {
             "best": self.best,
+            "target": target_json(self.target),
             "criterion": self.plan.criterion,
             "weight_decay": self.weight_decay,
             "decays": {f"{decay:.3g}": loss for decay, loss in sorted(self.decays.items())},

@@ -24,11 +24,6 @@ from longtail.recipes.fit_methods import METHODS, SLOW, Aim, Method, Task
 from longtail.recipes.fit_parts import Pair, check_parts, feature_unit, in_memory, pairs
 from longtail.recipes.fit_result import Criterion, FitPlan, FitResult, MethodResult
 
-_METRIC: dict[Criterion, str] = {
-    "accuracy": "top1",
-    "balanced_accuracy": "balanced_accuracy",
-    "nll": "nll",
-}
 _FEW = 5
 
 
@@ -39,7 +34,7 @@ def run_fit(
     check_parts(features)
     names = _names(plan.methods)
     target = Prior.uniform(features.num_classes) if plan.target is None else plan.target
-    aim = Aim(target, "nll" if plan.criterion == "nll" else "balanced_error")
+    aim = Aim(target, "nll" if plan.criterion == "nll" else "accuracy_under_target")
     unit = feature_unit(features)
     halves = pairs(features, plan.folds, plan.seed, unit)
     tick("weight decay")
@@ -201,7 +196,7 @@ def _rank(found: MethodResult, criterion: Criterion) -> float:
     """Lower is better; what failed comes last."""
     if found.failed:
         return float("inf")
-    value = found.held_out[_METRIC[criterion]].value
+    value = found.held_out[criterion].value
     assert value is not None
     return value if criterion == "nll" else -value
 

@@ -4,28 +4,32 @@ from longtail.metrics import Measured
 from longtail.recipes.fit_methods import METHODS
 from longtail.recipes.fit_result import FitResult, MethodResult
 
-HEADINGS = (
-    "method",
-    "held out",
-    "over linear",
-    "log-loss",
-    "many",
-    "medium",
-    "few",
-    "test",
-    "chosen",
-    "s",
-)
-
 
 def accuracy_name(result: FitResult) -> str:
     """What accuracy is meant."""
     return "balanced accuracy" if result.is_uniform else "accuracy under the target"
 
 
+def headings(result: FitResult) -> tuple[str, ...]:
+    """Of the columns of `method_rows`: accuracy under the target, then balanced if it differs."""
+    balanced = () if result.is_uniform else ("balanced",)
+    groups = ("many", "medium", "few")
+    return (
+        "method",
+        "held out",
+        "over linear",
+        *balanced,
+        "log-loss",
+        *groups,
+        "test",
+        "chosen",
+        "s",
+    )
+
+
 def method_rows(result: FitResult) -> list[tuple[str, ...]]:
-    """What HEADINGS name, in % but for the log-loss; a method that failed says why."""
-    return [_row(found) for found in result.methods]
+    """What `headings` name, in % but for the log-loss; a method that failed says why."""
+    return [_row(found, headings(result)) for found in result.methods]
 
 
 def brief_columns(result: FitResult) -> dict[str, list[str]]:
@@ -34,14 +38,21 @@ def brief_columns(result: FitResult) -> dict[str, list[str]]:
     by_loss = result.plan.criterion == "nll"
     columns = {
         "method": [METHODS[found.name].title for found in fitted],
-        "held out": [_percent(found.held_out["top1"]) for found in fitted],
+        "held out": [_percent(found.held_out["accuracy_under_target"]) for found in fitted],
         "log-loss": [_loss(found) for found in fitted] if by_loss else [],
         "over linear": [_over_linear(found) for found in fitted],
+        "balanced": []
+        if result.is_uniform
+        else [_percent(found.held_out["balanced_accuracy"]) for found in fitted],
         **{
             name: [_percent(found.held_out[name]) for found in fitted if name in found.held_out]
             for name in ("many", "medium", "few")
         },
-        "test": [_percent(found.test["top1"]) for found in fitted if found.test is not None],
+        "test": [
+            _percent(found.test["accuracy_under_target"])
+            for found in fitted
+            if found.test is not None
+        ],
         "τ": ["" if found.value is None else f"{found.value:.2f}" for found in fitted],
     }
     return {name: cells for name, cells in columns.items() if any(cells)}
@@ -62,10 +73,10 @@ def headline(result: FitResult) -> str:
     by = " by log-loss" if result.plan.criterion == "nll" else ""
     said = (
         f"Best on held-out samples{by}: {METHODS[result.best].title}, {accuracy_name(result)} "
-        f"{_with_interval(best.held_out['top1'])} %"
+        f"{_with_interval(best.held_out['accuracy_under_target'])} %"
     )
     if best.test is not None:
-        said += f"; on the test part {_with_interval(best.test['top1'])} %"
+        said += f"; on the test part {_with_interval(best.test['accuracy_under_target'])} %"
     if result.best != "linear":
         low = best.gain.low
         # Intervals of classes with next to no samples are too narrow to rely on.
@@ -89,7 +100,7 @@ def headline(result: FitResult) -> str:
 
 def decision(result: FitResult) -> str:
     """What was chosen, and on what."""
-    names = {"accuracy": accuracy_name(result), "nll": "log-loss"}
+    names = {"accuracy_under_target": accuracy_name(result), "nll": "log-loss"}
     end = " (the last to be tried: a larger or smaller one may be better)"
     return (
         f"Chosen on {result.judged_on}: weight decay {result.weight_decay:.2g}, of "
@@ -112,19 +123,21 @@ def caution(result: FitResult) -> str:
     )
 
 
-def _row(found: MethodResult) -> tuple[str, ...]:
+def _row(found: MethodResult, names: tuple[str, ...]) -> tuple[str, ...]:
     title = METHODS[found.name].title
     if found.failed:
-        return (title, f"failed: {found.failed}", *[""] * (len(HEADINGS) - 2))
+        return (title, f"failed: {found.failed}", *[""] * (len(names) - 2))
     held = found.held_out
+    balanced = [_percent(held["balanced_accuracy"])] if "balanced" in names else []
     groups = [_percent(held[name]) if name in held else "" for name in ("many", "medium", "few")]
     return (
         title,
-        _with_interval(held["top1"]),
+        _with_interval(held["accuracy_under_target"]),
         _over_linear(found),
+        *balanced,
         _loss(found),
         *groups,
-        "" if found.test is None else _with_interval(found.test["top1"]),
+        "" if found.test is None else _with_interval(found.test["accuracy_under_target"]),
         "" if found.value is None else f"τ\u00a0=\u00a0{found.value:.2f}",
         f"{found.seconds:.1f}",
     )

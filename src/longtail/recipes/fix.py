@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import torch
 from torch import Tensor
@@ -29,12 +29,15 @@ from longtail.posthoc import (
 )
 from longtail.shift import PriorEstimate, estimate_prior
 
-Criterion: TypeAlias = Literal["balanced_error", "nll", "brier", "ece"]
+Criterion: TypeAlias = Literal["accuracy_under_target", "nll", "brier", "ece"]
 Calibration: TypeAlias = Literal["auto", "temperature", "bias", "vector", "none"]
 
 # Numbers that are fitted on at once: 512 MB in float64.
 MOST_NUMBERS = 2**26
 _FOLDS = 5
+# What a comparison of before and after is of, in metrics.json.
+CROSS_FITTED: Final = "cross-fitted"
+APPLIED: Final = "applied"
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class Plan:
 
     target: Prior | Literal["source", "estimate"]
     tau: float | None = None
-    criterion: Criterion = "balanced_error"
+    criterion: Criterion = "accuracy_under_target"
     calibration: Calibration = "auto"
     seed: int = 0
 
@@ -63,6 +66,16 @@ class Plan:
         if self.calibration != "auto":
             return self
         return replace(self, calibration="bias" if self.target == "estimate" else "temperature")
+
+    def as_json(self) -> dict[str, Any]:
+        """What was asked for, so that a comparison of runs can tell them apart."""
+        return {
+            "target": target_json(self.target) if isinstance(self.target, Prior) else self.target,
+            "tau": "auto" if self.tau is None else self.tau,
+            "criterion": self.criterion,
+            "calibration": self.calibration,
+            "seed": self.seed,
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +93,12 @@ class Fix:
     target: Prior
     adjustment: LogitAdjustment | None = None
     estimate: PriorEstimate | None = None
+
+
+def target_json(target: Prior) -> Literal["uniform"] | list[float]:
+    """A target as files of results hold it: by its word, or one probability a class."""
+    uniform = target.is_close(Prior.uniform(target.num_classes))
+    return "uniform" if uniform else target.probs.tolist()
 
 
 def fit_fix(validation: Scores, plan: Plan, unlabelled: Scores | None = None) -> Fix:
@@ -124,6 +143,23 @@ def _calibrators(validation: Scores, plan: Plan) -> tuple[AffineAdjuster, ...]:
         case "none":
             return ()
     return (Temperature.fit(validation),)
+
+
+def tau_of(steps: tuple[AffineAdjuster, ...], target: Prior) -> float | None:
+    """How far the steps move towards the target, beside calibrating; None if they do more."""
+    tau = 0.0
+    for step in steps:
+        match step:
+            case LogitAdjustment():
+                # A τ that was given reaches a prior on the way, and that all the way.
+                tau = step.tau if step.target.is_close(target) else 1.0
+            case PCSoftmax():
+                tau = 1.0
+            case Temperature() | BiasCorrectedTemperature() | VectorScaling():
+                pass
+            case _:
+                return None
+    return tau
 
 
 def applied(steps: tuple[AffineAdjuster, ...], scores: Scores) -> Scores:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -19,9 +19,20 @@ from longtail.posthoc import (
     load_adjusters,
     save_adjusters,
 )
-from longtail.recipes.fix import Fix, Plan, applied, fit_fix, held_out_fixes, joined
+from longtail.recipes.fix import (
+    APPLIED,
+    CROSS_FITTED,
+    Fix,
+    Plan,
+    fit_fix,
+    held_out_fixes,
+    joined,
+    target_json,
+    tau_of,
+)
 from longtail.recipes.fix_tables import (
     Counts,
+    adjusted,
     scores_to_estimate_from,
     scores_to_fit_on,
     write_fixed,
@@ -42,7 +53,10 @@ class FixResult:
         target: What they carry now, or None if that is not known.
         comparison: Before and after, or None if there were no labels.
         judged: The samples behind it, of many a part; None if there were no labels.
+        measured: Whether the comparison is of the samples the fix was fitted on, each part by what
+            was fitted on the others, or of samples it was applied to; None without one.
         measured_on: What the comparison is of, in words.
+        asked: What was asked for, as in metrics.json.
         classes: The names of the classes, if known.
         counts: Training samples of each class, if known.
     """
@@ -53,7 +67,9 @@ class FixResult:
     target: Prior | None
     comparison: Comparison | None
     judged: Judged | None
+    measured: Literal["cross-fitted", "applied"] | None
     measured_on: str
+    asked: dict[str, Any]
     classes: tuple[str, ...] | None
     counts: Counts
 
@@ -66,7 +82,9 @@ class FixResult:
             "tau": moves[0].tau if moves else None,
             "carried": _probs(self.carried),
             "target": _probs(self.target),
+            "measured": self.measured,
             "measured_on": self.measured_on,
+            "asked": self.asked,
         }
         if estimate is not None:
             shown["estimated"] = {
@@ -120,13 +138,15 @@ def run_fix(
         written, step, output / SCORES, counts, under, advance, compare=to_apply is not None
     )
     where = str(written.path)
+    how: Literal["cross-fitted", "applied"] = APPLIED
     if measured is None:
         judged = _cross_fitted(validation, plan, fix, target)
-        measured = judged.comparison
+        measured, how = judged.comparison, CROSS_FITTED
         where = f"{table.path}, each fifth fixed by what was fitted on the others"
     else:
         some = scores_to_fit_on(written, validation.carried, counts, plan.seed)
-        judged = Judged(some, applied(fix.steps, some), target, validation)
+        after, tau = adjusted(some, step), tau_of(fix.steps, target)
+        judged = Judged(some, after, target, validation, tau=tau)
     return FixResult(
         steps=fix.steps,
         fix=fix,
@@ -134,7 +154,9 @@ def run_fix(
         target=step.carried,
         comparison=measured,
         judged=judged,
+        measured=how,
         measured_on=where,
+        asked=plan.as_json(),
         classes=table.classes,
         counts=None if known is None else np.asarray(known),
     )
@@ -161,7 +183,7 @@ def rerun_fix(
     if compared is not None:
         some = scores_to_fit_on(table, carried, counts, seed=0)
         target = step.carried or Prior.uniform(table.num_classes)
-        judged = Judged(some, applied(stored.adjusters, some), target)
+        judged = Judged(some, adjusted(some, step), target, tau=tau_of(stored.adjusters, target))
     return FixResult(
         steps=stored.adjusters,
         fix=None,
@@ -169,7 +191,9 @@ def rerun_fix(
         target=step.carried,
         comparison=compared,
         judged=judged,
+        measured=None if judged is None else APPLIED,
         measured_on=str(table.path),
+        asked={} if step.carried is None else {"target": target_json(step.carried)},
         classes=table.classes or stored.classes,
         counts=counts,
     )
@@ -195,7 +219,8 @@ def _cross_fitted(validation: Scores, plan: Plan, fix: Fix, target: Prior) -> Ju
     if fix.estimate is not None:
         plan = replace(plan, target=target, tau=1.0)
     parts = list(zip(*held_out_fixes(validation, plan), strict=True))
-    return Judged(joined(parts[0]), joined(parts[1]), target)
+    before, after = joined(parts[0]), joined(parts[1])
+    return Judged(before, after, target, tau=tau_of(fix.steps, target), is_cross_fitted=True)
 
 
 def _probs(prior: Prior | None) -> list[float] | None:

@@ -9,9 +9,10 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from torch import Tensor
 
 from longtail.core import Prior, Scores
-from longtail.core.arrays import as_tensor, wide_dtype
+from longtail.core.arrays import as_kind_of, as_tensor, wide_dtype
 from longtail.data.score_tables import ScoreTable, open_score_writer
 from longtail.metrics import Comparison
 from longtail.posthoc import Affine
@@ -40,6 +41,17 @@ def scores_to_estimate_from(table: ScoreTable, carried: Prior | None, seed: int)
         chosen = np.sort(drawn)
     scores = table.as_scores(carried=carried, rows=chosen)
     return replace(scores, labels=None, counts=None, split=None)
+
+
+def adjusted(scores: Scores, step: Affine) -> Scores:
+    """The scores after all adjusters as one, number for number as `write_fixed` compares them."""
+    logits = as_kind_of(_moved(as_tensor(scores.logits), step), scores.logits)
+    return replace(scores, logits=logits, carried=step.carried)
+
+
+def _moved(rows: Tensor, step: Affine) -> Tensor:
+    wide = wide_dtype(rows.dtype)
+    return rows.to(wide) * step.scale.to(wide) + step.shift.to(wide)
 
 
 def write_fixed(
@@ -79,8 +91,7 @@ def write_fixed(
     ) as writer:
         for block in table.blocks():
             before = as_tensor(block.logits)
-            wide = wide_dtype(before.dtype)
-            after = before.to(wide) * step.scale.to(wide) + step.shift.to(wide)
+            after = _moved(before, step)
             writer.write(after)
             if both is not None and block.labels is not None:
                 both.add(before, after, as_tensor(block.labels))

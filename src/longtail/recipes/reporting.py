@@ -11,12 +11,12 @@ from longtail.recipes.comparing.sources import find_sources
 from longtail.recipes.training import building
 from longtail.recipes.training.model_file import load_model
 from longtail.recipes.training.reading import read_recipe
-from longtail.recipes.training.results import AS_TRAINED, UNDER_TARGET
 from longtail.recipes.training.run_figures import read_log
 from longtail.recipes.training.run_folder import RECIPE
 from longtail.recipes.training.run_page import recipe_section, training_section
 from longtail.recipes.training.run_scores import adjusted
 from longtail.report import Footer, Judged, Page, scores_page
+from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 
 
 def single_run(paths: Sequence[Path]) -> Path | None:
@@ -57,10 +57,11 @@ def run_folder_report(folder: Path, footer: Footer) -> Report:
     move = adjusted(recipe.target, before.carried, target, held)
     judged = Judged(
         before,
-        before if move is None else move(before),
+        before if move is None else move.move(before),
         target,
         held if "test" in found else None,
         names=(AS_TRAINED, UNDER_TARGET),
+        tau=0.0 if move is None else move.tau,
     )
     history = read_log(folder)
     weight, counts = stored.model.head.rows.detach(), stored.counts
@@ -89,14 +90,14 @@ def scores_report(
         target: The prior to look under.
         footer: Where the page comes from.
     """
-    done, moved = f"Scores of {name}.", after
+    done, moved, tau = f"Scores of {name}.", after, None
     if moved is not None:
         done = f"Scores of {name}, before and after."
     elif before.carried is not None and not before.carried.is_close(target):
-        moved = before.under(target)
+        moved, tau = before.under(target), 1.0
         done = f"Scores of {name}, as they are and moved from the prior they carry to the target."
     if moved is None:
-        judged = Judged(before, before, target, names=("as they are", "as they are"))
+        judged = Judged(before, before, target, names=("as they are", "as they are"), tau=0.0)
     else:
-        judged = Judged(before, moved, target)
+        judged = Judged(before, moved, target, tau=tau)
     return Report(scores_page(judged, footer, title="longtail report", done=done), judged)

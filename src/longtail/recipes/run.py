@@ -21,21 +21,25 @@ from longtail.recipes.training.data_checks import check_network, check_target
 from longtail.recipes.training.model_file import MODEL, StoredModel, save_model
 from longtail.recipes.training.reading_data import read_data
 from longtail.recipes.training.recipe import Recipe
-from longtail.recipes.training.results import AS_TRAINED, UNDER_TARGET, RunResult, Variant
+from longtail.recipes.training.results import RunResult, Variant
 from longtail.recipes.training.run_folder import task_values, write_start
 from longtail.recipes.training.run_page import write_results
 from longtail.recipes.training.run_scores import adjusted, scores_of_parts, second_stage_scores
+from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 
 Watch = Callable[[StepEnd | EpochEnd | str], None]
 
 
-def run_recipe(recipe: Recipe, folder: Path, watch: Watch = lambda event: None) -> RunResult:
+def run_recipe(
+    recipe: Recipe, folder: Path, watch: Watch = lambda event: None, name: str = ""
+) -> RunResult:
     """Follow a recipe; what comes out is in the folder, which a broken run goes on from.
 
     Args:
         recipe: What to do.
         folder: Of the run; made if it is not there.
         watch: Told of every step and epoch, and in a word of what comes after them.
+        name: What the recipe is called, which the folder keeps for comparisons.
     """
     with processes() as these, locked(folder) if these.is_main else nullcontext():
         # Labels, counts, prior: what the training images say before anything is trained.
@@ -55,7 +59,7 @@ def run_recipe(recipe: Recipe, folder: Path, watch: Watch = lambda event: None) 
         normalize = building.build_normalize(recipe, images.train)
         check_network(model, images.train, normalize)
         if these.is_main:
-            write_start(folder, recipe)
+            write_start(folder, recipe, name)
         trained = train(
             model,
             images.train,
@@ -82,8 +86,8 @@ def run_recipe(recipe: Recipe, folder: Path, watch: Watch = lambda event: None) 
         move = adjusted(recipe.target, model.carried, target, scores.get("validation"))
         variants = [Variant(AS_TRAINED, scores)]
         if move is not None:
-            moved = {split: move(part) for split, part in scores.items()}
-            variants.append(Variant(UNDER_TARGET, moved))
+            moved = {split: move.move(part) for split, part in scores.items()}
+            variants.append(Variant(UNDER_TARGET, moved, tau=move.tau))
         variants += second_stage_scores(recipe, model, images, normalize, watch)
 
         # Metrics and report.

@@ -12,6 +12,8 @@ from longtail.core import Prior, Scores, measure_carried, shot_groups
 from longtail.core.arrays import as_tensor
 from longtail.metrics import Comparison
 
+# What scores are called before and after they were moved to the target, wherever both are shown.
+AS_TRAINED, UNDER_TARGET = "as trained", "under the target"
 _BLOCK = 2**22  # numbers looked at at once
 _FITTED_ON = 2**22  # numbers that a fit of the report looks at: a few seconds
 
@@ -27,6 +29,10 @@ class Judged:
         validation: Held-out scores of the model that `before` is of, if there are any: what the
             prior of the samples is estimated with.
         names: What before and after are called.
+        tau: How far `after` was moved from what `before` carries towards the target, beside being
+            calibrated: 0 for not at all. None where it is no such move, but another model.
+        is_cross_fitted: Whether parts of the samples were each moved by a τ of their own, near
+            `tau`, that the other parts chose.
     """
 
     before: Scores
@@ -34,6 +40,8 @@ class Judged:
     target: Prior
     validation: Scores | None = None
     names: tuple[str, str] = ("before", "after")
+    tau: float | None = None
+    is_cross_fitted: bool = False
 
     def __post_init__(self) -> None:
         if self.before.labels is None or self.after.labels is None:

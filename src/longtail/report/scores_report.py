@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from longtail.metrics import Comparison
+from longtail.report.accuracies import HEADLINES, headline_key
 from longtail.report.charts.scale import readable
 from longtail.report.judged import Judged
 from longtail.report.page import Footer, Page, Section
@@ -114,12 +115,13 @@ def _tail_in_words(judged: Judged) -> str:
 
 def alone_in_words(judged: Judged) -> str:
     """How good scores are that nothing was done to."""
-    found = judged.comparison.before.metrics()
+    tally = judged.comparison.before
+    found, key = tally.metrics(), headline_key(tally.target)
     groups = ", ".join(
         f"{name} {percent(found[name].value)}"
         for name in judged.groups
         if found[name].value is not None
     )
-    return f"Balanced accuracy is {percent(found['balanced_accuracy'].value)} %" + (
+    return f"{HEADLINES[key]} is {percent(found[key].value)} %" + (
         f" ({groups})." if groups else "."
     )

@@ -122,7 +122,7 @@ def test_the_average_is_what_is_validated_and_what_the_model_ends_with():
     result = quick_train(net, data, options=quick(ema=0.9), validation=held)
     logits = predict(net, held, NORMALIZE).logits
     scores = lt.Scores(logits, labels=held.labels, counts=data.counts)
-    for name, value in (("top1", "val_top1"), ("nll", "val_nll"), ("few", "val_few")):
+    for name, value in (("accuracy", "val_accuracy"), ("nll", "val_nll"), ("few", "val_few")):
         assert result.history[-1][value] == pytest.approx(lt.metrics.evaluate(scores)[name])
 
     class Tracked(torch.optim.SGD):
@@ -251,7 +251,7 @@ def test_validation_comes_every_few_epochs_and_after_the_last():
     result = quick_train(
         flat_model(), data, options=quick(epochs=5), validation=data, evaluate_every=2
     )
-    assert ["val_top1" in row for row in result.history] == [False, True, False, True, True]
+    assert ["val_accuracy" in row for row in result.history] == [False, True, False, True, True]
     best = max(row.get("val_uniform_balanced_accuracy", 0) for row in result.history)
     assert result.history[result.best_epoch - 1]["val_uniform_balanced_accuracy"] == best
 

@@ -8,7 +8,7 @@ import pytest
 from longtail import Scores
 from longtail.recipes.training.checking import plain
 from longtail.recipes.training.overrides import overridden
-from longtail.recipes.training.reading import read_recipe
+from longtail.recipes.training.reading import read_recipe, recipe_name
 from longtail.recipes.training.yaml_text import write_yaml
 
 COUNTS = [300, 60, 8]
@@ -27,28 +27,28 @@ class Folders:
         logits[np.arange(len(labels)), labels] += skill
         return Scores(logits, labels, carried=carried, counts=counts, split="test", **others)
 
-    def train(self, name, *settings, skill=1.0, recipe="cifar100-lt-la-quick", command=None, **how):
+    def train(self, name, *settings, skill=1.0, recipe="cifar100-lt-la-quick", **how):
         folder = self.place / name
         folder.mkdir(parents=True)
         made = overridden(read_recipe(recipe), settings)
         (folder / "recipe.yaml").write_text(write_yaml(plain(made)))
-        said = command or f"longtail train {recipe} -o {folder}"
-        (folder / "versions.json").write_text(json.dumps({"command": said}))
+        (folder / "versions.json").write_text(json.dumps({"recipe": recipe_name(recipe)}))
         self.scores(skill, **how).save(folder / "scores-test.safetensors")
         return folder
 
-    def fit(self, name, best="adjusted", seed=0, part="test"):
+    def fit(self, name, best="adjusted", seed=0, part="test", target="uniform"):
         folder = self.place / name
         folder.mkdir()
-        said = {"best": best, "seed": seed, "methods": {}}
+        said = {"best": best, "seed": seed, "methods": {}, "target": target}
         (folder / "metrics.json").write_text(json.dumps(said))
         self.scores().save(folder / f"{part}.safetensors")
         return folder
 
-    def fix(self, name, measured_on="test.npz"):
+    def fix(self, name, measured="applied", target="uniform", tau="auto"):
         folder = self.place / name
         folder.mkdir()
-        said = {"steps": ["Temperature"], "measured_on": measured_on}
+        asked = {"target": target, "tau": tau, "seed": 0}
+        said = {"steps": ["Temperature"], "measured": measured, "asked": asked}
         (folder / "metrics.json").write_text(json.dumps(said))
         self.scores().save(folder / "scores.safetensors")
         return folder

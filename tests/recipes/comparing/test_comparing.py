@@ -42,7 +42,7 @@ def test_the_target_may_be_none_or_a_file(two_methods):
         expected = lt.metrics.evaluate(lt.Scores.load(run), under)
         found = next(r for m in result.sets[0].methods for r in m.runs if r.source == run)
         assert found.metrics["nll"].value == pytest.approx(expected["nll"])
-    assert result.sets[0].by.key == "top1"
+    assert result.sets[0].by.key == "accuracy_under_target"
     assert "target.json" in result.target
 
 
@@ -79,8 +79,10 @@ def test_a_wrong_target_is_told(two_methods, text, message):
 def test_a_target_that_is_not_there_and_a_metric_that_is_none_are_told(two_methods):
     with pytest.raises(FileNotFoundError, match="there is no file sideways"):
         compare_paths([two_methods.place], target="sideways")
-    with pytest.raises(ValueError, match="one of balanced_accuracy, top1"):
-        compare_paths([two_methods.place], by="accuracy")
+    with pytest.raises(
+        ValueError, match="one of accuracy_under_target, balanced_accuracy, accuracy, many"
+    ):
+        compare_paths([two_methods.place], by="top1")
 
 
 def test_other_labels_classes_or_counts_make_a_table_of_their_own(folders):
@@ -161,6 +163,9 @@ def test_the_files_are_written(two_methods, tmp_path):
     assert stored.items() >= json.loads(json_text(result.as_json())).items()
     said = stored["sets"][0]
     methods = said["methods"]
-    assert methods["never"]["metrics"]["nll"]["value"] is None
-    assert methods["cifar100-lt-la-quick"]["metrics"]["balanced_accuracy"]["over"] == "seeds"
+    assert methods["never"]["metrics"]["as trained"]["nll"]["value"] is None
+    assert (
+        methods["cifar100-lt-la-quick"]["metrics"]["under the target"]["balanced_accuracy"]["over"]
+        == "seeds"
+    )
     assert said["noise"]["balanced_accuracy"]["best"] == "cifar100-lt-la-quick"

@@ -43,13 +43,61 @@ def test_a_part_that_differs_is_named_and_a_number_of_one_recipe_only_is_its_own
 def test_other_recipes_need_no_settings(folders):
     folders.train("a")
     folders.train("b", recipe="cifar100-lt-ce-quick")
-    folders.train("c", command="python -m longtail train my/own.yaml 'quote")
-    folders.train("d", command="longtail train my/own.yaml -o d")
-    (folders.place / "a" / "versions.json").unlink()
     names = found(folders.place)
-    assert names["a"].startswith("logit_adjusted")
-    assert names["b"] == "cifar100-lt-ce-quick"
-    assert names["d"] == "own"
+    assert names == {"a": "cifar100-lt-la-quick", "b": "cifar100-lt-ce-quick"}
+
+
+def test_a_method_is_named_by_what_was_run_and_not_by_the_command_line(folders):
+    """What stands in argv may be the name of a recipe, of a file or of a folder by chance."""
+    run = folders.train("a")
+    said = {"recipe": "own", "command": "longtail train cifar100-lt-ce-quick other.yaml 'quote"}
+    (run / "versions.json").write_text(json.dumps(said))
+    assert found(run) == {"a": "own"}
+    (run / "versions.json").write_text(json.dumps({"command": said["command"]}))
+    assert found(run) == {"a": "logit_adjusted"}
+    (run / "versions.json").unlink()
+    assert found(run) == {"a": "logit_adjusted"}
+
+
+def test_runs_with_different_targets_are_never_seeds_of_one_method(folders):
+    weights = [0.6, 0.3, 0.1]
+    folders.train("a", "seed=0")
+    folders.train("b", "seed=1", "target.prior=train")
+    folders.fit("c", seed=0)
+    folders.fit("d", seed=1, target=weights)
+    folders.fix("e-seed0")
+    folders.fix("e-seed1", target="estimate")
+    folders.fix("e-seed2", target=weights)
+    assert found(folders.place) == {
+        "a": "cifar100-lt-la-quick target=uniform",
+        "b": "cifar100-lt-la-quick target=train",
+        "c": "fit adjusted target=uniform",
+        "d": "fit adjusted target=[0.6, 0.3, 0.1]",
+        "e-seed0": "e target=uniform",
+        "e-seed1": "e target=estimate",
+        "e-seed2": "e target=[0.6, 0.3, 0.1]",
+    }
+    names = found(labels=[("LA", folders.place / name) for name in ("a", "b")])
+    assert names == {"a": "LA target=uniform", "b": "LA target=train"}
+
+
+def test_targets_that_are_written_alike_are_two_methods_all_the_same(folders):
+    start = np.full(40, 1 / 40)
+    tilted = start.copy()
+    tilted[-2:] += [0.01, -0.01]
+    for seed, target in enumerate((start, tilted, start)):
+        folders.fix(f"e-seed{seed}", target=target.tolist())
+    names = found(folders.place)
+    assert names["e-seed0"] == names["e-seed2"]
+    assert names["e-seed1"] == f"{names['e-seed0']} (2)"
+
+
+def test_what_a_fix_was_asked_for_tells_its_runs_apart(folders):
+    folders.fix("e-seed0")
+    folders.fix("e-seed1")
+    assert set(found(folders.place).values()) == {"e"}
+    folders.fix("e-seed2", tau=1.0)
+    assert set(found(folders.place).values()) == {"e tau=auto", "e tau=1"}
 
 
 def test_the_seed_of_the_data_is_a_seed_too(folders):
@@ -85,7 +133,7 @@ def test_fit_and_fix_folders_are_known(folders):
     folders.fit("f", seed=3)
     folders.fit("g", part="validation")
     folders.fix("ce-fixed")
-    folders.fix("own", measured_on="x.npz, each fifth fixed by what was fitted on the others")
+    folders.fix("own", measured="cross-fitted")
     sources, _ = find_sources([folders.place])
     by_folder = {source.scores.parent.name: source for source in sources}
     assert (by_folder["f"].base, by_folder["f"].seed) == ("fit adjusted", "3")

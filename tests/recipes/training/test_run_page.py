@@ -1,7 +1,16 @@
-"""The page of a run shows its recipe in words, not as Python writes it."""
+"""The page of a run: its recipe in words, and the accuracy that was asked for first."""
 
+from pathlib import Path
+
+import pytest
+import torch
+
+from longtail import Prior, Scores
+from longtail.engine.training import Trained
 from longtail.recipes.training.catalogue import RECIPES
-from longtail.recipes.training.run_page import recipe_section
+from longtail.recipes.training.results import RunResult, Variant
+from longtail.recipes.training.run_page import headline, metric_table, recipe_section
+from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 
 
 def test_the_recipe_is_told_in_words():
@@ -9,3 +18,36 @@ def test_the_recipe_is_told_in_words():
     assert rows["augment"].startswith("name crop, padding 4; name flip")
     assert rows["compile"] == "no"
     assert not any(sign in text for text in rows.values() for sign in "{}'")
+
+
+@pytest.mark.parametrize(
+    ("weights", "first", "said"),
+    [
+        ([1, 1, 1], ["balanced accuracy"], "Balanced accuracy on the test part"),
+        (
+            [6, 3, 1],
+            ["accuracy under the target", "balanced accuracy"],
+            "Accuracy under the target on the test part",
+        ),
+    ],
+)
+def test_the_accuracy_under_the_target_asked_for_is_the_first_column(weights, first, said):
+    counts, target = torch.tensor([300, 60, 8]), Prior.of(weights)
+    labels = torch.arange(90) % 3
+    drawn = torch.randn(90, 3, generator=torch.Generator().manual_seed(0))
+    scores = Scores(drawn + torch.eye(3)[labels], labels, carried=counts, counts=counts)
+    variants = [
+        Variant(AS_TRAINED, {"test": scores}),
+        Variant(UNDER_TARGET, {"test": scores.under(target)}, tau=1.0),
+    ]
+    recipe = RECIPES["cifar100-lt-ce-quick"]()
+    trained = Trained(Prior.of(counts), best_epoch=None, history=[], finished=True)
+    result = RunResult(
+        recipe, Path("run"), ("a", "b", "c"), counts, target, trained, variants, torch.eye(3)
+    )
+    heads, *rows = metric_table(result, "test")
+    assert heads[1 : len(first) + 2] == [*first, "many"]
+    key = "balanced_accuracy" if len(first) == 1 else "accuracy_under_target"
+    value = f"{100 * result.metrics['test'][UNDER_TARGET][key].value:.1f} ["
+    assert rows[1][1].startswith(value)
+    assert f"{said}, under the target: {value}" in headline(result)

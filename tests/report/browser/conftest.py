@@ -9,7 +9,7 @@ import pytest
 
 from longtail.report import Footer, scores_page, write_page
 from longtail.report.comparison import comparison_page
-from report_pages import NAMES, compared, judged
+from report_pages import NAMES, compared, fitted, judged
 
 
 @pytest.fixture(scope="session")
@@ -21,6 +21,7 @@ def page_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         name: scores_page(judged(names), footer, title="longtail report")
         for name, names in (("plain", ()), ("hostile", NAMES))
     }
+    pages["fitted"] = scores_page(fitted(), footer, title="longtail fix")
     pages["comparison"] = comparison_page(compared(), footer)
     return {name: write_page(page, folder / f"{name}.html") for name, page in pages.items()}
 

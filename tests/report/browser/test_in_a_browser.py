@@ -7,7 +7,7 @@ import pytest
 import longtail as lt
 from longtail.metrics import group_accuracies, recalls
 from longtail.posthoc import LogitAdjustment
-from report_pages import NAMES, judged
+from report_pages import NAMES, fitted, judged
 
 TAU, TARGET = "[data-explorer=tau]", "[data-explorer=target]"
 
@@ -77,8 +77,8 @@ def at_tau(tau: float) -> tuple[list[float], list[float]]:
     moved = LogitAdjustment(scores.carried, tau)(scores)
     recall = recalls(moved.predict(), scores.labels, scores.num_classes)
     groups = group_accuracies(recall, lt.shot_groups(scores.counts))
-    top1 = float((moved.predict() == scores.labels).double().mean())
-    measures = [float(recall.mean()), top1, groups["many"], groups["medium"], groups["few"]]
+    plain = float((moved.predict() == scores.labels).double().mean())
+    measures = [float(recall.mean()), plain, groups["many"], groups["medium"], groups["few"]]
     return [100 * share for share in measures], (100 * recall).tolist()
 
 
@@ -94,6 +94,36 @@ def test_nothing_goes_wrong_and_no_request_leaves_the_page(browser, page_files, 
     it.page.mouse.wheel(0, 5000)
     assert it.errors == []
     assert it.requests == [page_files[name].as_uri()]
+    it.context.close()
+
+
+def test_the_tau_slider_opens_at_the_result_and_a_button_goes_back_to_it(browser, page_files):
+    """The τ of the result has more digits than a step of the slider."""
+    it = Opened(browser, page_files["fitted"])
+    found = fitted()
+    tally = found.comparison.after
+    recall = (tally.hits / tally.counts)[found.order]
+    keys = ("balanced_accuracy", "accuracy", "many", "medium", "few")
+    measures = [100 * float(tally.class_shares[k][found.order] @ recall) for k in keys]
+    it.unfold()
+
+    def shows_the_result() -> None:
+        assert it.numbers(TAU, "[data-measure]") == pytest.approx(measures, abs=0.00501)
+        assert it.numbers(TAU, "[data-class]") == pytest.approx(100 * recall, abs=0.0501)
+        assert it.numbers(TAU, "[data-tau-shown]") == [round(found.tau, 3)] * 2
+
+    shows_the_result()
+    first = it.page.locator("main table >> nth=0").locator("tbody tr").first.text_content()
+    assert f"{measures[0]:.1f}" in first
+    for tau in (0.0, 0.871, 0.872, 2.0):
+        set_slider(it.page, f"{TAU} input[type=range]", tau)
+        moved = found.after.logits - (tau - found.tau) * found.before.carried.log
+        recalled = recalls(moved.argmax(dim=1), found.labels, found.num_classes)
+        shown = it.numbers(TAU, "[data-class]")
+        assert shown == pytest.approx((100 * recalled[found.order]).tolist(), abs=0.0501)
+    it.page.locator(f"{TAU} button", has_text="the result").click()
+    shows_the_result()
+    assert it.errors == []
     it.context.close()
 
 
@@ -154,7 +184,9 @@ def test_the_target_slider_shows_what_evaluate_computes_under_that_prior(opened,
     target = scores.carried.tempered(power)
     found = lt.metrics.evaluate(scores, target)
     shown = it.numbers(TARGET, "[data-row=moved] td")
-    assert shown[:2] == pytest.approx([100 * found["top1"], 100 * found["ece"]], abs=0.00501)
+    assert shown[:2] == pytest.approx(
+        [100 * found["accuracy_under_target"], 100 * found["ece"]], abs=0.00501
+    )
     assert shown[2] == pytest.approx(found["nll"], abs=0.000501)
 
 

@@ -32,11 +32,23 @@ def test_ordering_by_the_log_loss_puts_the_least_first(world):
 def test_under_the_uniform_prior_accuracy_is_balanced_accuracy_and_not_shown_twice(make_world):
     uniform = make_world()
     keys = [m.key for m in compare_set(uniform.samples, uniform.runs("A", 1.0), BY).metrics]
-    assert "top1" not in keys
+    assert "accuracy_under_target" not in keys
     other = make_world(target=lt.Prior.of([5, 1, 1, 1, 1]))
-    table = compare_set(other.samples, other.runs("A", 1.0), "top1")
-    assert "top1" in [m.key for m in table.metrics]
-    assert table.by.key == "top1"
+    table = compare_set(other.samples, other.runs("A", 1.0), "accuracy_under_target")
+    assert "accuracy_under_target" in [m.key for m in table.metrics]
+    assert table.by.key == "accuracy_under_target"
+
+
+def test_another_target_makes_its_accuracy_the_first_column(make_world):
+    world = make_world(target=lt.Prior.of([5, 1, 1, 1, 1]))
+    table = compare_set(world.samples, world.runs("A", 1.0), "accuracy_under_target")
+    # The samples are balanced, so that their accuracy as they are is balanced accuracy.
+    assert [m.key for m in table.metrics][:3] == [
+        "accuracy_under_target",
+        "balanced_accuracy",
+        "many",
+    ]
+    assert words.headline(table).count("under the target") == 1
 
 
 def test_without_counts_there_are_no_groups(world):

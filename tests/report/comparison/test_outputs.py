@@ -22,20 +22,57 @@ def result(make_world):
 def test_the_markdown_table_has_all_cells_and_marks(result):
     lines = markdown(result).splitlines()
     rows = [line for line in lines if line.startswith("| ")]
-    assert rows[0].startswith("| method | runs | balanced accuracy % ↑ | many % ↑")
+    assert rows[0].startswith(
+        "| method | runs | balanced accuracy, as trained % ↑ "
+        "| balanced accuracy, under the target % ↑ | many % ↑"
+    )
     assert "NLL ↓" in rows[0]
     cells = [[c.strip() for c in re.split(r"(?<!\\)\|", row)[1:-1]] for row in rows]
     assert len({len(row) for row in cells}) == 1
     table = result.sets[0]
     for row, method in zip(cells[1:], table.methods, strict=True):
         found = method.estimates["balanced_accuracy"]
-        assert f"{100 * found.value:.1f}" in row[2]
-        assert f"± {100 * found.reach:.1f}" in row[2]
+        assert f"{100 * found.value:.1f}" in row[3]
+        assert f"± {100 * found.reach:.1f}" in row[3]
         assert row[-1] == f"{table.ranks.mean[method.name]:.2f}"
-    assert cells[1][2].startswith("**")
-    assert cells[2][2].endswith("†")
-    assert "†" not in cells[3][2]
+    assert cells[1][3].startswith("**")
+    assert cells[2][3].endswith("†")
+    assert "†" not in cells[3][3]
     assert "<script>" not in markdown(result)
+
+
+def test_every_output_has_each_method_as_trained_and_under_the_target(make_world):
+    world = make_world(per_class=60)
+    table = compare_set(world.samples, world.runs("CE", 1.0), "balanced_accuracy")
+    result = compare([table], "under the target (the uniform prior)")
+    (method,) = table.methods
+    trained, moved = (
+        f"{100 * found['balanced_accuracy'].value:.1f}"
+        for found in (method.as_trained, method.estimates)
+    )
+    assert trained != moved
+    outputs = {
+        "page": render_page(comparison_page(result, FOOTER)),
+        "markdown": markdown(result),
+        "latex": latex(result),
+    }
+    for name, text in outputs.items():
+        assert re.search(r"as trained.*under the target", text, re.S), name
+        assert "as trained is balanced accuracy of the scores as they are" in text, name
+        assert trained in text, name
+        assert moved in text, name
+    assert "<h2>As trained</h2>" in outputs["page"]
+    stored = table.as_json()["methods"]["CE"]["metrics"]
+    assert stored["as trained"]["nll"]["value"] == method.as_trained["nll"].value
+    assert stored["under the target"]["nll"]["value"] == method.estimates["nll"].value
+
+
+def test_where_nothing_was_moved_there_is_one_column(make_world):
+    world = make_world(target=None)
+    runs = world.runs("CE", 1.0)
+    result = compare([compare_set(world.samples, runs, "balanced_accuracy")], "as they are")
+    assert "as trained" not in markdown(result)
+    assert list(result.as_json()["sets"][0]["methods"]["CE"]["metrics"]) == ["as trained"]
 
 
 def test_latex_is_balanced_and_escaped(result):
@@ -50,7 +87,7 @@ def test_latex_is_balanced_and_escaped(result):
         assert len(re.findall(r"(?<!\\)&", row)) == len(columns) - 1
     assert r"\mathbf{" in rows[0]
     assert r"\underline{" in rows[1]
-    assert "underline" not in rows[2].split("&")[1]
+    assert "underline" not in rows[2].split("&")[2]
     bare = re.sub(r"\\.", "", text)
     assert bare.count("{") == bare.count("}")
     assert len(re.findall(r"(?<!\\)\$", text)) % 2 == 0
@@ -86,7 +123,7 @@ def test_the_page_says_it_all_and_no_name_is_markup(result):
     for heading in ("Methods and runs", "What is noise"):
         assert f"<h2>{heading}</h2>" in html
     assert html.count("<svg ") == 2
-    assert html.count("<table") == 2
+    assert html.count("<table") == 3
     assert "These runs do not say which of" in html
 
 

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 import longtail as lt
-from longtail.posthoc import LogitAdjustment
+from longtail.posthoc import BiasCorrectedTemperature, LogitAdjustment
 from longtail.report import Judged
+from longtail.report.accuracies import shown_accuracies
 from longtail.report.explorers.tau import slider, tau_explorer
 from report_pages import judged
 
@@ -18,6 +19,8 @@ def counted(values: dict, tau: float) -> list[float]:
     """What the script does: the recall of every class, in the order of the page."""
     ends = np.frombuffer(base64.b64decode(values["ends"]), "<u2").reshape(-1, 2)
     place = round((tau - values["low"]) / values["step"])
+    place += values["between"] and place >= values["place"]
+    place = values["place"] if tau == values["tau"] else place
     right = (ends[:, 0] <= place) & (place < ends[:, 1])
     parts = np.split(right, np.cumsum(values["samples"])[:-1])
     return [part.mean() if len(part) else np.nan for part in parts]
@@ -47,6 +50,7 @@ def test_no_place_of_the_slider_is_better_than_the_one_called_best():
     samples = judged()
     crowded = replace(samples.before, logits=samples.before.logits / 10)
     found = tau_explorer(Judged(crowded, crowded, samples.target))
+    assert found.tau == 0.0
     weights = np.array(found.values["measures"][0])
     places = slider(found.best_tau).tolist()
     accuracies = [float(weights @ counted(found.values, tau)) for tau in places]
@@ -57,24 +61,73 @@ def test_no_place_of_the_slider_is_better_than_the_one_called_best():
 def test_the_measures_are_weighted_means_of_the_recalls():
     samples = judged()
     found = tau_explorer(samples)
-    recall = np.array(counted(found.values, found.best_tau))
+    recall = np.array(counted(found.values, found.tau))
     names = [name for name, _, _ in found.rows]
     assert names == [
         "balanced accuracy",
-        "top-1, samples as they are",
+        "accuracy, samples as they are",
         "many-shot classes",
         "medium-shot classes",
         "few-shot classes",
     ]
-    for weights, (_, _, best) in zip(found.values["measures"], found.rows, strict=True):
-        assert 100 * float(np.dot(weights, recall)) == pytest.approx(best)
+    for weights, (_, _, result) in zip(found.values["measures"], found.rows, strict=True):
+        assert 100 * float(np.dot(weights, recall)) == pytest.approx(result)
     assert found.rows[0][2] == pytest.approx(100 * recall.mean())
 
 
-def test_another_target_has_a_row_of_its_own():
+def test_another_target_has_the_first_row():
     samples = judged()
     other = replace(samples, target=lt.Prior.of(torch.arange(1, 21)))
-    assert "accuracy under the target" in [name for name, _, _ in tau_explorer(other).rows]
+    assert tau_explorer(other).rows[0][0] == "accuracy under the target"
+
+
+def calibrated_and_moved(target: lt.Prior, dtype: torch.dtype = torch.float64) -> Judged:
+    """A model that is twice too sure, calibrated, and moved by a τ of many digits."""
+    before = judged().before
+    before = replace(before, logits=(2 * before.logits).to(dtype))
+    bias = torch.linspace(-0.5, 0.5, 20, dtype=torch.float64)
+    calibrate = BiasCorrectedTemperature(2.0, bias, before.carried)
+    tau = 0.8123456789
+    after = LogitAdjustment(before.carried, tau, target)(calibrate(before))
+    return Judged(before, after, target, tau=tau)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("weights", [[1.0] * 20, list(range(1, 21)), [0.0] * 5 + [1.0] * 15])
+def test_it_starts_at_the_result_and_equals_it_there_to_the_last_digit(weights, dtype):
+    samples = calibrated_and_moved(lt.Prior.of(weights, zeros="keep"), dtype)
+    found = tau_explorer(samples)
+    assert found.tau == found.values["tau"] == samples.tau
+    assert found.values["between"]
+    tables = [samples.comparison.before, samples.comparison.after]
+    recalls = [tally.hits / tally.counts for tally in tables]
+    assert counted(found.values, found.tau) == recalls[1][samples.order].tolist()
+    shares = tables[0].class_shares
+    keys = [*shown_accuracies(tables[0]), "many", "medium", "few"]
+    assert len(found.rows) == len(keys)
+    for key, (_, first, result) in zip(keys, found.rows, strict=True):
+        assert (first, result) == tuple(
+            pytest.approx(100 * float(recall @ shares[key]), abs=1e-12) for recall in recalls
+        )
+
+
+def test_other_places_move_the_calibrated_logits_of_the_result():
+    samples = calibrated_and_moved(lt.Prior.uniform(20))
+    found = tau_explorer(samples)
+    at_zero = samples.after.logits + samples.tau * samples.before.carried.log
+    for tau in (-1.0, 0.0, 0.812, 0.813, 1.5):
+        predicted = (at_zero - tau * samples.before.carried.log).argmax(dim=1)
+        expected = lt.metrics.recalls(predicted, samples.labels, 20)[samples.order]
+        assert counted(found.values, tau) == pytest.approx(expected.tolist())
+
+
+def test_a_result_that_is_another_model_is_where_it_starts_too():
+    samples = judged()
+    other = replace(samples.after, logits=samples.after.logits.roll(1, 0))
+    found = tau_explorer(replace(samples, after=other, tau=None))
+    assert found.tau == 0.0
+    predicted = lt.metrics.recalls(other.predict(), samples.labels, 20)
+    assert counted(found.values, 0.0) == predicted[samples.order].tolist()
 
 
 def test_a_class_without_samples_weighs_nothing_and_shows_none():

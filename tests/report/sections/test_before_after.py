@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import longtail as lt
-from longtail.metrics import Comparison
+from longtail.metrics import Comparison, Tally
 from longtail.report import Judged
 from longtail.report.sections.before_after import alone, before_after, metric_rows
 from report_pages import judged
@@ -23,8 +23,8 @@ def test_every_metric_of_the_issue_is_there_with_its_interval():
     assert [column.name for column in table.columns] == ["metric", "old", "new", "change"]
     names = [row[0] for row in table.rows]
     assert names == [
-        "balanced error",
-        "top-1, samples as they are",
+        "balanced accuracy",
+        "accuracy, samples as they are",
         "many-shot classes",
         "medium-shot classes",
         "few-shot classes",
@@ -40,39 +40,66 @@ def test_the_numbers_are_those_of_evaluate():
     samples = judged()
     found = lt.metrics.evaluate(samples.after, samples.target)
     shown = {row[0]: float(row[2].split(" ")[0]) for row in metric_rows(samples.comparison)}
-    assert shown["balanced error"] == pytest.approx(100 * found["balanced_error"], abs=0.051)
+    assert shown["balanced accuracy"] == pytest.approx(100 * found["balanced_accuracy"], abs=0.051)
     assert shown["few-shot classes"] == pytest.approx(100 * found["few"], abs=0.051)
     assert shown["log-loss"] == pytest.approx(found["nll"], abs=0.00051)
     right = float((samples.after.predict() == samples.labels).double().mean())
-    assert shown["top-1, samples as they are"] == pytest.approx(100 * right, abs=0.051)
+    assert shown["accuracy, samples as they are"] == pytest.approx(100 * right, abs=0.051)
 
 
-def test_of_balanced_samples_top_1_would_say_the_same_twice():
+def test_of_balanced_samples_accuracy_would_say_the_same_twice():
     scores = lt.Scores(2 * torch.eye(4), torch.arange(4), carried=[4, 3, 2, 1])
     samples = Judged(scores, scores, lt.Prior.uniform(4))
-    assert "top-1, samples as they are" not in [
+    assert "accuracy, samples as they are" not in [
         row[0] for row in alone(samples.comparison.before).rows
     ]
 
 
-def test_another_target_has_its_own_accuracy():
+def test_the_accuracy_under_the_target_that_was_asked_for_is_the_first_row():
     samples = replace(judged(), target=lt.Prior.of(torch.arange(20, 0, -1)))
-    assert "accuracy under the target" in [row[0] for row in metric_rows(samples.comparison)]
+    names = [row[0] for row in metric_rows(samples.comparison)]
+    assert names[:3] == [
+        "accuracy under the target",
+        "balanced accuracy",
+        "accuracy, samples as they are",
+    ]
+    alone_names = [row[0] for row in alone(samples.comparison.before).rows]
+    assert alone_names[0] == "accuracy under the target"
+
+
+def test_what_is_one_number_has_one_row_and_one_name():
+    """Under the uniform target, of balanced samples, and where the samples follow the target."""
+    balanced, tailed = torch.tensor([5, 5, 5, 5]), torch.tensor([8, 4, 4, 4])
+    uniform, other = lt.Prior.uniform(4), lt.Prior.of([2, 1, 1, 1])
+    under, mean, plain = "accuracy under the target", "balanced accuracy", "accuracy, samples"
+    for counts, target, expected in (
+        (balanced, uniform, [mean]),
+        (tailed, uniform, [mean, plain]),
+        (balanced, other, [under, mean]),
+        (tailed, other, [under, mean]),
+        (tailed, None, [plain, mean]),
+        (balanced, None, [plain]),
+    ):
+        tally = Tally(counts, target)
+        labels = torch.arange(4).repeat_interleave(counts)
+        tally.add(torch.eye(4)[labels.roll(3)], labels)
+        shown = [row[0] for row in alone(tally).rows if "accuracy" in row[0]]
+        assert [name.removesuffix(" as they are") for name in shown] == expected
 
 
 def test_a_change_says_which_way_and_whether_it_is_sure():
     rows = {row[0]: row[3] for row in metric_rows(judged().comparison)}
-    assert rows["balanced error"].startswith("−")
-    assert rows["balanced error"].endswith("better")
+    assert rows["balanced accuracy"].startswith("+")
+    assert rows["balanced accuracy"].endswith("better")
     assert rows["many-shot classes"].startswith("−")
     assert rows["many-shot classes"].endswith("worse")
     rows = {row[0]: row[3] for row in metric_rows(backwards().comparison)}
-    assert rows["balanced error"].endswith("worse")
+    assert rows["balanced accuracy"].endswith("worse")
     samples = judged()
     hardly = replace(samples, after=replace(samples.before, logits=0.97 * samples.before.logits))
     rows = {row[0]: row[3] for row in metric_rows(hardly.comparison)}
     assert rows["log-loss"].endswith("may be chance")
-    assert rows["balanced error"] == "none"
+    assert rows["balanced accuracy"] == "none"
 
 
 def test_the_paired_interval_of_a_group_is_that_of_its_samples():
@@ -129,4 +156,4 @@ def test_without_a_target_accuracy_is_that_of_the_samples_as_they_are():
     as_they_are.add(samples.before.logits, samples.after.logits, samples.labels)
     names = [row[0] for row in metric_rows(as_they_are)]
     assert "accuracy under the target" not in names
-    assert "top-1, samples as they are" in names
+    assert "accuracy, samples as they are" in names

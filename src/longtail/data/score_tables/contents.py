@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from longtail.core import Prior
 from longtail.core.scores import Split
+from longtail.data.files.errors import ObjectsError
 from longtail.data.files.label_codes import LabelCodes
 
 Kind: TypeAlias = Literal["logits", "probs"]
@@ -79,6 +80,11 @@ class Contents:
 
 def floating(dtype: np.dtype[Any], path: Path) -> np.dtype[Any]:
     """The type that numbers of a stored type are read as: float16 to float64, the machine's own."""
+    if dtype.hasobject:
+        raise ObjectsError(
+            f"{path} holds its scores as Python objects, which only a pickle could read; save them "
+            "as numbers: numpy.array(scores, dtype=float)"
+        )
     if dtype.kind not in "iuf":
         raise ValueError(f"{path} must hold scores as real numbers, got {dtype}; convert them")
     if dtype.kind == "f" and dtype.itemsize <= 8:

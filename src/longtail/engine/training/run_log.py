@@ -16,7 +16,7 @@ from longtail.core.files import written_whole
 from longtail.engine.training.progress import Row
 
 _TRAIN = ("epoch", "step", "lr", "train_loss", "seconds", "images_per_second")
-_VALIDATION = ("balanced_accuracy", "top1", "nll", "many", "medium", "few")
+_VALIDATION = ("balanced_accuracy", "accuracy", "nll", "many", "medium", "few")
 UNIFORM = "val_uniform_balanced_accuracy"
 
 

@@ -57,8 +57,8 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             `predict` and `predict_proba`, estimated anew on every call: see `estimate_target`.
         cv: Out of how many folds τ is chosen, or a splitter, or an iterable of splits. A class may
             have fewer samples than there are folds.
-        criterion: What τ is best for: "balanced_error", which is the error under the target;
-            "nll", "brier" or "ece".
+        criterion: What τ is best for: "accuracy_under_target", which for the uniform one is
+            balanced accuracy; "nll", "brier" or "ece".
         calibration: Before the move, on out-of-fold scores: "temperature"; "bias_corrected", a
             temperature and a bias a class, which takes no account of sample weights; None. "auto"
             is bias-corrected for decision values and for an estimated target, else a temperature
@@ -103,7 +103,7 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         tau: Tau = "auto",
         target: Target = "uniform",
         cv: Any = 5,
-        criterion: Criterion = "balanced_error",
+        criterion: Criterion = "accuracy_under_target",
         calibration: Calibration = "auto",
         carried: Carried = "train",
         n_jobs: int | None = None,

@@ -1,8 +1,8 @@
 r"""How τ was chosen on held-out samples, and how well they determine it.
 
-    balanced_error   1 − Σ_y t(y)·recall_y, exactly (`curve`)
-    nll, brier       proper scores (`proper`)
-    ece              calibration error with 20 bins (`ece`)
+    accuracy_under_target   Σ_y t(y)·recall_y, exactly (`curve`); balanced accuracy for uniform t
+    nll, brier              proper scores (`proper`)
+    ece                     calibration error with 20 bins (`ece`)
 
 Every criterion is meant under the target t: a held-out sample of class y counts t(y)/n_y, whatever
 the held-out set's own frequencies.
@@ -23,7 +23,7 @@ from longtail.posthoc.tau.paths import Shift, TauPath
 from longtail.posthoc.tau.proper import BRIER, NLL, Proper, lowest, places_of_change, scores_at
 from longtail.posthoc.tau.weighted import Weighted
 
-Criterion: TypeAlias = Literal["balanced_error", "nll", "brier", "ece"]
+Criterion: TypeAlias = Literal["accuracy_under_target", "nll", "brier", "ece"]
 
 _COARSE = 15  # points of the grid on which a score that is not convex is looked at first
 _NORMAL = 1.96  # 95 % of a normal distribution lie within so many standard deviations
@@ -69,7 +69,7 @@ def choose_tau(
         path: Where the logits go with τ.
         held: The samples to choose on.
         target: The prior under which the criterion is meant.
-        criterion: What is to be as low as possible.
+        criterion: What is to be as good as possible: an accuracy as high, the others as low.
         training: What tells which half of the classes is rarer, or None if nothing does.
         within: How much each sample counts among those of its class; all the same by default.
     """
@@ -100,11 +100,11 @@ class _Found(NamedTuple):
     high: float | None = None
 
 
-def _by_balanced_error(path: TauPath, samples: Weighted, target: Prior) -> _Found:
+def _by_accuracy(path: TauPath, samples: Weighted, target: Prior) -> _Found:
     curve = curve_along(path, samples, target, samples.logits)
     right = torch.from_numpy(curve.intervals.contain(curve.best_tau)).double()
     low, high = curve.bootstrap().interval()
-    return _Found(curve.best_tau, 1 - curve.best_accuracy, samples.standard_error(right), low, high)
+    return _Found(curve.best_tau, curve.best_accuracy, samples.standard_error(right), low, high)
 
 
 def _by_nll(path: TauPath, samples: Weighted, target: Prior) -> _Found:
@@ -145,7 +145,7 @@ def _places(path: TauPath, samples: Weighted) -> list[float]:
 
 
 _FITS: dict[str, Callable[[TauPath, Weighted, Prior], _Found]] = {
-    "balanced_error": _by_balanced_error,
+    "accuracy_under_target": _by_accuracy,
     "nll": _by_nll,
     "brier": _by_brier,
     "ece": _by_ece,

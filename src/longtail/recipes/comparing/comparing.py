@@ -24,6 +24,7 @@ from longtail.report.comparison import (
     measured_run,
 )
 from longtail.report.comparison.columns import BY_KEY
+from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 
 
 @dataclass(eq=False)
@@ -64,7 +65,9 @@ def compare_paths(
     sources, notes = find_sources(paths, labels)
     notes += [source.note for source in sources if source.note]
     groups = _grouped(sources)
-    chosen = by or ("balanced_accuracy" if target in ("uniform", "none") else "top1")
+    chosen = by or (
+        "balanced_accuracy" if target in ("uniform", "none") else "accuracy_under_target"
+    )
     names = _set_names(groups)
     sets = [
         _compared(group, name, target, chosen, tick)
@@ -141,8 +144,9 @@ def _target(target: str | Path, table: ScoreTable) -> Prior | None:
 
 def _target_words(target: str | Path) -> str:
     if target == "none":
-        return "scores and samples as they are"
-    return "under the uniform prior" if target == "uniform" else f"under the prior of {target}"
+        return f"{AS_TRAINED}: scores and samples as they are"
+    which = "the uniform prior" if target == "uniform" else f"the prior of {target}"
+    return f"{UNDER_TARGET} ({which})"
 
 
 def _set_names(groups: Sequence[_Group]) -> list[str]:

@@ -6,10 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from longtail.recipes.comparing.sources import Source
+from longtail.recipes.comparing.sources import TARGET, Source
 
 # Other data make another table, not another method.
 _OF_THE_DATA = ("kind", "imbalance_ratio", "profile", "held_out", "official")
+_MOST = 10  # values of a list that a name has room for
 
 
 def method_names(sources: Sequence[Source]) -> list[str]:
@@ -20,24 +21,34 @@ def method_names(sources: Sequence[Source]) -> list[str]:
     >>> method_names(runs)
     ['la tau=1', 'la tau=1.5']
     """
-    names = []
+    names: list[str] = []
+    meant: dict[str, list[str]] = {}  # of each name the settings it stands for
     for source in sources:
-        if source.label:
-            name = source.label
-        else:
-            kin = (source.base, source.head)
-            rivals = [s for s in sources if not s.label and (s.base, s.head) == kin]
-            told = _differing([_method_settings(s.settings) for s in rivals])
-            mine = _method_settings(source.settings)
-            settings = [f"{_short(key, told)}={_text(mine[key])}" for key in told if key in mine]
-            name = " ".join([source.base, *settings])
-        names.append(f"{name} + {source.head}" if source.head else name)
+        kin = _kin(source)
+        told = _differing([_method_settings(s) for s in sources if _kin(s) == kin])
+        mine = _method_settings(source)
+        settings = [f"{_short(key, told)}={_text(mine[key])}" for key in told if key in mine]
+        name = " ".join([source.label or source.base, *settings])
+        name = f"{name} + {source.head}" if source.head else name
+        # Settings that are written alike, such as two priors of many classes, stay two methods.
+        exactly = json.dumps([mine.get(key) for key in told], default=str)
+        others = meant.setdefault(name, [])
+        others += [] if exactly in others else [exactly]
+        place = others.index(exactly) + 1
+        names.append(f"{name} ({place})" if place > 1 else name)
     return names
 
 
-def _method_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _kin(source: Source) -> tuple[str, str, str]:
+    """What runs have in common that only settings can tell apart."""
+    return source.label, "" if source.label else source.base, source.head
+
+
+def _method_settings(source: Source) -> dict[str, Any]:
+    if source.label:  # whoever names methods decides what they are, but for their target
+        return {TARGET: source.settings.get(TARGET)}
     free = {f"data.{key}" for key in _OF_THE_DATA}
-    return {key: value for key, value in settings.items() if key not in free}
+    return {key: value for key, value in source.settings.items() if key not in free}
 
 
 def _differing(each: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -60,7 +71,8 @@ def _text(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(_text(part) for part in value) + "]"
+        shown = [_text(part) for part in value[:_MOST]]
+        return "[" + ", ".join(shown + ["…"] * (len(value) > _MOST)) + "]"
     if isinstance(value, Mapping):
         return str(value.get("name", json.dumps(value, default=str)))
     return "none" if value is None else str(value)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,16 +11,22 @@ from typing import Any
 
 from longtail.data.files.arrays import npz_names
 from longtail.data.score_tables import Kind
+from longtail.recipes.fix import CROSS_FITTED
 from longtail.recipes.generation import settle
-from longtail.recipes.training.catalogue import RECIPES
 from longtail.recipes.training.reading import read_recipe
-from longtail.recipes.training.run_folder import METRICS, RECIPE, VERSIONS, task_values
+from longtail.recipes.training.run_folder import (
+    METRICS,
+    RECIPE,
+    RECIPE_NAME,
+    VERSIONS,
+    task_values,
+)
 
 _DEPTH = 4
 _PLAIN = ("scores", "test", "validation")  # names of files that say nothing about the run
 _PARTS = ("test", "validation")
 _SEED = re.compile(r"^(.*?)[-_. ]*seed[-_= ]?(\d+)$", re.IGNORECASE)
-_OWN_FIFTHS = "each fifth fixed by"  # how fix says that it was fitted on what it is measured on
+TARGET = "target"  # the setting that tells runs apart whatever they are called
 
 
 @dataclass(frozen=True)
@@ -120,19 +125,22 @@ def _folder(path: Path) -> list[Source] | None:
         files = [path / f"{part}.safetensors" for part in _PARTS]
         chosen = next((file for file in files if file.is_file()), None)
         note = "" if chosen is None else _part_note(path, chosen.stem)
+        settings = {key: said[key] for key in (TARGET, "criterion") if key in said}
+        seed = str(said.get("seed", 0))
         return (
             []
             if chosen is None
-            else [Source(chosen, f"fit {said['best']}", str(said.get("seed", 0)), note=note)]
+            else [Source(chosen, f"fit {said['best']}", seed, settings=settings, note=note)]
         )
     if "steps" in said and (path / "scores.safetensors").is_file():
-        fitted_here = _OWN_FIFTHS in str(said.get("measured_on", ""))
+        fitted_here = said.get("measured") == CROSS_FITTED
         note = (
             f"{path}: the fix was fitted on the samples it is measured on here, so it looks better "
             "than it is; longtail fix --apply adjusts others."
         )
         found = _file(path / "scores.safetensors")
-        return [replace(found, note=note if fitted_here else "")]
+        settings = {key: value for key, value in said.get("asked", {}).items() if key != "seed"}
+        return [replace(found, settings=settings, note=note if fitted_here else "")]
     return None
 
 
@@ -140,10 +148,11 @@ def _train(path: Path) -> list[Source]:
     values = _flat(task_values(read_recipe(path / RECIPE)))
     seeds = [str(values.pop(key, 0)) for key in ("seed", "data.seed")]
     seed = seeds[0] if seeds[1] == "0" else f"{seeds[0]}, data {seeds[1]}"
-    # How scores are moved is decided here alike for all, and heads come after what was trained.
+    # How far scores are moved is decided here alike for all, and heads come after what was trained.
     stage = {k: v for k, v in values.items() if k.startswith("second_stage")}
     trained = {k: v for k, v in values.items() if not k.startswith(("target.", "second_stage"))}
-    base = _recipe_name(path, str(values.get("loss.name", path.name)))
+    trained[TARGET] = values.get("target.prior")
+    base = _recipe_name(path) or str(values.get("loss.name", path.name))
     made = []
     for part in _PARTS:
         for file in sorted(path.glob(f"scores-{part}*.safetensors")):
@@ -156,20 +165,12 @@ def _train(path: Path) -> list[Source]:
     return made
 
 
-def _recipe_name(path: Path, otherwise: str) -> str:
-    """The name of the recipe in the command that started the run, which the recipe has not."""
-    if not (path / VERSIONS).is_file():
-        return otherwise
+def _recipe_name(path: Path) -> str:
+    """The name of the recipe as the run has kept it; empty in folders that have not."""
     try:
-        words = shlex.split(str(_json(path / VERSIONS).get("command", "")))
-    except ValueError:  # the command was not written to be read: a quote may stand alone
-        return otherwise
-    for word in words:
-        if word in RECIPES:
-            return word
-        if word.endswith((".yaml", ".yml")):
-            return Path(word).stem
-    return otherwise
+        return str(_json(path / VERSIONS).get(RECIPE_NAME, ""))
+    except (OSError, ValueError):  # it has no more than a name to give
+        return ""
 
 
 def _file(path: Path) -> Source:

@@ -152,8 +152,8 @@ class Target(Section, frozen=True):
 
     prior: Literal["uniform", "train"] | tuple[NotBelow, ...] = "uniform"
     tau: float | Literal["auto"] = 1.0
-    criterion: Literal["balanced_error", "nll", "brier", "ece"] = "balanced_error"
+    criterion: Literal["accuracy_under_target", "nll", "brier", "ece"] = "accuracy_under_target"
 
     def __post_init__(self) -> None:
-        if self.tau != "auto" and self.criterion != "balanced_error":
+        if self.tau != "auto" and self.criterion != "accuracy_under_target":
             raise ValueError("criterion is what tau is chosen by: set target.tau=auto too")

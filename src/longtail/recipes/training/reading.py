@@ -36,6 +36,16 @@ def read_recipe(source: str | os.PathLike[str]) -> Recipe:
         raise RecipeError(f"in {text}: {error}") from None
 
 
+def recipe_name(source: str | os.PathLike[str]) -> str:
+    """What a run of `read_recipe(source)` is called: the name itself, or that of the file.
+
+    >>> recipe_name("cifar100-lt-la-quick"), recipe_name("my/own.yaml")
+    ('cifar100-lt-la-quick', 'own')
+    """
+    text = os.fspath(source)
+    return Path(text).stem if text.endswith(_ENDINGS) or Path(text).is_file() else text
+
+
 def _on_its_base(values: Any) -> Recipe:
     if not isinstance(values, dict) or _BASE not in values:
         return recipe_from(values)

@@ -18,9 +18,9 @@ from longtail.engine.training import Trained
 from longtail.heads import Head
 from longtail.metrics import Measured, Tally
 from longtail.recipes.training.recipe import Recipe
+from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 
 _BLOCK = 2**22  # numbers looked at at once
-AS_TRAINED, UNDER_TARGET = "as trained", "under the target"
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +31,13 @@ class Variant:
         name: What it is called.
         scores: Of validation and test, where they are.
         head: The second-stage head behind it, if there is one.
+        tau: How far it was moved to the target from what was trained.
     """
 
     name: str
     scores: Mapping[Split, Scores]
     head: Head | None = None
+    tau: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,14 +77,22 @@ class RunResult:
         return UNDER_TARGET if UNDER_TARGET in names else AS_TRAINED
 
     @cached_property
-    def metrics(self) -> dict[str, dict[str, dict[str, Measured]]]:
-        """By split, variant and metric, each with its interval."""
+    def tallies(self) -> dict[str, dict[str, Tally]]:
+        """The sums behind the metrics, by split and variant."""
         return {
             split: {
-                variant.name: tallied(variant.scores[split], self.target, self.counts).metrics()
+                variant.name: tallied(variant.scores[split], self.target, self.counts)
                 for variant in self.variants
             }
             for split in self.variants[0].scores
+        }
+
+    @cached_property
+    def metrics(self) -> dict[str, dict[str, dict[str, Measured]]]:
+        """By split, variant and metric, each with its interval."""
+        return {
+            split: {name: tally.metrics() for name, tally in found.items()}
+            for split, found in self.tallies.items()
         }
 
     def as_json(self) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from longtail.recipes.training.yaml_text import write_yaml
 
 RECIPE, VERSIONS, METRICS = "recipe.yaml", "versions.json", "metrics.json"
 CHECKPOINT = "checkpoint"
+RECIPE_NAME = "recipe"  # the key of VERSIONS under which it is
 _PACKAGES = ("torch", "numpy", "safetensors", "msgspec", "pyyaml", "pillow", "torchvision", "timm")
 # Change nothing of what is learned.
 _FREE = (
@@ -70,12 +71,12 @@ def task_values(recipe: Recipe) -> dict[str, Any]:
     return values
 
 
-def write_start(folder: Path, recipe: Recipe) -> None:
-    """The recipe and the versions, before anything is trained."""
+def write_start(folder: Path, recipe: Recipe, name: str) -> None:
+    """The recipe, its name and the versions, before anything is trained."""
     folder.mkdir(parents=True, exist_ok=True)
     if not is_recipe_of(folder, recipe):
         write_text(folder / RECIPE, write_yaml(plain(recipe)))
-    write_json(folder / VERSIONS, versions())
+    write_json(folder / VERSIONS, {RECIPE_NAME: name} | versions())
 
 
 def is_recipe_of(folder: Path, recipe: Recipe) -> bool:

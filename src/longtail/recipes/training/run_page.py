@@ -13,12 +13,11 @@ import torch
 from torch import Tensor
 
 from longtail import __version__
-from longtail.core import Prior
 from longtail.engine import save_head
 from longtail.metrics import Measured
 from longtail.recipes.training.checking import plain
 from longtail.recipes.training.recipe import Recipe
-from longtail.recipes.training.results import AS_TRAINED, RunResult
+from longtail.recipes.training.results import RunResult
 from longtail.recipes.training.run_figures import GROUPS, group_curves_chart, weight_norms_chart
 from longtail.recipes.training.run_folder import METRICS, write_json
 from longtail.report import (
@@ -34,14 +33,15 @@ from longtail.report import (
     scores_page,
     write_page,
 )
+from longtail.report.accuracies import ACCURACIES, HEADLINES, headline_key, shown_accuracies
+from longtail.report.judged import AS_TRAINED
 
 # What is shown, what it is called, what it is multiplied by, and with how many digits.
 _COLUMNS = (
-    ("balanced_accuracy", "balanced accuracy", 100.0, 1),
+    *((key, name, 100.0, 1) for key, name in ACCURACIES.items()),
     ("many", "many", 100.0, 1),
     ("medium", "medium", 100.0, 1),
     ("few", "few", 100.0, 1),
-    ("top1", "under the target", 100.0, 1),
     ("nll", "log-loss", 1.0, 3),
     ("ece", "ECE", 100.0, 1),
 )
@@ -93,14 +93,15 @@ def _judged(result: RunResult) -> Judged | None:
     split = result.judged_on
     if split is None:
         return None
-    found = {variant.name: variant.scores for variant in result.variants}
-    held = found[AS_TRAINED].get("validation") if split == "test" else None
+    found = {variant.name: variant for variant in result.variants}
+    trained, shown = found[AS_TRAINED], found[result.headline]
     return Judged(
-        found[AS_TRAINED][split],
-        found[result.headline][split],
+        trained.scores[split],
+        shown.scores[split],
         result.target,
-        held,
+        trained.scores.get("validation") if split == "test" else None,
         names=(AS_TRAINED, result.headline),
+        tau=shown.tau,
     )
 
 
@@ -129,23 +130,22 @@ def headline(result: RunResult) -> str:
     if result.judged_on is None:
         return f"{said} There is no validation and no test part, so nothing was measured."
     found = result.metrics[result.judged_on][result.headline]
-    value = found["balanced_accuracy"]
+    key = headline_key(result.target)
     groups = ", ".join(
         f"{name} {_shown(found[name], 100.0, 1, interval=False)}"
         for name in GROUPS
         if name in found and found[name].value is not None
     )
     return (
-        f"{said} Balanced accuracy on the {result.judged_on} part, {result.headline}: "
-        f"{_shown(value, 100.0, 1)} % ({groups})."
+        f"{said} {HEADLINES[key]} on the {result.judged_on} part, {result.headline}: "
+        f"{_shown(found[key], 100.0, 1)} % ({groups})."
     )
 
 
 def metric_table(result: RunResult, split: str) -> list[list[str]]:
     """The heads of the columns, then a row a variant; in % but for the log-loss."""
-    uniform = result.target.is_close(Prior.uniform(len(result.classes)))
-    # Under the uniform prior accuracy is balanced accuracy, which is shown.
-    columns = [column for column in _COLUMNS if not (uniform and column[0] == "top1")]
+    shown = shown_accuracies(result.tallies[split][AS_TRAINED])
+    columns = [c for c in _COLUMNS if c[0] in shown or c[0] not in ACCURACIES]
     rows = [["", *(title for _, title, _, _ in columns)]]
     for name, found in result.metrics[split].items():
         cells = [

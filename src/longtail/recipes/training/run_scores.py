@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
@@ -48,18 +48,26 @@ def scores_of_parts(
     return made
 
 
+class Move(NamedTuple):
+    """What moves scores to the target, and how far: the τ of it."""
+
+    tau: float
+    move: Callable[[Scores], Scores]
+
+
 def adjusted(
     option: Target, carried: Prior | None, target: Prior, validation: Scores | None
-) -> Callable[[Scores], Scores] | None:
+) -> Move | None:
     """What moves scores to the target; None if they carry it, or nobody knows what they carry."""
     if carried is None or (carried.is_close(target) and option.tau != "auto"):
         return None
     if option.tau == "auto":
         assert validation is not None  # checked before training
-        return LogitAdjustment(carried, target=target).fit(validation, option.criterion)
+        fitted = LogitAdjustment(carried, target=target).fit(validation, option.criterion)
+        return Move(fitted.tau, fitted)
     if option.tau == 1:
-        return lambda scores: scores.under(target)
-    return LogitAdjustment(carried, option.tau, target)
+        return Move(1.0, lambda scores: scores.under(target))
+    return Move(option.tau, LogitAdjustment(carried, option.tau, target))
 
 
 def second_stage_scores(

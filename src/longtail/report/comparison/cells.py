@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 from longtail.report.comparison.columns import Metric
 from longtail.report.comparison.compared import ComparedSet, Method
+from longtail.report.comparison.intervals import Estimate
+from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 
 
 class Cell(NamedTuple):
@@ -23,15 +25,53 @@ class Cell(NamedTuple):
     tied: bool = False
 
 
+class Shown(NamedTuple):
+    """A column of a table.
+
+    Attributes:
+        metric: What is in it.
+        name: What it is called.
+        is_as_trained: Whether it is of the scores as they are, and not under the target.
+    """
+
+    metric: Metric
+    name: str
+    is_as_trained: bool = False
+
+
+def columns(table: ComparedSet) -> list[Shown]:
+    """From left to right; `cells` has a cell for each.
+
+    Where scores were moved, the metric that orders the methods comes twice: as trained first.
+    """
+    made = []
+    for metric in table.metrics:
+        name = metric.name
+        if table.has_moved and metric is table.by:
+            made.append(Shown(metric, f"{name}, {AS_TRAINED}", is_as_trained=True))
+            is_told = metric.key == "accuracy_under_target"
+            name = name if is_told else f"{name}, {UNDER_TARGET}"
+        made.append(Shown(metric, name))
+    return made
+
+
 def cells(table: ComparedSet) -> list[list[Cell]]:
-    """A row a method, a cell a metric."""
-    return [[_cell(table, method, metric) for metric in table.metrics] for method in table.methods]
+    """A row a method, a cell for each of `columns`."""
+    return [
+        [
+            _as_trained(method, shown.metric)
+            if shown.is_as_trained
+            else _cell(table, method, shown.metric)
+            for shown in columns(table)
+        ]
+        for method in table.methods
+    ]
 
 
-def heading(metric: Metric) -> str:
+def heading(shown: Shown) -> str:
     """The name of a column, its unit, and which way is good."""
-    unit = " %" if metric.percent else ""
-    return f"{metric.name}{unit} {'↑' if metric.best == 'high' else '↓'}"
+    unit = " %" if shown.metric.percent else ""
+    return f"{shown.name}{unit} {'↑' if shown.metric.best == 'high' else '↓'}"
 
 
 def number(value: float | None, metric: Metric) -> str:
@@ -47,9 +87,19 @@ def number(value: float | None, metric: Metric) -> str:
     return text.replace("-", "−").replace("inf", "∞")
 
 
+def _as_trained(method: Method, metric: Metric) -> Cell:
+    """Never marked: methods are compared under the target."""
+    found = method.as_trained[metric.key]
+    return Cell(number(found.value, metric), _reach(found, metric))
+
+
+def _reach(found: Estimate, metric: Metric) -> str:
+    return "" if found.reach is None else number(found.reach, metric)
+
+
 def _cell(table: ComparedSet, method: Method, metric: Metric) -> Cell:
     found, verdict = method.estimates[metric.key], table.verdicts.get(metric.key)
-    reach = "" if found.reach is None else number(found.reach, metric)
+    reach = _reach(found, metric)
     if len(table.methods) < 2:
         return Cell(number(found.value, metric), reach)
     if verdict is None:  # not tested: the best value is bold, and nothing is said of the others

@@ -11,6 +11,7 @@ class Metric:
     Attributes:
         key: Its name in `lt.metrics.evaluate`.
         name: What it is called.
+        short: One word, for a terminal.
         percent: Whether it is a share, shown in %.
         digits: Decimals it is shown with.
         best: Which end of it is good.
@@ -20,15 +21,11 @@ class Metric:
 
     key: str
     name: str
+    short: str
     percent: bool = True
     digits: int = 1
     best: Literal["high", "low"] = "high"
     tested: bool = True
-
-    @property
-    def short(self) -> str:
-        """One word, for a terminal."""
-        return self.name.split()[0]
 
     @property
     def factor(self) -> float:
@@ -46,13 +43,14 @@ class Metric:
 
 
 METRICS = (
-    Metric("balanced_accuracy", "balanced accuracy"),
-    Metric("top1", "accuracy"),
-    Metric("many", "many"),
-    Metric("medium", "medium"),
-    Metric("few", "few"),
-    Metric("worst_class", "worst class", tested=False),
-    Metric("ece", "ECE", best="low"),
-    Metric("nll", "NLL", percent=False, digits=3, best="low"),
+    Metric("accuracy_under_target", "accuracy under the target", "under target"),
+    Metric("balanced_accuracy", "balanced accuracy", "balanced"),
+    Metric("accuracy", "accuracy, samples as they are", "accuracy"),
+    Metric("many", "many", "many"),
+    Metric("medium", "medium", "medium"),
+    Metric("few", "few", "few"),
+    Metric("worst_class", "worst class", "worst", tested=False),
+    Metric("ece", "ECE", "ECE", best="low"),
+    Metric("nll", "NLL", "NLL", percent=False, digits=3, best="low"),
 )
 BY_KEY = {metric.key: metric for metric in METRICS}

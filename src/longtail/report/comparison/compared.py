@@ -5,14 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import torch
+
 from longtail.metrics import Measured
 from longtail.report.comparison.columns import BY_KEY, METRICS, Metric
 from longtail.report.comparison.intervals import Estimate, estimate
 from longtail.report.comparison.noise import Verdict, verdict
 from longtail.report.comparison.ranks import Ranks, average_ranks, seed_blocks
 from longtail.report.comparison.runs import Run, SampleSet
-
-_SAME = 1e-12
+from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,12 +23,14 @@ class Method:
     Attributes:
         name: What it is called.
         runs: All of them.
-        estimates: Every metric over the runs.
+        estimates: Every metric over the runs, under the target.
+        as_trained: The same of the scores as they are.
     """
 
     name: str
     runs: tuple[Run, ...]
     estimates: Mapping[str, Estimate]
+    as_trained: Mapping[str, Estimate]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +54,13 @@ class ComparedSet:
     verdicts: Mapping[str, Verdict]
     ranks: Ranks | None
     copies: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def has_moved(self) -> bool:
+        """Whether the move to the target changed any scores, so that there are two of each."""
+        return any(
+            run.as_trained is not run.metrics for method in self.methods for run in method.runs
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Everything that is a number or a word."""
@@ -100,13 +110,22 @@ def compare_set(samples: SampleSet, runs: Sequence[Run], by: str) -> ComparedSet
     """
     metric = BY_KEY[by]
     grouped, copies = _grouped(runs)
-    found = [Method(name, tuple(each), _estimates(each)) for name, each in grouped.items()]
+    found = [
+        Method(
+            name,
+            tuple(each),
+            _estimates([run.metrics for run in each]),
+            _estimates([run.as_trained for run in each]),
+        )
+        for name, each in grouped.items()
+    ]
     if all(method.estimates[by].value is None for method in found):
         raise ValueError(
             f"no run has a value for {metric.name} ({by}); order the methods by another metric"
         )
     ordered = sorted(found, key=lambda method: _place(method.estimates[by], metric))
-    shown = tuple(each for each in METRICS if each.key == by or _is_shown(each.key, ordered))
+    hidden = _shown_already(samples) - {by}
+    shown = tuple(each for each in METRICS if each.key not in hidden and _exists(each.key, ordered))
     by_name = {method.name: method.runs for method in ordered}
     verdicts = {each.key: verdict(by_name, samples, each.key) for each in shown if each.tested}
     return ComparedSet(
@@ -145,19 +164,26 @@ def _grouped(runs: Sequence[Run]) -> tuple[dict[str, list[Run]], list[tuple[str,
     return grouped, copies
 
 
-def _estimates(runs: Sequence[Run]) -> dict[str, Estimate]:
+def _estimates(runs: Sequence[Mapping[str, Measured]]) -> dict[str, Estimate]:
     none = Measured(None)
-    return {m.key: estimate([run.metrics.get(m.key, none) for run in runs]) for m in METRICS}
+    return {m.key: estimate([run.get(m.key, none) for run in runs]) for m in METRICS}
 
 
-def _is_shown(key: str, methods: Sequence[Method]) -> bool:
-    """Whether there is such a metric, and it is not another one over again."""
-    if all(method.estimates[key].value is None for method in methods):
-        return False
-    if key != "top1":
-        return True
-    both = [(m.estimates[key].value, m.estimates["balanced_accuracy"].value) for m in methods]
-    return any(abs((a or 0.0) - (b or 0.0)) > _SAME for a, b in both)
+def _exists(key: str, methods: Sequence[Method]) -> bool:
+    return any(method.estimates[key].value is not None for method in methods)
+
+
+def _shown_already(samples: SampleSet) -> set[str]:
+    """The accuracies in which classes count as in another one, which is shown."""
+    balanced, under, plain = map(
+        samples.weights, ("balanced_accuracy", "accuracy_under_target", "accuracy")
+    )
+    hidden = {"accuracy_under_target"} if torch.allclose(under, balanced, rtol=1e-9) else set()
+    if torch.allclose(plain, balanced, rtol=1e-9) or (
+        samples.target is not None and torch.allclose(plain, under, rtol=1e-9)
+    ):
+        hidden.add("accuracy")
+    return hidden
 
 
 def _place(found: Estimate, metric: Metric) -> float:
@@ -185,10 +211,19 @@ def _ahead(methods: Mapping[str, Method], names: set[str], metric: Metric) -> di
     return {n: -math.inf if v is None else metric.ahead(v) for n, v in values.items()}
 
 
+def _variants(method: Method, table: ComparedSet) -> dict[str, Mapping[str, Estimate]]:
+    """As trained, and where there is a target under it, as the page of a run has them."""
+    both = {AS_TRAINED: method.as_trained}
+    return both if table.samples.target is None else both | {UNDER_TARGET: method.estimates}
+
+
 def _shown(method: Method, table: ComparedSet) -> dict[str, Any]:
     return {
         "runs": [{"seed": run.seed, "source": run.source} for run in method.runs],
         "moved_to_target": all(run.moved for run in method.runs),
         "rank": None if table.ranks is None else table.ranks.mean[method.name],
-        "metrics": {m.key: asdict(method.estimates[m.key]) for m in table.metrics},
+        "metrics": {
+            name: {m.key: asdict(found[m.key]) for m in table.metrics}
+            for name, found in _variants(method, table).items()
+        },
     }

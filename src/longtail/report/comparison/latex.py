@@ -2,10 +2,9 @@ r"""A comparison as LaTeX: a table with booktabs' rules, the best bold, what is 
 
 import re
 
-from longtail.report.comparison.cells import Cell, cells
-from longtail.report.comparison.columns import Metric
+from longtail.report.comparison.cells import Cell, Shown, cells, columns
 from longtail.report.comparison.compared import Compared, ComparedSet
-from longtail.report.comparison.words import caption, intervals, judged
+from longtail.report.comparison.words import caption, intervals, judged, what_moved
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -43,7 +42,7 @@ def latex(result: Compared) -> str:
 
 def latex_table(table: ComparedSet, target: str) -> str:
     """One table environment."""
-    heads = ["Method", *(_heading(metric) for metric in table.metrics)]
+    heads = ["Method", *map(_heading, columns(table))]
     heads += ["Rank"] if table.ranks is not None else []
     lines = [
         *(f"% {' '.join(sentence.split())}" for sentence in judged(table)),
@@ -77,11 +76,12 @@ def _caption(table: ComparedSet, target: str) -> str:
     marks = (
         "Bold: best; underlined: cannot be told apart from it." if len(table.methods) > 1 else ""
     )
-    return " ".join([caption(table, target), marks, *intervals(table)])
+    said = [caption(table, target), what_moved(table), marks, *intervals(table)]
+    return " ".join(filter(None, said))
 
 
-def _heading(metric: Metric) -> str:
-    name = metric.name[:1].upper() + metric.name[1:]
+def _heading(shown: Shown) -> str:
+    metric, name = shown.metric, shown.name[:1].upper() + shown.name[1:]
     unit = r" (\%)" if metric.percent else ""
     return escaped(name) + unit + (r" $\uparrow$" if metric.best == "high" else r" $\downarrow$")
 

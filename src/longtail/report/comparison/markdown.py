@@ -1,8 +1,15 @@
 """A comparison as Markdown."""
 
-from longtail.report.comparison.cells import Cell, cells, heading
+from longtail.report.comparison.cells import Cell, cells, columns, heading
 from longtail.report.comparison.compared import Compared, ComparedSet
-from longtail.report.comparison.words import caption, headline, legend, notes, what_varies
+from longtail.report.comparison.words import (
+    caption,
+    headline,
+    legend,
+    notes,
+    what_moved,
+    what_varies,
+)
 
 _SPECIAL = str.maketrans({char: f"\\{char}" for char in "\\`*_[]<>|#~"} | {"\n": " ", "\r": " "})
 
@@ -20,7 +27,7 @@ def markdown(result: Compared) -> str:
 
 def markdown_table(table: ComparedSet, target: str) -> str:
     """One table: its caption, the rows, the verdict, and what the marks mean."""
-    heads = ["method", "runs", *(heading(metric) for metric in table.metrics)]
+    heads = ["method", "runs", *map(heading, columns(table))]
     if table.ranks is not None:
         heads.append("rank")
     lines = [
@@ -34,7 +41,7 @@ def markdown_table(table: ComparedSet, target: str) -> str:
         if table.ranks is not None:
             shown.append(f"{table.ranks.mean[method.name]:.2f}")
         lines.append(f"| {' | '.join(shown)} |")
-    said = [headline(table), legend(table), *what_varies(table)]
+    said = [headline(table), what_moved(table), legend(table), *what_varies(table)]
     lines += [f"\n{_escaped(sentence)}" for sentence in said if sentence]
     return "\n".join(lines)
 

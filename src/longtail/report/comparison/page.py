@@ -4,11 +4,12 @@ import math
 
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.legend import Reference
-from longtail.report.comparison import words
-from longtail.report.comparison.cells import number
+from longtail.report.comparison import cells, words
 from longtail.report.comparison.columns import Metric
-from longtail.report.comparison.compared import Compared, ComparedSet, Method
+from longtail.report.comparison.compared import Compared, ComparedSet
 from longtail.report.comparison.interval_chart import Interval, interval_chart
+from longtail.report.comparison.intervals import Estimate
+from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 from longtail.report.page import Figure, Footer, Page, Section
 from longtail.report.table import Cell, Column, Table
 
@@ -20,7 +21,7 @@ def comparison_page(result: Compared, footer: Footer) -> Page:
     """Everything a comparison says."""
     sections = []
     for table in result.sets:
-        sections += [_results(table, result), _noise(table, result)]
+        sections += [_results(table, result), *_as_trained(table, result), _noise(table, result)]
     if result.ranks is not None:
         sections.append(_ranks(result))
     said = words.notes(result)
@@ -31,7 +32,8 @@ def comparison_page(result: Compared, footer: Footer) -> Page:
         return Page(_TITLE, " ".join(each), sections, footer)
     (table,) = result.sets
     lead = results_table(table, result.target)
-    return Page(_TITLE, words.headline(table), sections, footer, lead, words.next_step(table))
+    summary = " ".join(filter(None, (words.headline(table), words.what_moved(table))))
+    return Page(_TITLE, summary, sections, footer, lead, words.next_step(table))
 
 
 def results_table(table: ComparedSet, target: str) -> Table:
@@ -39,19 +41,39 @@ def results_table(table: ComparedSet, target: str) -> Table:
     unequal = len({len(method.runs) for method in table.methods}) > 1  # else the caption has it
     compete = len(table.methods) > 1
     columns = [Column("method")]
-    columns += [
-        Column(m.short, "%" if m.percent else "", m.digits, m.best if compete else None)
-        for m in table.metrics
-    ]
+    for metric, _, is_as_trained in cells.columns(table):
+        best = metric.best if compete and not is_as_trained else None
+        short = metric.short
+        if table.has_moved and metric is table.by:  # which metric it is stands above the table
+            short = AS_TRAINED if is_as_trained else UNDER_TARGET
+        columns.append(Column(short, _unit(metric), metric.digits, best))
     columns += [Column("runs", digits=0)] if unequal else []
     columns += [Column("rank", digits=2)] if table.ranks is not None else []
     rows: list[list[Cell]] = []
     for method in table.methods:
-        row: list[Cell] = [method.name, *(_pair(method, metric) for metric in table.metrics)]
+        row: list[Cell] = [method.name]
+        for metric, _, is_as_trained in cells.columns(table):
+            found = method.as_trained if is_as_trained else method.estimates
+            row.append(_pair(found[metric.key], metric))
         row += [len(method.runs)] if unequal else []
         row += [table.ranks.mean[method.name]] if table.ranks is not None else []
         rows.append(row)
     return Table(columns, rows, caption=words.caption(table, target))
+
+
+def as_trained_table(table: ComparedSet) -> Table:
+    """Methods × metrics of the scores as they are, in the order that they have under the target."""
+    rows: list[list[Cell]] = [
+        [method.name, *(_pair(method.as_trained[m.key], m) for m in table.metrics)]
+        for method in table.methods
+    ]
+    columns = [Column("method"), *(Column(m.short, _unit(m), m.digits) for m in table.metrics)]
+    caption = "The scores as they are, on the same samples; each class counts as the target says."
+    return Table(columns, rows, caption=caption)
+
+
+def _unit(metric: Metric) -> str:
+    return "%" if metric.percent else ""
 
 
 def values_chart(table: ComparedSet) -> Chart:
@@ -62,9 +84,9 @@ def values_chart(table: ComparedSet) -> Chart:
         found = method.estimates[metric.key]
         ends = [math.nan if end is None else metric.factor * end for end in (found.low, found.high)]
         value = math.nan if found.value is None else metric.factor * found.value
-        between = "" if found.reach is None else f" ± {number(found.reach, metric)}"
+        between = "" if found.reach is None else f" ± {cells.number(found.reach, metric)}"
         tied = " †" if _style(table, method.name) == _TIED else ""
-        text = f"{number(found.value, metric)}{between}{tied}"
+        text = f"{cells.number(found.value, metric)}{between}{tied}"
         dots = [metric.factor * dot for dot in found.runs]
         style = _style(table, method.name)
         lines.append(Interval(method.name, value, ends[0], ends[1], text, dots, style))
@@ -99,8 +121,28 @@ def _results(table: ComparedSet, result: Compared) -> Section:
         # Of one set the table is on the first screen.
         table=results_table(table, result.target) if len(result.sets) > 1 else None,
         figures=[Figure(values_chart(table), caption)],
-        notes=words.what_varies(table),
+        # Of one set the summary says what was moved.
+        notes=[
+            *filter(None, [words.what_moved(table)] * (len(result.sets) > 1)),
+            *words.what_varies(table),
+        ],
     )
+
+
+def _as_trained(table: ComparedSet, result: Compared) -> list[Section]:
+    if not table.has_moved:
+        return []
+    where = "" if len(result.sets) == 1 else f" on {table.samples.name}"
+    return [
+        Section(
+            heading=f"{AS_TRAINED.capitalize()}{where}",
+            table=as_trained_table(table),
+            notes=[
+                "What is noise is judged under the target only. Scores of which nobody knows what "
+                "they carry, and those that carry the target, are the same in both tables."
+            ],
+        )
+    ]
 
 
 def _noise(table: ComparedSet, result: Compared) -> Section:
@@ -157,8 +199,7 @@ def _ranks(result: Compared) -> Section:
     return Section("Ranks", [said], Table(columns, rows))
 
 
-def _pair(method: Method, metric: Metric) -> Cell:
-    found = method.estimates[metric.key]
+def _pair(found: Estimate, metric: Metric) -> Cell:
     if found.value is None:
         return None
     if found.reach is None:

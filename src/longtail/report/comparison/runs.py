@@ -9,7 +9,7 @@ bin, which makes the ECE a sum. Two runs are then compared sample by sample.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 import torch.nn.functional as F
@@ -59,6 +59,8 @@ class SampleSet:
             return as_tensor(shot_groups(self.counts)[key]).double()  # type: ignore[arg-type]
         if key == "balanced_accuracy":
             return torch.ones_like(counts)
+        if key == "accuracy":
+            return counts
         return counts if self.target is None else self.target.probs
 
 
@@ -73,6 +75,8 @@ class Run:
         right: Of each sample, whether it was predicted right.
         nll: Of each sample, −log p(y|x).
         gap: Of each sample, right − confidence with the sign of its bin.
+        as_trained: The metrics of the scores as they are; `metrics` itself where no move changed
+            them, since they carry the target or nobody knows what they carry.
         moved: Whether the scores were moved to the target, or taken as they are since nobody
             knows what they carry.
         source: Where the scores are from.
@@ -84,6 +88,7 @@ class Run:
     right: Tensor
     nll: Tensor
     gap: Tensor
+    as_trained: Mapping[str, Measured] = field(default_factory=dict)
     moved: bool = True
     source: str = ""
 
@@ -100,7 +105,7 @@ class Run:
 def measured_run(
     scores: Scores, samples: SampleSet, method: str, seed: str = "0", source: str = ""
 ) -> Run:
-    """Measure labelled scores under the target of the set.
+    """Measure labelled scores under the target of the set, and beside that as they are.
 
     Args:
         scores: Of the samples of the set, in their order. They are moved to the target if it is
@@ -127,7 +132,14 @@ def measured_run(
     nll = torch.where(weights > 0, nll, 0.0)  # a class that does not count may have infinite ones
     gaps = torch.bincount(bins, weights * (right - confidence), minlength=_BINS)
     gap = gaps.sign()[bins] * (right - confidence)
-    return Run(method, seed, tally.metrics(), right, nll, gap, known or target is None, source)
+    metrics = tally.metrics()
+    as_trained = metrics
+    if target is not None and scores.carried and not scores.carried.is_close(target):
+        as_they_are = Tally(samples.label_counts, target, samples.counts)
+        for _ in _blocks(replace(scores, labels=samples.labels), as_they_are):
+            pass  # the sums are all that is wanted
+        as_trained = as_they_are.metrics()
+    return Run(method, seed, metrics, right, nll, gap, as_trained, known or target is None, source)
 
 
 def _blocks(scores: Scores, tally: Tally) -> Iterator[tuple[Tensor, Tensor, Tensor]]:

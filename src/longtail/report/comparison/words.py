@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from longtail.report.comparison.columns import Metric
 from longtail.report.comparison.compared import Compared, ComparedSet
 from longtail.report.comparison.noise import BesideBest
+from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 
 _MOST_SEEDS, _MOST_SAMPLES, _NEAREST = 100, 1000, 3
 
@@ -13,7 +14,7 @@ _MOST_SEEDS, _MOST_SAMPLES, _NEAREST = 100, 1000, 3
 def headline(table: ComparedSet) -> str:
     """Which method is best, which cannot be told apart from it, which are behind."""
     metric, best = table.by, table.methods[0]
-    value = f"{metric.name} {amount(best.estimates[metric.key].value, metric)}"
+    value = f"{_told(table)} {amount(best.estimates[metric.key].value, metric)}"
     if len(table.methods) < 2:
         return f"There is only one method, {best.name} ({value}), so nothing to compare it with."
     found = table.verdicts.get(metric.key)
@@ -31,6 +32,13 @@ def headline(table: ComparedSet) -> str:
     if found.left_out:
         said.append(f"Without a finite value, and so not compared: {listed(found.left_out)}.")
     return " ".join(said)
+
+
+def _told(table: ComparedSet) -> str:
+    """The metric that orders the methods, and where there are two of it which is meant."""
+    name = table.by.name
+    is_told = not table.has_moved or table.by.key == "accuracy_under_target"
+    return name if is_told else f"{name} {UNDER_TARGET}"
 
 
 def next_step(table: ComparedSet) -> str:
@@ -145,6 +153,16 @@ def caption(table: ComparedSet, target: str) -> str:
     seeds = f"{min(runs)} to {max(runs)}" if len(runs) > 1 else str(min(runs))
     plural = "run" if runs == {1} else "runs"
     return f"{table.samples.name}: {size}, {target}; {seeds} {plural} a method."
+
+
+def what_moved(table: ComparedSet) -> str:
+    """What of the table is as trained and what under the target; empty where they are the same."""
+    if not table.has_moved:
+        return ""
+    return (
+        "Scores that say what they carry were moved to the target, and all is measured under it; "
+        f"{AS_TRAINED} is {table.by.name} of the scores as they are."
+    )
 
 
 def legend(table: ComparedSet) -> str:

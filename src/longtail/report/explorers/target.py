@@ -1,7 +1,8 @@
 r"""The target explorer: what accuracy and calibration become as the labels' prior moves.
 
 On the way from the source π through uniform to its inverse, t ∝ π^s with s from 1 to −1, the scores
-are moved to each t (after), and left as they are (before). A sample of class y counts t(y)/n_y. How
+are moved to each t (after), and left as they are (before). What is moved is the result, so that
+under its target it is as good as the tables beside it say. A sample of class y counts t(y)/n_y. How
 a logit moves along this way is a straight line in s, so nothing is approximated between the places.
 """
 
@@ -58,18 +59,21 @@ class TargetExplorer:
 
 
 def target_explorer(judged: Judged) -> TargetExplorer | None:
-    """The explorer of the scores before; None if it is not known what they carry."""
+    """The explorer of before and of the result; None if it is not known what they carry."""
     source, carried = judged.source, judged.before.carried
     if source is None or carried is None or source.is_close(Prior.uniform(source.num_classes)):
         return None
-    logits, labels = as_tensor(judged.before.logits), judged.labels
-    as_they_are = told(logits, labels)
+    result = judged.after
+    if result.carried is None or result.carried.has_zeros:  # nothing can be moved from there
+        result = judged.before
+    logits, labels = as_tensor(result.logits), judged.labels
+    as_they_are = told(as_tensor(judged.before.logits), labels)
     left, moved = [], []
     for place in PLACES:
         target = source.tempered(1 - place)
         weights = weights_to(target, labels)
         left.append(kept(as_they_are, weights))
-        moved.append(kept(told(logits, labels, carried, target), weights))
+        moved.append(kept(told(logits, labels, result.carried, target), weights))
     charts = {
         name: curves(
             PLACES,

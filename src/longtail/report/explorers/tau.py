@@ -1,8 +1,14 @@
 r"""The τ explorer: accuracy of every class and group at any τ, exactly and at once.
 
-Adjusted logits f + τ·(log t − log π) make a sample right on one interval [start, stop) of τ. So two
-numbers a sample are enough: the places on the slider from which on and up to which it is right.
-Both are found in float64 here, so what the page counts is what `tau_curve` counts.
+It starts at the result that the page is about, whose logits f are calibrated and moved by τ₀. At
+another τ they are
+
+    f + (τ − τ₀)·(log t − log π),
+
+so that at τ₀ nothing is added: what is counted there is what the tables beside it count. A sample
+is right on one interval [start, stop) of τ. So two numbers a sample are enough: the places on the
+slider from which on and up to which it is right. Both are found in float64 here. τ₀ has a place of
+its own among those of the slider.
 """
 
 from __future__ import annotations
@@ -16,7 +22,14 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from longtail.posthoc import TauCurve, tau_curve
+from longtail.core import Prior
+from longtail.core.arrays import as_tensor
+from longtail.core.retarget import prior_offset
+from longtail.posthoc import TauCurve
+from longtail.posthoc.tau.curve import curve_along
+from longtail.posthoc.tau.paths import Shift
+from longtail.posthoc.tau.weighted import Weighted
+from longtail.report.accuracies import GROUPS, shown_accuracies
 from longtail.report.charts.chart import Chart
 from longtail.report.explorers.stage import WHOLE, Curve, curves, moving_dots
 from longtail.report.judged import Judged
@@ -33,11 +46,13 @@ class TauExplorer:
 
     Attributes:
         values: For the script.
-        rows: The accuracies it shows, with the numbers at τ = 0 and at the best τ.
-        classes: Name, training samples, test samples and accuracy at τ = 0 and at the best τ of
-            each class.
+        rows: The accuracies it shows, with the numbers before and at the result.
+        classes: Name, training samples, test samples and accuracy before and at the result of each
+            class.
         curves: Accuracy of groups over τ.
-        dots: Accuracy of classes, at τ = 0 and at the τ chosen.
+        dots: Accuracy of classes, before and at the τ chosen.
+        before: What the scores before are called.
+        tau: That of the result, where the slider starts.
         best_tau: Where on the slider accuracy under the target is highest on these samples.
         low: Where the slider begins.
         high: Where it ends.
@@ -49,6 +64,8 @@ class TauExplorer:
     classes: list[tuple[str, int | None, int, float, float]]
     curves: Chart
     dots: Chart
+    before: str
+    tau: float
     best_tau: float
     low: float
     high: float
@@ -57,20 +74,26 @@ class TauExplorer:
 
 
 def tau_explorer(judged: Judged) -> TauExplorer | None:
-    """The explorer of the scores before; None without a known prior or with too many samples."""
-    source = judged.source
-    if source is None or source.is_close(judged.target) or len(judged.labels) > MOST_SAMPLES:
+    """The explorer of the result; None without a known prior or with too many samples."""
+    found = way(judged)
+    if found is None or len(judged.labels) > MOST_SAMPLES:
         return None
-    curve = tau_curve(judged.before.logits, judged.labels, source, judged.target)
-    taus = slider(curve.best_tau)
-    best = best_place(taus, curve)
+    offset, start = found
+    curve = _curve(judged, offset)
+    grid = slider(curve.best_tau + start, start)
+    taus = np.union1d(grid, start)  # the result has a place of its own
+    best = best_place(grid, start, curve)
     measures, order = _measures(judged), judged.order
-    at_zero, at_best = _recalls(np.array([0.0, best]), curve, judged)
+    (at_result,) = _recalls(np.zeros(1), curve, judged)
+    tally = judged.comparison.before
     seen = judged.label_counts.numpy() > 0
-    shown_zero, shown_best = (100 * np.where(seen, at, np.nan)[order] for at in (at_zero, at_best))
-    chart, curve_plane = _drawn_curves(taus[::_DRAWN], curve, judged, measures)
+    at_first = (tally.hits / tally.counts.clamp(min=1)).numpy()
+    shown_first, shown_result = (
+        100 * np.where(seen, at, np.nan)[order] for at in (at_first, at_result)
+    )
+    chart, curve_plane = _drawn_curves(grid[::_DRAWN], start, curve, judged, measures)
     dots, dot_plane = moving_dots(
-        [("τ = 0", shown_zero.tolist()), ("at τ", shown_best.tolist())],
+        [(judged.names[0], shown_first.tolist()), ("at τ", shown_result.tolist())],
         title="Accuracy by class at τ",
         x_title=judged.order_title,
         y_title="accuracy (%)",
@@ -78,11 +101,13 @@ def tau_explorer(judged: Judged) -> TauExplorer | None:
     names, samples = _named(judged), judged.label_counts[order].tolist()
     trained = [None] * len(names) if judged.counts is None else judged.counts[order].tolist()
     values = {
-        "low": float(taus[0]),
+        "low": float(grid[0]),
         "step": _STEP,
-        "tau": best,
+        "tau": start,
+        "place": int(np.searchsorted(taus, start)),
+        "between": len(taus) > len(grid),  # whether its place lies between those of the steps
         "samples": samples,
-        "ends": _ends(taus, curve, judged),
+        "ends": _ends(taus - start, curve, judged),
         "measures": [weights[order].tolist() for weights in measures.values()],
         "curves": curve_plane,
         "dots": dot_plane,
@@ -91,18 +116,46 @@ def tau_explorer(judged: Judged) -> TauExplorer | None:
     return TauExplorer(
         values,
         rows=[
-            (name, float(100 * at_zero @ weights), float(100 * at_best @ weights))
+            (name, float(100 * at_first @ weights), float(100 * at_result @ weights))
             for name, weights in measures.items()
         ],
         classes=list(
-            zip(names, trained, samples, shown_zero.tolist(), shown_best.tolist(), strict=True)
+            zip(names, trained, samples, shown_first.tolist(), shown_result.tolist(), strict=True)
         ),
         curves=chart,
         dots=dots,
+        before=judged.names[0],
+        tau=start,
         best_tau=best,
-        low=float(taus[0]),
-        high=float(taus[-1]),
+        low=float(grid[0]),
+        high=float(grid[-1]),
     )
+
+
+def way(judged: Judged) -> tuple[torch.Tensor, float] | None:
+    """What is added to the result's logits for each unit of τ, and the τ of the result.
+
+    A result that is no move of the scores before is taken as it is, at τ = 0.
+    """
+    is_move = judged.tau is not None
+    carried = judged.before.carried if is_move else judged.after.carried
+    source = carried
+    if carried is None or carried.is_close(judged.target):
+        # There is no way to go from here but that of the training prior.
+        source = None if judged.counts is None else Prior.of(judged.counts, zeros="smooth")
+        is_move = False
+    if source is None or source.is_close(judged.target):
+        return None
+    offset = prior_offset(source, judged.target)
+    # What the target rules out is ruled out in the result already.
+    return offset.nan_to_num(neginf=0.0), judged.tau or 0.0 if is_move else 0.0
+
+
+def _curve(judged: Judged, offset: torch.Tensor) -> TauCurve:
+    """Accuracy of the result's logits for every τ beyond that of the result."""
+    rows = as_tensor(judged.after.logits).detach().cpu()
+    samples = Weighted.under(judged.target, rows, judged.labels)
+    return curve_along(Shift(offset), samples, judged.target, judged.after.logits)
 
 
 def _named(judged: Judged) -> list[str]:
@@ -111,12 +164,13 @@ def _named(judged: Judged) -> list[str]:
 
 def _drawn_curves(
     taus: npt.NDArray[np.float64],
+    start: float,
     curve: TauCurve,
     judged: Judged,
     measures: dict[str, npt.NDArray[np.float64]],
 ) -> tuple[Chart, dict[str, float]]:
     """Every measure over τ."""
-    every = _recalls(taus, curve, judged)
+    every = _recalls(taus - start, curve, judged)
     return curves(
         taus.tolist(),
         [Curve(name, (100 * every @ weights).tolist()) for name, weights in measures.items()],
@@ -128,52 +182,55 @@ def _drawn_curves(
 
 
 def _ends(taus: npt.NDArray[np.float64], curve: TauCurve, judged: Judged) -> str:
-    """From which place of the slider on and up to which each sample is right, class by class."""
+    """From which place of the slider on and up to which each sample is right, class by class.
+
+    Args:
+        taus: The places, counted from the result.
+        curve: Of the result.
+        judged: The samples.
+    """
     start, stop = (np.searchsorted(taus, ends) for ends in curve.intervals)
     by_class = torch.argsort(_rank(judged.order)[judged.labels], stable=True).numpy()
     ends = np.stack([start, stop], axis=1)[by_class].astype("<u2")
     return base64.b64encode(ends.tobytes()).decode()
 
 
-def slider(best_tau: float) -> npt.NDArray[np.float64]:
-    """The places of the slider: −1 to 3, and further where the best τ lies further."""
-    low = max(min(-1.0, math.floor(best_tau - 1)), -_FARTHEST)
-    high = min(max(3.0, math.ceil(best_tau + 1)), _FARTHEST)
+def slider(*taus: float) -> npt.NDArray[np.float64]:
+    """The steps of the slider: −1 to 3, and further where a τ that it has to reach lies further."""
+    low = max(min(-1.0, math.floor(min(taus) - 1)), -_FARTHEST)
+    high = min(max(3.0, math.ceil(max(taus) + 1)), _FARTHEST)
     steps = round(1 / _STEP)
     # Divided, not multiplied: so each is the double that its decimals stand for.
     return np.arange(round(low) * steps, round(high) * steps + 1) / steps
 
 
-def best_place(taus: npt.NDArray[np.float64], curve: TauCurve) -> float:
+def best_place(taus: npt.NDArray[np.float64], start: float, curve: TauCurve) -> float:
     """The τ of the slider with the highest accuracy under the target.
 
     The best τ of all may lie in a piece of the curve that no place of the slider falls into. Of
     equally good places it is the nearest to that τ.
     """
-    pieces = np.searchsorted(np.asarray(curve.taus), taus, side="right")
+    pieces = np.searchsorted(np.asarray(curve.taus), taus - start, side="right")
     accuracy = np.asarray(curve.accuracy)[pieces]
     good = taus[accuracy > accuracy.max() - 1e-12]
-    return float(good[np.abs(good - curve.best_tau).argmin()])
+    return float(good[np.abs(good - start - curve.best_tau).argmin()])
 
 
 def _measures(judged: Judged) -> dict[str, npt.NDArray[np.float64]]:
-    """What is made of the recalls: for each accuracy the weight of every class."""
-    present = judged.label_counts.numpy() > 0
-    weights = {"balanced accuracy": present.astype(np.float64)}
-    if (judged.label_counts != judged.label_counts[0]).any():
-        weights["top-1, samples as they are"] = judged.label_counts.numpy().astype(np.float64)
-    target = judged.target.probs.numpy()
-    if not np.allclose(target, target[0]):
-        weights["accuracy under the target"] = target * present
-    for name, mask in judged.groups.items():
-        weights[f"{name}-shot classes"] = mask.numpy() * present.astype(np.float64)
-    return {name: w / w.sum() for name, w in weights.items() if w.sum() > 0}
+    """The accuracies of the first table: what every class counts for in each."""
+    tally = judged.comparison.before
+    names = shown_accuracies(tally) | GROUPS
+    shares = tally.class_shares
+    return {names[key]: shares[key].numpy() for key in names if key in shares}
 
 
 def _recalls(
     taus: npt.NDArray[np.float64], curve: TauCurve, judged: Judged
 ) -> npt.NDArray[np.float64]:
-    """The recall of every class at each τ; zero for a class without samples, which weighs none."""
+    """The recall of every class at each τ, counted from that of the result.
+
+    It is zero for a class without samples, which weighs none.
+    """
     rows = np.empty((len(taus), judged.num_classes))
     labels, counts = judged.labels.numpy(), judged.label_counts.numpy().clip(min=1)
     for row, tau in zip(rows, taus, strict=True):

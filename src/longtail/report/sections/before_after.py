@@ -6,8 +6,9 @@ import math
 from typing import NamedTuple
 
 from longtail.metrics import Comparison, Measured
-from longtail.metrics.tally import NORMAL, Tally
-from longtail.report.sections.verdict import has_too_few, is_above, is_below, is_uniform
+from longtail.metrics.tally import Tally
+from longtail.report.accuracies import GROUPS, shown_accuracies
+from longtail.report.sections.verdict import has_too_few, is_above, is_below
 from longtail.report.table import Column, Table
 
 
@@ -20,13 +21,8 @@ class Row(NamedTuple):
     less: bool = False
 
 
-ROWS = (
-    Row("balanced_error", "balanced error", less=True),
-    Row("top1", "accuracy under the target"),
-    Row("sample_accuracy", "top-1, samples as they are"),
-    Row("many", "many-shot classes"),
-    Row("medium", "medium-shot classes"),
-    Row("few", "few-shot classes"),
+OTHERS = (
+    *(Row(key, name) for key, name in GROUPS.items()),
     Row("worst_class", "worst class"),
     Row("ece", "calibration error (ECE)", less=True),
     Row("nll", "log-loss", is_share=False, less=True),
@@ -46,7 +42,7 @@ def before_after(comparison: Comparison, names: tuple[str, str] = ("before", "af
 
 def alone(tally: Tally) -> Table:
     """The same where there is nothing to compare with."""
-    found = _with_samples(tally)
+    found = tally.metrics()
     rows = [[row.name, _shown(found[row.key], row)] for row in _rows_of(tally, found)]
     return Table([Column("metric"), Column("value")], rows, _caption(tally))
 
@@ -68,42 +64,23 @@ def _caption(tally: Tally) -> str:
 
 def metric_rows(comparison: Comparison) -> list[tuple[str, str, str, str]]:
     """Name, before, after and change of each metric that there is."""
-    before, after = (_with_samples(tally) for tally in (comparison.before, comparison.after))
+    before, after = (tally.metrics() for tally in (comparison.before, comparison.after))
     gains, sure = comparison.gains(), not has_too_few(comparison)
     return [
         (
             row.name,
             _shown(before[row.key], row),
             _shown(after[row.key], row),
-            _change(before[row.key], after[row.key], gains.get(_gain_key(row)), row, sure),
+            _change(before[row.key], after[row.key], gains.get(row.key), row, sure),
         )
         for row in _rows_of(comparison.before, before)
     ]
 
 
 def _rows_of(tally: Tally, found: dict[str, Measured]) -> list[Row]:
-    # Under the uniform prior accuracy is one minus the balanced error, which is shown. So is that
-    # of the samples where they are balanced; without a target it is that of the samples.
-    hidden = {"top1"} if tally.target is None or is_uniform(tally.target) else set()
-    if bool((tally.counts == tally.counts[0]).all()):
-        hidden.add("sample_accuracy")
-    return [
-        row
-        for row in ROWS
-        if row.key not in hidden and row.key in found and found[row.key].value is not None
-    ]
-
-
-def _with_samples(tally: Tally) -> dict[str, Measured]:
-    total = float(tally.counts.sum())
-    right = float(tally.hits.sum()) / total
-    spread = (tally.hits - tally.hits.square() / tally.counts.clamp(min=1)).sum()
-    reach = NORMAL * float(spread) ** 0.5 / total
-    return tally.metrics() | {"sample_accuracy": Measured(right, right - reach, right + reach)}
-
-
-def _gain_key(row: Row) -> str:
-    return "balanced_accuracy" if row.key == "balanced_error" else row.key
+    accuracies = (Row(key, name) for key, name in shown_accuracies(tally).items())
+    rows = (*accuracies, *OTHERS)
+    return [row for row in rows if row.key in found and found[row.key].value is not None]
 
 
 def _shown(measured: Measured, row: Row) -> str:

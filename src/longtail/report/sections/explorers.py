@@ -39,7 +39,9 @@ def tau_section(judged: Judged) -> Section | None:
 
 
 def _tau_in_words(judged: Judged) -> str:
-    carried = judged.before.carried
+    """What τ is here; the result may be a move of the scores before, or another model."""
+    is_move = judged.tau is not None
+    carried = judged.before.carried if is_move else judged.after.carried
     if carried is None:
         return (
             "It is not declared what these logits carry. τ says how far they are moved as if they "
@@ -50,10 +52,22 @@ def _tau_in_words(judged: Judged) -> str:
             "These logits carry the target already, so that τ = 0 should be best. τ says how much "
             "of the training prior is taken out beyond that; below 0 it is put back in."
         )
-    return (
+    said = (
         "τ says how far the logits are moved from the prior they carry towards the target: 0 "
         "leaves them, 1 moves them all the way, more goes beyond it."
     )
+    if not is_move or not judged.is_changed:
+        return said
+    said += (
+        f" The slider starts at the result, τ = {judged.tau:.3g}, and moves its logits, calibrated "
+        "as they are: there its numbers are those of the first table."
+    )
+    if judged.is_cross_fitted:
+        said += (
+            " Each fifth of the samples was moved by the τ that the others chose, so the slider "
+            "moves all of them by as much from where they are."
+        )
+    return said
 
 
 def target_section(judged: Judged) -> Section | None:

@@ -7,6 +7,7 @@ import math
 from longtail.core import Prior
 from longtail.metrics import Comparison, Measured
 from longtail.metrics.tally import Tally
+from longtail.report.accuracies import HEADLINES, headline_key
 
 _MISCALIBRATED = 0.05  # an ECE that is by so much above what chance gives is told
 # The spread within a class is taken from its own samples: of one sample it is zero, of two too low.
@@ -15,14 +16,9 @@ _TOO_FEW = 3
 
 def gain_of(comparison: Comparison) -> tuple[str, Measured, Measured, Measured]:
     """What counts, before, after, and the gain with its paired interval."""
-    target = comparison.before.target
-    key, name = "top1", "Accuracy under the target"
-    if target is None:
-        name = "Accuracy"
-    elif is_uniform(target):
-        key, name = "balanced_accuracy", "Balanced accuracy"
+    key = headline_key(comparison.before.target)
     before, after = comparison.metrics()[key]
-    return name, before, after, comparison.gains()[key]
+    return HEADLINES[key], before, after, comparison.gains()[key]
 
 
 def gain_in_words(comparison: Comparison) -> str:
@@ -120,11 +116,6 @@ def is_above(gain: Measured) -> bool:
 def is_below(gain: Measured) -> bool:
     """Whether it is a loss that is more than chance."""
     return gain.high is not None and gain.high < 0
-
-
-def is_uniform(target: Prior | None) -> bool:
-    """Whether the target is known and all classes count alike under it."""
-    return target is not None and target.is_close(Prior.uniform(target.num_classes))
 
 
 def percent(share: float | None) -> str:

@@ -49,8 +49,15 @@ function tauExplorer(root, values) {
   const dotPlace = placer(values.dots);
   let recalls = [];
 
+  // The result has a place of its own, which may lie between two steps of the slider.
+  function placeOf(tau) {
+    if (tau === values.tau) return values.place;
+    const step = Math.round((tau - values.low) / values.step);
+    return values.between && step >= values.place ? step + 1 : step;
+  }
+
   function show(tau) {
-    const place = Math.round((tau - values.low) / values.step);
+    const place = placeOf(tau);
     recalls = recallsAt(place, ends, values.samples);
     headings.forEach((heading) => { heading.textContent = shown(tau, 3); });
     numbers.forEach((cell, k) => {
@@ -77,8 +84,10 @@ function tauExplorer(root, values) {
   });
   for (const button of root.querySelectorAll("button[data-tau]")) {
     button.addEventListener("click", () => {
-      slider.value = button.dataset.tau;
-      slider.dispatchEvent(new Event("input"));
+      const tau = Number(button.dataset.tau);
+      slider.value = tau;
+      number.value = tau.toFixed(3);
+      show(tau);
     });
   }
   dots.addEventListener("pointermove", (event) => {
@@ -89,7 +98,7 @@ function tauExplorer(root, values) {
     const share = recalls[c] === null ? "no samples" : `${(100 * recalls[c]).toFixed(1)} %`;
     told.textContent = `${values.classes[c]}: ${share}`;
   });
-  show(slider.valueAsNumber);
+  show(values.tau);
 }
 
 function targetExplorer(root, values) {
