@@ -13,6 +13,7 @@ from longtail.recipes.caltech101 import Method
 from longtail.recipes.two_gaussians import TAUS, TwoGaussians
 
 SAMPLES = 10_000
+_PROPER = ("nll", "ece")
 BAYES = 100 * TWO_GAUSSIANS_BAYES_ERROR
 
 
@@ -64,6 +65,15 @@ class Demo:
         """Points of balanced accuracy that the logit-adjusted loss gains over cross-entropy."""
         first, last = (self.caltech[i].metrics["balanced_accuracy"] for i in (0, -1))
         return 100 * ((last or 0.0) - (first or 0.0))
+
+    @property
+    def probabilities(self) -> str:
+        """What becomes of the probabilities on the test part, from cross-entropy to the loss."""
+        first, last = self.caltech[0].metrics, self.caltech[-1].metrics
+        loss, error = (f"{first[key] or 0.0:.3f} to {last[key] or 0.0:.3f}" for key in _PROPER)
+        return (
+            f"Its probabilities: the log-loss goes from {loss}, the calibration error from {error}."
+        )
 
     def as_json(self) -> dict[str, object]:
         """The tables as plain values."""
