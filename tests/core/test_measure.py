@@ -46,3 +46,11 @@ def test_it_works_in_inference_mode():
     with torch.inference_mode():
         measured = measure_carried(LOGITS.clone(), LABELS.clone())
     assert measured.is_close(WORLD.prior, 1e-5)
+
+
+def test_an_error_calls_a_class_by_its_name_and_never_by_a_bare_number():
+    logits, labels = torch.randn(4, 3, dtype=torch.float64), [0, 1, 0, 1]
+    with pytest.raises(ValueError, match=r"\(the first is class 2\)"):
+        measure_carried(logits, labels)
+    with pytest.raises(ValueError, match=r"\(the first is 'fox'\)"):
+        measure_carried(logits, labels, classes=("cat", "dog", "fox"))

@@ -161,8 +161,8 @@ def _caltech_section(demo: Demo) -> Section:
     return Section(
         heading="Caltech-101 features, 300 to 3 images a class",
         paragraphs=[
-            "A linear layer on frozen features of 101 classes, each method at its own weight decay, "
-            "that of the least log-loss by cross-validation on the training part. The "
+            "A linear layer on frozen features of 101 classes, each method at its own weight "
+            "decay, that of the least log-loss by cross-validation on the training part. The "
             f"logit-adjusted loss gains {demo.gain:.1f} points of balanced accuracy over "
             "cross-entropy, most of it in the classes with few images, and pays with a little on "
             f"those with many. {demo.probabilities}",
