@@ -13,7 +13,6 @@ from longtail.recipes.caltech101 import Method
 from longtail.recipes.two_gaussians import TAUS, TwoGaussians
 
 SAMPLES = 10_000
-_PROPER = ("nll", "ece")
 BAYES = 100 * TWO_GAUSSIANS_BAYES_ERROR
 
 
@@ -69,10 +68,13 @@ class Demo:
     @property
     def probabilities(self) -> str:
         """What becomes of the probabilities on the test part, from cross-entropy to the loss."""
-        first, last = self.caltech[0].metrics, self.caltech[-1].metrics
-        loss, error = (f"{first[key] or 0.0:.3f} to {last[key] or 0.0:.3f}" for key in _PROPER)
+        losses, errors = (
+            [method.metrics[key] or 0.0 for method in (self.caltech[0], self.caltech[-1])]
+            for key in ("nll", "ece")
+        )
         return (
-            f"Its probabilities: the log-loss goes from {loss}, the calibration error from {error}."
+            f"Its probabilities: the log-loss goes from {losses[0]:.3f} to {losses[1]:.3f}, the "
+            f"calibration error from {100 * errors[0]:.1f} to {100 * errors[1]:.1f} %."
         )
 
     def as_json(self) -> dict[str, object]:

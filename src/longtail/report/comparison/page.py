@@ -10,10 +10,11 @@ from longtail.report.comparison.columns import Metric
 from longtail.report.comparison.compared import Compared, ComparedSet, Method
 from longtail.report.comparison.interval_chart import Interval, interval_chart
 from longtail.report.page import Figure, Footer, Page, Section
-from longtail.report.table import Cell, Column, Table
+from longtail.report.table import Cell, Column, Marked, Table
 
 _TITLE = "Methods compared"
 _BEST, _TIED, _BEHIND = 0, 4, 1  # colours: the best, what may be as good, what is behind
+_COLORS = {_BEST: "the best", _TIED: "† may be as good", _BEHIND: "behind by more than noise"}
 
 
 def comparison_page(result: Compared, footer: Footer) -> Page:
@@ -47,11 +48,12 @@ def results_table(table: ComparedSet, target: str) -> Table:
     columns += [Column("rank", digits=2)] if table.ranks is not None else []
     rows: list[list[Cell]] = []
     for method in table.methods:
-        row: list[Cell] = [method.name, *(_pair(method, metric) for metric in table.metrics)]
+        row: list[Cell] = [method.name, *(_pair(table, method, m) for m in table.metrics)]
         row += [len(method.runs)] if unequal else []
         row += [table.ranks.mean[method.name]] if table.ranks is not None else []
         rows.append(row)
-    return Table(columns, rows, caption=words.caption(table, target))
+    caption = " ".join(filter(None, (words.caption(table, target), words.legend(table))))
+    return Table(columns, rows, caption=caption)
 
 
 def values_chart(table: ComparedSet) -> Chart:
@@ -70,7 +72,10 @@ def values_chart(table: ComparedSet) -> Chart:
         lines.append(Interval(method.name, value, ends[0], ends[1], text, dots, style))
     unit = " (%)" if metric.percent else ""
     return interval_chart(
-        lines, title=f"{metric.name} of each method", value_title=metric.name + unit
+        lines,
+        title=f"{metric.name} of each method",
+        value_title=metric.name + unit,
+        colors=_colors(lines),
     )
 
 
@@ -89,6 +94,7 @@ def differences_chart(table: ComparedSet) -> Chart:
         title=f"How far each method is behind {found.best}",
         value_title=f"behind by ({unit})",
         reference=Reference(0.0, f"{found.best}"),
+        colors=_colors(lines),
     )
 
 
@@ -157,13 +163,19 @@ def _ranks(result: Compared) -> Section:
     return Section("Ranks", [said], Table(columns, rows))
 
 
-def _pair(method: Method, metric: Metric) -> Cell:
-    found = method.estimates[metric.key]
+def _pair(table: ComparedSet, method: Method, metric: Metric) -> Cell:
+    found, verdict = method.estimates[metric.key], table.verdicts.get(metric.key)
     if found.value is None:
         return None
-    if found.reach is None:
-        return metric.factor * found.value
-    return metric.factor * found.value, metric.factor * found.reach
+    value = metric.factor * found.value
+    cell = value if found.reach is None else (value, metric.factor * found.reach)
+    return Marked(cell, "†") if verdict is not None and method.name in verdict.tied else cell
+
+
+def _colors(lines: list[Interval]) -> dict[int, str]:
+    """What the colours of these lines mean; nothing where there is only one."""
+    used = {line.style for line in lines}
+    return {style: name for style, name in _COLORS.items() if style in used and len(lines) > 1}
 
 
 def _style(table: ComparedSet, name: str) -> int:
