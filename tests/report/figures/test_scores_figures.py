@@ -179,7 +179,7 @@ def test_what_a_figure_lacks_is_an_error_that_says_what_to_give(scores):
         figures.margins_chart(scores, groups={"a": [True]})
 
 
-@pytest.mark.parametrize(("per_class", "bins"), [(5, 5), (42, 10), (200, 20)])
+@pytest.mark.parametrize(("per_class", "bins"), [(42, 5), (84, 10), (200, 20)])
 def test_reliability_draws_as_many_bins_as_its_samples_fill(make_scores, per_class, bins):
     scores = make_scores(num_classes=12, per_class=per_class)
     drawn = figures.reliability_chart(scores)

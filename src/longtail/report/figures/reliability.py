@@ -12,13 +12,13 @@ from longtail.report.figures.runs import LabelledRun, Runs, floats, labelled
 
 _LARGEST, _SMALLEST = 12.0, 0.4  # areas of dots, 1 being usual
 _FEWEST, _MOST = 5, 20  # bins; LADE has 20
-_IN_A_BIN = 50  # samples on average, so that the accuracy of a bin is not mostly chance
+_IN_A_BIN = 100  # samples on average: the accuracy of such a bin is known to ten points
 
 
 def bins_for(samples: int) -> int:
     """How many bins so many samples fill.
 
-    >>> bins_for(60), bins_for(500), bins_for(10_000)
+    >>> bins_for(500), bins_for(1_000), bins_for(10_000)
     (5, 10, 20)
     """
     return min(max(samples // _IN_A_BIN, _FEWEST), _MOST)
