@@ -35,3 +35,13 @@ def test_the_file_of_a_loss_says_what_it_carries(name):
 
 def test_every_card_is_of_a_loss_that_is_there():
     assert set(re.findall(r"^### (\w+)$", CARDS, re.M)) == set(METHODS)
+
+
+def test_the_readme_says_what_the_commands_of_a_fresh_machine_need_do_and_take():
+    root = Path(__file__).parents[1]
+    rows = dict(re.findall(r"^\| `make (\w+)` \| (.*) \|$", (root / "README.md").read_text(), re.M))
+    assert list(rows) == ["demo", "test"]
+    for target, cells in rows.items():
+        assert re.search(rf"^{target}:", (root / "Makefile").read_text(), re.M)
+        assert len(cells.split(" | ")) == 3
+        assert "minutes" in cells

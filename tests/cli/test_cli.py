@@ -92,6 +92,29 @@ def test_the_demo_reaches_what_it_claims_on_caltech(demo):
     assert plain["many"] > loss["many"]
 
 
+def test_the_demo_gains_no_accuracy_at_the_cost_of_its_probabilities(demo):
+    _, folder = demo
+    plain, after, loss = json.loads((folder / "results.json").read_text())["caltech101"]
+    for adjusted in (after, loss):
+        assert adjusted["nll"] < plain["nll"]
+        assert adjusted["ece"] < max(plain["ece"] + 0.01, 0.03)
+
+
+def test_the_first_screen_of_the_demo_calls_nothing_worse_that_it_does_not_explain(demo):
+    _, folder = demo
+    page = (folder / "report.html").read_text()
+    lead = page[page.index("<table") : page.index("</table>")]
+    rows = {cells[0]: cells[-1] for cells in map(_cells, lead.split("<tr>")[2:])}
+    worse = [name for name, change in rows.items() if "worse" in change]
+    assert all("many" in name or "medium" in name for name in worse)  # what the gain costs
+    assert "better" in rows["log-loss"]
+    assert "Declared and measured disagree" not in page
+
+
+def _cells(row):
+    return re.findall(r"<td[^>]*>(?:<b>)?(.*?)(?:</b>)?</td>", row)
+
+
 def test_the_report_is_one_file_with_the_figures(demo):
     _, folder = demo
     page = (folder / "report.html").read_text()

@@ -149,7 +149,7 @@ def test_files_that_say_what_they_hold_need_no_words(folder):
     [
         (["val.npz"], 2, "--kind logits or --kind probs; it is not guessed"),
         (["none.npz", "--kind", "logits"], 2, "none.npz"),
-        (["val.npz", "--kind", "probs"], 1, "say kind='logits'"),
+        (["val.npz", "--kind", "probs"], 1, "say --kind logits"),
         (["probs.npy", "--kind", "logits"], 2, "but holds probabilities"),
         (["probs.npy", "--kind", "logits"], 2, "say --kind probs"),
         (["val.npz", "--kind", "logits", "--apply", "probs.npy"], 2, "say --kind probs"),
@@ -369,3 +369,28 @@ def test_what_a_refusal_of_probabilities_says_works(folder):
     assert "say --kind probs --array logits" in printed
     done, _ = fix(folder, folder / "mine.npz", "--kind", "probs", "--array", "logits")
     assert done.exit_code == 0, done.output
+
+
+def test_a_table_with_semicolons_says_so_and_is_read_when_told(tmp_path):
+    rows = ["a;b;label", *(f"{k % 2};{(k + 1) % 2 * 0.5};{'ab'[k % 3 > 0]}" for k in range(30))]
+    (tmp_path / "val.csv").write_text("\n".join(rows))
+    (tmp_path / "counts.json").write_text('{"a": 20, "b": 10}')
+    said = ["fix", tmp_path / "val.csv", "--kind", "logits", "--counts", tmp_path / "counts.json"]
+    arguments = [*map(str, said), "-o", str(tmp_path / "out")]
+    refused = CliRunner().invoke(app, arguments)
+    assert refused.exit_code == 1
+    assert "with --delimiter" in refused.stderr
+    assert CliRunner().invoke(app, [*arguments, "--delimiter", ";"]).exit_code == 0
+    wrong = CliRunner().invoke(app, [*arguments, "--delimiter", "semicolon"])
+    assert wrong.exit_code == 2
+    assert "one character such as ;" in wrong.stderr
+
+
+def test_too_few_samples_to_measure_on_are_counted_and_no_fold_is_spoken_of(tmp_path):
+    np.savez(tmp_path / "val.npz", logits=np.eye(3)[[0, 1, 2]] - 0.4, labels=[0, 2, 1])
+    (tmp_path / "counts.json").write_text("[9, 3, 1]")
+    said = ["fix", tmp_path / "val.npz", "--kind", "logits", "--counts", tmp_path / "counts.json"]
+    done = CliRunner().invoke(app, [*map(str, said), "-o", str(tmp_path / "out")])
+    assert done.exit_code == 1
+    assert "there are only 3 of them" in done.stderr
+    assert "num_folds" not in done.stderr

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 import longtail as lt
 from longtail.cli import app
+from report_pages import judged
 
 RECIPE = """
 data: {kind: npz, held_out: 0.2}
@@ -164,3 +165,14 @@ def test_a_model_below_its_largest_class_is_said_in_the_first_line(tmp_path):
     assert "trust these numbers: " in done.output.splitlines()[0]
     done = CliRunner().invoke(app, [*map(str, given), "--json"])
     assert json.loads(done.stdout)["sanity"]["below_largest_class"] is True
+
+
+def test_a_report_that_moves_scores_says_that_it_did_not_write_them(tmp_path):
+    samples = judged()
+    samples.before.save(tmp_path / "before.safetensors")
+    samples.after.save(tmp_path / "after.safetensors")
+    said = ["report", str(tmp_path / "before.safetensors"), "-o", str(tmp_path / "out")]
+    alone = CliRunner().invoke(app, said).stdout
+    beside = CliRunner().invoke(app, [*said, "--after", str(tmp_path / "after.safetensors")]).stdout
+    assert "No file holds them yet" in " ".join(alone.split())
+    assert "No file holds them yet" not in " ".join(beside.split())

@@ -54,3 +54,11 @@ def test_probabilities_are_refused_as_logits():
     with pytest.raises(ValueError, match="these logits are probabilities"):
         measure_carried(probs, [0, 1, 0, 1])
     measure_carried(np.log(probs), [0, 1, 0, 1])
+
+
+def test_an_error_calls_a_class_by_its_name_and_never_by_a_bare_number():
+    logits, labels = torch.randn(4, 3, dtype=torch.float64), [0, 1, 0, 1]
+    with pytest.raises(ValueError, match=r"\(the first is class 2\)"):
+        measure_carried(logits, labels)
+    with pytest.raises(ValueError, match=r"\(the first is 'fox'\)"):
+        measure_carried(logits, labels, classes=("cat", "dog", "fox"))

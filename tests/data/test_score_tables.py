@@ -267,7 +267,7 @@ def test_parquet_columns_that_are_no_numbers_are_named_and_can_be_skipped(tmp_pa
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     columns = {"file": ["a", "b"], "cat": [1, 2], "fox": [0.5, None]}
     parquet.write_table(arrow.table(columns), tmp_path / "a.parquet")
-    with pytest.raises(ValueError, match=r"has object in column 'file'.*\(labels, skip\)"):
+    with pytest.raises(ValueError, match=r"has object in column 'file'.*--label-column, --skip"):
         open_score_table(tmp_path / "a.parquet", "logits")
     table = open_score_table(tmp_path / "a.parquet", "logits", layout=Layout(skip=["file"]))
     assert (table.classes, table.dtype) == (("cat", "fox"), np.float64)
@@ -434,7 +434,7 @@ def test_a_file_of_labels_of_several_splits_is_refused(tmp_path):
 
 def test_our_own_file_of_logits_is_not_one_of_probs(tmp_path):
     Scores(LOGITS).save(tmp_path / "a.safetensors")
-    with pytest.raises(ValueError, match="its array is called 'logits'; say kind='logits'"):
+    with pytest.raises(ValueError, match="its array is called 'logits'; say --kind logits"):
         open_score_table(tmp_path / "a.safetensors", "probs")
 
 

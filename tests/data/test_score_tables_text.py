@@ -104,7 +104,7 @@ def test_another_delimiter_can_be_said(tmp_path):
 
 def test_a_first_line_of_indices_is_either_and_has_to_be_said(tmp_path):
     text = "0,1,2\n5,6,7\n"
-    with pytest.raises(ValueError, match="names of columns or scores; say header=True or"):
+    with pytest.raises(ValueError, match="names of columns or scores; say --header or"):
         opened(tmp_path / "a.csv", text)
     named = opened(tmp_path / "a.csv", text, Layout(header=True))
     assert (rows(named), named.classes) == ([[5, 6, 7]], ("0", "1", "2"))
@@ -129,10 +129,10 @@ def test_text_labels_are_names_if_all_are_names_and_else_indices(tmp_path):
         ("a,b\n1,2\n3,\n", None, "has '' in row 1, column 'b'"),
         ("1,2\n3,x\n", None, "has 'x' in row 1, column 1"),
         ("a,b\n1,2\nnan,4\n", None, "got nan in row 1, class 0"),
-        ("file,a,b\nx.jpg,1,2\n", None, r"'x.jpg' in row 0, column 'file'.*\(labels, skip\)"),
+        ("file,a,b\nx.jpg,1,2\n", None, r"'x.jpg' in row 0, column 'file'.*--label-column, --skip"),
         ("a,b\n", None, "has no rows"),
         ("\n\n", None, "has no rows"),
-        ("1;2\n", None, "has one column, its first line is '1;2'.* which delimiter"),
+        ("1;2\n", None, "has one column, its first line is '1;2'.* with --delimiter"),
         ("a,b,label\n1,2,emu\n", None, "'emu' in row 0, which is none of the 2 class names"),
         ("a,b,label\n1,2,\n", None, "'' in row 0, which is none of"),
         ("a,a\n1,2\n", None, "two columns called 'a'"),

@@ -289,7 +289,7 @@ def test_scores_of_unknown_prior_are_refused_by_a_temperature_with_the_remedy():
 
 @pytest.mark.parametrize("calibrator", WITH_BIAS)
 def test_an_absent_class_is_refused_where_the_carried_prior_is_not_known(calibrator):
-    with pytest.raises(ValueError, match=r"every class must occur .* \(the first is 3"):
+    with pytest.raises(ValueError, match=r"every class must occur .* \(the first is class 3"):
         calibrator.fit(replace(absent_class(SCORES), carried=None))
 
 

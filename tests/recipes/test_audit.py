@@ -217,7 +217,7 @@ def test_tables_and_page_hold_what_was_found():
     assert len(audit_tables(audit_counts(TRAIN))) == 2
     footer = Footer("0.1.0", "2025-06-01", "longtail audit")
     page = render_page(audit_page(found, [TRAIN, TEST], remedies(found), footer))
-    assert page.count("<svg") == 1
+    assert page.count("<svg") == 2
     for words in ("500 (&lt;a&gt;)", "What to expect", "What to try", "763 training samples"):
         assert words in page
     assert "What to try" not in render_page(audit_page(audit_counts([5, 5]), [[5, 5]], [], footer))
@@ -236,3 +236,14 @@ def test_tables_and_page_hold_what_was_found():
 def test_wrong_counts_give_one_sentence(arguments, sentence):
     with pytest.raises(ValueError, match=sentence):
         audit_counts(*arguments)
+
+
+def test_the_page_has_a_picture_of_the_counts():
+    names = [f"kind {letter}" for letter in "abcdefghijk"]
+    found = audit_counts(TRAIN, TEST, names)
+    footer = Footer("0.1.0", "2025-06-01", "longtail audit")
+    page = render_page(audit_page(found, [TRAIN, TEST], remedies(found), footer, names))
+    assert "Samples of each class" in page
+    for part, counts in (("train", TRAIN), ("test", TEST)):
+        for name, count in zip(names, counts, strict=True):
+            assert (f"{part}, {name}: {count:,}" in page) == (count > 0)

@@ -161,7 +161,8 @@ def _write(
     for name, part in zip(_COUNTS, counts, strict=False):
         write_json(output / name, dict(zip(classes, part, strict=True)))
     write_json(output / "audit.json", _as_json(found, tried))
-    write_page(audit_page(found, counts, tried, footer()), output / "report.html")
+    page = audit_page(found, counts, tried, footer(), classes)
+    write_page(page, output / "report.html")
 
 
 def _show(found: Audit, tried: list[Remedy], sources: list[str]) -> None:

@@ -85,7 +85,8 @@ def _show(results: Demo, trials: int) -> None:
     )
     shown.print(_caltech_table(results))
     shown.print(
-        f"The logit-adjusted loss gains {results.gain:.1f} points of balanced accuracy.\n"
+        f"The logit-adjusted loss gains {results.gain:.1f} points of balanced accuracy. "
+        f"{results.probabilities}\n"
         "The problem is convex, so adjusting in the loss and afterwards agree closely."
     )
 

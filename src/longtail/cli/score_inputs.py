@@ -32,6 +32,7 @@ class Said:
     array: str | None
     skip: str
     header: bool | None
+    delimiter: str | None
     classes: Path | None
     counts: Path | None
     carried: str | Path
@@ -42,6 +43,16 @@ class Said:
         unsaid = (None, "", _AUTO, "error")
         given = [field.name for field in fields(self) if getattr(self, field.name) not in unsaid]
         return [f"--{name.replace('_', '-')}" for name in given]
+
+
+def _delimiter(context: click.Context, option: click.Parameter, given: str | None) -> str | None:
+    """One character that can stand between fields; a tab may be written as a word."""
+    if given is None:
+        return None
+    found = {"tab": "\t", "\\t": "\t"}.get(given, given)
+    if len(found) != 1 or found.isalnum() or found in "\"'\r\n.-+":
+        raise click.BadParameter("it is one character such as ; or |, or the word tab")
+    return found
 
 
 _OPTIONS = (
@@ -70,6 +81,13 @@ _OPTIONS = (
         default=None,
         help="Whether the first line of a table names its columns. By default it does if some of "
         "it is no number.",
+    ),
+    click.option(
+        "--delimiter",
+        callback=_delimiter,
+        metavar="CHARACTER",
+        help="What stands between the fields of a table, such as ; or tab. By default a tab in "
+        ".tsv, else a comma.",
     ),
     click.option("--classes", type=INPUT_FILE, help="The class names in the order of the columns."),
     click.option("--counts", type=INPUT, help="Training samples a class, or training labels."),
@@ -130,6 +148,7 @@ def open_table(
         labels=None if said.label_column is None else name_or_place(said.label_column),
         skip=[name_or_place(name.strip()) for name in said.skip.split(",") if name.strip()],
         header=said.header,
+        delimiter=said.delimiter,
     )
     return open_score_table(path, kind, labels, said.classes, layout, usual_classes)
 
@@ -174,7 +193,7 @@ def carried_prior(
         held_out = scores_to_fit_on(table, None, counts, seed=0)
         if held_out.labels is None:
             raise click.UsageError("--carried measure needs labels")
-        return measure_carried(held_out.logits, held_out.labels)
+        return measure_carried(held_out.logits, held_out.labels, held_out.classes)
     return read_prior(Path(carried), table)
 
 

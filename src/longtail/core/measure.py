@@ -10,6 +10,8 @@ probabilities: no standard error is below its inverse root. Where a class is tol
 nothing bounds b_k, and the fit only says where it stopped.
 """
 
+from collections.abc import Sequence
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -25,7 +27,9 @@ _MAX_ITER = 1000
 _LEAST_INFORMATION = 1e-2  # below it the standard error of a log-probability is above ten
 
 
-def measure_carried(logits: Array, labels: ArrayLike) -> Prior:
+def measure_carried(
+    logits: Array, labels: ArrayLike, classes: Sequence[str] | None = None
+) -> Prior:
     """The prior that best explains held-out labels.
 
     Use data the model was not trained on: on its own training data a model looks better, and its
@@ -34,6 +38,7 @@ def measure_carried(logits: Array, labels: ArrayLike) -> Prior:
     Args:
         logits: Shape (N, C).
         labels: Class indices; every class must occur, and none be told apart perfectly.
+        classes: What the classes are called, so that an error can name them.
     """
     given = as_tensor(logits).detach()
     if given.dim() != 2:
@@ -50,14 +55,19 @@ def measure_carried(logits: Array, labels: ArrayLike) -> Prior:
         absent = (counts == 0).nonzero().flatten().tolist()
         raise ValueError(
             f"every class must occur in the held-out labels, {len(absent)} of "
-            f"{given.shape[1]} do not (the first is {absent[0]}); "
+            f"{given.shape[1]} do not (the first is {class_named(absent[0], classes)}); "
             "what the logits carry for them cannot be measured"
         )
-    offset = _best_offset(given.double(), known)
+    offset = _best_offset(given.double(), known, classes)
     return Prior.from_log(Prior.of(counts).log - offset)
 
 
-def _best_offset(logits: Tensor, labels: Tensor) -> Tensor:
+def class_named(index: int, classes: Sequence[str] | None) -> str:
+    """A class in an error: by its name where there is one, and as "class 9" where it has none."""
+    return f"class {index}" if classes is None else f"{classes[index]!r}"
+
+
+def _best_offset(logits: Tensor, labels: Tensor, classes: Sequence[str] | None) -> Tensor:
     """One offset per class that maximises the likelihood, with mean zero."""
     logits, labels = for_autograd(logits), for_autograd(labels)
     with torch.inference_mode(False):
@@ -76,15 +86,16 @@ def _best_offset(logits: Tensor, labels: Tensor) -> Tensor:
             "scale"
         )
     best = offset.detach()
-    _check_information(torch.softmax(logits + best, dim=1))
+    _check_information(torch.softmax(logits + best, dim=1), classes)
     return (best - best.mean()).cpu()
 
 
-def _check_information(probs: Tensor) -> None:
+def _check_information(probs: Tensor, classes: Sequence[str] | None) -> None:
     information = (probs * (1 - probs)).sum(dim=0)
     if (information < _LEAST_INFORMATION).any():
         least = int(information.argmin())
         raise ValueError(
-            f"these data do not determine the prior: class {least} is told apart perfectly from "
-            "all others, whatever the logits carry for it; use more, or harder, held-out data"
+            f"these data do not determine the prior: {class_named(least, classes)} is told apart "
+            "perfectly from all others, whatever the logits carry for it; use more, or harder, "
+            "held-out data"
         )

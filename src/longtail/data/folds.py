@@ -19,8 +19,13 @@ def stratified_folds(labels: ArrayLike, num_folds: int, seed: int = 0) -> Array:
     given = as_tensor(labels)
     checked = check_labels(given, int(given.max()) + 1 if len(given) else 1).cpu()
     check_whole(num_folds, "num_folds")
-    if not 2 <= num_folds <= len(checked):
-        raise ValueError(f"num_folds must lie in 2 to {len(checked)} samples, got {num_folds}")
+    if num_folds < 2:
+        raise ValueError(f"num_folds must be two or more, got {num_folds}")
+    if len(checked) < num_folds:
+        raise ValueError(
+            f"{num_folds} folds need at least as many samples, got {len(checked)}; give more "
+            "samples, or ask for fewer folds"
+        )
     generator = torch.Generator("cpu").manual_seed(check_whole(seed, "seed"))
     shuffled = torch.randperm(len(checked), generator=generator, device="cpu")
     # Stable, so that each class keeps the shuffled order; dealt through the classes in one run,

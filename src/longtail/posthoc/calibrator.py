@@ -6,6 +6,7 @@ from torch import Tensor
 
 from longtail.core import Prior, PriorLike, UnknownPriorError
 from longtail.core.arrays import ArrayLike, as_tensor
+from longtail.core.measure import class_named
 from longtail.core.numbers import check_per_class
 from longtail.core.prior import full_prior
 from longtail.posthoc.adjuster import AffineAdjuster
@@ -68,9 +69,10 @@ def fitted_priors(held: HeldOut) -> tuple[Prior | None, Prior]:
         return held.carried, held.carried
     absent = held.prior.log.isinf().nonzero().flatten().tolist()
     if absent:
+        first = class_named(absent[0], held.classes)
         raise ValueError(
             "where it is not known what scores carry, every class must occur in the held-out "
-            f"labels, {len(absent)} of {held.prior.num_classes} do not (the first is {absent[0]}); "
+            f"labels, {len(absent)} of {held.prior.num_classes} do not (the first is {first}); "
             "say what the scores carry, or add samples of these classes"
         )
     return None, held.prior

@@ -19,12 +19,14 @@ class HeldOut:
         labels: Class indices, int64.
         carried: The prior the logits carry, or None if that is not known.
         prior: The label prior of these samples themselves; it has zeros for absent classes.
+        classes: What the classes are called, so that an error can name them.
     """
 
     logits: Tensor
     labels: Tensor
     carried: Prior | None
     prior: Prior
+    classes: tuple[str, ...] | None = None
 
     def weights_to(self, target: Prior) -> Tensor:
         """What each sample counts where labels follow the target, float64, summing to one.
@@ -52,6 +54,7 @@ def held_out(scores: Scores, who: str) -> HeldOut:
         labels=labels.cpu(),
         carried=scores.carried,
         prior=Prior.from_labels(labels.cpu(), scores.num_classes, zeros="keep"),
+        classes=scores.classes,
     )
 
 

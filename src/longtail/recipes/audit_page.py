@@ -1,4 +1,4 @@
-"""The audit's report: its tables, one figure, what to expect and what to try."""
+"""The audit's report: its tables, its counts as figures, what to expect and what to try."""
 
 from collections.abc import Sequence
 
@@ -11,12 +11,17 @@ from longtail.recipes.audit_remedies import Remedy
 from longtail.recipes.audit_tables import TextTable, audit_tables
 from longtail.recipes.audit_words import times
 from longtail.report import Column, Figure, Footer, Line, Page, Section, Table, line_chart
+from longtail.report.figures.counts import counts_chart
 
 _SHOWN_POINTS = 100  # of each curve: more could not be told apart
 
 
 def audit_page(
-    found: Audit, counts: Sequence[Sequence[int]], tried: Sequence[Remedy], footer: Footer
+    found: Audit,
+    counts: Sequence[Sequence[int]],
+    tried: Sequence[Remedy],
+    footer: Footer,
+    classes: Sequence[str] | None = None,
 ) -> Page:
     """The page of `longtail audit`.
 
@@ -25,9 +30,11 @@ def audit_page(
         counts: The class counts of the training set, and of the test set if there is one.
         tried: What to try.
         footer: Where the page comes from.
+        classes: What the classes are called.
     """
     train = found.train
     first, *others = audit_tables(found)
+    figures = [_counts_figure(counts, classes), _figure(counts)]
     remedies = Table(
         columns=[Column("what"), Column("how")],
         rows=[[remedy.why, "; ".join(remedy.lines)] for remedy in tried],
@@ -40,7 +47,7 @@ def audit_page(
             f"largest tenth of the classes holds {train.head_share:.0%} of all samples."
         ),
         sections=[
-            Section(heading=first.title, table=_table(first), figures=[_figure(counts)]),
+            Section(heading=first.title, table=_table(first), figures=figures),
             *(Section(heading=table.title, table=_table(table)) for table in others),
             Section(heading="What to expect", paragraphs=expectations(found)),
             *([Section(heading="What to try", table=remedies)] if tried else []),
@@ -51,6 +58,15 @@ def audit_page(
 
 def _table(table: TextTable) -> Table:
     return Table([Column(name) for name in table.columns], table.rows, table.caption)
+
+
+def _counts_figure(counts: Sequence[Sequence[int]], classes: Sequence[str] | None) -> Figure:
+    named = dict(zip(("train", "test"), counts, strict=False))
+    return Figure(
+        counts_chart(named, classes=classes),
+        "How many samples each class has, from the most frequent to the rarest"
+        + (", each set by itself." if len(named) > 1 else "."),
+    )
 
 
 def _figure(counts: Sequence[Sequence[int]]) -> Figure:

@@ -65,6 +65,18 @@ class Demo:
         first, last = (self.caltech[i].metrics["balanced_accuracy"] for i in (0, -1))
         return 100 * ((last or 0.0) - (first or 0.0))
 
+    @property
+    def probabilities(self) -> str:
+        """What becomes of the probabilities on the test part, from cross-entropy to the loss."""
+        losses, errors = (
+            [method.metrics[key] or 0.0 for method in (self.caltech[0], self.caltech[-1])]
+            for key in ("nll", "ece")
+        )
+        return (
+            f"Its probabilities: the log-loss goes from {losses[0]:.3f} to {losses[1]:.3f}, the "
+            f"calibration error from {100 * errors[0]:.1f} to {100 * errors[1]:.1f} %."
+        )
+
     def as_json(self) -> dict[str, object]:
         """The tables as plain values."""
         return {

@@ -55,8 +55,9 @@ def demo_page(demo: Demo, footer: Footer) -> Page:
         ),
         next_step=(
             "Try it on your own model, without training it again. longtail audit LABELS says how "
-            "long your tail is; longtail fix SCORES --counts COUNTS -o OUT adjusts the scores of "
-            "your model on held-out samples, and writes a page like this one about them."
+            "long your tail is; longtail fix SCORES --kind logits --counts COUNTS -o OUT adjusts "
+            "the scores of your model on held-out samples, and writes a page like this one about "
+            "them. Say --kind probs if your model gives probabilities."
         ),
         sections=[_caltech_section(demo), *page.sections, _gaussian_section(demo)],
     )
@@ -160,10 +161,11 @@ def _caltech_section(demo: Demo) -> Section:
     return Section(
         heading="Caltech-101 features, 300 to 3 images a class",
         paragraphs=[
-            "A linear layer on frozen features of 101 classes, each method at its own weight decay "
-            "chosen by cross-validation on the training part. The logit-adjusted loss gains "
-            f"{demo.gain:.1f} points of balanced accuracy over cross-entropy, most of it in the "
-            "classes with few images, and pays with a little on those with many.",
+            "A linear layer on frozen features of 101 classes, each method at its own weight "
+            "decay, that of the least log-loss by cross-validation on the training part. The "
+            f"logit-adjusted loss gains {demo.gain:.1f} points of balanced accuracy over "
+            "cross-entropy, most of it in the classes with few images, and pays with a little on "
+            f"those with many. {demo.probabilities}",
             "The problem is convex and the bias is not decayed, so adjusting in the loss and "
             "adjusting afterwards have the same minimum and agree closely. In a deep network they "
             "need not.",

@@ -176,6 +176,11 @@ def held_out_fixes(validation: Scores, plan: Plan) -> Iterator[tuple[Scores, Sco
     """
     if validation.labels is None:
         raise ValueError("a fix is fitted on labelled scores, but these have no labels")
+    if len(validation) < _FOLDS:
+        raise ValueError(
+            f"what a fix gains is measured on held-out samples in {_FOLDS} parts, and there are "
+            f"only {len(validation)} of them; give more, or others with their labels: --apply"
+        )
     folds = as_tensor(stratified_folds(validation.labels, _FOLDS, plan.seed))
     for fold in range(_FOLDS):
         fitted = fit_fix(rows_of(validation, folds != fold), plan)

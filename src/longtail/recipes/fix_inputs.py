@@ -86,7 +86,7 @@ def in_order(
     if table.classes is None:
         raise ValueError(
             f"{path} has its classes by name, but {table.path} does not name its classes; "
-            "say their names, or give a list in their order"
+            "give a list in their order, or (fix and report) the names with --classes"
         )
     unknown = sorted(set(by_name) - set(table.classes))
     absent = [name for name in table.classes if name not in by_name]

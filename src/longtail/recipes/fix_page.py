@@ -7,7 +7,10 @@ from longtail.recipes.fix_run import FixResult
 from longtail.recipes.fix_words import described, headline
 from longtail.report import Figure, Footer, Line, Page, Section, line_chart, scores_page
 
-_AGAIN = "The same again, on other scores of this model: longtail fix SCORES --with FILE."
+_AGAIN = (
+    "The same again, on other scores of this model: longtail fix SCORES --kind logits --with "
+    "adjuster.json -o OUT (--kind probs if they are probabilities)."
+)
 
 
 def fix_page(result: FixResult, footer: Footer) -> Page:

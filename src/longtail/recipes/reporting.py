@@ -74,6 +74,7 @@ def run_folder_report(folder: Path, footer: Footer) -> Report:
             training_section(history, recipe.optimizer.name, weight, counts),
             recipe_section(recipe),
         ],
+        written=False,
     )
     return Report(page, judged)
 
@@ -100,4 +101,7 @@ def scores_report(
         judged = Judged(before, before, target, names=("as they are", "as they are"), tau=0.0)
     else:
         judged = Judged(before, moved, target, tau=tau)
-    return Report(scores_page(judged, footer, title="longtail report", done=done), judged)
+    page = scores_page(
+        judged, footer, title="longtail report", done=done, written=after is not None
+    )
+    return Report(page, judged)

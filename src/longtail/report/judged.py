@@ -154,7 +154,7 @@ class Judged:
         """What the labels say that the logits carried before, or why they do not say it."""
         logits = as_tensor(self.before.logits)[self.some]
         try:
-            return measure_carried(logits, self.labels[self.some])
+            return measure_carried(logits, self.labels[self.some], self.classes)
         except (ValueError, RuntimeError) as error:
             return str(error)
 

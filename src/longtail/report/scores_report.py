@@ -42,6 +42,7 @@ def scores_page(
     sections: Sequence[Section] = (),
     comparison: Comparison | None = None,
     advance: Callable[[], None] = lambda: None,
+    written: bool = True,
 ) -> Page:
     """A page about scores, before and after something was done to them.
 
@@ -53,11 +54,12 @@ def scores_page(
         sections: What only this report has; they stand last.
         comparison: Of all samples, where the judged ones are only some of them.
         advance: Called STEPS times.
+        written: Whether a file holds the scores after.
     """
     comparison = judged.comparison if comparison is None else comparison
     if judged.is_changed:
         lead, outcome = before_after(comparison, judged.names), gain_in_words(comparison)
-        step = next_step(comparison, judged.names)
+        step = next_step(comparison, judged.names, written)
     else:
         lead, outcome = alone(comparison.before), alone_in_words(judged)
         carried = judged.before.carried

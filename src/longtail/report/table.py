@@ -5,7 +5,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-Cell = str | float | tuple[float, float] | None
+
+@dataclass(frozen=True)
+class Marked:
+    """A number, or a mean and its spread, with a mark behind it that the caption explains."""
+
+    cell: float | tuple[float, float]
+    mark: str
+
+
+Cell = str | float | tuple[float, float] | Marked | None
 
 
 @dataclass(frozen=True)
@@ -31,7 +40,8 @@ class Table:
 
     Attributes:
         columns: From left to right.
-        rows: Cells are text, numbers, pairs of a mean and its spread, or None where there is none.
+        rows: Cells are text, numbers, pairs of a mean and its spread, one of these `Marked`, or
+            None where there is none.
         caption: Stands above the table.
     """
 
@@ -46,6 +56,7 @@ class Laid(NamedTuple):
     text: str
     right: bool
     best: bool
+    mark: str = ""
 
 
 def laid_out(table: Table) -> list[list[Laid]]:
@@ -81,13 +92,16 @@ def _by_column(table: Table) -> list[tuple[list[Cell], Column]]:
 
 
 def _laid(cell: Cell, column: Column, best: str | None, right: bool) -> Laid:
+    mark, cell = (cell.mark, cell.cell) if isinstance(cell, Marked) else ("", cell)
     competes = best is not None and not isinstance(cell, str)
     is_best = competes and _number(_value(cell), column.digits) == best
-    return Laid(_text(cell, column.digits), right, is_best)
+    return Laid(_text(cell, column.digits), right, is_best, mark)
 
 
 def _value(cell: Cell) -> float:
     """The number that cells are compared by; NaN where there is none."""
+    if isinstance(cell, Marked):
+        return _value(cell.cell)
     if isinstance(cell, tuple):
         return float(cell[0])
     return math.nan if cell is None or isinstance(cell, str) else float(cell)

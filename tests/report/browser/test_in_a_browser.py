@@ -257,3 +257,26 @@ def test_in_print_the_controls_are_gone_and_the_paper_is_white(opened):
     paper = it.page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
     assert paper == "rgb(255, 255, 255)"
     it.page.emulate_media(media="screen", color_scheme="light")
+
+
+def test_what_scrolls_on_a_phone_shows_that_it_does(browser, page_files):
+    for name in ("plain", "comparison"):
+        page = browser.new_page(viewport={"width": 400, "height": 800})
+        page.goto(page_files[name].as_uri())
+        found = page.evaluate(
+            """() => [...document.querySelectorAll(".scroll")]
+                 .filter((box) => box.scrollWidth > box.clientWidth + 1)
+                 .map((box) => {
+                   const style = getComputedStyle(box), figure = box.closest("figure");
+                   const said = figure && getComputedStyle(
+                     figure.querySelector("figcaption"), "::before").content;
+                   return [style.backgroundAttachment, said];
+                 })"""
+        )
+        assert found
+        for attachment, said in found:
+            assert attachment == "local, local, scroll, scroll"
+            assert said is None or "Scroll sideways" in said
+        whole = page.evaluate("document.documentElement.scrollWidth")
+        assert whole == 400  # marks behind numbers do not widen the page
+        page.close()

@@ -3,7 +3,9 @@ import re
 import pytest
 
 from longtail.report import Footer, Reference, render_page
+from longtail.report.charts.style import color
 from longtail.report.comparison import compare, compare_set, comparison_page, latex, markdown
+from longtail.report.comparison.cells import cells
 from longtail.report.comparison.interval_chart import Interval, interval_chart
 from longtail.report.comparison.latex import escaped
 from longtail.report.comparison.page import differences_chart, values_chart
@@ -164,3 +166,21 @@ def test_an_interval_is_drawn_where_it_lies(read):
     zero = float(drawn.of_class("reference")[0].get("x1"))
     assert (low - zero) * 4 == pytest.approx(high - zero, abs=0.1)
     assert len(drawn.of_class("mean")) == 1
+
+
+def test_the_table_of_the_page_marks_what_cannot_be_told_from_the_best(result):
+    page = render_page(comparison_page(result, FOOTER))
+    lead = page[page.index("<table") : page.index("</table>")]
+    tied = sum(cell.tied for row in cells(result.sets[0]) for cell in row)
+    assert lead.count("†</span>") == tied > 0
+    assert "†: cannot be told apart from it" in lead
+
+
+def test_the_colours_of_the_intervals_are_explained(result):
+    table = result.sets[0]
+    for chart in (values_chart(table), differences_chart(table)):
+        used = {style for style in (0, 1, 4) if f'fill="{color(style)}"' in chart}
+        said = {0: "the best", 1: "behind by more than noise", 4: "† may be as good"}
+        assert used
+        for style, name in said.items():
+            assert (f">{name}<" in chart) == (style in used)

@@ -10,6 +10,7 @@ import longtail as lt
 from longtail.metrics import ece, nll
 from longtail.metrics.samples import weights_to
 from longtail.report import Footer, Judged, render_page, scores_page
+from longtail.report.explorers.stage import WHOLE, Curve, curves
 from longtail.report.explorers.target import PLACES, kept, target_explorer, told
 from report_pages import judged
 
@@ -67,3 +68,15 @@ def test_an_infinite_log_loss_is_none_since_json_has_no_infinity():
     json.dumps(values, allow_nan=False)
     page = render_page(scores_page(samples, Footer("0", "d", "c"), title="t"))
     assert '<td class="number" data-column="2">∞</td>' in page
+
+
+def test_the_axis_of_accuracy_starts_near_the_curves_and_does_not_leave_percent():
+    def ends(values, y_span):
+        said = {"title": "", "x_title": "", "y_title": "", "y_span": y_span}
+        plane = curves([0, 1], [Curve("a", values)], **said)[1]
+        return plane["y0"], plane["y1"]
+
+    assert ends([85.0, 97.0], WHOLE) == (85.0, 100.0)
+    assert ends([100.0, 100.0], WHOLE)[1] == 100.0
+    assert ends([0.0, 0.0], WHOLE)[0] == 0.0
+    assert ends([2.0, 3.0], None)[0] == 0.0  # an error is read from zero

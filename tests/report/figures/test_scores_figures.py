@@ -9,6 +9,7 @@ import torch
 
 import longtail as lt
 from longtail.report import figures
+from longtail.report.charts.style import color
 
 
 def numbers(drawn, class_="line"):
@@ -176,3 +177,43 @@ def test_what_a_figure_lacks_is_an_error_that_says_what_to_give(scores):
         figures.reliability_chart({"a": scores, "b": other})
     with pytest.raises(ValueError, match="mask over 12 classes"):
         figures.margins_chart(scores, groups={"a": [True]})
+
+
+@pytest.mark.parametrize(("per_class", "bins"), [(42, 5), (84, 10), (200, 20)])
+def test_reliability_draws_as_many_bins_as_its_samples_fill(make_scores, per_class, bins):
+    scores = make_scores(num_classes=12, per_class=per_class)
+    drawn = figures.reliability_chart(scores)
+    widths = {
+        round(float(high) - float(low), 6)
+        for low, high in re.findall(r"confidence ([\d.]+) to ([\d.]+) %,", drawn)
+    }
+    assert widths == {100 / bins}
+    error = lt.metrics.ece(scores.logits, scores.labels)  # with its own bins, whatever is drawn
+    assert f"model, ECE {100 * error:.1f} %" in drawn
+
+
+def test_each_line_of_no_favour_has_the_name_and_colour_of_its_run(make_scores, read):
+    one, other = make_scores(), make_scores(strength=1.0)
+    drawn = read(figures.false_positives_chart({"before": one, "after": other}))
+    guides = drawn.of_class("guide")
+    strokes = {guide.get("stroke") for guide in guides}
+    assert len(guides) == len(strokes) == 2
+    of_lines = [g for g in drawn.root.iter() if any(part.get("class") == "line" for part in g)]
+    assert strokes == {group.get("stroke") for group in of_lines}
+    assert {"no class favoured, before", "no class favoured, after"} <= set(drawn.texts)
+    alone = read(figures.false_positives_chart(one))
+    assert "no class favoured" in alone.texts
+    shares = read(figures.false_positives_chart({"before": one, "after": other}, share=True))
+    assert len(shares.of_class("guide")) == 1  # the same line for both
+
+
+def test_pale_marks_of_two_runs_do_not_mix_and_are_in_the_legend(make_scores, read):
+    strengths = {"before": 2.0, "after": 1.0}
+    runs = {name: make_scores(60, strength=strength) for name, strength in strengths.items()}
+    drawn = read(figures.class_accuracy_chart(runs))
+    pale = [group for group in drawn.root.iter() if group.get("opacity") == "0.45"]
+    marked = [group for group in pale if any(part.get("class") == "mark" for part in group)]
+    fills = {group.get("stroke"): group.get("fill") for group in marked}
+    assert [fills[color(style)] for style in (0, 1)] == [color(0), "none"]  # discs, and outlines
+    keys = [group for group in drawn.root.iter() if group.get("opacity") == "0.6"]
+    assert len(keys) == 2

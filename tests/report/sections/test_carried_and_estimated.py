@@ -1,5 +1,6 @@
 """Declared beside measured, and the prior of the samples estimated without their labels."""
 
+import re
 from dataclasses import replace
 
 import torch
@@ -36,7 +37,19 @@ def test_few_samples_are_not_called_a_disagreement():
         labels=samples.labels[kept],
     )
     found = carried_section(Judged(few, few, samples.target)).paragraphs[0]
-    assert found.endswith("which may be chance with so few samples.")
+    assert found.startswith("Declared and measured agree as far as these samples can tell")
+
+
+def test_a_difference_is_told_beside_the_one_that_chance_gives():
+    samples = judged()
+    said = carried_section(samples).paragraphs[0]
+    apart, chance = (float(number) for number in re.findall(r"\d\.\d\d", said))
+    assert 1 < apart < 1.1 * chance  # the declaration is right, so chance is all there is
+    wrong = replace(samples.before, carried=samples.before.carried.tempered(0.6))
+    said = carried_section(Judged(wrong, wrong, samples.target)).paragraphs[0]
+    apart, chance = (float(number) for number in re.findall(r"\d\.\d\d", said))
+    assert apart > 1.2 * chance
+    assert "agree" not in said.removeprefix("Declared and measured disagree")
 
 
 def test_where_nothing_is_declared_the_measured_one_stands_alone():

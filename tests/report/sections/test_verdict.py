@@ -101,3 +101,9 @@ def test_the_advice_does_not_contradict_what_the_labels_say():
     page = scores_page(Judged(wrong, wrong, samples.target), Footer("0", "d", "c"), title="t")
     assert "carry the target already" not in page.next_step
     assert "--carried measure" in page.next_step
+
+
+def test_scores_that_no_file_holds_are_not_advised_without_saying_how_to_get_them():
+    comparison = judged().comparison
+    assert "longtail fix" not in next_step(comparison)
+    assert "No file holds them yet: longtail fix writes" in next_step(comparison, written=False)

@@ -10,7 +10,7 @@ def column_place(column: str | int, names: Sequence[str] | None, width: int, pat
         if names is None:
             raise ValueError(
                 f"{path} has no column {column!r}: its first line was not taken for names; "
-                "give the column's place, counted from 0, or say that it has a header"
+                "give the column's place, counted from 0, or say --header if it does name them"
             )
         if column not in names:
             listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")

@@ -119,10 +119,13 @@ def scores_name(names: Sequence[str], kind: Kind, asked: str | None, path: Path)
     if contradicted is not None:
         raise ValueError(
             f"{path} was said to hold {kind}, but its array is called {contradicted!r}; "
-            f"say kind={other!r}, or name the array if it is one of {kind} after all "
-            f"(--array {contradicted})"
+            f"say --kind {other}, or name the array with --array {contradicted} if it is one of "
+            f"{kind} after all"
         )
-    raise ValueError(f"{path} has no array {kind!r}, only {listed}; say which holds the {kind}")
+    raise ValueError(
+        f"{path} has no array {kind!r}, only {listed}; say which holds the {kind} with --array "
+        "(in Python Layout(scores=...))"
+    )
 
 
 def optional_name(

@@ -79,7 +79,7 @@ def _columns(file: Any, layout: Layout, path: Path) -> Contents:
         if dtype.kind not in "iuf":
             raise ValueError(
                 f"{path} has {dtype} in column {name!r}, where scores were expected; "
-                "say which columns hold no scores (labels, skip)"
+                "say which columns hold no scores: --label-column, --skip"
             )
         stored.append(floating(dtype, path))
 

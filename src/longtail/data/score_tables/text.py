@@ -40,7 +40,8 @@ def read_text(path: Path, kind: Kind, layout: Layout) -> Contents:
     if len(fields) < 2:
         raise ValueError(
             f"{path} has one column, its first line is {first[:40]!r}; expected fields with "
-            f"{delimiter!r} between them: say which delimiter it has"
+            f"{delimiter!r} between them; say what stands there with --delimiter "
+            "(in Python Layout(delimiter=...))"
         )
     has_header = _has_header(fields, layout, path) if layout.header is None else layout.header
     names = fields if has_header else None
@@ -83,7 +84,7 @@ def _has_header(fields: list[str], layout: Layout, path: Path) -> bool:
     if scores == [str(index) for index in range(len(scores))]:
         raise ValueError(
             f"the first line of {path} reads {', '.join(scores[:4])}, which may be names of "
-            "columns or scores; say header=True or header=False"
+            "columns or scores; say --header or --no-header"
         )
     return False
 
@@ -151,7 +152,7 @@ class _Lines:
                 if not is_number(fields[place]):
                     return (
                         f"{self.path} has {fields[place]!r} in row {row}, column {name!r}, where a "
-                        "score was expected; mend it, or say which columns hold no scores (labels, "
-                        "skip)"
+                        "score was expected; mend it, or say which columns hold no scores: "
+                        "--label-column, --skip"
                     )
         return None

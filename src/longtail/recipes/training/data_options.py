@@ -76,7 +76,10 @@ class OwnSet(DataSet, frozen=True):
         if self.size is None and (self.resize is not None or self.random_crop):
             raise ValueError("resize and random_crop need a size: set data.size")
         if self.size is not None and self.resize is not None and self.resize < self.size:
-            raise ValueError(f"resize must be at least size, got {self.resize} and {self.size}")
+            raise ValueError(
+                f"resize must be at least size, got {self.resize} and {self.size}; "
+                "set data.resize=null for 8/7 of size"
+            )
 
 
 class Npz(OwnSet, frozen=True, tag="npz"):

@@ -85,7 +85,9 @@ def run_page(result: RunResult, footer: Footer) -> Page:
         f"{int(result.counts.sum()):,} images"
         + (f": {result.recipe.about.rstrip('.')}." if result.recipe.about else ".")
     )
-    return scores_page(judged, footer, title="longtail train", done=done, sections=own)
+    return scores_page(
+        judged, footer, title="longtail train", done=done, sections=own, written=False
+    )
 
 
 def _judged(result: RunResult) -> Judged | None:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from longtail.report.charts.style import color, dash, marker
+from longtail.report.charts.style import color, dash, marker, pale_fill
 from longtail.report.charts.svg import FONT, Attributes, Svg, element, label, shorten, text_width
 
 ROW = 19.0
@@ -32,11 +32,20 @@ class Reference:
 
 @dataclass(frozen=True)
 class Guide:
-    """A dotted line to compare with that is no level, such as a diagonal; NaN interrupts it."""
+    """A dotted line to compare with that is no level, such as a diagonal; NaN interrupts it.
+
+    One that belongs to a series has the number of its colour as `style`.
+    """
 
     label: str
     x: Collection[float]
     y: Collection[float]
+    style: int | None = None
+
+    @property
+    def paint(self) -> str:
+        """Its colour."""
+        return "currentColor" if self.style is None else color(self.style)
 
 
 class Key(NamedTuple):
@@ -46,20 +55,23 @@ class Key(NamedTuple):
     swatch: Svg
 
 
-def line_key(name: str, number: int, line: bool = True, dots: bool = False) -> Key:
-    """The legend entry of a series drawn as a line, as dots, or as both."""
+def line_key(
+    name: str, number: int, line: bool = True, dots: bool = False, pale: bool = False
+) -> Key:
+    """The legend entry of a series drawn as a line, as dots, or as both; pale dots sum up to it."""
     paint, parts = color(number), []
     if line:
         look: Attributes = {"stroke_width": 1.8, "stroke_dasharray": dash(number)}
         parts.append(element("line", x1=-12, x2=12, **look))
     if dots:
-        parts.append(marker(number, 0, 0, 3.5, class_=None))
+        mark = marker(number, 0, 0, 3.5, class_=None)
+        parts.append(element("g", mark, fill=pale_fill(number), opacity=0.6) if pale else mark)
     return Key(name, element("g", *parts, stroke=paint, fill=paint))
 
 
 def guide_key(guide: Guide) -> Key:
     """The legend entry of a guide."""
-    return Key(guide.label, dotted("M-12 0H12", class_=None))
+    return Key(guide.label, dotted("M-12 0H12", class_=None, paint=guide.paint))
 
 
 def reference_key(reference: Reference | None) -> list[Key]:
@@ -90,10 +102,12 @@ def legend(keys: Sequence[Key], width: float) -> tuple[list[Svg], float]:
     return drawn, (row + 1) * ROW if keys else 0.0
 
 
-def dotted(outline: str, tooltip: str = "", class_: str | None = "guide") -> Svg:
+def dotted(
+    outline: str, tooltip: str = "", class_: str | None = "guide", paint: str = "currentColor"
+) -> Svg:
     """A thin dotted path."""
     children = [element("title", tooltip)] if tooltip else []
-    look: Attributes = {"stroke": "currentColor", "stroke_width": 1.6, "stroke_opacity": 0.75}
+    look: Attributes = {"stroke": paint, "stroke_width": 1.6, "stroke_opacity": 0.75}
     ends: Attributes = {"stroke_dasharray": "0.1 3.5", "stroke_linecap": "round", "fill": "none"}
     return element("path", *children, class_=class_, d=outline, **look, **ends)
 

@@ -110,7 +110,11 @@ def line_chart(
         *span_of(levels + level + beside, log=log_y)
     )
     shown = [trace for trace in traces if not trace.line.faint]
-    keys = [line_key(t.line.name, t.style, t.joined, t.dotted) for t in shown]
+    pale = {trace.style for trace in traces if trace.line.faint and trace.dotted}
+    keys = [
+        line_key(t.line.name, t.style, t.joined, t.dotted or t.style in pale, t.style in pale)
+        for t in shown
+    ]
     keys += [*map(guide_key, guides), *reference_key(reference)]
     drawn, above = legend(keys, width)
     plot = plot_area(width, height, above, tick_labels(ticks), y_title, y_room)

@@ -33,6 +33,15 @@ def color(number: int) -> str:
     return f"var(--lt-{index + 1}, {COLORS[index]})"
 
 
+def pale_fill(number: int) -> str:
+    """The fill of pale marks: only discs are filled.
+
+    Two pale fills on top of each other would make a third colour that no legend explains; an
+    outline on a disc leaves both to be seen.
+    """
+    return color(number) if number % 5 == 0 else "none"
+
+
 def dash(number: int) -> str | None:
     """The stroke-dasharray of a series; the first is solid."""
     return _DASHES[number % len(_DASHES)]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from longtail.report.charts.legend import Guide, dotted
 from longtail.report.charts.scale import Scale, readable
-from longtail.report.charts.style import color, dash, many_marks, marker
+from longtail.report.charts.style import color, dash, many_marks, marker, pale_fill
 from longtail.report.charts.svg import Attributes, Svg, coordinate, element
 
 if TYPE_CHECKING:
@@ -72,13 +72,15 @@ def marks(trace: Trace, x: Scale, y: Scale, tooltips: bool) -> Svg:
     paint = color(trace.style)
     # The more points, the paler: what sums them up must stay readable on top of them.
     opacity = (0.45 if tooltips else 0.25) if trace.line.faint else None
-    return element("g", *parts, fill=paint, stroke=paint, opacity=opacity)
+    fill = pale_fill(trace.style) if trace.line.faint else paint
+    return element("g", *parts, fill=fill, stroke=paint, opacity=opacity)
 
 
 def guide_line(guide: Guide, x: Scale, y: Scale) -> Svg:
     """The guide, with a gap where it has no value."""
     runs = _runs(tuple(map(float, guide.x)), tuple(map(float, guide.y)))
-    return dotted("".join(_path([(x(a), y(b)) for a, b in run]) for run in runs), guide.label)
+    outline = "".join(_path([(x(a), y(b)) for a, b in run]) for run in runs)
+    return dotted(outline, guide.label, paint=guide.paint)
 
 
 def _points(

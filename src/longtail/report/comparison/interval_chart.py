@@ -1,12 +1,12 @@
 """Intervals: a line a method, its value and interval, and where there are several its runs."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.frame import Plot, centred, drawing, fitting_ticks, x_axis
-from longtail.report.charts.legend import ROW, Reference, reference_line
+from longtail.report.charts.legend import ROW, Key, Reference, legend, reference_line
 from longtail.report.charts.scale import Scale, span_of
 from longtail.report.charts.style import color, marker
 from longtail.report.charts.svg import Attributes, Svg, element, label, shorten, text_width
@@ -43,6 +43,7 @@ def interval_chart(
     title: str,
     value_title: str = "",
     reference: Reference | None = None,
+    colors: Mapping[int, str] | None = None,
     width: float = 480.0,
 ) -> Chart:
     """One line per method: its value, its interval, and its runs as dots.
@@ -52,6 +53,7 @@ def interval_chart(
         title: What a screen reader says first; not drawn.
         value_title: Name and unit of the values.
         reference: A level drawn through all lines and named above them.
+        colors: What the colours mean, for the legend.
         width: Of the figure; its height follows from the number of lines.
 
     >>> both = [Interval("CE", 0.38, 0.37, 0.39), Interval("LA", 0.44, 0.42, 0.46)]
@@ -60,14 +62,16 @@ def interval_chart(
     """
     levels = [v for each in intervals for v in (each.value, each.low, each.high, *each.dots)]
     levels += [] if reference is None else [reference.value]
-    top = ROW + 4 if reference else 0.0
+    keys = [Key(name, _swatch(style)) for style, name in (colors or {}).items()]
+    drawn, legend_height = legend(keys, width)
+    top = legend_height + (ROW + 4 if reference else 0.0)
     plot = Plot(2, top, width - 2, top + max(len(intervals), 1) * _STEP + 4)
     x = Scale(*span_of(levels, pad=0.03), plot.left + 8, plot.right - 8)
     axis, total = x_axis(plot, x, value_title, width)
-    drawn = [_grid(plot, x), axis]
+    drawn += [_grid(plot, x), axis]
     if reference is not None:
         at = x(reference.value)
-        drawn.append(centred(at, ROW - 6, reference.label, width))
+        drawn.append(centred(at, top - 10, reference.label, width))
         for index in range(len(intervals)):  # beside the lines, and not through the names
             low = top + (index + 1) * _STEP
             drawn.append(reference_line(at, low - 20, at, low - 2, reference.label))
@@ -75,6 +79,11 @@ def interval_chart(
         drawn += _line(each, plot, top + index * _STEP, x)
     said = " ".join(f"{each.name}: {each.text}." for each in intervals)
     return drawing((width, total), title, said, drawn)
+
+
+def _swatch(style: int) -> Svg:
+    paint = color(style)
+    return element("g", marker(0, 0, 0, 5.0, class_=None), fill=paint, stroke=paint)
 
 
 def _grid(plot: Plot, x: Scale) -> Svg:

@@ -11,10 +11,11 @@ from longtail.report.comparison.interval_chart import Interval, interval_chart
 from longtail.report.comparison.intervals import Estimate
 from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 from longtail.report.page import Figure, Footer, Page, Section
-from longtail.report.table import Cell, Column, Table
+from longtail.report.table import Cell, Column, Marked, Table
 
 _TITLE = "Methods compared"
 _BEST, _TIED, _BEHIND = 0, 4, 1  # colours: the best, what may be as good, what is behind
+_COLORS = {_BEST: "the best", _TIED: "† may be as good", _BEHIND: "behind by more than noise"}
 
 
 def comparison_page(result: Compared, footer: Footer) -> Page:
@@ -54,11 +55,13 @@ def results_table(table: ComparedSet, target: str) -> Table:
         row: list[Cell] = [method.name]
         for metric, _, is_as_trained in cells.columns(table):
             found = method.as_trained if is_as_trained else method.estimates
-            row.append(_pair(found[metric.key], metric))
+            tied = set() if is_as_trained else _tied(table, metric)
+            row.append(_pair(found[metric.key], metric, method.name in tied))
         row += [len(method.runs)] if unequal else []
         row += [table.ranks.mean[method.name]] if table.ranks is not None else []
         rows.append(row)
-    return Table(columns, rows, caption=words.caption(table, target))
+    caption = " ".join(filter(None, (words.caption(table, target), words.legend(table))))
+    return Table(columns, rows, caption=caption)
 
 
 def as_trained_table(table: ComparedSet) -> Table:
@@ -92,7 +95,10 @@ def values_chart(table: ComparedSet) -> Chart:
         lines.append(Interval(method.name, value, ends[0], ends[1], text, dots, style))
     unit = " (%)" if metric.percent else ""
     return interval_chart(
-        lines, title=f"{metric.name} of each method", value_title=metric.name + unit
+        lines,
+        title=f"{metric.name} of each method",
+        value_title=metric.name + unit,
+        colors=_colors(lines),
     )
 
 
@@ -111,6 +117,7 @@ def differences_chart(table: ComparedSet) -> Chart:
         title=f"How far each method is behind {found.best}",
         value_title=f"behind by ({unit})",
         reference=Reference(0.0, f"{found.best}"),
+        colors=_colors(lines),
     )
 
 
@@ -199,12 +206,24 @@ def _ranks(result: Compared) -> Section:
     return Section("Ranks", [said], Table(columns, rows))
 
 
-def _pair(found: Estimate, metric: Metric) -> Cell:
+def _tied(table: ComparedSet, metric: Metric) -> set[str]:
+    """The methods that cannot be told from the best by this metric."""
+    verdict = table.verdicts.get(metric.key)
+    return set() if verdict is None else set(verdict.tied)
+
+
+def _pair(found: Estimate, metric: Metric, is_tied: bool = False) -> Cell:
     if found.value is None:
         return None
-    if found.reach is None:
-        return metric.factor * found.value
-    return metric.factor * found.value, metric.factor * found.reach
+    value = metric.factor * found.value
+    cell = value if found.reach is None else (value, metric.factor * found.reach)
+    return Marked(cell, "†") if is_tied else cell
+
+
+def _colors(lines: list[Interval]) -> dict[int, str]:
+    """What the colours of these lines mean; nothing where there is only one."""
+    used = {line.style for line in lines}
+    return {style: name for style, name in _COLORS.items() if style in used and len(lines) > 1}
 
 
 def _style(table: ComparedSet, name: str) -> int:

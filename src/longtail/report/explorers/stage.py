@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.frame import Plot, drawing, plot_area, x_axis, y_axis
-from longtail.report.charts.legend import legend, line_key
+from longtail.report.charts.legend import Key, legend, line_key
 from longtail.report.charts.scale import Scale, covering_ticks, linear_ticks, span_of, tick_labels
 from longtail.report.charts.style import color, dash
 from longtail.report.charts.svg import Svg, coordinate, element
@@ -66,7 +66,8 @@ def stage(
     dots: bool = False,
 ) -> Stage:
     """Axes and a legend of the series to come."""
-    keys = [line_key(name, number, line=not dots, dots=dots) for number, name in enumerate(names)]
+    make = _dot_key if dots else line_key
+    keys = [make(name, number) for number, name in enumerate(names)]
     drawn, above = legend(keys, width)
     ticks = linear_ticks(*y_span)
     plot = plot_area(width, _HEIGHT, above, tick_labels(ticks), y_title)
@@ -74,6 +75,11 @@ def stage(
     y = Scale(*y_span, plot.bottom, plot.top)
     axis, total = x_axis(plot, x, x_title, width)
     return Stage(plot, x, y, [*drawn, axis, y_axis(plot, y, ticks, y_title)], (width, total))
+
+
+def _dot_key(name: str, number: int) -> Key:
+    """The legend entry of a series whose points are all drawn as dots."""
+    return Key(name, element("circle", r=3.5, fill=color(number)))
 
 
 def curves(
@@ -86,10 +92,14 @@ def curves(
     y_span: tuple[float, float] | None = None,
     width: float = 480.0,
 ) -> tuple[Chart, dict[str, float]]:
-    """Lines over x with a cursor that the page moves, and the plane for it."""
-    if y_span is None:
-        ticks = covering_ticks(*span_of([0.0, *(v for line in lines for v in line.y)]))
-        y_span = ticks[0], ticks[-1]
+    """Lines over x with a cursor that the page moves, and the plane for it.
+
+    The y axis covers the lines and goes no further than `y_span`; without one it starts at zero.
+    """
+    levels = [v for line in lines for v in line.y]
+    ticks = covering_ticks(*span_of(levels if y_span else [0.0, *levels]))
+    low, high = y_span or (ticks[0], ticks[-1])
+    y_span = max(ticks[0], low), min(ticks[-1], high)
     names = [line.name for line in lines]
     set_up = stage(names, (x[0], x[-1]), y_span, x_title, y_title, width)
     drawn = [

@@ -35,19 +35,23 @@ def false_positives_chart(
     tail = tail_of(counts_for(known, counts))
     size = len(tail.order)
     at = np.unique(np.linspace(0, size, min(size, 300) + 1).astype(int))
-    lines, dotted_x, dotted_y = [], [], []
+    lines, guides = [], []
     for style, run in enumerate(known):
         wrong = floats(false_positives(run.scores.predict(), run.labels, size))[tail.order]
         sums = np.concatenate([[0.0], np.cumsum(wrong)])
         if share:
             sums = 100 * sums / max(sums[-1], 1)
         lines.append(Line(run.name, at, sums[at], style=style))
-        dotted_x += [0.0, float(size), np.nan]
-        dotted_y += [0.0, float(sums[-1]), np.nan]
+        # In percent one line is that of every run; else each has its own, in its colour.
+        if len(known) == 1 or share:
+            guides = [Guide("no class favoured", [0, size], [0, float(sums[-1])])]
+        else:
+            name = f"no class favoured, {run.name}"
+            guides.append(Guide(name, [0, size], [0, float(sums[-1])], style))
     return line_chart(
         lines,
         title="Cumulative false positives",
         x_title=AXIS,
         y_title="mistaken for one of the classes so far" + (" (% of mistakes)" if share else ""),
-        guides=[Guide("no class favoured", dotted_x, dotted_y)],
+        guides=guides,
     )

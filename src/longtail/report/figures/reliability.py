@@ -3,7 +3,7 @@
 import numpy as np
 
 from longtail.core import Prior, PriorLike
-from longtail.metrics import reliability
+from longtail.metrics import ece, reliability
 from longtail.metrics.samples import weights_to
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.legend import Guide
@@ -11,26 +11,40 @@ from longtail.report.charts.lines import Line, line_chart
 from longtail.report.figures.runs import LabelledRun, Runs, floats, labelled
 
 _LARGEST, _SMALLEST = 12.0, 0.4  # areas of dots, 1 being usual
+_FEWEST, _MOST = 5, 20  # bins; LADE has 20
+_IN_A_BIN = 100  # samples on average: the accuracy of such a bin is known to ten points
 
 
-def reliability_chart(runs: Runs, target: PriorLike | None = None, bins: int = 20) -> Chart:
+def bins_for(samples: int) -> int:
+    """How many bins so many samples fill.
+
+    >>> bins_for(500), bins_for(1_000), bins_for(10_000)
+    (5, 10, 20)
+    """
+    return min(max(samples // _IN_A_BIN, _FEWEST), _MOST)
+
+
+def reliability_chart(
+    runs: Runs, target: PriorLike | None = None, bins: int | None = None
+) -> Chart:
     """Accuracy against confidence in bins; a calibrated model lies on the diagonal.
 
-    The area of a dot is the share of samples in its bin. The legend has the ECE, the mean distance
-    from the diagonal weighted by those shares.
+    The area of a dot is the share of samples in its bin. The legend has the ECE as `metrics.ece`
+    has it, with 20 bins unless `bins` says otherwise.
 
     Args:
         runs: Labelled scores, or several under their names, such as before and after.
         target: The prior that labels follow where the model is used: samples count as their
             classes do under it. The scores stay as they are; `scores.under(target)` moves them.
-        bins: How many bins of equal width; LADE has 20.
+        bins: How many bins of equal width are drawn; by default by the number of samples.
 
     >>> from longtail import Scores
     >>> scores = Scores([[2.0, 0.0], [1.0, 0.0], [0.1, 0.0]], labels=[0, 1, 0])
     >>> reliability_chart(scores).count('class="mark"')
     3
     """
-    lines = [_line(run, target, bins, style) for style, run in enumerate(labelled(runs))]
+    known = labelled(runs)
+    lines = [_line(run, target, bins, style) for style, run in enumerate(known)]
     return line_chart(
         lines,
         title="Reliability: accuracy by confidence",
@@ -42,9 +56,11 @@ def reliability_chart(runs: Runs, target: PriorLike | None = None, bins: int = 2
     )
 
 
-def _line(run: LabelledRun, target: PriorLike | None, bins: int, style: int) -> Line:
+def _line(run: LabelledRun, target: PriorLike | None, asked: int | None, style: int) -> Line:
+    bins = bins_for(len(run.labels)) if asked is None else asked
     weights = None if target is None else weights_to(Prior.of(target), run.labels)
     found = reliability(run.scores.logits, run.labels, weights, bins)
+    error = ece(run.scores.logits, run.labels, weights) if asked is None else found.ece
     share, confidence, accuracy = (floats(part) for part in found)
     labels = [
         f"confidence {100 * at / bins:g} to {100 * (at + 1) / bins:g} %, "
@@ -53,7 +69,7 @@ def _line(run: LabelledRun, target: PriorLike | None, bins: int, style: int) -> 
     ]
     filled = share > 0
     return Line(
-        f"{run.name}, ECE {100 * found.ece:.1f} %",
+        f"{run.name}, ECE {100 * error:.1f} %",
         100 * confidence[filled],
         100 * accuracy[filled],
         labels=[label for label, is_filled in zip(labels, filled, strict=True) if is_filled],

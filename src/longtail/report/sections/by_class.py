@@ -9,7 +9,7 @@ from longtail.report.charts.lines import Line, line_chart
 from longtail.report.figures.class_accuracy import class_accuracy_chart
 from longtail.report.figures.false_positives import false_positives_chart
 from longtail.report.figures.margins import margin_cdf_chart
-from longtail.report.figures.reliability import reliability_chart
+from longtail.report.figures.reliability import bins_for, reliability_chart
 from longtail.report.judged import Judged
 from longtail.report.page import Figure, Section
 from longtail.report.sections.groups import groups_of
@@ -22,8 +22,8 @@ def by_class_section(judged: Judged) -> Section:
     else:
         chart = class_accuracy_chart(judged.sides, judged.counts, width=960)
         caption = (
-            "Each dot is a class, above its training samples; of more than 30 classes the lines "
-            "are running means."
+            "Each mark is a class, above its training samples; of more than 30 classes the lines "
+            "are running means, and the marks are pale."
         )
     return Section(
         heading="Classes from frequent to rare", figures=[Figure(chart, caption, wide=True)]
@@ -33,13 +33,17 @@ def by_class_section(judged: Judged) -> Section:
 def calibration_section(judged: Judged) -> Section:
     """The reliability diagram."""
     chart = reliability_chart(judged.sides, judged.target)
+    caption = (
+        f"Samples count as their classes do under the target. {bins_for(len(judged.labels))} bins "
+        "are drawn; the ECE has 20, as in the papers."
+    )
     return Section(
         heading="Can the confidence be trusted?",
         paragraphs=[
             "Of the samples predicted with 80 % confidence, 80 % should be right: on the dotted "
             "line. Below it the model is surer than it should be."
         ],
-        figures=[Figure(chart, "Samples count as their classes do under the target; 20 bins.")],
+        figures=[Figure(chart, caption)],
     )
 
 
@@ -52,7 +56,7 @@ def margins_section(judged: Judged) -> Section:
             Figure(
                 false_positives_chart(both, judged.frequencies),
                 "Mistakes that fall on the most frequent classes, added up. A line above the "
-                "dotted one favours frequent classes.",
+                "dotted one of its colour favours frequent classes.",
             ),
             Figure(
                 margin_cdf_chart(both, judged.frequencies, groups_of(judged)),

@@ -6,6 +6,7 @@ import math
 
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
 from longtail.core import Prior
 from longtail.core.arrays import as_tensor
@@ -14,7 +15,9 @@ from longtail.report.charts.lines import Line, line_chart
 from longtail.report.judged import Judged
 from longtail.report.page import Figure, Section
 
-_APART = 0.5  # mean distance of the logarithms from which on declared and measured disagree
+# Mean distance of the logarithms, beyond what chance gives, up to which declared and measured are
+# taken as the same, and from which on they disagree.
+_NEAR, _APART = 0.1, 0.5
 
 
 def carried_section(judged: Judged) -> Section:
@@ -47,15 +50,28 @@ def carried_section(judged: Judged) -> Section:
 
 
 def disagrees(judged: Judged) -> bool:
-    """Whether the labels say, by more than chance, that the logits carry something else."""
+    """Whether the labels say, by far more than chance, that the logits carry something else."""
     declared, measured = judged.before.carried, judged.measured
-    if declared is None or isinstance(measured, str) or _apart(declared, measured) < _APART:
+    if declared is None or isinstance(measured, str):
         return False
-    return not _may_be_chance(judged, declared, measured)
+    beyond = _apart(declared, measured) - _by_chance(judged, measured)
+    return beyond >= _APART and not _may_be_chance(judged, declared, measured)
 
 
 def _apart(declared: Prior, measured: Prior) -> float:
     return float(prior_offset(declared, measured).abs().mean())
+
+
+def _by_chance(judged: Judged, measured: Prior) -> float:
+    """The mean distance that chance alone gives a prior measured on these samples.
+
+    An offset has the information h = Σ p(1 − p) over the samples; its error is normal with variance
+    1/h, whose mean distance from zero is √(2/(πh)). That offsets are fitted together is left out.
+    """
+    logits, held, _ = _fitted_on(judged)
+    probs = retarget(logits, measured, held).softmax(dim=1)
+    information = (probs * (1 - probs)).sum(dim=0)
+    return float((2 / (math.pi * information)).sqrt().mean())
 
 
 def _may_be_chance(judged: Judged, declared: Prior, measured: Prior) -> bool:
@@ -63,16 +79,21 @@ def _may_be_chance(judged: Judged, declared: Prior, measured: Prior) -> bool:
 
     The held-out frequencies are taken as they are, so the ratio is rather too small than too large.
     """
-    logits, labels = as_tensor(judged.before.logits)[judged.some].cpu(), judged.labels[judged.some]
-    held = Prior.of(torch.bincount(labels, minlength=judged.num_classes))
+    logits, held, labels = _fitted_on(judged)
     declared_loss, least_loss = (
-        F.cross_entropy(retarget(logits.double(), carried, held), labels, reduction="sum")
+        F.cross_entropy(retarget(logits, carried, held), labels, reduction="sum")
         for carried in (declared, measured)
     )
     freedom = judged.num_classes - 1
     part = 2 / (9 * freedom)
     quantile = freedom * (1 - part + 1.645 * part**0.5) ** 3  # Wilson and Hilferty
     return bool(2 * (declared_loss - least_loss) < quantile)
+
+
+def _fitted_on(judged: Judged) -> tuple[Tensor, Prior, Tensor]:
+    """Logits and labels of the samples measured on, with the frequencies of the labels between."""
+    logits, labels = as_tensor(judged.before.logits)[judged.some].cpu(), judged.labels[judged.some]
+    return logits.double(), Prior.of(torch.bincount(labels, minlength=judged.num_classes)), labels
 
 
 def _verdict(judged: Judged) -> str:
@@ -84,15 +105,21 @@ def _verdict(judged: Judged) -> str:
             "It is not declared what these logits carry. What the labels say is drawn below; on "
             "held-out scores longtail fix --carried measure does the same and uses it."
         )
-    apart = _apart(declared, measured)
-    factor = f"on average over the classes by a factor of {math.exp(apart):.2f}"
-    if apart < _APART:
-        return f"Declared and measured agree: they differ {factor}."
-    if not disagrees(judged):
-        return f"Declared and measured differ {factor}, which may be chance with so few samples."
+    apart, chance = _apart(declared, measured), _by_chance(judged, measured)
+    factors = (
+        f"a class differs by a factor of {math.exp(apart):.2f} on average, where chance alone "
+        f"gives about {math.exp(chance):.2f} with so many samples"
+    )
+    if disagrees(judged):
+        return (
+            f"Declared and measured disagree: {factors}. The model may be badly calibrated, "
+            "trained with another sampler or weights than declared, or adjusted already."
+        )
+    if apart - chance < _NEAR or _may_be_chance(judged, declared, measured):
+        return f"Declared and measured agree as far as these samples can tell: {factors}."
     return (
-        f"Declared and measured disagree, {factor}. The model may be badly calibrated, trained "
-        "with another sampler or weights than declared, or adjusted already."
+        f"Declared and measured are near each other, but not the same: {factors}. A model that "
+        "fits its training samples too closely departs so; calibration takes it back."
     )
 
 

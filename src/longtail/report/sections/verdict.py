@@ -43,14 +43,24 @@ def gain_in_words(comparison: Comparison) -> str:
     return f"{said}: it may be chance."
 
 
-def next_step(comparison: Comparison, names: tuple[str, str] = ("before", "after")) -> str:
-    """What the reader of a comparison should do now."""
+def next_step(
+    comparison: Comparison, names: tuple[str, str] = ("before", "after"), written: bool = True
+) -> str:
+    """What the reader of a comparison should do now.
+
+    Args:
+        comparison: Of the scores before and after.
+        names: What the two are called.
+        written: Whether a file holds the scores after.
+    """
     before, after = names
+    unwritten = "" if written else " No file holds them yet: longtail fix writes such scores."
     gain = gain_of(comparison)[3]
     losses = [measured.value or 0.0 for measured in comparison.metrics()["nll"]]
     used = comparison.after
     if not comparison.changed.any() and losses[1] < losses[0]:
         step = f"Use the scores {after}: right on the same samples, with a lower log-loss."
+        step += unwritten
     elif not comparison.changed.any():
         step = f"Keep the scores {before}: the others are right on the same samples, and no better."
         used = comparison.before
@@ -62,7 +72,7 @@ def next_step(comparison: Comparison, names: tuple[str, str] = ("before", "after
             "the interval of the change leaves zero."
         )
     elif is_above(gain):
-        step = f"Use the scores {after}: the gain is real on these samples."
+        step = f"Use the scores {after}: the gain is real on these samples.{unwritten}"
     else:
         step = f"Keep the scores {before}; try another criterion, calibration or target."
         used = comparison.before

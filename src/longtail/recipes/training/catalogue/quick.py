@@ -80,7 +80,7 @@ def images_la_quick() -> Recipe:
     Ours. The folder has class/file, or train/class/file with val and test beside it if any.
     """
     return Recipe(
-        data=ImageFolder(size=64, resize=72),
+        data=ImageFolder(size=64),
         backbone=SmallCNN(),
         loss=LogitAdjusted(),
         augment=(Crop(padding=8), Flip()),
