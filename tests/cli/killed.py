@@ -33,12 +33,12 @@ SERVER.set_forkserver_preload(
 )
 
 COMMON = ["--kind", "logits", "--counts", "counts.json", "--apply", "test.npz"]
-# Of each command two runs, of which each file differs.
+# Of each command two runs, whose files differ.
 RUNS = {
     "fix": [["fix", "val.npz", *COMMON, "--tau", tau] for tau in ("0.5", "1.5")],
     "fit": [
-        ["fit", "features.npz", "--folds", "2", "--methods", methods]
-        for methods in ("ncm", "adjusted")
+        ["fit", "features.npz", "--folds", "2", "--methods", "adjusted", "--target", target]
+        for target in ("uniform", "train")
     ],
     "compare": [
         ["compare", "--label", f"{name}=val.npz", "--label", "b=test.npz"] for name in ("a", "c")
@@ -162,9 +162,10 @@ class Killing:
         out = self.place / "out"
         found = self._whole()
         if (out / ".longtail" / "placing").is_dir():
-            names = [name for name, data in visible(out).items() if self.old.get(name) == data]
-            both = [name for name, data in visible(out).items() if self.new.get(name) == data]
-            assert not (names and both), "old and new files side by side"
+            seen = visible(out).items()
+            differ = [each for each in seen if self.old.get(each[0]) != self.new.get(each[0])]
+            ages = {"old" if self.old.get(name) == data else "new" for name, data in differ}
+            assert len(ages) <= 1, "old and new files side by side"
             assert settle(out)
             found = f"marked, then {self._whole()}"
         return found
