@@ -257,3 +257,14 @@ def test_a_row_for_different_classes_is_not_written(given, sentence, tmp_path):
     with pytest.raises(ValueError, match=sentence):
         save_adjusters(tmp_path / "row.json", [ADJUSTERS["temperature"]], **given)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [b'{"version": 1, "adjusters": [], "classes": ["\xff"]}', b'{"version":' + b"[" * 10**5],
+)
+def test_bad_characters_and_nesting_are_told_with_the_file(tmp_path, damage):
+    place = tmp_path / "adjuster.json"
+    place.write_bytes(damage)
+    with pytest.raises(ValueError, match=r"adjuster\.json"):
+        load_adjusters(place)
