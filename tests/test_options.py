@@ -65,6 +65,7 @@ MAKERS = {
         )
     },
     "heads.WeightVectorNorm": partial(heads.WeightVectorNorm, dim=4, num_classes=4, train=COUNTS),
+    "heads.Experts": partial(heads.Experts, dim=6, num_classes=4),
     "heads.Recipe": partial(heads.Recipe, lr=0.1),
     "posthoc.BiasCorrectedTemperature": posthoc.BiasCorrectedTemperature,
     "posthoc.Temperature": posthoc.Temperature,
@@ -137,7 +138,7 @@ NOT_WALKED = {
     *("losses.SpreadOut", "data.ClassSampler", "data.caltech101_long_tailed"),
     *("heads.MomentSums", "heads.ClassMoments", "heads.class_moments"),
     *("posthoc.chain_affine", "posthoc.TauChoice", "posthoc.TauCurve"),
-    *("metrics.false_positives", "metrics.recalls", "metrics.top1", "metrics.class_means"),
+    *("metrics.false_positives", "metrics.recalls", "metrics.accuracy", "metrics.class_means"),
     *("metrics.margin_cdf", "metrics.intra_class_variance", "metrics.Measured"),
     *("metrics.largest_intra_class_distances", "shift.PriorEstimate"),
 }

@@ -326,7 +326,7 @@ def with_value(value):
             "sums to 1 with smallest entry -0.5",
         ),
         ("a.npy", npy(LOGITS > 0), "logits", "as real numbers, got bool"),
-        ("a.npy", npy(np.array([{}, {}])), "logits", r"a\.npy holds its scores as .* pickle"),
+        ("a.npy", npy(np.array([[{}, {}]])), "logits", r"a\.npy holds its scores as .* pickle"),
         (
             "a.npz",
             npz(probs=PROBS),

@@ -46,11 +46,12 @@ def told(error: BaseException) -> Told:
     """The error in words. Errors nobody expected are said to be bugs."""
     if isinstance(error, click.UsageError):
         return Told(_sentence(error.format_message()), _usage_hint(error), USAGE)
-    from longtail.core.probabilities import NotLogitsError
     from longtail.recipes.training.checking import RecipeError
 
     if isinstance(error, RecipeError):
         return Told(str(error), "longtail recipes NAME prints a recipe with every value", USAGE)
+    from longtail.core.probabilities import NotLogitsError
+
     if isinstance(error, NotLogitsError):
         return Told(str(error), "nothing was adjusted or measured", USAGE)
     if isinstance(error, click.ClickException):

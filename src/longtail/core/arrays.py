@@ -47,8 +47,8 @@ def refuse_lossy(values: object) -> None:
         )
     if _is_complex(getattr(values, "dtype", None)):
         raise ValueError(
-            "expected real numbers, got complex ones, whose imaginary part would be lost; "
-            "pass .real, or the absolute values"
+            "Complex data not supported: expected real numbers, got complex ones, whose imaginary "
+            "part would be lost; pass .real, or the absolute values"
         )
 
 

@@ -15,7 +15,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from longtail.core.numbers import check_number
+from longtail.core.numbers import check_number, check_whole
 from longtail.heads.head import Head
 from longtail.metrics.representation_distances import unit
 
@@ -37,7 +37,7 @@ class Experts(Head):
 
     >>> head = Experts(dim=6, num_classes=4, num_experts=3)
     >>> features = torch.ones(5, 6)
-    >>> head(features).shape, head.eval()(features).shape
+    >>> head(features).shape, head.train(False)(features).shape
     (torch.Size([5, 4, 3]), torch.Size([5, 4]))
     """
 
@@ -53,7 +53,7 @@ class Experts(Head):
         scale: float = 30.0,
     ) -> None:
         super().__init__(dim, num_classes)
-        if num_experts < 1 or dim % num_experts:
+        if check_whole(num_experts, "num_experts", least=1) and dim % num_experts:
             raise ValueError(
                 f"the features of {num_experts} experts must have a multiple of {num_experts} "
                 f"numbers, got dim={dim}"

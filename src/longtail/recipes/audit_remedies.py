@@ -8,7 +8,6 @@ from longtail.recipes.audit_words import classes_have
 # A mean recall that is uncertain by more points than this cannot tell one τ from another.
 _UNCERTAIN = 3.0
 # What the file of scores holds only its owner knows: a word to replace, as VAL itself.
-_KIND = "--kind KIND"
 _KIND_MEANT = "KIND is logits or probs: what VAL, the file of held-out scores, holds."
 
 
@@ -41,7 +40,8 @@ def remedies(
                 "If the model will meet labels as in the test set, move its scores to that prior "
                 f"and not to the uniform one. {_KIND_MEANT}",
                 (
-                    f"longtail fix VAL {_KIND} --counts {counts} --target {test_counts} -o fixed",
+                    f"longtail fix VAL --kind KIND --counts {counts} --target {test_counts} "
+                    "-o fixed",
                     f"lt.Scores(logits, labels, carried=counts).under({target})",
                 ),
             )
@@ -86,7 +86,7 @@ def _about_the_prior(found: Audit, counts: str) -> list[Remedy]:
             "logit adjustment with τ = 1 and needs no training; the command calibrates first and "
             f"chooses τ on held-out scores. {_KIND_MEANT}",
             (
-                f"longtail fix VAL {_KIND} --counts {counts} --target uniform -o fixed",
+                f"longtail fix VAL --kind KIND --counts {counts} --target uniform -o fixed",
                 "lt.Scores(logits, labels, carried=counts).under(lt.Prior.uniform(len(counts)))",
             ),
         ),

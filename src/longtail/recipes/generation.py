@@ -63,7 +63,8 @@ def generation(folder: Path, kind: str, names: Sequence[str] = ()) -> Iterator[P
             shutil.rmtree(orphan, ignore_errors=True)
         aside = Path(tempfile.mkdtemp(prefix=_WRITING, dir=hidden))
         try:
-            yield aside
+            with _said_of(folder, aside):
+                yield aside
             _check_places(folder, os.listdir(aside))
             _write_manifest(aside, kind, _unsaid(folder, names))
             _sync(aside)
@@ -75,6 +76,18 @@ def generation(folder: Path, kind: str, names: Sequence[str] = ()) -> Iterator[P
         except KeyboardInterrupt:  # it has begun, and takes no time
             _finish(folder)
             raise
+
+
+@contextmanager
+def _said_of(folder: Path, aside: Path) -> Iterator[None]:
+    """An error of the system names the file by the place where its reader would look for it."""
+    try:
+        yield
+    except OSError as error:
+        name = Path(str(error.filename))
+        if error.filename is None or name.parent != aside:
+            raise
+        raise OSError(error.errno, error.strerror, str(folder / name.name)) from error
 
 
 def check_kind(folder: Path, kind: str) -> None:

@@ -21,6 +21,7 @@ from longtail.testing.contract import (
     require_carried,
     require_same,
 )
+from longtail.testing.loss_samples import as_grid, loss_value, sample_batch, sample_features
 from longtail.testing.world import FiniteWorld
 
 LossFactory: TypeAlias = Callable[..., Loss]
@@ -50,8 +51,8 @@ def check_carried(
     if loss.carried is None:
         _check_refusal(loss, world)
         return
-    features = _features(int(world.table.sum()))
-    minimiser = world.minimise(lambda logits, labels: _value(loss, logits, labels, features))
+    features = sample_features(int(world.table.sum()))
+    minimiser = world.minimise(lambda logits, labels: loss_value(loss, logits, labels, features))
     require_carried(world, minimiser, loss.carried, label_smoothing)
 
 
@@ -60,11 +61,11 @@ def check_reduction(make: LossFactory) -> None:
 
     Each is w·ℓ + r, where r is a term that weights do not touch, zero for most losses.
     """
-    prior, logits, labels, features = _batch()
+    prior, logits, labels, features = sample_batch()
     weight = torch.tensor([0.5, 1.0, 2.0, 4.0], dtype=torch.float64)
 
     def value(**options: Any) -> Tensor:
-        return _value(make(prior, **options).eval(), logits, labels, features)
+        return loss_value(make(prior, **options).eval(), logits, labels, features)
 
     each = value(reduction="none")
     require(each.shape == labels.shape, "reduction='none' must return one loss a sample")
@@ -83,12 +84,12 @@ def check_soft_labels(make: LossFactory) -> None:
 
     A loss that does not take soft labels must refuse them.
     """
-    prior, logits, labels, features = _batch()
+    prior, logits, labels, features = sample_batch()
     loss = make(prior, weight=[0.5, 1.0, 2.0, 4.0], reduction="none").eval()
     one_hot = torch.nn.functional.one_hot(labels, prior.num_classes).double()
     if not loss.takes_soft_labels:
         try:
-            _value(loss, logits, one_hot, features)
+            loss_value(loss, logits, one_hot, features)
         except ValueError:
             return
         raise ContractError("a loss that does not take soft labels must refuse them")
@@ -106,7 +107,7 @@ def check_label_smoothing(make: LossFactory) -> None:
     hand. A loss that takes no soft labels may refuse smoothing, or smooth its logit term alone; all
     of them refuse an ε outside [0, 1).
     """
-    prior, logits, labels, _ = _batch()
+    prior, logits, labels, _ = sample_batch()
     epsilon = 0.2
     for wrong in (-0.1, 1.0, float("nan")):
         try:
@@ -137,15 +138,15 @@ def check_label_smoothing(make: LossFactory) -> None:
 
 def check_class_dim(make: LossFactory) -> None:
     """class_dim says where the classes are: the last axis, or axis 1, which is the default."""
-    prior, logits, labels, features = _batch()
+    prior, logits, labels, features = sample_batch()
     for shape, name in (((3, 4), "T = C"), ((2, 6), "T unlike C")):
         grid, marks = logits.view(*shape, 4), labels.view(shape)
         rows = features.view(*shape, -1)
         last, second = (make(prior, reduction="none", class_dim=d).eval() for d in (-1, 1))
-        flat = _value(make(prior, reduction="none").eval(), logits, labels, features)
-        got = _value(last, grid, marks, rows)
+        flat = loss_value(make(prior, reduction="none").eval(), logits, labels, features)
+        got = loss_value(last, grid, marks, rows)
         require_same(got, flat.view(shape), f"the loss with class_dim=-1, {name}")
-        got = _value(second, grid.movedim(-1, 1), marks, rows.movedim(-1, 1))
+        got = loss_value(second, grid.movedim(-1, 1), marks, rows.movedim(-1, 1))
         require_same(got, flat.view(shape), f"the loss with class_dim=1, {name}")
         if last.takes_soft_labels:
             soft = torch.softmax(grid, dim=-1)
@@ -155,14 +156,14 @@ def check_class_dim(make: LossFactory) -> None:
 
 def check_ignore_index(make: LossFactory) -> None:
     """Ignored samples change nothing and get no gradient."""
-    prior, logits, labels, features = _batch()
+    prior, logits, labels, features = sample_batch()
     ignored = labels.clone()
     ignored[::3] = -100
     kept = ignored != -100
     loss = make(prior, weight=[0.5, 1.0, 2.0, 4.0]).eval()
     logits.requires_grad_()
-    value = _value(loss, logits, ignored, features)
-    without = _value(loss, logits[kept], labels[kept], features[kept])
+    value = loss_value(loss, logits, ignored, features)
+    without = loss_value(loss, logits[kept], labels[kept], features[kept])
     require_same(value, without, "the loss with ignored samples")
     (gradient,) = torch.autograd.grad(value, logits)
     require(not gradient[~kept].any(), "ignored samples must get no gradient")
@@ -170,31 +171,31 @@ def check_ignore_index(make: LossFactory) -> None:
 
 def check_positions(make: LossFactory) -> None:
     """Logits of shape (N, C, d, ...) are the same as N·d rows."""
-    prior, logits, labels, features = _batch()
+    prior, logits, labels, features = sample_batch()
     loss = make(prior, reduction="none").eval()
     logits.requires_grad_()
-    flat = _value(loss, logits, labels, features)
-    grid = _value(loss, _as_grid(logits), labels.view(3, 2, 2), _as_grid(features))
+    flat = loss_value(loss, logits, labels, features)
+    grid = loss_value(loss, as_grid(logits), labels.view(3, 2, 2), as_grid(features))
     require_same(grid.flatten(), flat, "the loss of a grid")
     (expected,), (got,) = (torch.autograd.grad(value.mean(), logits) for value in (flat, grid))
     require_same(got, expected, "the gradient of a grid")
     if loss.takes_soft_labels:
         soft = torch.softmax(logits.detach(), dim=1)
-        grid = loss(_as_grid(logits), _as_grid(soft))
+        grid = loss(as_grid(logits), as_grid(soft))
         require_same(grid.flatten(), loss(logits, soft), "the loss of a grid, soft labels")
 
 
 def check_half_precision(make: LossFactory) -> None:
     """float16 and bfloat16 logits give what the same numbers give in float64."""
-    prior, logits, labels, features = _batch()
+    prior, logits, labels, features = sample_batch()
     loss = make(prior).eval()
     one_hot = torch.nn.functional.one_hot(labels, prior.num_classes).double()
     for dtype in (torch.float16, torch.bfloat16):
         half, rows = logits.to(dtype).requires_grad_(), features.to(dtype)
         wide = half.detach().double().requires_grad_()
         for wanted in (labels, one_hot) if loss.takes_soft_labels else (labels,):
-            value = _value(loss, half, wanted, rows)
-            exact = _value(loss, wide, wanted, rows.double())
+            value = loss_value(loss, half, wanted, rows)
+            exact = loss_value(loss, wide, wanted, rows.double())
             require_same(value.double(), exact, f"the {dtype} loss", 1e-5)
             (gradient,) = torch.autograd.grad(value, half)
             (expected,) = torch.autograd.grad(exact, wide)
@@ -204,7 +205,7 @@ def check_half_precision(make: LossFactory) -> None:
 
 def check_extremes(make: LossFactory) -> None:
     """Values and gradients stay finite for logits of ±10,000, one sample and one class only."""
-    prior, logits, labels, features = _batch()
+    prior, logits, labels, features = sample_batch()
     loss = make(prior).eval()
     huge = torch.where(logits > 0, 1e4, -1e4)
     cases = {
@@ -218,7 +219,7 @@ def check_extremes(make: LossFactory) -> None:
         one_hot = torch.nn.functional.one_hot(indices, 4).to(given)
         for wanted in (indices, one_hot) if loss.takes_soft_labels else (indices,):
             given = given.detach().requires_grad_()
-            value = _value(loss, given, wanted, rows)
+            value = loss_value(loss, given, wanted, rows)
             (gradient,) = torch.autograd.grad(value, given)
             require(
                 bool(value.isfinite()) and bool(gradient.isfinite().all()),
@@ -228,7 +229,7 @@ def check_extremes(make: LossFactory) -> None:
 
 def check_gradients(make: LossFactory) -> None:
     """First and second derivatives agree with finite differences, in float64."""
-    prior, logits, labels, features = _batch()
+    prior, logits, labels, features = sample_batch()
     loss = make(prior).eval()
     logits.requires_grad_()
     soft = torch.softmax(logits.detach().flip(0), dim=1)
@@ -236,7 +237,7 @@ def check_gradients(make: LossFactory) -> None:
         for order, check in (("first", gradcheck), ("second", gradgradcheck)):
             require(
                 check(
-                    lambda z, y=wanted: _value(loss, z, y, features),
+                    lambda z, y=wanted: loss_value(loss, z, y, features),
                     logits,
                     raise_exception=False,
                 ),
@@ -255,10 +256,10 @@ def check_options(make: LossFactory) -> None:
 
 def check_state(make: LossFactory) -> None:
     """A state dict carries the loss, and what it carries, into one made from other counts."""
-    prior, logits, labels, features = _batch()
+    prior, logits, labels, features = sample_batch()
     loss, other = make(prior).eval(), make(Prior.of([4, 3, 2, 1])).eval()
     other.load_state_dict(loss.state_dict())
-    got, expected = (_value(each, logits, labels, features) for each in (other, loss))
+    got, expected = (loss_value(each, logits, labels, features) for each in (other, loss))
     require_same(got, expected, "the loss after load_state_dict")
     restored, carried = other.carried, loss.carried
     require(
@@ -282,29 +283,6 @@ LOSS_CHECKS = (
     check_options,
     check_state,
 )
-
-
-def _batch() -> tuple[Prior, Tensor, Tensor, Tensor]:
-    """Twelve samples of four classes, each class present, in float64, with features."""
-    generator = torch.Generator().manual_seed(0)
-    logits = 2 * torch.randn(12, 4, generator=generator, dtype=torch.float64)
-    return Prior.of([70, 20, 8, 2]), logits, torch.arange(12) % 4, _features(12)
-
-
-def _features(samples: int) -> Tensor:
-    """Features of three dimensions and norm one."""
-    generator = torch.Generator().manual_seed(1)
-    rows = torch.randn(samples, 3, generator=generator, dtype=torch.float64)
-    return torch.nn.functional.normalize(rows, dim=1)
-
-
-def _as_grid(rows: Tensor) -> Tensor:
-    return rows.view(3, 2, 2, -1).movedim(-1, 1)
-
-
-def _value(loss: Loss, logits: Tensor, labels: Tensor, features: Tensor) -> Tensor:
-    value: Tensor = loss(logits, labels, features=features if loss.needs_features else None)
-    return value
 
 
 def _check_refusal(loss: Loss, world: FiniteWorld) -> None:

@@ -19,7 +19,7 @@ def tags(union):
 
 
 def recipe(**values):
-    backbone = {"name": "mlp", "inputs": 192, "hidden": [8]}
+    backbone = {"name": "mlp", "inputs": 192, "hidden": [12]}
     return recipe_from({"data": "cifar10", "backbone": backbone} | values)
 
 
@@ -36,6 +36,7 @@ def test_every_loss_moves_the_backbone(name):
     head = {
         "ldam": {"name": "cosine", "scale": 1.0},
         "estimated_offset": "estimated_offset",
+        "experts": "experts",
     }.get(name, "linear")
     found = gradients(recipe(loss=name, head=head))
     assert all(grad is not None and grad.isfinite().all() for grad in found)
@@ -44,7 +45,7 @@ def test_every_loss_moves_the_backbone(name):
 
 @pytest.mark.parametrize("name", tags(model_options.Head))
 def test_every_head_takes_gradients(name):
-    loss = "estimated_offset" if name == "estimated_offset" else "cross_entropy"
+    loss = name if name in ("estimated_offset", "experts") else "cross_entropy"
     assert gradients(recipe(head=name, loss=loss))[0].abs().max() > 0
 
 
