@@ -50,8 +50,28 @@ def test_a_replicate_is_the_curve_of_the_rows_drawn():
     )
     for k, tau in enumerate(curve.taus[:-1]):
         assert values[k + 1] == pytest.approx(again.at((tau + curve.taus[k + 1]) / 2))
+
+
+def test_the_best_tau_of_a_replicate_is_that_of_samples_drawn_each_on_its_own():
+    logits, labels = draw(80)
+    curve = tau_curve(logits, labels, COUNTS)
+    steps, weights = Steps.of(curve.intervals), curve.weights.numpy()
     _, best = draw_curves(steps, labels, weights, replicates=2, seed=3)
-    assert best[0] == pytest.approx(again.best_tau, rel=1e-9)
+    drawn = Replicates(labels, seed=3)
+    drawn.draw()
+    values = steps.values(weights * drawn.draw_singly())
+    at = np.searchsorted(curve.taus, best[0], side="right")
+    assert values[at] == values.max()
+
+
+def test_a_class_with_a_single_sample_is_not_taken_for_certain():
+    labels = np.arange(40)
+    steps = Steps(np.array([0.0, 2.0]), np.repeat([0, 1], 20), np.full(40, 3))
+    error, best = draw_curves(steps, labels, np.full(40, 1 / 40), replicates=50, seed=0)
+    assert error[0] == pytest.approx(np.sqrt(0.25 / 40))
+    logits = np.random.default_rng(0).normal(size=(40, 40))
+    curve = tau_curve(logits, labels, np.linspace(40, 10, 40))
+    assert curve.bootstrap(50).spread > 0.1
 
 
 def test_every_class_is_drawn_as_often_as_it_has_samples():

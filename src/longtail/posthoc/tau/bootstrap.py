@@ -6,7 +6,9 @@ ends, without the logits. The standard error of the value at one τ is then, up 
 
     √ Σ_y t(y)² · r_y (1 − r_y) / n_y.
 
-A class with a single sample seems certain: its draws are always the same.
+The draws of a class with a single sample are always the same, which would make it seem certain: its
+variance is taken for that of a sample of any class, A (1 − A) with A the accuracy. The best τ is that
+of samples drawn each on its own, zero to several times (Poisson), so that it moves with every class.
 """
 
 from dataclasses import dataclass
@@ -31,6 +33,11 @@ class TauBootstrap:
     standard_error: Array
     best_taus: Array
 
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the best τ over the replicates: its standard error."""
+        return float(np.std(np.asarray(self.best_taus)))
+
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Between which two numbers the best τ of that share of the replicates lies."""
         if not 0 < level < 1:
@@ -40,7 +47,7 @@ class TauBootstrap:
 
 
 class Replicates:
-    """Class-stratified draws of samples: how often each was drawn."""
+    """Draws of samples, within their classes or each on its own: how often each was drawn."""
 
     def __init__(self, labels: Indices, seed: int) -> None:
         self._order = np.argsort(labels, kind="stable")
@@ -57,6 +64,10 @@ class Replicates:
         times[self._order] = np.bincount(drawn, minlength=len(self._order))
         return times
 
+    def draw_singly(self) -> Floats:
+        """How often each sample was drawn, whatever was drawn of its class."""
+        return self._random.poisson(1.0, len(self._order)).astype(np.float64)
+
 
 def draw_curves(
     steps: Steps, labels: Indices, weights: Floats, replicates: int, seed: int
@@ -72,7 +83,8 @@ def draw_curves(
         drawn = weights * samples.draw()
         # Where samples of a class weigh differently its draws do too, but the class does not.
         drawn *= (mass / np.maximum(np.bincount(labels, drawn), 1e-300))[labels]
-        values = steps.values(drawn)
-        squares += (values - center) ** 2
-        best[k] = best_pieces(steps.taus, values, 1)[0].inner
-    return np.sqrt(squares / replicates), best
+        squares += (steps.values(drawn) - center) ** 2
+        singly = steps.values(weights * samples.draw_singly())
+        best[k] = best_pieces(steps.taus, singly, 1)[0].inner
+    alone = np.square(weights[np.bincount(labels)[labels] == 1]).sum()
+    return np.sqrt(squares / replicates + alone * center * (1 - center)), best
