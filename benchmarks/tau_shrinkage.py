@@ -1,11 +1,11 @@
 """τ held near 1 by its uncertainty against the best τ of the held-out samples, on fresh samples.
 
-Worlds of Gaussian classes around random means, long-tailed training counts, logits
-log p(x|y) + τ*·log π + noise of the classes: what such a model needs is τ*. Half of the worlds have
-no noise, half a normal one of 0.3 for each class. Held-out labels follow the training counts. Both τ
-are chosen on the same held-out samples and judged on 20,000 fresh ones of balanced classes, or of
-the target where that is near the training prior.
-Usage: `make bench`, or `python benchmarks/tau_shrinkage.py` for this table alone.
+Worlds of Gaussian classes around random means, long-tailed training counts, logits log p(x|y) +
+τ*·log π + noise of the classes: what such a model needs is τ*. Half of the worlds have no noise,
+half a normal one of 0.3 for each class. Held-out labels follow the training counts. Both τ are
+chosen on the same held-out samples and judged on 20,000 fresh ones of balanced classes, or of the
+target where that is near the training prior. Usage: `make bench`, or `python
+benchmarks/tau_shrinkage.py` for this table alone.
 """
 
 import itertools
@@ -39,10 +39,12 @@ class World:
         self.addend = tau * np.log(self.prior) + noise - 0.5 * np.square(self.means).sum(axis=1)
 
     def scores(self, labels):
+        """Of new samples with these labels."""
         features = self.means[labels] + self.random.normal(size=(len(labels), self.means.shape[1]))
         return lt.Scores(features @ self.means.T + self.addend, labels, carried=self.prior)
 
     def held_out(self, samples):
+        """New samples whose labels follow the training prior."""
         return self.scores(self.random.choice(len(self.prior), samples, p=self.prior))
 
 
@@ -139,8 +141,8 @@ def main():
 τ as `LogitAdjustment.fit` uses it, held near 1 as far as the samples do not determine it, less the
 best τ of the held-out samples: balanced accuracy on {FRESH:,} fresh samples, in points, means with
 standard errors of paired differences. {len(gains):,} worlds: {len(CLASSES)} numbers of classes,
-{len(RATIOS)} imbalance ratios, {len(TAUS)} true τ, {SEEDS} seeds. Target: not below 0 in any cell by
-more than two standard errors, and above 0 in all. Made by `make bench`.
+{len(RATIOS)} imbalance ratios, {len(TAUS)} true τ, {SEEDS} seeds. Target: not below 0 in any cell
+by more than two standard errors, and above 0 in all. Made by `make bench`.
 
 ## By true τ and held-out samples
 """)
@@ -150,7 +152,10 @@ more than two standard errors, and above 0 in all. Made by `make bench`.
     print("## By imbalance ratio and true τ\n")
     table(RATIOS, TAUS, gains, lambda key: key[1], lambda key: key[2], "ratio \\ true τ")
     print("## Other criteria, and weight normalisation\n")
-    print("Two seeds of the same worlds with up to 20 classes and 1,000 samples; balanced accuracy, whatever τ was chosen by.\n")
+    print(
+        "Two seeds of the same worlds with up to 20 classes and 1,000 samples; balanced accuracy,"
+    )
+    print("whatever τ was chosen by.\n")
     print("| chosen by | points |\n|---|---|")
     for name, values in others.items():
         print(f"| {name} | {shown(values)} |")

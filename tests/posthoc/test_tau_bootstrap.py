@@ -67,7 +67,7 @@ def test_the_best_tau_of_a_replicate_is_that_of_samples_drawn_each_on_its_own():
 def test_a_class_with_a_single_sample_is_not_taken_for_certain():
     labels = np.arange(40)
     steps = Steps(np.array([0.0, 2.0]), np.repeat([0, 1], 20), np.full(40, 3))
-    error, best = draw_curves(steps, labels, np.full(40, 1 / 40), replicates=50, seed=0)
+    error, _ = draw_curves(steps, labels, np.full(40, 1 / 40), replicates=50, seed=0)
     assert error[0] == pytest.approx(np.sqrt(0.25 / 40))
     logits = np.random.default_rng(0).normal(size=(40, 40))
     curve = tau_curve(logits, labels, np.linspace(40, 10, 40))

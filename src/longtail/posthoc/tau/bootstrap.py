@@ -7,8 +7,9 @@ ends, without the logits. The standard error of the value at one τ is then, up 
     √ Σ_y t(y)² · r_y (1 − r_y) / n_y.
 
 The draws of a class with a single sample are always the same, which would make it seem certain: its
-variance is taken for that of a sample of any class, A (1 − A) with A the accuracy. The best τ is that
-of samples drawn each on its own, zero to several times (Poisson), so that it moves with every class.
+variance is taken for that of a sample of any class, A (1 − A) with A the accuracy. The best τ is
+that of samples drawn each on its own, zero to several times (Poisson), so that it moves with every
+class.
 """
 
 from dataclasses import dataclass

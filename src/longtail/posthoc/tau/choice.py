@@ -5,8 +5,8 @@ r"""How τ was chosen on held-out samples, and how well they determine it.
     ece              calibration error with 20 bins (`ece`)
 
 The best τ of a few samples, or of a short move, is mostly chance: the one that is used lies between
-it and 1, by how well the samples determine it (`held_near_one`). Every criterion is meant under the target t: a held-out sample of class y counts t(y)/n_y, whatever
-the held-out set's own frequencies.
+it and 1, by how well the samples determine it (`held_near_one`). Every criterion is meant under the
+target t: a held-out sample of class y counts t(y)/n_y, whatever the held-out set's own frequencies.
 """
 
 from collections.abc import Callable
@@ -171,9 +171,7 @@ def _by_score(path: TauPath, samples: Weighted, proper: Proper, starts: list[flo
 
 def _by_ece(path: TauPath, samples: Weighted, target: Prior) -> _Found:
     right = path.intervals(samples.logits, samples.labels)
-    return _Found(
-        *lowest_ece(samples, path, right), lambda tau: ece_at(tau, samples, path, right)
-    )
+    return _Found(*lowest_ece(samples, path, right), lambda tau: ece_at(tau, samples, path, right))
 
 
 def _places(path: TauPath, samples: Weighted) -> list[float]:

@@ -2,8 +2,9 @@ r"""Held-out samples with what each counts where labels follow the target.
 
 A sample of class y counts t(y)/n_y, or t(y)·v_i/Σv over its class if samples weigh v_i. Classes
 without samples cannot count, and the others share what the target gives to them. Of a mean with
-such weights w, samples of each class drawn apart, the standard error is √ Σ_i w_i² (x_i − x̄_y)²;
-of an accuracy that is √ Σ_y t(y)² r_y (1 − r_y) / n_y.
+such weights w, samples of each class drawn apart, the variance is Σ_i w_i² (x_i − x̄_y)²; to each
+class one sample of the variance of all classes is added, as in `metrics.class_variance`, since the
+squares of a single sample about its own mean are zero.
 """
 
 from __future__ import annotations
@@ -64,8 +65,19 @@ class Weighted(NamedTuple):
 
     def standard_error(self, values: Tensor) -> float:
         """Of the weighted mean of these values."""
-        means = torch.bincount(self.labels, self.shares * values, self.num_classes)
-        return float((self.weights * (values - means[self.labels])).square().sum().sqrt())
+        classes = self.num_classes
+        means = torch.bincount(self.labels, self.shares * values, classes)
+        away = (values - means[self.labels]).square()
+        own = (self.weights.square() * away).sum()
+        crowding = torch.bincount(self.labels, self.shares.square(), classes)  # 1/n of equal ones
+        several = (crowding > 0) & (crowding < 1 - 1e-9)
+        if several.any():
+            within = torch.bincount(self.labels, self.shares * away, classes)
+            usual = (within[several] / (1 - crowding[several])).mean()
+        else:
+            usual = self.weights @ (values - self.weights @ values).square()
+        mass = torch.bincount(self.labels, self.weights, classes)
+        return float((own + usual * (mass * crowding).square().sum()).sqrt())
 
 
 def weights_to(target: Prior, labels: Tensor, shares: Tensor) -> Tensor:

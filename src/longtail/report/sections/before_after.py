@@ -6,7 +6,8 @@ import math
 from typing import NamedTuple
 
 from longtail.metrics import Comparison, Measured
-from longtail.metrics.tally import NORMAL, Tally
+from longtail.metrics.class_variance import share_interval
+from longtail.metrics.tally import Tally
 from longtail.report.sections.verdict import has_too_few, is_above, is_below, is_uniform
 from longtail.report.table import Column, Table
 
@@ -61,7 +62,7 @@ def _caption(tally: Tally) -> str:
     if few:
         said.append(
             f"Classes with fewer than {_FEW} samples here: {few:,} of {len(tally.counts):,}; "
-            "intervals are narrower than they should be."
+            "their share of the intervals is borrowed from the other classes."
         )
     return " ".join(said)
 
@@ -97,9 +98,8 @@ def _rows_of(tally: Tally, found: dict[str, Measured]) -> list[Row]:
 def _with_samples(tally: Tally) -> dict[str, Measured]:
     total = float(tally.counts.sum())
     right = float(tally.hits.sum()) / total
-    spread = (tally.hits - tally.hits.square() / tally.counts.clamp(min=1)).sum()
-    reach = NORMAL * float(spread) ** 0.5 / total
-    return tally.metrics() | {"sample_accuracy": Measured(right, right - reach, right + reach)}
+    ends = share_interval(tally.hits, tally.counts, tally.counts / total)
+    return tally.metrics() | {"sample_accuracy": Measured(right, *ends)}
 
 
 def _gain_key(row: Row) -> str:
