@@ -8,8 +8,7 @@ ends, without the logits. The standard error of the value at one τ is then, up 
 
 The draws of a class with a single sample are always the same, which would make it seem certain: its
 variance is taken for that of a sample of any class, A (1 − A) with A the accuracy. The best τ is
-that of samples drawn each on its own, zero to several times (Poisson), so that it moves with every
-class.
+that of samples that are weighted each on its own, so that it moves with every class.
 """
 
 from dataclasses import dataclass
@@ -48,7 +47,7 @@ class TauBootstrap:
 
 
 class Replicates:
-    """Draws of samples, within their classes or each on its own: how often each was drawn."""
+    """Class-stratified draws of samples: how often each was drawn."""
 
     def __init__(self, labels: Indices, seed: int) -> None:
         self._order = np.argsort(labels, kind="stable")
@@ -65,18 +64,36 @@ class Replicates:
         times[self._order] = np.bincount(drawn, minlength=len(self._order))
         return times
 
-    def draw_singly(self) -> Floats:
-        """How often each sample was drawn, whatever was drawn of its class."""
-        return self._random.poisson(1.0, len(self._order)).astype(np.float64)
+
+class SingleDraws:
+    """Draws of samples each on its own, whatever is drawn of its class.
+
+    Samples of one class that are right on the same τ are one sample that counts several times, and
+    which comes first does not matter: repetitions and weights draw alike.
+    """
+
+    def __init__(self, steps: Steps, labels: Indices, weights: Floats, times: Floats) -> None:
+        order = np.lexsort((steps.closes, steps.opens, labels))
+        keys = np.stack([labels[order], steps.opens[order], steps.closes[order]])
+        first = np.flatnonzero(np.append(True, (keys[:, 1:] != keys[:, :-1]).any(axis=0)))
+        self._times = np.add.reduceat(times[order], first)
+        self._weights = np.add.reduceat(weights[order], first)
+        self._steps = Steps(steps.taus, keys[1, first], keys[2, first])
+
+    def best(self, random: np.random.Generator) -> float:
+        """The best τ of one draw, by the Bayesian bootstrap (Rubin, 1981)."""
+        drawn = self._weights * random.standard_gamma(self._times) / self._times
+        return best_pieces(self._steps.taus, self._steps.values(drawn), 1)[0].inner
 
 
 def draw_curves(
-    steps: Steps, labels: Indices, weights: Floats, replicates: int, seed: int
+    steps: Steps, labels: Indices, weights: Floats, times: Floats, replicates: int, seed: int
 ) -> tuple[Floats, Floats]:
     """The standard error on each piece, and the best τ of each of so many replicates."""
     if replicates < 2:
         raise ValueError(f"a bootstrap needs at least 2 replicates, got {replicates}")
-    samples = Replicates(labels, seed)
+    samples, random = Replicates(labels, seed), np.random.default_rng(seed)
+    singly = SingleDraws(steps, labels, weights, times)
     center = steps.values(weights)
     squares, best = np.zeros_like(center), np.empty(replicates)
     mass = np.bincount(labels, weights)
@@ -85,7 +102,6 @@ def draw_curves(
         # Where samples of a class weigh differently its draws do too, but the class does not.
         drawn *= (mass / np.maximum(np.bincount(labels, drawn), 1e-300))[labels]
         squares += (steps.values(drawn) - center) ** 2
-        singly = steps.values(weights * samples.draw_singly())
-        best[k] = best_pieces(steps.taus, singly, 1)[0].inner
+        best[k] = singly.best(random)
     alone = np.square(weights[np.bincount(labels)[labels] == 1]).sum()
     return np.sqrt(squares / replicates + alone * center * (1 - center)), best

@@ -21,7 +21,7 @@ from longtail.core.arrays import ArrayLike
 from longtail.posthoc.held_out import HeldOut, effective_samples
 from longtail.posthoc.tau.curve import curve_along
 from longtail.posthoc.tau.ece import ece_at, lowest_ece
-from longtail.posthoc.tau.held_near_one import SPREAD, WIDE_SPREAD, held_near_one
+from longtail.posthoc.tau.held_near_one import SPREAD, WIDE_SPREAD, held_near_one, least_error
 from longtail.posthoc.tau.paths import Shift, TauPath
 from longtail.posthoc.tau.proper import BRIER, NLL, Proper, lowest, places_of_change, scores_at
 from longtail.posthoc.tau.weighted import Weighted
@@ -91,7 +91,8 @@ def choose_tau(
     found = _FITS[criterion](path, samples, target)
     spread = SPREAD if isinstance(path, Shift) else WIDE_SPREAD
     length = path.length(samples.logits)
-    tau, trust = held_near_one(found.optimum, found.spread, length, spread)
+    error = max(found.spread, least_error(samples.worth, length))
+    tau, trust = held_near_one(found.optimum, error, length, spread)
     value, standard_error = found.at(tau)
     return TauChoice(
         tau=tau,
@@ -165,7 +166,7 @@ def _by_score(path: TauPath, samples: Weighted, proper: Proper, starts: list[flo
     # The minimum moves by the slope over the bend (the delta method).
     half = _NORMAL * samples.standard_error(scores.slope) / bend
     # Where the score falls for ever both vanish, and the bend alone tells that nothing is known.
-    spread = max(half / _NORMAL, (effective_samples(samples.weights) * bend) ** -0.5)
+    spread = max(half / _NORMAL, (samples.worth * bend) ** -0.5)
     return _Found(tau, spread, at, tau - half, tau + half)
 
 

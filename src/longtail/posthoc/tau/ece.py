@@ -41,13 +41,13 @@ class _Gaps(NamedTuple):
 
 
 def lowest_ece(samples: Weighted, path: TauPath, right: Intervals) -> tuple[float, float]:
-    """The best τ found, and its standard error if samples of each class were drawn again."""
+    """The best τ found, and its standard error if samples were drawn again."""
     dtype = wide_dtype(samples.logits.dtype)
     grid = _gaps(samples, path, right, _COARSE, dtype)
     coarse = _lowest(_COARSE, grid)
     close = [coarse + step for step in _AROUND if 0 <= coarse + step <= 2]
     tau = _lowest(close, _gaps(samples, path, right, close, dtype))
-    again = [_lowest(_COARSE, grid, times) for times in _draws(samples, _DRAWS_OF_THE_GRID)]
+    again = [_lowest(_COARSE, grid, times) for times in _single_draws(samples)]
     return tau, float(np.std(again))
 
 
@@ -66,6 +66,14 @@ def _lowest(taus: list[float], grid: list[_Gaps], times: Tensor | None = None) -
 def _draws(samples: Weighted, draws: int) -> Iterator[Tensor]:
     drawn = Replicates(samples.labels.numpy(), seed=0)
     return (torch.from_numpy(drawn.draw()) for _ in range(draws))
+
+
+def _single_draws(samples: Weighted) -> Iterator[Tensor]:
+    """Samples weighted each on its own, as for the best τ of other criteria (`bootstrap`)."""
+    random, times = np.random.default_rng(0), samples.times.numpy()
+    return (
+        torch.from_numpy(random.standard_gamma(times) / times) for _ in range(_DRAWS_OF_THE_GRID)
+    )
 
 
 def _gaps(

@@ -16,6 +16,7 @@ where it starts from, so there it is let go further: the standard deviation is 2
 first ½.
 """
 
+from math import inf
 from typing import NamedTuple
 
 SPREAD, WIDE_SPREAD = 0.5, 2.0
@@ -27,6 +28,15 @@ class HeldNearOne(NamedTuple):
 
     tau: float
     trust: float
+
+
+def least_error(samples: float, length: float) -> float:
+    """What the standard error of τ is at least, also where a handful of samples all agree.
+
+    One sample's log-loss bends by at most about length², so n of them hold no more information on τ
+    than n·length² (Cramér and Rao).
+    """
+    return 1 / (samples**0.5 * length) if length > 0 else inf
 
 
 def held_near_one(
