@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 SPREAD, WIDE_SPREAD = 0.5, 2.0
 _MISFIT = 0.05
+_NO_MOVE = 1e-9  # what rounding leaves between two priors that are the same
 
 
 class HeldNearOne(NamedTuple):
@@ -53,7 +54,7 @@ def held_near_one(
     >>> held_near_one(1.4, 0.1, length=2.0), held_near_one(-22.0, 8.0, length=0.05)
     (HeldNearOne(tau=1.384, trust=0.959), HeldNearOne(tau=0.912, trust=0.00383))
     """
-    if not length > 0:
+    if not length > _NO_MOVE:
         return HeldNearOne(1.0, 0.0)  # no τ differs from another
     unknown = (standard_error / spread) ** 2 + (_MISFIT / length / SPREAD) ** 2
     trust = 1 / (1 + unknown)
