@@ -62,6 +62,8 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/batch_loss_cost.py | tee results/batch_loss_cost.md
 	$(BIN)/python benchmarks/startup.py | tee results/startup.md
 	$(BIN)/python benchmarks/tau_curve.py | tee results/tau_curve.md
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/tau_shrinkage.py | tee results/tau_shrinkage.md
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/coverage.py | tee results/coverage.md
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/report_size.py | tee results/report_size.md
 
 bench-heads: $(VENV)/.installed-dev

@@ -5,10 +5,16 @@ import pytest
 from lightgbm import LGBMClassifier
 from sklearn.base import BaseEstimator
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import make_classification
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.ensemble import BaggingClassifier, HistGradientBoostingClassifier
+from sklearn.ensemble import (
+    BaggingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -100,6 +106,31 @@ def test_a_classifier_that_sees_nothing_says_what_it_carries(estimator, expected
     declared = carried_by(estimator, TrainingLabels.of(y, weights))
     assert declared.is_close(lt.Prior.of(expected))
     assert declared.is_close(lt.Prior.of(estimator.predict_proba(X)[0]), tolerance=1e-3)
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", "balanced_subsample", {1: 5, 2: 20}, None])
+def test_what_weights_do_to_a_forest_is_measured_and_not_assumed(class_weight):
+    X, y = make_classification(
+        5000, n_classes=3, n_informative=6, weights=[0.85, 0.12], class_sep=0.8, random_state=0
+    )
+    forest = RandomForestClassifier(20, class_weight=class_weight, random_state=0)
+    weights = 1 / np.bincount(y)[y[:1500]] if class_weight is None else None
+    adjusted = LogitAdjustedClassifier(forest, cv=3, random_state=0)
+    adjusted.fit(X[:1500], y[:1500], weights)
+    assert adjusted.out_of_fold_scores_ is not None
+    assert adjusted.carried_.probs[0] > 0.5  # pure leaves say what they would without weights
+    plain, moved = (
+        balanced_accuracy_score(y[1500:], model.predict(X[1500:]))
+        for model in (adjusted.estimator_, adjusted)
+    )
+    assert moved > plain + 0.03
+
+
+def test_what_a_linear_model_carries_is_not_measured(two_gaussians):
+    (X, y), _ = two_gaussians
+    for estimator in (BALANCED, make_pipeline(StandardScaler(), BALANCED), GaussianNB()):
+        adjusted = LogitAdjustedClassifier(estimator, tau=1.0).fit(X, y)
+        assert adjusted.out_of_fold_scores_ is None
 
 
 class Undersampler(BaseEstimator):

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from longtail import Prior, Scores
-from longtail.metrics import Comparison, Tally, evaluate
+from longtail.metrics import Comparison, Tally, evaluate, paired_gain
+from longtail.metrics.class_variance import share_interval
 
 TRAIN = [500, 60, 40, 5]
 
@@ -64,6 +65,40 @@ def test_95_percent_intervals_cover_the_truth_about_as_often(name):
         got = tallied(*make(400, seed=seed + 2), 1, target=Prior.uniform(4), train_counts=TRAIN)
         covered += got[name].low <= truth <= got[name].high
     assert covered >= 88
+
+
+@pytest.mark.parametrize(
+    ("most", "fewest", "first", "last"), [(20, 1, 0.95, 0.3), (3, 1, 0.9, 0.5), (40, 2, 0.99, 0.9)]
+)
+def test_intervals_of_classes_with_few_samples_cover_the_truth_as_often(most, fewest, first, last):
+    rng, classes = np.random.default_rng(0), 40
+    counts = np.round(np.geomspace(most, fewest, classes)).astype(int)
+    recall = np.linspace(first, last, classes)
+    labels = torch.from_numpy(np.repeat(np.arange(classes), counts))
+    covered = np.zeros(3)
+    for _ in range(200):
+        right = rng.random(len(labels)) < recall[labels]
+        again = rng.random(len(labels)) < 0.15
+        after = np.where(again, rng.random(len(labels)) < recall[labels], right)
+        hits = torch.bincount(labels[torch.from_numpy(right)], minlength=classes).double()
+        known = torch.from_numpy(counts).double()
+        for at, (shares, truth) in enumerate(
+            [(torch.ones(classes) / classes, recall.mean()), (known / known.sum(), None)]
+        ):
+            low, high = share_interval(hits, known, shares.double())
+            wanted = float(shares.double() @ torch.from_numpy(recall)) if truth is None else truth
+            covered[at] += low <= wanted <= high
+        sides = torch.from_numpy(right), torch.from_numpy(after)
+        gain = paired_gain(*sides, labels, Prior.uniform(classes))
+        covered[2] += gain.low <= 0 <= gain.high
+    assert (covered >= 0.88 * 200).all(), covered
+    assert covered[0] < 200  # intervals that hold everything would say nothing
+
+
+def test_a_sample_a_class_all_right_does_not_make_an_accuracy_certain():
+    right = tallied(torch.eye(4), torch.arange(4), 1)["balanced_accuracy"]
+    assert right.value == right.high == 1
+    assert 0.3 < right.low < 0.7
 
 
 def test_a_group_without_samples_has_no_value_and_no_interval():

@@ -4,11 +4,16 @@ import numpy as np
 import pytest
 import torch
 
+from longtail import Prior
 from longtail.posthoc import tau_curve
 from longtail.posthoc.tau.bootstrap import Replicates, draw_curves
+from longtail.posthoc.tau.curve import curve_along
+from longtail.posthoc.tau.paths import Shift
 from longtail.posthoc.tau.steps import Steps
+from longtail.posthoc.tau.weighted import Weighted
 
 COUNTS = np.array([300, 60, 15, 5])
+GOAL = Prior.uniform(4)
 TARGET = np.array([0.1, 0.2, 0.3, 0.4])
 
 
@@ -50,8 +55,31 @@ def test_a_replicate_is_the_curve_of_the_rows_drawn():
     )
     for k, tau in enumerate(curve.taus[:-1]):
         assert values[k + 1] == pytest.approx(again.at((tau + curve.taus[k + 1]) / 2))
-    _, best = draw_curves(steps, labels, weights, replicates=2, seed=3)
-    assert best[0] == pytest.approx(again.best_tau, rel=1e-9)
+
+
+def test_the_best_tau_of_a_replicate_does_not_tell_weights_from_repetitions_in_another_order():
+    logits, labels = draw(80)
+    times = 1 + np.arange(80) % 3
+    again = np.random.default_rng(0).permutation(np.repeat(np.arange(80), times))
+    curves = [
+        curve_along(path, Weighted.under(GOAL, torch.tensor(rows), known, within), GOAL, rows)
+        for path in [Shift(-Prior.of(COUNTS).log)]
+        for rows, known, within in [
+            (logits, torch.tensor(labels), times),
+            (logits[again], torch.tensor(labels[again]), None),
+        ]
+    ]
+    np.testing.assert_allclose(*(curve.bootstrap(20).best_taus for curve in curves), rtol=1e-9)
+
+
+def test_a_class_with_a_single_sample_is_not_taken_for_certain():
+    labels = np.arange(40)
+    steps = Steps(np.array([0.0, 2.0]), np.repeat([0, 1], 20), np.full(40, 3))
+    error, _ = draw_curves(steps, labels, np.full(40, 1 / 40), np.ones(40), replicates=50, seed=0)
+    assert error[0] == pytest.approx(np.sqrt(0.25 / 40))
+    logits = np.random.default_rng(0).normal(size=(40, 40))
+    curve = tau_curve(logits, labels, np.linspace(40, 10, 40))
+    assert curve.bootstrap(50).spread > 0.1
 
 
 def test_every_class_is_drawn_as_often_as_it_has_samples():
@@ -66,7 +94,7 @@ def test_classes_keep_their_weight_where_samples_weigh_differently():
     labels = np.array([0, 0, 1, 1])
     steps = Steps(np.array([]), np.zeros(4, int), np.ones(4, int))  # all right at every tau
     weights = np.array([0.45, 0.05, 0.25, 0.25])
-    error, best = draw_curves(steps, labels, weights, replicates=30, seed=0)
+    error, best = draw_curves(steps, labels, weights, np.ones(4), replicates=30, seed=0)
     np.testing.assert_allclose(error, 0, atol=1e-12)
     assert (best == 1.0).all()
 

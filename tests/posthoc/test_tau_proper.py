@@ -21,7 +21,7 @@ OFFSET = torch.tensor([-1.5, 0.2, 0.9, 2.0], dtype=torch.float64)
 
 def weighted(logits, labels):
     equal = torch.full((len(labels),), 1 / len(labels), dtype=torch.float64)
-    return Weighted(logits, labels, equal, equal)
+    return Weighted(logits, labels, equal, equal, torch.ones_like(equal))
 
 
 def samples(rows=12):
@@ -85,7 +85,7 @@ def test_of_several_valleys_the_deepest_is_found():
     labels, path = torch.tensor([1, 0, 1, 0]), Shift(offset)
     for first, last in ((0.3, 0.2), (0.2, 0.3)):
         weights = torch.tensor([0.25, first, last, 0.25], dtype=torch.float64)
-        held = Weighted(logits, labels, weights, weights)
+        held = Weighted(logits, labels, weights, weights, torch.ones_like(weights))
         grid = np.linspace(-1, 9, 1001)
         values = np.array([held.mean(scores_at(tau, held, path, BRIER).value) for tau in grid])
         assert (np.diff(np.sign(np.diff(values))) > 0).sum() >= 2

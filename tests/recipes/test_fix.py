@@ -13,6 +13,7 @@ from longtail.recipes import fix as fixing
 from longtail.recipes.fix import Plan, applied, fit_fix, held_out_fixes, rows_to_fit_on
 from longtail.recipes.fix_page import fix_page
 from longtail.recipes.fix_run import rerun_fix, run_fix
+from longtail.recipes.fix_words import described
 from longtail.report import Footer
 from longtail.report.accuracies import ACCURACIES, GROUPS
 
@@ -308,3 +309,18 @@ def test_other_scores_must_be_of_the_same_model(tmp_path, changes, sentence):
         return
     with pytest.raises(ValueError, match=sentence):
         run_fix(table, plan, None, None, tmp_path, other)
+
+
+def test_a_tau_that_the_samples_do_not_determine_is_held_near_one_and_said_so():
+    scores = validation()
+    near = np.asarray(COUNTS) * np.linspace(0.98, 1.02, len(COUNTS))
+    fix = fit_fix(scores, Plan(Prior.of(near)))
+    assert fix.adjustment.tau == pytest.approx(1, abs=0.3)
+    assert "do not determine τ, so it was held near 1" in described(fix.steps[-1])
+    rounded = Prior.of(PRIOR.probs.numpy() * (1 + 1e-15 * np.arange(4)))
+    for alike in (scores.carried, rounded):
+        same = fit_fix(scores, Plan(alike))
+        assert same.adjustment.tau == 1
+        assert "every τ does the same" in described(same.steps[-1])
+    far = fit_fix(scores, Plan(Prior.uniform(4)))
+    assert described(far.steps[-1]).endswith(f"τ = {far.adjustment.tau:.3g}.")

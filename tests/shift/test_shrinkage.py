@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from longtail import Prior
+from longtail import Prior, Scores
 from longtail.posthoc.held_out import held_out
 from longtail.shift import estimate_prior
 from longtail.shift.shrinkage import shrunken_em
@@ -115,6 +115,29 @@ def test_a_prior_far_off_any_trend_is_followed_class_by_class(gaussian_scores):
     assert shrunk.trust > 0.8
     assert error(shrunk.prior, truth) < 1.3 * error(plain.prior, truth)
     assert error(shrunk.prior, truth) < 0.4 * error(Prior.uniform(20), truth)
+
+
+def test_95_percent_intervals_hold_priors_off_the_trend_about_as_often():
+    inside = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        counts = np.round(200 * 30 ** (-np.arange(20) / 19)).astype(int)
+        means = rng.normal(size=(20, 10)) * 1.1
+        learned = means + rng.normal(size=(20, 10)) / np.sqrt(counts)[:, None]
+        target = rng.permutation(counts**0.7)
+        target /= target.sum()
+
+        def scores(labels, split, means=means, learned=learned, counts=counts, rng=rng):
+            features = means[labels] + rng.normal(size=(len(labels), 10))
+            logits = features @ learned.T - 0.5 * (learned**2).sum(axis=1) + np.log(counts)
+            return Scores(1.3 * logits, labels, counts, counts, split=split)
+
+        drawn = rng.choice(20, 280, p=counts / counts.sum())
+        labelled = scores(np.append(np.arange(20), drawn), "validation")
+        unlabelled = scores(rng.choice(20, 800, p=target), "test")
+        found = estimate_prior(unlabelled, validation=labelled)
+        inside.append((found.low <= target) & (target <= found.high))
+    assert 0.94 <= np.mean(inside) < 1
 
 
 def test_the_trend_runs_along_the_training_counts_that_are_nearest(gaussian_scores):

@@ -17,7 +17,7 @@ from typing import Literal, TypeAlias
 import torch
 from torch import Tensor, nn
 
-from longtail.core import Prior
+from longtail.core import Prior, Scores
 from longtail.core.arrays import Array, ArrayLike
 from longtail.core.numbers import check_whole
 from longtail.core.prior import check_same_classes
@@ -31,7 +31,7 @@ from longtail.engine.linear import fit_linear
 from longtail.heads import EstimatedOffset, Head, Linear, Recipe, TauNorm, class_moments
 from longtail.losses import CrossEntropy, Deferred, LogitAdjusted, Loss
 from longtail.losses import EstimatedOffset as EstimatedOffsetLoss
-from longtail.posthoc import weight_norm_curve
+from longtail.posthoc import WeightNormalization
 
 AnyLoss: TypeAlias = Loss | Deferred | Callable[[Prior], Loss | Deferred]
 
@@ -216,7 +216,7 @@ def _minimise(
 
 
 def _choose_tau(head: TauNorm, held_out: HeldOut | None) -> None:
-    """Set τ to the best on held-out samples, exactly."""
+    """Set τ to the best on held-out samples, as far as they determine it."""
     if held_out is None:
         raise ValueError(
             "the tau of TauNorm is chosen on samples that its weights were not trained on; "
@@ -224,7 +224,7 @@ def _choose_tau(head: TauNorm, held_out: HeldOut | None) -> None:
         )
     plain = torch.cat([block @ head.weight.to(block).T for _, block in held_out.rows.blocks()])
     nu = head.log_nu(torch.float64).exp()
-    best = weight_norm_curve(plain, held_out.labels, nu).best_tau
+    best = WeightNormalization(nu).fit(Scores(plain, held_out.labels)).tau
     if not (nu**-best).to(head.weight).isfinite().all():
         raise ValueError(
             f"the best tau on the held-out samples is {best:.3g}, which {head.weight.dtype} cannot "

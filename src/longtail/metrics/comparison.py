@@ -4,7 +4,8 @@ A sample that turns right adds one, one that turns wrong takes one away. With d_
 
     gain = Σ_y w_y Σ_{i: y_i = y} d_i,        var(gain) = Σ_y w_y² · n_y · var_y(d),
 
-which is narrower than two separate intervals suggest, since most samples do not change.
+which is narrower than two separate intervals suggest, since most samples do not change. var_y leans
+on the other classes as far as class y has few samples (`class_variance`).
 """
 
 from dataclasses import asdict
@@ -15,8 +16,9 @@ from torch import Tensor
 
 from longtail.core import Prior
 from longtail.core.arrays import ArrayLike
+from longtail.metrics.class_variance import NORMAL, class_variances
 from longtail.metrics.sanity import Sanity, sanity
-from longtail.metrics.tally import NORMAL, Measured, Tally
+from longtail.metrics.tally import Measured, Tally
 
 
 class Comparison:
@@ -89,9 +91,6 @@ class Comparison:
 def paired_gain(before: Tensor, after: Tensor, labels: Tensor, target: Prior) -> Measured:
     """By how much accuracy under the target rose, from which samples were right before and after.
 
-    Where all samples of a class changed alike, its variance is taken for zero: of a class with few
-    samples that makes the interval too narrow.
-
     >>> was, now = torch.tensor([True, False, True]), torch.tensor([True, True, True])
     >>> paired_gain(was, now, torch.tensor([0, 0, 1]), Prior.uniform(2)).value
     0.25
@@ -105,8 +104,10 @@ def paired_gain(before: Tensor, after: Tensor, labels: Tensor, target: Prior) ->
 
 
 def _paired(net: Tensor, changed: Tensor, counts: Tensor, weight: Tensor) -> Measured:
-    # d² is one for a sample that changed.
-    spread = changed - net.square() / counts.clamp(min=1)
+    # d² is one for a sample that changed. A few changes may all fall into classes that seem
+    # certain: as if one sample more had turned right and one wrong (Agresti and Min, 2005).
+    few = float((changed.sum() + 2) / (counts.sum() + 2)) if changed.any() else 0.0
+    spread = counts * class_variances(net.double(), changed.double(), counts, least=few)
     value = float((weight * net).sum())
     reach = NORMAL * float((weight.square() * spread).sum()) ** 0.5
     return Measured(value, value - reach, value + reach)

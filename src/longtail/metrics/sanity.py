@@ -9,7 +9,8 @@ nothing that is measured on such scores means anything.
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from longtail.metrics.tally import NORMAL, Tally
+from longtail.metrics.class_variance import NORMAL
+from longtail.metrics.tally import Tally
 
 _TIMES_CHANCE, _ABOVE_CHANCE = 3.0, 0.05  # nearer than both is near chance
 

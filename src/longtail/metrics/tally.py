@@ -5,8 +5,11 @@ squares, and the cells of the calibration errors. Samples of class y count w_y, 
 
     mean = Σ_y w_y Σ_{i: y_i = y} term_i,        var(mean) = Σ_y w_y² · n_y · var_y(term),
 
-the variance of a mean over samples drawn anew within each class (stratified). The hits of a class
-that is drawn anew are binomial, so what is made of recalls gets its interval by drawing those.
+the variance of a mean over samples drawn anew within each class (stratified), where var_y leans on
+the other classes as far as class y has few samples (`class_variance`). Accuracies have Wilson's
+interval with that variance. The hits of a class that is drawn anew are binomial, so what else is
+made of recalls gets its interval by drawing those, of recalls that one sample of the mean recall
+was added to.
 """
 
 from collections.abc import Mapping
@@ -21,10 +24,10 @@ from longtail.core.arrays import ArrayLike, as_tensor
 from longtail.core.labels import check_counts
 from longtail.core.prior import check_same_classes
 from longtail.metrics.calibration import add_every_class, add_gaps, inner_edges
+from longtail.metrics.class_variance import NORMAL, class_variances, share_interval
 from longtail.metrics.recall import NO_RECALL
 
 _BINS = 20
-NORMAL = 1.959964  # of the normal distribution, 95 % lie within so many standard deviations
 _DRAWS = 1000
 
 
@@ -114,14 +117,16 @@ class Tally:
         """
         self.check_complete()
         recall = self.hits / self.counts
+        accuracies, curved = self._accuracies(), self._curved(recall)
+        usual = recall.nanmean().nan_to_num(0.5)
         redrawn = torch.binomial(
             self.counts.expand(_DRAWS, -1),
-            recall.nan_to_num(0.0).expand(_DRAWS, -1),
+            ((self.hits + usual) / (self.counts + 1)).expand(_DRAWS, -1),
             torch.Generator().manual_seed(seed),
         )
-        drawn = self._of_recalls(redrawn / self.counts)
-        measured = {
-            name: _between(value, drawn[name]) for name, value in self._of_recalls(recall).items()
+        drawn = self._curved(redrawn / self.counts)
+        measured = accuracies | {
+            name: _between(value, drawn[name]) for name, value in curved.items()
         }
         classes = len(self.counts)
         measured["nll"] = self._mean(self.nll, self.nll_squares)
@@ -162,30 +167,35 @@ class Tally:
             if share is not None and share.sum() > 0
         }
 
-    def _of_recalls(self, recall: Tensor) -> dict[str, Tensor | None]:
-        """What is made of recalls, of one set of them or of many: the classes are the last axis."""
-        seen, shares = recall[..., self.counts > 0], self.class_shares
+    def _accuracies(self) -> dict[str, Measured]:
+        """Weighted means of recalls, each with its interval; none where no class counts."""
+        shares = self.class_shares
         names = ("accuracy", "accuracy_under_target", "balanced_accuracy", *self.groups)
-        made: dict[str, Tensor | None] = {
-            name: recall.nan_to_num(0.0) @ shares[name] if name in shares else None
-            for name in names
-        }
-        return made | {
+        return {name: self._accuracy(shares.get(name)) for name in names}
+
+    def _curved(self, recall: Tensor) -> dict[str, Tensor]:
+        """What else is made of recalls, of one set or many: the classes are the last axis."""
+        seen = recall[..., self.counts > 0]
+        return {
             "geometric_mean": torch.where(seen == 0, NO_RECALL, seen).log().mean(dim=-1).exp(),
             "worst_class": seen.amin(dim=-1),
         }
 
+    def _accuracy(self, shares: Tensor | None) -> Measured:
+        if shares is None:
+            return Measured(None)
+        value = float((self.hits / self.counts).nan_to_num(0.0) @ shares)
+        return Measured(value, *share_interval(self.hits, self.counts, shares))
+
     def _mean(self, sums: Tensor, squares: Tensor) -> Measured:
         seen = self.weight > 0  # a class that does not count may have an infinite term
         n, total, weight = self.counts[seen], sums[seen], self.weight[seen]
-        variance = (squares[seen] - total.square() / n).clamp(min=0)
+        variance = n * class_variances(total, squares[seen], n)
         return _around(float((weight * total).sum()), float((weight.square() * variance).sum()))
 
 
-def _between(value: Tensor | None, drawn: Tensor | None) -> Measured:
+def _between(value: Tensor, drawn: Tensor) -> Measured:
     """The value, between the quantiles of what was drawn."""
-    if value is None or drawn is None:
-        return Measured(None)
     low, high = torch.quantile(drawn, drawn.new_tensor([0.025, 0.975])).tolist()
     # The worst of many classes drawn anew is worse than the worst: its interval reaches up to it.
     return Measured(float(value), min(low, float(value)), max(high, float(value)))

@@ -65,6 +65,8 @@ class LogitAdjustment(AffineAdjuster):
     ) -> LogitAdjustment:
         """The adjustment with the τ that suits held-out scores best under the target.
 
+        As far as they determine it: else it stays near 1, and `choice` says so.
+
         Args:
             scores: Labelled, not of the test set, and carrying the training prior.
             criterion: What is made as good as possible: "accuracy_under_target" (for the uniform
@@ -74,8 +76,8 @@ class LogitAdjustment(AffineAdjuster):
         >>> logits = [[3.0, 1.0], [2.0, 0.5], [1.0, 0.8], [1.2, 1.0], [2.0, 1.9]]
         >>> held_out = Scores(logits, labels=[0, 0, 0, 1, 1], carried=[90, 10])
         >>> fitted = LogitAdjustment([90, 10]).fit(held_out)
-        >>> fitted.tau, fitted.choice.value, fitted.choice.standard_error
-        (0.387, 0.833, 0.136)
+        >>> fitted.tau, fitted.choice.optimum, fitted.choice.trust
+        (0.639, 0.387, 0.589)
         >>> fitted(held_out).carried
         Prior([0.5, 0.5])
         """

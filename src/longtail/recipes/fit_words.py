@@ -79,7 +79,7 @@ def headline(result: FitResult) -> str:
         said += f"; on the test part {_with_interval(best.test['accuracy_under_target'])} %"
     if result.best != "linear":
         low = best.gain.low
-        # Intervals of classes with next to no samples are too narrow to rely on.
+        # Intervals of classes with next to no samples lean on the other classes.
         sure = low is not None and low > 0 and 5 * result.few <= len(result.counts)
         said += (
             f". That is {_points(best.gain)} points over the linear layer as it is, "
@@ -118,8 +118,8 @@ def caution(result: FitResult) -> str:
     total = len(result.counts)
     return (
         f"{result.few} of {total} classes have fewer than five held-out samples{none}: "
-        "intervals are narrower than they should be. More samples of the rare classes, or a "
-        "validation part, would tell."
+        "their share of the intervals is borrowed from the other classes. More samples of the rare "
+        "classes, or a validation part, would tell."
     )
 
 

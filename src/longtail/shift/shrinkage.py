@@ -14,7 +14,11 @@ estimates are made of each draw, and v is the mean of their e², which would be 
 prior far off any trend leaves e much larger than that, and is followed class by class.
 
 The intervals come from such draws too, with the estimate for their prior: they show how far off it
-is where it is the truth. What may lie off the trend without showing in e² is added.
+is where it is the truth. Two things they do not show. The validation samples are themselves few:
+each draw gives those of a class other weights (the Bayesian bootstrap). And the estimate lies
+nearer to the trend than the truth: what was shrunk away has the mean square (1 − trust)²·trust·mean
+e², of which the draws, that start from the estimate, see the share `trust`. The rest, (1 −
+trust)²·trust·v, is added, and what may lie off the trend without showing in e².
 """
 
 from dataclasses import dataclass
@@ -34,7 +38,7 @@ from longtail.shift.em import (
     slope_of,
     trend_step,
 )
-from longtail.shift.found import Found, drawn_again, full
+from longtail.shift.found import Found, drawn_again, full, weighted_again
 
 _DRAWS = 20  # that measure the noise
 _DRAW_TOLERANCE = 1e-5  # of draws only two digits are wanted
@@ -80,8 +84,11 @@ def shrunken_em(
     present = held.prior.probs > 0
     known, along = likelihoods(held.logits[:, present]), log_counts[present]
 
-    def drawn(truth: Prior, draws: int) -> _Pair:
-        times = drawn_again(held.weights_to(truth), len(logits), draws, generator)
+    def drawn(truth: Prior, draws: int, again: bool = False) -> _Pair:
+        chances = held.weights_to(truth).expand(draws, -1)
+        if again:
+            chances = weighted_again(chances, held.labels, generator)
+        times = drawn_again(chances, len(logits), draws, generator)
         return _estimates(known, times, along, pseudo_count, _DRAW_TOLERANCE)
 
     noise = float(drawn(trend, _DRAWS).apart.square().mean())
@@ -90,8 +97,8 @@ def shrunken_em(
     prior = Prior.from_log(trend.log + trust * prior_offset(trend, free))
     spread = None
     if resamples:
-        unseen = (1 - trust) ** 2 * 2 * noise * (2 / trend.num_classes) ** 0.5
-        spread = (_off(drawn(prior, resamples), prior, trust, present) + unseen).sqrt()
+        unseen = (1 - trust) ** 2 * noise * (trust + 2 * (2 / trend.num_classes) ** 0.5)
+        spread = (_off(drawn(prior, resamples, again=True), prior, trust, present) + unseen).sqrt()
     return Found(
         prior,
         spread,

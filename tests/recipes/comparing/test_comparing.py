@@ -61,6 +61,7 @@ def test_a_target_may_leave_classes_out_as_that_of_fix_may(two_methods):
     shown = words.headline(result.sets[0])
     assert "la" in shown
     assert "nan" not in shown
+    (two_methods.place / "out").mkdir()
     write_comparison(result, two_methods.place / "out", "longtail compare")
     assert "nan" not in (two_methods.place / "out/table.md").read_text()
 

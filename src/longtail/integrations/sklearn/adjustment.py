@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from longtail.core import Prior, Scores, measure_carried
 from longtail.core.prior import check_same_classes, full_prior
-from longtail.integrations.sklearn.carried import carried_by
+from longtail.integrations.sklearn.carried import carried_by, may_ignore_weights
 from longtail.integrations.sklearn.logits import gives_probs
 from longtail.integrations.sklearn.options import Calibration, Carried, Options
 from longtail.integrations.sklearn.out_of_fold import out_of_fold
@@ -71,7 +71,8 @@ def fit_adjustment(
             raise ValueError('carried="measure" needs classes of two samples or more, got none')
         return Adjustment(carried, None, LogitAdjustment(carried, tau, target), None)
     # Decision values are no logits yet, and of a prior given or measured no fold has its own.
-    move_to = carried if _is_told(options.carried) and gives_probs(model) else None
+    told = _is_told(options.carried) and carried is not None
+    move_to = carried if told and gives_probs(model) else None
     held_out = out_of_fold(estimator, data, splits, move_to, options.n_jobs)
     labels = data.labels.codes[held_out.positions]
     weights = None if data.labels.weights is None else data.labels.weights[held_out.positions]
@@ -94,7 +95,8 @@ def fit_adjustment(
 def _declared(carried: Carried, model: Any, labels: TrainingLabels) -> Prior | None:
     """What the scores of the fitted estimator carry; None if that is to be measured."""
     if _is_told(carried):
-        return carried_by(model, labels)
+        declared = carried_by(model, labels)  # raises if nothing is known
+        return None if may_ignore_weights(model, labels) else declared
     if isinstance(carried, str):
         return None
     given = full_prior(carried, "carried")

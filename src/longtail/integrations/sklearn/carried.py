@@ -5,6 +5,11 @@ r"""The prior that a fitted scikit-learn classifier's scores carry.
 A generative model carries the prior it was given instead. Read off the estimator that makes the
 scores: the last step of a pipeline, the best one of a search. Where resampling, or class weights
 inside an ensemble, leave it open, nothing is guessed: the error names the remedy.
+
+That weights end up in the scores holds for a model that is fitted no closer than the weighted loss
+asks for. Trees whose leaves are pure, forests of them (most of all with weights by bootstrap
+sample) and boosting that goes on for long say the same with weights and without: what those carry
+is only assumed here, and `may_ignore_weights` tells so that it is measured.
 """
 
 from inspect import signature
@@ -52,6 +57,22 @@ def carried_by(estimator: Any, labels: TrainingLabels) -> Prior:
     if (weights == weights[0]).all():
         return labels.prior  # which also knows the counts
     return labels.prior.reweighted(weights)
+
+
+def may_ignore_weights(estimator: Any, labels: TrainingLabels) -> bool:
+    """Whether weights that change the prior met a model that can fit its samples regardless.
+
+    Those with linear scores cannot, generative or calibrated ones say what they carry, and decision
+    values are calibrated to what is declared, each class with its own bias.
+    """
+    scoring = _scoring_part(estimator)
+    if isinstance(scoring, CalibratedClassifierCV | SVC | NuSVC) or not gives_probs(scoring):
+        return False
+    if hasattr(scoring, "coef_") or _own_prior(scoring) is not None:
+        return False
+    weights = _class_weights(scoring, labels)
+    changed = not (weights == weights[0]).all()
+    return changed or not labels.prior.is_close(Prior.of(labels.counts), tolerance=1e-6)
 
 
 def _scoring_part(estimator: Any) -> Any:

@@ -64,8 +64,10 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             is bias-corrected for decision values and for an estimated target, else a temperature
             if τ is chosen and None if it is given.
         carried: The prior that the scores of the estimator carry. "train", from the training
-            labels, sample weights and class weights; "measure", fitted on out-of-fold scores, for
-            one that resamples; one probability or count for each class, for one that is frozen.
+            labels, sample weights and class weights, or measured where weights met a model that can
+            fit its samples regardless of them, as forests do; "measure", fitted on out-of-fold
+            scores, for one that resamples; one probability or count for each class, for one that is
+            frozen.
         n_jobs: How many folds are fitted at once.
         random_state: Of the shuffle into folds, and of every random state in the estimator that is
             not set.

@@ -6,7 +6,9 @@ ends, without the logits. The standard error of the value at one τ is then, up 
 
     √ Σ_y t(y)² · r_y (1 − r_y) / n_y.
 
-A class with a single sample seems certain: its draws are always the same.
+The draws of a class with a single sample are always the same, which would make it seem certain: its
+variance is taken for that of a sample of any class, A (1 − A) with A the accuracy. The best τ is
+that of samples that are weighted each on its own, so that it moves with every class.
 """
 
 from dataclasses import dataclass
@@ -30,6 +32,11 @@ class TauBootstrap:
 
     standard_error: Array
     best_taus: Array
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the best τ over the replicates: its standard error."""
+        return float(np.std(np.asarray(self.best_taus)))
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Between which two numbers the best τ of that share of the replicates lies."""
@@ -58,13 +65,35 @@ class Replicates:
         return times
 
 
+class SingleDraws:
+    """Draws of samples each on its own, whatever is drawn of its class.
+
+    Samples of one class that are right on the same τ are one sample that counts several times, and
+    which comes first does not matter: repetitions and weights draw alike.
+    """
+
+    def __init__(self, steps: Steps, labels: Indices, weights: Floats, times: Floats) -> None:
+        order = np.lexsort((steps.closes, steps.opens, labels))
+        keys = np.stack([labels[order], steps.opens[order], steps.closes[order]])
+        first = np.flatnonzero(np.append(True, (keys[:, 1:] != keys[:, :-1]).any(axis=0)))
+        self._times = np.add.reduceat(times[order], first)
+        self._weights = np.add.reduceat(weights[order], first)
+        self._steps = Steps(steps.taus, keys[1, first], keys[2, first])
+
+    def best(self, random: np.random.Generator) -> float:
+        """The best τ of one draw, by the Bayesian bootstrap (Rubin, 1981)."""
+        drawn = self._weights * random.standard_gamma(self._times) / self._times
+        return best_pieces(self._steps.taus, self._steps.values(drawn), 1)[0].inner
+
+
 def draw_curves(
-    steps: Steps, labels: Indices, weights: Floats, replicates: int, seed: int
+    steps: Steps, labels: Indices, weights: Floats, times: Floats, replicates: int, seed: int
 ) -> tuple[Floats, Floats]:
     """The standard error on each piece, and the best τ of each of so many replicates."""
     if replicates < 2:
         raise ValueError(f"a bootstrap needs at least 2 replicates, got {replicates}")
-    samples = Replicates(labels, seed)
+    samples, random = Replicates(labels, seed), np.random.default_rng(seed)
+    singly = SingleDraws(steps, labels, weights, times)
     center = steps.values(weights)
     squares, best = np.zeros_like(center), np.empty(replicates)
     mass = np.bincount(labels, weights)
@@ -72,7 +101,7 @@ def draw_curves(
         drawn = weights * samples.draw()
         # Where samples of a class weigh differently its draws do too, but the class does not.
         drawn *= (mass / np.maximum(np.bincount(labels, drawn), 1e-300))[labels]
-        values = steps.values(drawn)
-        squares += (values - center) ** 2
-        best[k] = best_pieces(steps.taus, values, 1)[0].inner
-    return np.sqrt(squares / replicates), best
+        squares += (steps.values(drawn) - center) ** 2
+        best[k] = singly.best(random)
+    alone = np.square(weights[np.bincount(labels)[labels] == 1]).sum()
+    return np.sqrt(squares / replicates + alone * center * (1 - center)), best

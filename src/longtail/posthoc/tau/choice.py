@@ -4,12 +4,14 @@ r"""How τ was chosen on held-out samples, and how well they determine it.
     nll, brier              proper scores (`proper`)
     ece                     calibration error with 20 bins (`ece`)
 
-Every criterion is meant under the target t: a held-out sample of class y counts t(y)/n_y, whatever
-the held-out set's own frequencies.
+The best τ of a few samples, or of a short move, is mostly chance: the one that is used lies between
+it and 1, by how well the samples determine it (`held_near_one`). Every criterion is meant under the
+target t: a held-out sample of class y counts t(y)/n_y, whatever the held-out set's own frequencies.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import torch
@@ -18,7 +20,8 @@ from longtail.core import Prior
 from longtail.core.arrays import ArrayLike
 from longtail.posthoc.held_out import HeldOut, effective_samples
 from longtail.posthoc.tau.curve import curve_along
-from longtail.posthoc.tau.ece import lowest_ece
+from longtail.posthoc.tau.ece import ece_at, lowest_ece
+from longtail.posthoc.tau.held_near_one import SPREAD, WIDE_SPREAD, held_near_one, least_error
 from longtail.posthoc.tau.paths import Shift, TauPath
 from longtail.posthoc.tau.proper import BRIER, NLL, Proper, lowest, places_of_change, scores_at
 from longtail.posthoc.tau.weighted import Weighted
@@ -34,12 +37,13 @@ class TauChoice:
     """A τ, and what speaks for it.
 
     Attributes:
-        tau: The τ chosen.
+        tau: The τ chosen, between the optimum and 1.
         criterion: By what.
         value: The criterion at τ under the target, on the samples it was chosen on.
-        standard_error: Of that value, if samples of each class were drawn again. A class with a
-            single sample adds nothing to it, though it should.
-        low: Where the 95 % interval of τ begins; None if there is none, as for "ece".
+        standard_error: Of that value, if samples of each class were drawn again.
+        optimum: The τ at which the criterion is best on these samples.
+        trust: How far from 1 towards the optimum τ was let go: 0 not at all, 1 all the way.
+        low: Where the 95 % interval of the optimum begins; None if there is none, as for "ece".
         high: Where it ends.
         effective_samples: How many equally weighted samples tell as much as these (Kish).
         effective_tail: The same of the rarer half of the classes; None if it is not known which.
@@ -49,10 +53,17 @@ class TauChoice:
     criterion: Criterion
     value: float
     standard_error: float
+    optimum: float
+    trust: float
     low: float | None
     high: float | None
     effective_samples: float
     effective_tail: float | None
+
+    @property
+    def is_determined(self) -> bool:
+        """Whether the samples had more to say about τ than that it should be near 1."""
+        return self.trust >= 0.5
 
 
 def choose_tau(
@@ -78,11 +89,22 @@ def choose_tau(
         raise ValueError(f"criterion must be one of {names}, got {criterion!r}")
     samples = Weighted.under(target, held.logits, held.labels, within).that_count()
     found = _FITS[criterion](path, samples, target)
+    spread = SPREAD if isinstance(path, Shift) else WIDE_SPREAD
+    length = path.length(samples.logits)
+    error = max(found.spread, least_error(samples.worth, length))
+    tau, trust = held_near_one(found.optimum, error, length, spread)
+    value, standard_error = found.at(tau)
     return TauChoice(
+        tau=tau,
         criterion=criterion,
+        value=value,
+        standard_error=standard_error,
+        optimum=found.optimum,
+        trust=trust,
+        low=found.low,
+        high=found.high,
         effective_samples=effective_samples(samples.weights),
         effective_tail=None if training is None else _effective_tail(samples, training),
-        **found._asdict(),
     )
 
 
@@ -93,18 +115,25 @@ def _effective_tail(samples: Weighted, training: Prior) -> float:
 
 
 class _Found(NamedTuple):
-    tau: float
-    value: float
-    standard_error: float
+    """The best τ, its standard error and interval, and the criterion at any τ with its own."""
+
+    optimum: float
+    spread: float
+    at: Callable[[float], tuple[float, float]]
     low: float | None = None
     high: float | None = None
 
 
 def _by_accuracy(path: TauPath, samples: Weighted, target: Prior) -> _Found:
     curve = curve_along(path, samples, target, samples.logits)
-    right = torch.from_numpy(curve.intervals.contain(curve.best_tau)).double()
-    low, high = curve.bootstrap().interval()
-    return _Found(curve.best_tau, curve.best_accuracy, samples.standard_error(right), low, high)
+    drawn = curve.bootstrap()
+    low, high = drawn.interval()
+
+    def at(tau: float) -> tuple[float, float]:
+        right = (path.predict(samples.logits, tau) == samples.labels).double()
+        return samples.mean(right), samples.standard_error(right)
+
+    return _Found(curve.best_tau, drawn.spread, at, low, high)
 
 
 def _by_nll(path: TauPath, samples: Weighted, target: Prior) -> _Found:
@@ -125,19 +154,25 @@ def _by_brier(path: TauPath, samples: Weighted, target: Prior) -> _Found:
 
 
 def _by_score(path: TauPath, samples: Weighted, proper: Proper, starts: list[float]) -> _Found:
+    def at(tau: float) -> tuple[float, float]:
+        values = scores_at(tau, samples, path, proper).value
+        return samples.mean(values), samples.standard_error(values)
+
     tau = lowest(samples, path, proper, starts)
     scores = scores_at(tau, samples, path, proper)
-    found = _Found(tau, samples.mean(scores.value), samples.standard_error(scores.value))
     bend = samples.mean(scores.bend)
     if not bend > 0:
-        return found
+        return _Found(tau, inf, at)
     # The minimum moves by the slope over the bend (the delta method).
     half = _NORMAL * samples.standard_error(scores.slope) / bend
-    return found._replace(low=tau - half, high=tau + half)
+    # Where the score falls for ever both vanish, and the bend alone tells that nothing is known.
+    spread = max(half / _NORMAL, (samples.worth * bend) ** -0.5)
+    return _Found(tau, spread, at, tau - half, tau + half)
 
 
 def _by_ece(path: TauPath, samples: Weighted, target: Prior) -> _Found:
-    return _Found(*lowest_ece(samples, path, path.intervals(samples.logits, samples.labels)))
+    right = path.intervals(samples.logits, samples.labels)
+    return _Found(*lowest_ece(samples, path, right), lambda tau: ece_at(tau, samples, path, right))
 
 
 def _places(path: TauPath, samples: Weighted) -> list[float]:

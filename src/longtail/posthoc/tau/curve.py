@@ -58,6 +58,7 @@ class TauCurve:
         intervals: The τ from which on and up to which each sample is right.
         labels: The true classes.
         weights: What each sample counts under the target.
+        times: As how many samples each counts.
     """
 
     taus: Array
@@ -70,6 +71,7 @@ class TauCurve:
     intervals: Intervals
     labels: Tensor
     weights: Tensor
+    times: Tensor
 
     def at(self, tau: float) -> float:
         """Accuracy under the target at τ."""
@@ -84,8 +86,9 @@ class TauCurve:
 
     def bootstrap(self, replicates: int = 200, seed: int = 0) -> TauBootstrap:
         """How far the curve and its best τ move if samples of each class are drawn again."""
-        labels, weights = self.labels.numpy(), self.weights.numpy()
-        drawn = draw_curves(Steps.of(self.intervals), labels, weights, replicates, seed)
+        labels, weights, times = (x.numpy() for x in (self.labels, self.weights, self.times))
+        steps = Steps.of(self.intervals)
+        drawn = draw_curves(steps, labels, weights, times, replicates, seed)
         return TauBootstrap(*(as_kind_of(torch.from_numpy(x), self.taus) for x in drawn))
 
     def __repr__(self) -> str:
@@ -171,6 +174,7 @@ def curve_along(path: TauPath, samples: Weighted, target: Prior, kind: object) -
         intervals=right,
         labels=samples.labels,
         weights=samples.weights,
+        times=samples.times,
     )
 
 

@@ -3,8 +3,11 @@ r"""Calibration error as a function of τ: piecewise, with a jump wherever a sam
 It has no derivative to follow, and a confidence crosses the edge of a bin at a τ that only a search
 would find. It is no proper score either: it may be low far from any sensible τ. So it is looked at
 on 0 ≤ τ ≤ 2 in steps of 0.05, then in steps of 0.005 around the best of these, and what is found is
-the best of these sixty, no more.
+the best of these sixty, no more. Its standard error is that of the best of the coarse ones.
 """
+
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -21,29 +24,66 @@ _AROUND = [k / 200 for k in range(-9, 10)]
 _BINS = 20  # as in metrics.ece
 _EDGES = torch.arange(1, _BINS, dtype=torch.float64, device="cpu") / _BINS
 _BLOCK = 2**16  # entries of a block, which stays in the cache for all τ
-_REPLICATES = 200
+_DRAWS = 200
+_DRAWS_OF_THE_GRID = 30  # each of which is looked at for every coarse τ
 
 
-def lowest_ece(samples: Weighted, path: TauPath, right: Intervals) -> tuple[float, float, float]:
-    """The best τ found, the calibration error there, and its standard error."""
-    coarse = _lowest(samples, path, right, _COARSE)
+class _Gaps(NamedTuple):
+    """At one τ: how far each sample's confidence lies from what became of it, and its bin."""
+
+    weighted: Tensor
+    bins: Tensor
+
+    def error(self, times: Tensor | None = None) -> float:
+        """The calibration error, of samples that were drawn so many times."""
+        gaps = self.weighted if times is None else self.weighted * times
+        return float(torch.bincount(self.bins, gaps, minlength=_BINS).abs().sum())
+
+
+def lowest_ece(samples: Weighted, path: TauPath, right: Intervals) -> tuple[float, float]:
+    """The best τ found, and its standard error if samples were drawn again."""
+    dtype = wide_dtype(samples.logits.dtype)
+    grid = _gaps(samples, path, right, _COARSE, dtype)
+    coarse = _lowest(_COARSE, grid)
     close = [coarse + step for step in _AROUND if 0 <= coarse + step <= 2]
-    tau = _lowest(samples, path, right, close)
-    confidence = _confidences(samples, path, [tau], torch.float64)[0]
-    gaps = samples.weights * (torch.from_numpy(right.contain(tau)).double() - confidence)
-    drawn = Replicates(samples.labels.numpy(), seed=0)
-    again = [_error(gaps * torch.from_numpy(drawn.draw()), confidence) for _ in range(_REPLICATES)]
-    return tau, _error(gaps, confidence), float(np.std(again))
+    tau = _lowest(close, _gaps(samples, path, right, close, dtype))
+    again = [_lowest(_COARSE, grid, times) for times in _single_draws(samples)]
+    return tau, float(np.std(again))
 
 
-def _lowest(samples: Weighted, path: TauPath, right: Intervals, taus: list[float]) -> float:
+def ece_at(tau: float, samples: Weighted, path: TauPath, right: Intervals) -> tuple[float, float]:
+    """The calibration error at τ, and its standard error."""
+    (gaps,) = _gaps(samples, path, right, [tau], torch.float64)
+    return gaps.error(), float(np.std([gaps.error(times) for times in _draws(samples, _DRAWS)]))
+
+
+def _lowest(taus: list[float], grid: list[_Gaps], times: Tensor | None = None) -> float:
     """The τ of the lowest error; of equals the nearest to 1."""
-    confidences = _confidences(samples, path, taus, wide_dtype(samples.logits.dtype))
-    errors = {
-        tau: _error(samples.weights * (torch.from_numpy(right.contain(tau)).double() - p), p)
-        for tau, p in zip(taus, confidences, strict=True)
-    }
-    return min(taus, key=lambda tau: (errors[tau], abs(tau - 1)))
+    pairs = zip(taus, grid, strict=True)
+    return min((gaps.error(times), abs(tau - 1), tau) for tau, gaps in pairs)[2]
+
+
+def _draws(samples: Weighted, draws: int) -> Iterator[Tensor]:
+    drawn = Replicates(samples.labels.numpy(), seed=0)
+    return (torch.from_numpy(drawn.draw()) for _ in range(draws))
+
+
+def _single_draws(samples: Weighted) -> Iterator[Tensor]:
+    """Samples weighted each on its own, as for the best τ of other criteria (`bootstrap`)."""
+    random, times = np.random.default_rng(0), samples.times.numpy()
+    return (
+        torch.from_numpy(random.standard_gamma(times) / times) for _ in range(_DRAWS_OF_THE_GRID)
+    )
+
+
+def _gaps(
+    samples: Weighted, path: TauPath, right: Intervals, taus: list[float], dtype: torch.dtype
+) -> list[_Gaps]:
+    confidences = _confidences(samples, path, taus, dtype)
+    bins = torch.bucketize(confidences, _EDGES, out_int32=True)
+    for tau, row in zip(taus, confidences, strict=True):
+        row.neg_().add_(torch.from_numpy(right.contain(tau))).mul_(samples.weights)
+    return [_Gaps(*pair) for pair in zip(confidences, bins, strict=True)]
 
 
 def _confidences(samples: Weighted, path: TauPath, taus: list[float], dtype: torch.dtype) -> Tensor:
@@ -57,8 +97,3 @@ def _confidences(samples: Weighted, path: TauPath, taus: list[float], dtype: tor
             moved -= moved.amax(dim=1, keepdim=True)
             found[k, at] = 1 / moved.exp_().sum(dim=1).double()
     return found
-
-
-def _error(weighted_gaps: Tensor, confidence: Tensor) -> float:
-    bins = torch.bucketize(confidence, _EDGES)
-    return float(torch.bincount(bins, weighted_gaps, minlength=_BINS).abs().sum())

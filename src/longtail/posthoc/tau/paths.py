@@ -21,6 +21,7 @@ from longtail.posthoc.tau.intervals import Intervals
 from longtail.posthoc.tau.rivals import NEVER, Load, line_intervals
 
 _BLOCK = 2**17  # entries of a block: half a megabyte in float32
+_SOME = 1000  # samples that tell how large logits are
 
 
 class Move(Protocol):
@@ -45,6 +46,10 @@ class TauPath(ABC):
     @abstractmethod
     def rates(self, moved: Tensor) -> tuple[Tensor, Tensor]:
         """First and second derivative of moved logits by τ, finite where those are -inf too."""
+
+    @abstractmethod
+    def length(self, logits: Tensor) -> float:
+        """How far a unit of τ moves the logits of a sample against each other: their deviation."""
 
     @abstractmethod
     def intervals(self, logits: Tensor, labels: Tensor) -> Intervals:
@@ -85,6 +90,10 @@ class Shift(TauPath):
         offset = self.offset.nan_to_num(neginf=0.0)
         return offset, torch.zeros_like(offset)
 
+    def length(self, logits: Tensor) -> float:
+        """The deviation of the offset over the classes that are not ruled out."""
+        return float(self.offset[self.offset.isfinite()].std(correction=0))
+
     def intervals(self, logits: Tensor, labels: Tensor) -> Intervals:
         """Lines with the offset for slope."""
         ruled_out = self.offset.isneginf().nonzero().flatten()
@@ -117,6 +126,11 @@ class Scale(TauPath):
         """−log ν times the logits, and that once more."""
         finite = moved.nan_to_num(neginf=0.0)
         return -self.log_nu * finite, self.log_nu.square() * finite
+
+    def length(self, logits: Tensor) -> float:
+        """The deviation of −log ν times the logits, over the classes of some of the samples."""
+        rows = _wide(logits[:_SOME]).double()
+        return float(self.rates(rows)[0].std(dim=1, correction=0).mean())
 
     def intervals(self, logits: Tensor, labels: Tensor) -> Intervals:
         """Lines of the logarithms, apart for samples with a positive logit and those without."""

@@ -1,9 +1,10 @@
 r"""Held-out samples with what each counts where labels follow the target.
 
 A sample of class y counts t(y)/n_y, or t(y)·v_i/Σv over its class if samples weigh v_i. Classes
-without samples cannot count, and the others share what the target gives to them. Of a mean with
-such weights w, samples of each class drawn apart, the standard error is √ Σ_i w_i² (x_i − x̄_y)²;
-of an accuracy that is √ Σ_y t(y)² r_y (1 − r_y) / n_y.
+without samples cannot count, and the others share what the target gives to them. A weight is a
+number of repetitions; weights that sum to less than there are samples are taken for shares, and
+scaled to one a sample. Then with n_y = Σv the variance of a mean, samples of each class drawn
+apart, is that of `metrics.class_variance`, Σ_y t(y)² v_y / n_y.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from torch import Tensor
 
 from longtail.core import Prior
 from longtail.core.arrays import ArrayLike, as_tensor
+from longtail.metrics.class_variance import class_variances
 
 
 class Weighted(NamedTuple):
@@ -26,20 +28,24 @@ class Weighted(NamedTuple):
         labels: Class indices, int64, on the CPU.
         shares: What each sample counts in its class, float64; those of a class sum to one.
         weights: What each sample counts under the target, float64, summing to one.
+        times: As how many samples each counts, float64; one without weights of their own.
     """
 
     logits: Tensor
     labels: Tensor
     shares: Tensor
     weights: Tensor
+    times: Tensor
 
     @classmethod
     def under(
         cls, target: Prior, logits: Tensor, labels: Tensor, within: ArrayLike | None = None
     ) -> Weighted:
         """The samples weighted to a target; `within` says what each counts in its class."""
-        shares = _shares(labels, logits.shape[1], within)
-        return cls(logits, labels, shares, weights_to(target, labels, shares))
+        times = _times(labels, within)
+        shares = times / torch.bincount(labels, times, logits.shape[1])[labels]
+        shares = torch.where(times > 0, shares, 0.0)
+        return cls(logits, labels, shares, weights_to(target, labels, shares), times)
 
     @property
     def num_classes(self) -> int:
@@ -64,8 +70,29 @@ class Weighted(NamedTuple):
 
     def standard_error(self, values: Tensor) -> float:
         """Of the weighted mean of these values."""
-        means = torch.bincount(self.labels, self.shares * values, self.num_classes)
-        return float((self.weights * (values - means[self.labels])).square().sum().sqrt())
+        sums, squares = (
+            torch.bincount(self.labels, self.times * terms, self.num_classes)
+            for terms in (values, values.square())
+        )
+        counts = self.counts
+        variances = class_variances(sums, squares, counts) / counts
+        seen = counts > 0
+        return float((self._masses.square() * variances)[seen].sum().sqrt())
+
+    @property
+    def counts(self) -> Tensor:
+        """As how many samples those of each class count."""
+        return torch.bincount(self.labels, self.times, self.num_classes)
+
+    @property
+    def worth(self) -> float:
+        """How many samples drawn alike from all classes tell as much as these (Kish)."""
+        counts = self.counts
+        return float(1 / (self._masses.square() / counts)[counts > 0].sum())
+
+    @property
+    def _masses(self) -> Tensor:
+        return torch.bincount(self.labels, self.weights, self.num_classes)
 
 
 def weights_to(target: Prior, labels: Tensor, shares: Tensor) -> Tensor:
@@ -79,14 +106,14 @@ def weights_to(target: Prior, labels: Tensor, shares: Tensor) -> Tensor:
     return weights / weights.sum()
 
 
-def _shares(labels: Tensor, num_classes: int, within: ArrayLike | None) -> Tensor:
+def _times(labels: Tensor, within: ArrayLike | None) -> Tensor:
     if within is None:
-        return 1 / torch.bincount(labels, minlength=num_classes).double()[labels]
+        return torch.ones(len(labels), dtype=torch.float64, device="cpu")
     given = as_tensor(within).detach().to("cpu", torch.float64)
     if given.shape != labels.shape or not (given.isfinite() & (given >= 0)).all():
         raise ValueError(
             f"weights must be finite numbers, none negative, one for each of {len(labels)} "
             f"samples, got an array of shape {tuple(given.shape)}: {given.flatten()[:10].tolist()}"
         )
-    totals = torch.bincount(labels, given, num_classes)
-    return torch.where(given > 0, given / totals[labels], 0.0)
+    total, most = float(given.sum()), int((given > 0).sum())
+    return given * (most / total) if 0 < total < most else given

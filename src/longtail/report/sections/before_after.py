@@ -57,7 +57,7 @@ def _caption(tally: Tally) -> str:
     if few:
         said.append(
             f"Classes with fewer than {_FEW} samples here: {few:,} of {len(tally.counts):,}; "
-            "intervals are narrower than they should be."
+            "their share of the intervals is borrowed from the other classes."
         )
     return " ".join(said)
 

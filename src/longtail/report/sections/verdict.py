@@ -35,7 +35,7 @@ def gain_in_words(comparison: Comparison) -> str:
         f"{points(gain.value)} points (95 % interval {points(gain.low)} to {points(gain.high)})"
     )
     if has_too_few(comparison):
-        return f"{said}; of so few samples a class, the interval is too narrow."
+        return f"{said}; of so few samples a class, the interval is rough."
     if is_above(gain):
         return f"{said}: a gain that is more than chance."
     if is_below(gain):

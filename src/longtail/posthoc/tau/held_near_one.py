@@ -1,0 +1,61 @@
+r"""How far the samples may take τ from 1, where the move is exact.
+
+If the logits carry what they declare, τ = 1 is right whatever the samples say; a model that departs
+from that needs a τ near 1. So before the samples are looked at τ is normal around 1 with standard
+deviation ½, which has 95 % of it between 0, no move, and 2, twice the move. They add an optimum τ̂
+with a standard error s, and what follows from both is
+
+    τ = 1 + trust·(τ̂ − 1),        1/trust = 1 + (s/½)² + (0.05/(½·length))².
+
+s says how much of τ the samples see. The last term is what they cannot: no model's logits are right
+to better than a twentieth, and τ̂ mends that as far as it happens to lie along the move. `length`
+is the deviation of log t − log c over the classes. Where target and carried prior are near each
+other it is next to nothing, any τ does about the same, and τ stays at 1. With many samples and a
+move that changes decisions τ is the optimum. For weight normalisation no τ is exact and 1 is but
+where it starts from, so there it is let go further: the standard deviation is 2 in place of the
+first ½.
+"""
+
+from math import inf
+from typing import NamedTuple
+
+SPREAD, WIDE_SPREAD = 0.5, 2.0
+_MISFIT = 0.05
+_NO_MOVE = 1e-9  # what rounding leaves between two priors that are the same
+
+
+class HeldNearOne(NamedTuple):
+    """A τ between 1 and the optimum, and how far it was let go: 0 not at all, 1 all the way."""
+
+    tau: float
+    trust: float
+
+
+def least_error(samples: float, length: float) -> float:
+    """What the standard error of τ is at least, also where a handful of samples all agree.
+
+    One sample's log-loss bends by at most about length², so n of them hold no more information on τ
+    than n·length² (Cramér and Rao).
+    """
+    return 1 / (samples**0.5 * length) if length > 0 else inf
+
+
+def held_near_one(
+    optimum: float, standard_error: float, length: float, spread: float = SPREAD
+) -> HeldNearOne:
+    """The τ that follows from an optimum.
+
+    Args:
+        optimum: The best τ of some samples.
+        standard_error: Its own; infinite if nothing is known.
+        length: How far a unit of τ moves logits against each other.
+        spread: The standard deviation of τ around 1 before samples are looked at.
+
+    >>> held_near_one(1.4, 0.1, length=2.0), held_near_one(-22.0, 8.0, length=0.05)
+    (HeldNearOne(tau=1.384, trust=0.959), HeldNearOne(tau=0.912, trust=0.00383))
+    """
+    if not length > _NO_MOVE:
+        return HeldNearOne(1.0, 0.0)  # no τ differs from another
+    unknown = (standard_error / spread) ** 2 + (_MISFIT / length / SPREAD) ** 2
+    trust = 1 / (1 + unknown)
+    return HeldNearOne(1 + trust * (optimum - 1), trust)
