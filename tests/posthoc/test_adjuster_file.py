@@ -149,7 +149,7 @@ def test_the_file_reads_like_this(tmp_path):
     assert (
         (tmp_path / "row.json").read_text()
         == """{
-  "version": 1,
+  "version": 2,
   "adjusters": [
     {
       "kind": "temperature",
@@ -195,8 +195,8 @@ GOOD = {"version": 1, "adjusters": [{"kind": "temperature", "temperature": 2.0, 
     ("change", "sentence"),
     [
         (
-            {"version": 2, "adjusters": None},
-            "written in version 2 of the adjuster format, this longtail reads versi",
+            {"version": 3, "adjusters": None},
+            "written in version 3 of the adjuster format, this longtail reads 1 and 2",
         ),
         ({"version": "1"}, "no adjuster file, or a damaged one .*Expected `int`, got `str`"),
         ({"adjusters": [{"kind": "platt"}]}, r"Invalid value 'platt' .* by a newer longtail"),

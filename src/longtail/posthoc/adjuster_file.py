@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -26,7 +27,8 @@ from longtail.posthoc.adjuster_entries import (
     prior_of,
 )
 
-_VERSION = 1
+_VERSION = 2
+_READ = (1, _VERSION)
 
 
 class Content(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -129,18 +131,33 @@ def _decode(text: bytes, place: Path) -> Content:
             f"{place} is no adjuster file, or a damaged one ({error}); "
             "adjuster files are made by longtail.posthoc.save_adjusters"
         ) from error
-    if outline.version != _VERSION:
+    if outline.version not in _READ:
         raise ValueError(
             f"{place} was written in version {outline.version} of the adjuster format, this "
-            f"longtail reads version {_VERSION}; use the longtail that wrote it, or a newer one"
+            f"longtail reads {' and '.join(map(str, _READ))}; use the longtail that wrote it, or a newer one"
         )
     try:
+        if outline.version == 1:
+            return msgspec.convert(_from_version_1(msgspec.json.decode(text)), Content)
         return msgspec.json.decode(text, type=Content)
     except ValueError as error:  # of JSON, or of the text in it
         raise ValueError(
             f"{place} holds what this longtail does not know ({error}); "
             "it was damaged, or written by a newer longtail"
         ) from error
+
+
+def _from_version_1(content: dict[str, Any]) -> dict[str, Any]:
+    """The same as version 2 has it: τ was the optimum, and accuracy was told by its error."""
+    entries = content.get("adjusters")
+    for entry in entries if isinstance(entries, list) else []:
+        choice = entry.get("choice") if isinstance(entry, dict) else None
+        if not isinstance(choice, dict):
+            continue
+        choice |= {"optimum": choice.get("tau"), "trust": 1.0}
+        if choice.get("criterion") == "balanced_error" and isinstance(choice.get("value"), float):
+            choice |= {"criterion": "accuracy_under_target", "value": 1 - choice["value"]}
+    return content
 
 
 def _check_sizes(content: Content) -> None:

@@ -37,11 +37,19 @@ def recipe_from(values: Any) -> Recipe:
     """
     if not isinstance(values, Mapping):
         raise RecipeError(f"a recipe is a mapping of keys to values, got {values!r:.60}")
-    full = expanded(values, ROOT, "")
+    full = expanded(_with_new_names(values), ROOT, "")
     try:
         return msgspec.convert(full, Recipe)
     except msgspec.ValidationError as error:
         raise RecipeError(_in_words(str(error), full)) from None
+
+
+def _with_new_names(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The same in the words of today, for run folders and models that were written before."""
+    target = values.get("target")
+    if isinstance(target, Mapping) and target.get("criterion") == "balanced_error":
+        return {**values, "target": {**target, "criterion": "accuracy_under_target"}}
+    return values
 
 
 def plain(recipe: Recipe) -> dict[str, Any]:
