@@ -134,7 +134,8 @@ def _decode(text: bytes, place: Path) -> Content:
     if outline.version not in _READ:
         raise ValueError(
             f"{place} was written in version {outline.version} of the adjuster format, this "
-            f"longtail reads {' and '.join(map(str, _READ))}; use the longtail that wrote it, or a newer one"
+            f"longtail reads {' and '.join(map(str, _READ))}; use the longtail that wrote it, or a "
+            "newer one"
         )
     try:
         if outline.version == 1:

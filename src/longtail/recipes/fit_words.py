@@ -102,11 +102,13 @@ def decision(result: FitResult) -> str:
     """What was chosen, and on what."""
     names = {"accuracy_under_target": accuracy_name(result), "nll": "log-loss"}
     end = " (the last to be tried: a larger or smaller one may be better)"
+    tuned = any(found.value is not None for found in result.methods)
+    tau = " τ is held near 1 as far as these samples do not determine it." if tuned else ""
     return (
         f"Chosen on {result.judged_on}: weight decay {result.weight_decay:.2g}, of "
         f"{len(result.decays)} tried, by log-loss{end if result.at_the_end else ''}; the method by "
         f"{names.get(result.plan.criterion, 'balanced accuracy')}. "
-        "Fitted again on all of the train part."
+        f"Fitted again on all of the train part.{tau}"
     )
 
 

@@ -87,7 +87,7 @@ def run_recipe(
         variants = [Variant(AS_TRAINED, scores)]
         if move is not None:
             moved = {split: move.move(part) for split, part in scores.items()}
-            variants.append(Variant(UNDER_TARGET, moved, tau=move.tau))
+            variants.append(Variant(UNDER_TARGET, moved, None, move.tau, move.choice))
         variants += second_stage_scores(recipe, model, images, normalize, watch)
 
         # Metrics and report.

@@ -7,7 +7,9 @@ import torch
 
 from longtail import Prior, Scores
 from longtail.engine.training import Trained
+from longtail.recipes.run import run_recipe
 from longtail.recipes.training.catalogue import RECIPES
+from longtail.recipes.training.checking import recipe_from
 from longtail.recipes.training.results import RunResult, Variant
 from longtail.recipes.training.run_page import headline, metric_table, recipe_section
 from longtail.report.judged import AS_TRAINED, UNDER_TARGET
@@ -51,3 +53,22 @@ def test_the_accuracy_under_the_target_asked_for_is_the_first_column(weights, fi
     value = f"{100 * result.metrics['test'][UNDER_TARGET][key].value:.1f} ["
     assert rows[1][1].startswith(value)
     assert f"{said}, under the target: {value}" in headline(result)
+
+
+def test_a_tau_that_the_validation_part_does_not_determine_is_said_to_be_held_near_one(
+    images, tmp_path
+):
+    recipe = recipe_from(
+        {
+            "data": {"kind": "npz", "path": str(images), "held_out": 0.1},
+            "backbone": {"name": "mlp", "inputs": 192, "hidden": [8]},
+            "optimizer": {"lr": 0.02},
+            "epochs": 1,
+            "target": {"tau": "auto", "prior": [61, 30, 12, 6]},  # near what is carried
+        }
+    )
+    run = run_recipe(recipe, tmp_path / "run")
+    moved = next(variant for variant in run.variants if variant.choice is not None)
+    assert not moved.choice.is_determined
+    assert moved.tau == pytest.approx(1, abs=0.2)
+    assert "it was held near 1" in (tmp_path / "run/report.html").read_text()

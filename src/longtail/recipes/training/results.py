@@ -17,6 +17,7 @@ from longtail.core.scores import Split
 from longtail.engine.training import Trained
 from longtail.heads import Head
 from longtail.metrics import Measured, Tally
+from longtail.posthoc import TauChoice
 from longtail.recipes.training.recipe import Recipe
 from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 
@@ -32,12 +33,14 @@ class Variant:
         scores: Of validation and test, where they are.
         head: The second-stage head behind it, if there is one.
         tau: How far it was moved to the target from what was trained.
+        choice: How that was chosen, where it was.
     """
 
     name: str
     scores: Mapping[Split, Scores]
     head: Head | None = None
     tau: float = 0.0
+    choice: TauChoice | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,6 +35,7 @@ from longtail.report import (
 )
 from longtail.report.accuracies import ACCURACIES, HEADLINES, headline_key, shown_accuracies
 from longtail.report.judged import AS_TRAINED
+from longtail.report.sections.held_tau import held_near_one_in_words
 
 # What is shown, what it is called, what it is multiplied by, and with how many digits.
 _COLUMNS = (
@@ -165,6 +166,10 @@ def _notes(result: RunResult) -> list[str]:
     carried = result.trained.carried
     if carried is not None and carried.is_close(result.target):
         said.append("The logits carry the target as they are.")
+    for variant in result.variants:
+        if variant.choice is not None:
+            held = held_near_one_in_words(variant.choice)
+            said.append(f"The validation part chose τ = {variant.tau:.3g}.{held}")
     smoothing = getattr(result.recipe.loss, "label_smoothing", 0.0)
     if carried is not None and smoothing:
         said.append(

@@ -12,7 +12,7 @@ from longtail.core.scores import Split
 from longtail.data.images import ImageSplits, LabelledImages
 from longtail.engine.augment import Normalize
 from longtail.engine.training import Model, predict
-from longtail.posthoc import LogitAdjustment
+from longtail.posthoc import LogitAdjustment, TauChoice
 from longtail.recipes.training.optimizer_options import Target
 from longtail.recipes.training.recipe import Recipe
 from longtail.recipes.training.results import Variant
@@ -49,10 +49,11 @@ def scores_of_parts(
 
 
 class Move(NamedTuple):
-    """What moves scores to the target, and how far: the τ of it."""
+    """What moves scores to the target, how far (the τ of it), and how that was chosen if it was."""
 
     tau: float
     move: Callable[[Scores], Scores]
+    choice: TauChoice | None = None
 
 
 def adjusted(
@@ -64,7 +65,7 @@ def adjusted(
     if option.tau == "auto":
         assert validation is not None  # checked before training
         fitted = LogitAdjustment(carried, target=target).fit(validation, option.criterion)
-        return Move(fitted.tau, fitted)
+        return Move(fitted.tau, fitted, fitted.choice)
     if option.tau == 1:
         return Move(1.0, lambda scores: scores.under(target))
     return Move(option.tau, LogitAdjustment(carried, option.tau, target))
