@@ -26,6 +26,7 @@ from engine.training.tiny import (
 from longtail.data.samplers import EffectiveNumberSampler
 from longtail.engine.training import FixedSize, StepEnd
 from longtail.engine.training.checkpoint_folder import read_checkpoint, write_checkpoint
+from longtail.engine.training.task import check_task
 from longtail.losses import LADE, CrossEntropy, LogitAdjusted, deferred_reweighting
 
 SERVER = multiprocessing.get_context("forkserver")
@@ -167,6 +168,16 @@ def test_a_checkpoint_of_another_task_is_refused_with_what_differs(changes, name
     loss = changes.pop("loss", CrossEntropy)(data.counts)
     with pytest.raises(ValueError, match=named):
         quick_train(flat_model(), data, loss, **{"recipe": {"name": "a"}} | changes, run=tmp_path)
+
+
+def test_an_option_that_came_later_is_no_other_task_unless_it_is_used():
+    before = {"loss": {"kind": "CrossEntropy", "settings": {"ignore_index": -100}}}
+    after = {"loss": {"kind": "CrossEntropy", "settings": {"ignore_index": -100}}}
+    after["loss"]["settings"]["label_smoothing"] = 0.0
+    check_task(before, after, "run")
+    after["loss"]["settings"]["label_smoothing"] = 0.1
+    with pytest.raises(ValueError, match="label_smoothing: it was 0.0, now 0.1"):
+        check_task(before, after, "run")
 
 
 @pytest.mark.parametrize(

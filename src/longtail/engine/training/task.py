@@ -62,9 +62,18 @@ def task_of(
         raise ValueError(f"a recipe must be what JSON can hold, got {recipe}: {error}") from error
 
 
+_WITHOUT = {"label_smoothing": 0.0}
+
+
 def check_task(found: Mapping[str, Any], now: Mapping[str, Any], folder: object) -> None:
     """A ValueError that names what differs, if anything does."""
     before, after = dict(_flat(found)), dict(_flat(now))
+    # A checkpoint that was written before there was such an option did without it.
+    before |= {
+        key: _WITHOUT[name]
+        for key in after.keys() - before.keys()
+        if (name := key.rpartition(".")[2]) in _WITHOUT
+    }
     differing = [key for key in {**before, **after} if before.get(key) != after.get(key)]
     if differing:
         lines = [
