@@ -176,7 +176,7 @@ def test_an_option_that_came_later_is_no_other_task_unless_it_is_used():
     after["loss"]["settings"]["label_smoothing"] = 0.0
     check_task(before, after, "run")
     after["loss"]["settings"]["label_smoothing"] = 0.1
-    with pytest.raises(ValueError, match="label_smoothing: it was 0.0, now 0.1"):
+    with pytest.raises(ValueError, match=r"label_smoothing: it was 0\.0, now 0\.1"):
         check_task(before, after, "run")
 
 
