@@ -86,6 +86,7 @@ def stop_halfway(place, how, said):
             how()
             (aside / "metrics.json").write_text("new" * 1000)
 
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it would be ignored
     os.chdir(place)
     app.commands["fix"].callback = callback
     sys.argv = ["longtail", "fix", "val.npz", "-o", "out"]

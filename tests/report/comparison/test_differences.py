@@ -5,7 +5,6 @@ import torch
 
 from longtail import Prior
 from longtail.metrics import paired_gain
-from longtail.metrics.tally import NORMAL
 from longtail.report.comparison import SampleSet
 from longtail.report.comparison.differences import Difference, Part, difference, seed_noise
 from longtail.report.comparison.student import reach, two_sided
@@ -92,9 +91,9 @@ def test_of_one_run_each_it_is_the_paired_gain(plain_run):
     found = difference([one], [other], samples, KEY)
     gain = paired_gain(other.right.bool(), one.right.bool(), labels, Prior.uniform(4))
     assert found.value == pytest.approx(gain.value)
-    error = (gain.high - gain.value) / NORMAL
-    # Ours divides by n − 1 within each class.
-    assert found.samples.variance == pytest.approx(error**2 * 25 / 24)
+    change = one.right.double() - other.right.double()
+    within = sum(float(change[labels == k].var(correction=1)) / 25 for k in range(4))
+    assert found.samples.variance == pytest.approx(within / 16)
     assert found.seeds is None
     assert found.p == two_sided(
         found.value / math.sqrt(found.samples.variance), found.samples.freedom
