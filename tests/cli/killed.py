@@ -14,6 +14,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import sys
 import tempfile
 import time
