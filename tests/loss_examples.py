@@ -16,6 +16,14 @@ MATRIX = [[0, 1.0, 2.0, 0.3], [1.0, 0, 2.0, 0], [0, -1.0, 0, 1.0], [0.5, 1.0, 0,
 torch.manual_seed(0)
 HEAD = heads.EstimatedOffset(3, 4).double()  # one for all: the loss holds it
 
+
+class OneExpert(losses.Experts):
+    """A single expert, so that experts keep the contract of logits (N, C) too."""
+
+    def forward(self, logits, labels, features=None):
+        return super().forward(logits.unsqueeze(-1), labels)
+
+
 MAKE = {
     "CrossEntropy": losses.CrossEntropy,
     "Balanced": losses.Balanced,
@@ -52,6 +60,7 @@ MAKE = {
     "ELM": losses.ELM,
     "ELM, margins by count": partial(losses.ELM, lam=1.0, margins="sqrt_count"),
     "EstimatedOffset": partial(losses.EstimatedOffset, head=HEAD),
+    "Experts, one": partial(OneExpert, taus=(0.5,)),
 }
 
 # Those that are not LA eq. 11, or not that alone: their values are tested in files of their own.
@@ -63,6 +72,7 @@ OTHER_FORMS = (
     "LADE",
     "ELM",
     "EstimatedOffset",
+    "Experts",
 )
 
 
@@ -89,6 +99,7 @@ CONTRACT = {
     "LADE, strong": uniform,
     "ELM": uniform,
     "ELM, margins by count": uniform,
+    "Experts, one": lambda train: train.tempered(0.5),
 }
 
 

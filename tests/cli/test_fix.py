@@ -108,8 +108,8 @@ def test_an_unknown_target_is_estimated_from_unlabelled_scores(folder):
     )
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
-    np.testing.assert_allclose(found["target"], 0.25, atol=0.1)
-    assert (np.array(found["estimated"]["low"]) < found["target"]).all()
+    np.testing.assert_allclose(found["carried_after"], 0.25, atol=0.1)
+    assert (np.array(found["estimated"]["low"]) < found["carried_after"]).all()
 
 
 def test_a_target_from_a_file_by_class_name(folder):
@@ -394,3 +394,54 @@ def test_too_few_samples_to_measure_on_are_counted_and_no_fold_is_spoken_of(tmp_
     assert done.exit_code == 1
     assert "there are only 3 of them" in done.stderr
     assert "num_folds" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--target", "estimate", "--apply", "new.npz", "--tau", "0.1"], "--target estimate"),
+        (["--target", "estimate", "--apply", "new.npz", "--criterion", "nll"], "--target estimate"),
+        (["--target", "source", "--tau", "0.5"], "--target source"),
+        (["--tau", "0.5", "--criterion", "nll"], "--tau 0.5"),
+        (["--apply-labels", "new.npz"], "--apply-labels is for --apply"),
+        *(
+            (["--with", "adjuster.json", *words], f"{words[0]} is not used with --with")
+            for words in (
+                ["--tau", "1"],
+                ["--calibrate", "none"],
+                ["--criterion", "nll"],
+                ["--target", "source"],
+                ["--carried", "uniform"],
+                ["--seed", "1"],
+            )
+        ),
+    ],
+)
+def test_an_option_that_would_be_ignored_is_wrong_usage(folder, arguments, sentence, monkeypatch):
+    monkeypatch.chdir(folder)
+    for name in ("new.npz", "adjuster.json"):
+        (folder / name).write_bytes((folder / "val.npz").read_bytes())
+    done, printed = fix(folder, folder / "val.npz", "--kind", "logits", *arguments)
+    assert done.exit_code == 2
+    assert sentence in printed
+
+
+def test_a_target_whose_classes_have_no_samples_is_refused_in_a_sentence(folder):
+    with np.load(folder / "test.npz") as held:
+        kept = held["labels"] < 3
+        np.savez(folder / "some.npz", logits=held["logits"][kept], labels=held["labels"][kept])
+    (folder / "last.json").write_text("[0, 0, 0, 1]")
+    given = ("--kind", "logits", "--apply", folder / "some.npz", "--target", folder / "last.json")
+    done, printed = fix(folder, folder / "val.npz", *given)
+    assert done.exit_code == 1
+    assert "classes of which there are no samples" in printed
+    assert "bug" not in printed
+
+
+def test_metrics_json_says_how_tau_was_chosen(folder):
+    done, _ = fix(folder, folder / "val.npz", "--kind", "logits")
+    assert done.exit_code == 0, done.output
+    found = json.loads((folder / "out/metrics.json").read_text())
+    stored = json.loads((folder / "out/adjuster.json").read_text())
+    assert found["choice"] == stored["adjusters"][-1]["choice"]
+    assert found["tau"] == found["choice"]["tau"]

@@ -10,6 +10,7 @@ import torch
 from safetensors.torch import save_file
 
 from longtail import Prior, Scores, UnknownPriorError
+from longtail.metrics import evaluate
 
 LOGITS = np.array([[2.0, 0.5, -1.0], [0.0, 1.0, 0.5]])
 
@@ -129,7 +130,8 @@ def test_one_row_of_logits_may_come_near_a_sum_of_one_by_accident():
 def test_what_is_no_longer_at_the_door_is_not_asked_again(tmp_path):
     """A part of logits may sum to one by accident."""
     scores = Scores([[0.5, 0.5], [0.2, 0.8], [-1.0, 2.5]])
-    part = replace(scores, logits=scores.logits[:2])
+    part = replace(scores, logits=scores.logits[:2], labels=[0, 1])
+    assert evaluate(part)["accuracy"] == 1.0
     part.save(tmp_path / "part.safetensors")
     np.testing.assert_array_equal(Scores.load(tmp_path / "part.safetensors").logits, part.logits)
     shifted = part.logits - part.logits.mean(dim=1, keepdim=True)  # what the message advises
@@ -263,3 +265,14 @@ def test_a_damaged_or_newer_header_is_refused(tmp_path, header, sentence):
     save_file({"logits": torch.zeros(1, 2)}, tmp_path / "s", {"longtail": header})
     with pytest.raises(ValueError, match=sentence):
         Scores.load(tmp_path / "s")
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_one_row_in_half_precision_may_sum_to_one_by_accident(dtype):
+    row = torch.tensor([[0.75, 0.25]])
+    Scores(row.to(dtype))
+    for wide in (torch.float32, torch.float64):
+        with pytest.raises(ValueError, match="probabilities"):
+            Scores(row.to(wide))
+    with pytest.raises(ValueError, match="probabilities"):
+        Scores(row.to(dtype).repeat(2, 1))

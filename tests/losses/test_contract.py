@@ -15,7 +15,7 @@ from loss_examples import CONTRACT, MAKE
 
 WORLD = FiniteWorld.long_tailed()
 ABSTRACT = (losses.Loss, losses.MarginLoss, losses.RegularizedLoss)
-OF_SEVERAL_LOGITS = (losses.Experts,)  # the same contract, on logits (N, C, K): test_experts.py
+OF_SEVERAL_LOGITS = (losses.Experts,)  # of logits (N, C, K): as OneExpert, and test_experts.py
 
 
 def every_loss():

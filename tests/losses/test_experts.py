@@ -27,12 +27,14 @@ def minimisers(loss, world):
 
 
 @pytest.mark.parametrize("taus", [(0.0, 1.0, 2.0), (0.5,), (0.0, 0.5, 3.0)])
-@pytest.mark.parametrize("options", [{}, {"weight": [1.0, 3.0, 0.5, 7.0]}])
+@pytest.mark.parametrize(
+    "options", [{}, {"weight": [1.0, 3.0, 0.5, 7.0]}, {"label_smoothing": 0.2}]
+)
 def test_the_mean_of_the_experts_moved_to_any_target_is_the_exact_posterior(taus, options):
     loss = losses.Experts(WORLD.prior, taus, **options)
     logits = minimisers(loss, WORLD)
     for target in TARGETS:
-        expected = WORLD.posterior(target)
+        expected = WORLD.posterior(target, options.get("label_smoothing", 0.0))
         mean = retarget(logits.mean(dim=-1), loss.carried, target).softmax(dim=1)
         assert torch.allclose(mean, expected, atol=1e-6)
         alone = [

@@ -55,7 +55,10 @@ def test_samples_of_one_class_tell_nothing():
     assert not (found.below_largest_class)
 
 
-@pytest.mark.parametrize(("classes", "accuracy", "near"), [(2, 0.54, True), (2, 0.56, False)])
+@pytest.mark.parametrize(
+    ("classes", "accuracy", "near"),
+    [(2, 0.54, True), (2, 0.56, False), (100, 0.029, True), (100, 0.031, False)],
+)
 def test_near_is_within_five_points_or_three_times_chance(classes, accuracy, near):
     labels = torch.arange(1000) % classes
     right = torch.from_numpy(np.random.default_rng(0).permutation(1000) < 1000 * accuracy)

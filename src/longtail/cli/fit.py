@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     type=click.Choice(["accuracy_under_target", "balanced_accuracy", "nll"]),
     default="accuracy_under_target",
     show_default=True,
-    help="What the best method is chosen by: accuracy under the target (for the uniform one that is "
-    "balanced accuracy), balanced accuracy whatever the target, or log-loss. τ is chosen by the "
+    help="What the best method is chosen by: accuracy under the target (for the uniform one that "
+    "is balanced accuracy), balanced accuracy whatever the target, or log-loss. τ is chosen by the "
     "log-loss if that is it, else by accuracy under the target.",
 )
 @click.option(

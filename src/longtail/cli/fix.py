@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
+from click.core import ParameterSource
 
 from longtail.cli import options
 from longtail.cli.command import Command, writing
@@ -104,6 +105,7 @@ def fix(
     if adjuster is not None and to_apply is not None:
         raise click.UsageError("--with applies a fix to SCORES itself; leave --apply out")
     strength = _tau(tau)
+    _check_used(adjuster is not None, target, strength, to_apply)
     with bars(quiet) as progress, writing(output) as aside:
         task = progress.add_task("Reading", total=None, said="")
         from longtail.posthoc import load_adjusters
@@ -144,6 +146,31 @@ def fix(
     names = ["scores.safetensors", "metrics.json", "report.html"]
     names += [] if adjuster else ["adjuster.json"]
     closing(output, names, as_json=as_json, quiet=quiet)
+
+
+def _check_used(again: bool, target: str | Path, tau: float | None, to_apply: Path | None) -> None:
+    """A usage error for an option that says something nobody would look at."""
+    context = click.get_current_context()
+    given = {
+        name
+        for name in ("target", "tau", "criterion", "calibrate", "seed", "carried", "apply_labels")
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    }
+    moot: dict[str, set[str]] = {}
+    if again:
+        moot["with --with, which fits nothing"] = given
+    elif target in ("source", "estimate"):
+        moot[f"with --target {target}, where there is no τ to choose"] = given & {
+            "tau",
+            "criterion",
+        }
+    elif tau is not None:
+        moot[f"with --tau {tau:g}, where there is no τ to choose"] = given & {"criterion"}
+    for where, names in moot.items():
+        for name in sorted(names):
+            raise click.UsageError(f"--{name.replace('_', '-')} is not used {where}; leave it out")
+    if "apply_labels" in given and to_apply is None:
+        raise click.UsageError("--apply-labels is for --apply; give both, or neither")
 
 
 def _open_other(path: Path, said: Said, labels: Path | None, table: ScoreTable) -> ScoreTable:

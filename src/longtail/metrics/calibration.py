@@ -23,13 +23,15 @@ from torch import Tensor
 
 from longtail.core.arrays import ArrayLike
 from longtail.core.numbers import check_whole
-from longtail.core.scores import Rows
+from longtail.core.scores import Rows, Scores
 from longtail.metrics.samples import Samples, check_samples
 
 Form: TypeAlias = Literal["usual", "paper"]
 
 
-def ece(logits: Rows, labels: ArrayLike, weights: ArrayLike | None = None, bins: int = 20) -> float:
+def ece(
+    logits: Rows | Scores, labels: ArrayLike, weights: ArrayLike | None = None, bins: int = 20
+) -> float:
     """Expected calibration error of the most likely class.
 
     Args:
@@ -50,7 +52,7 @@ def ece(logits: Rows, labels: ArrayLike, weights: ArrayLike | None = None, bins:
 
 
 def classwise_ece(
-    logits: Rows,
+    logits: Rows | Scores,
     labels: ArrayLike,
     weights: ArrayLike | None = None,
     bins: int = 20,

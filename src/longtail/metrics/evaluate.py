@@ -76,11 +76,11 @@ def evaluate(
         "balanced_accuracy": balanced_accuracy(recall),
         "geometric_mean": geometric_mean(recall),
         "worst_class": worst_class(recall),
-        "nll": nll(moved.logits, labels, weights),
-        "brier": brier(moved.logits, labels, weights),
-        "ece": ece(moved.logits, labels, weights),
-        "classwise_ece": classwise_ece(moved.logits, labels, weights),
-        "classwise_ece_paper": classwise_ece(moved.logits, labels, weights, form="paper"),
+        "nll": nll(moved, labels, weights),
+        "brier": brier(moved, labels, weights),
+        "ece": ece(moved, labels, weights),
+        "classwise_ece": classwise_ece(moved, labels, weights),
+        "classwise_ece_paper": classwise_ece(moved, labels, weights, form="paper"),
         "absent_classes": float(recall.isnan().sum()),
     }
     return metrics | _group_metrics(recall, _groups_of(scores, groups), taken=metrics)

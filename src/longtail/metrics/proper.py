@@ -11,11 +11,11 @@ import torch
 import torch.nn.functional as F
 
 from longtail.core.arrays import ArrayLike
-from longtail.core.scores import Rows
+from longtail.core.scores import Rows, Scores
 from longtail.metrics.samples import check_samples
 
 
-def nll(logits: Rows, labels: ArrayLike, weights: ArrayLike | None = None) -> float:
+def nll(logits: Rows | Scores, labels: ArrayLike, weights: ArrayLike | None = None) -> float:
     """The mean negative log-likelihood; infinite if a true class was ruled out (logit -inf).
 
     Args:
@@ -34,7 +34,7 @@ def nll(logits: Rows, labels: ArrayLike, weights: ArrayLike | None = None) -> fl
     return total
 
 
-def brier(logits: Rows, labels: ArrayLike, weights: ArrayLike | None = None) -> float:
+def brier(logits: Rows | Scores, labels: ArrayLike, weights: ArrayLike | None = None) -> float:
     """The mean squared distance between the probabilities and the true class.
 
     Args:

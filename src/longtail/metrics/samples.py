@@ -38,9 +38,12 @@ class Samples(NamedTuple):
             yield Samples(logits, self.labels[at], self.weights[at])
 
 
-def check_samples(logits: Rows, labels: ArrayLike, weights: ArrayLike | None) -> Samples:
-    """The samples as tensors, or a ValueError; without weights all samples count the same."""
-    scores = Scores(logits, labels)
+def check_samples(logits: Rows | Scores, labels: ArrayLike, weights: ArrayLike | None) -> Samples:
+    """The samples as tensors, or a ValueError; without weights all samples count the same.
+
+    Scores were looked at when they were made: a few rows of them may sum to one by accident.
+    """
+    scores = logits if isinstance(logits, Scores) else Scores(logits, labels)
     if scores.labels is None:
         raise ValueError("this metric compares logits with labels, got no labels")
     if not len(scores):

@@ -41,7 +41,7 @@ class Sanity:
 
 
 def sanity(model: Tally, result: Tally) -> Sanity:
-    """Of a model's scores and what came of them: chance by the result, the largest class by both.
+    """Of a model's scores, beside the largest class, and what came of them, beside chance.
 
     Args:
         model: Of the scores as the model gives them.

@@ -73,6 +73,11 @@ class Tally:
         )
         self.added = torch.zeros_like(self.counts)
         weight = self.counts if target is None else target.probs * (self.counts > 0)
+        if target is not None and self.counts.any() and not weight.sum() > 0:
+            raise ValueError(
+                "the target gives all its weight to classes of which there are no samples here, so "
+                "nothing can be measured under it; use another target, or samples of its classes"
+            )
         # Of absent classes there is no sample to count.
         self.weight = (weight / weight.sum() / self.counts).nan_to_num(nan=0.0, posinf=0.0)
         self.edges = inner_edges(_BINS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -80,8 +80,9 @@ class FixResult:
         shown: dict[str, Any] = {
             "steps": [type(step).__name__ for step in self.steps],
             "tau": moves[0].tau if moves else None,
+            "choice": next((asdict(step.choice) for step in moves if step.choice), None),
             "carried": _probs(self.carried),
-            "target": _probs(self.target),
+            "carried_after": _probs(self.target),
             "measured": self.measured,
             "measured_on": self.measured_on,
             "asked": self.asked,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from longtail.core import Prior, Scores
+from longtail.core import Prior
 from longtail.core.arrays import as_tensor
 from longtail.report.charts.lines import Line, line_chart
 from longtail.report.explorers.target import target_explorer
@@ -133,7 +133,8 @@ def _estimated(judged: Judged) -> list[Figure]:
 
 def _estimate(judged: Judged) -> PriorEstimate | None:
     logits = as_tensor(judged.before.logits)[judged.some]
-    unlabelled = Scores(logits, carried=judged.before.carried, counts=judged.counts)
+    known = replace(judged.before, labels=None, split=None, counts=judged.counts)
+    unlabelled = replace(known, logits=logits)
     held = judged.validation
     if held is not None and held.carried is None:
         held = None if judged.before.carried is None else replace(held, carried=unlabelled.carried)
