@@ -13,6 +13,7 @@ import multiprocessing
 import os
 import random
 import re
+import resource
 import shutil
 import signal
 import sys
@@ -93,6 +94,49 @@ def stop_halfway(place, how, said):
     sys.argv = ["longtail", "fix", "val.npz", "-o", "out"]
     with open(said, "w") as errors, contextlib.redirect_stderr(errors):
         main()
+
+
+# What a command does when half is written. Here, since a new process cannot import test files.
+
+
+def kill_self(number):
+    os.kill(os.getpid(), number)
+
+
+def term():
+    kill_self(signal.SIGTERM)
+
+
+def hang_up():
+    kill_self(signal.SIGHUP)
+
+
+def kill():
+    kill_self(signal.SIGKILL)
+
+
+def fill_the_disk():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+
+
+def wait():
+    while not os.path.exists("go on"):
+        time.sleep(0.01)
+
+
+def train_and_wait(folder):
+    """For a process of its own: a run that waits at its first step until it is killed."""
+    from longtail.recipes.run import run_recipe
+    from longtail.recipes.training.overrides import overridden
+    from longtail.recipes.training.reading import read_recipe
+
+    def wait(event):
+        Path(folder, "waits").touch()
+        time.sleep(60)
+
+    given = [f"data.path={folder}/images.npz"]
+    recipe = overridden(read_recipe(f"{folder}/mine.yaml"), given)
+    run_recipe(recipe, Path(folder, "run"), wait)
 
 
 def start(place, arguments, said=None):

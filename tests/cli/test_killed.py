@@ -2,14 +2,23 @@
 
 import os
 import random
-import resource
 import signal
-import time
 
 import pytest
 from click.testing import CliRunner
 
-from cli.killed import RUNS, SERVER, Killing, stop_halfway, visible
+from cli.killed import (
+    RUNS,
+    SERVER,
+    Killing,
+    fill_the_disk,
+    hang_up,
+    kill,
+    stop_halfway,
+    term,
+    visible,
+    wait,
+)
 from longtail.cli import app
 
 
@@ -49,26 +58,6 @@ def halfway(place, how):
     return process.exitcode, (place / "said").read_text().strip()
 
 
-def kill_self(number):
-    os.kill(os.getpid(), number)
-
-
-def term():
-    kill_self(signal.SIGTERM)
-
-
-def hang_up():
-    kill_self(signal.SIGHUP)
-
-
-def kill():
-    kill_self(signal.SIGKILL)
-
-
-def fill_the_disk():
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-
-
 @pytest.mark.parametrize(
     ("how", "code", "said"),
     [
@@ -94,11 +83,6 @@ def test_what_a_killed_run_left_is_removed_by_the_next(old):
     assert halfway(old, print) == (0, "")
     assert set(visible(old / "out")) == {"report.html", "metrics.json"}
     assert sorted(os.listdir(hidden)) == ["generation.json", "lock"]
-
-
-def wait():
-    while not os.path.exists("go on"):
-        time.sleep(0.01)
 
 
 def test_of_two_runs_into_one_folder_the_second_is_refused_in_a_sentence(old, monkeypatch):

@@ -4,12 +4,12 @@ import json
 import multiprocessing
 import shutil
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from cli.killed import train_and_wait
 from longtail.cli import app
 
 RECIPE = """
@@ -124,21 +124,6 @@ def test_other_processes_say_nothing(folder, monkeypatch):
     done, printed = trained(folder)
     assert done.exit_code == 0
     assert printed == ""
-
-
-def train_and_wait(folder):
-    """For a process of its own: a run that waits at its first step until it is killed."""
-    from longtail.recipes.run import run_recipe
-    from longtail.recipes.training.overrides import overridden
-    from longtail.recipes.training.reading import read_recipe
-
-    def wait(event):
-        Path(folder, "waits").touch()
-        time.sleep(60)
-
-    given = [f"data.path={folder}/images.npz"]
-    recipe = overridden(read_recipe(f"{folder}/mine.yaml"), given)
-    run_recipe(recipe, Path(folder, "run"), wait)
 
 
 def test_of_two_runs_in_one_folder_the_second_is_refused_and_goes_on_once_the_first_is_killed(

@@ -9,6 +9,7 @@ from loss_processes import SPLITS, compare, gather_rows
 
 
 @pytest.mark.parametrize("size", SPLITS)
+@pytest.mark.timeout(300)  # every loss, each in several processes
 def test_k_processes_return_the_value_and_after_ddp_the_gradient_of_the_whole_batch(size, tmp_path):
     mp.start_processes(compare, args=(size, str(tmp_path)), nprocs=size, start_method="spawn")
 

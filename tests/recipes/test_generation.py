@@ -3,12 +3,11 @@
 import json
 import multiprocessing
 import os
-import shutil
-from pathlib import Path
 
 import pytest
 
 from longtail.recipes.generation import Generation, generation, held_in, settle
+from recipes.dying import NEW, OLD, die_at, write
 
 SERVER = multiprocessing.get_context("forkserver")
 # There is one server for all tests: what others preload must stay in the list.
@@ -17,18 +16,8 @@ SERVER.set_forkserver_preload(
 )
 
 
-def write(folder, text, names, kind="fix"):
-    with generation(folder, kind, ("report.html", "stale.json")) as aside:
-        for name in names:
-            (aside / name).write_text(text)
-
-
 def visible(folder):
     return {path.name: path.read_text() for path in folder.glob("[!.]*")}
-
-
-OLD = {"report.html": "old", "old.json": "old", "shared.json": "old"}
-NEW = {"report.html": "new", "new.json": "new", "shared.json": "new"}
 
 
 @pytest.fixture
@@ -82,25 +71,6 @@ def test_a_folder_where_a_file_should_go_is_told_before_anything_changes(out):
     with pytest.raises(IsADirectoryError, match=r"new\.json is a folder"):
         write(out, "new", NEW)
     assert {name: (out / name).read_text() for name in OLD} == OLD
-
-
-def die_at(folder, step):
-    """For a process of its own: it dies before its n-th change of a name."""
-    calls = []
-
-    def counted(real):
-        def change(*arguments, **options):
-            calls.append(real)
-            if len(calls) == step:
-                os._exit(9)
-            return real(*arguments, **options)
-
-        return change
-
-    for name in ("rename", "replace", "unlink"):
-        setattr(Path, name, counted(getattr(Path, name)))
-    shutil.rmtree = counted(shutil.rmtree)
-    write(Path(folder), "new", NEW)
 
 
 def test_a_run_that_dies_at_any_step_leaves_the_old_files_or_the_new_but_never_both(tmp_path):
