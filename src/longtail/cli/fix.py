@@ -143,8 +143,7 @@ def fix(
         print_json(result.as_json())
     else:
         _show(result)
-    names = ["scores.safetensors", "metrics.json", "report.html"]
-    names += [] if adjuster else ["adjuster.json"]
+    names = ("scores.safetensors", "adjuster.json", "metrics.json", "report.html")
     closing(output, names, as_json=as_json, quiet=quiet)
 
 
@@ -221,7 +220,13 @@ def _write(result: FixResult, output: Path) -> None:
 
 
 def _show(result: FixResult) -> None:
-    from longtail.recipes.fix_words import described, headline, metric_rows, warning
+    from longtail.recipes.fix_words import (
+        absent_in_words,
+        described,
+        headline,
+        metric_rows,
+        warning,
+    )
 
     shown = console()
     if said := warning(result):
@@ -232,4 +237,6 @@ def _show(result: FixResult) -> None:
     if rows:
         title = f"\nMeasured on {result.measured_on}"
         shown.print(rich_table(title, ("metric", "before", "after", ""), rows))
+    if absent := absent_in_words(result):
+        shown.print(absent)
     shown.print(headline(result))

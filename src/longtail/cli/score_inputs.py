@@ -203,6 +203,7 @@ def _refuse_zeros(counts: npt.NDArray[np.int64], table: ScoreTable) -> None:
         names = absent if table.classes is None else [table.classes[at] for at in absent]
         shown = ", ".join(map(str, names[:5])) + (", ..." if len(names) > 5 else "")
         raise click.UsageError(
-            f"{table.path} has scores of {shown}, of which there are no training samples; say "
-            "--zeros smooth to add one half to every count, or --skip if this is no class"
+            f"{table.path} has columns {shown}, of which there are no training samples: if one "
+            "holds the labels, say --label-column NAME; if something else, --skip NAME; if these "
+            "are classes, --zeros smooth, which adds one half to every count"
         )

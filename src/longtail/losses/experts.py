@@ -65,6 +65,11 @@ class Experts(Loss):
 
     def forward(self, logits: Tensor, labels: Tensor, features: Tensor | None = None) -> Tensor:
         """The mean over the experts of their reduced losses."""
+        if not isinstance(logits, Tensor):
+            raise TypeError(
+                f"a loss takes torch tensors, got {type(logits).__name__}; stack the logits of the "
+                "experts: torch.stack(logits, dim=-1)"
+            )
         if logits.dim() < 3 or logits.shape[-1] != len(self.taus):
             raise ValueError(
                 f"the loss of {len(self.taus)} experts takes logits of shape (N, C, "

@@ -26,6 +26,9 @@ class Sanity:
         largest_class: Share of the largest class among them: the accuracy of always answering it.
         near_chance: Whether balanced accuracy is near chance.
         below_largest_class: Whether accuracy is below the largest class, by more than noise.
+        result_accuracy: Accuracy after, of the samples as they are.
+        has_lost: Whether what was done lost accuracy, by more than noise, and the accuracy that it
+            was done for did not rise.
     """
 
     balanced_accuracy: float
@@ -34,6 +37,8 @@ class Sanity:
     largest_class: float
     near_chance: bool
     below_largest_class: bool
+    result_accuracy: float
+    has_lost: bool
 
     def as_json(self) -> dict[str, Any]:
         """The same by name."""
@@ -61,6 +66,10 @@ def sanity(model: Tally, result: Tally) -> Sanity:
     samples = float(counts.sum())
     accuracy, largest = float(model.hits.sum()) / samples, float(counts.max()) / samples
     noise = NORMAL * (accuracy * (1 - accuracy) / samples) ** 0.5
+    after = float(result.hits.sum()) / samples
+    shares = result.class_shares
+    goal = shares.get("accuracy_under_target", shares["balanced_accuracy"])
+    aim, before = (float((tally.hits / counts).nan_to_num(0.0) @ goal) for tally in (result, model))
     return Sanity(
         balanced_accuracy=balanced,
         chance=chance,
@@ -68,4 +77,6 @@ def sanity(model: Tally, result: Tally) -> Sanity:
         largest_class=largest,
         near_chance=chance < 1 and balanced < min(_TIMES_CHANCE * chance, chance + _ABOVE_CHANCE),
         below_largest_class=chance < 1 and accuracy + noise < largest,
+        result_accuracy=after,
+        has_lost=after + noise < accuracy and aim <= before,
     )

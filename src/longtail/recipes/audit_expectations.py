@@ -3,6 +3,9 @@
 from longtail.recipes.audit import Audit, Group, Shift
 from longtail.recipes.audit_words import class_called, classes_have, number_of, times
 
+# So many samples of as many classes are no labels.
+_SUSPICIOUS = 20
+
 
 def expectations(found: Audit) -> list[str]:
     """What these labels do to a model, and to what can be said about it."""
@@ -15,6 +18,11 @@ def expectations(found: Audit) -> list[str]:
 
 def _bias(found: Audit) -> str:
     train = found.train
+    if train.num_samples == train.num_classes and train.num_samples >= _SUSPICIOUS:
+        return (
+            f"No label occurs twice: {train.num_samples:,} samples of as many classes. This looks "
+            "like an index or an id, not like labels; say which column has them with --column."
+        )
     large, small = class_called(train.largest.name), class_called(train.smallest.name)
     if train.imbalance_ratio == 1:
         return "The labels are balanced: there is no tail to correct."

@@ -40,7 +40,8 @@ def read_counts(path: Path, table: ClassesOf | ScoreTable) -> npt.NDArray[np.int
         if len(numbered) < table.num_classes and _is_list(path):  # labels may lack a class
             raise ValueError(
                 f"{path} lists {len(numbered)} counts, but {table.path} has {table.num_classes} "
-                "classes; list one a class, in their order"
+                "classes; list one a class, in their order, or if one of its columns holds the "
+                "labels or something else, say --label-column or --skip"
             )
         return np.array([numbered.get(index, 0) for index in range(table.num_classes)])
     return np.array(in_order(found.counts, table, path, missing=0), dtype=np.int64)

@@ -179,6 +179,7 @@ def rerun_fix(
         )
     carried = table.carried or stored.carried
     step = chain_affine(stored.adjusters, carried, table.num_classes)
+    save_adjusters(output / ADJUSTER, stored.adjusters, stored.carried, stored.classes)
     compared = write_fixed(table, step, output / SCORES, counts, step.carried, advance)
     judged = None
     if compared is not None:
@@ -202,9 +203,14 @@ def rerun_fix(
 
 def _check_alike(other: ScoreTable, table: ScoreTable, carried: Prior | None) -> None:
     """Raise unless both tables are of one model: the same classes, the same carried prior."""
-    if other.num_classes != table.num_classes or (
-        other.classes and table.classes and other.classes != table.classes
-    ):
+    one, two = (table.classes, other.classes)
+    if one and two and one != two and sorted(one) == sorted(two):
+        at = next(at for at, pair in enumerate(zip(one, two, strict=True)) if len(set(pair)) > 1)
+        raise ValueError(
+            f"{other.path} has the classes of {table.path} in another order: column {at} is "
+            f"{two[at]!r} there and {one[at]!r} here; put its columns in the same order"
+        )
+    if other.num_classes != table.num_classes or (one and two and one != two):
         raise ValueError(
             f"{other.path} has {other.num_classes} classes and {table.path} {table.num_classes}, "
             "or they name them differently; both must be scores of the same model"

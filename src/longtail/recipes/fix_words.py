@@ -27,6 +27,14 @@ def warning(result: FixResult) -> str:
     return "" if result.comparison is None else sanity_in_words(result.comparison.sanity)
 
 
+def absent_in_words(result: FixResult) -> str:
+    """How many classes nothing is said of, or nothing where all have samples."""
+    if result.comparison is None:
+        return ""
+    absent = int((result.comparison.before.counts == 0).sum())
+    return f"Classes without a sample there ({absent:,}) count for nothing." if absent else ""
+
+
 def metric_rows(result: FixResult) -> list[tuple[str, str, str, str]]:
     """Name, before, after and change of each metric."""
     return [] if result.comparison is None else before_after.metric_rows(result.comparison)
@@ -42,8 +50,9 @@ def described(step: AffineAdjuster) -> str:
         case VectorScaling():
             return "Scale the logits of each class and add a bias to it."
         case LogitAdjustment():
+            where = "towards" if step.tau >= 0 else "away from"
             return (
-                f"Move the logits from what they carry towards the target, by τ = {step.tau:.3g}."
+                f"Move the logits from what they carry {where} the target, by τ = {step.tau:.3g}."
                 f"{held_near_one_in_words(step.choice)}"
             )
         case PCSoftmax():

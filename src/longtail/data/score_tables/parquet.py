@@ -21,7 +21,12 @@ from longtail.data.score_tables.contents import (
     optional_name,
     scores_name,
 )
-from longtail.data.score_tables.row_index import is_row_index, pandas_index, warn_of_index
+from longtail.data.score_tables.row_index import (
+    is_index_name,
+    is_row_index,
+    pandas_index,
+    warn_of_index,
+)
 
 _LOOKED_AT = 1000  # rows that tell whether the first column is an index
 
@@ -105,6 +110,8 @@ def _without_index(file: Any, layout: Layout, path: Path) -> Layout:
         found = [
             name for name in pandas_index(schema.pandas_metadata, wanted) if name in schema.names
         ]
+        # Other libraries keep the name that pandas gave it, but not what pandas said of it.
+        found += [name for name in schema.names if is_index_name(name) and name not in found]
         first = schema.names[0]
         if first not in (*found, *wanted) and 0 not in wanted:
             values = next(file.iter_batches(_LOOKED_AT, columns=[first]), None)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import count
 from pathlib import Path
 
-_NO_NAME = re.compile(r"(Unnamed: \d+(\.\d+)*)?")
+_NO_NAME = re.compile(r"(Unnamed: \d+(\.\d+)*|__index_level_\d+__)?")
 _WHOLE = re.compile(r"-?\d+")
 _ENOUGH = 3  # rows whose own numbers stand in a column: by accident no more
 
@@ -31,6 +31,11 @@ def is_row_index(name: str | None, values: Iterable[str]) -> bool:
         return all(_WHOLE.fullmatch(text) or not is_number(text) for text in texts)
     numbered = all(text == str(row) for row, text in zip(count(), texts, strict=False))
     return numbered and len(texts) >= _ENOUGH
+
+
+def is_index_name(name: str) -> bool:
+    """Whether a column has the name that pandas gives an index without one in a parquet file."""
+    return name.startswith("__index_level_") and _NO_NAME.fullmatch(name) is not None
 
 
 def pandas_index(metadata: object, wanted: Collection[str | int | None]) -> Sequence[str]:

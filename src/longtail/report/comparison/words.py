@@ -161,7 +161,7 @@ def what_moved(table: ComparedSet) -> str:
         return ""
     return (
         "Scores that say what they carry were moved to the target, and all is measured under it; "
-        f"{AS_TRAINED} is {table.by.name} of the scores as they are."
+        f"{AS_TRAINED} is {table.by.name} of the scores as they are, of a fix as it left them."
     )
 
 

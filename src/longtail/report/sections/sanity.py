@@ -22,6 +22,13 @@ def sanity_in_words(found: Sanity) -> str:
             f"the model is right on {percent(found.accuracy)} % of the samples, always answering "
             f"the largest class would be on {percent(found.largest_class)} %"
         )
+    if found.has_lost:
+        return (
+            "Do not use this result: it is right on "
+            f"{percent(found.result_accuracy)} % of the samples, where the scores before were on "
+            f"{percent(found.accuracy)} %, and nothing was gained for it. What was fitted does not "
+            "suit these scores; try longtail fix --calibrate none, or --tau 1."
+        )
     if not wrong:
         return ""
     said = "; ".join(wrong)
