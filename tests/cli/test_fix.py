@@ -216,7 +216,8 @@ def test_a_column_that_is_no_class_is_told_by_its_name(folder):
     (folder / "counts.json").write_text(json.dumps(counts))
     done, printed = fix(folder, table, "--kind", "logits")
     assert done.exit_code == 2
-    assert "has scores of image, of which there are no training samples" in printed
+    assert "has columns image, of which there are no training samples" in printed
+    assert "--label-column" in printed
     assert "--zeros smooth" in printed
     assert "--skip" in printed
 
@@ -260,7 +261,7 @@ def test_zero_counts_are_smoothed_if_asked_for(folder):
     (folder / "counts.json").write_text(json.dumps([700, 200, 100, 0]))
     done, printed = fix(folder, folder / "val.npz", "--kind", "logits")
     assert done.exit_code == 2
-    assert "has scores of 3, of which" in printed
+    assert "has columns 3, of which" in printed
     done, _ = fix(folder, folder / "val.npz", "--kind", "logits", "--zeros", "smooth")
     assert done.exit_code == 0, done.output
 
@@ -445,3 +446,35 @@ def test_metrics_json_says_how_tau_was_chosen(folder):
     stored = json.loads((folder / "out/adjuster.json").read_text())
     assert found["choice"] == stored["adjusters"][-1]["choice"]
     assert found["tau"] == found["choice"]["tau"]
+
+
+def test_what_was_applied_is_kept_beside_what_it_made(folder):
+    done, _ = fix(folder, folder / "val.npz", "--kind", "logits")
+    assert done.exit_code == 0, done.output
+    (folder / "mine.json").write_bytes((folder / "out/adjuster.json").read_bytes())
+    given = ["fix", folder / "test.npz", "--kind", "logits", "--with", folder / "mine.json"]
+    done = CliRunner().invoke(app, [*map(str, given), "-o", str(folder / "again")])
+    assert done.exit_code == 0, done.output
+    kept = (folder / "again/adjuster.json").read_bytes()
+    assert kept == (folder / "mine.json").read_bytes()
+
+
+def test_classes_in_another_order_are_told_by_a_column(folder):
+    for name, order in (("val", NAMES), ("test", NAMES[::-1])):
+        with np.load(folder / f"{name}.npz") as held:
+            known = {"logits": held["logits"], "labels": held["labels"]}
+        np.savez(folder / f"{name}_named.npz", **known, classes=np.array(order))
+    given = ("--kind", "logits", "--apply", folder / "test_named.npz")
+    done, printed = fix(folder, folder / "val_named.npz", *given)
+    assert done.exit_code == 1
+    assert f"in another order: column 0 is {NAMES[-1]!r} there and {NAMES[0]!r} here" in printed
+
+
+def test_classes_without_a_sample_are_counted_on_the_terminal(folder):
+    with np.load(folder / "test.npz") as held:
+        kept = held["labels"] < 3
+        np.savez(folder / "some.npz", logits=held["logits"][kept], labels=held["labels"][kept])
+    given = ("--kind", "logits", "--apply", folder / "some.npz")
+    done, printed = fix(folder, folder / "val.npz", *given)
+    assert done.exit_code == 0, done.output
+    assert "Classes without a sample there (1) count for nothing." in printed

@@ -176,3 +176,14 @@ def test_a_report_that_moves_scores_says_that_it_did_not_write_them(tmp_path):
     beside = CliRunner().invoke(app, [*said, "--after", str(tmp_path / "after.safetensors")]).stdout
     assert "No file holds them yet" in " ".join(alone.split())
     assert "No file holds them yet" not in " ".join(beside.split())
+
+
+def test_probabilities_are_compared_with_the_scores_that_a_fix_wrote(tmp_path):
+    samples = judged()
+    probs = np.asarray(samples.before.probs())
+    np.savez(tmp_path / "before.npz", probs=probs, labels=np.asarray(samples.labels))
+    samples.after.save(tmp_path / "after.safetensors")
+    given = ["report", tmp_path / "before.npz", "--kind", "probs"]
+    given += ["--after", tmp_path / "after.safetensors", "-o", tmp_path / "out"]
+    done = CliRunner().invoke(app, list(map(str, given)))
+    assert done.exit_code == 0, done.output

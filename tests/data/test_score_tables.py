@@ -461,3 +461,11 @@ def test_the_index_of_a_data_frame_in_parquet_is_no_class(tmp_path, name):
         read = open_score_table(tmp_path / "a.parquet", "logits")
     assert set(read.classes) == set(CLASSES)
     np.testing.assert_array_equal(read.labels, LABELS)
+
+
+def test_the_name_that_pandas_gives_an_index_in_parquet_is_known_without_its_words(tmp_path):
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = {"a": [1.0, 2.0], "b": [0.5, 0.1], "label": [0, 1], "__index_level_0__": [17, 4]}
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    with pytest.warns(UserWarning, match="is the index of a table"):
+        assert open_score_table(tmp_path / "a.parquet", "logits").classes == ("a", "b")

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from longtail.metrics import Comparison
+from longtail.report.sections.sanity import sanity_in_words
 
 LABELS = torch.tensor([0] * 300 + [1] * 60 + [2] * 30 + [3] * 10)
 
@@ -67,3 +68,17 @@ def test_near_is_within_five_points_or_three_times_chance(classes, accuracy, nea
     logits = torch.nn.functional.one_hot(said, classes).double()
     both.add(logits, logits, labels)
     assert both.sanity.near_chance == near
+
+
+def test_a_result_that_lost_accuracy_and_gained_nothing_is_told():
+    labels = torch.arange(400) % 4
+    good = 4 * torch.nn.functional.one_hot(labels, 4).double()
+    bad = good.roll(1, dims=1)
+    both = Comparison(torch.bincount(labels))
+    both.add(good, bad, labels)
+    assert both.sanity.has_lost
+    assert both.sanity.result_accuracy == 0
+    assert sanity_in_words(both.sanity).startswith("Do not use this result")
+    again = Comparison(torch.bincount(labels))
+    again.add(bad, good, labels)
+    assert not again.sanity.has_lost

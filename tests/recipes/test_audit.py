@@ -247,3 +247,9 @@ def test_the_page_has_a_picture_of_the_counts():
     for part, counts in (("train", TRAIN), ("test", TEST)):
         for name, count in zip(names, counts, strict=True):
             assert (f"{part}, {name}: {count:,}" in page) == (count > 0)
+
+
+def test_labels_of_which_none_occurs_twice_look_like_an_id():
+    found = audit_counts([1] * 30, None, tuple(map(str, range(30))))
+    assert "looks like an index or an id" in expectations(found)[0]
+    assert "index or an id" not in expectations(audit_counts([2] * 30))[0]

@@ -105,6 +105,8 @@ def _scores(
     path: Path, after: Path | None, target: str | Path, said: Said
 ) -> tuple[Scores, Scores | None, Prior]:
     """The scores before, those after if there are any, and the target."""
+    from longtail.recipes.comparing.sources import is_longtail_scores
+
     table = open_table(path, said, said.labels)
     known = known_counts(table, said)
     before = table.as_scores(carried=carried_prior(said, table, known), counts=known)
@@ -117,7 +119,8 @@ def _scores(
         return before, None, goal
     # What longtail wrote needs no words; and a column may be one of --labels.
     if after.suffix.lower() == ".safetensors":
-        said = replace(said, array=None, label_column=None)
+        kind = None if is_longtail_scores(after) else said.kind
+        said = replace(said, kind=kind, array=None, label_column=None)
     elif said.labels is not None:
         said = replace(said, label_column=None)
     other = open_table(after, said, None, table.classes).as_scores()

@@ -86,7 +86,7 @@ def open_score_table(
     names = _names(classes, found, place)
     table = ScoreTable(
         path=place,
-        kind="logits" if found.by_longtail else kind,
+        kind=kind,
         labels=_indices(labels, asked.labels, found, names, place),
         classes=names,
         counts=None if found.counts is None else _counts(found, place),

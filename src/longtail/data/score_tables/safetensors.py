@@ -32,8 +32,7 @@ def read_safetensors(path: Path, kind: Kind, layout: Layout) -> Contents:
     with _opened(path) as file:
         names = list(file.keys())
         said = (file.metadata() or {}).get("longtail")
-    # What longtail wrote are logits, whatever was said of other files beside it.
-    chosen = scores_name(names, "logits" if said else kind, layout.scores, path)
+    chosen = scores_name(names, kind, layout.scores, path)
     labels = optional_name(names, LABEL_NAMES, layout.labels, path)
     with _opened(path) as file:
         stored = file.get_slice(chosen).get_shape()

@@ -182,7 +182,7 @@ def _file(path: Path) -> Source:
             f"{path} is no file of scores that compare reads; give .safetensors, or .npz with "
             "logits or probs and labels (longtail fix reads other formats and writes such a file)"
         )
-    elif not _is_scores(path):
+    elif not is_longtail_scores(path):
         raise ValueError(f"{path} is a safetensors file without scores; give one of Scores.save")
     name = path.parent if path.stem.split("-")[0] in _PLAIN else path.with_suffix("")
     name = name.resolve()
@@ -192,7 +192,8 @@ def _file(path: Path) -> Source:
     return Source(path, seeded[1] or name.parent.name, seeded[2], kind)
 
 
-def _is_scores(path: Path) -> bool:
+def is_longtail_scores(path: Path) -> bool:
+    """Whether the file is one of scores that longtail wrote, which says itself what it holds."""
     from safetensors import SafetensorError, safe_open
 
     try:
