@@ -82,7 +82,7 @@ def test_the_best_tau_of_a_replicate_is_that_of_the_rows_drawn():
     found = []
     for seed in range(5):
         drawn = np.random.default_rng(seed).integers(0, 4, which.max() + 1)
-        chance = SimpleNamespace(standard_gamma=lambda times, drawn=drawn: drawn)
+        chance = SimpleNamespace(poisson=lambda times, drawn=drawn: drawn)
         found.append(SingleDraws(steps, labels, weights, np.ones(80)).best(chance))
         times = (drawn / np.bincount(which))[which]
         at = np.flatnonzero(times)
@@ -91,6 +91,16 @@ def test_the_best_tau_of_a_replicate_is_that_of_the_rows_drawn():
         again = curve_along(Shift(-Prior.of(COUNTS).log), rows, GOAL, logits)
         assert found[-1] == pytest.approx(again.best_tau, rel=1e-9)
     assert len(set(found)) > 2
+
+
+def test_a_best_tau_that_a_single_sample_speaks_for_is_not_certain():
+    # In units of log 9 all are right from 1.5 to 1.9, and all but the last one from 0.5 on.
+    logits = np.log(9) * np.array([[1.9, 0.0]] * 50 + [[0.5, 0.0]] * 50 + [[1.5, 0.0]])
+    curve = tau_curve(logits, np.repeat([0, 1], [50, 51]), [9, 1])
+    assert curve.best_tau == pytest.approx(1.7)
+    missing = np.exp(-1)  # as often it is not drawn, and 1 is as good
+    spread = curve.bootstrap(1000).spread
+    assert spread == pytest.approx(0.7 * np.sqrt(missing * (1 - missing)), rel=0.1)
 
 
 def test_a_class_with_a_single_sample_is_not_taken_for_certain():

@@ -8,7 +8,8 @@ ends, without the logits. The standard error of the value at one τ is then, up 
 
 The draws of a class with a single sample are always the same, which would make it seem certain: its
 variance is taken for that of a sample of any class, A (1 − A) with A the accuracy. The best τ is
-that of samples that are weighted each on its own, so that it moves with every class.
+that of samples that are drawn each on its own, Poisson(1) times, so that it moves with every class,
+and with the one sample that speaks against another τ: in a third of the replicates it is not there.
 """
 
 from dataclasses import dataclass
@@ -68,8 +69,9 @@ class Replicates:
 class SingleDraws:
     """Draws of samples each on its own, whatever is drawn of its class.
 
-    Samples of one class that are right on the same τ are one sample that counts several times, and
-    which comes first does not matter: repetitions and weights draw alike.
+    Samples of one class that are right on the same τ are one sample that counts t times and is
+    drawn Poisson(t) times, and which comes first does not matter: repetitions and weights draw
+    alike.
     """
 
     def __init__(self, steps: Steps, labels: Indices, weights: Floats, times: Floats) -> None:
@@ -80,8 +82,8 @@ class SingleDraws:
         self._steps = Steps(steps.taus, steps.opens[first], steps.closes[first])
 
     def best(self, random: np.random.Generator) -> float:
-        """The best τ of one draw, by the Bayesian bootstrap (Rubin, 1981)."""
-        drawn = self._weights * random.standard_gamma(self._times) / self._times
+        """The best τ of one draw."""
+        drawn = self._weights * random.poisson(self._times) / self._times
         return best_pieces(self._steps.taus, self._steps.values(drawn), 1)[0].inner
 
 

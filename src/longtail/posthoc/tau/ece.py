@@ -69,7 +69,7 @@ def _draws(samples: Weighted, draws: int) -> Iterator[Tensor]:
 
 
 def _single_draws(samples: Weighted, grid: list[_Gaps]) -> Iterator[Tensor]:
-    """Samples weighted each on its own, as for the best τ of other criteria (`bootstrap`).
+    """Samples drawn each on its own, as for the best τ of other criteria (`bootstrap`).
 
     Those of one label that are as far off at three τ are one sample that counts several times.
     """
@@ -77,8 +77,7 @@ def _single_draws(samples: Weighted, grid: list[_Gaps]) -> Iterator[Tensor]:
     which = alike(samples.labels.numpy(), *gaps)
     random, times = np.random.default_rng(0), np.bincount(which, samples.times.numpy())
     return (
-        torch.from_numpy((random.standard_gamma(times) / times)[which])
-        for _ in range(_DRAWS_OF_THE_GRID)
+        torch.from_numpy((random.poisson(times) / times)[which]) for _ in range(_DRAWS_OF_THE_GRID)
     )
 
 

@@ -14,6 +14,10 @@ other it is next to nothing, any τ does about the same, and τ stays at 1. With
 move that changes decisions τ is the optimum. For weight normalisation no τ is exact and 1 is but
 where it starts from, so there it is let go further: the standard deviation is 2 in place of the
 first ½.
+
+½ and 2 were chosen on the simulated worlds of `benchmarks/tau_shrinkage.py`, whose table of other
+constants shows what those would give. These worlds do not tell a twentieth from nothing or a tenth:
+it stands for what they do not have, models that are wrong in other ways.
 """
 
 from math import inf
