@@ -10,7 +10,7 @@ from scipy.special import log_softmax, softmax
 
 from longtail import Prior, Scores, UnknownPriorError
 from longtail.metrics import ece, evaluate
-from longtail.posthoc import LogitAdjustment, WeightNormalization, tau_curve
+from longtail.posthoc import LogitAdjustment, WeightNormalization, tau_curve, weight_norm_curve
 from longtail.testing import FiniteWorld, check_adjuster
 
 COUNTS = np.array([400, 100, 40, 10])
@@ -48,6 +48,12 @@ def error_by_hand(classes, weights):
     return np.sqrt(
         sum(w**2 * s / len(v) for w, s, v in zip(weights, variances, classes, strict=True))
     )
+
+
+def held_by_hand(optimum, error, length, spread=0.5):
+    """Where tau comes to lie, and how much of the way from 1 to the optimum that is."""
+    trust = 1 / (1 + (error / spread) ** 2 + (0.05 / (0.5 * length)) ** 2)
+    return 1 + trust * (optimum - 1), trust
 
 
 BY_HAND = {"nll": nll_by_hand, "brier": brier_by_hand}
@@ -118,8 +124,19 @@ def test_the_errors_of_a_proper_score_and_of_its_tau_follow_from_single_samples(
         classes = [values[scores.labels == y] for y in range(4)]
         errors.append(error_by_hand(classes, [0.25] * 4))
     assert choice.standard_error == pytest.approx(errors[0], rel=1e-6)
-    assert choice.high - choice.optimum == pytest.approx(1.96 * errors[1] / bend, rel=1e-3)
-    assert choice.optimum - choice.low == pytest.approx(choice.high - choice.optimum)
+    offset, worth = -np.log(PI), 16 / np.sum(1 / np.bincount(scores.labels))
+    error = max(errors[1] / bend, (worth * bend) ** -0.5, 2 / (np.sqrt(worth) * np.ptp(offset)))
+    assert (choice.low, choice.high) == pytest.approx(
+        (choice.optimum - 1.96 * error, choice.optimum + 1.96 * error), rel=1e-4
+    )
+    assert (choice.tau, choice.trust) == pytest.approx(
+        held_by_hand(choice.optimum, error, offset.std()), rel=1e-4
+    )
+
+
+def error_of_best(curve):
+    """How far the best tau moves with the samples, and how wide a piece it is taken from."""
+    return np.sqrt(curve.bootstrap().spread ** 2 + np.ptp(curve.best_interval) ** 2 / 12)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -129,7 +146,14 @@ def test_accuracy_under_the_target_is_the_maximum_of_the_exact_curve(target):
     choice = LogitAdjustment(COUNTS, target=target).fit(scores).choice
     assert (choice.criterion, choice.optimum) == ("accuracy_under_target", curve.best_tau)
     assert choice.value == pytest.approx(curve.at(choice.tau))
-    assert (choice.low, choice.high) == curve.bootstrap().interval()
+    error = error_of_best(curve)
+    low, high = curve.bootstrap().interval()
+    assert choice.low == pytest.approx(min(low, curve.best_tau - 1.96 * error))
+    assert choice.high == pytest.approx(max(high, curve.best_tau + 1.96 * error))
+    offset = np.log(target) - np.log(PI)
+    assert (choice.tau, choice.trust) == pytest.approx(
+        held_by_hand(curve.best_tau, error, offset.std())
+    )
     weights = np.array(target) / np.sum(target)
     right = curve.intervals.contain(choice.tau).astype(float)
     wanted = error_by_hand([right[scores.labels == y] for y in range(4)], weights)
@@ -200,10 +224,10 @@ def test_a_fitted_adjustment_keeps_the_contract_of_adjusters():
     check_adjuster(lambda prior: WeightNormalization.by_prior(prior).fit(scores, "brier"))
 
 
-def test_the_interval_of_a_proper_score_covers_the_true_tau_as_often_as_it_says():
+def test_the_interval_of_a_proper_score_covers_the_true_tau_at_least_as_often_as_it_says():
     world = FiniteWorld.long_tailed()
     everything = world_scores(world)
-    covered, generator = 0, torch.Generator().manual_seed(0)
+    choices, generator = [], torch.Generator().manual_seed(0)
     for _ in range(150):
         # As many of each class as there are, drawn with replacement from the population.
         drawn = torch.cat(
@@ -215,9 +239,10 @@ def test_the_interval_of_a_proper_score_covers_the_true_tau_as_often_as_it_says(
         sample = replace(
             everything, logits=everything.logits[drawn], labels=everything.labels[drawn]
         )
-        choice = LogitAdjustment(world.prior).fit(sample, "nll").choice
-        covered += choice.low < 1 < choice.high
-    assert 0.88 * 150 < covered < 150
+        choices.append(LogitAdjustment(world.prior).fit(sample, "nll").choice)
+    assert sum(choice.low < 1 < choice.high for choice in choices) >= 0.95 * 150
+    widths = [(choice.high - choice.low) / (2 * 1.96) for choice in choices]
+    assert 1 < np.mean(widths) / np.std([choice.optimum for choice in choices]) < 3
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
@@ -231,10 +256,9 @@ def test_weights_within_classes_are_repetitions(criterion):
         labels=np.repeat(scores.labels, times),
     )
     plain = LogitAdjustment(COUNTS).fit(repeated, criterion).choice
-    rough = criterion == "ece"  # repeated samples are other quantiles, so other places to look at
-    assert weighted.optimum == pytest.approx(plain.optimum, abs=0.05 if rough else 1e-7)
-    assert weighted.tau == pytest.approx(plain.tau, abs=0.2 if rough else 1e-7)
-    assert weighted.value == pytest.approx(plain.value, abs=0.02 if rough else 1e-7)
+    assert weighted.optimum == pytest.approx(plain.optimum, abs=1e-7)
+    assert weighted.tau == pytest.approx(plain.tau, abs=1e-7)
+    assert weighted.value == pytest.approx(plain.value, abs=1e-7)
 
 
 def test_the_samples_behind_the_whole_and_the_tail_are_counted_as_kish_does():
@@ -283,8 +307,80 @@ def test_a_minimum_at_infinity_gives_a_finite_tau_where_nothing_more_is_gained(l
     optimum = fitted.choice.optimum
     assert abs(optimum) < 100
     assert (optimum > 0) == (label == 3)
-    assert evaluate(LogitAdjustment(COUNTS, optimum)(scores))["brier"] < 0.2
-    assert abs(fitted.tau - 1) < 1  # which two samples do not tell
+    reached = evaluate(LogitAdjustment(COUNTS, optimum)(scores))
+    if criterion != "accuracy_under_target":
+        assert reached[criterion] < 1e-9
+        assert fitted.tau == pytest.approx(1, abs=1e-9)  # where it ends two samples do not tell
+        return
+    assert reached["accuracy"] == 1
+    length = np.log(PI).std()
+    if label == 3:  # both samples are right, and know no more than two can
+        least = 2 / (np.sqrt(2) * np.ptp(np.log(PI)))
+        assert optimum == fitted.tau == 1
+        assert fitted.choice.trust == pytest.approx(held_by_hand(1, least, length)[1])
+    else:  # in some replicates neither is drawn, and 1 is as good
+        drawn = 2 * np.sqrt(np.exp(-2) * (1 - np.exp(-2)))
+        assert optimum == pytest.approx(-1)
+        assert fitted.tau == pytest.approx(held_by_hand(-1, drawn, length)[0], abs=0.1)
+
+
+def separated(seed, separation=6.0, scale=1.0):
+    """20 samples of each of five classes far apart, by a model for which tau = 1 is exact."""
+    rng, prior = np.random.default_rng(seed), Prior.of(100.0 ** -np.linspace(0, 1, 5))
+    means = separation / np.sqrt(5) * rng.normal(size=(5, 5))
+    labels = np.repeat(np.arange(5), 20)
+    features = means[labels] + rng.normal(size=(100, 5))
+    logits = features @ means.T - 0.5 * np.square(means).sum(axis=1) + prior.log.numpy()
+    return Scores(scale * logits, labels, carried=prior)
+
+
+def test_tau_is_one_where_nothing_speaks_against_it():
+    held = []
+    for seed in range(20):
+        scores = separated(seed)
+        low, high = tau_curve(scores.logits, scores.labels, scores.carried).best_interval
+        choice = LogitAdjustment(scores.carried).fit(scores).choice
+        held.append(low <= 1 < high)
+        assert (choice.tau == choice.optimum == 1) == held[-1]
+        assert abs(choice.tau - 1) < 1
+    assert 10 <= sum(held) < 20
+
+
+def test_scores_that_no_tau_changes_do_not_determine_it():
+    scores = separated(0, scale=100)
+    choice = LogitAdjustment(scores.carried).fit(scores).choice
+    assert (choice.tau, choice.is_determined) == (1, False)
+    assert choice.low < -100
+    assert choice.high > 100
+    always = Scores(np.array([[5.0, 1.0], [4.0, 1.0]]), [0, 0], carried=[1, 1])
+    for nu in ([1.0, 1.0], [1.0, 1.0 + 1e-6]):
+        fitted = WeightNormalization(nu).fit(always)
+        assert fitted.tau == 1
+
+
+def test_a_wide_best_piece_away_from_one_holds_tau_back():
+    # In units of log 9 the first class is right below 4 and the second from 2 on.
+    logits = np.log(9) * np.array([[4.0, 0.0], [2.0, 0.0]]).repeat(50, axis=0)
+    scores = Scores(logits, np.repeat([0, 1], 50), carried=[9, 1])
+    choice = LogitAdjustment([9, 1]).fit(scores).choice
+    assert choice.optimum == pytest.approx(3)
+    tau, trust = held_by_hand(3, 2 / np.sqrt(12), np.log(9) / 2)
+    assert (choice.tau, choice.trust) == pytest.approx((tau, trust))
+    assert (choice.low, choice.high) == pytest.approx(
+        (3 - 1.96 * 2 / np.sqrt(12), 3 + 1.96 * 2 / np.sqrt(12))
+    )
+
+
+def test_the_tau_of_weight_normalisation_is_let_go_as_far_as_a_deviation_of_two():
+    scores = draw(samples=60)
+    choice = WeightNormalization(NU).fit(scores).choice
+    curve = weight_norm_curve(scores.logits, scores.labels, NU)
+    length = (np.log(NU) * scores.logits).std(axis=1).mean()
+    error = error_of_best(curve)
+    assert error > 0.3
+    assert (choice.tau, choice.trust) == pytest.approx(
+        held_by_hand(curve.best_tau, error, length, spread=2)
+    )
 
 
 def near_worlds():

@@ -1,12 +1,14 @@
 """How far the curve moves with its samples: against drawing whole rows, and the closed form."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 
 from longtail import Prior
 from longtail.posthoc import tau_curve
-from longtail.posthoc.tau.bootstrap import Replicates, draw_curves
+from longtail.posthoc.tau.bootstrap import Replicates, SingleDraws, alike, draw_curves
 from longtail.posthoc.tau.curve import curve_along
 from longtail.posthoc.tau.paths import Shift
 from longtail.posthoc.tau.steps import Steps
@@ -70,6 +72,35 @@ def test_the_best_tau_of_a_replicate_does_not_tell_weights_from_repetitions_in_a
         ]
     ]
     np.testing.assert_allclose(*(curve.bootstrap(20).best_taus for curve in curves), rtol=1e-9)
+
+
+def test_the_best_tau_of_a_replicate_is_that_of_the_rows_drawn():
+    logits, labels = draw(80)
+    curve = tau_curve(logits, labels, COUNTS)
+    steps, weights = Steps.of(curve.intervals), curve.weights.numpy()
+    which = alike(labels, steps.opens, steps.closes)  # samples that no tau tells apart
+    found = []
+    for seed in range(5):
+        drawn = np.random.default_rng(seed).integers(0, 4, which.max() + 1)
+        chance = SimpleNamespace(poisson=lambda times, drawn=drawn: drawn)
+        found.append(SingleDraws(steps, labels, weights, np.ones(80)).best(chance))
+        times = (drawn / np.bincount(which))[which]
+        at = np.flatnonzero(times)
+        parts = (logits, labels, weights, weights * times, times)
+        rows = Weighted(*(torch.tensor(part[at]) for part in parts))
+        again = curve_along(Shift(-Prior.of(COUNTS).log), rows, GOAL, logits)
+        assert found[-1] == pytest.approx(again.best_tau, rel=1e-9)
+    assert len(set(found)) > 2
+
+
+def test_a_best_tau_that_a_single_sample_speaks_for_is_not_certain():
+    # In units of log 9 all are right from 1.5 to 1.9, and all but the last one from 0.5 on.
+    logits = np.log(9) * np.array([[1.9, 0.0]] * 50 + [[0.5, 0.0]] * 50 + [[1.5, 0.0]])
+    curve = tau_curve(logits, np.repeat([0, 1], [50, 51]), [9, 1])
+    assert curve.best_tau == pytest.approx(1.7)
+    missing = np.exp(-1)  # as often it is not drawn, and 1 is as good
+    spread = curve.bootstrap(1000).spread
+    assert spread == pytest.approx(0.7 * np.sqrt(missing * (1 - missing)), rel=0.1)
 
 
 def test_a_class_with_a_single_sample_is_not_taken_for_certain():

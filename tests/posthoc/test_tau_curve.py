@@ -11,7 +11,7 @@ from longtail import Prior, Scores
 from longtail.metrics import accuracy_under, recalls
 from longtail.posthoc import LogitAdjustment, WeightNormalization, tau_curve, weight_norm_curve
 from longtail.posthoc.tau import curve as curve_module
-from longtail.posthoc.tau.steps import best_pieces
+from longtail.posthoc.tau.steps import Piece, best_pieces
 
 COUNTS = np.array([500, 120, 60, 20, 5])
 
@@ -218,7 +218,6 @@ def test_of_equal_best_pieces_the_nearest_to_one_is_taken():
     curve = tau_curve(logits, [0, 1, 0, 1], [9, 1])
     assert curve.accuracy.tolist() == [0.5, 0.25, 0.5, 0.25, 0.5]
     assert curve.best_interval == pytest.approx((-2, 2))
-    assert curve.best_tau == pytest.approx(0)
 
 
 def test_a_best_value_at_a_single_tau_is_found():
@@ -240,6 +239,23 @@ def test_pieces_are_ranked_by_value_then_width_then_nearness_to_one():
     joined = best_pieces(np.array([1.0, 2.0]), np.array([0.1, 0.7, 0.7]), most=5)
     assert joined[0] == (1.0, np.inf, 0.7)
     assert len(joined) == 2
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "inner"),
+    [
+        (-210.0, 210.0, 1.0),
+        (0.9, np.inf, 1.0),
+        (-np.inf, np.inf, 1.0),
+        (1.0, 1.5, 1.0),
+        (0.5, 1.0, 0.75),  # a piece does not hold its upper end
+        (2.0, 4.0, 3.0),
+        (2.0, np.inf, 3.0),
+        (-np.inf, 0.5, -0.5),
+    ],
+)
+def test_of_a_best_piece_one_is_taken_if_it_lies_inside_and_else_the_middle(low, high, inner):
+    assert Piece(low, high, 0.5).inner == inner
 
 
 def test_torch_gives_torch_and_numpy_numpy():

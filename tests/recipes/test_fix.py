@@ -324,6 +324,6 @@ def test_a_tau_that_the_samples_do_not_determine_is_held_near_one_and_said_so():
     for alike in (scores.carried, rounded):
         same = fit_fix(scores, Plan(alike))
         assert same.adjustment.tau == 1
-        assert "every τ does the same" in described(same.steps[-1])
+        assert "do not determine τ, so it is 1" in described(same.steps[-1])
     far = fit_fix(scores, Plan(Prior.uniform(4)))
     assert described(far.steps[-1]).endswith(f"τ = {far.adjustment.tau:.3g}.")

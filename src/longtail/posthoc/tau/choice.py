@@ -11,7 +11,7 @@ target t: a held-out sample of class y counts t(y)/n_y, whatever the held-out se
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf
+from math import hypot, inf, isinf
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import torch
@@ -41,9 +41,10 @@ class TauChoice:
         criterion: By what.
         value: The criterion at τ under the target, on the samples it was chosen on.
         standard_error: Of that value, if samples of each class were drawn again.
-        optimum: The τ at which the criterion is best on these samples.
+        optimum: The τ at which the criterion is best on these samples; 1 if none is better.
         trust: How far from 1 towards the optimum τ was let go: 0 not at all, 1 all the way.
-        low: Where the 95 % interval of the optimum begins; None if there is none, as for "ece".
+        low: Where the 95 % interval of the optimum begins, by the error that trust follows from;
+            None if there is none, as for "ece" or where nothing is known.
         high: Where it ends.
         effective_samples: How many equally weighted samples tell as much as these (Kish).
         effective_tail: The same of the rarer half of the classes; None if it is not known which.
@@ -91,9 +92,10 @@ def choose_tau(
     found = _FITS[criterion](path, samples, target)
     spread = SPREAD if isinstance(path, Shift) else WIDE_SPREAD
     length = path.length(samples.logits)
-    error = max(found.spread, least_error(samples.worth, length))
+    error = max(found.spread, least_error(samples.worth, path.reach(samples.logits)))
     tau, trust = held_near_one(found.optimum, error, length, spread)
     value, standard_error = found.at(tau)
+    low, high = _interval(found, error)
     return TauChoice(
         tau=tau,
         criterion=criterion,
@@ -101,8 +103,8 @@ def choose_tau(
         standard_error=standard_error,
         optimum=found.optimum,
         trust=trust,
-        low=found.low,
-        high=found.high,
+        low=low,
+        high=high,
         effective_samples=effective_samples(samples.weights),
         effective_tail=None if training is None else _effective_tail(samples, training),
     )
@@ -124,6 +126,14 @@ class _Found(NamedTuple):
     high: float | None = None
 
 
+def _interval(found: _Found, error: float) -> tuple[float | None, float | None]:
+    """The interval that was found, made as wide as the error that decides."""
+    if found.low is None or found.high is None or isinf(error):
+        return None, None
+    half = _NORMAL * error
+    return min(found.low, found.optimum - half), max(found.high, found.optimum + half)
+
+
 def _by_accuracy(path: TauPath, samples: Weighted, target: Prior) -> _Found:
     curve = curve_along(path, samples, target, samples.logits)
     drawn = curve.bootstrap()
@@ -133,7 +143,16 @@ def _by_accuracy(path: TauPath, samples: Weighted, target: Prior) -> _Found:
         right = (path.predict(samples.logits, tau) == samples.labels).double()
         return samples.mean(right), samples.standard_error(right)
 
-    return _Found(curve.best_tau, drawn.spread, at, low, high)
+    spread = hypot(drawn.spread, _spread_within(*curve.best_interval))
+    return _Found(curve.best_tau, spread, at, low, high)
+
+
+def _spread_within(low: float, high: float) -> float:
+    """The standard deviation of a τ that may lie anywhere between two ends alike.
+
+    One end alone tells no width; there the point one inside is taken as it is.
+    """
+    return 0.0 if isinf(low) != isinf(high) else (high - low) / 12**0.5
 
 
 def _by_nll(path: TauPath, samples: Weighted, target: Prior) -> _Found:

@@ -49,8 +49,8 @@ class TauCurve:
         taus: The ends of the pieces, ascending.
         accuracy: Accuracy under the target, on each piece.
         balanced_accuracy: The mean recall, on each piece; the same if the target is uniform.
-        best_tau: Where accuracy under the target is highest: the middle of `best_interval`, or if
-            that has only one end the point nearest to 1 that lies one or more inside.
+        best_tau: Where accuracy under the target is highest: 1 if that lies in `best_interval`,
+            else its middle, or if it has only one end the point that lies one inside.
         best_interval: The piece it lies in; of equal ones the nearest to 1.
         best_accuracy: Under the target, of these logits adjusted by `best_tau` in their own
             precision.

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from longtail.core.arrays import wide_dtype
-from longtail.posthoc.tau.bootstrap import Replicates
+from longtail.posthoc.tau.bootstrap import Replicates, alike
 from longtail.posthoc.tau.intervals import Intervals
 from longtail.posthoc.tau.paths import TauPath
 from longtail.posthoc.tau.weighted import Weighted
@@ -47,7 +47,7 @@ def lowest_ece(samples: Weighted, path: TauPath, right: Intervals) -> tuple[floa
     coarse = _lowest(_COARSE, grid)
     close = [coarse + step for step in _AROUND if 0 <= coarse + step <= 2]
     tau = _lowest(close, _gaps(samples, path, right, close, dtype))
-    again = [_lowest(_COARSE, grid, times) for times in _single_draws(samples)]
+    again = [_lowest(_COARSE, grid, times) for times in _single_draws(samples, grid)]
     return tau, float(np.std(again))
 
 
@@ -68,11 +68,16 @@ def _draws(samples: Weighted, draws: int) -> Iterator[Tensor]:
     return (torch.from_numpy(drawn.draw()) for _ in range(draws))
 
 
-def _single_draws(samples: Weighted) -> Iterator[Tensor]:
-    """Samples weighted each on its own, as for the best τ of other criteria (`bootstrap`)."""
-    random, times = np.random.default_rng(0), samples.times.numpy()
+def _single_draws(samples: Weighted, grid: list[_Gaps]) -> Iterator[Tensor]:
+    """Samples drawn each on its own, as for the best τ of other criteria (`bootstrap`).
+
+    Those of one label that are as far off at three τ are one sample that counts several times.
+    """
+    gaps = [(grid[k].weighted / samples.weights).numpy() for k in (0, len(grid) // 2, -1)]
+    which = alike(samples.labels.numpy(), *gaps)
+    random, times = np.random.default_rng(0), np.bincount(which, samples.times.numpy())
     return (
-        torch.from_numpy(random.standard_gamma(times) / times) for _ in range(_DRAWS_OF_THE_GRID)
+        torch.from_numpy((random.poisson(times) / times)[which]) for _ in range(_DRAWS_OF_THE_GRID)
     )
 
 

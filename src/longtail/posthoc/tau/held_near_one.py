@@ -14,6 +14,10 @@ other it is next to nothing, any τ does about the same, and τ stays at 1. With
 move that changes decisions τ is the optimum. For weight normalisation no τ is exact and 1 is but
 where it starts from, so there it is let go further: the standard deviation is 2 in place of the
 first ½.
+
+½ and 2 were chosen on the simulated worlds of `benchmarks/tau_shrinkage.py`, whose table of other
+constants shows what those would give. These worlds do not tell a twentieth from nothing or a tenth:
+it stands for what they do not have, models that are wrong in other ways.
 """
 
 from math import inf
@@ -31,13 +35,22 @@ class HeldNearOne(NamedTuple):
     trust: float
 
 
-def least_error(samples: float, length: float) -> float:
+def least_error(samples: float, reach: float) -> float:
     """What the standard error of τ is at least, also where a handful of samples all agree.
 
-    One sample's log-loss bends by at most about length², so n of them hold no more information on τ
-    than n·length² (Cramér and Rao).
+    The information of one sample on τ is the variance of what a unit of τ adds to its logits, over
+    the classes as the model expects them. That is at most (reach/2)², where it expects the class
+    that is moved up most and the one that is moved down most, half each: so n samples do not know
+    τ better than to 2/(√n·reach) (Cramér and Rao).
+
+    Args:
+        samples: How many there are.
+        reach: How far a unit of τ moves two logits against each other at most.
+
+    >>> least_error(100, reach=4.0)
+    0.05
     """
-    return 1 / (samples**0.5 * length) if length > 0 else inf
+    return 2 / (samples**0.5 * reach) if reach > 0 else inf
 
 
 def held_near_one(

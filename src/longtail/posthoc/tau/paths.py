@@ -52,6 +52,10 @@ class TauPath(ABC):
         """How far a unit of τ moves the logits of a sample against each other: their deviation."""
 
     @abstractmethod
+    def reach(self, logits: Tensor) -> float:
+        """How far it moves two logits of a sample against each other at most, in mean square."""
+
+    @abstractmethod
     def intervals(self, logits: Tensor, labels: Tensor) -> Intervals:
         """On which τ each sample is right."""
 
@@ -94,6 +98,11 @@ class Shift(TauPath):
         """The deviation of the offset over the classes that are not ruled out."""
         return float(self.offset[self.offset.isfinite()].std(correction=0))
 
+    def reach(self, logits: Tensor) -> float:
+        """From the lowest offset to the highest, of the classes that are not ruled out."""
+        low, high = self.offset[self.offset.isfinite()].aminmax()
+        return float(high - low)
+
     def intervals(self, logits: Tensor, labels: Tensor) -> Intervals:
         """Lines with the offset for slope."""
         ruled_out = self.offset.isneginf().nonzero().flatten()
@@ -129,8 +138,15 @@ class Scale(TauPath):
 
     def length(self, logits: Tensor) -> float:
         """The deviation of −log ν times the logits, over the classes of some of the samples."""
-        rows = _wide(logits[:_SOME]).double()
-        return float(self.rates(rows)[0].std(dim=1, correction=0).mean())
+        return float(self._some_rates(logits).std(dim=1, correction=0).mean())
+
+    def reach(self, logits: Tensor) -> float:
+        """From the lowest of −log ν times the logits to the highest, of some of the samples."""
+        low, high = self._some_rates(logits).aminmax(dim=1)
+        return float((high - low).square().mean().sqrt())
+
+    def _some_rates(self, logits: Tensor) -> Tensor:
+        return self.rates(_wide(logits[:_SOME]).double())[0]
 
     def intervals(self, logits: Tensor, labels: Tensor) -> Intervals:
         """Lines of the logarithms, apart for samples with a positive logit and those without."""

@@ -58,12 +58,17 @@ class Piece(NamedTuple):
 
     @property
     def inner(self) -> float:
-        """Its middle; where it has no end, the point nearest to 1 that is one inside the other."""
+        """1 if it lies inside, where nothing speaks against it; else the middle.
+
+        Of a piece with one end it is the point nearest to 1 that lies one inside.
+        """
         low, high = self.low, self.high
+        if low <= 1 < high:
+            return 1.0
         if np.isfinite(low) and np.isfinite(high):
             point = low / 2 + high / 2
         else:
-            point = min(max(1.0, low + 1), high - 1)
+            point = low + 1 if np.isfinite(low) else high - 1
         return float(max(low, min(point, np.nextafter(high, -np.inf))))
 
 
