@@ -190,8 +190,11 @@ class Tally:
     def _mean(self, sums: Tensor, squares: Tensor) -> Measured:
         seen = self.weight > 0  # a class that does not count may have an infinite term
         n, total, weight = self.counts[seen], sums[seen], self.weight[seen]
+        value = float((weight * total).sum())
+        if n.sum() < 2:  # of one sample nobody knows how much another would differ
+            return Measured(value)
         variance = n * class_variances(total, squares[seen], n)
-        return _around(float((weight * total).sum()), float((weight.square() * variance).sum()))
+        return _around(value, float((weight.square() * variance).sum()))
 
 
 def _between(value: Tensor, drawn: Tensor) -> Measured:
