@@ -33,7 +33,9 @@ from longtail.metrics.student import reach
 from longtail.metrics.tally import Measured, Tally
 
 _MORE = 2  # changes
-_LEAST_FREEDOM = 3.0  # of a sample that outweighs all others it would be next to none, and t endless
+_LEAST_FREEDOM = (
+    3.0  # of a sample that outweighs all others it would be next to none, and t endless
+)
 
 
 class Comparison:

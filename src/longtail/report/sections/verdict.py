@@ -10,8 +10,8 @@ from longtail.metrics.tally import Tally
 from longtail.report.accuracies import HEADLINES, headline_key
 
 _MISCALIBRATED = 0.05  # an ECE that is by so much above what chance gives is told
-# The spread of a class with one or two samples is borrowed from the others, for the most part: right
-# where classes vary alike, which cannot be seen if half of them have no more.
+# The spread of a class with one or two samples is mostly borrowed from the others: right where
+# classes vary alike, which cannot be seen if half of them have no more.
 _TOO_FEW = 3
 
 
