@@ -100,7 +100,7 @@ def test_intervals_of_classes_with_few_samples_cover_the_truth_as_often(most, fe
         gain = paired_gain(*sides, labels, Prior.uniform(classes))
         rises = np.minimum(up, 1 - recall)  # of a class that has all right nothing can rise
         covered[3] += gain.low <= (rises - down).mean() <= gain.high
-    # What is said is 90 % for accuracies and 95 % for gains; below that is the chance of 200 trials.
+    # Said is 90 % for accuracies and 95 % for gains; what lies below is the chance of 200 trials.
     assert (covered[:2] >= 0.88 * 200).all(), covered
     assert (covered[2:] >= 0.91 * 200).all(), covered
     assert covered[0] < 200  # intervals that hold everything would say nothing
