@@ -72,6 +72,15 @@ def test_no_change_is_no_gain_without_any_doubt_where_nothing_could_change(after
     assert (gain.value, gain.low, gain.high) == (0, 0, 0)
 
 
+def test_scores_that_rule_a_class_out_are_compared_too():
+    before = logits(0, 0.5)
+    before[0, (LABELS[0] + 1) % 4] = -torch.inf
+    assert not compared(before, before.double()).can_differ
+    moved = compared(before, before + torch.tensor([0, 0, 0, 1e-4]))
+    assert moved.can_differ
+    assert moved.gains()["accuracy"].high > 0
+
+
 def test_a_temperature_of_each_part_changes_no_decision_either():
     before = logits(0, 0.5)
     factors = torch.tensor([0.5, 0.6]).repeat_interleave(200).unsqueeze(1)

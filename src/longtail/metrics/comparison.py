@@ -151,8 +151,11 @@ def _is_scaled(before: Tensor, after: Tensor) -> bool:
 
     Of two classes any two rows that decide alike are, so there it is one factor for all rows.
     """
-    eps = max(torch.finfo(part.dtype).eps for part in (before, after) if part.is_floating_point())
     was, now = (part.to("cpu", torch.float64) for part in (before, after))
+    if torch.equal(was, now):  # also where a class is ruled out by −∞
+        return True
+    kinds = [part.dtype for part in (before, after) if part.is_floating_point()]
+    eps = max((torch.finfo(kind).eps for kind in kinds), default=0.0)
     if was.shape[1] < 3:
         was, now = (part - part.mean(dim=1, keepdim=True) for part in (was, now))
         was, now = was.reshape(1, -1), now.reshape(1, -1)
