@@ -1,7 +1,9 @@
 """How often 95 % intervals hold the truth, by simulation, where the truth is known.
 
 Accuracies: classes with recalls that fall from the first to the last, and few samples of the last
-ones; a second model changes 15 % of the answers at random, so that its true gain is zero. Estimated
+ones. Gains are of a second model: one that answers 15 % of the samples anew at random, so that its
+true gain is zero; one whose tail rises and whose head falls, as those of scores that are moved do;
+and one that does so a tenth as often, so that there may be no sample that shows it. Estimated
 priors: a model of Gaussian classes with means estimated from long-tailed training samples, 1.3
 times as sure as it should be; labelled validation samples follow the training prior, unlabelled
 ones another. A classifier like that errs in its own way for every class, as networks do. Usage:
@@ -14,7 +16,7 @@ import torch
 import longtail as lt
 from longtail.metrics import Tally, paired_gain
 
-TRIALS, ESTIMATES = 400, 40
+TRIALS, ESTIMATES = 1000, 40
 # Classes, samples of the last and of the first, recall of the first and of the last.
 JUDGED = (
     (10, 5, 100, 0.95, 0.5),
@@ -22,7 +24,13 @@ JUDGED = (
     (50, 1, 20, 0.95, 0.3),
     (50, 1, 3, 0.9, 0.5),
     (100, 1, 50, 0.9, 0.2),
+    (5, 3, 100, 0.9, 0.4),
+    (4, 3, 50, 0.9, 0.4),
+    (2, 20, 1000, 0.8, 0.95),
+    (2, 19, 19, 0.9, 0.6),
 )
+# How often samples of the first and of the last class turn right, and wrong, by the move.
+RISES, FALLS = (0.01, 0.3), (0.08, 0.01)
 # Classes, unlabelled samples, validation samples.
 SHIFTED = ((10, 300, 300), (20, 1000, 1000), (20, 1000, 300))
 DIMENSIONS, SEPARATION, LARGEST, RATIO, TOO_SURE = 10, 3.5, 200, 30, 1.3
@@ -41,14 +49,25 @@ def judge(classes, fewest, most, first, last, random):
     known = torch.from_numpy(labels)
     tally.add(torch.from_numpy(logits), known)
     found = tally.metrics()
-    change = torch.from_numpy(before), torch.from_numpy(after)
-    gain = paired_gain(*change, known, lt.Prior.uniform(classes))
     truths = {
         "balanced accuracy": (found["balanced_accuracy"], recall.mean()),
         "accuracy": (found["accuracy"], recall @ counts / counts.sum()),
-        "gain": (gain, 0.0),
+        "no gain": (gain(before, after, known, classes), 0.0),
     }
+    for name, share in (("gain", 1.0), ("small gain", 0.1)):
+        rises = np.minimum(share * np.linspace(*RISES, classes), 1 - recall)
+        falls = share * np.linspace(*FALLS, classes)
+        stays = random.random(len(labels)) >= (falls / recall)[labels]
+        turns = random.random(len(labels)) < (rises / (1 - recall))[labels]
+        moved = np.where(before, stays, turns)
+        truths[name] = (gain(before, moved, known, classes), (rises - falls).mean())
     return [m.low - 1e-12 <= truth <= m.high + 1e-12 for m, truth in truths.values()]
+
+
+def gain(before, after, labels, classes):
+    """Of balanced accuracy."""
+    change = torch.from_numpy(before), torch.from_numpy(after)
+    return paired_gain(*change, labels, lt.Prior.uniform(classes))
 
 
 def estimate(classes, unlabelled, validation, kind, random):
@@ -94,8 +113,8 @@ How often 95 % intervals hold the truth, in % of simulated trials with the stand
 
 {TRIALS} trials a row.
 
-| classes | samples a class | recalls | balanced accuracy | accuracy | gain |
-|---|---|---|---|---|---|""")
+| classes | samples a class | recalls | balanced accuracy | accuracy | no gain | gain | small gain |
+|---|---|---|---|---|---|---|---|""")
     for classes, fewest, most, first, last in JUDGED:
         random = np.random.default_rng([classes, fewest, most])
         inside = [judge(classes, fewest, most, first, last, random) for _ in range(TRIALS)]

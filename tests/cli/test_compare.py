@@ -66,6 +66,15 @@ def test_the_table_has_the_scores_as_trained_beside_those_under_the_target(score
     assert "under the target" not in printed
 
 
+def test_an_interval_of_one_run_is_shown_by_both_ends(tmp_path):
+    few = np.arange(3)
+    Scores(9 * np.eye(3)[few], few, carried=[6, 3, 1]).save(tmp_path / "la.safetensors")
+    done, printed = compared(tmp_path / "la.safetensors", "--target", "none")
+    assert done.exit_code == 0
+    assert "100.0 [43.9, 100.0]" in printed  # Wilson's of 3 in 3
+    assert "100.0 ±" not in printed
+
+
 def test_files_are_written(scores, tmp_path):
     done, printed = compared(scores, "-o", tmp_path / "out")
     assert done.exit_code == 0

@@ -161,8 +161,8 @@ def _columns(table: ComparedSet) -> dict[str, list[str | Text]]:
         texts: list[str | Text] = []
         for cell in column:
             text = Text(cell.value, style="bold" if cell.best else "")
-            if cell.reach and metric is table.by and not shown.is_as_trained:
-                text.append(f" ± {cell.reach}", style="dim")
+            if cell.between and metric is table.by and not shown.is_as_trained:
+                text.append(f" {cell.between}", style="dim")
             texts.append(text.append("†" if cell.tied else ""))
         made[key] = [heading, *texts]
     if len({len(method.runs) for method in table.methods}) > 1:  # else the title has it

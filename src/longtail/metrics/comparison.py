@@ -2,10 +2,21 @@ r"""The same samples before and after: both sets of metrics, and how sure the di
 
 A sample that turns right adds one, one that turns wrong takes one away. With d_i in {-1, 0, 1}
 
-    gain = Σ_y w_y Σ_{i: y_i = y} d_i,        var(gain) = Σ_y w_y² · n_y · var_y(d),
+    gain = Σ_y w_y Σ_{i: y_i = y} d_i,        var(gain) = Σ_y w_y² · n_y · var_y(d) + 2/n²,
 
 which is narrower than two separate intervals suggest, since most samples do not change. var_y leans
-on the other classes as far as class y has few samples (`class_variance`).
+on the other classes as far as class y has few samples (`class_variance`), and on no less than the
+share of samples that changed, r = Σ_y w_y · changed_y. No change seen is not no change to come:
+2/n² is as if of the n samples that these are worth (Kish) one more had turned right and one wrong
+(Agresti and Min, 2005).
+
+Few changes say little about how many there will be. A number of them varies by itself, so that
+
+    var(var) = Σ_y w_y⁴ · n_y · var_y(d) + 2/n⁴,        f = 2 var(gain)² / var(var),
+
+are the degrees of freedom of Student's t (Satterthwaite). Without a change f = 4, and the interval
+reaches to 3.9/n, as the exact one of none in n does (3.7/n). Only where the scores after are those
+before by a factor, as with a temperature, no sample can change: then the interval is the point 0.
 """
 
 from dataclasses import asdict
@@ -16,9 +27,15 @@ from torch import Tensor
 
 from longtail.core import Prior
 from longtail.core.arrays import ArrayLike
-from longtail.metrics.class_variance import NORMAL, class_variances
+from longtail.metrics.class_variance import class_variances
 from longtail.metrics.sanity import Sanity, sanity
+from longtail.metrics.student import reach
 from longtail.metrics.tally import Measured, Tally
+
+_MORE = 2  # changes
+_LEAST_FREEDOM = (
+    3.0  # of a sample that outweighs all others it would be next to none, and t endless
+)
 
 
 class Comparison:
@@ -45,11 +62,13 @@ class Comparison:
         self.before = Tally(label_counts, target, train_counts)
         self.after = Tally(label_counts, target, train_counts)
         self.changed = torch.zeros_like(self.before.hits)
+        self.can_differ = False  # whether any logits are not those before by a factor
 
     def add(self, before: Tensor, after: Tensor, labels: Tensor) -> None:
         """Count in a block of logits before and after, of the same samples."""
         was, now = self.before.add(before, labels), self.after.add(after, labels)
         self.changed += torch.bincount(labels.cpu()[was != now], minlength=len(self.changed))
+        self.can_differ = self.can_differ or not _is_scaled(before, after)
 
     def metrics(self) -> dict[str, tuple[Measured, Measured]]:
         """Every metric before and after."""
@@ -85,11 +104,14 @@ class Comparison:
 
     def _gain(self, weight: Tensor) -> Measured:
         net = self.after.hits - self.before.hits
-        return _paired(net, self.changed, self.before.counts, weight)
+        return _paired(net, self.changed, self.before.counts, weight, self.can_differ)
 
 
 def paired_gain(before: Tensor, after: Tensor, labels: Tensor, target: Prior) -> Measured:
     """By how much accuracy under the target rose, from which samples were right before and after.
+
+    The same tensor twice is one model beside itself, which gains 0 without any doubt. Without a
+    sample of a class that the target has there is no gain.
 
     >>> was, now = torch.tensor([True, False, True]), torch.tensor([True, True, True])
     >>> paired_gain(was, now, torch.tensor([0, 0, 1]), Prior.uniform(2)).value
@@ -98,16 +120,48 @@ def paired_gain(before: Tensor, after: Tensor, labels: Tensor, target: Prior) ->
     classes = target.num_classes
     counts = torch.bincount(labels, minlength=classes).double()
     net = torch.bincount(labels, after.double() - before.double(), minlength=classes)
-    changed = torch.bincount(labels[before != after], minlength=classes)
+    changed = torch.bincount(labels[before != after], minlength=classes).double()
     shares = target.probs * (counts > 0)
-    return _paired(net, changed, counts, shares / shares.sum() / counts.clamp(min=1))
+    if not shares.any():
+        return Measured(None)
+    weight = shares / shares.sum() / counts.clamp(min=1)
+    return _paired(net, changed, counts, weight, can_differ=before is not after)
 
 
-def _paired(net: Tensor, changed: Tensor, counts: Tensor, weight: Tensor) -> Measured:
-    # d² is one for a sample that changed. A few changes may all fall into classes that seem
-    # certain: as if one sample more had turned right and one wrong (Agresti and Min, 2005).
-    few = float((changed.sum() + 2) / (counts.sum() + 2)) if changed.any() else 0.0
-    spread = counts * class_variances(net.double(), changed.double(), counts, least=few)
+def _paired(
+    net: Tensor, changed: Tensor, counts: Tensor, weight: Tensor, can_differ: bool
+) -> Measured:
     value = float((weight * net).sum())
-    reach = NORMAL * float((weight.square() * spread).sum()) ** 0.5
-    return Measured(value, value - reach, value + reach)
+    if not can_differ:
+        return Measured(value, value, value)
+    seen = weight > 0
+    net, changed, counts, weight = net[seen], changed[seen], counts[seen], weight[seen]
+    samples = float(1 / (weight.square() * counts).sum())  # equally weighted ones (Kish)
+    share = float((weight * changed).sum())
+    # d² is one for a sample that changed.
+    terms = weight.square() * counts * class_variances(net, changed, counts, least=share)
+    variance = float(terms.sum()) + _MORE / samples**2
+    freedom = 2 * variance**2 / (float((weight.square() * terms).sum()) + _MORE / samples**4)
+    wide = reach(0.05, max(freedom, _LEAST_FREEDOM)) * variance**0.5
+    return Measured(value, max(-1.0, value - wide), min(1.0, value + wide))
+
+
+def _is_scaled(before: Tensor, after: Tensor) -> bool:
+    """Whether each row is that before times a factor plus a number, which decide alike.
+
+    Of two classes any two rows that decide alike are, so there it is one factor for all rows.
+    """
+    was, now = (part.to("cpu", torch.float64) for part in (before, after))
+    if torch.equal(was, now):  # also where a class is ruled out by −∞
+        return True
+    kinds = [part.dtype for part in (before, after) if part.is_floating_point()]
+    eps = max((torch.finfo(kind).eps for kind in kinds), default=0.0)
+    if was.shape[1] < 3:
+        was, now = (part - part.mean(dim=1, keepdim=True) for part in (was, now))
+        was, now = was.reshape(1, -1), now.reshape(1, -1)
+    x, y = (part - part.mean(dim=1, keepdim=True) for part in (was, now))
+    squares = x.square().sum(dim=1)
+    factor = (x * y).sum(dim=1) / squares.where(squares > 0, 1.0)
+    left = (y - factor.unsqueeze(1) * x).square().sum(dim=1)
+    rounding = now.square().sum(dim=1) + factor.square() * was.square().sum(dim=1)
+    return bool(((left <= (8 * eps) ** 2 * rounding) & (factor >= 0)).all())

@@ -9,7 +9,7 @@ the variance of a mean over samples drawn anew within each class (stratified), w
 the other classes as far as class y has few samples (`class_variance`). Accuracies have Wilson's
 interval with that variance. The hits of a class that is drawn anew are binomial, so what else is
 made of recalls gets its interval by drawing those, of recalls that one sample of the mean recall
-was added to.
+was added to, which is kept off 0 and 1.
 """
 
 from collections.abc import Mapping
@@ -123,7 +123,10 @@ class Tally:
         self.check_complete()
         recall = self.hits / self.counts
         accuracies, curved = self._accuracies(), self._curved(recall)
-        usual = recall.nanmean().nan_to_num(0.5)
+        seen = self.counts > 0
+        worth = float(seen.sum() ** 2 / (1 / self.counts[seen]).sum())  # samples (Kish)
+        # As for accuracies: where all are right, or all wrong, others need not be.
+        usual = (worth * recall.nanmean().nan_to_num(0.5) + 0.5) / (worth + 1)
         redrawn = torch.binomial(
             self.counts.expand(_DRAWS, -1),
             ((self.hits + usual) / (self.counts + 1)).expand(_DRAWS, -1),
@@ -195,8 +198,11 @@ class Tally:
     def _mean(self, sums: Tensor, squares: Tensor) -> Measured:
         seen = self.weight > 0  # a class that does not count may have an infinite term
         n, total, weight = self.counts[seen], sums[seen], self.weight[seen]
+        value = float((weight * total).sum())
+        if n.sum() < 2:  # of one sample nobody knows how much another would differ
+            return Measured(value)
         variance = n * class_variances(total, squares[seen], n)
-        return _around(float((weight * total).sum()), float((weight.square() * variance).sum()))
+        return _around(value, float((weight.square() * variance).sum()))
 
 
 def _between(value: Tensor, drawn: Tensor) -> Measured:

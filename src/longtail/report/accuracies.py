@@ -9,7 +9,10 @@ Where two of them are one number, as under the uniform target, there is one row 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import torch
+from torch import Tensor
 
 from longtail.core import Prior
 from longtail.metrics.tally import Tally
@@ -49,13 +52,24 @@ def shown_accuracies(tally: Tally) -> dict[str, str]:
     >>> shown_accuracies(Tally([2, 2], Prior.uniform(2)))
     {'balanced_accuracy': 'balanced accuracy'}
     """
-    shares, first = tally.class_shares, headline_key(tally.target)
-    shown: dict[str, str] = {}
-    for key in sorted(ACCURACIES, key=lambda key: key != first):
+    first = headline_key(tally.target)
+    order = sorted(ACCURACIES, key=lambda key: key != first)
+    return {key: ACCURACIES[key] for key in distinct_accuracies(tally.class_shares, order)}
+
+
+def distinct_accuracies(shares: Mapping[str, Tensor], order: Sequence[str]) -> list[str]:
+    """Those of `order` in which classes count otherwise than in all before.
+
+    Args:
+        shares: What each class counts for in each accuracy, as a `Tally` has them.
+        order: Of two that are one number the first stays.
+    """
+    shown: list[str] = []
+    for key in order:
         if key in shares and not any(
             torch.allclose(shares[key], shares[above], rtol=1e-9, atol=0) for above in shown
         ):
-            shown[key] = ACCURACIES[key]
+            shown.append(key)
     return shown
 
 

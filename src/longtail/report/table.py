@@ -8,13 +8,14 @@ from typing import Literal, NamedTuple
 
 @dataclass(frozen=True)
 class Marked:
-    """A number, or a mean and its spread, with a mark behind it that the caption explains."""
+    """A number, alone or with its spread or interval, and a mark that the caption explains."""
 
-    cell: float | tuple[float, float]
+    cell: float | tuple[float, ...]
     mark: str
 
 
-Cell = str | float | tuple[float, float] | Marked | None
+# A tuple is a mean and its spread, or a value and the two ends of its interval.
+Cell = str | float | tuple[float, ...] | Marked | None
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,8 @@ class Table:
 
     Attributes:
         columns: From left to right.
-        rows: Cells are text, numbers, pairs of a mean and its spread, one of these `Marked`, or
+        rows: Cells are text, numbers, pairs of a mean and its spread, triples of a
+            value and the ends of its interval, one of these `Marked`, or
             None where there is none.
         caption: Stands above the table.
     """
@@ -124,5 +126,6 @@ def _text(cell: Cell, digits: int) -> str:
     if isinstance(cell, str):
         return cell
     if isinstance(cell, tuple):
-        return " ± ".join(_number(float(part), digits) for part in cell)
+        value, *others = (_number(float(part), digits) for part in cell)
+        return f"{value} ± {others[0]}" if len(others) == 1 else f"{value} [{', '.join(others)}]"
     return _number(_value(cell), digits)

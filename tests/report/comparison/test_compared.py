@@ -5,6 +5,7 @@ import torch
 
 import longtail as lt
 from longtail.metrics import Measured
+from longtail.report.accuracies import shown_accuracies
 from longtail.report.comparison import SampleSet, compare, compare_set, measured_run, words
 
 BY = "balanced_accuracy"
@@ -37,6 +38,37 @@ def test_under_the_uniform_prior_accuracy_is_balanced_accuracy_and_not_shown_twi
     table = compare_set(other.samples, other.runs("A", 1.0), "accuracy_under_target")
     assert "accuracy_under_target" in [m.key for m in table.metrics]
     assert table.by.key == "accuracy_under_target"
+
+
+def test_a_target_that_is_nearly_uniform_is_shown_as_on_the_page_of_a_run():
+    """Samples weigh so little each that weights of other accuracies seem alike."""
+    labels = torch.arange(2).repeat_interleave(1000)
+    samples = SampleSet("toy", labels, 2, lt.Prior.of([0.500005, 0.499995]))
+    run = measured_run(lt.Scores(2 * torch.eye(2)[labels], labels=labels), samples, "A")
+    shown = shown_accuracies(lt.metrics.Tally(samples.label_counts, samples.target))
+    keys = [m.key for m in compare_set(samples, [run], BY).metrics]
+    assert set(shown) == {"accuracy_under_target", "balanced_accuracy"}
+    assert set(shown) <= set(keys)
+
+
+def test_of_two_accuracies_that_are_one_number_that_which_orders_is_shown(make_world):
+    world = make_world(target=None)  # as many samples of each class
+    keys = [m.key for m in compare_set(world.samples, world.runs("A", 1.0), "accuracy").metrics]
+    assert "accuracy" in keys
+    assert "balanced_accuracy" not in keys
+
+
+def test_ranks_are_of_the_seeds_that_have_a_value(world):
+    runs = [*world.runs("CE", 0.2), *world.runs("LA", 1.5)]
+    values = {"CE": [0.9, 0.5, 0.1], "LA": [None, 0.4, 0.2]}
+    given = [
+        replace(run, metrics={**run.metrics, BY: Measured(values[run.method][int(run.seed)])})
+        for run in runs
+    ]
+    ranks = compare_set(world.samples, given, BY).ranks
+    # CE is ahead by seed 1 and behind by seed 2; nobody knows of seed 0.
+    assert ranks.blocks == 2
+    assert ranks.mean == {"CE": 1.5, "LA": 1.5}
 
 
 def test_another_target_makes_its_accuracy_the_first_column(make_world):

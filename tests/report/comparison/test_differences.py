@@ -5,9 +5,9 @@ import torch
 
 from longtail import Prior
 from longtail.metrics import paired_gain
+from longtail.metrics.student import reach, two_sided
 from longtail.report.comparison import SampleSet
 from longtail.report.comparison.differences import Difference, Part, difference, seed_noise
-from longtail.report.comparison.student import reach, two_sided
 
 KEY = "balanced_accuracy"
 

@@ -1,12 +1,23 @@
 import re
 
 import pytest
+import torch
 
+import longtail as lt
 from longtail.report import Footer, Reference, render_page
 from longtail.report.charts.style import color
-from longtail.report.comparison import compare, compare_set, comparison_page, latex, markdown
-from longtail.report.comparison.cells import cells
+from longtail.report.comparison import (
+    compare,
+    compare_set,
+    comparison_page,
+    latex,
+    markdown,
+    measured_run,
+)
+from longtail.report.comparison.cells import cells, interval
+from longtail.report.comparison.columns import BY_KEY
 from longtail.report.comparison.interval_chart import Interval, interval_chart
+from longtail.report.comparison.intervals import Estimate
 from longtail.report.comparison.latex import escaped
 from longtail.report.comparison.page import differences_chart, values_chart
 
@@ -67,6 +78,34 @@ def test_every_output_has_each_method_as_trained_and_under_the_target(make_world
     stored = table.as_json()["methods"]["CE"]["metrics"]
     assert stored["as trained"]["nll"]["value"] == method.as_trained["nll"].value
     assert stored["under the target"]["nll"]["value"] == method.estimates["nll"].value
+
+
+def test_an_interval_with_ends_unequally_far_is_shown_by_both(make_world):
+    """100 % with [34, 100] is not 100 ± 33."""
+    world = make_world(per_class=2, target=None)
+    perfect = 9 * torch.nn.functional.one_hot(world.labels, 5).double()
+    run = measured_run(lt.Scores(perfect, labels=world.labels), world.samples, "A")
+    table = compare_set(world.samples, [run], "balanced_accuracy")
+    result = compare([table], "as they are")
+    low = run.metrics["balanced_accuracy"].low
+    assert 0.5 < low < 0.8
+    ends = f"[{100 * low:.1f}, 100.0]"
+    assert f"| 100.0 {ends} |" in markdown(result)
+    assert rf"$100.0\ {ends}$" in latex(result)
+    page = render_page(comparison_page(result, FOOTER))
+    assert f"100.0 {ends}" in page
+    assert page.count(f"100.0 {ends}") > 1  # in the figure too
+    for text in (markdown(result), latex(result), page):
+        assert "bootstrap" not in text
+        assert "both stand in brackets" in text
+        assert not re.search(r"100\.0 (±|\\pm) ", text)
+
+
+def test_an_even_interval_keeps_its_sign():
+    accuracy, even = BY_KEY["balanced_accuracy"], Estimate(0.5, 0.4201, 0.5799)
+    assert interval(even, accuracy) == "± 8.0"
+    assert interval(Estimate(0.5, 0.42, 0.57), accuracy) == "[42.0, 57.0]"
+    assert interval(Estimate(0.5), accuracy) == ""
 
 
 def test_where_nothing_was_moved_there_is_one_column(make_world):

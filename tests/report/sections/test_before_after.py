@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from scipy import stats
 
 import longtail as lt
 from longtail.metrics import Comparison, Tally
@@ -108,17 +109,21 @@ def test_the_paired_interval_of_a_group_is_that_of_its_samples():
     own = samples.groups["few"][samples.labels]
     was, now = (s.predict() == samples.labels for s in (samples.before, samples.after))
     change = now.double() - was.double()
-    by_class = [change[samples.labels == k] for k in range(samples.num_classes)]
+    by_class = [change[own & (samples.labels == k)] for k in range(samples.num_classes)]
+    by_class = [part for part in by_class if len(part)]
     several = [part.var(correction=1) for part in by_class if len(part) > 1]
-    few = (float(change.abs().sum()) + 2) / (len(change) + 2)
-    usual = max(float(torch.stack(several).mean()), few)
+    worth = len(by_class) ** 2 / sum(1 / len(part) for part in by_class)
+    rate = sum(float(part.abs().mean()) for part in by_class) / len(by_class)
+    usual = max(float(torch.stack(several).mean()), rate)
     means, variances = [], []
-    for k in samples.groups["few"].nonzero().flatten().tolist():
-        mine = change[own & (samples.labels == k)]
+    for mine in by_class:
         means.append(float(mine.mean()))
         own_variance = (len(mine) * float(mine.var(correction=0)) + usual) / len(mine)
         variances.append(own_variance / len(mine))
-    reach = 1.959964 * sum(variances) ** 0.5 / len(means)
+    variance = sum(variances) / len(means) ** 2 + 2 / worth**2
+    squares = sum(v / len(part) ** 2 for v, part in zip(variances, by_class, strict=True))
+    freedom = 2 * variance**2 / (squares / len(means) ** 4 + 2 / worth**4)
+    reach = stats.t.ppf(0.975, freedom) * variance**0.5
     assert gain.value == pytest.approx(sum(means) / len(means))
     assert gain.high == pytest.approx(gain.value + reach)
 

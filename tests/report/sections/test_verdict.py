@@ -1,5 +1,6 @@
 """What the first screen concludes: never more than the numbers bear out."""
 
+import re
 from dataclasses import replace
 
 import torch
@@ -50,6 +51,16 @@ def test_calibration_alone_is_judged_by_the_log_loss_and_not_called_chance():
     assert next_step(better).startswith("Use the scores after: right on the same samples")
     worse = replace(samples, before=samples.after, after=hot).comparison
     assert next_step(worse).startswith("Keep the scores before: the others are right on the same")
+
+
+def test_where_no_sample_changed_but_others_might_the_interval_is_told():
+    samples = judged()
+    hardly = replace(samples.before, logits=samples.before.logits + 1e-5 * torch.eye(20)[0])
+    moved = replace(samples, after=hardly).comparison
+    assert not moved.changed.any()
+    assert re.search(r"\(95 % interval of the change −\d.* to \+\d", gain_in_words(moved))
+    colder = replace(samples.before, logits=2 * samples.before.logits)
+    assert "interval" not in gain_in_words(replace(samples, after=colder).comparison)
 
 
 def test_a_sample_a_class_is_too_few_to_call_a_gain_real():

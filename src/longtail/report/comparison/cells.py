@@ -14,13 +14,13 @@ class Cell(NamedTuple):
 
     Attributes:
         value: The mean.
-        reach: Half its interval, or empty.
+        between: Its interval: ± half of it, both ends where they are not equally far, or empty.
         best: Whether it is the best of its column.
         tied: Whether it cannot be told apart from the best.
     """
 
     value: str
-    reach: str
+    between: str
     best: bool = False
     tied: bool = False
 
@@ -87,25 +87,45 @@ def number(value: float | None, metric: Metric) -> str:
     return text.replace("-", "−").replace("inf", "∞")
 
 
+def interval(found: Estimate, metric: Metric) -> str:
+    """± half of it, or both ends in brackets where it is not even; empty where there is none.
+
+    >>> from longtail.report.comparison.columns import BY_KEY
+    >>> interval(Estimate(0.5, 0.42, 0.58), BY_KEY["balanced_accuracy"])
+    '± 8.0'
+    >>> interval(Estimate(1.0, 0.342, 1.0), BY_KEY["balanced_accuracy"])
+    '[34.2, 100.0]'
+    """
+    if found.reach is None:
+        return ""
+    if is_even(found, metric):
+        return f"± {number(found.reach, metric)}"
+    return f"[{number(found.low, metric)}, {number(found.high, metric)}]"
+
+
+def is_even(found: Estimate, metric: Metric) -> bool:
+    """Whether both ends lie equally far from the value, as far as digits are shown."""
+    if found.value is None or found.low is None or found.high is None:
+        return False
+    apart = (found.value - found.low, found.high - found.value, found.reach)
+    return len({number(each, metric) for each in apart}) == 1
+
+
 def _as_trained(method: Method, metric: Metric) -> Cell:
     """Never marked: methods are compared under the target."""
     found = method.as_trained[metric.key]
-    return Cell(number(found.value, metric), _reach(found, metric))
-
-
-def _reach(found: Estimate, metric: Metric) -> str:
-    return "" if found.reach is None else number(found.reach, metric)
+    return Cell(number(found.value, metric), interval(found, metric))
 
 
 def _cell(table: ComparedSet, method: Method, metric: Metric) -> Cell:
     found, verdict = method.estimates[metric.key], table.verdicts.get(metric.key)
-    reach = _reach(found, metric)
+    between = interval(found, metric)
     if len(table.methods) < 2:
-        return Cell(number(found.value, metric), reach)
+        return Cell(number(found.value, metric), between)
     if verdict is None:  # not tested: the best value is bold, and nothing is said of the others
         values = [each.estimates[metric.key].value for each in table.methods]
         known = [metric.ahead(value) for value in values if value is not None]
         best = found.value is not None and metric.ahead(found.value) == max(known)
-        return Cell(number(found.value, metric), reach, best)
+        return Cell(number(found.value, metric), between, best)
     is_best, tied = method.name == verdict.best, method.name in verdict.tied
-    return Cell(number(found.value, metric), reach, is_best, tied)
+    return Cell(number(found.value, metric), between, is_best, tied)

@@ -5,15 +5,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import torch
-
-from longtail.metrics import Measured
+from longtail.metrics import Measured, Tally
+from longtail.report.accuracies import distinct_accuracies
 from longtail.report.comparison.columns import BY_KEY, METRICS, Metric
 from longtail.report.comparison.intervals import Estimate, estimate
 from longtail.report.comparison.noise import Verdict, verdict
 from longtail.report.comparison.ranks import Ranks, average_ranks, seed_blocks
 from longtail.report.comparison.runs import Run, SampleSet
 from longtail.report.judged import AS_TRAINED, UNDER_TARGET
+
+_NONE = Measured(None)
+# Of two that are one number the first is shown.
+_ACCURACIES = ("balanced_accuracy", "accuracy_under_target", "accuracy")
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +127,7 @@ def compare_set(samples: SampleSet, runs: Sequence[Run], by: str) -> ComparedSet
             f"no run has a value for {metric.name} ({by}); order the methods by another metric"
         )
     ordered = sorted(found, key=lambda method: _place(method.estimates[by], metric))
-    hidden = _shown_already(samples) - {by}
+    hidden = _shown_already(samples, by)
     shown = tuple(each for each in METRICS if each.key not in hidden and _exists(each.key, ordered))
     by_name = {method.name: method.runs for method in ordered}
     verdicts = {each.key: verdict(by_name, samples, each.key) for each in shown if each.tested}
@@ -165,25 +168,18 @@ def _grouped(runs: Sequence[Run]) -> tuple[dict[str, list[Run]], list[tuple[str,
 
 
 def _estimates(runs: Sequence[Mapping[str, Measured]]) -> dict[str, Estimate]:
-    none = Measured(None)
-    return {m.key: estimate([run.get(m.key, none) for run in runs]) for m in METRICS}
+    return {m.key: estimate([run.get(m.key, _NONE) for run in runs]) for m in METRICS}
 
 
 def _exists(key: str, methods: Sequence[Method]) -> bool:
     return any(method.estimates[key].value is not None for method in methods)
 
 
-def _shown_already(samples: SampleSet) -> set[str]:
+def _shown_already(samples: SampleSet, by: str) -> set[str]:
     """The accuracies in which classes count as in another one, which is shown."""
-    balanced, under, plain = map(
-        samples.weights, ("balanced_accuracy", "accuracy_under_target", "accuracy")
-    )
-    hidden = {"accuracy_under_target"} if torch.allclose(under, balanced, rtol=1e-9) else set()
-    if torch.allclose(plain, balanced, rtol=1e-9) or (
-        samples.target is not None and torch.allclose(plain, under, rtol=1e-9)
-    ):
-        hidden.add("accuracy")
-    return hidden
+    shares = Tally(samples.label_counts, samples.target).class_shares
+    order = sorted(_ACCURACIES, key=lambda key: key != by)
+    return set(order) - set(distinct_accuracies(shares, order))
 
 
 def _place(found: Estimate, metric: Metric) -> float:
@@ -193,17 +189,16 @@ def _place(found: Estimate, metric: Metric) -> float:
 
 
 def _seed_ranks(methods: Sequence[Method], metric: Metric) -> Ranks | None:
-    values = {
-        method.name: {
-            run.seed: metric.ahead(value)
-            for run, value in zip(method.runs, method.estimates[metric.key].runs, strict=False)
-        }
-        for method in methods
-    }
-    blocks = seed_blocks(values)
+    blocks = seed_blocks({method.name: _by_seed(method, metric) for method in methods})
     if len(methods) < 2 or len(blocks) < 2:
         return None
     return average_ranks(blocks, f"{len(blocks)} seeds")
+
+
+def _by_seed(method: Method, metric: Metric) -> dict[str, float]:
+    """The value of each run that has one."""
+    found = {run.seed: run.metrics.get(metric.key, _NONE).value for run in method.runs}
+    return {seed: metric.ahead(value) for seed, value in found.items() if value is not None}
 
 
 def _ahead(methods: Mapping[str, Method], names: set[str], metric: Metric) -> dict[str, float]:

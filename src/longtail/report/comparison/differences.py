@@ -25,8 +25,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from longtail.metrics.student import reach, two_sided
 from longtail.report.comparison.runs import Run, SampleSet
-from longtail.report.comparison.student import reach, two_sided
 
 _RAREST, _HALVINGS = math.log(1e-12), 30
 _TOGETHER = 0.2  # unrelated runs come to 1/√((S − 1) · n) of it by chance

@@ -12,7 +12,7 @@ from statistics import fmean, stdev
 from typing import Literal
 
 from longtail.metrics import Measured
-from longtail.report.comparison.student import reach
+from longtail.metrics.student import reach
 
 
 @dataclass(frozen=True)

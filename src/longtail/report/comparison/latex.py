@@ -94,7 +94,9 @@ def _cell(cell: Cell) -> str:
         value = rf"\mathbf{{{value}}}"
     elif cell.tied:
         value = rf"\underline{{{value}}}"
-    return f"${value} \\pm {cell.reach}$" if cell.reach else f"${value}$"
+    between = cell.between.replace("±", r"\pm").replace("−", "-").replace("∞", r"\infty")
+    gap = r"\ " if between.startswith("[") else " "
+    return f"${value}{gap}{between}$" if between else f"${value}$"
 
 
 def _label(name: str) -> str:

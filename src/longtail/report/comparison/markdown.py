@@ -48,7 +48,7 @@ def markdown_table(table: ComparedSet, target: str) -> str:
 
 def _cell(cell: Cell) -> str:
     value = f"**{cell.value}**" if cell.best else cell.value
-    return value + (f" ± {cell.reach}" if cell.reach else "") + (" †" if cell.tied else "")
+    return value + (f" {cell.between}" if cell.between else "") + (" †" if cell.tied else "")
 
 
 def _escaped(text: str) -> str:

@@ -38,7 +38,7 @@ def comparison_page(result: Compared, footer: Footer) -> Page:
 
 
 def results_table(table: ComparedSet, target: str) -> Table:
-    """Methods × metrics, each a mean with half of its interval; the best is bold."""
+    """Methods × metrics, each a mean with its interval; the best is bold."""
     unequal = len({len(method.runs) for method in table.methods}) > 1  # else the caption has it
     compete = len(table.methods) > 1
     columns = [Column("method")]
@@ -87,9 +87,9 @@ def values_chart(table: ComparedSet) -> Chart:
         found = method.estimates[metric.key]
         ends = [math.nan if end is None else metric.factor * end for end in (found.low, found.high)]
         value = math.nan if found.value is None else metric.factor * found.value
-        between = "" if found.reach is None else f" ± {cells.number(found.reach, metric)}"
-        tied = " †" if _style(table, method.name) == _TIED else ""
-        text = f"{cells.number(found.value, metric)}{between}{tied}"
+        tied = "†" if _style(table, method.name) == _TIED else ""
+        parts = (cells.number(found.value, metric), cells.interval(found, metric), tied)
+        text = " ".join(filter(None, parts))
         dots = [metric.factor * dot for dot in found.runs]
         style = _style(table, method.name)
         lines.append(Interval(method.name, value, ends[0], ends[1], text, dots, style))
@@ -215,8 +215,11 @@ def _tied(table: ComparedSet, metric: Metric) -> set[str]:
 def _pair(found: Estimate, metric: Metric, is_tied: bool = False) -> Cell:
     if found.value is None:
         return None
-    value = metric.factor * found.value
-    cell = value if found.reach is None else (value, metric.factor * found.reach)
+    cell: float | tuple[float, ...] = metric.factor * found.value
+    if found.reach is not None:
+        is_even = cells.is_even(found, metric)
+        shown = (found.value, found.reach) if is_even else (found.value, found.low, found.high)
+        cell = tuple(metric.factor * part for part in shown if part is not None)
     return Marked(cell, "†") if is_tied else cell
 
 

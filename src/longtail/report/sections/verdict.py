@@ -10,7 +10,8 @@ from longtail.metrics.tally import Tally
 from longtail.report.accuracies import HEADLINES, headline_key
 
 _MISCALIBRATED = 0.05  # an ECE that is by so much above what chance gives is told
-# The spread within a class is taken from its own samples: of one sample it is zero, of two too low.
+# The spread of a class with one or two samples is mostly borrowed from the others: right where
+# classes vary alike, which cannot be seen if half of them have no more.
 _TOO_FEW = 3
 
 
@@ -26,9 +27,12 @@ def gain_in_words(comparison: Comparison) -> str:
     name, before, after, gain = gain_of(comparison)
     if not comparison.changed.any():
         losses = " to ".join(f"{loss.value:.3f}" for loss in comparison.metrics()["nll"])
+        between = ""
+        if is_open(gain):
+            between = f" (95 % interval of the change {points(gain.low)} to {points(gain.high)})"
         return (
-            f"No sample turned right or wrong: {name.lower()} stays at {percent(before.value)} %, "
-            f"and the log-loss went from {losses.replace('inf', '∞')}."
+            f"No sample turned right or wrong: {name.lower()} stays at {percent(before.value)} %"
+            f"{between}, and the log-loss went from {losses.replace('inf', '∞')}."
         )
     said = (
         f"{name} went from {percent(before.value)} to {percent(after.value)} %, by "
@@ -126,6 +130,11 @@ def is_above(gain: Measured) -> bool:
 def is_below(gain: Measured) -> bool:
     """Whether it is a loss that is more than chance."""
     return gain.high is not None and gain.high < 0
+
+
+def is_open(gain: Measured) -> bool:
+    """Whether other samples might change, though it may be that none of these did."""
+    return gain.low is not None and gain.high is not None and gain.low < gain.high
 
 
 def percent(share: float | None) -> str:

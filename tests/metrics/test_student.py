@@ -3,7 +3,7 @@ import math
 import pytest
 from scipy import stats
 
-from longtail.report.comparison.student import reach, two_sided
+from longtail.metrics.student import reach, two_sided
 
 
 @pytest.mark.parametrize("freedom", [1, 1.7, 2, 3.3, 10, 250, 99_999])
