@@ -168,3 +168,31 @@ def test_the_gain_of_a_few_rare_samples_is_inside_as_often_as_is_said(counts, up
         gain = paired_gain(before, after, labels, Prior.uniform(classes))
         held += gain.low <= truth <= gain.high
     assert 0.92 * trials <= held < trials
+
+
+@pytest.mark.parametrize("name", ["nll", "brier"])
+def test_the_change_of_a_score_has_the_interval_of_paired_differences(name):
+    before, after = logits(0, 0.5), logits(0, 0.5) * 1.3
+    found = compared(before, after)
+    each = []
+    for part in (before, after):
+        claimed = torch.softmax(part, dim=1)
+        own = claimed[torch.arange(len(LABELS)), LABELS]
+        whole = (claimed - torch.nn.functional.one_hot(LABELS, 4)).square().sum(dim=1)
+        each.append(-own.log() if name == "nll" else whole)
+    fall = (each[0] - each[1]).numpy()
+    gain = found.gains()[name]
+    was, now = (side.value for side in found.metrics()[name])
+    assert gain.value == pytest.approx(was - now, abs=1e-12)
+    classes = [fall[c == LABELS] for c in range(4)]
+    usual = np.mean([values.var(ddof=1) for values in classes])
+    variance = sum((values.var() + usual / 100) / 100 for values in classes) / 16
+    assert gain.high - gain.low == pytest.approx(2 * 1.959964 * variance**0.5)
+    apart = sum(side.high - side.low for side in found.metrics()[name]) / 2
+    assert gain.high - gain.low < apart / 2  # which two separate intervals do not see
+
+
+def test_a_score_that_is_infinite_has_no_change():
+    before, after = logits(0, 0.5).double(), logits(0, 0.5).double()
+    after[0, LABELS[0]] = -torch.inf
+    assert compared(before, after).gains()["nll"].value is None

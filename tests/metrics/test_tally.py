@@ -192,3 +192,20 @@ def test_target_and_training_counts_must_be_of_the_same_classes():
         Tally([2, 1], target=Prior.uniform(3))
     with pytest.raises(ValueError, match="one entry for each of 2 classes, got 3"):
         Tally([2, 1], train_counts=[5, 4, 3])
+
+
+def test_no_interval_of_a_share_leaves_zero_to_one():
+    """A handful of samples, all of them wrong and sure of it."""
+    found = tallied(20 * torch.eye(4).roll(1, dims=1), torch.arange(4), 1)
+    assert found["ece"].value == pytest.approx(1, abs=1e-6)
+    assert found["ece"].high == 1
+
+
+def test_one_or_two_samples_say_nothing_of_the_worst_class():
+    labels = torch.tensor([0] * 10 + [1] * 2)
+    logits = torch.tensor([[2.0, 0.0]] * 12)
+    worst = tallied(logits, labels, 12)["worst_class"]
+    assert (worst.value, worst.low, worst.high) == (0.0, None, None)
+    more = tallied(logits.repeat(3, 1), labels.repeat(3), 12)["worst_class"]
+    assert more.value == more.low == 0.0
+    assert more.high > 0.1

@@ -2,7 +2,6 @@
 
 from dataclasses import FrozenInstanceError, replace
 
-import numpy as np
 import pytest
 import torch
 from scipy.optimize import minimize_scalar
@@ -519,3 +518,15 @@ RULED_OUT = Scores(np.array([[0.0, 0, 0, -np.inf]]), [3], carried=COUNTS)
 def test_what_cannot_be_fitted_is_refused_with_one_clear_sentence(fit, error, sentence):
     with pytest.raises(error, match=sentence):
         fit()
+
+
+@pytest.mark.parametrize("criterion", ["accuracy_under_target", "nll"])
+def test_tau_of_logits_that_a_temperature_made_small_is_small_too(criterion):
+    """One of a hundredth would be lost if it were held near 1 by a hundredth of the way."""
+    scores = draw(samples=2000)
+    small = replace(scores, logits=scores.logits / 200)
+    choice = LogitAdjustment(COUNTS).fit(small, criterion).choice
+    optimum = evaluate(LogitAdjustment(COUNTS, choice.optimum)(small))["balanced_accuracy"]
+    used = evaluate(LogitAdjustment(COUNTS, choice.tau)(small))["balanced_accuracy"]
+    assert used > optimum - 0.01
+    assert choice.low <= choice.tau <= choice.high

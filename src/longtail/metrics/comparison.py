@@ -19,6 +19,7 @@ reaches to 3.9/n, as the exact one of none in n does (3.7/n). Only where the sco
 before by a factor, as with a temperature, no sample can change: then the interval is the point 0.
 """
 
+import math
 from dataclasses import asdict
 from typing import Any
 
@@ -27,11 +28,12 @@ from torch import Tensor
 
 from longtail.core import Prior
 from longtail.core.arrays import ArrayLike
-from longtail.metrics.class_variance import class_variances
+from longtail.metrics.class_variance import NORMAL, class_variances
 from longtail.metrics.sanity import Sanity, sanity
 from longtail.metrics.student import reach
 from longtail.metrics.tally import Measured, Tally
 
+_SCORES = ("nll", "brier")
 _MORE = 2  # changes
 _LEAST_FREEDOM = (
     3.0  # of a sample that outweighs all others it would be next to none, and t endless
@@ -62,12 +64,19 @@ class Comparison:
         self.before = Tally(label_counts, target, train_counts)
         self.after = Tally(label_counts, target, train_counts)
         self.changed = torch.zeros_like(self.before.hits)
+        # Over the samples of each class, by how much the score fell, and the squares of that.
+        self.falls = {name: torch.zeros(2, len(self.changed)).double() for name in _SCORES}
         self.can_differ = False  # whether any logits are not those before by a factor
 
     def add(self, before: Tensor, after: Tensor, labels: Tensor) -> None:
         """Count in a block of logits before and after, of the same samples."""
         was, now = self.before.add(before, labels), self.after.add(after, labels)
-        self.changed += torch.bincount(labels.cpu()[was != now], minlength=len(self.changed))
+        known, classes = labels.cpu(), len(self.changed)
+        self.changed += torch.bincount(known[was.right != now.right], minlength=classes)
+        for name, sums in self.falls.items():
+            fall = getattr(was, name) - getattr(now, name)
+            for total, terms in zip(sums, (fall, fall.square()), strict=True):
+                total += torch.bincount(known, terms, minlength=classes)
         self.can_differ = self.can_differ or not _is_scaled(before, after)
 
     def metrics(self) -> dict[str, tuple[Measured, Measured]]:
@@ -76,15 +85,17 @@ class Comparison:
         return {name: (was, after[name]) for name, was in self.before.metrics().items()}
 
     def gains(self) -> dict[str, Measured]:
-        """By how much each accuracy rose.
+        """By how much each accuracy rose, and log-loss and Brier score fell.
 
-        A group without samples has none, and without a target there is none under it.
+        A group without samples has none, and without a target there is none under it. A calibration
+        error is no mean over samples, so there is no such interval of its change.
         """
         self.before.check_complete()
         counts = self.before.counts.clamp(min=1)
-        return {
+        accuracies = {
             name: self._gain(share / counts) for name, share in self.before.class_shares.items()
         }
+        return accuracies | {name: self._fall(*sums) for name, sums in self.falls.items()}
 
     @property
     def sanity(self) -> Sanity:
@@ -101,6 +112,17 @@ class Comparison:
             },
             "gains": {name: asdict(gain) for name, gain in self.gains().items()},
         }
+
+    def _fall(self, sums: Tensor, squares: Tensor) -> Measured:
+        """Of a score that is a mean over samples; none where a class was ruled out."""
+        seen = self.before.weight > 0
+        n, total, weight = self.before.counts[seen], sums[seen], self.before.weight[seen]
+        value = float((weight * total).sum())
+        if n.sum() < 2 or not math.isfinite(value):
+            return Measured(None)
+        terms = weight.square() * n * class_variances(total, squares[seen], n)
+        wide = NORMAL * float(terms.sum()) ** 0.5
+        return Measured(value, value - wide, value + wide)
 
     def _gain(self, weight: Tensor) -> Measured:
         net = self.after.hits - self.before.hits

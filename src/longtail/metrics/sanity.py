@@ -54,7 +54,7 @@ def sanity(model: Tally, result: Tally) -> Sanity:
 
     >>> import torch
     >>> tally = Tally([8, 2])
-    >>> right = tally.add(torch.tensor([[0.0, 1.0]] * 10), torch.tensor([0] * 8 + [1] * 2))
+    >>> _ = tally.add(torch.tensor([[0.0, 1.0]] * 10), torch.tensor([0] * 8 + [1] * 2))
     >>> found = sanity(tally, tally)
     >>> found.near_chance, found.below_largest_class
     (True, True)

@@ -14,6 +14,8 @@ was added to, which is kept off 0 and 1.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -29,6 +31,7 @@ from longtail.metrics.recall import NO_RECALL
 
 _BINS = 20
 _DRAWS = 1000
+_TOO_FEW = 3  # samples of the worst class, for an interval
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,14 @@ class Measured:
     high: float | None = None
 
 
+class Terms(NamedTuple):
+    """What each sample of a block adds: whether it was right, its log-loss, its Brier score."""
+
+    right: Tensor
+    nll: Tensor
+    brier: Tensor
+
+
 class Tally:
     """Sums over blocks of samples from which the metrics follow: `add` blocks, then `metrics`.
 
@@ -49,9 +60,9 @@ class Tally:
         train_counts: Training samples of each class, for many, medium and few.
 
     >>> tally = Tally([3, 1])
-    >>> tally.add(torch.tensor([[3.0, 0.0], [2.0, 0.0]]), torch.tensor([0, 0]))
+    >>> tally.add(torch.tensor([[3.0, 0.0], [2.0, 0.0]]), torch.tensor([0, 0])).right
     tensor([True, True])
-    >>> tally.add(torch.tensor([[1.0, 0.0], [1.5, 0.0]]), torch.tensor([0, 1]))
+    >>> tally.add(torch.tensor([[1.0, 0.0], [1.5, 0.0]]), torch.tensor([0, 1])).right
     tensor([ True, False])
     >>> tally.metrics()["nll"].value
     0.548
@@ -89,8 +100,8 @@ class Tally:
             2, classes * _BINS, dtype=torch.float64, device="cpu"
         )
 
-    def add(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Count a block in; which of its samples were predicted right."""
+    def add(self, logits: Tensor, labels: Tensor) -> Terms:
+        """Count a block in; what each of its samples added."""
         rows, known = logits.to("cpu", torch.float64), labels.cpu()
         claimed = torch.softmax(rows, dim=1)
         right = rows.argmax(dim=1) == known
@@ -113,7 +124,7 @@ class Tally:
         add_gaps(self.gap_squares, bins, gap.square())
         add_gaps(self.true_gaps, known * _BINS + bins, gap)
         add_every_class(self.class_gaps, claimed, known, weights, self.edges)
-        return right
+        return Terms(right, nll, brier)
 
     def metrics(self, seed: int = 0) -> dict[str, Measured]:
         """What `evaluate` returns, each with its interval where there is one.
@@ -136,10 +147,14 @@ class Tally:
         measured = accuracies | {
             name: _between(value, drawn[name]) for name, value in curved.items()
         }
+        worst = self.counts[recall == curved["worst_class"]]
+        if float(worst.max()) < _TOO_FEW:  # one or two samples say nothing of their class
+            measured["worst_class"] = Measured(float(curved["worst_class"]))
         classes = len(self.counts)
         measured["nll"] = self._mean(self.nll, self.nll_squares)
         measured["brier"] = self._mean(self.brier, self.brier_squares)
-        measured["ece"] = _around(float(self.gaps.abs().sum()), float(self.gap_squares.sum()))
+        gaps = float(self.gaps.abs().sum()), float(self.gap_squares.sum())
+        measured["ece"] = _around(*gaps, most=1.0)
         measured["classwise_ece"] = Measured(float(self.class_gaps.abs().sum()) / classes)
         measured["classwise_ece_paper"] = Measured(float(self.true_gaps.abs().sum()) / classes)
         measured["absent_classes"] = Measured(float((self.counts == 0).sum()))
@@ -212,7 +227,7 @@ def _between(value: Tensor, drawn: Tensor) -> Measured:
     return Measured(float(value), min(low, float(value)), max(high, float(value)))
 
 
-def _around(value: float, variance: float) -> Measured:
+def _around(value: float, variance: float, most: float = inf) -> Measured:
     """The value with a normal interval; none of these metrics can be negative."""
     reach = NORMAL * variance**0.5
-    return Measured(value, max(0.0, value - reach), value + reach)
+    return Measured(value, max(0.0, value - reach), min(most, value + reach))

@@ -131,7 +131,7 @@ class _Judge:
         """All metrics, and which samples were right."""
         seen = torch.bincount(labels, minlength=self.target.num_classes)
         tally = Tally(seen, self.target, self.counts)
-        right = tally.add(logits, labels)
+        right = tally.add(logits, labels).right
         return tally.metrics(), right
 
     def gain(self, before: Tensor, after: Tensor) -> Measured:

@@ -15,6 +15,7 @@ from math import hypot, inf, isinf
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import torch
+from torch import Tensor
 
 from longtail.core import Prior
 from longtail.core.arrays import ArrayLike
@@ -90,8 +91,9 @@ def choose_tau(
         raise ValueError(f"criterion must be one of {names}, got {criterion!r}")
     samples = Weighted.under(target, held.logits, held.labels, within).that_count()
     found = _FITS[criterion](path, samples, target)
-    spread = SPREAD if isinstance(path, Shift) else WIDE_SPREAD
-    length = path.length(samples.logits)
+    length, spread = path.length(samples.logits), WIDE_SPREAD
+    if isinstance(path, Shift):
+        length, spread = length / _size(samples.logits), SPREAD
     error = max(found.spread, least_error(samples.worth, path.reach(samples.logits)))
     tau, trust = held_near_one(found.optimum, error, length, spread)
     value, standard_error = found.at(tau)
@@ -108,6 +110,16 @@ def choose_tau(
         effective_samples=effective_samples(samples.weights),
         effective_tail=None if training is None else _effective_tail(samples, training),
     )
+
+
+def _size(logits: Tensor) -> float:
+    """How far logits lie apart, 1 at the most: what no model's logits are right to is a part of it.
+
+    A temperature of a hundred leaves logits, and τ, of a hundredth of the usual size.
+    """
+    finite = logits[logits.isfinite().all(dim=1)]
+    size = float(finite.std(dim=1, correction=0).mean()) if len(finite) else 1.0
+    return min(1.0, size) or 1.0
 
 
 def _effective_tail(samples: Weighted, training: Prior) -> float:

@@ -150,6 +150,6 @@ def _blocks(scores: Scores, tally: Tally) -> Iterator[tuple[Tensor, Tensor, Tens
     for start in range(0, len(labels), rows):
         block = logits[start : start + rows].to("cpu", torch.float64)
         known = labels[start : start + rows]
-        right = tally.add(block, known)
+        right = tally.add(block, known).right
         confidence = torch.softmax(block, dim=1).amax(dim=1)
         yield right.double(), F.cross_entropy(block, known, reduction="none"), confidence
