@@ -154,8 +154,8 @@ def test_a_group_without_samples_has_no_value_and_no_interval():
 
 def test_add_says_which_samples_were_right():
     logits, labels = make(50)
-    right = Tally(torch.bincount(labels, minlength=4)).add(logits, labels)
-    assert torch.equal(right, logits.argmax(1) == labels)
+    terms = Tally(torch.bincount(labels, minlength=4)).add(logits, labels)
+    assert torch.equal(terms.right, logits.argmax(1) == labels)
 
 
 LOGITS = torch.tensor([[2.0, 0.0], [0.0, 1.0], [0.5, 0.0]])

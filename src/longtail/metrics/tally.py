@@ -229,5 +229,7 @@ def _between(value: Tensor, drawn: Tensor) -> Measured:
 
 def _around(value: float, variance: float, most: float = inf) -> Measured:
     """The value with a normal interval; none of these metrics can be negative."""
+    if value == inf:  # a class that was ruled out occurs
+        return Measured(value)
     reach = NORMAL * variance**0.5
     return Measured(value, max(0.0, value - reach), min(most, value + reach))
