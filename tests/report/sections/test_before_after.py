@@ -101,12 +101,6 @@ def test_a_change_says_which_way_and_whether_it_is_sure():
     rows = {row[0]: row[3] for row in metric_rows(hardly.comparison)}
     assert rows["log-loss"].endswith("better")  # by little, but by as much in all samples
     assert rows["balanced accuracy"] == "none"
-    turned = samples.before.logits + 0.02 * torch.randn(
-        samples.before.logits.shape, generator=torch.Generator().manual_seed(0)
-    )
-    noisy = replace(samples, after=replace(samples.before, logits=turned))
-    rows = {row[0]: row[3] for row in metric_rows(noisy.comparison)}
-    assert rows["log-loss"].endswith("may be chance") or rows["log-loss"] == "none"
 
 
 def test_the_paired_interval_of_a_group_is_that_of_its_samples():
