@@ -18,6 +18,7 @@ from longtail.cli.plain_text import echo
 from longtail.cli.plainer import PLAINER
 from longtail.cli.processes import is_first
 from longtail.cli.signals import raise_on_signals
+from longtail.cli.streams import open_closed_streams
 
 
 class App(click.Group):
@@ -87,6 +88,7 @@ def run(app: App) -> NoReturn:
     # Spinning threads slow each other down several times over on a few shared cores. It must be
     # set before torch is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors=PLAINER)
