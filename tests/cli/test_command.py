@@ -265,3 +265,12 @@ def test_an_output_folder_that_cannot_be_made_is_named(tmp_path, folder):
     done = run("audit", tmp_path / "counts.json", "-o", folder)
     assert done.exit_code in (1, 2)
     assert f"the folder {folder} cannot be made there" in done.stderr
+
+
+@pytest.mark.parametrize("name", [n for n in COMMANDS if "output" in str(app.commands[n].params)])
+def test_an_empty_output_is_wrong_usage(tmp_path, name, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = run(name, "-o", "")
+    assert done.exit_code == 2
+    assert "it is empty; give the name of a folder or file" in done.stderr
+    assert not list(tmp_path.iterdir())

@@ -193,3 +193,13 @@ def test_what_is_printed_to_a_closed_stream_never_stands_in_a_file(tmp_path):
     command = ["sh", "-c", 'exec "$0" "$@" >&-', sys.executable, "-c", code, "recipes"]
     assert subprocess.run(command, check=False).returncode == 0
     assert (tmp_path / "file").read_text() == "whole"
+
+
+def test_a_sentence_of_any_length_is_shown_so_that_it_can_be_read(failing):
+    long = ValueError(f"a.safetensors has no logits, only {', '.join(map(str, range(10**5)))}; x")
+    done = failing(long)
+    assert done.exit_code == 1
+    assert len(done.stderr) < 2200
+    assert done.stderr.startswith("Error: a.safetensors has no logits, only 0, 1, 2, ")
+    assert " … " in done.stderr
+    assert done.stderr.splitlines()[0].endswith(", 99999; x")

@@ -12,7 +12,14 @@ from typing import Any, NoReturn
 
 import click
 
-from longtail.cli.errors import FAILURE, USAGE, close_quietly, show_error, show_interrupt
+from longtail.cli.errors import (
+    FAILURE,
+    USAGE,
+    close_quietly,
+    shortened,
+    show_error,
+    show_interrupt,
+)
 from longtail.cli.outputs import ARGUMENTS
 from longtail.cli.plain_text import echo
 from longtail.cli.plainer import PLAINER
@@ -107,4 +114,4 @@ def _show_warning(message: Warning | str, *_: Any) -> None:
 def _say_once(sentence: str) -> None:
     """A file is read several times, and each time there is the same to say of it."""
     if is_first():
-        echo(f"Warning: {sentence}", err=True)
+        echo(f"Warning: {shortened(sentence)}", err=True)
