@@ -235,3 +235,42 @@ def test_a_run_that_fails_leaves_no_folder_and_no_old_one_changed(fixed):
         "lock",
     ]
     assert not (fixed / "new").exists()
+
+
+WRITERS = sorted(name for name in COMMANDS if app.commands[name].files)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_file_of_the_user_is_never_written_over_and_named(tmp_path, name, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "um").mkdir()
+    (tmp_path / "input.npz").write_bytes(b"")
+    command = app.commands[name]
+    monkeypatch.setattr(command, "callback", lambda **_: pytest.fail("it was begun"))
+    needs = [p for p in command.params if isinstance(p, click.Argument) and p.required]
+    for file in command.files:
+        (tmp_path / "um" / file).write_text("mine")
+        done = run(name, *("input.npz" for _ in needs), "-o", "um")
+        assert done.exit_code == 2, done.output
+        assert f"{os.path.join('um', file)} is there and was not written" in done.stderr
+        assert "take another folder" in done.stderr
+        assert (tmp_path / "um" / file).read_text() == "mine"
+        (tmp_path / "um" / file).unlink()
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="there is no /proc")
+@pytest.mark.parametrize("folder", ["/proc/foo", "/proc/self/x/y"])
+def test_an_output_folder_that_cannot_be_made_is_named(tmp_path, folder):
+    (tmp_path / "counts.json").write_text("[10, 5]")
+    done = run("audit", tmp_path / "counts.json", "-o", folder)
+    assert done.exit_code in (1, 2)
+    assert f"the folder {folder} cannot be made there" in done.stderr
+
+
+@pytest.mark.parametrize("name", [n for n in COMMANDS if "output" in str(app.commands[n].params)])
+def test_an_empty_output_is_wrong_usage(tmp_path, name, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = run(name, "-o", "")
+    assert done.exit_code == 2
+    assert "it is empty; give the name of a folder or file" in done.stderr
+    assert not list(tmp_path.iterdir())

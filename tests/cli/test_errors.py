@@ -169,3 +169,37 @@ def test_a_warning_is_a_sentence_and_an_ascii_terminal_no_failure():
     started = program(code, stdout=subprocess.PIPE, env={"PYTHONIOENCODING": "ascii", "PATH": ""})
     stdout, stderr = started.communicate()
     assert (started.returncode, stdout, stderr) == (0, "-3 +- tau ?\n", "Warning: slow\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the shell is that of POSIX")
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("words", [["recipes"], ["recipes", "--json"], ["--help"]])
+def test_where_a_stream_is_closed_the_work_is_done_without_a_word(words, closed):
+    command = ["sh", "-c", f'exec "$0" "$@" {closed}', sys.executable, "-m", "longtail", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the shell is that of POSIX")
+def test_what_is_printed_to_a_closed_stream_never_stands_in_a_file(tmp_path):
+    code = (
+        "import os; from longtail.cli import app, main\n"
+        "def callback(**_):\n"
+        f"    with open({str(tmp_path / 'file')!r}, 'w') as file:\n"
+        "        os.write(1, b'printed by a library'); file.write('whole')\n"
+        "app.commands['recipes'].callback = callback\n"
+        "main()"
+    )
+    command = ["sh", "-c", 'exec "$0" "$@" >&-', sys.executable, "-c", code, "recipes"]
+    assert subprocess.run(command, check=False).returncode == 0
+    assert (tmp_path / "file").read_text() == "whole"
+
+
+def test_a_sentence_of_any_length_is_shown_so_that_it_can_be_read(failing):
+    long = ValueError(f"a.safetensors has no logits, only {', '.join(map(str, range(10**5)))}; x")
+    done = failing(long)
+    assert done.exit_code == 1
+    assert len(done.stderr) < 2200
+    assert done.stderr.startswith("Error: a.safetensors has no logits, only 0, 1, 2, ")
+    assert " … " in done.stderr
+    assert done.stderr.splitlines()[0].endswith(", 99999; x")

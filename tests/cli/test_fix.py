@@ -478,3 +478,15 @@ def test_classes_without_a_sample_are_counted_on_the_terminal(folder):
     done, printed = fix(folder, folder / "val.npz", *given)
     assert done.exit_code == 0, done.output
     assert "Classes without a sample there (1) count for nothing." in printed
+
+
+def test_a_logit_that_nothing_can_be_fitted_to_is_no_bug_and_its_file_is_named(folder):
+    labels = np.arange(60) % 3
+    logits = np.random.default_rng(0).normal(size=(60, 3)) + 2 * np.eye(3)[labels]
+    logits[5, 1] = 1e308
+    np.savez(folder / "huge.npz", logits=logits, labels=labels)
+    (folder / "counts.json").write_text("[300, 100, 30]")
+    done, printed = fix(folder, folder / "huge.npz", "--kind", "logits")
+    assert done.exit_code == 1
+    assert "huge.npz: the temperature did not settle" in printed
+    assert "bug" not in printed

@@ -98,3 +98,19 @@ MASKED = np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[False, True], [False, Fals
 def test_a_mask_is_refused_wherever_it_would_be_lost(door):
     with pytest.raises(ValueError, match="an array without a mask"):
         door(MASKED)
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+@pytest.mark.parametrize(
+    ("tensor", "sentence"),
+    [
+        (lambda: torch.ones(2, 2, device="meta"), "got one on the device meta"),
+        (lambda: torch.eye(2).to_sparse(), "expected a dense tensor, got a sparse one"),
+        (lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(1)]), "got a nested one"),
+        (lambda: torch.eye(2).to(torch.float8_e4m3fn), "16 bits or more, got torch.float8_e4m3fn"),
+    ],
+)
+def test_tensors_without_numbers_to_count_with_are_refused(tensor, sentence):
+    for door in (as_tensor, Scores):
+        with pytest.raises(ValueError, match=sentence):
+            door(tensor())

@@ -77,3 +77,9 @@ def test_an_error_of_the_system_names_the_file_that_was_written(tmp_path):
         with pytest.raises(OSError, match="No space left") as raised, written_whole(tmp_path / "a"):
             raise error
         assert (raised.value.errno, raised.value.filename) == (28, str(tmp_path / "a"))
+
+
+def test_a_folder_in_the_place_of_the_file_is_told_as_such(tmp_path):
+    said = "is a folder; give the name of a file in it"
+    with pytest.raises(IsADirectoryError, match=said), written_whole(tmp_path):
+        pytest.fail("it was begun")

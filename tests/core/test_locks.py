@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -85,3 +86,37 @@ def test_a_link_in_the_place_of_the_lock_is_not_followed(tmp_path):
     with pytest.raises(OSError, match="symbolic links"), locked(tmp_path / "out"):
         pass
     assert (tmp_path / "mine").read_text() == "mine"
+
+
+def test_a_second_name_of_another_file_in_the_place_of_the_lock_is_left_alone(tmp_path):
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / "out" / ".longtail").mkdir(parents=True)
+    os.link(tmp_path / "mine", tmp_path / "out" / ".longtail" / "lock")
+    said = r"lock is not a file that longtail made: .* remove it"
+    with pytest.raises(ValueError, match=said), locked(tmp_path / "out"):
+        pass
+    assert (tmp_path / "mine").read_text() == "mine"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+def test_a_pipe_in_the_place_of_the_lock_is_refused(tmp_path):
+    (tmp_path / ".longtail").mkdir()
+    os.mkfifo(tmp_path / ".longtail" / "lock")
+    with pytest.raises(ValueError, match="is not a file that longtail made"), locked(tmp_path):
+        pass
+
+
+def test_a_folder_that_cannot_be_made_is_named_and_not_tried_for_ever(tmp_path, monkeypatch):
+    tried = []
+
+    def nowhere(path, **_):
+        tried.append(path)
+        assert len(tried) < 1000, "it does not end"
+        raise FileNotFoundError(2, "No such file or directory", str(path))
+
+    monkeypatch.setattr(Path, "mkdir", nowhere)  # as in /proc
+    with (
+        pytest.raises(FileNotFoundError, match=r"the folder .*out cannot be made there"),
+        locked(tmp_path / "out"),
+    ):
+        pass

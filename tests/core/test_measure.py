@@ -6,6 +6,7 @@ import torch
 
 from longtail import Prior, measure_carried
 from longtail.core import measure
+from longtail.core.minimise import UnsettledError
 from longtail.testing import FiniteWorld
 
 WORLD = FiniteWorld.long_tailed()
@@ -32,7 +33,7 @@ def test_one_class_that_is_told_apart_perfectly_is_named():
 
 def test_a_fit_that_does_not_settle_is_reported(monkeypatch):
     monkeypatch.setattr(measure, "_MAX_ITER", 1)
-    with pytest.raises(RuntimeError, match="did not settle in 1 iterations"):
+    with pytest.raises(UnsettledError, match="did not settle in 1 iterations"):
         measure_carried(LOGITS + torch.tensor([5.0, 0.0, 0.0, -5.0]), LABELS)
 
 

@@ -305,3 +305,15 @@ def test_a_line_without_end_is_left_before_memory_is_full(tmp_path, monkeypatch,
     monkeypatch.setattr(text_files, "_LONGEST_LINE", 1000)
     with pytest.raises(ValueError, match=rf"{name} .*line of 1,000 characters or more"):
         read_label_counts(written(tmp_path / name, "label\n" + "0 " * 1000))
+
+
+@pytest.mark.parametrize("label", [{"a": 1}, [1], [("a", 1)]])
+def test_a_parquet_column_that_is_no_label_is_named_with_its_type(tmp_path, label):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    kind = arrow.map_(arrow.string(), arrow.int64()) if label == [("a", 1)] else None
+    parquet.write_table(
+        arrow.table({"label": arrow.array([label] * 3, type=kind)}), tmp_path / "a.parquet"
+    )
+    said = r"column 'label' of .*a\.parquet must be class indices or .*, got (struct|list|map)"
+    with pytest.raises(ValueError, match=said):
+        read_label_counts(tmp_path / "a.parquet")

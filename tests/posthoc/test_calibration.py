@@ -9,6 +9,7 @@ import scipy.optimize
 import torch
 
 from longtail import Prior, Scores, UnknownPriorError
+from longtail.core.minimise import UnsettledError
 from longtail.metrics import samples
 from longtail.posthoc import (
     BiasCorrectedTemperature,
@@ -382,7 +383,7 @@ def test_logits_of_any_size_are_brought_to_their_own(size):
 @pytest.mark.parametrize("calibrator", CALIBRATORS)
 def test_a_fit_that_does_not_settle_is_reported(calibrator, monkeypatch):
     monkeypatch.setattr(calibration_fit, "_MAX_ITER", 1)
-    with pytest.raises(RuntimeError, match="did not settle in 1 iterations"):
+    with pytest.raises(UnsettledError, match="did not settle in 1 iterations"):
         calibrator.fit(drawn(50, seed=8))
 
 

@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+from pathlib import Path
 
 import pytest
 
@@ -111,13 +112,106 @@ def test_who_may_not_finish_it_says_so(out):
     assert visible(out) == OLD | {"notes.txt": "mine"}
 
 
-@pytest.mark.parametrize(
-    "text", ["", "[]", '{"kind": "fix"}', '{"kind": "fix", "files": ["../a"], "replaces": []}']
-)
-def test_a_damaged_list_of_files_is_named_and_removes_nothing(out, text):
+def manifest(**said):
+    return json.dumps({"kind": "fix", "files": [], "replaces": []} | said)
+
+
+BAD_NAMES = ["../a", "..", ".", "", "/a", "b\\a", "a\0", "\ud800", ".longtail", 1, None, ["a"]]
+DAMAGED = [
+    "",
+    "[]",
+    '{"kind": "fix"}',
+    '{"kind": "fix", "files": []}',
+    "[" * 100_000,
+    " " * 2**21 + manifest(),
+    manifest(kind=["fix"]),
+    manifest(files="report.html"),
+    manifest(files={"report.html": 1}),
+    manifest(replaces=None),
+    *(manifest(files=[name]) for name in BAD_NAMES),
+    *(manifest(replaces=[name]) for name in BAD_NAMES),
+]
+
+
+@pytest.mark.parametrize("place", ["generation.json", "placing/generation.json"])
+@pytest.mark.parametrize("text", DAMAGED, ids=range(len(DAMAGED)))
+def test_a_damaged_list_of_files_is_named_and_removes_nothing(out, text, place):
     (out.parent / "a").write_text("mine")
-    (out / ".longtail" / "generation.json").write_text(text)
+    (out / ".longtail" / "placing").mkdir()
+    good = manifest(files=["report.html"])
+    (out / ".longtail" / "placing" / "generation.json").write_text(good)
+    (out / ".longtail" / "placing" / "report.html").write_text("new")
+    (out / ".longtail" / place).write_text(text)
+    for attempt in (lambda: write(out, "new", NEW), lambda: settle(out)):
+        with pytest.raises(ValueError, match=r"generation\.json is damaged; remove"):
+            attempt()
+    assert (out.parent / "a").read_text() == "mine"
+    assert (out / ".longtail" / "placing" / "report.html").exists()
+    assert visible(out) == OLD | {"notes.txt": "mine"}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+@pytest.mark.parametrize("place", ["generation.json", "placing/generation.json"])
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.symlink("../../notes.txt", path)])
+def test_a_list_of_files_that_is_a_pipe_or_a_link_is_not_read(out, place, make, monkeypatch):
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: pytest.fail("it would wait for ever"))
+    path = out / ".longtail" / place
+    path.parent.mkdir(exist_ok=True)
+    path.unlink(missing_ok=True)
+    make(path)
     with pytest.raises(ValueError, match=r"generation\.json is damaged; remove"):
         write(out, "new", NEW)
-    assert (out.parent / "a").read_text() == "mine"
+    monkeypatch.undo()
     assert visible(out) == OLD | {"notes.txt": "mine"}
+
+
+def test_a_link_in_the_place_of_what_is_to_be_put_in_place_is_refused(out, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "generation.json").write_text(manifest(files=["notes.txt"]))
+    (elsewhere / "notes.txt").write_text("theirs")
+    (out / ".longtail" / "placing").symlink_to(elsewhere)
+    for attempt in (lambda: write(out, "new", NEW), lambda: settle(out)):
+        with pytest.raises(ValueError, match=r"placing is where longtail .* is no folder; remove"):
+            attempt()
+    assert sorted(os.listdir(elsewhere)) == ["generation.json", "notes.txt"]
+    assert visible(out) == OLD | {"notes.txt": "mine"}
+
+
+def test_files_to_be_put_in_place_without_a_list_are_kept_and_named(out):
+    (out / ".longtail" / "placing").mkdir()
+    (out / ".longtail" / "placing" / "thesis.tex").write_text("mine")
+    with pytest.raises(ValueError, match="placing holds files and no list of them"):
+        write(out, "new", NEW)
+    assert (out / ".longtail" / "placing" / "thesis.tex").read_text() == "mine"
+
+
+def test_a_folder_among_what_is_to_be_removed_is_told_before_anything_is(out):
+    (out / "mine").mkdir()
+    placing = out / ".longtail" / "placing"
+    placing.mkdir()
+    (placing / "generation.json").write_text(manifest(replaces=["mine", "notes.txt"]))
+    with pytest.raises(IsADirectoryError, match="mine is a folder"):
+        write(out, "new", NEW)
+    assert {path.name for path in out.glob("[!.]*")} == {*OLD, "notes.txt", "mine"}
+
+
+@pytest.mark.parametrize("name", ["new.json", "report.html"])
+def test_a_file_that_no_longtail_wrote_is_not_written_over(tmp_path, name):
+    (tmp_path / name).write_text("mine")
+    with pytest.raises(ValueError, match=rf"{name} is there and was not written by longtail"):
+        write(tmp_path, "new", NEW)
+    assert visible(tmp_path) == {name: "mine"}
+
+
+def test_nor_is_one_that_came_to_the_files_of_a_run_before(out):
+    (out / "new.json").write_text("mine")
+    with pytest.raises(ValueError, match=r"new\.json is there and was not written by longtail"):
+        write(out, "new", NEW)
+    assert visible(out) == OLD | {"notes.txt": "mine", "new.json": "mine"}
+
+
+def test_a_page_alone_that_says_it_is_of_longtail_may_be_replaced(tmp_path):
+    (tmp_path / "report.html").write_text("<title>longtail report</title>")
+    write(tmp_path, "new", ["report.html"])
+    assert visible(tmp_path) == {"report.html": "new"}

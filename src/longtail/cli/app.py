@@ -12,12 +12,20 @@ from typing import Any, NoReturn
 
 import click
 
-from longtail.cli.errors import FAILURE, USAGE, close_quietly, show_error, show_interrupt
+from longtail.cli.errors import (
+    FAILURE,
+    USAGE,
+    close_quietly,
+    shortened,
+    show_error,
+    show_interrupt,
+)
 from longtail.cli.outputs import ARGUMENTS
 from longtail.cli.plain_text import echo
 from longtail.cli.plainer import PLAINER
 from longtail.cli.processes import is_first
 from longtail.cli.signals import raise_on_signals
+from longtail.cli.streams import open_closed_streams
 
 
 class App(click.Group):
@@ -87,6 +95,7 @@ def run(app: App) -> NoReturn:
     # Spinning threads slow each other down several times over on a few shared cores. It must be
     # set before torch is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors=PLAINER)
@@ -105,4 +114,4 @@ def _show_warning(message: Warning | str, *_: Any) -> None:
 def _say_once(sentence: str) -> None:
     """A file is read several times, and each time there is the same to say of it."""
     if is_first():
-        echo(f"Warning: {sentence}", err=True)
+        echo(f"Warning: {shortened(sentence)}", err=True)

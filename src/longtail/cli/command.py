@@ -13,7 +13,13 @@ from typing import Any
 
 import click
 
-from longtail.recipes.generation import check_kind, generation, held_in, settle
+from longtail.recipes.generation import (
+    check_kind,
+    check_not_others,
+    generation,
+    held_in,
+    settle,
+)
 
 # What runs consist of, beside what they say themselves.
 _OF_RUNS = ("recipe.yaml", "versions.json", "log.csv", "metrics.json", "model.safetensors")
@@ -72,6 +78,8 @@ class Command(click.Command):
         if self.files:
             try:
                 check_kind(output, self.kind)
+                if held_in(output) is None:  # else what is written is known when it is made
+                    check_not_others(output, self.files, self.files)
             except ValueError as error:
                 raise click.UsageError(str(error), ctx) from None
 

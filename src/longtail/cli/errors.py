@@ -23,6 +23,7 @@ from longtail.cli.processes import is_first, rank
 FAILURE, USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 # torchrun ends all processes when one does; in this many seconds the one that speaks has spoken.
 _PATIENCE = 5.0
+_LONGEST = 2000  # characters of a sentence
 _ASK = "--traceback shows where it comes from"
 
 
@@ -77,6 +78,7 @@ def told(error: BaseException) -> Told:
 def show_error(error: Exception, arguments: Sequence[str]) -> int:
     """Print the error to standard error, and say which exit code it has."""
     sentence, hint, code = told(error)
+    sentence = shortened(sentence)
     # Every process of a run meets the same usage error: one of a machine says it. A failure may be
     # that of a single process, so each tells its own.
     if code == USAGE and os.environ.get("LOCAL_RANK", "0") != "0":
@@ -91,6 +93,13 @@ def show_error(error: Exception, arguments: Sequence[str]) -> int:
     if hint:
         echo(f"Hint: {hint}", err=True)
     return code
+
+
+def shortened(sentence: str) -> str:
+    """A sentence that can be read: of one that lists all a file holds, both ends."""
+    if len(sentence) <= _LONGEST:
+        return sentence
+    return f"{sentence[: 3 * _LONGEST // 4]} … {sentence[-_LONGEST // 4 :]}"
 
 
 def show_interrupt(error: BaseException) -> int:

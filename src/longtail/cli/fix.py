@@ -108,6 +108,7 @@ def fix(
     _check_used(adjuster is not None, target, strength, to_apply)
     with bars(quiet) as progress, writing(output) as aside:
         task = progress.add_task("Reading", total=None, said="")
+        from longtail.core.minimise import UnsettledError
         from longtail.posthoc import load_adjusters
         from longtail.recipes.fix import Plan
         from longtail.recipes.fix_run import rerun_fix, run_fix
@@ -136,7 +137,10 @@ def fix(
             )
             source = _known_prior(said, table, known)
             progress.update(task, description="Fitting")
-            result = run_fix(table, plan, source, known, aside, other, advance)
+            try:
+                result = run_fix(table, plan, source, known, aside, other, advance)
+            except UnsettledError as error:
+                raise ValueError(f"nothing can be fitted to {scores}: {error}") from error
         progress.update(task, description="Writing the page")
         _write(result, aside)
     if as_json:

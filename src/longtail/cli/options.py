@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,6 +19,16 @@ INPUT_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 PRIOR_FILE = (
     "FILE is JSON, a list of weights or an object from class to weight, or has labels to count."
 )
+
+
+class _NamedPath(click.Path):
+    """A path that has a name: of an empty one, as of a variable that is not set, comes "."."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path, or a usage error."""
+        if not os.fspath(value):
+            self.fail("it is empty; give the name of a folder or file, . for this folder")
+        return super().convert(value, param, ctx)
 
 
 class WordOrFile(click.ParamType):  # type: ignore[type-arg]  # click 8.1 takes none
@@ -86,13 +97,13 @@ def common(command: Command) -> Command:
 
 def output_folder(help: str, **settings: Any) -> Callable[[Command], Command]:
     """-o/--output, a folder: the command takes output."""
-    kind = click.Path(file_okay=False, path_type=Path)
+    kind = _NamedPath(file_okay=False, path_type=Path)
     return _output(help, {"type": kind, "metavar": "FOLDER"} | settings)
 
 
 def output_file(help: str, **settings: Any) -> Callable[[Command], Command]:
     """-o/--output, a file: the command takes output."""
-    kind = click.Path(dir_okay=False, path_type=Path)
+    kind = _NamedPath(dir_okay=False, path_type=Path)
     return _output(help, {"type": kind, "metavar": "FILE"} | settings)
 
 

@@ -20,6 +20,7 @@ def as_tensor(values: ArrayLike) -> Tensor:
     """The values as a tensor, without a copy where none is needed, or a ValueError."""
     refuse_lossy(values)
     if isinstance(values, Tensor):
+        _check_dense(values)
         return values
     array = _as_numbers(values)
     if array.ndim:  # of an array without axes it would make one with an axis
@@ -73,6 +74,22 @@ def along_classes(per_class: Tensor, logits: Tensor) -> Tensor:
 def wide_dtype(dtype: torch.dtype) -> torch.dtype:
     """Where sums of exponentials are safe: float32 for the halves, else the dtype itself."""
     return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
+
+
+def _check_dense(tensor: Tensor) -> None:
+    """A ValueError for tensors whose numbers are not all there, or not of a type to count with."""
+    if tensor.is_nested or tensor.layout != torch.strided:
+        kind = "nested" if tensor.is_nested else "sparse"
+        raise ValueError(
+            f"expected a dense tensor, got a {kind} one; pass .to_padded_tensor(value) or "
+            ".to_dense() of it"
+        )
+    if tensor.is_meta:
+        raise ValueError("expected a tensor with numbers in it, got one on the device meta")
+    if tensor.is_floating_point() and tensor.element_size() == 1:
+        raise ValueError(
+            f"expected numbers of 16 bits or more, got {tensor.dtype}; pass .float() of it"
+        )
 
 
 def _is_complex(dtype: object) -> bool:

@@ -25,6 +25,8 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise FileNotFoundError(
             f"there is no folder {place.parent} to write {place.name} in; make it first"
         )
+    if place.is_dir():
+        raise IsADirectoryError(f"{place} is a folder; give the name of a file in it")
     _remove_orphans(place)
     part, descriptor = _new_part(place)
     try:

@@ -17,6 +17,7 @@ if sys.platform != "win32":
 
 HIDDEN = ".longtail"  # what longtail keeps in a folder for itself
 _LOCK = "lock"
+_TRIES = 100  # each is lost only to somebody who removed the folder at that moment
 _held: dict[tuple[str, int], int] = {}  # descriptors by folder and thread
 
 
@@ -74,12 +75,11 @@ def is_same_file(descriptor: int, path: Path) -> bool:
 
 def _taken(folder: Path) -> int:
     path = folder / HIDDEN / _LOCK
-    while True:
+    for _ in range(_TRIES):
         try:
             folder.mkdir(parents=True, exist_ok=True)
             _make_hidden(path.parent)
-            flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-            descriptor = os.open(path, flags, 0o666)
+            descriptor = _opened(path)
         except FileNotFoundError:  # its last holder removed the folder just now
             continue
         if try_lock(descriptor) is False:
@@ -94,6 +94,20 @@ def _taken(folder: Path) -> int:
             os.write(descriptor, str(os.getpid()).encode())
             return descriptor
         os.close(descriptor)  # its last holder removed the file between opening and locking
+    raise FileNotFoundError(f"the folder {folder} cannot be made there; take another folder")
+
+
+def _opened(path: Path) -> int:
+    """The file to lock, made if it is not there; its text is ours to change, and no other's."""
+    flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    descriptor = os.open(path, flags, 0o666)
+    found = os.fstat(descriptor)
+    if stat.S_ISREG(found.st_mode) and found.st_nlink <= 1:  # none: it was removed just now
+        return descriptor
+    os.close(descriptor)
+    raise ValueError(
+        f"{path} is not a file that longtail made: it is another file too, or no file; remove it"
+    )
 
 
 def _make_hidden(path: Path) -> None:

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from longtail.core.arrays import Array, ArrayLike, as_tensor
 from longtail.core.labels import check_labels
-from longtail.core.minimise import for_autograd, minimise
+from longtail.core.minimise import UnsettledError, for_autograd, minimise
 from longtail.core.prior import Prior
 from longtail.core.probabilities import check_not_probs
 from longtail.core.retarget import check_logits
@@ -80,7 +80,7 @@ def _best_offset(logits: Tensor, labels: Tensor, classes: Sequence[str] | None) 
         tolerance=1e-10,
     )
     if not gradient < 1e-6:
-        raise RuntimeError(
+        raise UnsettledError(
             f"the offsets did not settle in {_MAX_ITER} iterations: the likelihood still rises by "
             f"{gradient:.2g} for each unit of one; use more held-out data, or logits on a smaller "
             "scale"

@@ -6,6 +6,10 @@ import torch
 from torch import Tensor
 
 
+class UnsettledError(ValueError):
+    """No minimum was found: of samples that have none in reach, by their number or their scale."""
+
+
 def minimise(
     objective: Callable[[], Tensor],
     parameters: Iterable[Tensor],

@@ -18,7 +18,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from longtail.core.minimise import minimise
+from longtail.core.minimise import UnsettledError, minimise
 from longtail.core.numbers import check_number
 from longtail.core.retarget import prior_offset
 from longtail.metrics.samples import Samples
@@ -42,7 +42,7 @@ class Calibration:
 def fit_calibration(
     held: HeldOut, who: str, *, temperature: float, bias: float = 0.0, scale: float = 0.0
 ) -> Calibration:
-    """The minimum, or a RuntimeError that `who` has none in reach.
+    """The minimum, or an UnsettledError that `who` has none in reach.
 
     Args:
         held: The samples. If it is not known what they carry, log q − log c is left to b.
@@ -65,7 +65,7 @@ def fit_calibration(
         objective, [theta.steps for theta in every], max_iter=_MAX_ITER, tolerance=1e-7
     )
     if not gradient < 1e-5:
-        raise RuntimeError(
+        raise UnsettledError(
             f"{who} did not settle in {_MAX_ITER} iterations (the gradient is still "
             f"{gradient:.2g}); use a smaller spread, or logits on a smaller scale"
         )

@@ -6,23 +6,33 @@ the new ones move to OUT, and generation.json, which names them, last. A run tha
 that moment leaves the old files as they were; one that is killed after it leaves old files or new
 ones, never both, and `placing`, by which the next one who looks finishes what it began.
 
-Files of others in OUT stay. Torch is not imported before a folder is locked.
+Files of others in OUT stay, and a command that would write over one is refused. Torch is not
+imported before a folder is locked.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
+import stat
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-_HIDDEN = ".longtail"  # as core.locks has it
-_MANIFEST, _PLACING, _WRITING = "generation.json", "placing", "writing-"
+from longtail.recipes.manifest import (
+    HIDDEN,
+    MANIFEST,
+    Manifest,
+    is_plain_file,
+    read_manifest,
+    write_manifest,
+)
+
+_PLACING, _WRITING = "placing", "writing-"
 _PAGE = "report.html"  # every command writes it
+_HEAD = 4096  # bytes of a page in which its title is
 _TRAIN = "recipe.yaml"  # a run that is being trained has this before it has results
 
 
@@ -35,10 +45,10 @@ class Generation(NamedTuple):
 
 def held_in(folder: Path) -> Generation | None:
     """What a command has put in the folder; None if none did, or one that did not say so."""
-    found = _read(folder / _HIDDEN / _MANIFEST)
-    if found is None and (folder / _TRAIN).is_file():
-        return Generation("train", (_TRAIN,))
-    return found
+    found = read_manifest(folder / HIDDEN / MANIFEST)
+    if found is not None:
+        return Generation(found.kind, found.files)
+    return Generation("train", (_TRAIN,)) if (folder / _TRAIN).is_file() else None
 
 
 @contextmanager
@@ -58,15 +68,18 @@ def generation(folder: Path, kind: str, names: Sequence[str] = ()) -> Iterator[P
     with locked(folder):
         _finish(folder)
         check_kind(folder, kind)
-        hidden = folder / _HIDDEN
+        hidden = folder / HIDDEN
         for orphan in hidden.glob(f"{_WRITING}*"):
             shutil.rmtree(orphan, ignore_errors=True)
         aside = Path(tempfile.mkdtemp(prefix=_WRITING, dir=hidden))
         try:
             with _said_of(folder, aside):
                 yield aside
-            _check_places(folder, os.listdir(aside))
-            _write_manifest(aside, kind, _unsaid(folder, names))
+            files = sorted(os.listdir(aside))
+            _check_places(folder, files)
+            check_not_others(folder, files, names)
+            left = names if _is_of_older_longtail(folder, names) else ()
+            write_manifest(aside, Manifest(kind, tuple(files), tuple(sorted(left))))
             _sync(aside)
             aside.rename(hidden / _PLACING)
         finally:
@@ -100,9 +113,31 @@ def check_kind(folder: Path, kind: str) -> None:
         )
 
 
+def check_not_others(folder: Path, files: Iterable[str], names: Sequence[str]) -> None:
+    """A ValueError if one of the files is there and no longtail has written it.
+
+    Args:
+        folder: Where they are to go.
+        files: Their names.
+        names: All that the command may write, by which the folder of an older longtail is known.
+    """
+    held = held_in(folder)
+    if held is not None and held.kind == "train":  # of a run some are written before it is done
+        return
+    if held is None and _is_of_older_longtail(folder, names):
+        return
+    ours = () if held is None else held.files
+    for name in files:
+        if name not in ours and os.path.lexists(folder / name):
+            raise ValueError(
+                f"{folder / name} is there and was not written by longtail, which would write over "
+                "it; take another folder, or move that file"
+            )
+
+
 def settle(folder: Path) -> bool:
     """Finish what a killed run began; whether the folder holds one generation, and whole."""
-    if not (folder / _HIDDEN / _PLACING).is_dir():
+    if not os.path.lexists(folder / HIDDEN / _PLACING):
         return True
     from longtail.core.locks import locked
 
@@ -115,61 +150,69 @@ def settle(folder: Path) -> bool:
 
 
 def _finish(folder: Path) -> None:
-    """Put in place what is to be; it may be called again however far it came."""
-    hidden = folder / _HIDDEN
+    """Put in place what is to be; it may be called again however far it came.
+
+    All that could be wrong with what is found is looked for before the first file is removed.
+    """
+    hidden = folder / HIDDEN
     placing = hidden / _PLACING
-    if not placing.is_dir():
+    if not os.path.lexists(placing):
         return
-    new = _read(placing / _MANIFEST)
-    if new is not None:
-        before = _read(hidden / _MANIFEST)
-        waiting = [name for name in new.files if os.path.lexists(placing / name)]
-        if len(waiting) == len(new.files):  # else all that was there is gone already
-            old = [] if before is None else before.files
-            for name in {*new.files, *_left_over(placing), *old}:
-                (folder / name).unlink(missing_ok=True)
-        for name in waiting:
-            (placing / name).replace(folder / name)
-        (placing / _MANIFEST).replace(hidden / _MANIFEST)
+    _check_real_folder(placing)
+    new = read_manifest(placing / MANIFEST)
+    if new is None:  # it was moved last: there is nothing else
+        _remove_empty(placing)
+        return
+    before = read_manifest(hidden / MANIFEST)
+    waiting = [name for name in new.files if os.path.lexists(placing / name)]
+    for name in waiting:
+        if not is_plain_file(placing / name):
+            raise ValueError(f"{placing / name} is no file that longtail wrote; remove {placing}")
+    _check_places(folder, new.files)
+    if len(waiting) == len(new.files):  # else all that was there is gone already
+        old = [] if before is None else before.files
+        gone = {*new.files, *new.replaces, *old}
+        _check_places(folder, gone)
+        for name in gone:
+            (folder / name).unlink(missing_ok=True)
+    for name in waiting:
+        (placing / name).replace(folder / name)
+    (placing / MANIFEST).replace(hidden / MANIFEST)
     shutil.rmtree(placing)
 
 
-def _unsaid(folder: Path, names: Sequence[str]) -> Sequence[str]:
-    """What to remove of a folder whose files nobody named: none if no command wrote them."""
-    ours = held_in(folder) is None and (folder / _PAGE).is_file()
-    return names if ours else ()
-
-
-def _write_manifest(aside: Path, kind: str, names: Sequence[str]) -> None:
-    said = {"kind": kind, "files": sorted(os.listdir(aside)), "replaces": sorted(names)}
-    (aside / _MANIFEST).write_text(json.dumps(said) + "\n", encoding="utf-8")
-
-
-def _read(place: Path) -> Generation | None:
-    try:
-        said = json.loads(place.read_text(encoding="utf-8"))
-        return Generation(str(said["kind"]), _names(said["files"]))
-    except FileNotFoundError:
-        return None
-    except (ValueError, KeyError, TypeError):
+def _check_real_folder(placing: Path) -> None:
+    if not stat.S_ISDIR(os.lstat(placing).st_mode):
         raise ValueError(
-            f"{place} is damaged; remove {place.parent}, and what is in {place.parent.parent} "
-            "counts as yours"
-        ) from None
+            f"{placing} is where longtail keeps files that are to be put in place, and is no "
+            "folder; remove it"
+        )
 
 
-def _left_over(placing: Path) -> tuple[str, ...]:
-    return _names(json.loads((placing / _MANIFEST).read_text(encoding="utf-8"))["replaces"])
+def _remove_empty(placing: Path) -> None:
+    if os.listdir(placing):
+        raise ValueError(
+            f"{placing} holds files and no list of them, so nobody knows what they are; move them "
+            "elsewhere, or remove it"
+        )
+    shutil.rmtree(placing)
 
 
-def _names(names: Sequence[str]) -> tuple[str, ...]:
-    """Names of files and no paths: what is removed lies in the folder, whatever a file says."""
-    if any(not isinstance(name, str) or Path(name).name != name for name in names):
-        raise ValueError("a name with a folder in it")
-    return tuple(names)
+def _is_of_older_longtail(folder: Path, names: Sequence[str]) -> bool:
+    """Whether the files in a folder are of a longtail that did not yet name what it wrote.
+
+    It wrote its page and something beside it, or a page alone, which says whose it is.
+    """
+    page = folder / _PAGE
+    if held_in(folder) is not None or not is_plain_file(page):
+        return False
+    if any(name != _PAGE and is_plain_file(folder / name) for name in names):
+        return True
+    with page.open("rb") as file:
+        return b"<title>longtail" in file.read(_HEAD)
 
 
-def _check_places(folder: Path, names: Sequence[str]) -> None:
+def _check_places(folder: Path, names: Iterable[str]) -> None:
     for name in names:
         if (folder / name).is_dir() and not (folder / name).is_symlink():
             raise IsADirectoryError(

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from longtail.data.images import (
     read_image_npz,
     read_image_splits,
 )
+from longtail.data.label_files import read_label_counts
 
 
 def touched(root, *names):
@@ -317,3 +319,34 @@ def test_images_that_do_not_fit_their_labels_are_refused_before_they_are_unpacke
         np.savez(tmp_path / "i.npz", images=images, labels=np.arange(2))
         with pytest.raises(ValueError, match=r"'images' of .*i\.npz must be uint8 .* with N = 2"):
             read_image_npz(tmp_path / "i.npz")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+def test_pipes_are_no_images_and_links_that_lead_nowhere_are_told_when_read(tmp_path):
+    touched(tmp_path, "a/1.png", "b/1.png")
+    os.mkfifo(tmp_path / "a" / "2.png")
+    (tmp_path / "b" / "2.png").symlink_to(tmp_path / "a" / "2.png")
+    (tmp_path / "b" / "3.png").symlink_to(tmp_path / "nowhere")
+    images = read_image_folder(tmp_path)
+    assert relative(images, tmp_path) == ["a/1.png", "b/1.png", "b/3.png"]
+    assert {name: dict(part.counts) for name, part in read_label_counts(tmp_path).items()} == {
+        "all": {"a": 1, "b": 2}
+    }
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are text elsewhere")
+@pytest.mark.parametrize("read", [read_image_folder, read_image_splits, read_label_counts])
+def test_a_class_folder_whose_name_is_no_text_is_named_before_anything_is_trained(tmp_path, read):
+    name = os.fsdecode(b"caf\xe9")
+    touched(tmp_path, "a/1.png", f"{name}/1.png")
+    with pytest.raises(ValueError, match=r"has the class 'caf\\udce9', which is no text in UTF-8"):
+        read(tmp_path)
+
+
+def test_class_names_that_cannot_be_written_are_told_with_their_file(tmp_path):
+    images = np.zeros((2, 3, 4, 4), np.uint8)
+    np.savez(tmp_path / "a.npz", images=images, labels=[0, 1], classes=np.array(["a", "\ud800"]))
+    with pytest.raises(ValueError, match=r"'classes' of .*a\.npz holds what is no text in UTF-8"):
+        read_image_npz(tmp_path / "a.npz")
+    with pytest.raises(ValueError, match=r"has the class .*, which is no text in UTF-8"):
+        ImageArrays(torch.from_numpy(images), [0, 1], ("a", "\ud800"))

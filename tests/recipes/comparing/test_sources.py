@@ -1,4 +1,6 @@
 import json
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -246,3 +248,58 @@ def test_a_run_that_was_killed_while_its_files_were_put_in_place_is_finished_or_
     sources, passed = find_sources([run])
     assert [source.base for source in sources] == ["fit new"]
     assert passed == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "changed"),
+    [
+        ("fix", {"asked": [1]}),
+        ("fix", {"asked": "uniform"}),
+        ("fix", {"asked": None}),
+        ("fix", {"asked": {"target": [[[[1]]]]}}),
+        ("fix", {"steps": 3}),
+        ("fix", {"measured": []}),
+        ("fit", {"best": {"a": 1}}),
+        ("fit", {"seed": [1]}),
+        ("fit", {"target": 0.5}),
+        ("fit", {"target": [[[[1]]]]}),
+        ("fit", {"criterion": None}),
+        ("fit", {"methods": []}),
+    ],
+)
+def test_results_of_another_type_than_a_run_writes_are_damage_that_is_named(folders, kind, changed):
+    place = getattr(folders, kind)("a") / "metrics.json"
+    place.write_text(json.dumps(json.loads(place.read_text()) | changed))
+    with pytest.raises(ValueError, match=r"a.metrics\.json is damaged: .*; make the run again"):
+        find_sources([folders.place])
+
+
+def test_results_of_other_programs_are_no_damage(folders):
+    folders.fit("a")
+    (folders.place / "other").mkdir()
+    (folders.place / "other" / "metrics.json").write_text('{"seed": "a", "target": 3, "steps": 9}')
+    assert found(folders.place) == {"a": "fit adjusted"}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+def test_pipes_in_a_run_folder_are_not_read(folders, monkeypatch):
+    run = folders.train("a")
+    (run / "versions.json").unlink()
+    os.mkfifo(run / "versions.json")
+    os.mkfifo(run / "scores-test-crt.safetensors")
+    read = Path.read_text
+
+    def reads(place, **given):
+        assert place.is_file(), "it would wait for ever"
+        return read(place, **given)
+
+    monkeypatch.setattr(Path, "read_text", reads)
+    sources, _ = find_sources([run])
+    assert [source.scores.name for source in sources] == ["scores-test.safetensors"]
+
+
+@pytest.mark.parametrize("name", [3, ["a"], {"a": 1}, None])
+def test_a_name_that_is_no_text_is_no_name(folders, name):
+    run = folders.train("a")
+    (run / "versions.json").write_text(json.dumps({"recipe": name}))
+    assert found(run) == {"a": "logit_adjusted"}

@@ -269,3 +269,18 @@ def test_many_keys_of_which_one_stands_twice_are_told_at_once(tmp_path, number, 
     place.write_text("".join(f"key{at}: 1\n" for at in range(number)) + f"key{number - 1}: 1\n")
     with pytest.raises(RecipeError, match=rf"in .*mine\.yaml: this is not YAML: .*{sentence}"):
         read_recipe(place)
+
+
+@pytest.mark.parametrize(
+    ("setting", "most"),
+    [
+        ("data.size", 4096),
+        ("data.resize", 4096),
+        ("batch_size", 2**31 - 1),
+        ("num_workers", 2**31 - 1),
+    ],
+)
+@pytest.mark.parametrize("number", [2**31, 10**30])
+def test_sizes_that_no_machine_has_room_for_are_refused(setting, most, number):
+    with pytest.raises(RecipeError, match=f"{setting} must be int <= {most}, got {number}"):
+        overridden(read_recipe("images-la-quick"), [f"{setting}={number}"])

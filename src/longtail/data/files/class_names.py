@@ -1,11 +1,24 @@
 """Class names listed in a file: a JSON list, or text with a name a line."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
 from longtail.data.files.errors import check_is_file, reading
 from longtail.data.files.text import lines_of, suffix_of
+
+
+def check_written(names: Iterable[str], where: str) -> None:
+    """A ValueError if a name cannot be written to a file: those of folders may be any bytes."""
+    for name in names:
+        try:
+            name.encode("utf-8")
+        except UnicodeEncodeError:
+            raise ValueError(
+                f"{where} has the class {name!r}, which is no text in UTF-8 and could not be "
+                "written with the results; rename it"
+            ) from None
 
 
 def read_class_names(path: Path) -> tuple[str, ...]:

@@ -127,7 +127,10 @@ def as_names(values: npt.NDArray[Any], where: str) -> tuple[str, ...]:
             f"{values.shape}; save a list of texts"
         )
     try:
-        return _texts(values)
+        names = _texts(values)
+        for name in names:
+            name.encode("utf-8")  # halves of characters cannot be written again
+        return names
     except (ValueError, SystemError) as error:  # the latter for numbers that are no characters
         raise ValueError(f"{where} holds what is no text in UTF-8 ({error}); mend it") from error
 

@@ -37,7 +37,13 @@ def parquet_labels(file: Any, column: str, path: Path) -> LabelCodes:
             f"{path} has no label in row {row} of column {column!r}; leave that row out"
         )
     if not hasattr(encoded, "dictionary"):
-        encoded = encoded.dictionary_encode()
+        try:
+            encoded = encoded.dictionary_encode()
+        except NotImplementedError:  # lists, structs, maps
+            raise ValueError(
+                f"column {column!r} of {path} must be class indices or class names, got "
+                f"{encoded.type}; name another column, or make one of labels"
+            ) from None
     values = LabelCodes.of_array(
         np.array(encoded.dictionary.to_pylist()), f"column {column!r} of {path}"
     )

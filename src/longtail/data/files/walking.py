@@ -23,7 +23,17 @@ def files_below(folder: Path, apart: Iterable[Path] = ()) -> Iterator[tuple[str,
         seen.add(_identity(place))
         inside[:] = [name for name in inside if not name.startswith(".")]
         inside[:] = list(_new(place, sorted(inside), seen))
-        yield place, names
+        yield place, _readable(place, names)
+
+
+def _readable(place: str, names: list[str]) -> list[str]:
+    """Without pipes, sockets and devices, on which a reader would wait for ever.
+
+    A link that leads nowhere stays: whoever reads it says so.
+    """
+    with os.scandir(place) as entries:
+        others = {e.name for e in entries if not e.is_file() and os.path.exists(e.path)}
+    return [name for name in names if name not in others]
 
 
 def _new(place: str, names: Iterable[str], seen: set[Identity]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import torch
 
+from longtail.data.files.class_names import check_written
 from longtail.data.files.walking import files_below
 from longtail.data.images.files import ImageFiles
 from longtail.data.images.present import check_every_class
@@ -99,7 +100,9 @@ def _folders(root: Path) -> list[str]:
     if not root.is_dir():
         raise FileNotFoundError(f"there is no folder {root}; check the name")
     with os.scandir(root) as entries:
-        return sorted(e.name for e in entries if e.is_dir() and not e.name.startswith("."))
+        names = sorted(e.name for e in entries if e.is_dir() and not e.name.startswith("."))
+    check_written(names, str(root))
+    return names
 
 
 def _images(folder: Path, apart: Sequence[Path]) -> Iterator[str]:

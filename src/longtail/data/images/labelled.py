@@ -11,6 +11,7 @@ from torch.utils.data import Dataset
 
 from longtail.core.arrays import ArrayLike, as_tensor
 from longtail.core.labels import check_labels, check_num_classes, class_counts
+from longtail.data.files.class_names import check_written
 
 
 class LabelledImages(Dataset[tuple[Tensor, int]]):
@@ -61,7 +62,8 @@ class LabelledImages(Dataset[tuple[Tensor, int]]):
 
 
 def check_names(names: Sequence[str]) -> None:
-    """A ValueError if a name stands for two classes."""
+    """A ValueError if a name stands for two classes, or is no text."""
+    check_written(names, "the set")
     if len(set(names)) != len(names):
         twice, number = Counter(names).most_common(1)[0]
         raise ValueError(

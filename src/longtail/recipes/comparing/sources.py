@@ -26,6 +26,17 @@ _DEPTH = 4
 _PLAIN = ("scores", "test", "validation")  # names of files that say nothing about the run
 _PARTS = ("test", "validation")
 _SEED = re.compile(r"^(.*?)[-_. ]*seed[-_= ]?(\d+)$", re.IGNORECASE)
+# Of metrics.json what is read here, and of which types it may be.
+_READ = {
+    "best": str,
+    "methods": dict,
+    "seed": int,
+    "target": str | list | None,
+    "criterion": str,
+    "steps": list,
+    "measured": str | None,
+    "asked": dict,
+}
 TARGET = "target"  # the setting that tells runs apart whatever they are called
 
 
@@ -122,6 +133,7 @@ def _folder(path: Path) -> list[Source] | None:
         return None
     said = _json(path / METRICS)
     if "best" in said and "methods" in said:
+        _check_types(said, path / METRICS)
         files = [path / f"{part}.safetensors" for part in _PARTS]
         chosen = next((file for file in files if file.is_file()), None)
         note = "" if chosen is None else _part_note(path, chosen.stem)
@@ -133,6 +145,7 @@ def _folder(path: Path) -> list[Source] | None:
             else [Source(chosen, f"fit {said['best']}", seed, settings=settings, note=note)]
         )
     if "steps" in said and (path / "scores.safetensors").is_file():
+        _check_types(said, path / METRICS)
         fitted_here = said.get("measured") == CROSS_FITTED
         note = (
             f"{path}: the fix was fitted on the samples it is measured on here, so it looks better "
@@ -142,6 +155,24 @@ def _folder(path: Path) -> list[Source] | None:
         settings = {key: value for key, value in said.get("asked", {}).items() if key != "seed"}
         return [replace(found, settings=settings, note=note if fitted_here else "")]
     return None
+
+
+def _check_types(said: Mapping[str, Any], place: Path) -> None:
+    """A ValueError if something that is read here is not what a run says of itself."""
+    for key, kinds in _READ.items():
+        if key in said and not isinstance(said[key], kinds):
+            raise ValueError(
+                f"{place} is damaged: {key} cannot be {said[key]!r:.60}; make the run again"
+            )
+    if not _is_shallow([said.get(TARGET), said.get("asked")], 3):
+        raise ValueError(f"{place} is damaged: a target is a list of numbers; make the run again")
+
+
+def _is_shallow(value: Any, levels: int) -> bool:
+    if not isinstance(value, list | dict):
+        return True
+    inside = value.values() if isinstance(value, dict) else value
+    return levels > 0 and all(_is_shallow(part, levels - 1) for part in inside)
 
 
 def _train(path: Path) -> list[Source]:
@@ -155,7 +186,7 @@ def _train(path: Path) -> list[Source]:
     base = _recipe_name(path) or str(values.get("loss.name", path.name))
     made = []
     for part in _PARTS:
-        for file in sorted(path.glob(f"scores-{part}*.safetensors")):
+        for file in sorted(filter(Path.is_file, path.glob(f"scores-{part}*.safetensors"))):
             head = file.stem.removeprefix(f"scores-{part}").removeprefix("-")
             settings = trained | stage if head else trained
             note = "" if head else _part_note(path, part)
@@ -168,7 +199,8 @@ def _train(path: Path) -> list[Source]:
 def _recipe_name(path: Path) -> str:
     """The name of the recipe as the run has kept it; empty in folders that have not."""
     try:
-        return str(_json(path / VERSIONS).get(RECIPE_NAME, ""))
+        name = _json(path / VERSIONS).get(RECIPE_NAME)
+        return name if isinstance(name, str) else ""
     except (OSError, ValueError):  # it has no more than a name to give
         return ""
 
@@ -222,6 +254,8 @@ def _part_note(path: Path, part: str) -> str:
 
 
 def _json(place: Path) -> dict[str, Any]:
+    if not place.is_file():
+        raise FileNotFoundError(f"there is no file {place}")
     try:
         values = json.loads(place.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:

@@ -6,7 +6,7 @@ part. Published figures train on all: held_out=0.
 
 from typing import Literal, TypeAlias
 
-from longtail.recipes.training.section import Positive, Ratio, Section, Seed, ShareBelowOne
+from longtail.recipes.training.section import Pixels, Positive, Ratio, Section, Seed, ShareBelowOne
 
 Profile: TypeAlias = Literal["exp", "step", "pareto"]
 
@@ -66,8 +66,8 @@ class OwnSet(DataSet, frozen=True):
 
     imbalance_ratio: Ratio | None = None
     profile: Profile = "exp"
-    size: Positive | None = None
-    resize: Positive | None = None
+    size: Pixels | None = None
+    resize: Pixels | None = None
     random_crop: bool = False
 
     def __post_init__(self) -> None:

@@ -7,6 +7,7 @@ import msgspec
 from longtail.recipes.training.section import (
     Above,
     Named,
+    Pixels,
     Positive,
     Section,
     Share,
@@ -42,7 +43,7 @@ class AutoAugment(Named, frozen=True, tag="autoaugment"):
 class Cutout(Named, frozen=True, tag="cutout"):
     """A square hidden."""
 
-    size: Positive = 16
+    size: Pixels = 16
 
 
 Augmentation: TypeAlias = Crop | Flip | ColorJitter | AutoAugment | Cutout

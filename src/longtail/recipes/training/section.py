@@ -9,9 +9,10 @@ NotBelow: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
 Share: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1)]
 ShareBelowOne: TypeAlias = Annotated[float, msgspec.Meta(ge=0, lt=1)]
 Ratio: TypeAlias = Annotated[float, msgspec.Meta(ge=1)]
-Whole: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+Whole: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 Seed: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=2**32)]  # as many as NumPy has
-Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
+Positive: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
+Pixels: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=4096)]  # a side of an image
 
 
 class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
