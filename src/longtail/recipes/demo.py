@@ -73,8 +73,9 @@ class Demo:
             for key in ("nll", "ece")
         )
         return (
-            f"Its probabilities: the log-loss goes from {losses[0]:.3f} to {losses[1]:.3f}, the "
-            f"calibration error from {100 * errors[0]:.1f} to {100 * errors[1]:.1f} %."
+            "Its probabilities, on the samples as they are: the log-loss goes from "
+            f"{losses[0]:.3f} to {losses[1]:.3f}, the calibration error from "
+            f"{100 * errors[0]:.1f} to {100 * errors[1]:.1f} %."
         )
 
     def as_json(self) -> dict[str, object]:
