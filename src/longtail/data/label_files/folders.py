@@ -9,7 +9,6 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from longtail.data.files.class_names import check_written
 from longtail.data.files.walking import files_below
 from longtail.data.label_files.splits import WHOLE, split_named
 
@@ -42,7 +41,6 @@ def _count(root: Path) -> dict[str, int]:
 def _folders(root: Path) -> list[Path]:
     with os.scandir(root) as entries:
         names = sorted(e.name for e in entries if e.is_dir() and not e.name.startswith("."))
-    check_written(names, str(root))
     return [root / name for name in names]
 
 
