@@ -2,6 +2,7 @@
 
 import multiprocessing
 import threading
+import weakref
 from datetime import timedelta
 
 import pytest
@@ -26,7 +27,7 @@ from engine.training.tiny import (
     whole_run,
 )
 from longtail.engine.training import predict, processes
-from longtail.engine.training.process_group import agreed_name
+from longtail.engine.training.process_group import agreed_name, close_group
 
 SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(
@@ -134,3 +135,17 @@ def test_processes_agree_on_a_name_whatever_dead_ones_left_in_the_store():
         assert len(set(found)) == 1
         names.append(found[0])
     assert len(set(names)) == 3
+
+
+def test_whatever_holds_the_group_is_gone_before_it_is_closed(monkeypatch):
+    """DDP as the last to hold it waits for ever for a thread that waits for Python."""
+
+    class Holder:
+        def __init__(self):
+            self.itself = self  # only a collector frees it
+
+    alive = []
+    holder = weakref.ref(Holder())
+    monkeypatch.setattr("torch.distributed.destroy_process_group", lambda: alive.append(holder()))
+    close_group()
+    assert alive == [None]

@@ -16,6 +16,7 @@ from longtail.engine.augment import Chain, Flip, Normalize, RandomCrop
 from longtail.engine.backbones import Backbone, backbone
 from longtail.engine.schedules import Cosine
 from longtail.engine.training import Model, StepEnd, TrainingOptions, predict, train
+from longtail.engine.training.process_group import close_group
 
 CLASSES = 4
 NORMALIZE = Normalize((0.5,) * 3, (0.25,) * 3)
@@ -183,7 +184,7 @@ def in_group(rank, world_size, folder, work, *arguments):
     try:
         save_file(work(*arguments), os.path.join(folder, f"rank{rank}.safetensors"))
     finally:
-        dist.destroy_process_group()
+        close_group()
 
 
 def curves():

@@ -8,6 +8,7 @@ their group under it. torchrun counts restarts too, but each machine counts its 
 
 from __future__ import annotations
 
+import gc
 import os
 import time
 import uuid
@@ -63,7 +64,17 @@ def processes() -> Iterator[Processes]:
     try:
         yield current_processes()
     finally:
-        dist.destroy_process_group()
+        close_group()
+
+
+def close_group() -> None:
+    """Close the process group, after everything that holds on to it is gone.
+
+    If DDP is the last to hold it, Python waits with its lock held for a thread of gloo that may be
+    waiting for that lock, for ever (seen once in a few dozen runs).
+    """
+    gc.collect()
+    dist.destroy_process_group()
 
 
 def current_processes() -> Processes:
