@@ -219,7 +219,8 @@ def test_what_an_earlier_run_wrote_does_not_stay_beside_what_a_later_one_did(fix
     (fixed / "out" / "adjuster.json").write_text("{}")
     done = run("fix", "val.npz", "--kind", "logits", "--with", "kept.json", "-o", "out")
     assert done.exit_code == 0, done.output
-    names = {"metrics.json", "report.html", "scores.safetensors", "notes.txt"}
+    assert (fixed / "out/adjuster.json").read_bytes() == (fixed / "kept.json").read_bytes()
+    names = {"adjuster.json", "metrics.json", "report.html", "scores.safetensors", "notes.txt"}
     assert set(contents(fixed / "out")) == names
     assert (fixed / "out" / "notes.txt").read_text() == "mine"
 

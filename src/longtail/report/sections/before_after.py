@@ -123,6 +123,6 @@ def _change(
         return f"{text} {word if sure else 'may be chance'}"
     # The gain is of an accuracy; of an error it is the other way round.
     ends = (-gain.high, -gain.low) if row.less else (gain.low, gain.high)
-    between = ",\u00a0".join(_number(end, row, "+") for end in ends)
+    between = ", ".join(_number(end, row, "+") for end in ends)  # it may break on a phone
     sure = enough and (is_above(gain) or is_below(gain))
     return f"{text} [{between}] {word if sure else 'may be chance'}"
