@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from longtail import Prior, Scores, metrics
-from longtail.engine import load_head, pack_features
+from longtail.engine import load_head, pack_features, read_features
 from longtail.engine.feature_file import checked_features
 from longtail.recipes import fit_methods
 from longtail.recipes.fit_choice import DecaySearch, predicted
 from longtail.recipes.fit_methods import METHODS
 from longtail.recipes.fit_page import fit_page
-from longtail.recipes.fit_parts import feature_unit, fold_numbers, pairs
+from longtail.recipes.fit_parts import check_parts, feature_unit, fold_numbers, pairs
 from longtail.recipes.fit_result import FitPlan
 from longtail.recipes.fit_run import run_fit, write_fit
 from longtail.recipes.fit_words import caution, decision, headings, headline, method_rows
@@ -283,3 +283,10 @@ def test_a_gain_that_may_be_chance_is_not_told_to_be_used(result):
     said = fit_page(same, Footer("0", "d", "c")).next_step
     assert said.startswith("model.safetensors holds the best on held-out samples")
     assert "may be chance" in said
+
+
+def test_labels_that_begin_at_one_are_told_so(tmp_path):
+    features = np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32)
+    np.savez(tmp_path / "a.npz", features=features, labels=np.arange(60) % 3 + 1)
+    with pytest.raises(ValueError, match="if your labels begin at 1, take 1 away"):
+        check_parts(read_features(tmp_path / "a.npz"))

@@ -110,10 +110,12 @@ def check_parts(features: Features) -> None:
     missing = np.flatnonzero(features.counts == 0)
     if len(missing):
         names = [features.classes[k] if features.classes else str(k) for k in missing[:5]]
+        from_one = missing.tolist() == [0] and features.classes is None
+        hint = "; classes count from 0: if your labels begin at 1, take 1 away" if from_one else ""
         raise ValueError(
             f"{len(missing)} of {features.num_classes} classes have no training samples "
             f"({', '.join(names)}{', ...' if len(missing) > 5 else ''}); leave them out, "
-            "since nothing can be learned about them"
+            f"since nothing can be learned about them{hint}"
         )
     if "validation" in features.parts:
         judged = len(np.unique(features.part("validation").labels))
