@@ -5,7 +5,8 @@ and the last epoch as it is: nothing is chosen. Two runs go beside each other, a
 stopped, they go on from their folders. Targets on the test set: 36 % balanced accuracy for
 cross-entropy, 41 for logit adjustment.
 Usage: `python benchmarks/quick_recipes.py CIFAR-100 RUNS`: an archive or npz, and a folder; with
-`--table RUNS` alone it trains nothing, and tables the runs that have finished.
+`--table RUNS` alone it trains nothing, and tables the runs that have finished; `--keep RUNS FOLDER`
+keeps their test scores in float16.
 """
 
 import csv
@@ -15,8 +16,13 @@ import statistics
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
+
+import torch
+
+import longtail as lt
 
 AT_ONCE = 2
 UNCHANGED = ("data.held_out=0", "evaluate_every=40")
@@ -85,9 +91,21 @@ def table(folder):
             print("\n".join(rows(folder / key, run)))
 
 
+def keep(runs, folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    for key in RUNS:
+        place = runs / key / "scores-test.safetensors"
+        if place.is_file():
+            scores = lt.Scores.load(place)
+            half = torch.as_tensor(scores.logits).half()
+            replace(scores, logits=half).save(folder / f"{key}.safetensors")
+
+
 def main():
     if sys.argv[1] == "--table":
         return table(Path(sys.argv[2]))
+    if sys.argv[1] == "--keep":
+        return keep(*map(Path, sys.argv[2:4]))
     data, folder = sys.argv[1], Path(sys.argv[2])
     folder.mkdir(parents=True, exist_ok=True)
     with ThreadPoolExecutor(AT_ONCE) as pool:

@@ -155,5 +155,6 @@ def _calibration_step(tally: Tally) -> list[str]:
         return []
     return [
         f"Confidence is off by {percent(error)} points on average: before anyone relies on "
-        "the probabilities, calibrate (longtail fix --calibrate bias)."
+        "the probabilities, calibrate (longtail fix --calibrate bias); if that was done, more "
+        "held-out samples are needed."
     ]
