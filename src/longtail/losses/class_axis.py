@@ -37,6 +37,9 @@ class ClassAxis:
                 f"logits must have shape (N, C) or (N, C, d, ...), got {tuple(logits.shape)}; "
                 "a single sample is a batch of one"
             )
+        if logits.dim() == 2 and self.class_dim is None:  # as usual: nothing else to look at
+            check_logits(logits, num_classes)
+            return logits, labels
         moved = self.move(logits)
         if moved.shape[1] != num_classes and logits.is_floating_point():
             raise ValueError(
