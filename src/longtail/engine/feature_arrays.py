@@ -9,8 +9,7 @@ names, of that list or, without one, in the order of their names. The rows of an
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from longtail.data.files.arrays import (
     npz_header,
     npz_names,
 )
+from longtail.data.files.errors import naming
 from longtail.data.files.label_codes import LabelCodes, as_names
 from longtail.engine.feature_file import SPLITS, Features, checked_features
 
@@ -79,7 +79,7 @@ def _of_npz(place: Path) -> Features:
         split: (arrays[rows], arrays[known]) for split, (rows, known) in pairs.items()
     }
     parts, names = _numbered(parts, names, place)
-    with _naming(place):
+    with naming(str(place)):
         return checked_features(parts, classes=names, made_by=place.name)
 
 
@@ -112,15 +112,6 @@ def _check_lengths(place: Path, rows: str, known: str) -> None:
         )
 
 
-@contextmanager
-def _naming(place: Path) -> Iterator[None]:
-    """What is wrong with arrays is wrong with the file they are from."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(f"in {place}: {error}") from error
-
-
 def _of_npy(
     place: Path, labels: str | os.PathLike[str] | None, split: str | os.PathLike[str] | None
 ) -> Features:
@@ -131,7 +122,7 @@ def _of_npy(
     given: dict[Split, tuple[Any, Any]] = {"train": (rows, load_npy(Path(labels)))}
     numbered, classes = _numbered(given, None, Path(labels))
     if split is None:
-        with _naming(place):
+        with naming(str(place)):
             return checked_features(numbered, classes=classes, made_by=place.name)
     known = numbered["train"][1]
     _check_one_a_row(Path(split), rows)
@@ -144,7 +135,7 @@ def _of_npy(
     parts: dict[Split, tuple[Any, Any]] = {
         name: (rows[words == name], known[words == name]) for name in SPLITS if name in words
     }
-    with _naming(place):
+    with naming(str(place)):
         return checked_features(parts, classes=classes, made_by=place.name)
 
 

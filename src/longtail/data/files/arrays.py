@@ -8,8 +8,7 @@ numbers are read.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from tokenize import TokenError
 from typing import IO, Any, NamedTuple, cast
@@ -20,7 +19,7 @@ import numpy.typing as npt
 from numpy.lib import format as npy
 
 from longtail.core.memory import check_memory
-from longtail.data.files.errors import ObjectsError, check_is_file, reading
+from longtail.data.files.errors import check_is_file, naming, reading
 from longtail.data.files.stored_objects import read_objects
 
 _NPY, _NPZ = "an npy file", "an npz file"
@@ -78,7 +77,7 @@ def npz_header(path: Path, name: str) -> ArrayHeader:
     """The header of one array of an .npz file, which has as many numbers as it says."""
     with reading(path, _NPZ), ZipFile(path) as stored:
         member = stored.getinfo(f"{name}.npy")
-        with stored.open(member) as file, _naming(name):
+        with stored.open(member) as file, naming(repr(name)):
             header = read_header(file)
             _check_stored(member.file_size - file.tell(), header)
     return header
@@ -92,7 +91,7 @@ def load_npz(path: Path, names: Iterable[str]) -> dict[str, npt.NDArray[Any]]:
     found: dict[str, npt.NDArray[Any]] = {}
     with reading(path, _NPZ), ZipFile(path) as stored:
         for name, header in headers.items():
-            with stored.open(f"{name}.npy") as file, _naming(name):
+            with stored.open(f"{name}.npy") as file, naming(repr(name)):
                 found[name] = _read_array(file, header, f"{name!r} of {path}")
                 file.read(1)  # at its end the checksum is compared
     return found
@@ -126,14 +125,3 @@ def _check_stored(stored: int, header: ArrayHeader) -> None:
             f"its header says shape {header.shape} of {header.dtype}, which are {header.size:,} "
             f"bytes, but {stored:,} are there"
         )
-
-
-@contextmanager
-def _naming(name: str) -> Iterator[None]:
-    """An error in one of several arrays says in which."""
-    try:
-        yield
-    except ObjectsError:
-        raise  # it names the array itself
-    except ValueError as error:
-        raise ValueError(f"in {name!r}: {error}") from error

@@ -50,6 +50,17 @@ def reading(path: Path, what: str) -> Iterator[None]:
         ) from error
 
 
+@contextmanager
+def naming(where: str) -> Iterator[None]:
+    """What is wrong with values is said with the array or file that they are from."""
+    try:
+        yield
+    except ObjectsError:
+        raise  # it says so itself
+    except ValueError as error:
+        raise ValueError(f"in {where}: {error}") from error
+
+
 def check_is_file(path: Path) -> None:
     """Raise unless there is a file with something in it."""
     if path.is_dir():
