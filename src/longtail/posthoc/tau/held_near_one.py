@@ -9,7 +9,8 @@ with a standard error s, and what follows from both is
 
 s says how much of τ the samples see. The last term is what they cannot: no model's logits are right
 to better than a twentieth, and τ̂ mends that as far as it happens to lie along the move. `length`
-is the deviation of log t − log c over the classes. Where target and carried prior are near each
+is the deviation of log t − log c over the classes, in units of the logits' own where a temperature
+has made these smaller than 1 (`choice`). Where target and carried prior are near each
 other it is next to nothing, any τ does about the same, and τ stays at 1. With many samples and a
 move that changes decisions τ is the optimum. For weight normalisation no τ is exact and 1 is but
 where it starts from, so there it is let go further: the standard deviation is 2 in place of the
