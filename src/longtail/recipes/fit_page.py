@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from longtail.flows.judge import Judgement, is_above, judge
+from longtail.flows.changes import is_above
+from longtail.flows.judge import Judgement, judge
 from longtail.recipes.fit_methods import METHODS
 from longtail.recipes.fit_result import FitResult
 from longtail.recipes.fit_words import (

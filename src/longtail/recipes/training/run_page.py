@@ -37,7 +37,7 @@ from longtail.report import (
     write_page,
 )
 from longtail.report.names import ACCURACIES, HEADLINES
-from longtail.report.sections.held_tau import held_near_one_in_words
+from longtail.report.sections.verdict import tau_in_words
 
 # What is shown, what it is called, what it is multiplied by, and with how many digits.
 _COLUMNS = (
@@ -171,7 +171,7 @@ def _notes(result: RunResult) -> list[str]:
         said.append("The logits carry the target as they are.")
     for variant in result.variants:
         if variant.choice is not None:
-            held = held_near_one_in_words(variant.choice)
+            held = tau_in_words(variant.choice)
             said.append(f"The validation part chose τ = {variant.tau:.3g}.{held}")
     smoothing = getattr(result.recipe.loss, "label_smoothing", 0.0)
     if carried is not None and smoothing:
