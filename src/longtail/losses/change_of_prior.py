@@ -8,7 +8,7 @@ r"""Losses that are a change of prior: each is what it says that its logits carr
     weighted                carried uniform       α = π^(τ−1)    (LA §5.2)
     consistent margins      carried uniform       α = δ/π        (LA theorem 1), a shift of log δ
 
-Any α with `carried` uniform is consistent for the balanced error (theorem 1).
+Carries: what the table says. Any α with uniform is consistent for the balanced error (theorem 1).
 """
 
 from typing import Unpack
