@@ -8,8 +8,9 @@ c. Under target t they are
 and softmax of that is p_t(y|x) exactly (LADE theorem 1), as long as p(x|y) stays the same.
 """
 
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
+import numpy as np
 import numpy.typing as npt
 from torch import Tensor
 
@@ -23,7 +24,7 @@ from longtail.core.arrays import (
 )
 from longtail.core.prior import Prior, PriorLike, check_same_classes, full_prior
 
-LogsT = TypeVar("LogsT", Tensor, npt.NDArray[Any])
+LogsT = TypeVar("LogsT", Tensor, npt.NDArray[np.float64])
 
 
 class UnknownPriorError(ValueError):
