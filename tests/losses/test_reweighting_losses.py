@@ -312,7 +312,7 @@ def test_compiled_equals_eager(name):
         (lambda: Focal(PRIOR, gamma=-0.5), "gamma must be a finite number.*got -0.5"),
         (lambda: Focal(PRIOR, gamma=math.inf), "gamma must be a finite number"),
         (lambda: SigmoidFocal(PRIOR, gamma=math.nan), "gamma must be a finite number"),
-        (lambda: LDAM(PRIOR, max_margin=-1), "max_margin must be a finite number, zero or more"),
+        (lambda: LDAM(PRIOR, max_margin=-1), "max_margin must be"),
         (lambda: LDAM(PRIOR, scale=0), "scale must be a finite number above zero, got 0"),
         (lambda: LDAM(PRIOR, scale_in="both"), 'scale_in must be "loss" or "head", got \'both\''),
     ],

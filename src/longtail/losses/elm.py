@@ -81,7 +81,6 @@ class Pull(Regularizer):
         ignore_index: Rows with this label are left out.
         gather: Whether to see the batches of all processes.
 
-    >>> import torch
     >>> features = torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
     >>> Pull([64, 16])(features, torch.tensor([1, 1, 0]))
     tensor(0.5696)
@@ -131,7 +130,6 @@ class ELM(RegularizedLoss):
         scale: A factor on the margins.
         gather: Whether to see the batches of all processes.
 
-    >>> import torch
     >>> loss = ELM([70, 25, 5], lam=0.1)
     >>> logits, features = torch.tensor([[2.0, 0.5, -1.0]] * 2), torch.eye(2)
     >>> loss(logits, torch.tensor([1, 1]), features=features)

@@ -71,7 +71,6 @@ class Focal(_SoftmaxFocal):
         train: The prior the batches follow.
         gamma: How fast a sample fades as p_y grows; 0 is cross-entropy.
 
-    >>> import torch
     >>> loss = Focal([70, 25, 5])
     >>> loss(torch.tensor([[2.0, 0.5, -1.0]]), torch.tensor([1]))
     tensor(1.184)
@@ -95,7 +94,6 @@ class ClassBalanced(_SoftmaxFocal):
         beta: In [0, 1): how much samples of one class repeat each other.
         gamma: That of the softmax focal loss; None for cross-entropy.
 
-    >>> import torch
     >>> loss = ClassBalanced([70, 25, 5])
     >>> loss(torch.tensor([[2.0, 0.5, -1.0]]), torch.tensor([1]))
     tensor(0.822)
@@ -125,7 +123,6 @@ class SigmoidFocal(SampleLoss):
         train: The prior the batches follow.
         gamma: How fast a logit fades as it comes right; 0 is binary cross-entropy.
 
-    >>> import torch
     >>> loss = SigmoidFocal([70, 25, 5])
     >>> loss(torch.tensor([[2.0, 0.5, -1.0]]), torch.tensor([1]))
     tensor(1.740)
