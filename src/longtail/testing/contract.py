@@ -1,5 +1,7 @@
 """What contract checks are made of: samples, exact targets, an error that says what is wrong."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -44,6 +46,15 @@ def require(holds: bool, sentence: str) -> None:
     """Raise ContractError with the sentence unless it holds."""
     if not holds:
         raise ContractError(sentence)
+
+
+def require_refusal(action: Callable[[], object], error: type[Exception], sentence: str) -> None:
+    """Raise ContractError with the sentence unless the action raises this error."""
+    try:
+        action()
+    except error:
+        return
+    raise ContractError(sentence)
 
 
 def require_same(got: Tensor, expected: Tensor, what: str, tolerance: float = 1e-10) -> None:

@@ -17,10 +17,10 @@ from longtail.core.prior import Prior
 from longtail.core.retarget import UnknownPriorError, retarget
 from longtail.losses import Loss
 from longtail.testing.contract import (
-    ContractError,
     as_grid,
     require,
     require_carried,
+    require_refusal,
     require_same,
     sample_batch,
     sample_features,
@@ -52,7 +52,7 @@ def check_carried(
     options = {"label_smoothing": label_smoothing} if label_smoothing else {}
     loss = make(world.prior, **options).eval()
     if loss.carried is None:
-        _require_refusal(
+        require_refusal(
             lambda: retarget(torch.zeros(world.table.shape), None, world.prior),
             UnknownPriorError,
             "a loss that carries no prior must not be moved to another",
@@ -95,7 +95,7 @@ def check_soft_labels(make: LossFactory) -> None:
     loss = make(prior, weight=[0.5, 1.0, 2.0, 4.0], reduction="none").eval()
     one_hot = torch.nn.functional.one_hot(labels, prior.num_classes).double()
     if not loss.takes_soft_labels:
-        _require_refusal(
+        require_refusal(
             lambda: loss_value(loss, logits, one_hot, features),
             ValueError,
             "a loss that does not take soft labels must refuse them",
@@ -118,7 +118,7 @@ def check_label_smoothing(make: LossFactory) -> None:
     prior, logits, labels, _ = sample_batch()
     epsilon = 0.2
     for wrong in (-0.1, 1.0, float("nan")):
-        _require_refusal(
+        require_refusal(
             partial(make, prior, label_smoothing=wrong),
             ValueError,
             f"label_smoothing={wrong} must raise a ValueError",
@@ -256,7 +256,7 @@ def check_gradients(make: LossFactory) -> None:
 def check_options(make: LossFactory) -> None:
     """An option that no loss has is refused, not ignored."""
     wrong = partial(make, Prior.of([70, 20, 8, 2]), reducton="sum")
-    _require_refusal(wrong, TypeError, "an unknown option must raise a TypeError")
+    require_refusal(wrong, TypeError, "an unknown option must raise a TypeError")
 
 
 def check_state(make: LossFactory) -> None:
@@ -293,11 +293,3 @@ LOSS_CHECKS = (
 def loss_value(loss: Loss, logits: Tensor, labels: Tensor, features: Tensor) -> Tensor:
     """The loss, with the features if it asks for them."""
     return loss(logits, labels, features=features if loss.needs_features else None)
-
-
-def _require_refusal(action: Callable[[], object], error: type[Exception], sentence: str) -> None:
-    try:
-        action()
-    except error:
-        return
-    raise ContractError(sentence)
