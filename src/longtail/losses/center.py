@@ -143,7 +143,7 @@ class DROLT(_RunningCenters):
         prior = full_prior(train, "train")
         super().__init__(dim, prior.num_classes, rate, ignore_index=ignore_index, gather=gather)
         check_number(scale, "the scale of the margins", least=0)
-        self._hold("margins", scale * np.sqrt(np.asarray(prior.probs.max() / prior.probs)))
+        self._hold("margins", scale * np.sqrt(prior.probs.max() / prior.probs))
 
     def _terms(self, rows: Tensor, labels: Tensor) -> Tensor:
         classes, index = torch.unique(labels, return_inverse=True)

@@ -12,7 +12,6 @@ Carries: what the loss in use carries. Cao et al., NeurIPS 2019 (DRW and DRS).
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -20,6 +19,7 @@ from longtail.core.arrays import ArrayLike
 from longtail.core.class_weights import class_balanced_weights
 from longtail.core.numbers import check_whole
 from longtail.core.prior import PriorLike, full_prior
+from longtail.core.tensors import as_tensor
 from longtail.losses.loss import ComposedLoss, Loss
 
 LossFactory: TypeAlias = Callable[..., Loss]
@@ -60,7 +60,7 @@ class Deferred(ComposedLoss):
         self.before, self.after, self.start = before, after, start
         self.resamples = resampling is not None
         self.register_buffer(
-            "resampling", None if resampling is None else torch.tensor(np.asarray(resampling))
+            "resampling", None if resampling is None else as_tensor(resampling).clone()
         )
         self.set_epoch(0)
 

@@ -65,7 +65,7 @@ class Experts(ComposedLoss):
     @property
     def carried(self) -> Prior | None:
         """What the mean of their logits carries: the geometric mean of what each carries."""
-        logs = [np.asarray(prior.log) for prior in self.experts_carried if prior is not None]
+        logs = [prior.log for prior in self.experts_carried if prior is not None]
         return Prior.from_log(np.mean(logs, axis=0)) if len(logs) == len(self.taus) else None
 
     @property

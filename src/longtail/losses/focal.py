@@ -19,10 +19,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from longtail.core.arrays import ArrayLike, wide_dtype
+from longtail.core.arrays import ArrayLike
 from longtail.core.class_weights import class_balanced_weights
 from longtail.core.numbers import check_number
 from longtail.core.prior import PriorLike
+from longtail.core.tensors import wide_dtype
 from longtail.losses.kernel import Share, weighted
 from longtail.losses.loss import LossOptions, label_prior
 from longtail.losses.sample_loss import SampleLoss

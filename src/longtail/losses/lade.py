@@ -37,9 +37,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from longtail.core.arrays import wide_dtype
 from longtail.core.numbers import check_number
 from longtail.core.prior import Prior, PriorLike, full_prior
+from longtail.core.tensors import wide_dtype
 from longtail.losses.change_of_prior import BalancedSoftmax
 from longtail.losses.inputs import all_count
 from longtail.losses.kernel import is_eager_cpu
@@ -167,7 +167,7 @@ class LADE(RegularizedLoss):
                 "towards another; use LogitAdjusted with label_smoothing"
             )
         if variant == "released":
-            shift = np.log(np.asarray(prior.probs) + 1e-9)
+            shift = np.log(prior.probs + 1e-9)
             softmax: SampleLoss = MarginLoss(prior, negative=shift, **options)
         else:
             softmax = BalancedSoftmax(prior, **options)

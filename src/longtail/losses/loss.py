@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypedDict
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from longtail.core.arrays import ArrayLike, wide_dtype
+from longtail.core.arrays import ArrayLike
 from longtail.core.prior import Prior, PriorLike, full_prior
+from longtail.core.tensors import as_tensor, wide_dtype
 
 Reduction: TypeAlias = Literal["mean", "sum", "none"]
 
@@ -128,7 +128,7 @@ class ConstantsModule(nn.Module):
 
     def _hold(self, name: str, values: ArrayLike | None) -> None:
         """Keep a copy as a buffer: loading a state writes into it."""
-        self.register_buffer(name, None if values is None else torch.tensor(np.asarray(values)))
+        self.register_buffer(name, None if values is None else as_tensor(values).clone())
 
     def _cast(self, name: str, like: Tensor) -> Tensor:
         """The constants in the dtype and on the device that computations on `like` need."""

@@ -22,9 +22,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import ArrayLike, along_classes, wide_dtype
+from longtail.core.arrays import ArrayLike
 from longtail.core.numbers import check_number
 from longtail.core.prior import Prior, PriorLike
+from longtail.core.tensors import along_classes, wide_dtype
 from longtail.losses import kernel
 from longtail.losses.kernel import Share
 from longtail.losses.loss import LossOptions, label_prior
@@ -153,7 +154,7 @@ class VS(MarginLoss):
         if check_number(gamma, "gamma") == 0:
             super().__init__(train, carried=prior.tempered(1 - tau), **options)
         else:
-            scale = np.exp(gamma * np.asarray(prior.log - prior.log.max()))
+            scale = np.exp(gamma * (prior.log - prior.log.max()))
             negative = tau * prior.log if tau else None
             super().__init__(train, negative=negative, scale=scale, **options)
 
@@ -213,7 +214,7 @@ class LDAM(MarginLoss):
         if scale_in not in ("loss", "head"):
             raise ValueError(f'scale_in must be "loss" or "head", got {scale_in!r}')
         # Ratios of counts are ratios of probabilities.
-        margins = max_margin * np.exp(0.25 * np.asarray(prior.log.min() - prior.log))
+        margins = max_margin * np.exp(0.25 * (prior.log.min() - prior.log))
         super().__init__(train, positive=-scale * margins, **options)
         self.factor = scale if scale_in == "loss" else 1.0
 

@@ -17,9 +17,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import ArrayLike, along_classes, as_tensor, wide_dtype
+from longtail.core.arrays import ArrayLike
 from longtail.core.numbers import check_number, check_per_class
 from longtail.core.prior import PriorLike, full_prior
+from longtail.core.tensors import along_classes, as_tensor, wide_dtype
 from longtail.losses import kernel
 from longtail.losses.kernel import Share
 from longtail.losses.loss import LossOptions, label_prior

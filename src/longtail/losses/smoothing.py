@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import along_classes, wide_dtype
 from longtail.core.prior import PriorLike
+from longtail.core.tensors import along_classes, wide_dtype
 from longtail.losses.kernel import Share, weighted
 from longtail.losses.loss import LossOptions, label_prior
 from longtail.losses.sample_loss import SampleLoss
@@ -49,7 +49,7 @@ class LabelAwareSmoothing(SampleLoss):
         if shape not in ("linear", "sine"):
             raise ValueError(f'shape must be "linear" or "sine", got {shape!r}')
         # Where each class's count lies between the smallest, 0, and the largest, 1.
-        probs = np.asarray(label_prior(train, options).probs)
+        probs = label_prior(train, options).probs
         span = probs.max() - probs.min()
         height = (probs - probs.min()) / span if span else np.ones_like(probs)
         height = np.sin(height * np.pi / 2) if shape == "sine" else height
