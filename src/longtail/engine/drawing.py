@@ -8,8 +8,9 @@ from torch import Tensor
 
 from longtail.core import Prior
 from longtail.core.arrays import ArrayLike
+from longtail.core.retarget import prior_offset
 from longtail.data import ClassSampler, InstanceSampler
-from longtail.losses import Deferred, Loss
+from longtail.losses import Loss
 
 
 class AskedSampler(ClassSampler):
@@ -22,7 +23,7 @@ class AskedSampler(ClassSampler):
         options: Those of every sampler.
     """
 
-    def __init__(self, labels: ArrayLike, num_classes: int, loss: Deferred, **options: Any) -> None:
+    def __init__(self, labels: ArrayLike, num_classes: int, loss: Loss, **options: Any) -> None:
         self.loss = loss
         super().__init__(labels, num_classes, **options)
 
@@ -31,9 +32,9 @@ class AskedSampler(ClassSampler):
         return self.loss.sampling_weights.double()
 
 
-def sampler_for(sampler: ClassSampler, labels: Tensor, loss: Loss | Deferred) -> ClassSampler:
+def sampler_for(sampler: ClassSampler, labels: Tensor, loss: Loss) -> ClassSampler:
     """The sampler, or one that draws as the loss asks for if it does."""
-    if not isinstance(loss, Deferred) or loss.resampling is None:
+    if not loss.resamples:
         return sampler
     if type(sampler) is not InstanceSampler:
         raise ValueError(
@@ -43,11 +44,11 @@ def sampler_for(sampler: ClassSampler, labels: Tensor, loss: Loss | Deferred) ->
     return AskedSampler(labels, sampler.num_classes, loss, seed=sampler.seed)
 
 
-def carried_after(loss: Loss | Deferred, sampler: ClassSampler) -> Prior | None:
+def carried_after(loss: Loss, sampler: ClassSampler) -> Prior | None:
     """What a model carries that is trained with this loss on these batches."""
     if loss.carried is None:
         return None
     batches = sampler.induced(Prior.of(sampler.counts, zeros="smooth"))
     epsilon = loss.label_smoothing
-    turned = batches.smoothed(epsilon).probs / loss.batches.smoothed(epsilon).probs
-    return loss.carried.reweighted(turned)
+    moved = prior_offset(loss.batches.smoothed(epsilon), batches.smoothed(epsilon))
+    return Prior.from_log(loss.carried.log + moved)

@@ -29,11 +29,11 @@ from longtail.engine.head_full import minimise_scale
 from longtail.engine.head_sgd import EpochDone, HeldOut, Sgd, train_head
 from longtail.engine.linear import fit_linear
 from longtail.heads import EstimatedOffset, Head, Linear, Recipe, TauNorm, class_moments
-from longtail.losses import CrossEntropy, Deferred, LogitAdjusted, Loss
+from longtail.losses import CrossEntropy, LogitAdjusted, Loss
 from longtail.losses import EstimatedOffset as EstimatedOffsetLoss
 from longtail.posthoc import WeightNormalization
 
-AnyLoss: TypeAlias = Loss | Deferred | Callable[[Prior], Loss | Deferred]
+AnyLoss: TypeAlias = Loss | Callable[[Prior], Loss]
 
 
 def fit_head(
@@ -156,18 +156,16 @@ def _sampler(
     return SAMPLERS[name](labels, num_classes, seed=seed)
 
 
-def _loss(
-    loss: AnyLoss | None, head: Head, batches: Prior, prior: Prior, recipe: Recipe
-) -> Loss | Deferred:
+def _loss(loss: AnyLoss | None, head: Head, batches: Prior, prior: Prior, recipe: Recipe) -> Loss:
     """The loss to train with."""
     if loss is not None:
         made = loss if isinstance(loss, nn.Module) else loss(batches)
-        if not isinstance(made, (Loss, Deferred)):
+        if not isinstance(made, Loss):
             raise TypeError(
                 f"fit_head trains with losses of longtail.losses, which say what is carried, got "
                 f"{type(made).__name__}; cross-entropy is longtail.losses.CrossEntropy"
             )
-        if isinstance(made, Loss) and made.reduction == "none":
+        if made.reduction == "none":
             raise ValueError('a fit minimises one number; use reduction="mean" or "sum"')
         return made
     if isinstance(head, EstimatedOffset):
@@ -189,7 +187,7 @@ def _minimise(
     """Go to the minimum over all samples; what is then carried."""
     prior = Prior.of(sampler.counts, zeros="smooth")
     if loss is None and not recipe.tau and not isinstance(sampler, ProgressiveSampler):
-        made: Loss | Deferred = CrossEntropy(prior, weight=sampler.weights())
+        made: Loss = CrossEntropy(prior, weight=sampler.weights())
     elif type(sampler) is InstanceSampler:
         made = _loss(loss, head, prior, prior, recipe)
     else:
@@ -197,7 +195,7 @@ def _minimise(
             "L-BFGS draws no batches, so of a sampler it can only take the class weights, and only "
             "with the head's own loss; give the loss a weight instead, or use solver='sgd'"
         )
-    if not isinstance(made, Loss):
+    if len(made.stages) > 1:
         raise ValueError("L-BFGS has no epochs to switch the loss in; use solver='sgd'")
     if isinstance(head, Linear):
         if is_torch(features) and features.element_size() < 4:

@@ -15,7 +15,7 @@ from torch import Tensor
 from longtail.engine.feature_rows import FeatureRows
 from longtail.engine.linear_objective import loss_shares, shared_losses
 from longtail.heads import Head, LearnableScale
-from longtail.losses import Loss, RegularizedLoss
+from longtail.losses import Loss, SampleLoss
 from longtail.losses.minimise import minimise
 
 _TOLERANCE = 1e-6
@@ -26,7 +26,7 @@ def minimise_scale(
     head: Head, rows: FeatureRows, labels: Tensor, loss: Loss, weight_decay: float
 ) -> None:
     """Move the scale of LearnableScale to the minimum of loss + ½ · weight_decay · ‖scale‖²."""
-    if not isinstance(head, LearnableScale) or isinstance(loss, RegularizedLoss):
+    if not isinstance(head, LearnableScale) or not isinstance(loss, SampleLoss):
         raise ValueError(
             f"{type(head).__name__} with {type(loss).__name__} is not convex in what it learns, "
             "as L-BFGS needs it; use solver='sgd'"

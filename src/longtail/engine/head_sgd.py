@@ -20,7 +20,7 @@ from longtail.data import ClassSampler
 from longtail.engine.feature_rows import FeatureRows
 from longtail.engine.head_checkpoint import Progress, load_checkpoint, save_checkpoint
 from longtail.heads import Head, Recipe
-from longtail.losses import Deferred
+from longtail.losses import Loss
 from longtail.metrics import balanced_error, recalls
 
 
@@ -54,7 +54,7 @@ def train_head(
     head: Head,
     rows: FeatureRows,
     labels: Tensor,
-    loss: nn.Module,
+    loss: Loss,
     sampler: ClassSampler,
     carried: Callable[[], Prior | None],
     held_out: HeldOut | None,
@@ -134,7 +134,7 @@ def _epoch(
     head: Head,
     rows: FeatureRows,
     labels: Tensor,
-    loss: nn.Module,
+    loss: Loss,
     sampler: ClassSampler,
     solver: torch.optim.Optimizer,
     epoch: int,
@@ -166,11 +166,10 @@ def _epoch(
     return total / len(batches)
 
 
-def _tell(epoch: int, sampler: ClassSampler, loss: nn.Module) -> None:
+def _tell(epoch: int, sampler: ClassSampler, loss: Loss) -> None:
     """Say which epoch it is to whoever does something else in another."""
     sampler.set_epoch(epoch)
-    if isinstance(loss, Deferred):
-        loss.set_epoch(epoch)
+    loss.set_epoch(epoch)
 
 
 def _factor(recipe: Recipe, epochs: float) -> float:
@@ -188,7 +187,7 @@ def _task(
     head: Head,
     rows: FeatureRows,
     labels: Tensor,
-    loss: nn.Module,
+    loss: Loss,
     sampler: ClassSampler,
     held_out: HeldOut | None,
     how: Sgd,

@@ -8,20 +8,20 @@ from longtail.engine.training.model import Model
 from longtail.engine.training.options import TrainingOptions
 from longtail.engine.training.shard_files import check_torch
 from longtail.engine.training.sharding import check_sharding
-from longtail.losses import Deferred, Loss
+from longtail.losses import Loss
 
 
 def check_training(
     model: Model,
     images: LabelledImages,
     sampler: ClassSampler,
-    loss: Loss | Deferred,
+    loss: Loss,
     options: TrainingOptions,
     validation: LabelledImages | None,
     world_size: int,
 ) -> None:
     """A ValueError that says what does not fit."""
-    losses = [loss.before, loss.after] if isinstance(loss, Deferred) else [loss]
+    losses = loss.stages
     _check_classes(model, images, losses, validation)
     if sampler.num_classes != images.num_classes or not sampler.is_of(images.labels):
         raise ValueError(
@@ -68,7 +68,7 @@ def check_intervals(**numbers: int | None) -> None:
 def _check_classes(
     model: Model,
     images: LabelledImages,
-    losses: list[Loss],
+    losses: tuple[Loss, ...],
     validation: LabelledImages | None,
 ) -> None:
     if not len(images) or (validation is not None and not len(validation)):

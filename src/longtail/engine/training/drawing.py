@@ -9,10 +9,10 @@ from torch import Tensor
 from longtail.data import ClassSampler
 from longtail.engine.drawing import sampler_for
 from longtail.engine.training.process_group import current_processes
-from longtail.losses import Deferred, Loss
+from longtail.losses import Loss
 
 
-def shared_sampler(sampler: ClassSampler, labels: Tensor, loss: Loss | Deferred) -> ClassSampler:
+def shared_sampler(sampler: ClassSampler, labels: Tensor, loss: Loss) -> ClassSampler:
     """The sampler of this process, which draws as the loss asks for if it does."""
     these = current_processes()
     shared = copy(sampler_for(sampler, labels, loss))

@@ -22,7 +22,6 @@ from longtail.engine.training.progress import Progress, Row
 from longtail.engine.training.random_state import mixed_seed
 from longtail.engine.training.run_folder import RunFolder
 from longtail.engine.training.validate import Validation
-from longtail.losses import Deferred
 
 
 @dataclass(frozen=True)
@@ -90,8 +89,7 @@ class Loop:
     def begin(self, epoch: int, done: int = 0) -> Prior | None:
         """Tell sampler and loss which epoch comes; what a model carries that is trained on it."""
         loss = self.learner.loss
-        if isinstance(loss, Deferred):
-            loss.set_epoch(epoch)
+        loss.set_epoch(epoch)
         self.sampler.set_epoch(epoch, done * self._size)
         takes_prior = self.learner.model.head.takes_prior
         return carried_after(loss, self.sampler) if takes_prior else None

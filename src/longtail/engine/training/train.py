@@ -34,7 +34,7 @@ from longtail.engine.training.run_folder import RunFolder
 from longtail.engine.training.sharding import gather
 from longtail.engine.training.task import task_of
 from longtail.engine.training.validate import Validation, best_epoch
-from longtail.losses import Deferred, Loss
+from longtail.losses import Loss
 
 
 class Trained(NamedTuple):
@@ -58,7 +58,7 @@ def train(
     model: Model,
     images: LabelledImages,
     sampler: ClassSampler,
-    loss: Loss | Deferred,
+    loss: Loss,
     options: TrainingOptions,
     *,
     normalize: Normalize,
@@ -107,8 +107,7 @@ def train(
     check_intervals(
         evaluate_every=evaluate_every, checkpoint_every=checkpoint_every, stop_after=stop_after
     )
-    if isinstance(loss, Deferred):
-        loss.set_epoch(0)
+    loss.set_epoch(0)
     drawn = shared_sampler(sampler, images.labels, loss)
     steps = -(-len(drawn) * these.world_size // options.batch_size)
     task = task_of(model, images, drawn, loss, options, augment, normalize, recipe or {}, steps)
