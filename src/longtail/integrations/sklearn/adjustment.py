@@ -12,13 +12,10 @@ from typing import Any, NamedTuple, TypeAlias
 from longtail.core import Prior, Scores, measure_carried
 from longtail.core.prior import check_same_classes, full_prior
 from longtail.integrations.sklearn.carried import carried_by, may_ignore_weights
-from longtail.integrations.sklearn.logits import gives_probs
+from longtail.integrations.sklearn.folds import out_of_fold, splits_of
+from longtail.integrations.sklearn.inner import gives_probs
 from longtail.integrations.sklearn.options import Calibration, Carried, Options
-from longtail.integrations.sklearn.out_of_fold import out_of_fold
-from longtail.integrations.sklearn.splits import splits_of
-from longtail.integrations.sklearn.training_labels import TrainingLabels
-from longtail.integrations.sklearn.training_set import TrainingSet
-from longtail.integrations.sklearn.weighted_temperature import fit_temperature
+from longtail.integrations.sklearn.training_set import TrainingLabels, TrainingSet
 from longtail.posthoc import BiasCorrectedTemperature, LogitAdjustment, Temperature
 
 AnyCalibrator: TypeAlias = Temperature | BiasCorrectedTemperature
@@ -78,17 +75,24 @@ def fit_adjustment(
     weights = None if data.labels.weights is None else data.labels.weights[held_out.positions]
     if carried is None:
         carried = measure_carried(held_out.logits, labels)
-    known = carried, data.labels.counts  # of decision values nobody minds what they sum to
-    scores = Scores(held_out.logits, labels, *known, split="validation", _are_logits=True)
+    scores = Scores(  # of decision values nobody minds what they sum to
+        held_out.logits,
+        labels,
+        carried,
+        data.labels.counts,
+        split="validation",
+        _are_logits=True,
+    )
     calibrator: AnyCalibrator | None = None
     if calibration == "temperature":
-        calibrator = fit_temperature(scores, weights)
+        calibrator = Temperature.fit(scores, weights=weights)
     elif calibration == "bias_corrected":
         calibrator = BiasCorrectedTemperature.fit(scores)
     scores = scores if calibrator is None else calibrator(scores)
-    move = LogitAdjustment(carried, tau, target)
     if choose:
-        move = move.fit(scores, options.criterion, weights)
+        move = LogitAdjustment.fit(scores, carried, target, options.criterion, weights)
+    else:
+        move = LogitAdjustment(carried, tau, target)
     return Adjustment(carried, calibrator, move, scores)
 
 

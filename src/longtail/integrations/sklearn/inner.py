@@ -1,7 +1,13 @@
-"""Classifiers that take no labels but 0, 1, 2, ..., such as XGBoost's: fitted on the positions.
+r"""The classifier inside: fitted on labels that it takes, and what it says, as logits.
 
-Which those are nobody can ask them. So each is fitted on the labels as they are, and where it
-refuses them, on the position of each label among the sorted ones, and keeps its own name for them.
+    log predict_proba,    zeros floored as `core.probabilities` does
+
+A classifier without `predict_proba` gives its decision values; of two classes, which share one
+value d, they are -d/2 and d/2. Those are no logits of anything before they are calibrated.
+
+Some classifiers take no labels but 0, 1, 2, ..., such as XGBoost's. Which those are nobody can ask
+them. So each is fitted on the labels as they are, and where it refuses them, on the position of
+each label among the sorted ones, and keeps its own name for them.
 """
 
 from __future__ import annotations
@@ -11,6 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
+
+from longtail.core.probabilities import floored_log
 
 
 class EncodedLabels:
@@ -52,3 +60,27 @@ def fitted(estimator: Any, X: Any, y: npt.NDArray[Any], keywords: dict[str, Any]
         except (ValueError, TypeError):
             raise error from None  # it was not the labels
         return EncodedLabels(model, classes)
+
+
+def gives_probs(estimator: Any) -> bool:
+    """Whether it has probabilities, or else a ValueError unless it has decision values."""
+    if hasattr(estimator, "predict_proba"):
+        return True
+    if hasattr(estimator, "decision_function"):
+        return False
+    raise ValueError(
+        "LogitAdjustedClassifier adjusts a classifier with predict_proba or decision_function, "
+        f"{type(estimator).__name__} has neither"
+    )
+
+
+def class_logits(estimator: Any, X: Any) -> npt.NDArray[np.float64]:
+    """Shape (samples, classes), in the order of the estimator's `classes_`, float64."""
+    if len(estimator.classes_) == 1:  # where boosting has two columns all the same
+        return np.zeros((len(estimator.predict(X)), 1))
+    if not gives_probs(estimator):
+        values = np.asarray(estimator.decision_function(X), dtype=np.float64)
+        return np.stack([-values / 2, values / 2], axis=1) if values.ndim == 1 else values
+    probs = np.asarray(estimator.predict_proba(X))
+    eps = None if probs.dtype.kind != "f" else float(np.finfo(probs.dtype).eps)
+    return floored_log(probs.astype(np.float64, copy=False), eps)
