@@ -1,11 +1,11 @@
-"""The weighted temperature is posthoc's where all weigh the same, and repetition where not."""
+"""A temperature of samples that weigh differently: a weight is a repetition."""
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
 import longtail as lt
-from longtail.integrations.sklearn.weighted_temperature import fit_temperature
+from longtail.posthoc import Temperature
 
 COUNTS = [60, 30, 10]
 
@@ -18,10 +18,10 @@ def scores(sharpness=2.5, seed=0, size=400):
     return lt.Scores(logits, labels, COUNTS, split="validation")
 
 
-def test_without_weights_it_is_the_temperature_of_posthoc():
+def test_equal_weights_of_one_are_none():
     held_out = scores()
-    ours = fit_temperature(held_out, None)
-    assert ours.temperature == pytest.approx(lt.posthoc.Temperature.fit(held_out).temperature, 1e-4)
+    ours = Temperature.fit(held_out, weights=np.ones(400))
+    assert ours.temperature == pytest.approx(Temperature.fit(held_out).temperature, rel=1e-12)
     assert ours.source == held_out.carried
 
 
@@ -38,7 +38,7 @@ def test_it_is_the_minimum_found_by_hand():
         return total
 
     by_hand = minimize_scalar(objective, bracket=(0, 1), tol=1e-10).x
-    assert np.log(fit_temperature(held_out, weights).temperature) == pytest.approx(
+    assert np.log(Temperature.fit(held_out, weights=weights).temperature) == pytest.approx(
         by_hand, abs=1e-6
     )
 
@@ -49,8 +49,8 @@ def test_a_weight_of_two_is_two_samples_and_of_zero_none():
     repeated = lt.Scores(
         held_out.logits.repeat(weights, axis=0), held_out.labels.repeat(weights), COUNTS
     )
-    weighted = fit_temperature(held_out, weights.astype(float)).temperature
-    assert weighted == pytest.approx(fit_temperature(repeated, None).temperature, rel=1e-10)
+    weighted = Temperature.fit(held_out, weights=weights.astype(float)).temperature
+    assert weighted == pytest.approx(Temperature.fit(repeated).temperature, rel=1e-10)
 
 
 def test_classes_that_are_ruled_out_and_those_without_samples_do_no_harm():
@@ -59,14 +59,14 @@ def test_classes_that_are_ruled_out_and_those_without_samples_do_no_harm():
     logits = np.where([False, False, True], -np.inf, held_out.logits)[first_two]
     ruled_out = lt.Scores(logits, held_out.labels[first_two], COUNTS)
     of_two = lt.Scores(logits[:, :2], held_out.labels[first_two], COUNTS[:2])
-    assert fit_temperature(ruled_out, None).temperature == pytest.approx(
-        fit_temperature(of_two, None).temperature
+    assert Temperature.fit(ruled_out).temperature == pytest.approx(
+        Temperature.fit(of_two).temperature
     )
 
 
 def test_a_model_without_error_and_one_that_is_always_wrong_get_a_finite_temperature():
     sure = np.array([[9.0, 0.0], [0.0, 9.0]] * 20)
     labels = np.array([0, 1] * 20)
-    right = fit_temperature(lt.Scores(sure, labels, [1, 1]), None).temperature
-    wrong = fit_temperature(lt.Scores(1e6 * sure, 1 - labels, [1, 1]), None).temperature
+    right = Temperature.fit(lt.Scores(sure, labels, [1, 1])).temperature
+    wrong = Temperature.fit(lt.Scores(1e6 * sure, 1 - labels, [1, 1])).temperature
     assert 0.01 < right < 1 < wrong < np.inf

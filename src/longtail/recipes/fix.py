@@ -129,8 +129,7 @@ def fit_fix(validation: Scores, plan: Plan, unlabelled: Scores | None = None) ->
         fixed = LogitAdjustment(validation.carried, plan.tau, plan.target)
         reached = fixed.affine(validation.carried, validation.num_classes).carried
         return Fix((*calibrators, fixed), reached or plan.target)
-    move = LogitAdjustment(validation.carried, target=plan.target)
-    chosen = move.fit(calibrated, criterion=plan.criterion)
+    chosen = LogitAdjustment.fit(calibrated, target=plan.target, criterion=plan.criterion)
     return Fix((*calibrators, chosen), plan.target, adjustment=chosen)
 
 

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from torch import Tensor
 
 from longtail.core import Prior, Scores
@@ -51,7 +52,8 @@ def adjusted(scores: Scores, step: Affine) -> Scores:
 
 def _moved(rows: Tensor, step: Affine) -> Tensor:
     wide = wide_dtype(rows.dtype)
-    return rows.to(wide) * step.scale.to(wide) + step.shift.to(wide)
+    scale, shift = (torch.from_numpy(part).to(wide) for part in (step.scale, step.shift))
+    return rows.to(wide) * scale + shift
 
 
 def write_fixed(

@@ -4,20 +4,19 @@ A sample of class y counts t(y)/n_y, or t(y)·v_i/Σv over its class if samples 
 without samples cannot count, and the others share what the target gives to them. A weight is a
 number of repetitions; weights that sum to less than there are samples are taken for shares, and
 scaled to one a sample. Then with n_y = Σv the variance of a mean, samples of each class drawn
-apart, is that of `metrics.class_variance`, Σ_y t(y)² v_y / n_y.
+apart, is Σ_y t(y)² v_y / n_y with the v_y of `stats.class_variances`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from longtail.core import Prior
-from longtail.core.arrays import ArrayLike, as_tensor
-from longtail.metrics.class_variance import class_variances
+from longtail.core.arrays import ArrayLike
+from longtail.posthoc.held_out import Floats, Indices, Rows, check_weights, weights_to
+from longtail.stats import class_variances
 
 
 class Weighted(NamedTuple):
@@ -25,95 +24,67 @@ class Weighted(NamedTuple):
 
     Attributes:
         logits: Shape (N, C), in the dtype they came in.
-        labels: Class indices, int64, on the CPU.
-        shares: What each sample counts in its class, float64; those of a class sum to one.
-        weights: What each sample counts under the target, float64, summing to one.
-        times: As how many samples each counts, float64; one without weights of their own.
+        labels: Class indices.
+        shares: What each sample counts in its class; those of a class sum to one.
+        weights: What each sample counts under the target, summing to one.
+        times: As how many samples each counts; one without weights of their own.
     """
 
-    logits: Tensor
-    labels: Tensor
-    shares: Tensor
-    weights: Tensor
-    times: Tensor
+    logits: Rows
+    labels: Indices
+    shares: Floats
+    weights: Floats
+    times: Floats
 
     @classmethod
     def under(
-        cls, target: Prior, logits: Tensor, labels: Tensor, within: ArrayLike | None = None
+        cls, target: Prior, logits: Rows, labels: Indices, within: ArrayLike | None = None
     ) -> Weighted:
         """The samples weighted to a target; `within` says what each counts in its class."""
-        times = _times(labels, within)
-        shares = times / torch.bincount(labels, times, logits.shape[1])[labels]
-        shares = torch.where(times > 0, shares, 0.0)
+        times = np.ones(len(labels)) if within is None else _repetitions(within, len(labels))
+        totals = np.bincount(labels, times, logits.shape[1])[labels]
+        shares = np.divide(times, totals, out=np.zeros_like(times), where=times > 0)
         return cls(logits, labels, shares, weights_to(target, labels, shares), times)
 
     @property
     def num_classes(self) -> int:
         """How many classes the logits have."""
-        return self.logits.shape[1]
+        return int(self.logits.shape[1])
 
     def that_count(self) -> Weighted:
         """Without the samples of weight zero."""
         if self.weights.all():
             return self
-        at = self.weights.nonzero().flatten()
-        return Weighted(*(part[at.to(part.device)] for part in self))
+        at = np.flatnonzero(self.weights)
+        return Weighted(
+            self.logits[at], self.labels[at], self.shares[at], self.weights[at], self.times[at]
+        )
 
-    def blocks(self, entries: int) -> Iterator[slice]:
-        """Slices of the samples with about so many logits each."""
-        most = max(1, entries // self.num_classes)
-        return (slice(k, k + most) for k in range(0, len(self.labels), most))
-
-    def mean(self, values: Tensor) -> float:
+    def mean(self, values: Rows) -> float:
         """The weighted mean of these values, one a sample."""
         return float(self.weights @ values)
 
-    def standard_error(self, values: Tensor) -> float:
+    def standard_error(self, values: Rows) -> float:
         """Of the weighted mean of these values."""
-        sums, squares = (
-            torch.bincount(self.labels, self.times * terms, self.num_classes)
-            for terms in (values, values.square())
-        )
-        counts = self.counts
-        variances = class_variances(sums, squares, counts) / counts
+        sums, squares = (self._sums(self.times * terms) for terms in (values, np.square(values)))
+        counts = self._sums(self.times)
         seen = counts > 0
-        return float((self._masses.square() * variances)[seen].sum().sqrt())
-
-    @property
-    def counts(self) -> Tensor:
-        """As how many samples those of each class count."""
-        return torch.bincount(self.labels, self.times, self.num_classes)
+        variances = class_variances(sums, squares, counts)[seen] / counts[seen]
+        return float(np.sqrt((np.square(self._sums(self.weights)[seen]) * variances).sum()))
 
     @property
     def worth(self) -> float:
         """How many samples drawn alike from all classes tell as much as these (Kish)."""
-        counts = self.counts
-        return float(1 / (self._masses.square() / counts)[counts > 0].sum())
+        counts = self._sums(self.times)
+        seen = counts > 0
+        return float(1 / (np.square(self._sums(self.weights)[seen]) / counts[seen]).sum())
 
-    @property
-    def _masses(self) -> Tensor:
-        return torch.bincount(self.labels, self.weights, self.num_classes)
-
-
-def weights_to(target: Prior, labels: Tensor, shares: Tensor) -> Tensor:
-    """The shares times what the target gives to each class, summing to one."""
-    weights = target.probs[labels] * shares
-    if not weights.sum() > 0:
-        raise ValueError(
-            "no sample counts: the target prior gives all to classes that have no samples here; "
-            "use another target, or samples of its classes"
-        )
-    return weights / weights.sum()
+    def _sums(self, terms: Floats) -> Floats:
+        """Over the samples of each class."""
+        return np.bincount(self.labels, terms, self.num_classes).astype(np.float64, copy=False)
 
 
-def _times(labels: Tensor, within: ArrayLike | None) -> Tensor:
-    if within is None:
-        return torch.ones(len(labels), dtype=torch.float64, device="cpu")
-    given = as_tensor(within).detach().to("cpu", torch.float64)
-    if given.shape != labels.shape or not (given.isfinite() & (given >= 0)).all():
-        raise ValueError(
-            f"weights must be finite numbers, none negative, one for each of {len(labels)} "
-            f"samples, got an array of shape {tuple(given.shape)}: {given.flatten()[:10].tolist()}"
-        )
-    total, most = float(given.sum()), int((given > 0).sum())
-    return given * (most / total) if 0 < total < most else given
+def _repetitions(within: ArrayLike, num_samples: int) -> Floats:
+    times = check_weights(within, num_samples)
+    total, most = float(times.sum()), int((times > 0).sum())
+    return times * (most / total) if 0 < total < most else times

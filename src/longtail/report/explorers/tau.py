@@ -28,7 +28,7 @@ from longtail.core.retarget import prior_offset
 from longtail.posthoc import TauCurve
 from longtail.posthoc.tau.curve import curve_along
 from longtail.posthoc.tau.paths import Shift
-from longtail.posthoc.tau.weighted import Weighted
+from longtail.posthoc.tau.samples import Weighted
 from longtail.report.accuracies import GROUPS, shown_accuracies
 from longtail.report.charts.chart import Chart
 from longtail.report.explorers.stage import WHOLE, Curve, curves, moving_dots
@@ -153,9 +153,9 @@ def way(judged: Judged) -> tuple[torch.Tensor, float] | None:
 
 def _curve(judged: Judged, offset: torch.Tensor) -> TauCurve:
     """Accuracy of the result's logits for every τ beyond that of the result."""
-    rows = as_tensor(judged.after.logits).detach().cpu()
-    samples = Weighted.under(judged.target, rows, judged.labels)
-    return curve_along(Shift(offset), samples, judged.target, judged.after.logits)
+    rows = as_tensor(judged.after.logits).detach().cpu().numpy()
+    samples = Weighted.under(judged.target, rows, judged.labels.numpy())
+    return curve_along(Shift(offset.numpy()), samples, judged.target)
 
 
 def _named(judged: Judged) -> list[str]:
