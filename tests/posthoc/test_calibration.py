@@ -18,7 +18,7 @@ from longtail.posthoc import (
     VectorScaling,
     calibration_fit,
 )
-from longtail.posthoc.held_out import held_out
+from longtail.posthoc.validation import check_validation
 from longtail.testing import FiniteWorld, check_adjuster
 from longtail.testing.contract import require_carried
 
@@ -135,7 +135,7 @@ def test_vector_scaling_is_the_minimum_of_the_naive_objective(name):
 
 
 def test_the_written_out_derivatives_are_those_that_autograd_finds():
-    held = held_out(HELD_OUT["classes ruled out"], "this")
+    held = check_validation(HELD_OUT["classes ruled out"], "this")
     offset = torch.tensor(held.prior.log - np.log([0.4, 0.3, 0.2, 0.1]))
     generator = torch.Generator().manual_seed(0)
     scale = torch.rand(4, generator=generator, dtype=torch.float64).requires_grad_()
@@ -144,7 +144,7 @@ def test_the_written_out_derivatives_are_those_that_autograd_finds():
     moved = logits.nan_to_num(neginf=0.0) * scale + shift + offset
     moved = moved.masked_fill(logits.isneginf(), -torch.inf)
     expected = torch.nn.functional.cross_entropy(moved, torch.tensor(held.labels))
-    loss = calibration_fit.HeldOutLoss(held)
+    loss = calibration_fit.ValidationLoss(held)
     value, *slopes = loss(scale.detach().numpy(), shift.detach().numpy())
     assert value == pytest.approx(float(expected.detach()), rel=1e-12)
     for one, other in zip(slopes, torch.autograd.grad(expected, [scale, shift]), strict=True):

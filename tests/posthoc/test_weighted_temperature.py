@@ -19,46 +19,46 @@ def scores(sharpness=2.5, seed=0, size=400):
 
 
 def test_equal_weights_of_one_are_none():
-    held_out = scores()
-    ours = Temperature.fit(held_out, weights=np.ones(400))
-    assert ours.temperature == pytest.approx(Temperature.fit(held_out).temperature, rel=1e-12)
-    assert ours.source == held_out.carried
+    validation = scores()
+    ours = Temperature.fit(validation, weights=np.ones(400))
+    assert ours.temperature == pytest.approx(Temperature.fit(validation).temperature, rel=1e-12)
+    assert ours.source == validation.carried
 
 
 def test_it_is_the_minimum_found_by_hand():
-    held_out = scores()
+    validation = scores()
     weights = np.random.default_rng(1).exponential(size=400)
-    share = np.array([weights[held_out.labels == k].sum() for k in range(3)]) / weights.sum()
+    share = np.array([weights[validation.labels == k].sum() for k in range(3)]) / weights.sum()
 
     def objective(log_t):
         total = log_t**2 / 2
-        for f, y, w in zip(held_out.logits, held_out.labels, weights, strict=True):
+        for f, y, w in zip(validation.logits, validation.labels, weights, strict=True):
             z = f / np.exp(log_t) + np.log(share) - np.log(np.divide(COUNTS, 100))
             total -= w * (z[y] - np.log(np.exp(z).sum()))
         return total
 
     by_hand = minimize_scalar(objective, bracket=(0, 1), tol=1e-10).x
-    assert np.log(Temperature.fit(held_out, weights=weights).temperature) == pytest.approx(
+    assert np.log(Temperature.fit(validation, weights=weights).temperature) == pytest.approx(
         by_hand, abs=1e-6
     )
 
 
 def test_a_weight_of_two_is_two_samples_and_of_zero_none():
-    held_out = scores()
+    validation = scores()
     weights = np.random.default_rng(1).integers(0, 4, size=400)
     repeated = lt.Scores(
-        held_out.logits.repeat(weights, axis=0), held_out.labels.repeat(weights), COUNTS
+        validation.logits.repeat(weights, axis=0), validation.labels.repeat(weights), COUNTS
     )
-    weighted = Temperature.fit(held_out, weights=weights.astype(float)).temperature
+    weighted = Temperature.fit(validation, weights=weights.astype(float)).temperature
     assert weighted == pytest.approx(Temperature.fit(repeated).temperature, rel=1e-10)
 
 
 def test_classes_that_are_ruled_out_and_those_without_samples_do_no_harm():
-    held_out = scores()
-    first_two = held_out.labels < 2
-    logits = np.where([False, False, True], -np.inf, held_out.logits)[first_two]
-    ruled_out = lt.Scores(logits, held_out.labels[first_two], COUNTS)
-    of_two = lt.Scores(logits[:, :2], held_out.labels[first_two], COUNTS[:2])
+    validation = scores()
+    first_two = validation.labels < 2
+    logits = np.where([False, False, True], -np.inf, validation.logits)[first_two]
+    ruled_out = lt.Scores(logits, validation.labels[first_two], COUNTS)
+    of_two = lt.Scores(logits[:, :2], validation.labels[first_two], COUNTS[:2])
     assert Temperature.fit(ruled_out).temperature == pytest.approx(
         Temperature.fit(of_two).temperature
     )

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from longtail import Prior, Scores
-from longtail.posthoc.held_out import held_out
+from longtail.posthoc.validation import check_validation
 from longtail.shift import estimate_prior
 from longtail.shift.draws import Draws
 from longtail.shift.shrinkage import shrunken_em
@@ -56,7 +56,7 @@ def test_it_is_the_trend_and_as_much_more_as_exceeds_the_noise(gaussian_scores):
     scores = gaussian_scores([1, 5, 1], 30, seed=2)
     found = shrunken_em(
         scores.logits,
-        held_out(validation, "this test"),
+        check_validation(validation, "this test"),
         log_counts,
         1.0,
         0,

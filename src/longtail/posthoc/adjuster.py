@@ -48,6 +48,14 @@ class Affine:
     shift: Floats
     carried: Prior | None
 
+    def __call__(self, logits: ArrayT) -> ArrayT:
+        """The adjusted logits, in their kind and dtype; torch and JAX can differentiate and trace.
+
+        >>> Affine(np.array([0.5, 0.5]), np.array([0.0, 1.0]), None)(np.array([[4.0, 2.0]]))
+        array([[2., 2.]])
+        """
+        return scaled_and_shifted(logits, self.scale, self.shift)
+
     def then(self, step: Affine) -> Affine:
         """This and then another, as one."""
         return Affine(self.scale * step.scale, self.shift * step.scale + step.shift, step.carried)
@@ -101,7 +109,7 @@ class Steps:
         """The adjusted scores."""
         logits, carried = scores.logits, scores.carried
         for step in self.affine:
-            logits, carried = scaled_and_shifted(logits, step.scale, step.shift), step.carried
+            logits, carried = step(logits), step.carried
         return scores._moved(logits, carried)
 
 

@@ -18,8 +18,8 @@ from longtail.core import Prior, PriorLike, Scores, UnknownPriorError
 from longtail.core.arrays import ArrayT, as_numpy
 from longtail.core.softmax import log_softmax
 from longtail.posthoc.adjuster import like
-from longtail.posthoc.held_out import Rows
 from longtail.posthoc.tau.paths import widened
+from longtail.posthoc.validation import Rows
 
 
 def average(
@@ -74,14 +74,18 @@ def _check_experts(experts: Sequence[Scores]) -> dict[str, Any]:
 
 def _agreed(experts: Sequence[Scores], name: str) -> Any:
     """The value that every expert has who has one, or a ValueError."""
-    given = [(at, getattr(e, name)) for at, e in enumerate(experts) if getattr(e, name) is not None]
-    for at, value in given[1:]:
-        if not _same(value, given[0][1]):
+    values = [
+        (at, getattr(expert, name))
+        for at, expert in enumerate(experts)
+        if getattr(expert, name) is not None
+    ]
+    for at, value in values[1:]:
+        if not _same(value, values[0][1]):
             raise ValueError(
-                f"experts must agree on {name}, but those of expert {given[0][0]} and expert {at} "
+                f"experts must agree on {name}, but those of expert {values[0][0]} and expert {at} "
                 "differ; average scores of the same samples, in the same order"
             )
-    return given[0][1] if given else None
+    return values[0][1] if values else None
 
 
 def _same(one: Any, other: Any) -> bool:

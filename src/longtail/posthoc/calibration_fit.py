@@ -26,8 +26,8 @@ from longtail.core.blocks import blocks
 from longtail.core.minimise import UnsettledError, minimise
 from longtail.core.numbers import check_number
 from longtail.core.retarget import prior_offset
-from longtail.posthoc.held_out import Floats, HeldOut, check_weights
 from longtail.posthoc.tau.criteria import Point, descend, nll_scores
+from longtail.posthoc.validation import Floats, Validation, check_weights
 
 _MAX_ITER = 1000
 _INFORMATION = 0.3  # about what a sample of a class tells of its bias: p (1 − p)
@@ -43,7 +43,7 @@ class Fit:
     bias: Floats
 
 
-def fit_temperature(held: HeldOut, spread: float, weights: ArrayLike | None = None) -> float:
+def fit_temperature(held: Validation, spread: float, weights: ArrayLike | None = None) -> float:
     """The T of (1), or an UnsettledError.
 
     Args:
@@ -75,7 +75,7 @@ def fit_temperature(held: HeldOut, spread: float, weights: ArrayLike | None = No
 
 
 def fit_scales(
-    held: HeldOut, who: str, *, temperature: float, bias: float, scale: float = 0.0
+    held: Validation, who: str, *, temperature: float, bias: float, scale: float = 0.0
 ) -> Fit:
     """The minimum of (1), or an UnsettledError that `who` has none in reach.
 
@@ -86,7 +86,7 @@ def fit_scales(
         bias: The spread of each b.
         scale: The spread of each log s; 0 keeps them at zero.
     """
-    loss, num_samples, shares = HeldOutLoss(held), len(held.labels), held.prior.probs
+    loss, num_samples, shares = ValidationLoss(held), len(held.labels), held.prior.probs
     spread = np.concatenate(
         [[temperature], np.full_like(shares, bias), np.full_like(shares, scale)]
     )
@@ -115,10 +115,10 @@ def fit_scales(
     return Fit(float(np.exp(log_t)), np.exp(log_s), biases)
 
 
-class HeldOutLoss:
+class ValidationLoss:
     """The mean negative log-likelihood as a function of scale and bias, with its derivatives."""
 
-    def __init__(self, held: HeldOut) -> None:
+    def __init__(self, held: Validation) -> None:
         _check_possible(held)
         self._rows, self._size = held.logits, held.prior.num_classes
         self._offset = np.zeros(self._size)
@@ -169,7 +169,7 @@ def _check_settled(slope: float, who: str) -> None:
         )
 
 
-def _check_possible(held: HeldOut) -> None:
+def _check_possible(held: Validation) -> None:
     at = held.first_ruled_out()
     if at is not None:
         raise ValueError(

@@ -31,7 +31,7 @@ from longtail.core.numbers import check_number, check_per_class
 from longtail.core.prior import full_prior
 from longtail.posthoc.adjuster import Affine, AffineAdjuster, Floats
 from longtail.posthoc.calibration_fit import check_spread, fit_scales, fit_temperature
-from longtail.posthoc.held_out import HeldOut, held_out
+from longtail.posthoc.validation import Validation, check_validation
 
 
 class Calibrator(AffineAdjuster):
@@ -128,7 +128,7 @@ class Temperature(Calibrator):
             weights: As how many samples each counts, one by default.
         """
         width = check_spread(spread)
-        held = held_out(scores, "a temperature")
+        held = check_validation(scores, "a temperature")
         if held.carried is None:
             raise UnknownPriorError(
                 "a temperature is fitted under the held-out prior, but these scores carry no known "
@@ -188,7 +188,7 @@ class BiasCorrectedTemperature(Calibrator):
                 which all samples speak, 1 is expected, or the same if that is more.
         """
         width = check_spread(spread)
-        held = held_out(scores, "a bias-corrected temperature")
+        held = check_validation(scores, "a bias-corrected temperature")
         priors = _fitted_priors(held)
         fit = fit_scales(
             held, "the bias-corrected temperature", temperature=max(1.0, width), bias=width
@@ -245,7 +245,7 @@ class VectorScaling(Calibrator):
             scale_spread: How far each log-scale is expected from the shared one.
         """
         width, own_width = check_spread(spread), check_spread(scale_spread, "scale_spread")
-        held = held_out(scores, "vector scaling")
+        held = check_validation(scores, "vector scaling")
         priors = _fitted_priors(held)
         fit = fit_scales(
             held, "vector scaling", temperature=max(1.0, width), bias=width, scale=own_width
@@ -273,7 +273,7 @@ def _kept_priors(source: PriorLike | None, carried: PriorLike | None) -> dict[st
     return {"source": start, "carried": reached}
 
 
-def _fitted_priors(held: HeldOut) -> tuple[Prior | None, Prior]:
+def _fitted_priors(held: Validation) -> tuple[Prior | None, Prior]:
     """What the samples carry, and what they carry once calibrated with a free bias a class."""
     if held.carried is not None:
         return held.carried, held.carried

@@ -26,9 +26,9 @@ from longtail.core.numbers import check_number
 from longtail.core.prior import check_same_classes, full_prior
 from longtail.core.retarget import prior_offset
 from longtail.posthoc.adjuster import Affine, AffineAdjuster
-from longtail.posthoc.held_out import held_out
 from longtail.posthoc.tau.choice import Criterion, TauChoice, choose_tau
 from longtail.posthoc.tau.paths import Shift
+from longtail.posthoc.validation import check_validation
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -89,15 +89,15 @@ class LogitAdjustment(AffineAdjuster):
             weights: How much each sample counts among those of its class; all the same by default.
 
         >>> logits = [[3.0, 1.0], [2.0, 0.5], [1.0, 0.8], [1.2, 1.0], [2.0, 1.9]]
-        >>> held_out = Scores(logits, labels=[0, 0, 0, 1, 1], carried=[90, 10])
-        >>> fitted = LogitAdjustment.fit(held_out)
+        >>> validation = Scores(logits, labels=[0, 0, 0, 1, 1], carried=[90, 10])
+        >>> fitted = LogitAdjustment.fit(validation)
         >>> fitted.tau, fitted.choice.optimum, fitted.choice.trust
         (0.680, 0.387, 0.522)
-        >>> fitted(held_out).carried
+        >>> fitted(validation).carried
         Prior([0.5, 0.5])
         """
-        held = held_out(scores, "the tau of logit adjustment")
-        move = cls(_known(held.carried) if prior is None else prior, target=target)
+        held = check_validation(scores, "the tau of logit adjustment")
+        move = cls(_required(held.carried) if prior is None else prior, target=target)
         move._check_carried(held.carried)
         choice = choose_tau(move._path, held, move.target, criterion, move.prior, weights)
         return cls(move.prior, choice.tau, move.target, choice)
@@ -114,7 +114,7 @@ class LogitAdjustment(AffineAdjuster):
         return Shift(prior_offset(self.prior, self.target))
 
     def _check_carried(self, carried: Prior | None) -> None:
-        if not _known(carried).is_close(self.prior):
+        if not _required(carried).is_close(self.prior):
             raise ValueError(
                 f"logit adjustment starts from scores that carry {self.prior!r}, but these carry "
                 f"{carried!r}: they were adjusted already, or trained by a loss that does "
@@ -142,7 +142,7 @@ class PCSoftmax(AffineAdjuster):
         return Affine(np.ones_like(shift), shift, self.target)
 
 
-def _known(carried: Prior | None) -> Prior:
+def _required(carried: Prior | None) -> Prior:
     if carried is None:
         raise UnknownPriorError("these scores carry no known prior")
     return carried

@@ -20,9 +20,9 @@ from longtail.core.arrays import Array, ArrayLike, as_numpy
 from longtail.core.numbers import check_number, check_per_class
 from longtail.core.prior import check_same_classes, full_prior
 from longtail.posthoc.adjuster import Affine, AffineAdjuster, Floats
-from longtail.posthoc.held_out import held_out
 from longtail.posthoc.tau.choice import Criterion, TauChoice, choose_tau
 from longtail.posthoc.tau.paths import Scale
+from longtail.posthoc.validation import check_validation
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -86,11 +86,11 @@ class WeightNormalization(AffineAdjuster):
             weights: How much each sample counts among those of its class; all the same by default.
 
         >>> logits = [[3.0, 1.0], [2.0, 0.5], [1.0, 0.8], [1.2, 1.0], [2.0, 1.9]]
-        >>> held_out = Scores(logits, labels=[0, 0, 0, 1, 1])
-        >>> WeightNormalization.fit(held_out, nu=[2.0, 1.0]).tau
+        >>> validation = Scores(logits, labels=[0, 0, 0, 1, 1])
+        >>> WeightNormalization.fit(validation, nu=[2.0, 1.0]).tau
         0.377
         """
-        held, divide = held_out(scores, "the tau of weight normalisation"), cls(nu)
+        held, divide = check_validation(scores, "the tau of weight normalisation"), cls(nu)
         divide._check_classes(scores.num_classes)
         goal = Prior.uniform(scores.num_classes) if target is None else Prior.of(target)
         check_same_classes(scores.num_classes, goal, "the scores have", "the target prior")

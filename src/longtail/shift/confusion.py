@@ -21,7 +21,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from longtail.core.softmax import softmax
-from longtail.posthoc.held_out import Floats, HeldOut, Indices, Rows
+from longtail.posthoc.validation import Floats, Indices, Rows, Validation
 from longtail.shift.draws import Draws, RawEstimate, full
 
 ConfusionMethod: TypeAlias = Literal["bbse", "rlls"]
@@ -34,7 +34,7 @@ _OF_THE_BOUND = 0.01
 
 def by_confusion(
     uniform_logits: Rows,
-    held: HeldOut,
+    held: Validation,
     method: ConfusionMethod,
     soft: bool,
     pseudo_count: float,

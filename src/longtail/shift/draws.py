@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from longtail.core import Prior
-from longtail.posthoc.held_out import Floats, Indices
+from longtail.posthoc.validation import Floats, Indices
 
 _LEAST = 1e-9  # of a probability: scores cannot be moved from a prior with zeros
 

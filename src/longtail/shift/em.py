@@ -20,7 +20,7 @@ from typing import TypeAlias
 import numpy as np
 
 from longtail.core.softmax import softmax
-from longtail.posthoc.held_out import Floats, Rows
+from longtail.posthoc.validation import Floats, Rows
 from longtail.shift.draws import Draws, RawEstimate, full
 
 MAX_ITER = 5000

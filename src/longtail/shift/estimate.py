@@ -11,7 +11,7 @@ from longtail.core import Prior, Scores, UnknownPriorError
 from longtail.core.arrays import Array, as_numpy, to_kind
 from longtail.core.numbers import check_number, check_whole
 from longtail.posthoc import BiasCorrectedTemperature, Calibrator
-from longtail.posthoc.held_out import Floats, HeldOut, effective_samples, held_out
+from longtail.posthoc.validation import Floats, Validation, check_validation, effective_samples
 from longtail.shift.confusion import by_confusion
 from longtail.shift.draws import Draws, RawEstimate
 from longtail.shift.em import plain_em
@@ -106,7 +106,7 @@ def estimate_prior(
         if calibrate:
             calibration = BiasCorrectedTemperature.fit(labelled)
             samples, labelled = calibration(samples), calibration(labelled)
-        held = held_out(labelled, "estimate_prior")
+        held = check_validation(labelled, "estimate_prior")
     logits = as_numpy(samples.logits)
     options = pseudo_count, resamples, Draws(check_whole(seed, "seed"))
     if held is None or (method == "em" and not shrink):
@@ -163,7 +163,7 @@ def _checked(validation: Scores, num_classes: int) -> Scores:
             f"the validation scores have {validation.num_classes} classes but the scores "
             f"{num_classes}; both must be of the same model"
         )
-    held = held_out(validation, "estimate_prior")
+    held = check_validation(validation, "estimate_prior")
     if held.carried is None:
         raise UnknownPriorError("the validation scores carry no known prior")
     present, needed = int((held.prior.probs > 0).sum()), min(3, num_classes)
@@ -182,7 +182,7 @@ def _checked(validation: Scores, num_classes: int) -> Scores:
     return _under_uniform(validation)
 
 
-def _log_counts(scores: Scores, validation: Scores | None, held: HeldOut) -> Floats:
+def _log_counts(scores: Scores, validation: Scores | None, held: Validation) -> Floats:
     """Of the training counts, or of what is nearest to them; one half is added to zeros."""
     counts = scores.counts
     if counts is None and validation is not None:

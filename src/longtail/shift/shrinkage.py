@@ -33,7 +33,7 @@ import numpy.typing as npt
 
 from longtail.core import Prior
 from longtail.core.retarget import prior_offset
-from longtail.posthoc.held_out import Floats, HeldOut, Rows
+from longtail.posthoc.validation import Floats, Rows, Validation
 from longtail.shift.draws import Draws, RawEstimate, full
 from longtail.shift.em import (
     TOLERANCE,
@@ -66,7 +66,7 @@ class _Pair:
 
 def shrunken_em(
     logits: Rows,
-    held: HeldOut,
+    held: Validation,
     log_counts: Floats,
     pseudo_count: float,
     resamples: int,

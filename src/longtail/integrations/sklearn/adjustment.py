@@ -68,15 +68,15 @@ def fit_adjustment(
             raise ValueError('carried="measure" needs classes of two samples or more, got none')
         return Adjustment(carried, None, LogitAdjustment(carried, tau, target), None)
     # Decision values are no logits yet, and of a prior given or measured no fold has its own.
-    told = _is_told(options.carried) and carried is not None
-    move_to = carried if told and gives_probs(model) else None
-    held_out = out_of_fold(estimator, data, splits, move_to, options.n_jobs)
-    labels = data.labels.codes[held_out.positions]
-    weights = None if data.labels.weights is None else data.labels.weights[held_out.positions]
+    by_labels = _is_by_labels(options.carried) and carried is not None
+    move_to = carried if by_labels and gives_probs(model) else None
+    unseen = out_of_fold(estimator, data, splits, move_to, options.n_jobs)
+    labels = data.labels.codes[unseen.positions]
+    weights = None if data.labels.weights is None else data.labels.weights[unseen.positions]
     if carried is None:
-        carried = measure_carried(held_out.logits, labels)
+        carried = measure_carried(unseen.logits, labels)
     scores = Scores(  # of decision values nobody minds what they sum to
-        held_out.logits,
+        unseen.logits,
         labels,
         carried,
         data.labels.counts,
@@ -98,17 +98,17 @@ def fit_adjustment(
 
 def _declared(carried: Carried, model: Any, labels: TrainingLabels) -> Prior | None:
     """What the scores of the fitted estimator carry; None if that is to be measured."""
-    if _is_told(carried):
+    if _is_by_labels(carried):
         declared = carried_by(model, labels)  # raises if nothing is known
         return None if may_ignore_weights(model, labels) else declared
     if isinstance(carried, str):
         return None
-    given = full_prior(carried, "carried")
-    check_same_classes(len(labels.classes), given, "the training labels have", "carried")
-    return given
+    prior = full_prior(carried, "carried")
+    check_same_classes(len(labels.classes), prior, "the training labels have", "carried")
+    return prior
 
 
-def _is_told(carried: Carried) -> bool:
+def _is_by_labels(carried: Carried) -> bool:
     """Whether the estimator itself and its labels tell what it carries."""
     return isinstance(carried, str) and carried == "train"
 

@@ -102,12 +102,12 @@ def _own_prior(estimator: Any) -> Prior | None:
 
 def _class_weights(estimator: Any, labels: TrainingLabels) -> npt.NDArray[np.float64]:
     """One factor a class: what training multiplied each sample's weight by."""
-    given = estimator.get_params(deep=False)
-    factors = _balance(estimator, given.get("class_weight"), labels)
+    options = estimator.get_params(deep=False)
+    factors = _balance(estimator, options.get("class_weight"), labels)
     if len(labels.classes) == 2:  # with more classes LightGBM and XGBoost ignore them
-        if any(given.get(name) for name in _UNBALANCED):
+        if any(options.get(name) for name in _UNBALANCED):
             factors = factors / labels.counts
-        positive = given.get("scale_pos_weight")
+        positive = options.get("scale_pos_weight")
         factors = factors * np.array([1.0, 1.0 if positive is None else float(positive)])
     return factors
 

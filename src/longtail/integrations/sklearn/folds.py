@@ -64,8 +64,8 @@ def splits_of(cv: Any, data: TrainingSet, seed: int | None) -> Splits:
     if isinstance(cv, Integral):
         return _folds(int(cv), data.labels, seed)
     splitter = check_cv(cv, data.y, classifier=True)
-    given = splitter.split(data.X, data.y, **data.metadata.split)
-    return [(np.asarray(train), np.asarray(test)) for train, test in given]
+    splits = splitter.split(data.X, data.y, **data.metadata.split)
+    return [(np.asarray(train), np.asarray(test)) for train, test in splits]
 
 
 def _folds(num_folds: int, labels: TrainingLabels, seed: int | None) -> Splits:
@@ -89,12 +89,12 @@ def _score_fold(
 ) -> OutOfFold:
     model = data.fit_part(estimator, train)
     columns = np.searchsorted(data.labels.classes, model.classes_)
-    held_out = np.asarray(test)[np.isin(data.labels.codes[test], columns)]
-    logits = np.full((len(held_out), len(data.labels.classes)), -np.inf)
-    if len(held_out):
-        own = class_logits(model, _safe_indexing(data.X, held_out))
+    held = np.asarray(test)[np.isin(data.labels.codes[test], columns)]
+    logits = np.full((len(held), len(data.labels.classes)), -np.inf)
+    if len(held):
+        own = class_logits(model, _safe_indexing(data.X, held))
         if move_to is not None:
             carried = carried_by(model, data.labels.part(train))
             own = retarget(own, carried, Prior.from_log(move_to.log[columns]))
         logits[:, columns] = own
-    return OutOfFold(logits, held_out)
+    return OutOfFold(logits, held)

@@ -37,7 +37,6 @@ import numpy as np
 
 from longtail.core import Prior
 from longtail.core.arrays import ArrayLike
-from longtail.posthoc.held_out import HeldOut, Rows, effective_samples
 from longtail.posthoc.tau.criteria import (
     BRIER,
     NLL,
@@ -51,6 +50,7 @@ from longtail.posthoc.tau.criteria import (
 from longtail.posthoc.tau.curve import curve_along
 from longtail.posthoc.tau.paths import Shift, TauPath
 from longtail.posthoc.tau.samples import Weighted
+from longtail.posthoc.validation import Rows, Validation, effective_samples
 
 Criterion: TypeAlias = Literal["accuracy_under_target", "nll", "brier", "ece"]
 
@@ -98,7 +98,7 @@ class TauChoice:
 
 def choose_tau(
     path: TauPath,
-    held: HeldOut,
+    held: Validation,
     target: Prior,
     criterion: Criterion,
     training: Prior | None,

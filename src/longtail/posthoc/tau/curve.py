@@ -25,11 +25,11 @@ from longtail.core.numbers import check_per_class
 from longtail.core.prior import check_same_classes, full_prior
 from longtail.core.probabilities import check_not_probs
 from longtail.core.retarget import prior_offset
-from longtail.posthoc.held_out import Floats, Indices, Rows, weights_to
 from longtail.posthoc.tau.intervals import Intervals
 from longtail.posthoc.tau.paths import Scale, Shift, TauPath
 from longtail.posthoc.tau.samples import Weighted
 from longtail.posthoc.tau.steps import Steps, TauBootstrap, best_pieces, draw_curves
+from longtail.posthoc.validation import Floats, Indices, Rows, weights_to
 
 _TRIES = 5  # so many pieces: in float32 one in ten or so does not keep its promise
 

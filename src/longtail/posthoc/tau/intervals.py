@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core.blocks import slices
-from longtail.posthoc.held_out import Floats, Indices, Rows
+from longtail.posthoc.validation import Floats, Indices, Rows
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
 Load: TypeAlias = Callable[[Indices, Rows], object]

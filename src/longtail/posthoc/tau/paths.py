@@ -17,8 +17,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from longtail.core.blocks import slices
-from longtail.posthoc.held_out import Floats, Indices, Rows
 from longtail.posthoc.tau.intervals import NEVER, Intervals, Load, line_intervals
+from longtail.posthoc.validation import Floats, Indices, Rows
 
 _BLOCK = 2**17  # entries of a block: half a megabyte in float32
 _SOME = 1000  # samples that tell how large logits are

@@ -15,7 +15,7 @@ import numpy as np
 
 from longtail.core import Prior
 from longtail.core.arrays import ArrayLike
-from longtail.posthoc.held_out import Floats, Indices, Rows, check_weights, weights_to
+from longtail.posthoc.validation import Floats, Indices, Rows, check_weights, weights_to
 from longtail.stats import class_variances
 
 

@@ -24,8 +24,8 @@ from typing import NamedTuple
 import numpy as np
 
 from longtail.core.arrays import Array, as_numpy
-from longtail.posthoc.held_out import Floats, Indices
 from longtail.posthoc.tau.intervals import Intervals
+from longtail.posthoc.validation import Floats, Indices
 from longtail.stats import Replicates, alike
 
 # Sums of the same weights in another order differ by less; a sample's weight is larger.

@@ -17,7 +17,7 @@ Indices: TypeAlias = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class HeldOut:
+class Validation:
     """Labelled samples that something may be fitted on.
 
     Attributes:
@@ -45,7 +45,7 @@ class HeldOut:
         return int(np.isneginf(own).argmax()) if np.isneginf(own).any() else None
 
 
-def held_out(scores: Scores, who: str) -> HeldOut:
+def check_validation(scores: Scores, who: str) -> Validation:
     """The samples, or a ValueError that says why `who` must not be fitted on them."""
     if scores.split == "test":
         raise ValueError(
@@ -57,7 +57,7 @@ def held_out(scores: Scores, who: str) -> HeldOut:
     if not len(scores):
         raise ValueError(f"{who} needs samples to be fitted on, got none")
     labels = as_numpy(scores.labels)
-    return HeldOut(
+    return Validation(
         logits=as_numpy(scores.logits),
         labels=labels,
         carried=scores.carried,
