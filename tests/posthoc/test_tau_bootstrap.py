@@ -5,13 +5,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from longtail.stats import Replicates, alike
 
 from longtail import Prior
 from longtail.posthoc import tau_curve
 from longtail.posthoc.tau.curve import curve_along
 from longtail.posthoc.tau.paths import Shift
 from longtail.posthoc.tau.samples import Weighted
+from longtail.posthoc.tau.stand_in import Replicates, alike
 from longtail.posthoc.tau.steps import SingleDraws, Steps, draw_curves
 
 COUNTS = np.array([300, 60, 15, 5])

@@ -15,8 +15,8 @@ import numpy as np
 
 from longtail.core import Prior
 from longtail.core.arrays import ArrayLike
+from longtail.posthoc.tau.stand_in import class_variances
 from longtail.posthoc.validation import Floats, Indices, Rows, check_weights, weights_to
-from longtail.stats import class_variances
 
 
 class Weighted(NamedTuple):
