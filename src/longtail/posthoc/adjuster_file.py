@@ -91,16 +91,11 @@ class VectorScalingEntry(Entry, tag="vector_scaling"):
     carried: PriorEntry | None = None
 
 
-AnyEntry: TypeAlias = (
-    LogitAdjustmentEntry
-    | PCSoftmaxEntry
-    | WeightNormalizationEntry
-    | TemperatureEntry
-    | BiasCorrectedTemperatureEntry
-    | VectorScalingEntry
-)
+_Moves: TypeAlias = LogitAdjustmentEntry | PCSoftmaxEntry | WeightNormalizationEntry
+_Scales: TypeAlias = TemperatureEntry | BiasCorrectedTemperatureEntry | VectorScalingEntry
+AnyEntry: TypeAlias = _Moves | _Scales
 
-_ENTRIES: dict[type[AffineAdjuster], type[AnyEntry]] = {
+_ENTRIES: dict[type, type[AnyEntry]] = {
     LogitAdjustment: LogitAdjustmentEntry,
     PCSoftmax: PCSoftmaxEntry,
     WeightNormalization: WeightNormalizationEntry,
@@ -111,19 +106,18 @@ _ENTRIES: dict[type[AffineAdjuster], type[AnyEntry]] = {
 _ADJUSTERS = {entry: adjuster for adjuster, entry in _ENTRIES.items()}
 
 
-class Content(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The whole file."""
-
-    version: int
-    adjusters: list[AnyEntry]
-    carried: PriorEntry | None = None
-    classes: list[str] | None = None
-
-
-class Outline(msgspec.Struct):
+class _Versioned(msgspec.Struct):
     """What a file of any version has."""
 
     version: int
+
+
+class Content(_Versioned, forbid_unknown_fields=True, omit_defaults=True):
+    """The whole file."""
+
+    adjusters: list[AnyEntry]
+    carried: PriorEntry | None = None
+    classes: list[str] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,9 +190,9 @@ def load_adjusters(path: str | os.PathLike[str]) -> StoredAdjusters:
     try:
         _check_sizes(content)
         return StoredAdjusters(
-            adjusters=tuple(_adjuster_of(entry) for entry in content.adjusters),
-            carried=None if content.carried is None else _prior_of(content.carried),
-            classes=None if content.classes is None else tuple(content.classes),
+            tuple(_adjuster_of(entry) for entry in content.adjusters),
+            None if content.carried is None else _prior_of(content.carried),
+            None if content.classes is None else tuple(content.classes),
         )
     except ValueError as error:
         raise ValueError(f"{path} holds values that cannot be: {error}") from error
@@ -206,20 +200,20 @@ def load_adjusters(path: str | os.PathLike[str]) -> StoredAdjusters:
 
 def _decode(text: bytes, path: Path) -> Content:
     try:
-        outline = msgspec.json.decode(text, type=Outline)
+        version = msgspec.json.decode(text, type=_Versioned).version
     except (ValueError, RecursionError) as error:
         raise ValueError(
             f"{path} is no adjuster file, or a damaged one ({error}); "
             "adjuster files are made by longtail.posthoc.save_adjusters"
         ) from error
-    if outline.version not in _READ:
+    if version not in _READ:
         raise ValueError(
-            f"{path} was written in version {outline.version} of the adjuster format, this "
+            f"{path} was written in version {version} of the adjuster format, this "
             f"longtail reads {' and '.join(map(str, _READ))}; use the longtail that wrote it, or a "
             "newer one"
         )
     try:
-        if outline.version == 1:
+        if version == 1:
             return msgspec.convert(_from_version_1(msgspec.json.decode(text)), Content)
         return msgspec.json.decode(text, type=Content)
     except ValueError as error:  # of JSON, or of the text in it
@@ -266,21 +260,18 @@ def _written_out(content: Content) -> str:
             "what it was fitted on does not determine it"
         ) from error
     # Lists of numbers or names on one line; no string in JSON has a line break to lose.
-    return re.sub(r"\[\n\s*([^][{}]*?)\n\s*\]", _on_one_line, text)
-
-
-def _on_one_line(lines: re.Match[str]) -> str:
-    return "[" + re.sub(r"\n\s*", " ", lines[1]) + "]"
+    flat = r"\[\n\s*([^][{}]*?)\n\s*\]"
+    return re.sub(flat, lambda lines: "[" + re.sub(r"\n\s*", " ", lines[1]) + "]", text)
 
 
 def _entry_of(adjuster: Adjuster) -> AnyEntry:
     """What the file says of an adjuster, or a ValueError if it is none of ours."""
-    for kind, entry in _ENTRIES.items():
-        if type(adjuster) is kind:
-            return entry(**{n: _plain(getattr(adjuster, n)) for n in entry.__struct_fields__})
-    raise ValueError(
-        f"an adjuster file holds adjusters of longtail.posthoc, got a {type(adjuster).__name__}"
-    )
+    entry = _ENTRIES.get(type(adjuster))
+    if entry is None:
+        raise ValueError(
+            f"an adjuster file holds adjusters of longtail.posthoc, got a {type(adjuster).__name__}"
+        )
+    return entry(**{name: _plain(getattr(adjuster, name)) for name in entry.__struct_fields__})
 
 
 def _adjuster_of(entry: AnyEntry) -> AffineAdjuster:

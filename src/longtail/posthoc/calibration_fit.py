@@ -74,21 +74,18 @@ def fit_temperature(held: Validation, spread: float, weights: ArrayLike | None =
     return float(np.exp(log_t))
 
 
-def fit_scales(
-    held: Validation, who: str, *, temperature: float, bias: float, scale: float = 0.0
-) -> Fit:
+def fit_scales(held: Validation, who: str, bias: float, scale: float = 0.0) -> Fit:
     """The minimum of (1), or an UnsettledError that `who` has none in reach.
 
     Args:
         held: The samples. If it is not known what they carry, log q − log c is left to b.
         who: What is fitted.
-        temperature: The spread of log T: how far from zero it is expected, a standard deviation.
-        bias: The spread of each b.
+        bias: The spread of each b, a standard deviation; of log T it is 1, or this if that is more.
         scale: The spread of each log s; 0 keeps them at zero.
     """
     loss, num_samples, shares = ValidationLoss(held), len(held.labels), held.prior.probs
     spread = np.concatenate(
-        [[temperature], np.full_like(shares, bias), np.full_like(shares, scale)]
+        [[max(1.0, bias)], np.full_like(shares, bias), np.full_like(shares, scale)]
     )
     share = np.concatenate([[1.0], shares, shares])
     # L-BFGS moves steps: θ = spread · rate · step. The rate makes one of them about as large as the

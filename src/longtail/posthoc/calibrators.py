@@ -5,7 +5,7 @@ r"""Calibrators: scale and bias without a change of prior, fitted on held-out sa
     VectorScaling              s_y · f_y + b_y      Guo et al., 2017, §4.2
 
 One number makes a model as sure as it should be, and changes no prediction under the carried prior.
-The bias mends what a temperature cannot, such as a model that favours some classes throughout; it
+A bias mends what a temperature cannot, such as a model that favours some classes throughout; it
 is what estimating an unknown target prior asks of a model (`shift`). 2C numbers are many for a
 tail, so what is believed of them beforehand matters (`calibration_fit`): T near 1, biases near
 zero, and the scales of a VectorScaling near one that all classes share. Unlike the other two that
@@ -19,8 +19,9 @@ other way round a temperature would shrink the prior along with the evidence.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -32,6 +33,8 @@ from longtail.core.prior import full_prior
 from longtail.posthoc.adjuster import Affine, AffineAdjuster, Floats
 from longtail.posthoc.calibration_fit import check_spread, fit_scales, fit_temperature
 from longtail.posthoc.validation import Validation, check_validation
+
+_Least: TypeAlias = Literal["positive", "any"]
 
 
 class Calibrator(AffineAdjuster):
@@ -55,11 +58,10 @@ class Calibrator(AffineAdjuster):
         reached = self._carried_after(carried)
         return Affine(*self._scale_and_shift(num_classes), reached)
 
-    def _scale_and_shift(self, num_classes: int) -> tuple[Floats, Floats]:
-        raise NotImplementedError
+    @abstractmethod
+    def _scale_and_shift(self, num_classes: int) -> tuple[Floats, Floats]: ...
 
     def _carried_after(self, carried: Prior | None) -> Prior | None:
-        """What the result carries if the scores carry `carried`, or a ValueError."""
         name = type(self).__name__
         if self.carried is None:
             return carried
@@ -173,7 +175,7 @@ class BiasCorrectedTemperature(Calibrator):
     ) -> None:
         vars(self).update(
             temperature=_check_temperature(temperature),
-            bias=_one_a_class(bias, "bias", "any"),
+            bias=_per_class(bias, "bias", "any"),
             **_kept_priors(source, carried),
         )
 
@@ -190,9 +192,7 @@ class BiasCorrectedTemperature(Calibrator):
         width = check_spread(spread)
         held = check_validation(scores, "a bias-corrected temperature")
         priors = _fitted_priors(held)
-        fit = fit_scales(
-            held, "the bias-corrected temperature", temperature=max(1.0, width), bias=width
-        )
+        fit = fit_scales(held, "the bias-corrected temperature", bias=width)
         return cls(fit.temperature, fit.bias, *priors)
 
     def _scale_and_shift(self, num_classes: int) -> tuple[Floats, Floats]:
@@ -228,8 +228,8 @@ class VectorScaling(Calibrator):
         carried: PriorLike | None = None,
     ) -> None:
         vars(self).update(
-            scale=_one_a_class(scale, "scale", "positive"),
-            bias=_one_a_class(bias, "bias", "any"),
+            scale=_per_class(scale, "scale", "positive"),
+            bias=_per_class(bias, "bias", "any"),
             **_kept_priors(source, carried),
         )
 
@@ -247,9 +247,7 @@ class VectorScaling(Calibrator):
         width, own_width = check_spread(spread), check_spread(scale_spread, "scale_spread")
         held = check_validation(scores, "vector scaling")
         priors = _fitted_priors(held)
-        fit = fit_scales(
-            held, "vector scaling", temperature=max(1.0, width), bias=width, scale=own_width
-        )
+        fit = fit_scales(held, "vector scaling", bias=width, scale=own_width)
         return cls(fit.scale / fit.temperature, fit.bias, *priors)
 
     def _scale_and_shift(self, num_classes: int) -> tuple[Floats, Floats]:
@@ -288,10 +286,7 @@ def _fitted_priors(held: Validation) -> tuple[Prior | None, Prior]:
     return None, held.prior
 
 
-def _one_a_class(
-    values: ArrayLike | None, name: str, least: Literal["positive", "any"]
-) -> Floats | None:
-    """The numbers of as many classes as there are, or None for what was not given."""
+def _per_class(values: ArrayLike | None, name: str, least: _Least) -> Floats | None:
     return None if values is None else check_per_class(values, as_numpy(values).size, name, least)
 
 
