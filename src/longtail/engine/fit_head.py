@@ -223,7 +223,7 @@ def _choose_tau(head: TauNorm, held_out: HeldOut | None) -> None:
         )
     plain = torch.cat([block @ head.weight.to(block).T for _, block in held_out.rows.blocks()])
     nu = head.log_nu(torch.float64).exp()
-    best = WeightNormalization(nu).fit(Scores(plain, held_out.labels)).tau
+    best = WeightNormalization.fit(Scores(plain, held_out.labels), nu).tau
     if not (nu**-best).to(head.weight).isfinite().all():
         raise ValueError(
             f"the best tau on the held-out samples is {best:.3g}, which {head.weight.dtype} cannot "

@@ -196,14 +196,14 @@ def _rescaled(task: Task) -> Head:
 
 def _best_tau(head: Head, task: Task, logits: Tensor, labels: Tensor, aim: Aim) -> float:
     held = Scores(logits, labels, carried=task.prior, split="validation")
-    return LogitAdjustment(task.prior, target=aim.target).fit(held, aim.criterion).tau
+    return LogitAdjustment.fit(held, task.prior, aim.target, aim.criterion).tau
 
 
 def _best_norm_tau(head: Head, task: Task, logits: Tensor, labels: Tensor, aim: Aim) -> float:
     assert isinstance(head, TauNorm)
     held = Scores(logits - task.layer.bias, labels, split="validation")
-    divide = WeightNormalization(head.log_nu(torch.float64).exp())
-    return divide.fit(held, aim.criterion, aim.target).tau
+    nu = head.log_nu(torch.float64).exp()
+    return WeightNormalization.fit(held, nu, aim.target, aim.criterion).tau
 
 
 _TAU = Tuned("tau", _best_tau, lambda head, task, tau, aim: _adjusted(task, tau, aim.target))

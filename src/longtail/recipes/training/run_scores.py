@@ -64,7 +64,7 @@ def adjusted(
         return None
     if option.tau == "auto":
         assert validation is not None  # checked before training
-        fitted = LogitAdjustment(carried, target=target).fit(validation, option.criterion)
+        fitted = LogitAdjustment.fit(validation, carried, target, option.criterion)
         return Move(fitted.tau, fitted, fitted.choice)
     if option.tau == 1:
         return Move(1.0, lambda scores: scores.under(target))
