@@ -12,12 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-import numpy as np
-
 from longtail.core import Prior, Scores
+from longtail.core.arrays import as_numpy
 from longtail.data import stratified_folds
-from longtail.flows.samples import as_array
-from longtail.flows.score_sources import concat, take
 from longtail.posthoc import (
     AffineAdjuster,
     BiasCorrectedTemperature,
@@ -113,7 +110,7 @@ class FittedSteps:
 def target_json(target: Prior) -> Literal["uniform"] | list[float]:
     """A target as files of results hold it: by its word, or one probability a class."""
     uniform = target.is_close(Prior.uniform(target.num_classes))
-    return "uniform" if uniform else as_array(target.probs).tolist()
+    return "uniform" if uniform else target.probs.tolist()
 
 
 def fit_steps(validation: Scores, plan: Plan, unlabelled: Scores | None = None) -> FittedSteps:
@@ -161,13 +158,14 @@ def cross_fitted(validation: Scores, plan: Plan) -> tuple[Scores, Scores]:
             f"what a fix gains is measured on validation samples in {FOLDS} parts, and there are "
             f"only {len(validation)} of them; give more, or others with their labels: --apply"
         )
-    folds = as_array(stratified_folds(as_array(validation.labels), FOLDS, plan.seed))
+    assert validation.labels is not None
+    folds = as_numpy(stratified_folds(validation.labels, FOLDS, plan.seed))
     parts = []
     for fold in range(FOLDS):
-        fitted = fit_steps(take(validation, np.flatnonzero(folds != fold)), plan)
-        part = take(validation, np.flatnonzero(folds == fold))
+        fitted = fit_steps(validation.take(folds != fold), plan)
+        part = validation.take(folds == fold)
         parts.append((part, fitted(part)))
-    before, after = (concat(side) for side in zip(*parts, strict=True))
+    before, after = (Scores.concat(side) for side in zip(*parts, strict=True))
     return before, after
 
 
