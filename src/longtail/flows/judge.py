@@ -14,9 +14,17 @@ from longtail.core import Prior, Scores
 from longtail.core.arrays import as_numpy
 from longtail.core.blocks import blocks
 from longtail.core.tensors import as_tensor
-from longtail.flows.accuracies import GROUPS, headline_key, shown_accuracies
 from longtail.flows.carried_check import CarriedCheck, check_carried
-from longtail.flows.changes import Change, Outcome, change_of, is_above, is_below
+from longtail.flows.changes import (
+    GROUPS,
+    Change,
+    Outcome,
+    change_of,
+    headline_key,
+    is_above,
+    is_below,
+    shown_accuracies,
+)
 from longtail.flows.mistakes import Mistakes, find_mistakes
 from longtail.flows.results import Result
 from longtail.flows.samples import BeforeAfter

@@ -16,6 +16,7 @@ from longtail.core.arrays import ArrayLike, RowsLike, as_numpy
 from longtail.core.elementwise import scaled_and_shifted
 from longtail.core.prior import check_same_classes
 from longtail.core.tensors import as_tensor
+from longtail.data import long_tailed_subset
 from longtail.data.score_tables import ScoreTable, open_score_table, open_score_writer
 from longtail.flows.samples import Integers
 from longtail.metrics import Comparison
@@ -112,7 +113,9 @@ def check_alike(other: Source, source: Source, carried: Prior) -> None:
         )
 
 
-def scores_to_fit_on(source: Source, carried: Prior | None, counts: Any, seed: int) -> Scores:
+def scores_to_fit_on(
+    source: Source, carried: Prior | None, counts: Integers | None, seed: int
+) -> Scores:
     """The labelled scores; of a huge set a part, whole for the small classes."""
     if source.labels is None:
         raise ValueError(
@@ -120,28 +123,15 @@ def scores_to_fit_on(source: Source, carried: Prior | None, counts: Any, seed: i
             "(--labels), or apply a fix that was fitted before (--with)"
         )
     rows = rows_to_fit_on(as_numpy(source.labels), source.num_classes, seed)
-    if isinstance(source, ScoreTable):
-        return source.as_scores(carried=carried, counts=counts, rows=rows)
-    scores = source if rows is None else source.take(rows)
-    return replace(
-        scores,
-        carried=scores.carried if carried is None else carried,
-        counts=scores.counts if counts is None else counts,
-    )
+    return _scores(source, carried, counts, rows)
 
 
 def scores_to_estimate_from(source: Source, carried: Prior | None, seed: int) -> Scores:
     """The scores without their labels; of a huge set a part, drawn at random."""
-    size = source.num_rows if isinstance(source, ScoreTable) else len(source)
-    most, rows = MOST_NUMBERS // source.num_classes, None
-    if size > most:
+    size, rows = _size(source), None
+    if size > (most := MOST_NUMBERS // source.num_classes):
         rows = np.sort(np.random.default_rng(seed).choice(size, most, replace=False))
-    if isinstance(source, ScoreTable):
-        scores = source.as_scores(carried=carried, rows=rows)
-    else:
-        scores = source if rows is None else source.take(rows)
-        scores = replace(scores, carried=carried or scores.carried)
-    return replace(scores, labels=None, counts=None, split=None)
+    return replace(_scores(source, carried, None, rows), labels=None, counts=None, split=None)
 
 
 def rows_to_fit_on(labels: Integers, num_classes: int, seed: int = 0) -> Integers | None:
@@ -160,10 +150,22 @@ def rows_to_fit_on(labels: Integers, num_classes: int, seed: int = 0) -> Integer
         middle = (low + high + 1) // 2
         fits = np.minimum(counts, middle).sum() <= most
         low, high = (middle, high) if fits else (low, middle - 1)
-    shuffled = np.random.default_rng(seed).permutation(len(labels))
-    by_class = shuffled[np.argsort(labels[shuffled], kind="stable")]
-    rank = np.arange(len(labels)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return np.sort(by_class[rank < low])
+    return np.sort(as_numpy(long_tailed_subset(labels, np.minimum(counts, low), seed)))
+
+
+def _size(source: Source) -> int:
+    return source.num_rows if isinstance(source, ScoreTable) else len(source)
+
+
+def _scores(
+    source: Source, carried: Prior | None, counts: Integers | None, rows: Integers | None = None
+) -> Scores:
+    """The scores in memory, or some of their rows; what is not given is what they say."""
+    if isinstance(source, ScoreTable):
+        return source.as_scores(carried=carried, counts=counts, rows=rows)
+    scores = source if rows is None else source.take(rows)
+    counts = scores.counts if counts is None else counts
+    return replace(scores, carried=carried or scores.carried, counts=counts)
 
 
 def adjusted(scores: Scores, step: Affine) -> Scores:
@@ -203,8 +205,8 @@ def adjust(
         progress(len(after))
 
     if isinstance(source, Scores) or path is None:
-        scores = source if isinstance(source, Scores) else source.as_scores()
-        moved = replace(adjusted(scores, step), counts=counts)
+        scores = _scores(source, None, counts)
+        moved = adjusted(scores, step)
         count(as_numpy(scores.logits), as_numpy(moved.logits), scores.labels)
         if path is not None:
             moved.save(path)
