@@ -39,11 +39,7 @@ def headline_key(target: Prior | None) -> str:
 
 
 def shown_accuracies(shares: Mapping[str, npt.ArrayLike], target: Prior | None) -> list[str]:
-    """The accuracies from top to bottom: the headline, and those that differ from it.
-
-    Args:
-        shares: What each class counts for in each accuracy.
-        target: Where labels follow this prior; None for the samples as they are.
+    """The accuracies from top to bottom by what each class counts for: those that differ.
 
     >>> half = np.array([0.5, 0.5])
     >>> shares = {"accuracy": half, "balanced_accuracy": half}
@@ -57,12 +53,7 @@ def shown_accuracies(shares: Mapping[str, npt.ArrayLike], target: Prior | None) 
 
 
 def distinct_accuracies(shares: Mapping[str, npt.ArrayLike], order: Sequence[str]) -> list[str]:
-    """Those of `order` in which classes count otherwise than in all before.
-
-    Args:
-        shares: What each class counts for in each accuracy.
-        order: Of two that are one number the first stays.
-    """
+    """Those of `order` in which classes count otherwise than in all before."""
     shown: list[str] = []
     for key in order:
         if key in shares and not any(
@@ -112,15 +103,7 @@ class Change(NamedTuple):
 def change_of(
     key: str, before: Measured, after: Measured, gain: Measured | None, enough: bool
 ) -> Change:
-    """How a metric changed.
-
-    Args:
-        key: The metric.
-        before: With its interval.
-        after: The same.
-        gain: By how much it became better, paired, where that is known.
-        enough: Whether there are enough samples for anything to be sure.
-    """
+    """How a metric changed, by how much it became better where that is known, and if sure."""
     if before.value is None or after.value is None:
         return Change(before, after, None, Direction.NONE)
     if before.value == after.value:

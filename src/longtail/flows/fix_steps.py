@@ -35,18 +35,7 @@ FOLDS = 5
 
 @dataclass(frozen=True)
 class Plan:
-    """What was asked for.
-
-    Attributes:
-        target: A prior; "source" to stay with what the scores carry; "estimate" for the prior of
-            the samples to come.
-        tau: The strength of the move, or None to choose it.
-        criterion: What τ is chosen by.
-        calibration: What is fitted before the move; "auto" is a temperature, and with a bias for
-            each class where the target is estimated, since EM takes what is wrong with a class for
-            a change of its frequency.
-        seed: Decides folds and subsets.
-    """
+    """What was asked for; the words mean what they do for `fix`."""
 
     target: Prior | Literal["source", "estimate"]
     tau: float | None = None
@@ -55,7 +44,10 @@ class Plan:
     seed: int = 0
 
     def resolved(self) -> Plan:
-        """The same with "auto" decided, so that a plan for parts or folds means the same too."""
+        """The same with "auto" decided, so that a plan for parts or folds means the same too.
+
+        EM takes what is wrong with a class for a change of its frequency: so its bias is fitted.
+        """
         if self.calibration != "auto":
             return self
         return replace(self, calibration="bias" if self.target == "estimate" else "temperature")
@@ -114,13 +106,7 @@ def target_json(target: Prior) -> Literal["uniform"] | list[float]:
 
 
 def fit_steps(validation: Scores, plan: Plan, unlabelled: Scores | None = None) -> FittedSteps:
-    """Fit the adjusters on labelled validation scores that say what they carry.
-
-    Args:
-        validation: What to fit on.
-        plan: What to fit.
-        unlabelled: Scores of the samples to come, for a target that is estimated.
-    """
+    """Fit on labelled scores that say what they carry; `unlabelled` are for an estimated target."""
     assert validation.carried is not None
     calibrators = _calibrators(validation, plan)
     if plan.target == "source":

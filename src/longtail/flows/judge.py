@@ -242,13 +242,7 @@ def judge(
 
 
 def judge_scores(before: Scores, after: Scores | None, target: Prior) -> Judgement:
-    """Judge scores beside those after; where there are none, moved to the target, if that is known.
-
-    Args:
-        before: Scores with labels.
-        after: Scores of the same samples after something was done, if there are any.
-        target: The prior to look under.
-    """
+    """Judge scores beside those after; without any, moved to the target if that is known how."""
     if after is not None:
         return judge(before, after, target)
     if before.carried is not None and not before.carried.is_close(target):

@@ -78,10 +78,7 @@ def tau_path(
 ) -> TauPath | None:
     """The path of the result; None without a known prior or with too many samples.
 
-    Args:
-        samples: Before and after.
-        shares: What each class counts for in each accuracy.
-        keys: Which accuracies to follow, as far as there are any.
+    It follows those of `keys` for which `shares` says what each class counts for.
     """
     way = _way(samples)
     if way is None or len(samples.labels) > MOST_SAMPLES:
