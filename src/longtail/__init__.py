@@ -17,6 +17,7 @@ __all__ = [
     "data",
     "engine",
     "fit_head",
+    "fix",
     "heads",
     "integrations",
     "losses",
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
         shot_groups,
     )
     from longtail.engine import fit_head
+    from longtail.flows.fix import fix
 
 _FOLDERS = (
     "core",
@@ -75,6 +77,9 @@ def __getattr__(name: str) -> Any:
         return import_module(f"longtail.{name}")
     if name == "fit_head":
         return import_module("longtail.engine").fit_head
+    if name == "fix":
+        import_module("longtail.report")  # so that a result can show its page in a notebook
+        return import_module("longtail.flows.fix").fix
     if name in __all__:
         return getattr(import_module("longtail.core"), name)
     raise AttributeError(f"module 'longtail' has no attribute {name!r}")

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from longtail import __version__
 from longtail.engine import save_head
-from longtail.flows.accuracies import headline_key, shown_accuracies
+from longtail.flows.changes import headline_key, shown_accuracies
 from longtail.flows.json_text import write_json
 from longtail.flows.judge import Judgement, judge
 from longtail.flows.samples import AS_TRAINED
