@@ -1,6 +1,5 @@
 """Long-tailed and shifted data: profiles, subsets, samplers, synthetic sets, Caltech-101."""
 
-from longtail.data import images as images
 from longtail.data.caltech import LabelledFeatures as LabelledFeatures
 from longtail.data.caltech import caltech101_features as caltech101_features
 from longtail.data.caltech import caltech101_long_tailed as caltech101_long_tailed

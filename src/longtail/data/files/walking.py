@@ -8,6 +8,12 @@ from typing import TypeAlias
 Identity: TypeAlias = tuple[int, int]
 
 
+def subfolders(folder: Path) -> list[str]:
+    """The names of the folders in a folder, in the order of the alphabet; no hidden ones."""
+    with os.scandir(folder) as entries:
+        return sorted(e.name for e in entries if e.is_dir() and not e.name.startswith("."))
+
+
 def files_below(folder: Path, apart: Iterable[Path] = ()) -> Iterator[tuple[str, list[str]]]:
     """Each folder from this one down with the names of its files; hidden folders are left out.
 

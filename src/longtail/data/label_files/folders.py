@@ -5,11 +5,10 @@ folders do not count; files in folders below a class do, each folder once, whate
 it.
 """
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from longtail.data.files.walking import files_below
+from longtail.data.files.walking import files_below, subfolders
 from longtail.data.label_files.splits import WHOLE, split_named
 
 
@@ -39,9 +38,7 @@ def _count(root: Path) -> dict[str, int]:
 
 
 def _folders(root: Path) -> list[Path]:
-    with os.scandir(root) as entries:
-        names = sorted(e.name for e in entries if e.is_dir() and not e.name.startswith("."))
-    return [root / name for name in names]
+    return [root / name for name in subfolders(root)]
 
 
 def _number(folder: Path, apart: Sequence[Path]) -> int:

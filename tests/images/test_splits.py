@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from longtail.data.images import (
+from longtail.images import (
     ImageArrays,
     ImageSplits,
     hold_out,

@@ -1,14 +1,26 @@
-"""The parts of a data set, and the long-tailed cut of its training part."""
+r"""The parts of a data set, a validation part held out of training, and long-tailed cuts.
+
+Of a class with n samples the held-out part gets
+
+    0                                        if n = 1
+    min(n - 1, max(1, ⌊n · fraction + ½⌋))   if n ≥ 2
+
+so that every class can be trained, and every class but those of one sample can be judged. Where
+fraction · n is below ½ that is more than the fraction: the held-out part of a long tail has a
+slightly shorter one.
+"""
 
 from dataclasses import dataclass, replace
 from typing import Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
+import torch
 
-from longtail.data.images.hold_out import hold_out
-from longtail.data.images.labelled import LabelledImages
+from longtail.core.arrays import Array, ArrayLike, as_kind_of, as_tensor
+from longtail.core.labels import check_labels, check_num_classes
 from longtail.data.profiles import exponential_counts, pareto_counts, step_counts
 from longtail.data.subsets import long_tailed_subset, ranks_by_count
+from longtail.images.labelled import LabelledImages, first_few
 
 ImagesT = TypeVar("ImagesT", bound=LabelledImages)
 Profile: TypeAlias = Literal["exp", "step", "pareto"]
@@ -35,9 +47,42 @@ class ImageSplits(Generic[ImagesT]):
             if part is not None and part.classes != self.train.classes:
                 raise ValueError(
                     f"all parts must have the same classes in the same order, but train has "
-                    f"{_shown(self.train.classes)} and {name} has {_shown(part.classes)}; "
+                    f"{_listed(self.train.classes)} and {name} has {_listed(part.classes)}; "
                     "give both the same classes"
                 )
+
+
+def hold_out(labels: ArrayLike, fraction: float = 0.1, seed: int = 0) -> tuple[Array, Array]:
+    """Positions of the samples to train on and of those held out, both in ascending order.
+
+    Args:
+        labels: The class of each training sample.
+        fraction: Of each class, in 0 to 1; 0 holds nothing out.
+        seed: Of the choice within the classes.
+
+    >>> kept, held = hold_out([0] * 10 + [1] * 2 + [2], fraction=0.2)
+    >>> len(kept), held.tolist()
+    (10, [3, 4, 11])
+    """
+    if not 0 <= fraction < 1:
+        raise ValueError(f"fraction must lie in 0 to 1, 1 excluded, got {fraction}")
+    tensor = as_tensor(labels)
+    number = int(tensor.max()) + 1 if tensor.numel() else 1
+    known = torch.as_tensor(check_labels(tensor, check_num_classes(number, len(tensor)))).cpu()
+    generator = torch.Generator("cpu").manual_seed(seed)
+    shuffled = torch.randperm(len(known), generator=generator, device="cpu")
+    # Stable, so that each class keeps the shuffled order, and its first samples are a random part.
+    by_class = shuffled[known[shuffled].argsort(stable=True)]
+    counts = torch.bincount(known)
+    sizes = torch.minimum(
+        (counts - 1).clamp(min=0),
+        (counts.double() * fraction + 0.5).floor().long().clamp(min=1 if fraction else 0),
+    )
+    ranks = torch.arange(len(known)) - (torch.cumsum(counts, 0) - counts)[known[by_class]]
+    is_held = ranks < sizes[known[by_class]]
+    kept, held = by_class[~is_held].sort().values, by_class[is_held].sort().values
+    device = tensor.device
+    return as_kind_of(kept.to(device), labels), as_kind_of(held.to(device), labels)
 
 
 def hold_out_validation(
@@ -88,6 +133,5 @@ def long_tailed_images(
     return hold_out_validation(cut, held_out, seed)
 
 
-def _shown(classes: tuple[str, ...]) -> str:
-    first = ", ".join(map(repr, classes[:3])) + (", ..." if len(classes) > 3 else "")
-    return f"{len(classes)} ({first})"
+def _listed(classes: tuple[str, ...]) -> str:
+    return f"{len(classes)} ({first_few(map(repr, classes))})"

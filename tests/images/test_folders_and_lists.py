@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 import torch
 
-from longtail.data.images import (
+from longtail.data.label_files import read_label_counts
+from longtail.images import (
     ImageArrays,
+    folders,
     hold_out,
-    npz,
     read_image_folder,
     read_image_list,
     read_image_npz,
     read_image_splits,
 )
-from longtail.data.label_files import read_label_counts
 
 
 def touched(root, *names):
@@ -314,7 +314,7 @@ def test_one_label_of_ten_thousand_millions_makes_no_table_of_so_many_classes(tm
 def test_images_that_do_not_fit_their_labels_are_refused_before_they_are_unpacked(
     tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(npz, "load_npz", lambda *_: pytest.fail("nothing should be unpacked"))
+    monkeypatch.setattr(folders, "load_npz", lambda *_: pytest.fail("nothing should be unpacked"))
     for images in (np.zeros((9, 3, 2, 2), np.uint8), np.zeros((2, 3, 2, 2))):
         np.savez(tmp_path / "i.npz", images=images, labels=np.arange(2))
         with pytest.raises(ValueError, match=r"'images' of .*i\.npz must be uint8 .* with N = 2"):

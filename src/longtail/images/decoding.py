@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 _DEEP_MODES = ("I", "F")  # and their kinds: I;16, I;16B ...
-_FIND_ALL = " (longtail.data.images.check_images finds all such images)"
+_FIND_ALL = " (longtail.images.check_images finds all such images)"
 
 
 def pillow() -> Any:
@@ -32,8 +32,7 @@ def pillow() -> Any:
 
 def decode_file(path: str | os.PathLike[str]) -> Tensor:
     """The image in a file as RGB, uint8 of shape (3, H, W), or an error that names the file."""
-    opened = pillow()
-    with naming_the_image(str(path), _FIND_ALL), opened.open(path) as image:
+    with naming_the_image(str(path), _FIND_ALL), pillow().open(path) as image:
         return as_rgb(image)
 
 
@@ -47,8 +46,7 @@ def as_rgb(image: Any) -> Tensor:
 
 def verify_file(path: str | os.PathLike[str]) -> None:
     """The error that reading would give, as far as the header and checksums tell."""
-    opened = pillow()
-    with naming_the_image(str(path), _FIND_ALL), opened.open(path) as image:
+    with naming_the_image(str(path), _FIND_ALL), pillow().open(path) as image:
         image.verify()
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from longtail.data.images import (
+from longtail.images import (
     cifar_long_tailed,
     long_tailed_images,
     read_cifar,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from longtail.data.files.pickled import ByteArray, read_plain_data
-from longtail.data.images.cifar.dictionaries import read_dictionary, read_meta
+from longtail.images.cifar import read_dictionary, read_meta
 
 
 def read(pickled):

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.utils.data import ConcatDataset, Dataset, Subset, TensorDataset, random_split
 
-from longtail.data.images import labels_of
+from longtail.images import labels_of
 
 
 class Set(Dataset):

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from longtail.data.images import download_cifar
-from longtail.data.images.cifar.layout import ARCHIVES
+from longtail.images import download_cifar
+from longtail.images.cifar_files import ARCHIVES
 
 
 @pytest.fixture

@@ -26,18 +26,18 @@ def labels_of(dataset: Dataset[Any]) -> Tensor:
         return labels_of(dataset.dataset)[torch.as_tensor(list(dataset.indices), dtype=torch.long)]
     if isinstance(dataset, ConcatDataset):
         return torch.cat([labels_of(part) for part in dataset.datasets])
-    found = _told(dataset)
-    if found is None:
+    stored = _stored(dataset)
+    if stored is None:
         raise ValueError(
             f"the labels of a {type(dataset).__name__} are not known: it has no targets, labels or "
             "samples; give it an attribute targets with a class index for each sample, or read "
             "them with torch.tensor([label for _, label in dataset])"
         )
-    name, values = found
+    name, values = stored
     return _checked(values, f"the {name} of a {type(dataset).__name__}", dataset)
 
 
-def _told(dataset: Dataset[Any]) -> tuple[str, Any] | None:
+def _stored(dataset: Dataset[Any]) -> tuple[str, Any] | None:
     if isinstance(dataset, TensorDataset):
         return "last tensor", dataset.tensors[-1]
     for name in ("targets", "labels"):
@@ -53,8 +53,9 @@ def _checked(values: Any, where: str, dataset: Any) -> Tensor:
     try:
         if transform is not None:
             values = [int(transform(value)) for value in values]
-        given = as_tensor(values).cpu()
-        labels = check_labels(given, int(given.max()) + 1 if given.numel() else 1)
+        tensor = as_tensor(values).cpu()
+        number = int(tensor.max()) + 1 if tensor.numel() else 1
+        labels = torch.as_tensor(check_labels(tensor, number))
     except (ValueError, TypeError) as error:
         raise ValueError(f"{where} must be a class index for each sample: {error}") from error
     if len(labels) != len(dataset):

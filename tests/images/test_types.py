@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from longtail.data.images import ImageArrays, ImageFiles, check_images
+from longtail.images import ImageArrays, ImageFiles, check_images
 
 
 def arrays(number=4):
@@ -154,7 +154,7 @@ def test_check_images_finds_all_that_are_damaged(tmp_path, write_image):
 
 def test_without_pillow_the_error_names_what_to_install():
     code = (
-        "import sys; sys.modules['PIL'] = None; from longtail.data.images import ImageFiles; "
+        "import sys; sys.modules['PIL'] = None; from longtail.images import ImageFiles; "
         "files = ImageFiles(('a.png',), [0]); files[0]"
     )
     answer = subprocess.run(
