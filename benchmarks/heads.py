@@ -18,7 +18,7 @@ import torch
 from scipy import stats
 
 import longtail as lt
-from longtail.engine.feature_file import checked_features
+from longtail.data.tables.features import checked_features
 from longtail.recipes.fit_methods import METHODS, SLOW
 from longtail.recipes.fit_result import FitPlan
 from longtail.recipes.fit_run import run_fit

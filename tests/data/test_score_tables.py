@@ -12,8 +12,8 @@ from safetensors.torch import save_file
 
 from longtail import Prior, Scores
 from longtail.core.probabilities import NotLogitsError
-from longtail.data.files.errors import reading
-from longtail.data.score_tables import Layout, open_score_table
+from longtail.data.tables import Layout, open_score_table
+from longtail.data.tables.errors import reading
 
 RNG = np.random.default_rng(0)
 LOGITS = RNG.normal(size=(23, 4)).astype(np.float32)
@@ -208,7 +208,7 @@ def test_rounded_probabilities_are_refused_as_logits_too(tmp_path):
 
 
 def test_one_row_that_is_no_probability_makes_a_file_one_of_logits(tmp_path, monkeypatch):
-    monkeypatch.setattr("longtail.data.score_tables.table.BLOCK", 40)  # the last row of the third
+    monkeypatch.setattr("longtail.data.tables.score_table.BLOCK", 40)  # the last row of the third
     rows = PROBS.copy()
     rows[-1] = [-1.0, 1.0, 0.5, 0.5]
     np.save(tmp_path / "a.npy", rows)
@@ -401,7 +401,7 @@ def test_a_flipped_bit_in_an_npz_is_found(tmp_path):
 
 
 def test_a_large_packed_array_in_column_order_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("longtail.data.score_tables.arrays._MOST_UNPACKED", 100)
+    monkeypatch.setattr("longtail.data.tables.arrays._MOST_TURNED", 100)
     np.savez(tmp_path / "a.npz", logits=np.asfortranarray(LOGITS))
     with pytest.raises(ValueError, match=r"column order, too large .*\.ascontiguousarray"):
         list(open_score_table(tmp_path / "a.npz", "logits").blocks())

@@ -7,7 +7,7 @@ import struct
 import numpy as np
 import pytest
 
-from longtail.data.files.pickled import ByteArray, read_plain_data
+from longtail.data.tables.pickled import ByteArray, read_plain_data
 from longtail.images.cifar import read_dictionary, read_meta
 
 

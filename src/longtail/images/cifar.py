@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from longtail.data.files.pickled import ByteArray, read_plain_data
+from longtail.data.tables.pickled import ByteArray, read_plain_data
 from longtail.images.cifar_files import ARCHIVES, Archive, LabelKind, Name, read_files
 from longtail.images.folders import read_npz_splits
 from longtail.images.labelled import ImageArrays

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from longtail.core.files import written_whole
-from longtail.data.files.errors import check_is_file, reading
+from longtail.data.tables.errors import check_is_file, reading
 
 Name: TypeAlias = Literal["cifar10", "cifar100"]
 Version: TypeAlias = Literal["binary", "python"]

@@ -18,12 +18,11 @@ import numpy as np
 import torch
 
 from longtail.core.labels import check_num_classes
-from longtail.data.files.arrays import load_npz, npz_header, npz_names
-from longtail.data.files.class_names import check_written
-from longtail.data.files.label_codes import LabelCodes, are_whole_numbers
-from longtail.data.files.walking import files_below, subfolders
-from longtail.data.label_files.arrays import npz_labels
-from longtail.data.label_files.splits import SPLITS, WHOLE, split_named
+from longtail.data.tables.arrays import load_npz, npz_header, npz_names
+from longtail.data.tables.folders import files_below, subfolders
+from longtail.data.tables.label_codes import LabelCodes, are_whole_numbers
+from longtail.data.tables.labels import npz_labels
+from longtail.data.tables.names import SPLITS, WHOLE, check_written, split_named
 from longtail.images.labelled import ImageArrays, ImageFiles, channels_first, check_every_class
 from longtail.images.splits import ImageSplits
 

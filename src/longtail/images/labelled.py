@@ -15,7 +15,7 @@ from torch.utils.data import Dataset
 
 from longtail.core.arrays import ArrayLike, as_tensor
 from longtail.core.labels import check_labels, check_num_classes
-from longtail.data.files.class_names import check_written
+from longtail.data.tables.names import check_written
 from longtail.images.decoding import decode_file, verify_file
 
 _CHANNELS = (1, 3, 4)

@@ -14,6 +14,7 @@ ids; in iNaturalist 2018, whose ids run from 0 to 8141, that is the id itself.
 import os
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,11 +22,11 @@ import msgspec
 import torch
 
 from longtail.core.labels import check_num_classes
-from longtail.data.files.class_names import read_class_names
-from longtail.data.files.column_place import column_place
-from longtail.data.files.errors import check_is_file, reading
-from longtail.data.files.label_codes import are_whole_numbers
-from longtail.data.files.text import all_lines, delimiter_of, open_text, rows_of, suffix_of
+from longtail.data.tables.columns import column_place
+from longtail.data.tables.errors import check_is_file, reading
+from longtail.data.tables.label_codes import are_whole_numbers
+from longtail.data.tables.names import read_class_names
+from longtail.data.tables.text import TextTable, all_lines, suffix_of
 from longtail.images.folders import is_image
 from longtail.images.labelled import ImageFiles, check_every_class, first_few
 
@@ -99,11 +100,8 @@ def read_image_list(
 
 def _text_rows(path: Path, has_folder_labels: bool) -> list[_Row]:
     """The lines of a .txt list; with folder labels a path alone is labelled by its folder."""
-    check_is_file(path)
-    with reading(path, "UTF-8 text"), open_text(path) as file:
-        lines = [(at, text.strip()) for at, text in enumerate(all_lines(file), 1)]
     rows = []
-    for line, text in lines:
+    for line, text in enumerate(map(str.strip, all_lines(path)), 1):
         words = text.rsplit(maxsplit=1)
         if len(words) == 2 and not is_image(text):
             rows.append(_Row(words[0], words[1], line))
@@ -120,8 +118,8 @@ def _text_rows(path: Path, has_folder_labels: bool) -> list[_Row]:
 
 def _table_rows(path: Path) -> list[_Row]:
     """The rows of a .csv or .tsv list whose first line names the columns."""
-    lines = rows_of(path, delimiter_of(path))
-    names = [name.strip().lower() for name in next(lines, [])]
+    table = replace(TextTable.open(path), has_header=True)
+    names = [name.lower() for name in table.first]
     split = set(names) & set(_SPLITS)
     if split:
         raise ValueError(
@@ -133,7 +131,7 @@ def _table_rows(path: Path) -> list[_Row]:
         for usual in (_PATHS, _LABELS)
     )
     rows = []
-    for line, fields in enumerate(lines, 2):
+    for line, fields in enumerate(table.rows(), 2):
         if len(fields) <= max(at_path, at_label):
             raise ValueError(
                 f"{path} has {len(fields)} columns in row {line}, too few; mend that row"

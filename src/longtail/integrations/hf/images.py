@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from longtail.core.arrays import ArrayLike
-from longtail.data.files.label_codes import LabelCodes, are_whole_numbers
+from longtail.data.tables.label_codes import LabelCodes, are_whole_numbers
 from longtail.images.decoding import as_rgb, naming_the_image, pillow
 from longtail.images.labelled import LabelledImages, check_positions
 

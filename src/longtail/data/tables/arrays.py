@@ -2,13 +2,13 @@
 
 A header says how large an array is. It must agree with what is stored, and what is stored must fit
 into memory: a small .npz can unpack to anything. Of arrays of Python objects only names and whole
-numbers are read.
+numbers are read. Blocks of rows are read without the rest.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from tokenize import TokenError
 from typing import IO, Any, NamedTuple, cast
@@ -19,13 +19,14 @@ import numpy.typing as npt
 from numpy.lib import format as npy
 
 from longtail.core.memory import check_memory
-from longtail.data.files.errors import check_is_file, naming, reading
-from longtail.data.files.stored_objects import read_objects
+from longtail.data.tables.errors import check_is_file, naming, reading
+from longtail.data.tables.pickled import read_objects
 
 _NPY, _NPZ = "an npy file", "an npz file"
 # NumPy lets Python parse the header, which may stumble over it in many ways.
 _PARSING = (TokenError, SyntaxError, TypeError, OverflowError, RecursionError, MemoryError)
 _LARGEST = 2**62  # bytes; NumPy counts them in 64 bits
+_MOST_TURNED = 2**28  # bytes: an array in column order has to be unpacked whole before it has a row
 
 
 class ArrayHeader(NamedTuple):
@@ -45,9 +46,7 @@ def npy_header(path: Path) -> ArrayHeader:
     """The header of an .npy file that is as long as it says."""
     check_is_file(path)
     with reading(path, _NPY), path.open("rb") as file:
-        header = read_header(file)
-        _check_stored(path.stat().st_size - file.tell(), header)
-    return header
+        return _checked_header(file, path.stat().st_size)
 
 
 def load_npy(path: Path) -> npt.NDArray[Any]:
@@ -65,12 +64,28 @@ def map_npy(path: Path) -> npt.NDArray[Any]:
         return cast(npt.NDArray[Any], np.load(path, mmap_mode="r", allow_pickle=False))
 
 
+def npy_blocks(path: Path, rows: int) -> Iterator[npt.NDArray[Any]]:
+    """The rows of an .npy file, at most so many at a time."""
+    with reading(path, _NPY):
+        yield from mapped_blocks(lambda: map_npy(path), rows)
+
+
+def mapped_blocks(mapped: Callable[[], npt.NDArray[Any]], rows: int) -> Iterator[npt.NDArray[Any]]:
+    """Copies of the rows of a memory map, at most so many at a time.
+
+    It is opened anew for each block: what was read through a map counts as memory of the process
+    for as long as the map is open.
+    """
+    for start in range(0, len(mapped()), rows):
+        yield np.array(mapped()[start : start + rows])
+
+
 def npz_names(path: Path) -> list[str]:
     """The names of the arrays in an .npz file."""
     check_is_file(path)
     with reading(path, _NPZ), ZipFile(path) as stored:
-        found = [name.removesuffix(".npy") for name in stored.namelist() if name.endswith(".npy")]
-    return list(dict.fromkeys(found))
+        names = [name.removesuffix(".npy") for name in stored.namelist() if name.endswith(".npy")]
+    return list(dict.fromkeys(names))
 
 
 def npz_header(path: Path, name: str) -> ArrayHeader:
@@ -78,9 +93,7 @@ def npz_header(path: Path, name: str) -> ArrayHeader:
     with reading(path, _NPZ), ZipFile(path) as stored:
         member = stored.getinfo(f"{name}.npy")
         with stored.open(member) as file, naming(repr(name)):
-            header = read_header(file)
-            _check_stored(member.file_size - file.tell(), header)
-    return header
+            return _checked_header(file, member.file_size)
 
 
 def load_npz(path: Path, names: Iterable[str]) -> dict[str, npt.NDArray[Any]]:
@@ -88,24 +101,64 @@ def load_npz(path: Path, names: Iterable[str]) -> dict[str, npt.NDArray[Any]]:
     headers = {name: npz_header(path, name) for name in names}
     size = sum(header.size for header in headers.values())
     check_memory(size, f"{', '.join(headers)} of {path}")
-    found: dict[str, npt.NDArray[Any]] = {}
+    arrays: dict[str, npt.NDArray[Any]] = {}
     with reading(path, _NPZ), ZipFile(path) as stored:
         for name, header in headers.items():
             with stored.open(f"{name}.npy") as file, naming(repr(name)):
-                found[name] = _read_array(file, header, f"{name!r} of {path}")
+                arrays[name] = _read_array(file, header, f"{name!r} of {path}")
                 file.read(1)  # at its end the checksum is compared
-    return found
+    return arrays
+
+
+def npz_blocks(path: Path, name: str, rows: int) -> Iterator[npt.NDArray[Any]]:
+    """The rows of an array in an .npz file, unpacked at most so many at a time."""
+    header = npz_header(path, name)
+    samples, width = header.shape
+    if header.by_columns and header.size > _MOST_TURNED:
+        raise ValueError(
+            f"{path} holds {name!r} in column order, too large to be turned in memory; "
+            "save numpy.ascontiguousarray of it, or an npy file"
+        )
+    with reading(path, _NPZ), ZipFile(path) as stored, stored.open(f"{name}.npy") as file:
+        _read_header(file)
+        if header.by_columns:
+            whole = _numbers(file, header.dtype, samples * width).reshape(width, samples).T
+            for start in range(0, samples, rows):
+                yield np.ascontiguousarray(whole[start : start + rows])
+            return
+        for start in range(0, samples, rows):
+            number = min(rows, samples - start)
+            yield _numbers(file, header.dtype, number * width).reshape(number, width)
+        file.read(1)  # at its end the checksum is compared
+
+
+def _numbers(file: IO[bytes], dtype: np.dtype[Any], number: int) -> npt.NDArray[Any]:
+    data = file.read(number * dtype.itemsize)
+    if len(data) != number * dtype.itemsize:
+        raise EOFError(f"{number} numbers expected, the file ended before")
+    return np.frombuffer(data, dtype)
 
 
 def _read_array(file: IO[bytes], header: ArrayHeader, where: str) -> npt.NDArray[Any]:
     if not header.dtype.hasobject:
         return npy.read_array(file, allow_pickle=False)
-    read_header(file)
+    _read_header(file)
     return read_objects(file, header.shape, where)
 
 
-def read_header(file: IO[bytes]) -> ArrayHeader:
-    """The header at the beginning of an array, or a ValueError."""
+def _checked_header(file: IO[bytes], size: int) -> ArrayHeader:
+    """The header of an array of so many bytes, header and all, or a ValueError."""
+    header = _read_header(file)
+    stored = size - file.tell()
+    if stored != header.size and not header.dtype.hasobject:  # a pickle is of any size
+        raise ValueError(
+            f"its header says shape {header.shape} of {header.dtype}, which are {header.size:,} "
+            f"bytes, but {stored:,} are there"
+        )
+    return header
+
+
+def _read_header(file: IO[bytes]) -> ArrayHeader:
     read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
     version = npy.read_magic(file)
     if version not in read:
@@ -117,11 +170,3 @@ def read_header(file: IO[bytes]) -> ArrayHeader:
     if min(header.shape, default=0) < 0 or header.size > _LARGEST:
         raise ValueError(f"its header says it has the shape {header.shape}, which cannot be")
     return header
-
-
-def _check_stored(stored: int, header: ArrayHeader) -> None:
-    if stored != header.size and not header.dtype.hasobject:  # a pickle is of any size
-        raise ValueError(
-            f"its header says shape {header.shape} of {header.dtype}, which are {header.size:,} "
-            f"bytes, but {stored:,} are there"
-        )

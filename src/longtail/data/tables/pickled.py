@@ -1,18 +1,23 @@
-"""The plain data in a pickle, without unpickling it.
+"""The plain data in a pickle, without unpickling it: CIFAR's files, and names in .npy and .npz.
 
 The opcodes are read and only those are followed that make dictionaries, lists, tuples, numbers,
 text, bytes and NumPy arrays of bytes or of such plain values. Nothing is imported and nothing is
 called, so a hostile file can do no more than be refused. Strings of Python 2 come out as bytes, as
 with encoding="bytes".
+
+A column of names that comes from pandas is saved by NumPy as a pickle of an array of Python
+objects; where it holds nothing but text or whole numbers, these are read out of it.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pickletools import genops
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
+
+from longtail.data.tables.errors import ObjectsError
 
 # What NumPy arrays and, in protocol 2, bytes are made with. All else is refused.
 _KNOWN = {
@@ -24,6 +29,7 @@ _KNOWN = {
 }
 _BYTE_TYPES = ("u1", b"u1")
 _OBJECT_TYPES = ("O8", b"O8", "O4", b"O4")
+_MOST_BYTES = 2**28  # of objects: ten million names
 
 
 @dataclass(eq=False)
@@ -60,6 +66,41 @@ def read_plain_data(pickled: bytes, where: str) -> Any:
             "it is damaged, or not the official file: download it again"
         ) from error
     return value
+
+
+def read_objects(file: IO[bytes], shape: tuple[int, ...], where: str) -> npt.NDArray[Any]:
+    """The names or numbers of an array of objects in an .npy, whose header has been read.
+
+    Args:
+        file: At the pickle that follows the header.
+        shape: What the header says.
+        where: What the array is called in messages.
+    """
+    pickled = file.read(_MOST_BYTES + 1)
+    try:
+        if len(pickled) > _MOST_BYTES:
+            raise ValueError(f"of more than {_MOST_BYTES:,} bytes")
+        array = read_plain_data(pickled, where)
+    except ValueError as error:
+        raise _refused(where, "of other kinds than text and numbers") from error
+    values = array.plain if isinstance(array, ByteArray) else None
+    if values is None or shape != (len(values),):
+        raise _refused(where, "in another shape than one for every row")
+    for kind in (str, int):
+        if all(type(value) is kind for value in values):
+            return np.array(values, dtype=kind)
+    # The first that is no name among names, or no class number.
+    kind = str if isinstance(values[0], str) else int
+    row = next(at for at, value in enumerate(values) if type(value) is not kind)
+    raise _refused(where, f"such as {values[row]!r} in row {row}")
+
+
+def _refused(where: str, what: str) -> ObjectsError:
+    return ObjectsError(
+        f"{where} holds Python objects {what}, which only unpickling could read, and that may run "
+        "any code; save names as text, numpy.array(names, dtype=str), or class numbers as int64, "
+        "one for every row"
+    )
 
 
 @dataclass

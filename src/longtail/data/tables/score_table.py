@@ -6,11 +6,11 @@ logits: probabilities p come as log p, which carry whatever prior the logits beh
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -26,10 +26,42 @@ from longtail.core.probabilities import (
     log_probs,
 )
 from longtail.core.scores import Split
-from longtail.data.score_tables.contents import Contents, Kind, Matrix
+from longtail.data.tables.label_codes import LabelCodes
+
+Kind: TypeAlias = Literal["logits", "probs"]
+Matrix: TypeAlias = npt.NDArray[np.floating[Any]]
 
 # Numbers of a block: 32 MB in float64, so that a few copies of it still cost little.
 BLOCK = 2**22
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """What the reader of a format finds in a file of scores.
+
+    Attributes:
+        shape: Rows and classes.
+        dtype: The floating type of the blocks.
+        read: Given a number of rows, yields blocks of at most that many, as they are stored.
+        labels: As stored.
+        classes: The class names.
+        counts: Training samples of each class.
+        carried: The prior that logits carry.
+        split: What the samples may be used for.
+        array: The name of the array that holds the scores, in a file of named arrays.
+        by_longtail: Whether longtail wrote the file, so that its logits were looked at before.
+    """
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    read: Callable[[int], Iterator[Matrix]]
+    labels: LabelCodes | None = None
+    classes: tuple[str, ...] | None = None
+    counts: npt.NDArray[Any] | None = None
+    carried: Prior | None = None
+    split: Split | None = None
+    array: str | None = None
+    by_longtail: bool = False
 
 
 class Block(NamedTuple):
@@ -56,8 +88,6 @@ class ScoreTable:
         labels: The true classes as int64, if known.
         classes: The names of the classes, if known.
         counts: Training samples of each class, if the file has them.
-        carried: The prior the logits carry, if the file says so.
-        split: What the samples may be used for, if the file says so.
         contents: What the reader of this format found.
     """
 
@@ -66,9 +96,17 @@ class ScoreTable:
     labels: npt.NDArray[np.int64] | None
     classes: tuple[str, ...] | None
     counts: npt.NDArray[np.int64] | None
-    carried: Prior | None
-    split: Split | None
     contents: Contents
+
+    @property
+    def carried(self) -> Prior | None:
+        """The prior the logits carry, if the file says so."""
+        return self.contents.carried
+
+    @property
+    def split(self) -> Split | None:
+        """What the samples may be used for, if the file says so."""
+        return self.contents.split
 
     @property
     def num_rows(self) -> int:
@@ -120,10 +158,6 @@ class ScoreTable:
                 f"--kind probs{named} (in Python kind='probs'; for compare call the array probs)"
             )
 
-    def _sums(self, rows: int) -> Iterator[RowSums]:
-        for stored in self.contents.read(max(1, rows)):
-            yield RowSums.of(as_tensor(stored.astype(self.dtype, copy=False)))
-
     def as_scores(
         self,
         carried: PriorLike | None = None,
@@ -168,23 +202,23 @@ class ScoreTable:
         size = f"{self.num_rows} rows, {self.num_classes} classes of {self.kind}"
         return f"ScoreTable({', '.join([str(self.path.name), size, *known])})"
 
+    def _sums(self, rows: int) -> Iterator[RowSums]:
+        for stored in self.contents.read(max(1, rows)):
+            yield RowSums.of(as_tensor(stored.astype(self.dtype, copy=False)))
+
     def _as_logits(self, rows: Matrix, start: int) -> Matrix:
         # The largest of a row is NaN if any is, +inf if any is, and -inf if there is nothing else.
         wrong = ~np.isfinite(rows.max(axis=1))
         if wrong.any():
             row = int(wrong.argmax())
-            raise ValueError(self._not_finite(rows[row], start + row))
-        return rows if self.kind == "logits" else self._logs(rows, start)
-
-    def _not_finite(self, row: Matrix, number: int) -> str:
-        column = int((~(row < np.inf)).argmax())
-        return (
-            f"{self.path} must hold numbers below +inf with one finite value in every row, "
-            f"got {row[column]} in row {number}, class {column}; "
-            "the model that made them has diverged, or a value is missing"
-        )
-
-    def _logs(self, rows: Matrix, start: int) -> Matrix:
-        say = "say --kind logits (kind='logits' in Python)"
-        logs: Matrix = log_probs(as_tensor(rows), str(self.path), say, first_row=start).numpy()
+            column = int((~(rows[row] < np.inf)).argmax())
+            raise ValueError(
+                f"{self.path} must hold numbers below +inf with one finite value in every row, "
+                f"got {rows[row, column]} in row {start + row}, class {column}; "
+                "the model that made them has diverged, or a value is missing"
+            )
+        if self.kind == "logits":
+            return rows
+        advice = "say --kind logits (kind='logits' in Python)"
+        logs: Matrix = log_probs(as_tensor(rows), str(self.path), advice, first_row=start).numpy()
         return logs

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core.scores import Split
-from longtail.data.files.arrays import (
+from longtail.data.tables.arrays import (
     load_npy,
     load_npz,
     map_npy,
@@ -25,9 +25,9 @@ from longtail.data.files.arrays import (
     npz_header,
     npz_names,
 )
-from longtail.data.files.errors import naming
-from longtail.data.files.label_codes import LabelCodes, as_names
-from longtail.engine.feature_file import SPLITS, Features, checked_features
+from longtail.data.tables.errors import naming
+from longtail.data.tables.features import SPLITS, Features, checked_features
+from longtail.data.tables.label_codes import LabelCodes, as_names
 
 
 def read_features(

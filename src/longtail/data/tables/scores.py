@@ -13,17 +13,20 @@ import numpy.typing as npt
 
 from longtail.core.arrays import ArrayLike
 from longtail.core.labels import check_counts
-from longtail.data.files.class_names import read_class_names
-from longtail.data.files.errors import check_is_file
-from longtail.data.files.label_codes import LabelCodes
-from longtail.data.files.text import suffix_of
-from longtail.data.label_files.reading import read_labels
-from longtail.data.score_tables.arrays import read_npy, read_npz
-from longtail.data.score_tables.contents import Contents, Kind, Layout
-from longtail.data.score_tables.parquet import read_parquet
-from longtail.data.score_tables.safetensors import read_safetensors
-from longtail.data.score_tables.table import ScoreTable
-from longtail.data.score_tables.text import read_text
+from longtail.data.tables.errors import check_is_file, naming
+from longtail.data.tables.label_codes import LabelCodes
+from longtail.data.tables.labels import read_labels
+from longtail.data.tables.names import read_class_names
+from longtail.data.tables.score_readers import (
+    Layout,
+    read_npy,
+    read_npz,
+    read_parquet,
+    read_safetensors,
+    read_text,
+)
+from longtail.data.tables.score_table import Contents, Kind, ScoreTable
+from longtail.data.tables.text import suffix_of
 
 Place: TypeAlias = str | os.PathLike[str]
 
@@ -80,84 +83,76 @@ def open_score_table(
     check_is_file(place)
     asked = layout or Layout()
     elsewhere = isinstance(labels, str | os.PathLike)
-    found = reader(place, kind, replace(asked, labels=None) if elsewhere else asked)
-    if found.classes is None and classes is None and len(usual_classes or ()) == found.shape[1]:
+    contents = reader(place, kind, replace(asked, labels=None) if elsewhere else asked)
+    num_classes, counts = contents.shape[1], contents.counts
+    if contents.classes is None and classes is None and len(usual_classes or ()) == num_classes:
         classes = usual_classes
-    names = _names(classes, found, place)
+    if counts is not None:
+        with naming(f"'counts' of {place}"):
+            counts = np.asarray(check_counts(counts, num_classes))
+    names = _names(classes, contents, place)
     table = ScoreTable(
         path=place,
         kind=kind,
-        labels=_indices(labels, asked.labels, found, names, place),
+        labels=_indices(labels, asked.labels, contents, names, place),
         classes=names,
-        counts=None if found.counts is None else _counts(found, place),
-        carried=found.carried,
-        split=found.split,
-        contents=found,
+        counts=counts,
+        contents=contents,
     )
     table.check_kind()
     return table
 
 
 def _names(
-    given: Sequence[str] | Place | None, found: Contents, path: Path
+    classes: Sequence[str] | Place | None, contents: Contents, path: Path
 ) -> tuple[str, ...] | None:
-    if given is None:
-        names, source = found.classes, str(path)
-    elif isinstance(given, str | os.PathLike):
-        names, source = read_class_names(Path(given)), os.fspath(given)
+    if classes is None:
+        names, source = contents.classes, str(path)
+    elif isinstance(classes, str | os.PathLike):
+        names, source = read_class_names(Path(classes)), os.fspath(classes)
     else:
-        names, source = tuple(map(str, given)), "classes"
+        names, source = tuple(map(str, classes)), "classes"
     if names is None:
         return None
-    num_classes = found.shape[1]
+    num_classes = contents.shape[1]
     if len(names) != num_classes or len(set(names)) != num_classes:
         raise ValueError(
             f"{source} must name each of the {num_classes} classes of {path} once, "
             f"got {len(names)} names, {len(set(names))} of them different; correct the list"
         )
-    if found.classes and names != found.classes and set(names) == set(found.classes):
+    if contents.classes and names != contents.classes and set(names) == set(contents.classes):
         raise ValueError(
             f"{source} lists the classes of {path} in another order than its columns "
-            f"({', '.join(found.classes[:3])}, ...); leave the names out, or put the columns so"
+            f"({', '.join(contents.classes[:3])}, ...); leave the names out, or put the columns so"
         )
     return names
 
 
 def _indices(
-    given: ArrayLike | Sequence[str] | Place | None,
+    labels: ArrayLike | Sequence[str] | Place | None,
     column: str | int | None,
-    found: Contents,
+    contents: Contents,
     names: tuple[str, ...] | None,
     path: Path,
 ) -> npt.NDArray[np.int64] | None:
-    if given is None:
-        labels, source = found.labels, f"the labels of {path}"
-    elif isinstance(given, str | os.PathLike):
-        labels, source = _only(read_labels(given, column), given), f"{given}"
-    else:
-        labels, source = LabelCodes.of_array(np.asarray(given), "labels"), "labels"
     if labels is None:
+        codes, source = contents.labels, f"the labels of {path}"
+    elif isinstance(labels, str | os.PathLike):
+        parts, source = read_labels(labels, column), f"{labels}"
+        if len(parts) > 1:
+            raise ValueError(
+                f"{source} has labels of several splits ({', '.join(parts)}); give a file of those "
+                "that belong to the scores, or name the array"
+            )
+        (codes,) = parts.values()
+    else:
+        codes, source = LabelCodes.of_array(np.asarray(labels), "labels"), "labels"
+    if codes is None:
         return None
-    rows, num_classes = found.shape
-    if len(labels.codes) != rows:
+    rows, num_classes = contents.shape
+    if len(codes.codes) != rows:
         raise ValueError(
-            f"{path} has {rows} rows but {source} has {len(labels.codes)} labels; "
+            f"{path} has {rows} rows but {source} has {len(codes.codes)} labels; "
             "give one label a row, in the same order"
         )
-    return labels.as_indices(num_classes, names, source)
-
-
-def _only(parts: Mapping[str, LabelCodes], source: Place) -> LabelCodes:
-    if len(parts) > 1:
-        raise ValueError(
-            f"{source} has labels of several splits ({', '.join(parts)}); give a file of those "
-            "that belong to the scores, or name the array"
-        )
-    return next(iter(parts.values()))
-
-
-def _counts(found: Contents, path: Path) -> npt.NDArray[np.int64]:
-    try:
-        return check_counts(np.asarray(found.counts), found.shape[1]).numpy()
-    except ValueError as error:
-        raise ValueError(f"'counts' of {path}: {error}") from error
+    return codes.as_indices(num_classes, names, source)

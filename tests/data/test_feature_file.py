@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from longtail.core.tensor_file import map_tensor_file
-from longtail.engine import Features, feature_arrays, pack_features, read_features
+from longtail.data.tables import Features, feature_arrays, pack_features, read_features
 
 RNG = np.random.default_rng(0)
 TRAIN = (RNG.normal(size=(50, 6)).astype(np.float32), np.arange(50) % 5)
@@ -52,7 +52,7 @@ def test_other_readers_of_the_format_read_it(tmp_path):
 
 
 def test_blocks_give_the_same_file(tmp_path, monkeypatch):
-    from longtail.engine import feature_file
+    from longtail.data.tables import features as feature_file
 
     whole = tmp_path / "a.safetensors"
     pack_features(whole, {"train": TRAIN})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from longtail.data.files.label_codes import LabelCodes, are_whole_numbers
+from longtail.data.tables.label_codes import LabelCodes, are_whole_numbers
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,7 @@ class LabelCounts:
         """Count labels; those of known names count zero where they are absent."""
         if names is not None:
             indices = labels.as_indices(len(names), names, where)
-            found = LabelCodes(tuple(names), indices).counts()
-            return cls(found)
+            return cls(LabelCodes(tuple(names), indices).counts())
         return cls.of_names(labels.counts(), where)
 
     @classmethod
@@ -58,12 +57,12 @@ def align_counts(sets: Sequence[LabelCounts]) -> tuple[tuple[str, ...], list[tup
             f"one set has numbers for labels ({_first(numbered)}), the other names "
             f"({_first(named)}); both must say their classes the same way"
         )
-    found = list(dict.fromkeys(label for part in sets for label in part.counts))
+    labels = list(dict.fromkeys(label for part in sets for label in part.counts))
     if sets[0].numbered:
-        top = max(map(int, found))
-        dense = top + 1 <= 2 * len(found)
-        found = [str(index) for index in range(top + 1)] if dense else sorted(found, key=int)
-    return tuple(found), [tuple(part.counts.get(label, 0) for label in found) for part in sets]
+        top = max(map(int, labels))
+        dense = top + 1 <= 2 * len(labels)
+        labels = [str(index) for index in range(top + 1)] if dense else sorted(labels, key=int)
+    return tuple(labels), [tuple(part.counts.get(label, 0) for label in labels) for part in sets]
 
 
 def _first(part: LabelCounts) -> str:

@@ -1,12 +1,29 @@
-"""Class names listed in a file: a JSON list, or text with a name a line."""
+"""What classes, and the parts of a data set, are called in files."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
 
-from longtail.data.files.errors import check_is_file, reading
-from longtail.data.files.text import lines_of, suffix_of
+from longtail.data.tables.errors import check_is_file, reading
+from longtail.data.tables.text import lines_of, suffix_of
+
+WHOLE = "all"  # the only part of a file that has no parts
+SPLITS: Mapping[str, str] = {
+    "train": "train",
+    "training": "train",
+    "val": "validation",
+    "valid": "validation",
+    "validation": "validation",
+    "dev": "validation",
+    "test": "test",
+    "testing": "test",
+}
+
+
+def split_named(name: str) -> str | None:
+    """Our name of the part: train, validation or test; None if it is no name of a part."""
+    return SPLITS.get(name.strip().lower())
 
 
 def check_written(names: Iterable[str], where: str) -> None:
@@ -22,7 +39,7 @@ def check_written(names: Iterable[str], where: str) -> None:
 
 
 def read_class_names(path: Path) -> tuple[str, ...]:
-    """The names in the order of the classes, or a ValueError."""
+    """The names in a JSON list, or in text with a name a line, in the order of the classes."""
     if suffix_of(path) == ".json":
         check_is_file(path)
         with reading(path, "a JSON list of class names"):

@@ -1,0 +1,124 @@
+"""Which columns of a table are scores, which one is the label, and which is only an index.
+
+`DataFrame.to_csv` puts the index of a table first, under no name; read and written again it is
+called "Unnamed: 0". A parquet file says itself which columns are an index.
+"""
+
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import TypeAlias
+
+from longtail.data.tables.parquet import ParquetTable
+from longtail.data.tables.text import TextTable, is_number
+
+Table: TypeAlias = TextTable | ParquetTable
+
+LABEL_NAMES = ("labels", "label")  # of a column or array beside scores
+
+_NO_NAME = re.compile(r"(Unnamed: \d+(\.\d+)*|__index_level_\d+__)?")
+_WHOLE = re.compile(r"-?\d+")
+_ENOUGH = 3  # rows whose own numbers stand in a column: by accident no more
+_LOOKED_AT = 1000  # rows that tell whether the first column is an index
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Places of columns, counted from 0.
+
+    Attributes:
+        scores: One a class, in the order of the classes.
+        label: The one with the labels, if any.
+        classes: What the columns of scores are called, if they have names.
+    """
+
+    scores: tuple[int, ...]
+    label: int | None
+    classes: tuple[str, ...] | None
+
+
+def column_place(column: str | int, names: Sequence[str] | None, width: int, path: Path) -> int:
+    """Where a column is, asked for by its name or place; `names` is None without a header."""
+    if isinstance(column, str):
+        if names is None:
+            raise ValueError(
+                f"{path} has no column {column!r}: its first line was not taken for names; "
+                "give the column's place, counted from 0, or say --header if it does name them"
+            )
+        if column not in names:
+            listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+            raise ValueError(f"{path} has no column {column!r}, only {listed}; name one of these")
+        return list(names).index(column)
+    if not 0 <= column < width:
+        raise ValueError(
+            f"{path} has {width} columns, counted 0 to {width - 1}, so none at {column}; "
+            "give one of these places"
+        )
+    return column
+
+
+def score_columns(
+    table: Table, labels: str | int | None = None, skip: Sequence[str | int] = ()
+) -> Columns:
+    """All columns but the label, the index and those to skip; a ValueError if one is not there."""
+    names, path = table.names, table.path
+    if labels is None and names is not None:
+        labels = next((name for name in LABEL_NAMES if name in names), None)
+    label = None if labels is None else column_place(labels, names, table.width, path)
+    aside = {column_place(column, names, table.width, path) for column in skip}
+    if label is not None:
+        aside.add(label)
+    for place in _index_places(table, aside):
+        called = repr(names[place]) if names is not None and names[place] else "without a name"
+        warnings.warn(
+            f"{path}: the column {called} is the index of a table, not a class: it is left out",
+            stacklevel=2,
+        )
+        aside.add(place)
+    scores = tuple(at for at in range(table.width) if at not in aside)
+    classes = None if names is None else tuple(names[at] for at in scores)
+    if classes and len(set(classes)) != len(classes):
+        twice = Counter(classes).most_common(1)[0][0]
+        raise ValueError(
+            f"{path} has two columns called {twice!r}; give every class a name of its own"
+        )
+    return Columns(scores, label, classes)
+
+
+def is_row_index(name: str | None, values: Iterable[str]) -> bool:
+    """Whether the first column of a table is an index.
+
+    Args:
+        name: What it is called; None if there are no names.
+        values: Its first fields, as they are written.
+
+    >>> is_row_index("", ["17", "4"]), is_row_index("cat", ["0.5", "1"])
+    (True, False)
+    """
+    texts = list(values)
+    if name is not None and _NO_NAME.fullmatch(name):
+        # Numbers with a fraction are scores: of a class that somebody forgot to name.
+        return all(_WHOLE.fullmatch(text) or not is_number(text) for text in texts)
+    numbered = all(text == str(row) for row, text in zip(count(), texts, strict=False))
+    return numbered and len(texts) >= _ENOUGH
+
+
+def _index_places(table: Table, aside: set[int]) -> list[int]:
+    """The columns that are the index of a data frame and nothing that was asked for."""
+    names = table.names or ()
+    # Other libraries keep the name that pandas gave it, but not what pandas said of it.
+    said = [
+        at
+        for at, name in enumerate(names)
+        if name in table.index_names
+        or (name.startswith("__index_level_") and _NO_NAME.fullmatch(name))
+    ]
+    places = [at for at in said if at not in aside]
+    if 0 not in (*places, *aside):
+        name = names[0] if names else None
+        places += [0] if is_row_index(name, table.head(0, _LOOKED_AT)) else []
+    return places
