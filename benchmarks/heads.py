@@ -50,8 +50,8 @@ def caltech(seed):
     data = lt.data.caltech101_long_tailed(seed)
     return checked_features(
         {
-            "train": (data.train_features.numpy(), data.train_labels.numpy()),
-            "test": (data.test_features.numpy(), data.test_labels.numpy()),
+            "train": (data.train_features, data.train_labels),
+            "test": (data.test_features, data.test_labels),
         }
     )
 

@@ -117,3 +117,15 @@ def _as_numbers(values: ArrayLike) -> npt.NDArray[Any]:
     plain = np.dtype(f"{array.dtype.kind}{array.dtype.itemsize}")
     known = array.dtype.isnative and array.dtype.char == plain.char
     return array if known else array.astype(plain)
+
+
+def as_numpy(values: object) -> npt.NDArray[Any]:
+    """Until core has its own."""
+    return as_tensor(values).detach().cpu().numpy()  # type: ignore[arg-type]
+
+
+def to_kind(array: npt.NDArray[Any], example: object) -> Any:
+    """Until core has its own."""
+    if isinstance(example, Tensor):
+        return torch.from_numpy(np.asarray(array)).to(example.device)
+    return array

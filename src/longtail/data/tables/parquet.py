@@ -80,7 +80,8 @@ class ParquetTable:
     def dtype(self, name: str) -> np.dtype[Any]:
         """The type of the numbers of a column, or of those in its lists."""
         kind = self.schema.field(name).type
-        return np.dtype(getattr(kind, "value_type", kind).to_pandas_dtype())
+        dtype: np.dtype[Any] = np.dtype(getattr(kind, "value_type", kind).to_pandas_dtype())
+        return dtype
 
     def length(self, name: str) -> int:
         """How long the first list of a column is."""
