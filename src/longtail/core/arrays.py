@@ -121,7 +121,8 @@ def _as_numbers(values: ArrayLike) -> npt.NDArray[Any]:
 
 def as_numpy(values: object) -> npt.NDArray[Any]:
     """Until core has its own."""
-    return as_tensor(values).detach().cpu().numpy()  # type: ignore[arg-type]
+    tensor = as_tensor(values).detach().cpu()  # type: ignore[arg-type]
+    return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
 
 
 def to_kind(array: npt.NDArray[Any], example: object) -> Any:

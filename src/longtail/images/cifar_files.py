@@ -31,17 +31,10 @@ _PATIENCE = 60  # seconds without an answer
 
 @dataclass(frozen=True)
 class Archive:
-    """One version of one set.
+    """One version of one set: "binary", or "python" for pickled dictionaries.
 
-    Attributes:
-        name: The set.
-        version: "binary", or "python" for pickled dictionaries.
-        url: Where its authors publish it.
-        md5: Of the archive; published with it, so that it tells damage and not malice.
-        folder: The folder that its files are in.
-        train: The names of the files to train on.
-        test: The name of the file to test on.
-        names: The file of class names for each kind of labels.
+    Its MD5 is published with it, so that it tells damage and not malice. `train`, `test` and
+    `names`, of the classes, are files in its folder.
     """
 
     name: Name

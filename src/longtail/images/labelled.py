@@ -23,11 +23,9 @@ _SHOWN = 3
 
 
 class LabelledImages(Dataset[tuple[Tensor, int]]):
-    """A map-style dataset of (image, label) that knows its labels without reading an image.
+    """A map-style dataset of (image, label) that knows its labels, int64, without reading an image.
 
-    Attributes:
-        labels: The class of each image, int64.
-        classes: The name of each class. Classes without names are called by their numbers.
+    Classes without names are called by their numbers.
     """
 
     labels: Tensor
@@ -144,13 +142,7 @@ class ImageFiles(LabelledImages):
 
 @dataclass(frozen=True)
 class BrokenImage:
-    """An image that cannot be read.
-
-    Attributes:
-        position: Where it stands in the set.
-        path: Its file.
-        reason: What reading it says.
-    """
+    """An image that cannot be read: where it stands in the set, its file, what reading it says."""
 
     position: int
     path: str

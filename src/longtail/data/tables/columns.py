@@ -8,10 +8,9 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from longtail.data.tables.parquet import ParquetTable
 from longtail.data.tables.text import TextTable, is_number
@@ -26,15 +25,8 @@ _ENOUGH = 3  # rows whose own numbers stand in a column: by accident no more
 _LOOKED_AT = 1000  # rows that tell whether the first column is an index
 
 
-@dataclass(frozen=True)
-class Columns:
-    """Places of columns, counted from 0.
-
-    Attributes:
-        scores: One a class, in the order of the classes.
-        label: The one with the labels, if any.
-        classes: What the columns of scores are called, if they have names.
-    """
+class Columns(NamedTuple):
+    """Places of columns, counted from 0, and what those of scores are called."""
 
     scores: tuple[int, ...]
     label: int | None

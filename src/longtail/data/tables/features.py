@@ -86,19 +86,18 @@ class Features:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Features:
         """Map a file that `pack_features` wrote into memory."""
-        place = Path(path)
-        if not place.is_file():
-            raise FileNotFoundError(f"there is no feature file at {place}")
-        said, tensors = map_tensor_file(place)
-        header = _decode(said.get("longtail_features"), place)
-        features, labels = _checked_tensors(tensors, header, place)
-        parts: dict[Split, Part] = {}
-        start = 0
-        for split in SPLITS:
-            stop = start + header.sizes.get(split, 0)
-            if stop > start:
-                parts[split] = Part(features[start:stop], labels[start:stop])
-            start = stop
+        source = Path(path)
+        if not source.is_file():
+            raise FileNotFoundError(f"there is no feature file at {source}")
+        metadata, tensors = map_tensor_file(source)
+        header = _decode(metadata.get("longtail_features"), source)
+        whole = _checked_tensors(tensors, header, source)
+        ends = np.cumsum([header.sizes.get(split, 0) for split in SPLITS]).tolist()
+        parts = {
+            split: Part(whole.features[start:stop], whole.labels[start:stop])
+            for split, start, stop in zip(SPLITS, [0, *ends], ends, strict=False)
+            if stop > start
+        }
         return cls(parts, header.num_classes, header.classes, header.made_by)
 
 
@@ -127,19 +126,35 @@ def pack_features(
     ...     made.part("train").features.shape, made.counts.tolist()
     ((3, 3), [1, 2])
     """
-    place = Path(path)
-    if place.suffix.lower() != ".safetensors":
-        raise ValueError(f"{place} must end in .safetensors to take features; rename it")
+    target = Path(path)
+    if target.suffix.lower() != ".safetensors":
+        raise ValueError(f"{target} must end in .safetensors to take features; rename it")
     made = checked_features(parts, num_classes, classes, made_by)
-    header = Header(
-        version=_VERSION,
-        sizes={str(split): len(part.labels) for split, part in made.parts.items()},
-        num_classes=made.num_classes,
-        classes=made.classes,
-        made_by=made_by,
-    )
-    _write(place, made.parts, header)
-    return Features.load(place)
+    sizes = {str(split): len(part.labels) for split, part in made.parts.items()}
+    header = Header(_VERSION, sizes, made.num_classes, made.classes, made_by)
+    stored = np.result_type(*(part.features.dtype for part in made.parts.values()))
+    dtype = np.dtype(np.float16 if stored == np.float16 else np.float32)
+    with written_whole(target) as temporary, temporary.open("wb") as file:
+        begin_tensor_file(
+            file,
+            metadata={"longtail_features": msgspec.json.encode(header).decode()},
+            small={"labels": np.concatenate([part.labels for part in made.parts.values()])},
+            name="features",
+            dtype=dtype,
+            shape=(sum(sizes.values()), made.dim),
+        )
+        rows = max(1, _BLOCK // made.dim)
+        for split, part in made.parts.items():
+            for start in range(0, len(part.labels), rows):
+                block = np.asarray(part.features[start : start + rows])
+                if not np.isfinite(block).all():
+                    at = start + int((~np.isfinite(block)).any(axis=1).argmax())
+                    raise ValueError(
+                        f"features must be finite numbers, got NaN or infinity in row {at} of "
+                        f"{split}; the backbone that made them has diverged"
+                    )
+                file.write(np.ascontiguousarray(block, dtype).data)
+    return Features.load(target)
 
 
 def checked_features(
@@ -149,8 +164,7 @@ def checked_features(
     made_by: str = "",
 ) -> Features:
     """Features of arrays as they are, or a ValueError; arguments as of `pack_features`."""
-    wrong = [split for split in parts if split not in SPLITS]
-    if wrong or not parts:
+    if not parts or set(parts) - set(SPLITS):
         raise ValueError(
             f"features are of the splits {', '.join(SPLITS)}, got {', '.join(map(str, parts))}"
         )
@@ -169,32 +183,6 @@ def checked_features(
     return Features(checked, total, names, made_by)
 
 
-def _write(place: Path, parts: Mapping[Split, Part], header: Header) -> None:
-    stored = np.result_type(*(part.features.dtype for part in parts.values()))
-    dtype = np.dtype(np.float16 if stored == np.float16 else np.float32)
-    width = next(iter(parts.values())).features.shape[1]
-    with written_whole(place) as temporary, temporary.open("wb") as file:
-        begin_tensor_file(
-            file,
-            metadata={"longtail_features": msgspec.json.encode(header).decode()},
-            small={"labels": np.concatenate([part.labels for part in parts.values()])},
-            name="features",
-            dtype=dtype,
-            shape=(sum(header.sizes.values()), width),
-        )
-        rows = max(1, _BLOCK // width)
-        for split, part in parts.items():
-            for start in range(0, len(part.labels), rows):
-                block = np.asarray(part.features[start : start + rows])
-                if not np.isfinite(block).all():
-                    at = start + int((~np.isfinite(block)).any(axis=1).argmax())
-                    raise ValueError(
-                        f"features must be finite numbers, got NaN or infinity in row {at} of "
-                        f"{split}; the backbone that made them has diverged"
-                    )
-                file.write(np.ascontiguousarray(block, dtype).data)
-
-
 def _checked(features: Rows, labels: npt.ArrayLike, split: str) -> Part:
     refuse_lossy(features)
     refuse_lossy(labels)
@@ -209,42 +197,40 @@ def _checked(features: Rows, labels: npt.ArrayLike, split: str) -> Part:
             f"labels of {split} must be one class index for each of {len(features)} rows, "
             f"got {known.dtype} of shape {known.shape}"
         )
-    return Part(features, known.astype(np.int64))
+    return Part(features, known.astype(np.int64, copy=False))
 
 
-def _checked_tensors(
-    tensors: Mapping[str, npt.NDArray[Any]], header: Header, place: Path
-) -> tuple[Rows, npt.NDArray[np.int64]]:
+def _checked_tensors(tensors: Mapping[str, npt.NDArray[Any]], header: Header, source: Path) -> Part:
     """Features and labels that fit each other and the header, or a ValueError."""
     sizes, classes = header.sizes, header.classes
     try:
-        features, labels = tensors["features"], np.asarray(tensors["labels"])
-        _checked(features, labels, "all splits")
-        known = not set(sizes) - set(SPLITS) and all(size >= 0 for size in sizes.values())
-        if not known or sum(sizes.values()) != len(labels):
-            raise ValueError(f"its splits have {sizes} rows, but there are {len(labels)}")
-        check_labels(labels, check_num_classes(header.num_classes, len(labels)))
+        whole = _checked(tensors["features"], np.asarray(tensors["labels"]), "all splits")
+        if set(sizes) - set(SPLITS) or min(sizes.values(), default=0) < 0:
+            raise ValueError(f"its splits are {sizes}")
+        if sum(sizes.values()) != len(whole.labels):
+            raise ValueError(f"its splits have {sizes} rows, but there are {len(whole.labels)}")
+        check_labels(whole.labels, check_num_classes(header.num_classes, len(whole.labels)))
         if classes is not None and len(classes) != header.num_classes:
             raise ValueError(f"it names {len(classes)} of {header.num_classes} classes")
     except (KeyError, ValueError) as error:
-        said = f"it has no {error}" if isinstance(error, KeyError) else error
-        raise ValueError(f"the header of {place} does not fit what it holds: {said}") from error
-    return features, labels.astype(np.int64, copy=False)
+        reason = f"it has no {error}" if isinstance(error, KeyError) else error
+        raise ValueError(f"the header of {source} does not fit what it holds: {reason}") from error
+    return whole
 
 
-def _decode(text: str | None, place: Path) -> Header:
+def _decode(text: str | None, source: Path) -> Header:
     if text is None:
         raise ValueError(
-            f"{place} is no feature file of longtail; pack arrays into one with "
-            "longtail.engine.pack_features"
+            f"{source} is no feature file of longtail; pack arrays into one with "
+            "longtail.data.pack_features"
         )
     try:
         header = msgspec.json.decode(text, type=Header)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"the header of {place} is damaged: {error}") from error
+        raise ValueError(f"the header of {source} is damaged: {error}") from error
     if header.version != _VERSION:
         raise ValueError(
-            f"{place} was written in version {header.version} of the feature format, this longtail "
-            f"reads version {_VERSION}; use the longtail that wrote it, or a newer one"
+            f"{source} was written in version {header.version} of the feature format, this "
+            f"longtail reads version {_VERSION}; use the longtail that wrote it, or a newer one"
         )
     return header

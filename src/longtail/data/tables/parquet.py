@@ -20,14 +20,7 @@ _KIND = "a parquet file"
 
 @dataclass(frozen=True, eq=False)
 class ParquetTable:
-    """A parquet file as rows and named columns.
-
-    Attributes:
-        path: The file.
-        names: What the columns are called.
-        num_rows: How many rows there are.
-        schema: Their types, as pyarrow has them.
-    """
+    """A parquet file as rows and named columns, whose types pyarrow's schema has."""
 
     path: Path
     names: tuple[str, ...]

@@ -20,15 +20,14 @@ import numpy.typing as npt
 from longtail.data.tables.errors import ObjectsError
 
 # What NumPy arrays and, in protocol 2, bytes are made with. All else is refused.
-_KNOWN = {
+_MAKERS = {
     "numpy.core.multiarray _reconstruct": "array",
     "numpy._core.multiarray _reconstruct": "array",
     "numpy ndarray": "type",
     "numpy dtype": "dtype",
     "_codecs encode": "encode",
 }
-_BYTE_TYPES = ("u1", b"u1")
-_OBJECT_TYPES = ("O8", b"O8", "O4", b"O4")
+_DTYPES = {name: kind for kind in ("u1", "O8", "O4") for name in (kind, kind.encode())}
 _MOST_BYTES = 2**28  # of objects: ten million names
 
 
@@ -40,15 +39,11 @@ class ByteArray:
     plain: list[Any] | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class _Maker:
-    """What a pickle would call; here only its kind."""
+@dataclass(frozen=True)
+class _Named:
+    """What a pickle would call, or the type of an array; here only its name."""
 
-    kind: str
-
-
-_BYTE_TYPE = _Maker("the type of bytes")
-_PLAIN_TYPE = _Maker("the type of Python's own values")
+    name: str
 
 
 def read_plain_data(pickled: bytes, where: str) -> Any:
@@ -124,15 +119,16 @@ class _Stack:
             _ACTIONS[opcode](self)
         elif opcode == "GLOBAL":
             self.items.append(_maker(argument))
-        elif opcode not in _IGNORED:
+        elif opcode not in ("PROTO", "FRAME"):
             raise ValueError(f"it has the opcode {opcode}, which plain data does not need")
 
     def pop(self, number: int) -> list[Any]:
         """The last items, taken off."""
         if len(self.items) < number:
             raise ValueError("it takes more than there is")
-        taken = self.items[len(self.items) - number :]
-        del self.items[len(self.items) - number :]
+        start = len(self.items) - number
+        taken = self.items[start:]
+        del self.items[start:]
         return taken
 
     def pop_to_mark(self) -> list[Any]:
@@ -150,48 +146,44 @@ class _Stack:
 
     def call(self) -> None:
         maker, arguments = self.pop(2)
-        self.items.append(_made(maker, arguments))
+        name = maker.name if isinstance(maker, _Named) else None
+        if name == "array":
+            self.items.append(ByteArray())
+        elif name == "dtype" and arguments[0] in _DTYPES:
+            self.items.append(_Named(_DTYPES[arguments[0]]))
+        elif name == "encode" and arguments[1] in ("latin1", b"latin1"):
+            self.items.append(arguments[0].encode("latin-1"))
+        else:
+            raise ValueError("it calls for something else than bytes and arrays of them")
 
     def build(self) -> None:
         (state,) = self.pop(1)
         made = self.items[-1]
         if isinstance(made, ByteArray):
-            made.values, made.plain = _filled(state)
-        elif made not in (_BYTE_TYPE, _PLAIN_TYPE):  # whose byte order says nothing
+            _fill(made, *state)
+        elif not isinstance(made, _Named) or made.name not in _DTYPES:  # byte order: nothing
             raise ValueError("it gives a state to something that is no array")
 
 
-def _maker(name: str) -> _Maker:
-    if name not in _KNOWN:
+def _maker(name: str) -> _Named:
+    if name not in _MAKERS:
         raise ValueError(f"it asks for {name.replace(' ', '.')}, which is not admitted")
-    return _Maker(_KNOWN[name])
+    return _Named(_MAKERS[name])
 
 
-def _made(maker: Any, arguments: Any) -> Any:
-    kind = maker.kind if isinstance(maker, _Maker) else None
-    if kind == "array":
-        return ByteArray()
-    if kind == "dtype" and arguments[0] in _BYTE_TYPES:
-        return _BYTE_TYPE
-    if kind == "dtype" and arguments[0] in _OBJECT_TYPES:
-        return _PLAIN_TYPE
-    if kind == "encode" and arguments[1] in ("latin1", b"latin1"):
-        return arguments[0].encode("latin-1")
-    raise ValueError("it calls for something else than bytes and arrays of them")
-
-
-def _filled(state: Any) -> tuple[npt.NDArray[np.uint8] | None, list[Any] | None]:
-    _, shape, dtype, is_fortran, data = state
-    if dtype is _PLAIN_TYPE and isinstance(data, list) and shape == (len(data),):
+def _fill(array: ByteArray, _: Any, shape: Any, dtype: Any, is_fortran: Any, data: Any) -> None:
+    kind = dtype.name if isinstance(dtype, _Named) else None
+    if kind in ("O8", "O4") and isinstance(data, list) and shape == (len(data),):
         if not all(isinstance(value, str | bytes | int | float | None) for value in data):
             raise ValueError("it has an array of something else than plain values")
-        return None, list(data)
-    if dtype is not _BYTE_TYPE or not isinstance(data, bytes):
+        array.plain = list(data)
+    elif kind == "u1" and isinstance(data, bytes):
+        flat: npt.NDArray[np.uint8] = np.frombuffer(data, np.uint8)
+        array.values = flat.reshape(shape, order="F" if is_fortran else "C")
+    else:
         raise ValueError("it has an array of something else than bytes")
-    return np.frombuffer(data, np.uint8).reshape(shape, order="F" if is_fortran else "C"), None
 
 
-_IGNORED = {"PROTO", "FRAME"}
 _PYTHON_2_STRINGS = {"STRING", "BINSTRING", "SHORT_BINSTRING"}
 _LITERALS = {
     *("NONE", "INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT"),

@@ -27,14 +27,7 @@ _DTYPES = {
 
 @dataclass(frozen=True)
 class SafetensorsFile:
-    """What the header of a file says.
-
-    Attributes:
-        path: The file.
-        metadata: The texts in its header.
-        entries: Type, shape and place of each tensor.
-        base: Where the tensors begin.
-    """
+    """What the header of a file says: type, shape and place, from `base` on, of each tensor."""
 
     path: Path
     metadata: dict[str, str]

@@ -37,19 +37,10 @@ BLOCK = 2**22
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """What the reader of a format finds in a file of scores.
+    """What the reader of a format finds in a file of scores, all as it is stored.
 
-    Attributes:
-        shape: Rows and classes.
-        dtype: The floating type of the blocks.
-        read: Given a number of rows, yields blocks of at most that many, as they are stored.
-        labels: As stored.
-        classes: The class names.
-        counts: Training samples of each class.
-        carried: The prior that logits carry.
-        split: What the samples may be used for.
-        array: The name of the array that holds the scores, in a file of named arrays.
-        by_longtail: Whether longtail wrote the file, so that its logits were looked at before.
+    `read` yields blocks of at most so many rows; `array` is the name of the scores in a file of
+    named arrays; in a file that longtail wrote logits were looked at before.
     """
 
     shape: tuple[int, int]
@@ -65,13 +56,7 @@ class Contents:
 
 
 class Block(NamedTuple):
-    """Some rows of a table that follow each other.
-
-    Attributes:
-        start: The first of them, counted from 0.
-        logits: Shape (n, C).
-        labels: Their labels, int64, if known.
-    """
+    """Rows of a table that follow each other: the number of the first, logits (n, C), labels."""
 
     start: int
     logits: Matrix

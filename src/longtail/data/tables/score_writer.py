@@ -14,11 +14,10 @@ from typing import IO, Any
 import msgspec
 import numpy as np
 import numpy.typing as npt
-import torch
 from numpy.lib import format as npy
 
 from longtail.core import PriorLike, Scores
-from longtail.core.arrays import ArrayLike, as_tensor
+from longtail.core.arrays import ArrayLike, as_numpy
 from longtail.core.files import written_whole
 from longtail.core.labels import check_labels
 from longtail.core.scores import Split
@@ -31,27 +30,25 @@ class ScoreWriter:
     """Takes the rows of a file, one block after the other. `open_score_writer` makes it."""
 
     path: Path
-    num_rows: int
-    num_classes: int
+    shape: tuple[int, int]
     dtype: np.dtype[Any]
     file: IO[bytes]
     written: int = 0
 
     def write(self, logits: ArrayLike) -> None:
         """Append rows of logits, NumPy or torch."""
-        rows = as_tensor(logits).detach()
-        if rows.dim() != 2 or rows.shape[1] != self.num_classes:
+        rows = as_numpy(logits)
+        num_rows, num_classes = self.shape
+        if rows.ndim != 2 or rows.shape[1] != num_classes:
             raise ValueError(
-                f"{self.path.name} takes rows of {self.num_classes} logits, "
-                f"got shape {tuple(rows.shape)}"
+                f"{self.path.name} takes rows of {num_classes} logits, got shape {rows.shape}"
             )
         self.written += len(rows)
-        if self.written > self.num_rows:
+        if self.written > num_rows:
             raise ValueError(
-                f"{self.path.name} was opened for {self.num_rows} rows, got {self.written} by now"
+                f"{self.path.name} was opened for {num_rows} rows, got {self.written} by now"
             )
-        wanted = getattr(torch, self.dtype.name)
-        self.file.write(rows.to("cpu", wanted).contiguous().numpy().data)
+        self.file.write(np.ascontiguousarray(rows, self.dtype).data)
 
 
 @contextmanager
@@ -88,49 +85,41 @@ def open_score_writer(
     ...     Scores.load(place)
     Scores(3 samples, 2 classes, carried=Prior([0.9, 0.1]))
     """
-    place, stored = Path(path), np.dtype(dtype)
-    begin = {".safetensors": _begin_safetensors, ".npy": _begin_npy}.get(place.suffix.lower())
+    target, stored = Path(path), np.dtype(dtype)
+    begin = {".safetensors": _begin_safetensors, ".npy": _begin_npy}.get(target.suffix.lower())
     if begin is None:
-        raise ValueError(f"{place} must end in .safetensors or .npy to take scores; rename it")
+        raise ValueError(f"{target} must end in .safetensors or .npy to take scores; rename it")
     if stored.kind != "f" or not can_store(stored):
         raise ValueError(f"scores are stored as float16, float32 or float64, not as {stored}")
     known = Scores(np.empty((0, num_classes)), None, carried, counts, classes, split)
-    checked = _labels(labels, num_rows, num_classes)
-    with written_whole(place) as part, part.open("wb") as file:
-        writer = ScoreWriter(place, num_rows, num_classes, stored, file)
+    checked = None if labels is None else np.asarray(check_labels(labels, num_classes))
+    if checked is not None and len(checked) != num_rows:
+        raise ValueError(f"got {num_rows} rows of logits but {len(checked)} labels")
+    with written_whole(target) as part, part.open("wb") as file:
+        writer = ScoreWriter(target, (num_rows, num_classes), stored, file)
         begin(writer, known, checked)
         yield writer
         if writer.written != num_rows:
             raise ValueError(
-                f"{place.name} was opened for {num_rows} rows, but {writer.written} came; "
+                f"{target.name} was opened for {num_rows} rows, but {writer.written} came; "
                 "nothing was kept of it"
             )
 
 
-def _labels(
-    labels: ArrayLike | None, num_rows: int, num_classes: int
-) -> npt.NDArray[np.int64] | None:
-    if labels is None:
-        return None
-    checked = check_labels(labels, num_classes).cpu().numpy()
-    if len(checked) != num_rows:
-        raise ValueError(f"got {num_rows} rows of logits but {len(checked)} labels")
-    return checked
+def _begin_npy(writer: ScoreWriter, known: Scores, labels: npt.NDArray[np.int64] | None) -> None:
+    header = {"descr": npy.dtype_to_descr(writer.dtype), "fortran_order": False}
+    npy.write_array_header_1_0(writer.file, {**header, "shape": writer.shape})
 
 
-def _begin_npy(writer: ScoreWriter, known: Scores, labels: npt.NDArray[Any] | None) -> None:
-    shape = (writer.num_rows, writer.num_classes)
-    said = {"descr": npy.dtype_to_descr(writer.dtype), "fortran_order": False, "shape": shape}
-    npy.write_array_header_1_0(writer.file, said)
-
-
-def _begin_safetensors(writer: ScoreWriter, known: Scores, labels: npt.NDArray[Any] | None) -> None:
+def _begin_safetensors(
+    writer: ScoreWriter, known: Scores, labels: npt.NDArray[np.int64] | None
+) -> None:
     prior = known.carried
     small = {
         "labels": labels,
         "counts": known.counts,
-        "carried": None if prior is None else prior.log.numpy(),
-        "carried_counts": None if prior is None or prior.counts is None else prior.counts.numpy(),
+        "carried": None if prior is None else prior.log,
+        "carried_counts": None if prior is None else prior.counts,
     }
     header = Header(VERSION, "numpy", known.classes, known.split)
     begin_tensor_file(
@@ -139,5 +128,5 @@ def _begin_safetensors(writer: ScoreWriter, known: Scores, labels: npt.NDArray[A
         small={name: np.asarray(array) for name, array in small.items() if array is not None},
         name="logits",
         dtype=writer.dtype,
-        shape=(writer.num_rows, writer.num_classes),
+        shape=writer.shape,
     )

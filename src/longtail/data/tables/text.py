@@ -9,9 +9,11 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -63,12 +65,8 @@ def is_number(text: str) -> bool:
 class TextTable:
     """A text file as rows of fields.
 
-    Attributes:
-        path: The file.
-        delimiter: Between the fields.
-        first: The fields of its first line.
-        has_header: Whether these are the names of the columns: whoever reads the table knows.
-        exact: Whether every row must have as many fields as the first; else only enough of them.
+    Whether its first line names the columns is known to whoever reads it. If it is `exact`, every
+    row must have as many fields as the first; else only enough of them.
     """
 
     path: Path
@@ -98,23 +96,34 @@ class TextTable:
         return len(self.first)
 
     def rows(self) -> Iterator[list[str]]:
-        """The fields of each row, without those of the header."""
-        for line, fields in self._lines():
-            yield line.rstrip("\r\n").split(self.delimiter) if fields is None else fields
+        """The fields of each row, without those of the header.
+
+        Quotes hold a field together, over lines too; in .tsv they are text.
+        """
+        lines = all_lines(self.path)
+        fields: Iterator[list[str]]
+        if self.delimiter == "\t":
+            fields = (line.rstrip("\n").split("\t") for line in lines if line != "\n")
+        else:
+            fields = filter(None, csv.reader(lines, delimiter=self.delimiter))
+        with self._naming_csv_errors():
+            yield from islice(fields, int(self.has_header), None)
 
     def head(self, place: int, rows: int) -> list[str]:
         """The first fields of a column."""
         return [fields[place].strip() for fields in islice(self.rows(), rows)]
 
     def labels(self, *places: int) -> tuple[int, list[LabelCodes]]:
-        """How many rows there are, and what stands in these columns."""
-        seen: dict[tuple[str, ...], int] = {}
-        codes = np.fromiter(
-            (seen.setdefault(fields, len(seen)) for fields in self._fields(places)), np.int64
-        )
-        distinct = [LabelCodes.of_texts(each[at] for each in seen) for at in range(len(places))]
-        columns = [LabelCodes(each.values, each.codes[codes]) for each in distinct]
-        return len(codes), columns
+        """How many rows there are, and what stands in these columns; every row is checked."""
+        pick = itemgetter(*places) if places else len
+        seen: dict[Any, int] = {}
+        rows = self._exact_fields(places) if self.exact else self._enough_fields(places)
+        codes = np.fromiter((seen.setdefault(pick(row), len(seen)) for row in rows), np.int64)
+        texts = [(key,) for key in seen] if len(places) == 1 else list(seen)
+        columns = [
+            LabelCodes.of_texts(each[at].strip() for each in texts) for at in range(len(places))
+        ]
+        return len(codes), [LabelCodes(each.values, each.codes[codes]) for each in columns]
 
     def numbers(self, places: Sequence[int], rows: int) -> Iterator[npt.NDArray[np.float64]]:
         """The numbers in these columns, at most so many rows at a time."""
@@ -136,49 +145,46 @@ class TextTable:
             yield block
             start += len(block)
 
-    def _lines(self) -> Iterator[tuple[str, list[str] | None]]:
-        """The text of each row and, where quotes hold a field together, over lines too, its fields.
+    def _enough_fields(self, places: Sequence[int]) -> Iterator[list[str]]:
+        last = max(places, default=0)
+        for row, fields in enumerate(self.rows()):
+            if len(fields) <= last:
+                raise ValueError(
+                    f"{self.path} has {len(fields)} columns in row {row}, too few to have a label "
+                    f"in column {last}; mend that row"
+                )
+            yield fields
 
-        In .tsv quotes are text.
-        """
-        return islice(self._rows_of(all_lines(self.path)), int(self.has_header), None)
+    def _exact_fields(self, places: Sequence[int]) -> Iterator[dict[int, str]]:
+        for row, (line, fields) in enumerate(self._lines()):
+            width = line.count(self.delimiter) + 1 if fields is None else len(fields)
+            if width != self.width:
+                raise ValueError(
+                    f"{self.path} has {self.width} columns, but {width} in row {row}; mend it"
+                )
+            yield {at: self._field(line, at) if fields is None else fields[at] for at in places}
+
+    def _lines(self) -> Iterator[tuple[str, list[str] | None]]:
+        """The text of each row and, where it has quotes, its fields."""
+        rows = self._rows_of(all_lines(self.path))
+        with self._naming_csv_errors():
+            yield from islice(rows, int(self.has_header), None)
 
     def _rows_of(self, lines: Iterator[str]) -> Iterator[tuple[str, list[str] | None]]:
-        quotes = self.delimiter != "\t"
         for line in lines:
-            if quotes and '"' in line:
+            if '"' in line and self.delimiter != "\t":
                 taken: list[str] = []
-                more = _noted(chain([line], lines), taken)
-                try:
-                    fields = next(csv.reader(more, delimiter=self.delimiter))
-                except csv.Error as error:
-                    raise ValueError(
-                        f"{self.path} has a line that is no row ({error}); mend it"
-                    ) from error
+                fields = next(csv.reader(_noted(line, lines, taken), delimiter=self.delimiter))
                 yield "".join(taken), fields
             elif line != "\n":
                 yield line, None
 
-    def _fields(self, places: Sequence[int]) -> Iterator[tuple[str, ...]]:
-        """What stands in these columns, row by row; every row is checked on the way."""
-        last = max(places, default=0)
-        for row, (line, fields) in enumerate(self._lines()):
-            if fields is None and not self.exact:
-                fields = line.split(self.delimiter)
-            number = line.count(self.delimiter) + 1 if fields is None else len(fields)
-            if self.exact and number != self.width:
-                raise ValueError(
-                    f"{self.path} has {self.width} columns, but {number} in row {row}; mend it"
-                )
-            if number <= last:
-                raise ValueError(
-                    f"{self.path} has {number} columns in row {row}, too few to have a label in "
-                    f"column {last}; mend that row"
-                )
-            if fields is None:
-                yield tuple(self._field(line, place).strip() for place in places)
-            else:
-                yield tuple(fields[place].strip() for place in places)
+    @contextmanager
+    def _naming_csv_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except csv.Error as error:
+            raise ValueError(f"{self.path} has a line that is no row ({error}); mend it") from error
 
     def _field(self, line: str, place: int) -> str:
         """One field without cutting all of a wide line."""
@@ -201,8 +207,9 @@ class TextTable:
         return None
 
 
-def _noted(lines: Iterable[str], taken: list[str]) -> Iterator[str]:
-    for line in lines:
+def _noted(first: str, others: Iterator[str], taken: list[str]) -> Iterator[str]:
+    """The lines that are taken of these, noted."""
+    for line in chain([first], others):
         taken.append(line)
         yield line
 
