@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from longtail.core import memory
-from longtail.data.tables import open_score_table, read_label_counts
+from longtail.data import open_score_table, read_label_counts
 from longtail.data.tables.arrays import load_npy, load_npz, npz_header
 
 MAGIC = b"\x93NUMPY\x01\x00"

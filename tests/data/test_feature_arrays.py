@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from longtail.data.tables import pack_features, read_features
+from longtail.data import pack_features, read_features
 
 ROWS = np.random.default_rng(0).normal(size=(9, 4)).astype(np.float32)
 LABELS = np.array([0, 0, 1, 1, 2, 2, 0, 1, 2])

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from longtail.core.tensor_file import map_tensor_file
-from longtail.data.tables import Features, feature_arrays, pack_features, read_features
+from longtail.data import Features, pack_features, read_features
+from longtail.data.tables import feature_arrays
 
 RNG = np.random.default_rng(0)
 TRAIN = (RNG.normal(size=(50, 6)).astype(np.float32), np.arange(50) % 5)

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from longtail.data.tables import LabelCounts, align_counts, read_label_counts, read_labels
+from longtail.data import LabelCounts, align_counts, read_label_counts, read_labels
 from longtail.data.tables import text as text_files
 
 

@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 
 from longtail import Prior, Scores
 from longtail.core.probabilities import NotLogitsError
-from longtail.data.tables import Layout, open_score_table
+from longtail.data import Layout, open_score_table
 from longtail.data.tables.errors import reading
 
 RNG = np.random.default_rng(0)

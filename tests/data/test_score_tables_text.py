@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from longtail.data.tables import Layout, open_score_table
+from longtail.data import Layout, open_score_table
 
 
 def opened(place, text, layout=None, kind="logits", **given):

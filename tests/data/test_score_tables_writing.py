@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from longtail import Prior, Scores
-from longtail.data.tables import open_score_table, open_score_writer
+from longtail.data import open_score_table, open_score_writer
 
 LOGITS = np.random.default_rng(0).normal(size=(11, 3)).astype(np.float32)
 LABELS = np.arange(11) % 3

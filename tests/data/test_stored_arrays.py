@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from longtail.data.tables import open_score_table, read_label_counts
+from longtail.data import open_score_table, read_label_counts
 from longtail.data.tables.arrays import load_npy, load_npz
 
 LOGITS = np.random.default_rng(0).normal(size=(4, 3))

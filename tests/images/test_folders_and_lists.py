@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from longtail.data.tables import read_label_counts
+from longtail.data import read_label_counts
 from longtail.images import (
     ImageArrays,
     folders,

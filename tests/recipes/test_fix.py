@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from longtail import Prior, Scores
-from longtail.data.tables import open_score_table
+from longtail.data import open_score_table
 from longtail.posthoc import LogitAdjustment, PCSoftmax, Temperature, load_adjusters
 from longtail.recipes import fix as fixing
 from longtail.recipes.fix import Plan, applied, fit_fix, held_out_fixes, rows_to_fit_on

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from longtail.core import Prior
-    from longtail.data.tables import ScoreTable
+    from longtail.data import ScoreTable
     from longtail.recipes.fix_run import FixResult
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from longtail.core import Prior
-    from longtail.data.tables import Kind, ScoreTable
+    from longtail.data import Kind, ScoreTable
 
 _AUTO = "auto"
 
@@ -134,7 +134,7 @@ def open_table(
         labels: A file of its labels, if it does not hold them.
         usual_classes: The names of its classes, where nothing else says them.
     """
-    from longtail.data.tables import Layout, open_score_table
+    from longtail.data import Layout, open_score_table
 
     kind = said.kind
     if kind is None and path.suffix.lower() == ".safetensors":

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior
-from longtail.data.tables import ScoreTable, read_label_counts
+from longtail.data import ScoreTable, read_label_counts
 
 
 class ClassesOf(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from longtail.core import Prior, Scores
-from longtail.data.tables import ScoreTable
+from longtail.data import ScoreTable
 from longtail.metrics import Comparison
 from longtail.posthoc import (
     AffineAdjuster,

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from longtail.core import Prior, Scores
 from longtail.core.arrays import as_kind_of, as_tensor, wide_dtype
-from longtail.data.tables import ScoreTable, open_score_writer
+from longtail.data import ScoreTable, open_score_writer
 from longtail.metrics import Comparison
 from longtail.posthoc import Affine
 from longtail.recipes.fix import MOST_NUMBERS, rows_to_fit_on

@@ -86,9 +86,8 @@ class LabelCodes:
             if not are_whole_numbers(self.values):
                 raise ValueError(self._unknown(names, where))
             names = {str(index): index for index in range(num_classes)}
-        outside = [value for value in self.values if value not in names]
-        if outside:
-            row = self._first_row(outside)
+        if not all(value in names for value in self.values):
+            row = self._first_outside(names)
             raise ValueError(
                 f"{where} must lie in 0 to {num_classes - 1} for {num_classes} classes, "
                 f"got {self.values[self.codes[row]]} in row {row}; "
@@ -97,8 +96,7 @@ class LabelCodes:
         return np.array([names[value] for value in self.values], dtype=np.int64)[self.codes]
 
     def _unknown(self, names: dict[str, int], where: str) -> str:
-        unknown = [value for value in self.values if value not in names]
-        row = self._first_row(unknown)
+        row = self._first_outside(names)
         got = f"{where} has {self.values[self.codes[row]]!r} in row {row}"
         if not names:
             return f"{got}, but the class names are not known; give them in the order of the scores"
@@ -108,10 +106,9 @@ class LabelCodes:
             "give the right class names, or mend the label"
         )
 
-    def _first_row(self, values: Sequence[str]) -> int:
-        wanted = set(values)
-        among = [code for code, value in enumerate(self.values) if value in wanted]
-        return int(np.isin(self.codes, among).argmax())
+    def _first_outside(self, names: dict[str, int]) -> int:
+        outside = np.array([value not in names for value in self.values])
+        return int(outside[self.codes].argmax())
 
 
 def are_whole_numbers(texts: Iterable[str]) -> bool:
@@ -127,13 +124,8 @@ def as_names(values: npt.NDArray[Any], where: str) -> tuple[str, ...]:
             f"{values.shape}; save a list of texts"
         )
     try:
-        names = _texts(values)
-        for name in names:
-            name.encode("utf-8")  # halves of characters cannot be written again
+        names = tuple(v.decode() if isinstance(v, bytes) else str(v) for v in values.tolist())
+        "".join(names).encode("utf-8")  # halves of characters cannot be written again
         return names
     except (ValueError, SystemError) as error:  # the latter for numbers that are no characters
         raise ValueError(f"{where} holds what is no text in UTF-8 ({error}); mend it") from error
-
-
-def _texts(values: npt.NDArray[Any]) -> tuple[str, ...]:
-    return tuple(v.decode() if isinstance(v, bytes) else str(v) for v in values.tolist())

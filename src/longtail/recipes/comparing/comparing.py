@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from longtail.core import Prior
-from longtail.data.tables import ScoreTable, open_score_table
+from longtail.data import ScoreTable, open_score_table
 from longtail.recipes.comparing.naming import method_names
 from longtail.recipes.comparing.sources import Source, find_sources
 from longtail.recipes.fix_inputs import read_prior

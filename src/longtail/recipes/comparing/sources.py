@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from longtail.data.tables import Kind
+from longtail.data import Kind
 from longtail.data.tables.arrays import npz_names
 from longtail.recipes.fix import CROSS_FITTED
 from longtail.recipes.generation import settle
