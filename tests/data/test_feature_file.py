@@ -6,9 +6,10 @@ import struct
 import numpy as np
 import pytest
 
+from longtail.core.blocks import slices
 from longtail.core.tensor_file import map_tensor_file
 from longtail.data import Features, pack_features, read_features
-from longtail.data.tables import feature_arrays
+from longtail.data.tables import feature_arrays, features
 
 RNG = np.random.default_rng(0)
 TRAIN = (RNG.normal(size=(50, 6)).astype(np.float32), np.arange(50) % 5)
@@ -53,11 +54,9 @@ def test_other_readers_of_the_format_read_it(tmp_path):
 
 
 def test_blocks_give_the_same_file(tmp_path, monkeypatch):
-    from longtail.data.tables import features as feature_file
-
     whole = tmp_path / "a.safetensors"
     pack_features(whole, {"train": TRAIN})
-    monkeypatch.setattr(feature_file, "_BLOCK", 18)
+    monkeypatch.setattr(features, "slices", lambda rows, size: slices(rows, size, numbers=18))
     pack_features(tmp_path / "b.safetensors", {"train": TRAIN})
     assert whole.read_bytes() == (tmp_path / "b.safetensors").read_bytes()
 

@@ -37,7 +37,7 @@ def long_tailed_subset(labels: ArrayLike, counts: ArrayLike, seed: int = 0) -> A
     >>> long_tailed_subset([0, 1, 0, 1, 0, 1], counts=[3, 1]).tolist()
     [4, 2, 0, 5]
     """
-    asked = np.asarray(check_counts(counts))
+    asked = check_counts(counts)
     by_class = _positions(labels, len(asked))
     for index, (number, positions) in enumerate(zip(asked, by_class, strict=True)):
         if number > len(positions):
@@ -101,13 +101,13 @@ def shifted_subset(
 
 def ranks_by_count(counts: ArrayLike) -> npt.NDArray[np.int64]:
     """The rank of each class by descending count, 0 for the largest; ties go by index."""
-    order = np.argsort(-np.asarray(check_counts(counts)), kind="stable")
+    order = np.argsort(-check_counts(counts), kind="stable")
     return np.argsort(order)
 
 
 def _positions(labels: ArrayLike, num_classes: int) -> list[npt.NDArray[np.int64]]:
     """The positions of each class in file order, by one sort: thousands of classes cost no more."""
-    known = np.asarray(check_labels(labels, num_classes))
+    known = check_labels(labels, num_classes)
     ends = np.cumsum(np.bincount(known, minlength=num_classes))
     return np.split(np.argsort(known, kind="stable"), ends[:-1])
 

@@ -13,8 +13,9 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from longtail.core.arrays import ArrayLike, as_tensor
-from longtail.core.labels import check_labels, check_num_classes
+from longtail.core.arrays import ArrayLike
+from longtail.core.labels import check_num_classes
+from longtail.core.tensors import as_tensor, label_tensor
 from longtail.data.tables.names import check_written
 from longtail.images.decoding import decode_file, verify_file
 
@@ -64,7 +65,7 @@ class LabelledImages(Dataset[tuple[Tensor, int]]):
         check_names(names)
         # The values are frozen; what is set here is what they were given, in its final type.
         object.__setattr__(self, "classes", names)
-        object.__setattr__(self, "labels", torch.as_tensor(check_labels(labels, len(names))))
+        object.__setattr__(self, "labels", label_tensor(labels, len(names)))
 
 
 @dataclass(frozen=True, eq=False)

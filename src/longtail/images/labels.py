@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import ConcatDataset, Dataset, Subset, TensorDataset
 
-from longtail.core.arrays import as_tensor
-from longtail.core.labels import check_labels
+from longtail.core.tensors import as_tensor, label_tensor
 
 
 def labels_of(dataset: Dataset[Any]) -> Tensor:
@@ -55,7 +54,7 @@ def _checked(values: Any, where: str, dataset: Any) -> Tensor:
             values = [int(transform(value)) for value in values]
         tensor = as_tensor(values).cpu()
         number = int(tensor.max()) + 1 if tensor.numel() else 1
-        labels = torch.as_tensor(check_labels(tensor, number))
+        labels = label_tensor(tensor, number)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{where} must be a class index for each sample: {error}") from error
     if len(labels) != len(dataset):

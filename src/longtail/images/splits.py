@@ -16,8 +16,9 @@ from typing import Generic, Literal, TypeAlias, TypeVar
 import numpy as np
 import torch
 
-from longtail.core.arrays import Array, ArrayLike, as_kind_of, as_tensor
-from longtail.core.labels import check_labels, check_num_classes
+from longtail.core.arrays import Array, ArrayLike
+from longtail.core.labels import check_num_classes
+from longtail.core.tensors import as_kind_of, as_tensor, label_tensor
 from longtail.data.profiles import exponential_counts, pareto_counts, step_counts
 from longtail.data.subsets import long_tailed_subset, ranks_by_count
 from longtail.images.labelled import LabelledImages, first_few
@@ -68,7 +69,7 @@ def hold_out(labels: ArrayLike, fraction: float = 0.1, seed: int = 0) -> tuple[A
         raise ValueError(f"fraction must lie in 0 to 1, 1 excluded, got {fraction}")
     tensor = as_tensor(labels)
     number = int(tensor.max()) + 1 if tensor.numel() else 1
-    known = torch.as_tensor(check_labels(tensor, check_num_classes(number, len(tensor)))).cpu()
+    known = label_tensor(tensor, check_num_classes(number, len(tensor))).cpu()
     generator = torch.Generator("cpu").manual_seed(seed)
     shuffled = torch.randperm(len(known), generator=generator, device="cpu")
     # Stable, so that each class keeps the shuffled order, and its first samples are a random part.

@@ -8,7 +8,7 @@ numbers are read. Blocks of rows are read without the rest.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tokenize import TokenError
 from typing import IO, Any, NamedTuple, cast
@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib import format as npy
 
+from longtail.core.blocks import slices
 from longtail.core.memory import check_memory
 from longtail.data.tables.errors import check_is_file, naming, reading
 from longtail.data.tables.pickled import read_objects
@@ -66,18 +67,13 @@ def map_npy(path: Path) -> npt.NDArray[Any]:
 
 def npy_blocks(path: Path, rows: int) -> Iterator[npt.NDArray[Any]]:
     """The rows of an .npy file, at most so many at a time."""
-    with reading(path, _NPY):
-        yield from mapped_blocks(lambda: map_npy(path), rows)
-
-
-def mapped_blocks(mapped: Callable[[], npt.NDArray[Any]], rows: int) -> Iterator[npt.NDArray[Any]]:
-    """Copies of the rows of a memory map, at most so many at a time.
-
-    It is opened anew for each block: what was read through a map counts as memory of the process
-    for as long as the map is open.
-    """
-    for start in range(0, len(mapped()), rows):
-        yield np.array(mapped()[start : start + rows])
+    for at in slices(npy_header(path).shape[0], 1, rows):
+        # Mapped anew: what was read through a map is memory of the process until it is closed.
+        mapped = map_npy(path)
+        with reading(path, _NPY):
+            block = np.array(mapped[at])
+        del mapped
+        yield block
 
 
 def npz_names(path: Path) -> list[str]:
@@ -123,12 +119,10 @@ def npz_blocks(path: Path, name: str, rows: int) -> Iterator[npt.NDArray[Any]]:
         _read_header(file)
         if header.by_columns:
             whole = _numbers(file, header.dtype, samples * width).reshape(width, samples).T
-            for start in range(0, samples, rows):
-                yield np.ascontiguousarray(whole[start : start + rows])
+            yield from (np.ascontiguousarray(whole[at]) for at in slices(samples, 1, rows))
             return
-        for start in range(0, samples, rows):
-            number = min(rows, samples - start)
-            yield _numbers(file, header.dtype, number * width).reshape(number, width)
+        for at in slices(samples, 1, rows):
+            yield _numbers(file, header.dtype, (at.stop - at.start) * width).reshape(-1, width)
         file.read(1)  # at its end the checksum is compared
 
 

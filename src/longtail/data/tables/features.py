@@ -19,13 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core.arrays import refuse_lossy
+from longtail.core.blocks import slices
 from longtail.core.files import written_whole
 from longtail.core.labels import check_labels, check_num_classes
 from longtail.core.scores import Split
 from longtail.core.tensor_file import begin_tensor_file, map_tensor_file
 
 _VERSION = 1
-_BLOCK = 2**22  # numbers written at once
 SPLITS: tuple[Split, ...] = ("train", "validation", "test")
 
 Rows = npt.NDArray[np.floating[Any]]
@@ -143,14 +143,13 @@ def pack_features(
             dtype=dtype,
             shape=(sum(sizes.values()), made.dim),
         )
-        rows = max(1, _BLOCK // made.dim)
         for split, part in made.parts.items():
-            for start in range(0, len(part.labels), rows):
-                block = np.asarray(part.features[start : start + rows])
+            for at in slices(len(part.labels), made.dim):
+                block = np.asarray(part.features[at])
                 if not np.isfinite(block).all():
-                    at = start + int((~np.isfinite(block)).any(axis=1).argmax())
+                    row = at.start + int((~np.isfinite(block)).any(axis=1).argmax())
                     raise ValueError(
-                        f"features must be finite numbers, got NaN or infinity in row {at} of "
+                        f"features must be finite numbers, got NaN or infinity in row {row} of "
                         f"{split}; the backbone that made them has diverged"
                     )
                 file.write(np.ascontiguousarray(block, dtype).data)

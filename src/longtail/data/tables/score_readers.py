@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from longtail.core import Prior
+from longtail.core.blocks import slices
 from longtail.core.scores_file import decode_header
+from longtail.core.tensor_file import open_tensor_file
 from longtail.data.tables.arrays import (
     load_npz,
     npy_blocks,
@@ -24,8 +26,7 @@ from longtail.data.tables.columns import LABEL_NAMES, Columns, Table, column_pla
 from longtail.data.tables.errors import ObjectsError, reading
 from longtail.data.tables.label_codes import LabelCodes, as_names
 from longtail.data.tables.parquet import ParquetTable
-from longtail.data.tables.safetensors import SafetensorsFile
-from longtail.data.tables.score_table import Contents, Kind
+from longtail.data.tables.score_table import Contents, Kind, Matrix
 from longtail.data.tables.text import TextTable, is_number
 
 # What an array of scores may be called if nobody said: its kind, or what says nothing of it.
@@ -100,25 +101,30 @@ def read_npz(path: Path, kind: Kind, layout: Layout) -> Contents:
 
 def read_safetensors(path: Path, kind: Kind, layout: Layout) -> Contents:
     """Named tensors, those of `Scores.save` or others: scores, labels, counts, what is carried."""
-    file = SafetensorsFile.open(path)
-    chosen = _scores_name(file.names, kind, layout.scores, path)
-    labels = _optional_name(file.names, LABEL_NAMES, layout.labels, path)
-    stored = file.header(chosen)
-    text = file.metadata.get("longtail")
-    header = None if text is None else decode_header(text, path)
-    carried = None
-    # Of a foreign file nobody knows what it means by a tensor of that name.
-    if header is not None and "carried" in file.names:
-        counts = file.load("carried_counts") if "carried_counts" in file.names else None
-        with reading(path, "scores that longtail wrote"):
-            carried = Prior(file.load("carried"), counts)
+    metadata, tensors = open_tensor_file(path)
+    chosen = _scores_name(list(tensors), kind, layout.scores, path)
+    labels = _optional_name(list(tensors), LABEL_NAMES, layout.labels, path)
+    shape = _check_shape(tensors[chosen].shape, path)
+    header = decode_header(metadata["longtail"], path) if "longtail" in metadata else None
+    wanted = {labels, "counts", *(("carried", "carried_counts") if header else ())}
+    with reading(path, "scores"):
+        small = {name: np.array(tensors[name].mapped()) for name in wanted & tensors.keys()}
+        # Of a foreign file nobody knows what it means by a tensor of that name.
+        log = small.get("carried")
+        carried = None if log is None else Prior(log, small.get("carried_counts"))
+
+    def read(rows: int) -> Iterator[Matrix]:
+        with reading(path, "a safetensors file"):
+            for at in slices(shape[0], 1, rows):
+                yield tensors[chosen].rows(at)
+
     return Contents(
-        _check_shape(stored.shape, path),
-        _floating(stored.dtype, path),
-        partial(file.blocks, chosen),
-        labels=LabelCodes.of_array(file.load(labels), f"{labels!r} of {path}") if labels else None,
+        shape,
+        _floating(tensors[chosen].dtype, path),
+        read,
+        labels=LabelCodes.of_array(small[labels], f"{labels!r} of {path}") if labels else None,
         classes=header.classes if header else None,
-        counts=file.load("counts") if "counts" in file.names else None,
+        counts=small.get("counts"),
         carried=carried,
         split=header.split if header else None,
         array=chosen,

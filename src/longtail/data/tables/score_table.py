@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior, PriorLike, Scores
-from longtail.core.arrays import ArrayLike, as_tensor
+from longtail.core.arrays import ArrayLike
+from longtail.core.blocks import BLOCK
 from longtail.core.memory import check_memory
 from longtail.core.probabilities import (
     FIRST_ROWS,
@@ -30,9 +31,6 @@ from longtail.data.tables.label_codes import LabelCodes
 
 Kind: TypeAlias = Literal["logits", "probs"]
 Matrix: TypeAlias = npt.NDArray[np.floating[Any]]
-
-# Numbers of a block: 32 MB in float64, so that a few copies of it still cost little.
-BLOCK = 2**22
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +187,7 @@ class ScoreTable:
 
     def _sums(self, rows: int) -> Iterator[RowSums]:
         for stored in self.contents.read(max(1, rows)):
-            yield RowSums.of(as_tensor(stored.astype(self.dtype, copy=False)))
+            yield RowSums.of(stored.astype(self.dtype, copy=False))
 
     def _as_logits(self, rows: Matrix, start: int) -> Matrix:
         # The largest of a row is NaN if any is, +inf if any is, and -inf if there is nothing else.
@@ -205,5 +203,4 @@ class ScoreTable:
         if self.kind == "logits":
             return rows
         advice = "say --kind logits (kind='logits' in Python)"
-        logs: Matrix = log_probs(as_tensor(rows), str(self.path), advice, first_row=start).numpy()
-        return logs
+        return log_probs(rows, str(self.path), advice, first_row=start)

@@ -92,7 +92,7 @@ def open_score_writer(
     if stored.kind != "f" or not can_store(stored):
         raise ValueError(f"scores are stored as float16, float32 or float64, not as {stored}")
     known = Scores(np.empty((0, num_classes)), None, carried, counts, classes, split)
-    checked = None if labels is None else np.asarray(check_labels(labels, num_classes))
+    checked = None if labels is None else check_labels(labels, num_classes)
     if checked is not None and len(checked) != num_rows:
         raise ValueError(f"got {num_rows} rows of logits but {len(checked)} labels")
     with written_whole(target) as part, part.open("wb") as file:

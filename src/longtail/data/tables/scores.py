@@ -89,7 +89,7 @@ def open_score_table(
         classes = usual_classes
     if counts is not None:
         with naming(f"'counts' of {place}"):
-            counts = np.asarray(check_counts(counts, num_classes))
+            counts = check_counts(counts, num_classes)
     names = _names(classes, contents, place)
     table = ScoreTable(
         path=place,

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from longtail.core import Prior, Scores
-from longtail.core.arrays import as_tensor
 from longtail.core.scores import Split
+from longtail.core.tensors import as_tensor
 from longtail.engine.training import Trained
 from longtail.heads import Head
 from longtail.metrics import Measured, Tally

@@ -17,8 +17,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from longtail.core import Prior
-from longtail.core.arrays import as_tensor, wide_dtype
 from longtail.core.retarget import retarget
+from longtail.core.tensors import as_tensor, wide_dtype
 from longtail.metrics.calibration import add_gaps, inner_edges
 from longtail.metrics.samples import weights_to
 from longtail.report.charts.chart import Chart
@@ -88,7 +88,7 @@ def target_explorer(judged: Judged) -> TargetExplorer | None:
         )
         for name, title, span in (("accuracy", "accuracy", WHOLE), ("ece", "ECE", None))
     }
-    ratio = float((source.log.max() - source.log.min()).exp())
+    ratio = float((as_tensor(source.log).max() - as_tensor(source.log).min()).exp())
     values = {
         "places": PLACES,
         "left": left,
