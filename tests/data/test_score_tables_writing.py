@@ -30,6 +30,14 @@ def test_a_file_written_in_blocks_is_loaded_as_scores(tmp_path):
     assert list(tmp_path.iterdir()) == [place]
 
 
+@pytest.mark.parametrize("ids", [[f"img_{at}" for at in range(11)], list(range(5, 16))])
+def test_ids_come_back(tmp_path, ids):
+    with open_score_writer(tmp_path / "a.safetensors", 11, 3, ids=ids) as writer:
+        writer.write(LOGITS)
+    assert Scores.load(tmp_path / "a.safetensors").ids.tolist() == ids
+    assert open_score_table(tmp_path / "a.safetensors", "logits").ids.tolist() == ids
+
+
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize("ending", ["npy", "safetensors"])
 def test_every_floating_type_comes_back(tmp_path, dtype, ending):
@@ -110,6 +118,7 @@ def test_rows_that_do_not_fit_leave_no_file(tmp_path, rows, sentence):
         ("a.npy", {"counts": [1, 1]}, "one entry for each of 3 classes"),
         ("a.npy", {"classes": ["a"]}, "name each of 3 classes once"),
         ("a.npy", {"split": "dev"}, "split must be"),
+        ("a.npy", {"ids": [1, 2]}, "for each of 11 rows"),
         ("nowhere/a.npy", {}, "there is no folder"),
     ],
 )

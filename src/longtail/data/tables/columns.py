@@ -17,7 +17,9 @@ from longtail.data.tables.text import TextTable, is_number
 
 Table: TypeAlias = TextTable | ParquetTable
 
-LABEL_NAMES = ("labels", "label")  # of a column or array beside scores
+# Of columns or arrays beside scores.
+LABEL_NAMES = ("labels", "label")
+ID_NAMES = ("ids", "id")
 
 _NO_NAME = re.compile(r"(Unnamed: \d+(\.\d+)*|__index_level_\d+__)?")
 _WHOLE = re.compile(r"-?\d+")
@@ -30,6 +32,7 @@ class Columns(NamedTuple):
 
     scores: tuple[int, ...]
     label: int | None
+    ids: int | None
     classes: tuple[str, ...] | None
 
 
@@ -54,16 +57,23 @@ def column_place(column: str | int, names: Sequence[str] | None, width: int, pat
 
 
 def score_columns(
-    table: Table, labels: str | int | None = None, skip: Sequence[str | int] = ()
+    table: Table,
+    labels: str | int | None = None,
+    ids: str | int | None = None,
+    skip: Sequence[str | int] = (),
 ) -> Columns:
-    """All columns but the label, the index and those to skip; a ValueError if one is not there."""
+    """All columns but labels, ids, an index and those to skip, or a ValueError."""
     names, path = table.names, table.path
-    if labels is None and names is not None:
-        labels = next((name for name in LABEL_NAMES if name in names), None)
-    label = None if labels is None else column_place(labels, names, table.width, path)
+
+    def place_of(column: str | int | None, usual: Sequence[str]) -> int | None:
+        if column is None:
+            column = next((name for name in usual if name in (names or ())), None)
+        return None if column is None else column_place(column, names, table.width, path)
+
+    label, known = place_of(labels, LABEL_NAMES), place_of(ids, ID_NAMES)
     aside = {column_place(column, names, table.width, path) for column in skip}
-    if label is not None:
-        aside.add(label)
+    known = None if known in aside else known
+    aside |= {place for place in (label, known) if place is not None}
     for place in _index_places(table, aside):
         called = repr(names[place]) if names is not None and names[place] else "without a name"
         warnings.warn(
@@ -78,7 +88,7 @@ def score_columns(
         raise ValueError(
             f"{path} has two columns called {twice!r}; give every class a name of its own"
         )
-    return Columns(scores, label, classes)
+    return Columns(scores, label, known, classes)
 
 
 def is_row_index(name: str | None, values: Iterable[str]) -> bool:

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from longtail.core import Prior
 from longtail.core.blocks import slices
+from longtail.core.score_checks import check_ids
 from longtail.core.scores_file import decode_header
 from longtail.core.tensor_file import open_tensor_file
 from longtail.data.tables.arrays import (
@@ -22,8 +24,15 @@ from longtail.data.tables.arrays import (
     npz_header,
     npz_names,
 )
-from longtail.data.tables.columns import LABEL_NAMES, Columns, Table, column_place, score_columns
-from longtail.data.tables.errors import ObjectsError, reading
+from longtail.data.tables.columns import (
+    ID_NAMES,
+    LABEL_NAMES,
+    Columns,
+    Table,
+    column_place,
+    score_columns,
+)
+from longtail.data.tables.errors import ObjectsError, naming, reading
 from longtail.data.tables.label_codes import LabelCodes, as_names
 from longtail.data.tables.parquet import ParquetTable
 from longtail.data.tables.score_table import Contents, Kind, Matrix
@@ -46,7 +55,8 @@ class Layout:
             scores. By default the one named "logits" or "probs".
         labels: The array, or the column by its name or its place counted from 0, that holds the
             labels. By default "labels" or "label".
-        skip: Columns that are neither scores nor labels, by name or place.
+        ids: The array or column of what tells the samples apart. By default "ids" or "id".
+        skip: Columns that are none of these, by name or place.
         header: Whether the first line of text names the columns. By default it does if a field
             of it is no number.
         delimiter: Between the fields of text. By default a tab in .tsv, else a comma.
@@ -54,6 +64,7 @@ class Layout:
 
     scores: str | None = None
     labels: str | int | None = None
+    ids: str | int | None = None
     skip: Sequence[str | int] = ()
     header: bool | None = None
     delimiter: str | None = None
@@ -72,6 +83,7 @@ def read_npz(path: Path, kind: Kind, layout: Layout) -> Contents:
     chosen = _scores_name(names, kind, layout.scores, path)
     labels = _optional_name(names, LABEL_NAMES, layout.labels, path)
     classes = _optional_name(names, _CLASS_NAMES, None, path)
+    ids = _optional_name(names, ID_NAMES, layout.ids, path)
     counts = "counts" if "counts" in names else None
     header = npz_header(path, chosen)
     shape = _check_shape(header.shape, path)
@@ -79,6 +91,7 @@ def read_npz(path: Path, kind: Kind, layout: Layout) -> Contents:
     # Before any of them is unpacked.
     for name, number, wrong in (
         (labels, shape[0], "has {1} rows but {0!r} has {2} labels"),
+        (ids, shape[0], "has {1} rows but {0!r} has {2} ids"),
         (classes, shape[1], "must name each of the {1} classes once, {0!r} has {2}"),
         (counts, shape[1], "must have {0!r} of all {1} classes, got {2}"),
     ):
@@ -87,13 +100,14 @@ def read_npz(path: Path, kind: Kind, layout: Layout) -> Contents:
             raise ValueError(
                 f"{path} {wrong.format(name, number, length[0])}; give one each, in the same order"
             )
-    small = load_npz(path, filter(None, (labels, classes, counts)))
+    small = load_npz(path, filter(None, (labels, classes, ids, counts)))
     return Contents(
         shape,
         dtype,
         partial(npz_blocks, path, chosen),
         labels=LabelCodes.of_array(small[labels], f"{labels!r} of {path}") if labels else None,
         classes=as_names(small[classes], f"{classes!r} of {path}") if classes else None,
+        ids=_ids(small[ids], shape[0], f"{ids!r} of {path}") if ids else None,
         counts=small.get("counts"),
         array=chosen,
     )
@@ -106,12 +120,16 @@ def read_safetensors(path: Path, kind: Kind, layout: Layout) -> Contents:
     labels = _optional_name(list(tensors), LABEL_NAMES, layout.labels, path)
     shape = _check_shape(tensors[chosen].shape, path)
     header = decode_header(metadata["longtail"], path) if "longtail" in metadata else None
-    wanted = {labels, "counts", *(("carried", "carried_counts") if header else ())}
+    ids = _optional_name(list(tensors), ID_NAMES, layout.ids, path)
+    wanted = {labels, ids, "counts", *(("carried", "carried_counts") if header else ())}
     with reading(path, "scores"):
         small = {name: np.array(tensors[name].mapped()) for name in wanted & tensors.keys()}
         # Of a foreign file nobody knows what it means by a tensor of that name.
         log = small.get("carried")
         carried = None if log is None else Prior(log, small.get("carried_counts"))
+        known = small.get(ids or "")
+        if known is None and header is not None and header.ids is not None:
+            known = np.array(header.ids)
 
     def read(rows: int) -> Iterator[Matrix]:
         with reading(path, "a safetensors file"):
@@ -124,6 +142,7 @@ def read_safetensors(path: Path, kind: Kind, layout: Layout) -> Contents:
         read,
         labels=LabelCodes.of_array(small[labels], f"{labels!r} of {path}") if labels else None,
         classes=header.classes if header else None,
+        ids=None if known is None else _ids(known, shape[0], f"the ids of {path}"),
         counts=small.get("counts"),
         carried=carried,
         split=header.split if header else None,
@@ -136,7 +155,7 @@ def read_parquet(path: Path, kind: Kind, layout: Layout) -> Contents:
     """A row a sample: a column a class or one column of lists, and where there is one of labels."""
     table = ParquetTable.open(path)
     if not table.lists:
-        columns = score_columns(table, layout.labels, layout.skip)
+        columns = score_columns(table, layout.labels, layout.ids, layout.skip)
         for name in columns.classes or ():
             if table.dtype(name).kind not in "iuf":
                 raise ValueError(
@@ -146,13 +165,18 @@ def read_parquet(path: Path, kind: Kind, layout: Layout) -> Contents:
         types = [_floating(table.dtype(name), path) for name in columns.classes or ()]
         return _of_columns(table, columns, np.result_type(*types))
     chosen = _scores_name(table.lists, kind, layout.scores, path)
-    label = _optional_name(table.names, LABEL_NAMES, layout.labels, path)
-    labels = table.labels(table.names.index(label))[1][0] if label else None
+    names = (
+        _optional_name(table.names, LABEL_NAMES, layout.labels, path),
+        _optional_name(table.names, ID_NAMES, layout.ids, path),
+    )
+    places = (None if name is None else table.names.index(name) for name in names)
+    num_rows, labels, ids = _beside(table, *places)
     return Contents(
-        _check_shape((table.num_rows, table.length(chosen)), path),
+        _check_shape((num_rows, table.length(chosen)), path),
         _floating(table.dtype(chosen), path),
         partial(table.list_numbers, chosen),
         labels=labels,
+        ids=ids,
         array=chosen,
     )
 
@@ -168,19 +192,29 @@ def read_text(path: Path, kind: Kind, layout: Layout) -> Contents:
         )
     has_header = _has_header(table, layout) if layout.header is None else layout.header
     table = replace(table, has_header=has_header)
-    columns = score_columns(table, layout.labels, layout.skip)
+    columns = score_columns(table, layout.labels, layout.ids, layout.skip)
     return _of_columns(table, columns, np.dtype(np.float64))
 
 
 def _of_columns(table: Table, columns: Columns, dtype: np.dtype[Any]) -> Contents:
-    num_rows, labels = table.labels(*([] if columns.label is None else [columns.label]))
+    num_rows, labels, ids = _beside(table, columns.label, columns.ids)
     return Contents(
         _check_shape((num_rows, len(columns.scores)), table.path),
         dtype,
         partial(table.numbers, columns.scores),
-        labels=labels[0] if labels else None,
+        labels=labels,
         classes=columns.classes,
+        ids=ids,
     )
+
+
+def _beside(
+    table: Table, label: int | None, ids: int | None
+) -> tuple[int, LabelCodes | None, npt.NDArray[Any] | None]:
+    """How many rows there are, their labels and their ids."""
+    num_rows, columns = table.labels(*(place for place in (label, ids) if place is not None))
+    known = None if ids is None else np.array(columns[-1].values)[columns[-1].codes]
+    return num_rows, None if label is None else columns[0], known
 
 
 def _has_header(table: TextTable, layout: Layout) -> bool:
@@ -198,6 +232,13 @@ def _has_header(table: TextTable, layout: Layout) -> bool:
             "columns or scores; say --header or --no-header"
         )
     return False
+
+
+def _ids(stored: npt.NDArray[Any], num_rows: int, where: str) -> npt.NDArray[Any]:
+    with naming(where):
+        return check_ids(
+            np.array(as_names(stored, where)) if stored.dtype.kind == "S" else stored, num_rows
+        )
 
 
 def _floating(dtype: np.dtype[Any], path: Path) -> np.dtype[Any]:

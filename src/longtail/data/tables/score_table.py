@@ -46,6 +46,7 @@ class Contents:
     read: Callable[[int], Iterator[Matrix]]
     labels: LabelCodes | None = None
     classes: tuple[str, ...] | None = None
+    ids: npt.NDArray[Any] | None = None
     counts: npt.NDArray[Any] | None = None
     carried: Prior | None = None
     split: Split | None = None
@@ -85,6 +86,11 @@ class ScoreTable:
     def carried(self) -> Prior | None:
         """The prior the logits carry, if the file says so."""
         return self.contents.carried
+
+    @property
+    def ids(self) -> npt.NDArray[Any] | None:
+        """What tells the samples apart, if the file has it."""
+        return self.contents.ids
 
     @property
     def split(self) -> Split | None:
@@ -167,19 +173,20 @@ class ScoreTable:
             else:
                 first, last = np.searchsorted(rows, (block.start, stop))
                 logits[first:last] = block.logits[rows[first:last] - block.start]
-        labels = self.labels
+        chosen = slice(None) if rows is None else rows
         return Scores(
             logits,
-            labels=labels if labels is None or rows is None else labels[rows],
+            labels=None if self.labels is None else self.labels[chosen],
             carried=self.carried if carried is None else carried,
             counts=self.counts if counts is None else counts,
             classes=self.classes,
             split=split or self.split,
+            ids=None if self.ids is None else self.ids[chosen],
             _are_logits=True,
         )
 
     def __repr__(self) -> str:
-        names = ("labels", "classes", "counts", "carried")
+        names = ("labels", "classes", "ids", "counts", "carried")
         known = [name for name in names if getattr(self, name) is not None]
         known += [f"split={self.split!r}"] if self.split else []
         size = f"{self.num_rows} rows, {self.num_classes} classes of {self.kind}"

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 import msgspec
 import numpy as np
@@ -20,9 +20,12 @@ from longtail.core import PriorLike, Scores
 from longtail.core.arrays import ArrayLike, as_numpy
 from longtail.core.files import written_whole
 from longtail.core.labels import check_labels
+from longtail.core.score_checks import check_ids
 from longtail.core.scores import Split
 from longtail.core.scores_file import VERSION, Header
 from longtail.core.tensor_file import begin_tensor_file, can_store
+
+_Beside: TypeAlias = dict[str, npt.NDArray[Any]]
 
 
 @dataclass
@@ -62,6 +65,7 @@ def open_score_writer(
     counts: ArrayLike | None = None,
     classes: Sequence[str] | None = None,
     split: Split | None = None,
+    ids: npt.ArrayLike | None = None,
 ) -> Iterator[ScoreWriter]:
     """A file of scores to write to; it takes its place if every row was written.
 
@@ -75,6 +79,7 @@ def open_score_writer(
         counts: Training samples of each class.
         classes: The names of the classes.
         split: What the samples may be used for.
+        ids: What tells the samples apart, a number or a text each.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -92,12 +97,16 @@ def open_score_writer(
     if stored.kind != "f" or not can_store(stored):
         raise ValueError(f"scores are stored as float16, float32 or float64, not as {stored}")
     known = Scores(np.empty((0, num_classes)), None, carried, counts, classes, split)
-    checked = None if labels is None else check_labels(labels, num_classes)
-    if checked is not None and len(checked) != num_rows:
-        raise ValueError(f"got {num_rows} rows of logits but {len(checked)} labels")
+    beside: _Beside = {}
+    if labels is not None:
+        beside["labels"] = check_labels(labels, num_classes)
+        if len(beside["labels"]) != num_rows:
+            raise ValueError(f"got {num_rows} rows of logits but {len(beside['labels'])} labels")
+    if ids is not None:
+        beside["ids"] = check_ids(ids, num_rows)
     with written_whole(target) as part, part.open("wb") as file:
         writer = ScoreWriter(target, (num_rows, num_classes), stored, file)
-        begin(writer, known, checked)
+        begin(writer, known, beside)
         yield writer
         if writer.written != num_rows:
             raise ValueError(
@@ -106,22 +115,22 @@ def open_score_writer(
             )
 
 
-def _begin_npy(writer: ScoreWriter, known: Scores, labels: npt.NDArray[np.int64] | None) -> None:
+def _begin_npy(writer: ScoreWriter, known: Scores, beside: _Beside) -> None:
     header = {"descr": npy.dtype_to_descr(writer.dtype), "fortran_order": False}
     npy.write_array_header_1_0(writer.file, {**header, "shape": writer.shape})
 
 
-def _begin_safetensors(
-    writer: ScoreWriter, known: Scores, labels: npt.NDArray[np.int64] | None
-) -> None:
-    prior = known.carried
+def _begin_safetensors(writer: ScoreWriter, known: Scores, beside: _Beside) -> None:
+    prior, ids = known.carried, beside.pop("ids", None)
+    names = tuple(ids.tolist()) if ids is not None and ids.dtype.kind == "U" else None
     small = {
-        "labels": labels,
+        **beside,
+        "ids": None if ids is None or names else ids.astype(np.int64),
         "counts": known.counts,
         "carried": None if prior is None else prior.log,
         "carried_counts": None if prior is None else prior.counts,
     }
-    header = Header(VERSION, "numpy", known.classes, known.split)
+    header = Header(VERSION, classes=known.classes, split=known.split, ids=names)
     begin_tensor_file(
         writer.file,
         metadata={"format": "pt", "longtail": msgspec.json.encode(header).decode()},
