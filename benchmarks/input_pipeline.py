@@ -15,13 +15,13 @@ import torch
 import torch.nn.functional as F
 
 import longtail as lt
-from longtail.data.images import ImageArrays
 from longtail.data.samplers import InstanceSampler
 from longtail.engine.augment import Chain, Flip, Normalize, RandomCrop
 from longtail.engine.backbones import backbone
 from longtail.engine.training import Model, StepEnd, TrainingOptions, train
 from longtail.engine.training.image_source import image_source
 from longtail.engine.training.inputs import Inputs
+from longtail.images import ImageArrays
 
 CLASSES, BATCH = 100, 128
 AUGMENT, NORMALIZE = Chain(RandomCrop(padding=4), Flip()), Normalize()

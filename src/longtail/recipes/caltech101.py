@@ -11,8 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import numpy as np
+import numpy.typing as npt
 import torch
-from torch import Tensor
 
 from longtail.core import Prior, Scores
 from longtail.core.tensors import as_tensor
@@ -85,7 +86,7 @@ def run(seed: int, workers: int = 1, tick: Callable[[], None] = lambda: None) ->
     """Cross-validate, refit and test; `tick` is called TICKS times."""
     data = caltech101_long_tailed()
     prior = Prior.from_labels(data.train_labels, num_classes=len(data.classes))
-    folds = as_tensor(stratified_folds(data.train_labels, FOLDS, seed))
+    folds = np.asarray(stratified_folds(data.train_labels, FOLDS, seed))
 
     def held_out(job: tuple[str, int]) -> dict[tuple[str, float], _HeldOut]:
         name, fold = job
@@ -107,7 +108,7 @@ def run(seed: int, workers: int = 1, tick: Callable[[], None] = lambda: None) ->
 
 def _path(
     data: LabelledFeatures,
-    held_out: Tensor,
+    held_out: npt.NDArray[np.bool_],
     make: Callable[[Prior], Loss],
     tick: Callable[[], None],
 ) -> Iterator[tuple[float, _HeldOut]]:
@@ -119,7 +120,7 @@ def _path(
         layer = fit_linear(
             features, labels, loss, weight_decay=decay, start=layer, tolerance=_TOLERANCE
         )
-        logits = layer(data.train_features[held_out])
+        logits = layer(torch.from_numpy(data.train_features[held_out]))
         scores = Scores(logits, data.train_labels[held_out], loss.carried, split="validation")
         tick()
         yield decay, (scores, prior)
@@ -142,7 +143,7 @@ def _test_scores(data: LabelledFeatures, loss: Loss, prior: Prior, decay: float)
         tolerance=_TOLERANCE,
     )
     return Scores(
-        layer(data.test_features),
+        layer(torch.from_numpy(data.test_features)),
         labels=data.test_labels,
         carried=loss.carried,
         counts=as_tensor(prior.counts),

@@ -79,9 +79,8 @@ def run(
 
 
 def _trial(samples: int, seed: int) -> TwoGaussians:
-    features, labels = two_gaussians(samples, seed=2 * seed)
-    test_features, test_labels = two_gaussians(samples, seed=2 * seed + 1)
-    features, test_features = features.double(), test_features.double()
+    features, labels = _drawn(samples, seed=2 * seed)
+    test_features, test_labels = _drawn(samples, seed=2 * seed + 1)
     prior = Prior.from_labels(labels, num_classes=2)
     start = _independent_rows(seed)
     layers = {
@@ -99,6 +98,11 @@ def _trial(samples: int, seed: int) -> TwoGaussians:
         sample=(features, labels),
         separators=separators,
     )
+
+
+def _drawn(samples: int, seed: int) -> tuple[Tensor, Tensor]:
+    features, labels = two_gaussians(samples, seed)
+    return torch.from_numpy(features).double(), torch.from_numpy(labels)
 
 
 def _independent_rows(seed: int) -> nn.Linear:

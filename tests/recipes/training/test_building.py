@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from longtail import Prior
-from longtail.data.images import ImageArrays
+from longtail.images import ImageArrays
 from longtail.recipes.training import building, input_options, loss_options, model_options
 from longtail.recipes.training.checking import recipe_from
 

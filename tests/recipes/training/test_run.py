@@ -8,9 +8,9 @@ import torch
 from safetensors.torch import load_file
 
 from longtail import Prior, Scores, heads
-from longtail.data.images import ImageArrays
 from longtail.engine import Features, load_head
 from longtail.engine.training import EpochEnd, predict
+from longtail.images import ImageArrays
 from longtail.recipes.run import run_recipe
 from longtail.recipes.training import building
 from longtail.recipes.training.checking import RecipeError, recipe_from

@@ -10,8 +10,8 @@ import torch
 from torch import Generator, Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from longtail.data.images import ImageArrays, LabelledImages
 from longtail.engine.training.fixed_size import FixedSize
+from longtail.images import ImageArrays, LabelledImages
 
 Source: TypeAlias = "InMemory | FromFiles"
 

@@ -9,12 +9,12 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from longtail.data.images import LabelledImages
 from longtail.engine.augment import Normalize
 from longtail.engine.backbones.norms import channels_last
 from longtail.engine.training.image_source import Source, image_source
 from longtail.engine.training.model import Model, Outputs
 from longtail.engine.training.process_group import current_processes
+from longtail.images import LabelledImages
 from longtail.losses.processes import whole_batch
 
 
@@ -38,7 +38,7 @@ def predict(
         num_workers: Processes that read image files.
 
     >>> import longtail as lt
-    >>> from longtail.data.images import ImageArrays
+    >>> from longtail.images import ImageArrays
     >>> from longtail.engine.backbones import backbone
     >>> model = Model(backbone("small_cnn"), lt.heads.Linear(128, 10))
     >>> images = ImageArrays(torch.zeros(5, 3, 32, 32, dtype=torch.uint8), [0, 1, 2, 3, 9])

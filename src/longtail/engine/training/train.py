@@ -13,7 +13,6 @@ from torch import Generator
 from longtail.core import Prior
 from longtail.core.locks import locked
 from longtail.data import ClassSampler
-from longtail.data.images import LabelledImages
 from longtail.engine.augment import Augmentation, Normalize
 from longtail.engine.schedules import ByEpoch, Schedule
 from longtail.engine.training.checks import check_intervals, check_training
@@ -34,6 +33,7 @@ from longtail.engine.training.run_folder import RunFolder
 from longtail.engine.training.sharding import gather
 from longtail.engine.training.task import task_of
 from longtail.engine.training.validate import Validation, best_epoch
+from longtail.images import LabelledImages
 from longtail.losses import Loss
 
 

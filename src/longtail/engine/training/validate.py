@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from longtail.core import Prior, Scores
-from longtail.data.images import LabelledImages
 from longtail.engine.augment import Normalize
 from longtail.engine.training.image_source import image_source
 from longtail.engine.training.learner import Learner
@@ -15,6 +14,7 @@ from longtail.engine.training.options import TrainingOptions
 from longtail.engine.training.predict import predict_source
 from longtail.engine.training.progress import Row
 from longtail.engine.training.run_log import UNIFORM, validation_row
+from longtail.images import LabelledImages
 from longtail.metrics import evaluate
 
 

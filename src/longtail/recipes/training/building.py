@@ -15,11 +15,11 @@ import torch
 from longtail import heads, losses
 from longtail.core import Prior
 from longtail.data import SAMPLERS, ClassSampler, InstanceSampler
-from longtail.data.images import ImageArrays, LabelledImages
 from longtail.engine import augment, schedules
 from longtail.engine.augment import Augmentation, Normalize, channel_statistics
 from longtail.engine.backbones import Backbone, backbone
 from longtail.engine.training import Model, TrainingOptions
+from longtail.images import ImageArrays, LabelledImages
 from longtail.recipes.training import input_options as inputs
 from longtail.recipes.training import loss_options
 from longtail.recipes.training import model_options as models

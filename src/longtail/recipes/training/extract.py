@@ -9,9 +9,9 @@ from typing import Literal
 import msgspec
 
 from longtail.core.scores import Split
-from longtail.data.images import LabelledImages
 from longtail.engine import Features, pack_features
 from longtail.engine.training import predict, processes
+from longtail.images import LabelledImages
 from longtail.recipes.training.checking import RecipeError
 from longtail.recipes.training.model_file import load_model
 from longtail.recipes.training.overrides import overridden

@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from longtail.data.images import (
+from longtail.engine.training import FixedSize
+from longtail.images import (
     ImageFiles,
     ImageSplits,
     LabelledImages,
@@ -16,8 +17,7 @@ from longtail.data.images import (
     read_image_list,
     read_image_splits,
 )
-from longtail.data.images.present import check_every_class
-from longtail.engine.training import FixedSize
+from longtail.images.labelled import check_every_class
 from longtail.integrations.hf import read_hugging_face
 from longtail.recipes.training.checking import RecipeError
 from longtail.recipes.training.data_options import (

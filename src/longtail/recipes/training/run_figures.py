@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from longtail.data.files.errors import reading
+from longtail.data.tables.errors import reading
 from longtail.recipes.training.model_file import load_model
 from longtail.report import Chart
 from longtail.report.figures import group_curves_chart as group_curves_chart

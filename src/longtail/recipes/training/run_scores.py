@@ -9,9 +9,9 @@ from torch import Tensor
 
 from longtail.core import Prior, Scores
 from longtail.core.scores import Split
-from longtail.data.images import ImageSplits, LabelledImages
 from longtail.engine.augment import Normalize
 from longtail.engine.training import Model, predict
+from longtail.images import ImageSplits, LabelledImages
 from longtail.posthoc import LogitAdjustment, TauChoice
 from longtail.recipes.training.optimizer_options import Target
 from longtail.recipes.training.recipe import Recipe

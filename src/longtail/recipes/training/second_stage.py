@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from longtail import heads
-from longtail.data.images import LabelledImages
 from longtail.engine.augment import Normalize
 from longtail.engine.averaging import reestimate_batch_norm
 from longtail.engine.fit_head import fit_head
 from longtail.engine.training import Model
+from longtail.images import LabelledImages
 from longtail.recipes.training import optimizer_options as options
 
 _BATCH = 256
