@@ -15,11 +15,11 @@ from longtail.core import Prior, Scores
 from longtail.core.scores import Split
 from longtail.core.tensors import as_tensor
 from longtail.engine.training import Trained
+from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.heads import Head
 from longtail.metrics import Measured, Tally
 from longtail.posthoc import TauChoice
 from longtail.recipes.training.recipe import Recipe
-from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 
 _BLOCK = 2**22  # numbers looked at at once
 
