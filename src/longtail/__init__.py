@@ -54,7 +54,7 @@ if TYPE_CHECKING:
         retarget,
         shot_groups,
     )
-    from longtail.engine import fit_head
+    from longtail.engine.fit_head import fit_head
     from longtail.flows.fix import fix
 
 _FOLDERS = (
