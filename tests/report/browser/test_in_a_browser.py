@@ -117,10 +117,12 @@ def test_the_tau_slider_opens_at_the_result_and_a_button_goes_back_to_it(browser
     assert f"{measures[0]:.1f}" in first
     for tau in (0.0, 0.871, 0.872, 2.0):
         set_slider(it.page, f"{TAU} input[type=range]", tau)
-        moved = found.after.logits - (tau - found.samples.tau) * found.before.carried.log
-        recalled = recalls(moved.argmax(dim=1), found.labels, found.num_classes)
+        samples = found.samples
+        log = samples.before.carried.log
+        moved = samples.after.logits.numpy() - (tau - samples.tau) * log
+        recalled = recalls(moved.argmax(axis=1), samples.labels, samples.num_classes)
         shown = it.numbers(TAU, "[data-class]")
-        assert shown == pytest.approx((100 * recalled[found.order]).tolist(), abs=0.0501)
+        assert shown == pytest.approx((100 * recalled[order]).tolist(), abs=0.0501)
     it.page.locator(f"{TAU} button", has_text="the result").click()
     shows_the_result()
     assert it.errors == []
