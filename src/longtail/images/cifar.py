@@ -65,15 +65,8 @@ def cifar_long_tailed(
     of them, as published figures do, say held_out=0; then nothing is left to choose by but the
     test part, which is what those figures often did.
 
-    Args:
-        source: An archive, folder or npz file that `read_cifar` reads.
-        name: "cifar10" or "cifar100".
-        imbalance_ratio: The largest class over the smallest: 10, 50, 100 and 200 are usual.
-        profile: "exp" or "step"; also "pareto".
-        seed: Of the choice of images.
-        held_out: The fraction of each class for validation, by the rule of `hold_out`.
-        labels: "fine", or "coarse" for the 20 superclasses of CIFAR-100.
-        official: Whether all 60,000 images must be there.
+    `source`, `name`, `labels` and `official` are those of `read_cifar`, the others those of
+    `long_tailed_images`. Ratios of 10, 50, 100 and 200 are usual.
     """
     whole = read_cifar(source, name, labels, official)
     return long_tailed_images(whole, imbalance_ratio, profile, seed, held_out)

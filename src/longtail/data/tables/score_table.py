@@ -66,13 +66,8 @@ class Block(NamedTuple):
 class ScoreTable:
     """A file of scores that is never held in memory whole. `open_score_table` makes it.
 
-    Attributes:
-        path: The file.
-        kind: "logits" or "probs": what the file holds.
-        labels: The true classes as int64, if known.
-        classes: The names of the classes, if known.
-        counts: Training samples of each class, if the file has them.
-        contents: What the reader of this format found.
+    `kind` says whether it holds "logits" or "probs"; labels, int64, classes and training counts are
+    None where nobody knows them.
     """
 
     path: Path

@@ -16,9 +16,9 @@ from longtail.core.labels import check_counts
 from longtail.data.tables.errors import check_is_file, naming
 from longtail.data.tables.label_codes import LabelCodes
 from longtail.data.tables.labels import read_labels
+from longtail.data.tables.layout import Layout
 from longtail.data.tables.names import read_class_names
 from longtail.data.tables.score_readers import (
-    Layout,
     read_npy,
     read_npz,
     read_parquet,
