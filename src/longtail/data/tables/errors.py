@@ -41,11 +41,13 @@ def reading(path: Path, what: str) -> Iterator[None]:
     except (PermissionError, ObjectsError):
         raise
     except _DAMAGE as error:
-        said = str(error) or type(error).__name__
-        if "allow_pickle" in said:  # NumPy's advice for what it does not know: never followed here
-            said = "it does not begin as such a file does"
+        reason = str(error) or type(error).__name__
+        if (
+            "allow_pickle" in reason
+        ):  # NumPy's advice for what it does not know: never followed here
+            reason = "it does not begin as such a file does"
         raise ValueError(
-            f"{path} cannot be read as {what} ({said}); "
+            f"{path} cannot be read as {what} ({reason}); "
             "it is damaged, cut short or of another format: make it again, or correct its ending"
         ) from error
 

@@ -96,7 +96,7 @@ def open_score_writer(
         raise ValueError(f"{target} must end in .safetensors or .npy to take scores; rename it")
     if stored.kind != "f" or not can_store(stored):
         raise ValueError(f"scores are stored as float16, float32 or float64, not as {stored}")
-    known = Scores(np.empty((0, num_classes)), None, carried, counts, classes, split)
+    facts = Scores(np.empty((0, num_classes)), None, carried, counts, classes, split)
     beside: _Beside = {}
     if labels is not None:
         beside["labels"] = check_labels(labels, num_classes)
@@ -106,7 +106,7 @@ def open_score_writer(
         beside["ids"] = check_ids(ids, num_rows)
     with written_whole(target) as part, part.open("wb") as file:
         writer = ScoreWriter(target, (num_rows, num_classes), stored, file)
-        begin(writer, known, beside)
+        begin(writer, facts, beside)
         yield writer
         if writer.written != num_rows:
             raise ValueError(
@@ -115,22 +115,22 @@ def open_score_writer(
             )
 
 
-def _begin_npy(writer: ScoreWriter, known: Scores, beside: _Beside) -> None:
+def _begin_npy(writer: ScoreWriter, facts: Scores, beside: _Beside) -> None:
     header = {"descr": npy.dtype_to_descr(writer.dtype), "fortran_order": False}
     npy.write_array_header_1_0(writer.file, {**header, "shape": writer.shape})
 
 
-def _begin_safetensors(writer: ScoreWriter, known: Scores, beside: _Beside) -> None:
-    prior, ids = known.carried, beside.pop("ids", None)
+def _begin_safetensors(writer: ScoreWriter, facts: Scores, beside: _Beside) -> None:
+    prior, ids = facts.carried, beside.pop("ids", None)
     names = tuple(ids.tolist()) if ids is not None and ids.dtype.kind == "U" else None
     small = {
         **beside,
         "ids": None if ids is None or names else ids.astype(np.int64),
-        "counts": known.counts,
+        "counts": facts.counts,
         "carried": None if prior is None else prior.log,
         "carried_counts": None if prior is None else prior.counts,
     }
-    header = Header(VERSION, classes=known.classes, split=known.split, ids=names)
+    header = Header(VERSION, classes=facts.classes, split=facts.split, ids=names)
     begin_tensor_file(
         writer.file,
         metadata={"format": "pt", "longtail": msgspec.json.encode(header).decode()},
