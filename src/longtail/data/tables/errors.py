@@ -10,22 +10,12 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 
+# What readers stumble over in bytes that were changed; zipfile raises RuntimeError for passwords and
+# unknown compressions.
 _DAMAGE = (
-    ValueError,
-    EOFError,
-    OSError,
-    RuntimeError,  # what zipfile raises for passwords and unknown compressions; too deep a nesting
-    # What readers stumble over in bytes that were changed.
-    AttributeError,
-    LookupError,
-    OverflowError,
-    SyntaxError,
-    TypeError,
-    struct.error,
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    SafetensorError,
+    *(ValueError, EOFError, OSError, RuntimeError, AttributeError, LookupError, OverflowError),
+    *(SyntaxError, TypeError, struct.error, zlib.error, lzma.LZMAError),
+    *(zipfile.BadZipFile, SafetensorError),
 )
 
 
@@ -42,9 +32,8 @@ def reading(path: Path, what: str) -> Iterator[None]:
         raise
     except _DAMAGE as error:
         reason = str(error) or type(error).__name__
-        if (
-            "allow_pickle" in reason
-        ):  # NumPy's advice for what it does not know: never followed here
+        # NumPy's advice for what it does not know, which is never followed here.
+        if "allow_pickle" in reason:
             reason = "it does not begin as such a file does"
         raise ValueError(
             f"{path} cannot be read as {what} ({reason}); "
