@@ -513,7 +513,7 @@ def test_half_precision_of_torch_is_widened_and_tensors_of_other_types_do_not_ma
     stored = {
         "logits": torch.from_numpy(LOGITS).bfloat16(),
         "labels": torch.from_numpy(LABELS).int(),
-        "others": torch.zeros(3, dtype=torch.float8_e4m3fn),
+        "others": torch.zeros(23, dtype=torch.float8_e4m3fn),
     }
     save_file(stored, tmp_path / "a.safetensors")
     table = open_score_table(tmp_path / "a.safetensors", "logits")

@@ -30,7 +30,7 @@ from longtail.data.tables.features import Part as Part
 from longtail.data.tables.features import pack_features as pack_features
 from longtail.data.tables.labels import read_label_counts as read_label_counts
 from longtail.data.tables.labels import read_labels as read_labels
-from longtail.data.tables.score_readers import Layout as Layout
+from longtail.data.tables.layout import Layout as Layout
 from longtail.data.tables.score_table import Block as Block
 from longtail.data.tables.score_table import Kind as Kind
 from longtail.data.tables.score_table import ScoreTable as ScoreTable

@@ -18,15 +18,7 @@ from longtail.data.subsets import long_tailed_subset, ranks_by_count
 
 @dataclass(frozen=True, eq=False)
 class LabelledFeatures:
-    """Features and labels of a training and a test part.
-
-    Attributes:
-        train_features: Float32, shape (N, D).
-        train_labels: Int64, shape (N,).
-        test_features: Float32, shape (M, D).
-        test_labels: Int64, shape (M,).
-        classes: The names of the classes.
-    """
+    """Features (N, D) and labels (N,) of a training and a test part, and the class names."""
 
     train_features: npt.NDArray[np.float32]
     train_labels: npt.NDArray[np.int64]
@@ -42,8 +34,8 @@ def caltech101_features() -> LabelledFeatures:
     >>> data.train_features.shape, data.test_features.shape, len(data.classes)
     ((5784, 256), (2893, 256), 101)
     """
-    place = files("longtail.data") / "caltech101" / "features.npz"
-    with place.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+    path = files("longtail.data") / "caltech101" / "features.npz"
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
         return LabelledFeatures(
             train_features=stored["train"] * stored["scale"],
             train_labels=stored["train_label"].astype(np.int64),
@@ -57,10 +49,7 @@ def caltech101_long_tailed(seed: int = 0) -> LabelledFeatures:
     """Caltech-101 with a longer tail: 4,268 training images, 300 to 3 a class; the test part whole.
 
     The classes in the order of their size follow `exponential_counts(300, 101, 100)`; a class that
-    has fewer images keeps all it has.
-
-    Args:
-        seed: Of the choice of images.
+    has fewer images keeps all it has. The seed decides which images.
 
     >>> counts = np.bincount(caltech101_long_tailed().train_labels)
     >>> int(counts.sum()), int(counts.max()), int(counts.min())

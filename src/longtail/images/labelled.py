@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Self
 
 import torch
@@ -16,11 +15,10 @@ from torch.utils.data import Dataset
 from longtail.core.arrays import ArrayLike
 from longtail.core.labels import check_num_classes
 from longtail.core.tensors import as_tensor, label_tensor
-from longtail.data.tables.names import check_written
+from longtail.data.tables.names import check_written, first_few
 from longtail.images.decoding import decode_file, verify_file
 
 _CHANNELS = (1, 3, 4)
-_SHOWN = 3
 
 
 class LabelledImages(Dataset[tuple[Tensor, int]]):
@@ -70,12 +68,9 @@ class LabelledImages(Dataset[tuple[Tensor, int]]):
 
 @dataclass(frozen=True, eq=False)
 class ImageArrays(LabelledImages):
-    """Images of one size, as those of CIFAR, and their labels as two arrays in memory.
+    """Images of one size, as those of CIFAR, uint8 of shape (N, C, H, W), and their labels.
 
-    Attributes:
-        images: Uint8, shape (N, C, H, W).
-        labels: The class of each image, int64, shape (N,).
-        classes: The name of each class; by default 0, 1, ... up to the largest label.
+    Classes without names are called 0, 1, ... up to the largest label.
 
     >>> pixels = torch.zeros(3, 3, 32, 32, dtype=torch.uint8)
     >>> images = ImageArrays(pixels, [0, 1, 0], ("cat", "fox"))
@@ -107,11 +102,6 @@ class ImageFiles(LabelledImages):
 
     Nothing is read when it is made. `read_image_folder` and `read_image_list` make it from what
     people have and see that the files are there; `check_images` finds those that are damaged.
-
-    Attributes:
-        paths: The file of each image.
-        labels: The class of each image, int64, shape (N,).
-        classes: The name of each class; by default 0, 1, ... up to the largest label.
 
     >>> files = ImageFiles(("a/1.jpg", "b/1.jpg", "a/2.jpg"), [0, 1, 0], ("a", "b"))
     >>> len(files), files.subset([1]).paths, files.subset([1]).counts.tolist()
@@ -216,12 +206,6 @@ def check_positions(positions: ArrayLike, length: int) -> Tensor:
 def channels_first(images: Tensor) -> Tensor:
     """Of shape (N, C, H, W), if they are of shape (N, H, W, C)."""
     return images.permute(0, 3, 1, 2).contiguous() if _has_channels_last(images) else images
-
-
-def first_few(texts: Iterable[str]) -> str:
-    """The first three of a list, and dots if there are more."""
-    shown = list(islice(texts, _SHOWN + 1))
-    return ", ".join([*shown[:_SHOWN], *(["..."] if len(shown) > _SHOWN else [])])
 
 
 def _check_pixels(images: ArrayLike, number: int) -> Tensor:

@@ -1,6 +1,7 @@
 """What classes, and the parts of a data set, are called in files."""
 
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -24,6 +25,12 @@ SPLITS: Mapping[str, str] = {
 def split_named(name: str) -> str | None:
     """Our name of the part: train, validation or test; None if it is no name of a part."""
     return SPLITS.get(name.strip().lower())
+
+
+def first_few(texts: Iterable[str], most: int = 3) -> str:
+    """The first of a list, and dots if there are more."""
+    shown = list(islice(texts, most + 1))
+    return ", ".join([*shown[:most], *(["..."] if len(shown) > most else [])])
 
 
 def check_written(names: Iterable[str], where: str) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +15,9 @@ from longtail.core import Prior
 from longtail.core.blocks import slices
 from longtail.core.score_checks import check_ids
 from longtail.core.scores_file import decode_header
-from longtail.core.tensor_file import open_tensor_file
+from longtail.core.tensor_file import StoredTensor, open_tensor_file
 from longtail.data.tables.arrays import (
+    ArrayHeader,
     load_npz,
     npy_blocks,
     npy_header,
@@ -32,62 +33,93 @@ from longtail.data.tables.columns import (
     column_place,
     score_columns,
 )
-from longtail.data.tables.errors import ObjectsError, naming, reading
+from longtail.data.tables.errors import naming, reading
 from longtail.data.tables.label_codes import LabelCodes, as_names
+from longtail.data.tables.layout import (
+    Layout,
+    check_shape,
+    floating,
+    optional_name,
+    scores_name,
+)
 from longtail.data.tables.parquet import ParquetTable
 from longtail.data.tables.score_table import Contents, Kind, Matrix
 from longtail.data.tables.text import TextTable, is_number
 
-# What an array of scores may be called if nobody said: its kind, or what says nothing of it.
-_NAMES: Mapping[Kind, tuple[str, ...]] = {
-    "logits": ("logits", "scores", "arr_0"),
-    "probs": ("probs", "probabilities", "scores", "arr_0"),
-}
 _CLASS_NAMES = ("classes", "class_names")
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Where things are in a file of scores, as far as it does not say so itself.
-
-    Attributes:
-        scores: The array of .npz or .safetensors, or the list column of .parquet, that holds the
-            scores. By default the one named "logits" or "probs".
-        labels: The array, or the column by its name or its place counted from 0, that holds the
-            labels. By default "labels" or "label".
-        ids: The array or column of what tells the samples apart. By default "ids" or "id".
-        skip: Columns that are none of these, by name or place.
-        header: Whether the first line of text names the columns. By default it does if a field
-            of it is no number.
-        delimiter: Between the fields of text. By default a tab in .tsv, else a comma.
-    """
-
-    scores: str | None = None
-    labels: str | int | None = None
-    ids: str | int | None = None
-    skip: Sequence[str | int] = ()
-    header: bool | None = None
-    delimiter: str | None = None
 
 
 def read_npy(path: Path, kind: Kind, layout: Layout) -> Contents:
     """One array of shape (N, C)."""
     header = npy_header(path)
-    shape = _check_shape(header.shape, path)
-    return Contents(shape, _floating(header.dtype, path), partial(npy_blocks, path))
+    shape = check_shape(header.shape, path)
+    return Contents(shape, floating(header.dtype, path), partial(npy_blocks, path))
 
 
 def read_npz(path: Path, kind: Kind, layout: Layout) -> Contents:
-    """Named arrays: the scores, and where they are there labels, counts and classes."""
-    names = npz_names(path)
-    chosen = _scores_name(names, kind, layout.scores, path)
-    labels = _optional_name(names, LABEL_NAMES, layout.labels, path)
-    classes = _optional_name(names, _CLASS_NAMES, None, path)
-    ids = _optional_name(names, ID_NAMES, layout.ids, path)
+    """Named arrays: the scores, and where they are there labels, ids, classes and counts."""
+    file = _Arrays(
+        npz_names(path),
+        partial(npz_header, path),
+        partial(load_npz, path),
+        partial(npz_blocks, path),
+    )
+    return _of_arrays(file, kind, layout, path)
+
+
+def read_safetensors(path: Path, kind: Kind, layout: Layout) -> Contents:
+    """Named tensors; those of `Scores.save` have a header that says the rest."""
+    metadata, tensors = open_tensor_file(path)
+
+    def load(names: Iterable[str]) -> dict[str, npt.NDArray[Any]]:
+        with reading(path, "scores"):
+            return {name: np.array(tensors[name].mapped()) for name in names}
+
+    def blocks(name: str, rows: int) -> Iterator[Matrix]:
+        with reading(path, "a safetensors file"):
+            for at in slices(tensors[name].shape[0], 1, rows):
+                yield tensors[name].rows(at)
+
+    names = [name for name in tensors if name not in _CLASS_NAMES]  # which are no texts there
+    file = _Arrays(names, tensors.__getitem__, load, blocks)
+    contents = _of_arrays(file, kind, layout, path)
+    if "longtail" not in metadata:
+        return contents  # nobody knows what a foreign file means by a tensor called carried
+    header = decode_header(metadata["longtail"], path)
+    small = load(tensors.keys() & {"carried", "carried_counts"})
+    log, ids = small.get("carried"), contents.ids
+    with reading(path, "scores that longtail wrote"):
+        carried = None if log is None else Prior(log, small.get("carried_counts"))
+        if header.ids is not None:
+            ids = check_ids(header.ids, contents.shape[0])
+    return replace(
+        contents,
+        classes=header.classes,
+        ids=ids,
+        carried=carried,
+        split=header.split,
+        by_longtail=True,
+    )
+
+
+class _Arrays(NamedTuple):
+    """What there is in a file of named arrays, and how it is read."""
+
+    names: Sequence[str]
+    header: Callable[[str], ArrayHeader | StoredTensor]
+    load: Callable[[Iterable[str]], dict[str, npt.NDArray[Any]]]
+    blocks: Callable[[str, int], Iterator[Matrix]]
+
+
+def _of_arrays(file: _Arrays, kind: Kind, layout: Layout, path: Path) -> Contents:
+    names = file.names
+    chosen = scores_name(names, kind, layout.scores, path)
+    labels = optional_name(names, LABEL_NAMES, layout.labels, path)
+    ids = optional_name(names, ID_NAMES, layout.ids, path)
+    classes = optional_name(names, _CLASS_NAMES, None, path)
     counts = "counts" if "counts" in names else None
-    header = npz_header(path, chosen)
-    shape = _check_shape(header.shape, path)
-    dtype = _floating(header.dtype, path)
+    shape = check_shape(file.header(chosen).shape, path)
+    dtype = floating(file.header(chosen).dtype, path)
     # Before any of them is unpacked.
     for name, number, wrong in (
         (labels, shape[0], "has {1} rows but {0!r} has {2} labels"),
@@ -95,59 +127,21 @@ def read_npz(path: Path, kind: Kind, layout: Layout) -> Contents:
         (classes, shape[1], "must name each of the {1} classes once, {0!r} has {2}"),
         (counts, shape[1], "must have {0!r} of all {1} classes, got {2}"),
     ):
-        length = () if name is None else npz_header(path, name).shape
+        length = () if name is None else file.header(name).shape
         if len(length) == 1 and length[0] != number:
             raise ValueError(
                 f"{path} {wrong.format(name, number, length[0])}; give one each, in the same order"
             )
-    small = load_npz(path, filter(None, (labels, classes, ids, counts)))
+    small = file.load(filter(None, (labels, ids, classes, counts)))
     return Contents(
         shape,
         dtype,
-        partial(npz_blocks, path, chosen),
+        partial(file.blocks, chosen),
         labels=LabelCodes.of_array(small[labels], f"{labels!r} of {path}") if labels else None,
         classes=as_names(small[classes], f"{classes!r} of {path}") if classes else None,
         ids=_ids(small[ids], shape[0], f"{ids!r} of {path}") if ids else None,
         counts=small.get("counts"),
         array=chosen,
-    )
-
-
-def read_safetensors(path: Path, kind: Kind, layout: Layout) -> Contents:
-    """Named tensors, those of `Scores.save` or others: scores, labels, counts, what is carried."""
-    metadata, tensors = open_tensor_file(path)
-    chosen = _scores_name(list(tensors), kind, layout.scores, path)
-    labels = _optional_name(list(tensors), LABEL_NAMES, layout.labels, path)
-    shape = _check_shape(tensors[chosen].shape, path)
-    header = decode_header(metadata["longtail"], path) if "longtail" in metadata else None
-    ids = _optional_name(list(tensors), ID_NAMES, layout.ids, path)
-    wanted = {labels, ids, "counts", *(("carried", "carried_counts") if header else ())}
-    with reading(path, "scores"):
-        small = {name: np.array(tensors[name].mapped()) for name in wanted & tensors.keys()}
-        # Of a foreign file nobody knows what it means by a tensor of that name.
-        log = small.get("carried")
-        carried = None if log is None else Prior(log, small.get("carried_counts"))
-        known = small.get(ids or "")
-        if known is None and header is not None and header.ids is not None:
-            known = np.array(header.ids)
-
-    def read(rows: int) -> Iterator[Matrix]:
-        with reading(path, "a safetensors file"):
-            for at in slices(shape[0], 1, rows):
-                yield tensors[chosen].rows(at)
-
-    return Contents(
-        shape,
-        _floating(tensors[chosen].dtype, path),
-        read,
-        labels=LabelCodes.of_array(small[labels], f"{labels!r} of {path}") if labels else None,
-        classes=header.classes if header else None,
-        ids=None if known is None else _ids(known, shape[0], f"the ids of {path}"),
-        counts=small.get("counts"),
-        carried=carried,
-        split=header.split if header else None,
-        array=chosen,
-        by_longtail=header is not None,
     )
 
 
@@ -162,18 +156,18 @@ def read_parquet(path: Path, kind: Kind, layout: Layout) -> Contents:
                     f"{path} has {table.dtype(name)} in column {name!r}, where scores were "
                     "expected; say which columns hold no scores: --label-column, --skip"
                 )
-        types = [_floating(table.dtype(name), path) for name in columns.classes or ()]
+        types = [floating(table.dtype(name), path) for name in columns.classes or ()]
         return _of_columns(table, columns, np.result_type(*types))
-    chosen = _scores_name(table.lists, kind, layout.scores, path)
+    chosen = scores_name(table.lists, kind, layout.scores, path)
     names = (
-        _optional_name(table.names, LABEL_NAMES, layout.labels, path),
-        _optional_name(table.names, ID_NAMES, layout.ids, path),
+        optional_name(table.names, LABEL_NAMES, layout.labels, path),
+        optional_name(table.names, ID_NAMES, layout.ids, path),
     )
     places = (None if name is None else table.names.index(name) for name in names)
     num_rows, labels, ids = _beside(table, *places)
     return Contents(
-        _check_shape((num_rows, table.length(chosen)), path),
-        _floating(table.dtype(chosen), path),
+        check_shape((num_rows, table.length(chosen)), path),
+        floating(table.dtype(chosen), path),
         partial(table.list_numbers, chosen),
         labels=labels,
         ids=ids,
@@ -199,7 +193,7 @@ def read_text(path: Path, kind: Kind, layout: Layout) -> Contents:
 def _of_columns(table: Table, columns: Columns, dtype: np.dtype[Any]) -> Contents:
     num_rows, labels, ids = _beside(table, columns.label, columns.ids)
     return Contents(
-        _check_shape((num_rows, len(columns.scores)), table.path),
+        check_shape((num_rows, len(columns.scores)), table.path),
         dtype,
         partial(table.numbers, columns.scores),
         labels=labels,
@@ -213,8 +207,8 @@ def _beside(
 ) -> tuple[int, LabelCodes | None, npt.NDArray[Any] | None]:
     """How many rows there are, their labels and their ids."""
     num_rows, columns = table.labels(*(place for place in (label, ids) if place is not None))
-    known = None if ids is None else np.array(columns[-1].values)[columns[-1].codes]
-    return num_rows, None if label is None else columns[0], known
+    texts = None if ids is None else np.array(columns[-1].values)[columns[-1].codes]
+    return num_rows, None if label is None else columns[0], texts
 
 
 def _has_header(table: TextTable, layout: Layout) -> bool:
@@ -239,62 +233,3 @@ def _ids(stored: npt.NDArray[Any], num_rows: int, where: str) -> npt.NDArray[Any
         return check_ids(
             np.array(as_names(stored, where)) if stored.dtype.kind == "S" else stored, num_rows
         )
-
-
-def _floating(dtype: np.dtype[Any], path: Path) -> np.dtype[Any]:
-    """The type that numbers of a stored type are read as: float16 to float64, the machine's own."""
-    if dtype.hasobject:
-        raise ObjectsError(
-            f"{path} holds its scores as Python objects, which only a pickle could read; save them "
-            "as numbers: numpy.array(scores, dtype=float)"
-        )
-    if dtype.kind not in "iuf":
-        raise ValueError(f"{path} must hold scores as real numbers, got {dtype}; convert them")
-    if dtype.kind == "f" and dtype.itemsize <= 8:
-        return dtype.newbyteorder("=")
-    return np.dtype(np.float32 if dtype.kind != "f" and dtype.itemsize <= 2 else np.float64)
-
-
-def _check_shape(shape: Sequence[int], path: Path) -> tuple[int, int]:
-    """The shape of a table of scores, or a ValueError."""
-    if len(shape) != 2 or shape[1] < 2:
-        raise ValueError(
-            f"{path} must have a row a sample and a column for each of two or more classes, "
-            f"got shape {tuple(shape)}; of a binary classifier give both columns"
-        )
-    if not shape[0]:
-        raise ValueError(f"{path} has no rows; make it again from at least one sample")
-    return shape[0], shape[1]
-
-
-def _scores_name(names: Sequence[str], kind: Kind, asked: str | None, path: Path) -> str:
-    """Which of the named arrays holds the scores, or a ValueError that lists them."""
-    if asked is not None:
-        return str(_optional_name(names, (), asked, path))
-    chosen = next((name for name in _NAMES[kind] if name in names), None)
-    if chosen is not None:
-        return chosen
-    other: Kind = "probs" if kind == "logits" else "logits"
-    contradicted = next((name for name in _NAMES[other] if name in names), None)
-    if contradicted is not None:
-        raise ValueError(
-            f"{path} was said to hold {kind}, but its array is called {contradicted!r}; "
-            f"say --kind {other}, or name the array with --array {contradicted} if it is one of "
-            f"{kind} after all"
-        )
-    raise ValueError(
-        f"{path} has no array {kind!r}, only {', '.join(sorted(names)) or 'nothing'}; say which "
-        f"holds the {kind} with --array (in Python Layout(scores=...))"
-    )
-
-
-def _optional_name(
-    names: Sequence[str], usual: Sequence[str], asked: str | int | None, path: Path
-) -> str | None:
-    """The name that was asked for, or the usual one that is there, or None."""
-    if asked is None:
-        return next((name for name in usual if name in names), None)
-    if asked not in names:
-        listed = ", ".join(sorted(names)) or "nothing"
-        raise ValueError(f"{path} has no array {asked!r}, only {listed}; name one of these")
-    return str(asked)

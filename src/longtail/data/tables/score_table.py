@@ -66,13 +66,8 @@ class Block(NamedTuple):
 class ScoreTable:
     """A file of scores that is never held in memory whole. `open_score_table` makes it.
 
-    Attributes:
-        path: The file.
-        kind: "logits" or "probs": what the file holds.
-        labels: The true classes as int64, if known.
-        classes: The names of the classes, if known.
-        counts: Training samples of each class, if the file has them.
-        contents: What the reader of this format found.
+    `kind` says whether it holds "logits" or "probs"; labels, int64, classes and training counts are
+    None where nobody knows them.
     """
 
     path: Path
@@ -187,10 +182,10 @@ class ScoreTable:
 
     def __repr__(self) -> str:
         names = ("labels", "classes", "ids", "counts", "carried")
-        known = [name for name in names if getattr(self, name) is not None]
-        known += [f"split={self.split!r}"] if self.split else []
+        facts = [name for name in names if getattr(self, name) is not None]
+        facts += [f"split={self.split!r}"] if self.split else []
         size = f"{self.num_rows} rows, {self.num_classes} classes of {self.kind}"
-        return f"ScoreTable({', '.join([str(self.path.name), size, *known])})"
+        return f"ScoreTable({', '.join([str(self.path.name), size, *facts])})"
 
     def _sums(self, rows: int) -> Iterator[RowSums]:
         for stored in self.contents.read(max(1, rows)):
