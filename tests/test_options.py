@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from longtail import data, fit_head, heads, losses, metrics, posthoc, shift, shot_groups
+from longtail import data, fit_head, heads, losses, metrics, posthoc, ranges, shift, shot_groups
 from longtail.core import Scores
 from longtail.engine import augment, averaging, backbones, fit_linear, schedules, training
 from loss_examples import MAKE
@@ -20,7 +20,8 @@ FEATURES = np.random.default_rng(0).normal(size=(100, 3)).astype(np.float32)
 LOGITS = np.random.default_rng(1).normal(size=(100, 4))
 SCORES = Scores(LOGITS, LABELS, carried=COUNTS, counts=COUNTS)
 RECALLS = [0.5, 0.5, 0.5, 0.5]
-NUMBERS = {"float", "int", "float | None", "int | None"}
+KINDS = ("float", "int", *(name for name in vars(ranges) if name[0].isupper()))
+NUMBERS = {*KINDS, *(f"{kind} | None" for kind in KINDS)}
 
 
 def of_samples(make, **options):
@@ -118,6 +119,8 @@ MAKERS = {
 
 def is_number(parameter):
     kind = parameter.annotation
+    if any(kind is vars(ranges).get(name) for name in KINDS):
+        return True
     return str(kind) in NUMBERS or getattr(kind, "__name__", None) in NUMBERS
 
 

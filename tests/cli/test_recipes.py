@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from longtail.cli import app
-from longtail.recipes.training.catalogue import RECIPES
+from longtail.recipes.catalogue import RECIPES
 from longtail.recipes.training.checking import recipe_from
 from longtail.recipes.training.reading import read_recipe
 from longtail.recipes.training.yaml_text import read_yaml

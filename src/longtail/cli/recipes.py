@@ -26,7 +26,7 @@ def recipes(name: str | None, settings: tuple[str, ...], as_json: bool, quiet: b
     NAME may be a .yaml file too. What is printed can be saved, changed and given to
     `longtail train`.
     """
-    from longtail.recipes.training.catalogue import RECIPES
+    from longtail.recipes.catalogue import RECIPES, named_recipe
     from longtail.recipes.training.checking import plain
     from longtail.recipes.training.overrides import overridden
     from longtail.recipes.training.reading import read_recipe
@@ -39,7 +39,7 @@ def recipes(name: str | None, settings: tuple[str, ...], as_json: bool, quiet: b
         else:
             echo(write_yaml(found), nl=False)
         return
-    rows = {key: RECIPES[key]() for key in sorted(RECIPES, key=_order)}
+    rows = {key: named_recipe(key) for key in sorted(RECIPES, key=_order)}
     if as_json:
         listed = [
             {"name": key, "about": recipe.about, "data": data_needed(recipe)}

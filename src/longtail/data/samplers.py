@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import torch
 from torch import Tensor
@@ -23,6 +23,15 @@ from longtail.core.class_weights import class_balanced_weights
 from longtail.core.labels import check_labels
 from longtail.core.numbers import check_whole
 from longtail.core.prior import Prior, PriorLike, full_prior
+from longtail.ranges import Count, FractionBelowOne
+
+
+class SamplerOptions(TypedDict, total=False):
+    """The options that every sampler takes."""
+
+    seed: int
+    num_replicas: int
+    rank: int
 
 
 class ClassSampler(Sampler[int], ABC):
@@ -185,7 +194,11 @@ class EffectiveNumberSampler(ClassSampler):
     """
 
     def __init__(
-        self, labels: ArrayLike, num_classes: int, beta: float = 0.9999, **options: Any
+        self,
+        labels: ArrayLike,
+        num_classes: int,
+        beta: FractionBelowOne = 0.9999,
+        **options: Unpack[SamplerOptions],
     ) -> None:
         super().__init__(labels, num_classes, **options)
         self.beta = beta
@@ -206,7 +219,13 @@ class ProgressiveSampler(ClassSampler):
         options: Those of every sampler.
     """
 
-    def __init__(self, labels: ArrayLike, num_classes: int, num_epochs: int, **options: Any):
+    def __init__(
+        self,
+        labels: ArrayLike,
+        num_classes: int,
+        num_epochs: int,
+        **options: Unpack[SamplerOptions],
+    ) -> None:
         if check_whole(num_epochs, "num_epochs") < 2:
             raise ValueError(f"num_epochs must be at least 2 to go anywhere, got {num_epochs}")
         self.num_epochs = num_epochs
@@ -237,7 +256,9 @@ class MPerClassSampler(ClassBalancedSampler):
     [[0, 1, 2], [0, 1, 2]]
     """
 
-    def __init__(self, labels: ArrayLike, num_classes: int, m: int, **options: Any) -> None:
+    def __init__(
+        self, labels: ArrayLike, num_classes: int, m: Count, **options: Unpack[SamplerOptions]
+    ) -> None:
         super().__init__(labels, num_classes, **options)
         if not 1 <= m <= self._size():
             raise ValueError(f"m must lie in 1 to {self._size()} samples, got {m}")

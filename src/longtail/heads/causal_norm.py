@@ -22,6 +22,7 @@ from longtail.core.numbers import check_number
 from longtail.heads.head import Head, copy_rows
 from longtail.heads.recipe import Recipe
 from longtail.metrics.representation_distances import root, unit
+from longtail.ranges import Count, FractionBelowOne, NonNegative, Positive
 
 
 class CausalNorm(Head):
@@ -54,11 +55,11 @@ class CausalNorm(Head):
         self,
         dim: int,
         num_classes: int,
-        num_heads: int = 2,
-        tau: float = 16.0,
-        alpha: float = 3.0,
-        gamma: float = 1 / 32,
-        momentum: float = 0.9,
+        num_heads: Count = 2,
+        tau: Positive = 16.0,
+        alpha: NonNegative = 3.0,
+        gamma: NonNegative = 0.03125,
+        momentum: FractionBelowOne = 0.9,
     ) -> None:
         super().__init__(dim, num_classes)
         if num_heads < 1 or dim % num_heads:

@@ -15,6 +15,7 @@ from longtail.core.numbers import check_number
 from longtail.heads.head import Head, copy_rows
 from longtail.heads.recipe import CRT
 from longtail.metrics.representation_distances import unit
+from longtail.ranges import Positive
 
 
 class Cosine(Head):
@@ -38,7 +39,7 @@ class Cosine(Head):
     scale: Tensor
 
     def __init__(
-        self, dim: int, num_classes: int, scale: float = 16.0, learn_scale: bool = False
+        self, dim: int, num_classes: int, scale: Positive = 16.0, learn_scale: bool = False
     ) -> None:
         super().__init__(dim, num_classes)
         self.weight = nn.Parameter(torch.empty(num_classes, dim))

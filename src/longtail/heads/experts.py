@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from longtail.core.numbers import check_number, check_whole
 from longtail.heads.head import Head
 from longtail.metrics.representation_distances import unit
+from longtail.ranges import Count, Positive
 
 Kind = Literal["cosine", "linear"]
 
@@ -48,9 +49,9 @@ class Experts(Head):
         self,
         dim: int,
         num_classes: int,
-        num_experts: int = 3,
+        num_experts: Count = 3,
         kind: Kind = "cosine",
-        scale: float = 30.0,
+        scale: Positive = 30.0,
     ) -> None:
         super().__init__(dim, num_classes)
         if check_whole(num_experts, "num_experts", least=1) and dim % num_experts:

@@ -19,6 +19,7 @@ from longtail.heads.head import Head, copy_rows
 from longtail.heads.learned_ncm import LearnedNCM
 from longtail.heads.moments import ClassMoments, MomentOptions, check_moments
 from longtail.metrics.representation_distances import root, squared_distances, without_autocast
+from longtail.ranges import Count
 
 _START = 0.1  # of the centres' own spread: small, but not all alike, or all would learn the same
 
@@ -44,7 +45,7 @@ class MultiNCM(Head):
     curved = "each class has several centres"
     centers: Tensor
 
-    def __init__(self, dim: int, num_classes: int, num_displacements: int = 20) -> None:
+    def __init__(self, dim: int, num_classes: int, num_displacements: Count = 20) -> None:
         super().__init__(dim, num_classes)
         if num_displacements < 1:
             raise ValueError(

@@ -22,6 +22,7 @@ from longtail.core.prior import check_same_classes, full_prior
 from longtail.heads.head import LinearHead, copy_rows
 from longtail.heads.recipe import Recipe
 from longtail.metrics.representation_distances import unit
+from longtail.ranges import NonNegative
 
 
 class WeightVectorNorm(LinearHead):
@@ -46,7 +47,7 @@ class WeightVectorNorm(LinearHead):
     log_share: Tensor | None
 
     def __init__(
-        self, dim: int, num_classes: int, train: PriorLike | None = None, gamma: float = 0.1
+        self, dim: int, num_classes: int, train: PriorLike | None = None, gamma: NonNegative = 0.1
     ) -> None:
         super().__init__(dim, num_classes)
         self.weight = nn.Parameter(torch.empty(num_classes, dim))
@@ -59,7 +60,7 @@ class WeightVectorNorm(LinearHead):
 
     @classmethod
     def from_linear(
-        cls, linear: nn.Linear, train: PriorLike | None = None, gamma: float = 0.1
+        cls, linear: nn.Linear, train: PriorLike | None = None, gamma: NonNegative = 0.1
     ) -> WeightVectorNorm:
         """Start from trained weights; the bias is dropped."""
         head = cls(linear.in_features, linear.out_features, train, gamma).to(linear.weight)

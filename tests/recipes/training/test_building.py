@@ -5,17 +5,13 @@ import torch
 
 from longtail import Prior
 from longtail.data.images import ImageArrays
-from longtail.recipes.training import building, input_options, loss_options, model_options
+from longtail.recipes.training import building, parts
 from longtail.recipes.training.checking import recipe_from
 
 COUNTS = [30, 12, 6]
 LABELS = torch.arange(3).repeat_interleave(torch.tensor(COUNTS))
 IMAGES = ImageArrays(torch.randint(256, (48, 3, 8, 8), dtype=torch.uint8), LABELS)
 PRIOR = Prior.of(COUNTS)
-
-
-def tags(union):
-    return [kind.__struct_config__.tag for kind in union.__args__]
 
 
 def recipe(**values):
@@ -31,7 +27,7 @@ def gradients(made):
     return [weight.grad for weight in model.parameters()]
 
 
-@pytest.mark.parametrize("name", tags(loss_options.Loss))
+@pytest.mark.parametrize("name", parts.LOSSES)
 def test_every_loss_moves_the_backbone(name):
     head = {
         "ldam": {"name": "cosine", "scale": 1.0},
@@ -43,13 +39,13 @@ def test_every_loss_moves_the_backbone(name):
     assert found[0].abs().max() > 0
 
 
-@pytest.mark.parametrize("name", tags(model_options.Head))
+@pytest.mark.parametrize("name", parts.HEADS)
 def test_every_head_takes_gradients(name):
     loss = name if name in ("estimated_offset", "experts") else "cross_entropy"
     assert gradients(recipe(head=name, loss=loss))[0].abs().max() > 0
 
 
-@pytest.mark.parametrize("name", tags(input_options.Sampler))
+@pytest.mark.parametrize("name", parts.SAMPLERS)
 def test_every_sampler_draws_positions_of_the_images(name):
     option = {"name": name, "m": 2} if name == "m_per_class" else {"name": name}
     sampler = building.build_sampler(recipe(sampler=option), IMAGES)

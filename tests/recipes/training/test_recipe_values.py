@@ -9,12 +9,7 @@ import pytest
 
 from longtail import data, heads, losses
 from longtail.engine import augment, backbones, schedules
-from longtail.recipes.training import (
-    input_options,
-    loss_options,
-    model_options,
-    optimizer_options,
-)
+from longtail.recipes.training import parts
 from longtail.recipes.training.checking import RecipeError, plain, recipe_from
 from longtail.recipes.training.overrides import overridden
 from longtail.recipes.training.reading import read_recipe
@@ -93,9 +88,12 @@ def test_values_are_read_by_their_type():
         ],
     )
     assert (changed.optimizer.lr, changed.data.path, changed.ema) == (0.001, "123", 0.9)
-    assert changed.augment == (input_options.Crop(), input_options.Cutout(size=8))
+    assert changed.augment == (
+        parts.AUGMENTATIONS["crop"](),
+        parts.AUGMENTATIONS["cutout"](size=8),
+    )
     assert (changed.target.tau, changed.target.prior) == ("auto", (1.0, 2.0))
-    assert changed.head == model_options.Cosine(scale=4.0)
+    assert changed.head == parts.HEADS["cosine"](scale=4.0)
     assert "Changed: optimizer.lr=1e-3, ema=0.9" in changed.about
 
 
@@ -103,7 +101,7 @@ def test_a_part_that_is_named_anew_starts_from_its_defaults_but_the_path_stays()
     changed = overridden(START, ["data.path=here", "data.kind=npz", "loss=logit_adjusted"])
     assert changed.data.path == "here"
     assert changed.data.imbalance_ratio is None
-    assert changed.loss == loss_options.LogitAdjusted()
+    assert changed.loss == parts.LOSSES["logit_adjusted"]()
     assert overridden(START, ["loss.name=lade"]).loss.lam == 0.5
 
 
@@ -130,7 +128,7 @@ def test_a_file_may_say_only_what_differs_from_a_named_recipe(tmp_path):
     place.write_text("base: cifar100-lt-la-quick\noptimizer: {lr: 1e-1}\nloss: lade\n")
     mine, base = read_recipe(place), read_recipe("cifar100-lt-la-quick")
     assert mine.optimizer == msgspec.structs.replace(base.optimizer, lr=0.1)
-    assert mine.loss == loss_options.LADE()
+    assert mine.loss == parts.LOSSES["lade"]()
     assert mine.augment == base.augment
     assert mine.about.endswith("Changed: optimizer, loss.")
 
@@ -154,11 +152,14 @@ def test_a_file_that_is_wrong_is_named(tmp_path, text, sentence):
     assert sentence in str(caught.value)
 
 
-def _options(kind):
-    return {
-        field.name: None if field.default is msgspec.NODEFAULT else field.default
-        for field in msgspec.structs.fields(kind)
-    }
+def _options(config):
+    fields = msgspec.structs.fields(config)
+    return {field.name: None if field.required else _usual(field) for field in fields}
+
+
+def _usual(field):
+    factory = field.default_factory
+    return field.default if factory is msgspec.NODEFAULT else factory()
 
 
 def _parameters(make, leave_out=()):
@@ -169,46 +170,40 @@ def _parameters(make, leave_out=()):
     }
 
 
-def _pairs():
-    for kind in loss_options.Loss.__args__:
-        common = ("train", "head") if kind is loss_options.EstimatedOffset else ("train",)
-        yield kind, getattr(losses, kind.__name__), (*common, "gather", "generator")
-    for kind in model_options.Head.__args__:
-        leave_out = ("dim", "num_classes", "train")
-        yield kind, getattr(heads, kind.__name__), leave_out
-    for kind in (model_options.ResNet32, model_options.SmallCNN, model_options.MLP):
-        yield kind, getattr(backbones, kind.__struct_config__.tag), ()
-    for kind in optimizer_options.Schedule.__args__:
-        yield kind, getattr(schedules, kind.__name__), ("total",)
-    for kind in input_options.Sampler.__args__:
-        leave_out = ("labels", "num_classes", "num_epochs", "seed", "num_replicas", "rank")
-        yield kind, data.SAMPLERS[kind.__struct_config__.tag], leave_out
-    steps = (
-        augment.RandomCrop,
-        augment.Flip,
-        augment.ColorJitter,
-        augment.AutoAugment,
-        augment.Cutout,
-    )
-    for kind, make in zip(input_options.Augmentation.__args__, steps, strict=True):
-        yield kind, make, ("fill",)
+FAMILIES = {
+    "losses": (parts.LOSSES, losses, ("train", "gather", "generator")),
+    "heads": (parts.HEADS, heads, ("dim", "num_classes", "train")),
+    "second heads": (parts.SECOND_HEADS, heads, ("dim", "num_classes", "bias")),
+    "backbones": (parts.BACKBONES, backbones, ()),
+    "schedules": (parts.SCHEDULES, schedules, ("total",)),
+    "samplers": (
+        parts.SAMPLERS,
+        data,
+        ("labels", "num_classes", "num_epochs", "seed", "num_replicas", "rank"),
+    ),
+    "augmentations": (parts.AUGMENTATIONS, augment, ("fill",)),
+}
+BESIDE = {"label_smoothing": 0.0, "by_epoch": False, "tau": 0.0}  # common to a family
 
 
 @pytest.mark.parametrize(
-    ("kind", "make", "leave_out"), list(_pairs()), ids=lambda value: getattr(value, "__name__", "")
+    ("family", "tag"),
+    [(family, tag) for family, (configs, _, _) in FAMILIES.items() for tag in configs],
 )
-def test_the_options_of_a_part_are_those_of_what_it_names(kind, make, leave_out):
-    ours = {key: value for key, value in _options(kind).items() if key != "by_epoch"}
+def test_the_options_of_a_part_are_those_of_what_it_names(family, tag):
+    configs, module, leave_out = FAMILIES[family]
+    config = configs[tag]
+    make = getattr(module, config.source[1])
+    if config is parts.LOSSES["estimated_offset"]:
+        leave_out = (*leave_out, "head")
     theirs = _parameters(make, leave_out)
-    if kind in loss_options.Loss.__args__ and kind is not loss_options.LADE:
-        theirs["label_smoothing"] = 0.0  # which all take together; LADE refuses it
-    if kind is optimizer_options.Steps:
-        theirs["decay"] = ours["decay"]  # required there, usual here
-    assert ours == theirs
+    ours = _options(config)
+    assert {**BESIDE, **ours} == {**BESIDE, **theirs}
+    assert ("label_smoothing" in ours) == (family == "losses" and tag != "lade")
 
 
 def test_every_loss_that_needs_no_number_a_class_can_be_named():
-    named = {kind.__name__ for kind in loss_options.Loss.__args__}
+    named = {config.source[1] for config in parts.LOSSES.values()}
     classes = {name: thing for name, thing in vars(losses).items() if inspect.isclass(thing)}
     there = {
         name

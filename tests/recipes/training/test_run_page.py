@@ -7,8 +7,8 @@ import torch
 
 from longtail import Prior, Scores
 from longtail.engine.training import Trained
+from longtail.recipes.catalogue import named_recipe
 from longtail.recipes.run import run_recipe
-from longtail.recipes.training.catalogue import RECIPES
 from longtail.recipes.training.checking import recipe_from
 from longtail.recipes.training.results import RunResult, Variant
 from longtail.recipes.training.run_page import headline, metric_table, recipe_section
@@ -16,7 +16,7 @@ from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 
 
 def test_the_recipe_is_told_in_words():
-    rows = dict(recipe_section(RECIPES["cifar100-lt-ce-quick"]()).table.rows)
+    rows = dict(recipe_section(named_recipe("cifar100-lt-ce-quick")).table.rows)
     assert rows["augment"].startswith("name crop, padding 4; name flip")
     assert rows["compile"] == "no"
     assert not any(sign in text for text in rows.values() for sign in "{}'")
@@ -42,7 +42,7 @@ def test_the_accuracy_under_the_target_asked_for_is_the_first_column(weights, fi
         Variant(AS_TRAINED, {"test": scores}),
         Variant(UNDER_TARGET, {"test": scores.under(target)}, tau=1.0),
     ]
-    recipe = RECIPES["cifar100-lt-ce-quick"]()
+    recipe = named_recipe("cifar100-lt-ce-quick")
     trained = Trained(Prior.of(counts), best_epoch=None, history=[], finished=True)
     result = RunResult(
         recipe, Path("run"), ("a", "b", "c"), counts, target, trained, variants, torch.eye(3)

@@ -9,6 +9,7 @@ from torch import Generator, Tensor
 
 from longtail.engine.augment import tones
 from longtail.engine.augment.augmentation import check_bytes
+from longtail.ranges import Fraction
 
 _PARTS = (tones.brightness, tones.contrast, tones.color)
 
@@ -29,9 +30,9 @@ class ColorJitter:
     [99, 121]
     """
 
-    brightness: float = 0.4
-    contrast: float = 0.4
-    color: float = 0.4
+    brightness: Fraction = 0.4
+    contrast: Fraction = 0.4
+    color: Fraction = 0.4
 
     def __post_init__(self) -> None:
         if not all(0 <= strength <= 1 for strength in self._strengths):

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from longtail.core.numbers import check_number, check_whole
 from longtail.engine.augment.augmentation import check_images, draw_integers
+from longtail.ranges import Whole
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class RandomCrop:
               [0, 0, 0]]]], dtype=torch.uint8)
     """
 
-    padding: int = 4
+    padding: Whole = 4
     fill: float = 0.0
 
     def __post_init__(self) -> None:

@@ -9,6 +9,7 @@ from torch import Generator, Tensor
 
 from longtail.core.numbers import check_number, check_whole
 from longtail.engine.augment.augmentation import check_images, draw_integers
+from longtail.ranges import Pixels
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Cutout:
               [1., 1., 1., 1.]]]])
     """
 
-    size: int = 16
+    size: Pixels = 16
     fill: float = 0.0
 
     def __post_init__(self) -> None:

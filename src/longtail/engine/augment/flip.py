@@ -8,6 +8,7 @@ import torch
 from torch import Generator, Tensor
 
 from longtail.engine.augment.augmentation import check_images, draw_uniform
+from longtail.ranges import Fraction
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Flip:
             [4, 3, 2, 1]], dtype=torch.uint8)
     """
 
-    probability: float = 0.5
+    probability: Fraction = 0.5
 
     def __post_init__(self) -> None:
         if not 0 <= self.probability <= 1:

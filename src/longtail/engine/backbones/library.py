@@ -6,6 +6,7 @@ Neither library is a dependency: they are imported here, when one of their netwo
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from typing import Any
 
 from torch import Tensor, nn
@@ -34,41 +35,41 @@ class LibraryBackbone(Backbone):
         return features
 
 
-def torchvision_backbone(name: str, **options: Any) -> LibraryBackbone:
+def torchvision_backbone(network: str, options: Mapping[str, Any] = {}) -> LibraryBackbone:
     """A network of torchvision, its last linear layer replaced by nothing.
 
     Args:
-        name: As in `torchvision.models.list_models()`.
+        network: As in `torchvision.models.list_models()`.
         options: For `torchvision.models.get_model`: weights="DEFAULT" for trained ones.
     """
     models = _imported("torchvision", "torchvision.models")
-    network: nn.Module = models.get_model(name, **options)
+    made: nn.Module = models.get_model(network, **options)
     for attribute in _CLASSIFIERS:
-        if isinstance(found := getattr(network, attribute, None), nn.Module):
+        if isinstance(found := getattr(made, attribute, None), nn.Module):
             place = _last_linear(attribute, found)
             if place is not None:
-                dim = network.get_submodule(place).in_features
-                network.set_submodule(place, nn.Identity())
-                return LibraryBackbone(network, int(dim))  # type: ignore[arg-type]
+                dim = made.get_submodule(place).in_features
+                made.set_submodule(place, nn.Identity())
+                return LibraryBackbone(made, int(dim))  # type: ignore[arg-type]
     raise ValueError(
-        f"torchvision's {name} has no linear classifier under {', '.join(_CLASSIFIERS)}, "
+        f"torchvision's {network} has no linear classifier under {', '.join(_CLASSIFIERS)}, "
         "so its features cannot be told from its logits; take another network"
     )
 
 
-def timm_backbone(name: str, **options: Any) -> LibraryBackbone:
+def timm_backbone(network: str, options: Mapping[str, Any] = {}) -> LibraryBackbone:
     """A network of timm, made with num_classes=0.
 
     Args:
-        name: As in `timm.list_models()`.
+        network: As in `timm.list_models()`.
         options: For `timm.create_model`: pretrained=True for trained weights, in_chans for images
             with other than three channels.
     """
     timm = _imported("timm", "timm")
-    network = timm.create_model(name, num_classes=0, **options)
+    made = timm.create_model(network, num_classes=0, **options)
     # A few networks put a layer between pooling and classifier; num_features is what it is given.
-    dim = getattr(network, "head_hidden_size", None) or network.num_features
-    return LibraryBackbone(network, int(dim))
+    dim = getattr(made, "head_hidden_size", None) or made.num_features
+    return LibraryBackbone(made, int(dim))
 
 
 def _last_linear(attribute: str, module: nn.Module) -> str | None:

@@ -13,6 +13,7 @@ from itertools import pairwise
 from torch import Tensor, nn
 
 from longtail.engine.backbones.backbone import Backbone
+from longtail.ranges import Count
 
 
 class MLP(Backbone):
@@ -31,7 +32,7 @@ class MLP(Backbone):
         return features
 
 
-def mlp(inputs: int = 2, hidden: Sequence[int] = (16, 8, 2), rectified: bool = True) -> MLP:
+def mlp(inputs: Count = 2, hidden: Sequence[Count] = (16, 8, 2), rectified: bool = True) -> MLP:
     """Linear layers with ReLU, started as torch.nn.Linear is; nothing in it normalises.
 
     Args:

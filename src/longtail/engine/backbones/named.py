@@ -37,7 +37,7 @@ def backbone(name: str, **options: Any) -> Backbone:
     """
     library, colon, network = name.partition(":")
     if colon and library in LIBRARIES and network:
-        return LIBRARIES[library](network, **options)
+        return LIBRARIES[library](network, options)
     if name not in OWN:
         raise ValueError(
             f"there is no backbone {name!r}; take one of {', '.join(OWN)}, or "

@@ -24,6 +24,7 @@ from torch.nn import functional as F
 
 from longtail.engine.backbones.backbone import Backbone
 from longtail.engine.backbones.norms import Norm, channels_last, check_norm, conv3x3, norm_layer
+from longtail.ranges import Count
 
 Dim = Literal[64, 128]
 
@@ -88,7 +89,7 @@ def _stage(inputs: int, outputs: int, blocks: int, norm: Norm) -> list[_Block]:
     return [_Block(inputs if i == 0 else outputs, outputs, norm) for i in range(blocks)]
 
 
-def resnet32(dim: Dim = 64, norm: Norm = "batch", channels: int = 3) -> ResNet32:
+def resnet32(dim: Dim = 64, norm: Norm = "batch", channels: Count = 3) -> ResNet32:
     """ResNet-32: 0.46 million parameters with 64 features, 0.54 million with 128.
 
     Args:

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from longtail.engine.backbones.backbone import Backbone
 from longtail.engine.backbones.norms import Norm, channels_last, check_norm
 from longtail.engine.backbones.resnet32 import resnet32_stages
+from longtail.ranges import Count
 
 Shared = Literal[0, 1, 2]
 
@@ -39,7 +40,7 @@ class ResNet32Experts(Backbone):
 
 
 def resnet32_experts(
-    num_experts: int = 3, shared_stages: Shared = 1, norm: Norm = "batch", channels: int = 3
+    num_experts: Count = 3, shared_stages: Shared = 1, norm: Norm = "batch", channels: Count = 3
 ) -> ResNet32Experts:
     """A ResNet-32 with the stages after the shared ones once for each expert.
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from longtail.engine.backbones.backbone import Backbone
 from longtail.engine.backbones.norms import Norm, channels_last, check_norm, conv3x3, norm_layer
+from longtail.ranges import Count, Width
 
 
 class SmallCNN(Backbone):
@@ -31,7 +32,7 @@ class SmallCNN(Backbone):
         return maps.mean(dim=(2, 3))
 
 
-def small_cnn(dim: int = 128, norm: Norm = "batch", channels: int = 3) -> SmallCNN:
+def small_cnn(dim: Width = 128, norm: Norm = "batch", channels: Count = 3) -> SmallCNN:
     """A convolutional network of four layers: 0.24 million parameters with 128 features.
 
     Args:

@@ -14,16 +14,12 @@ import torch
 
 from longtail import heads, losses
 from longtail.core import Prior
-from longtail.data import SAMPLERS, ClassSampler, InstanceSampler
+from longtail.data import ClassSampler, InstanceSampler
 from longtail.data.images import ImageArrays, LabelledImages
-from longtail.engine import augment, schedules
-from longtail.engine.augment import Augmentation, Normalize, channel_statistics
-from longtail.engine.backbones import Backbone, backbone
-from longtail.engine.training import Model, TrainingOptions
-from longtail.recipes.training import input_options as inputs
-from longtail.recipes.training import loss_options
-from longtail.recipes.training import model_options as models
-from longtail.recipes.training import optimizer_options as optimizers
+from longtail.engine.augment import Augmentation, Chain, Normalize, channel_statistics
+from longtail.engine.backbones import Backbone
+from longtail.engine.training import EpochSchedule, Model, TrainingOptions
+from longtail.recipes.training import parts
 from longtail.recipes.training.checking import RecipeError
 from longtail.recipes.training.recipe import Recipe
 
@@ -46,33 +42,26 @@ def build_model(recipe: Recipe, prior: Prior) -> Model:
 
 
 @_part("backbone")
-def build_backbone(option: models.Backbone) -> Backbone:
+def build_backbone(option: parts.Backbone) -> Backbone:
     """The network."""
-    if isinstance(option, (models.Torchvision, models.Timm)):
-        return backbone(f"{_tag(option)}:{option.network}", **option.options)
-    return backbone(_tag(option), **_options(option))
+    network: Backbone = option.build()
+    return network
 
 
 @_part("head")
-def build_head(option: models.Head, dim: int, prior: Prior) -> heads.Head:
+def build_head(option: parts.Head, dim: int, prior: Prior) -> heads.Head:
     """The head; one that re-scales by frequency is told the prior."""
-    make = getattr(heads, type(option).__name__)
-    known = {"train": prior} if isinstance(option, models.WeightVectorNorm) else {}
-    head: heads.Head = make(dim, prior.num_classes, **_options(option), **known)
+    head: heads.Head = option.build(dim=dim, num_classes=prior.num_classes, train=prior)
     return head
 
 
 @_part("loss")
 def build_loss(recipe: Recipe, batches: Prior, head: heads.Head) -> losses.Loss | losses.Deferred:
     """The loss for batches that follow this prior."""
-    kind = getattr(losses, type(recipe.loss).__name__)
-    options = _options(recipe.loss)
-    if isinstance(recipe.loss, loss_options.EstimatedOffset):
-        options["head"] = head
 
     def make(train: Prior, **more: Any) -> losses.Loss:
-        made: losses.Loss = kind(train, **options, **more)
-        return made
+        loss: losses.Loss = recipe.loss.build(train=train, head=head, **more)
+        return loss
 
     if recipe.drw is None:
         return make(batches)
@@ -88,10 +77,13 @@ def carried(loss: losses.Loss | losses.Deferred, head: heads.Head) -> Prior | No
 @_part("sampler")
 def build_sampler(recipe: Recipe, images: LabelledImages) -> ClassSampler:
     """The sampler of all processes together."""
-    option = recipe.sampler
-    extra = {"num_epochs": recipe.epochs} if isinstance(option, inputs.Progressive) else {}
-    make = SAMPLERS[_tag(option)]
-    return make(images.labels, images.num_classes, seed=recipe.seed, **_options(option), **extra)
+    sampler: ClassSampler = recipe.sampler.build(
+        labels=images.labels,
+        num_classes=images.num_classes,
+        num_epochs=recipe.epochs,
+        seed=recipe.seed,
+    )
+    return sampler
 
 
 def batches_prior(sampler: ClassSampler, prior: Prior) -> Prior:
@@ -102,15 +94,8 @@ def batches_prior(sampler: ClassSampler, prior: Prior) -> Prior:
 @_part("augment")
 def build_augment(recipe: Recipe) -> Augmentation | None:
     """All steps in their order."""
-    kinds: dict[str, Any] = {
-        "crop": augment.RandomCrop,
-        "flip": augment.Flip,
-        "color_jitter": augment.ColorJitter,
-        "autoaugment": augment.AutoAugment,
-        "cutout": augment.Cutout,
-    }
-    steps = [kinds[_tag(option)](**_options(option)) for option in recipe.augment]
-    return augment.Chain(*steps) if steps else None
+    steps = [option.build() for option in recipe.augment]
+    return Chain(*steps) if steps else None
 
 
 def build_normalize(recipe: Recipe, images: LabelledImages) -> Normalize:
@@ -130,28 +115,23 @@ def build_normalize(recipe: Recipe, images: LabelledImages) -> Normalize:
     return Normalize(*channel_statistics(torch.stack(some)))
 
 
-def build_schedule(recipe: Recipe) -> Any:
+def build_schedule(recipe: Recipe) -> EpochSchedule:
     """The schedule, counting epochs."""
-    option = recipe.schedule
-    options = {key: value for key, value in _options(option).items() if key != "by_epoch"}
-    if isinstance(option, (optimizers.Cosine, optimizers.OneCycle)):
-        options["total"] = recipe.epochs
-    if isinstance(option, optimizers.OneCycle) and option.peak < 1:
-        options["peak"] = option.peak * recipe.epochs
-    return getattr(schedules, type(option).__name__)(**options)
+    schedule: EpochSchedule = recipe.schedule.build(total=recipe.epochs)
+    return schedule
 
 
 @_part("optimizer")
 def build_options(recipe: Recipe) -> TrainingOptions:
     """What the loop is told."""
-    given = _options(recipe.optimizer)
+    moves = msgspec.structs.asdict(recipe.optimizer)
     return TrainingOptions(
-        optimizer=given.pop("name"),
-        **given,
+        optimizer=moves.pop("name"),
+        **moves,
         epochs=recipe.epochs,
         batch_size=recipe.batch_size,
         schedule=build_schedule(recipe),
-        by_epoch=recipe.schedule.by_epoch,
+        by_epoch=recipe.schedule.values()["by_epoch"],
         precision=recipe.precision,
         ema=recipe.ema,
         mixup=recipe.mixup,
@@ -175,11 +155,3 @@ def build_target(recipe: Recipe, prior: Prior) -> Prior:
             f"it has {len(wanted)} weights, but the data have {prior.num_classes} classes"
         )
     return Prior.of([float(weight) for weight in wanted], zeros="keep")
-
-
-def _tag(option: msgspec.Struct) -> str:
-    return str(option.__struct_config__.tag)
-
-
-def _options(option: msgspec.Struct) -> dict[str, Any]:
-    return msgspec.structs.asdict(option)

@@ -6,7 +6,8 @@ part. Published figures train on all: held_out=0.
 
 from typing import Literal, TypeAlias
 
-from longtail.recipes.training.section import Pixels, Positive, Ratio, Section, Seed, ShareBelowOne
+from longtail.ranges import Count, FractionBelowOne, Pixels, Ratio, Seed
+from longtail.recipes.training.parts import Section
 
 Profile: TypeAlias = Literal["exp", "step", "pareto"]
 
@@ -22,7 +23,7 @@ class DataSet(Section, frozen=True, tag_field="kind"):
     """
 
     path: str | None = None
-    held_out: ShareBelowOne = 0.1
+    held_out: FractionBelowOne = 0.1
     seed: Seed = 0
 
 
@@ -105,7 +106,7 @@ class ImageLists(OwnSet, frozen=True, kw_only=True, tag="lists"):
     validation: str | None = None
     test: str | None = None
     classes: str | None = None
-    num_classes: Positive | None = None
+    num_classes: Count | None = None
 
 
 class HuggingFace(OwnSet, frozen=True, tag="hf"):

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from longtail.recipes.training.catalogue import named_recipe
+from longtail.recipes.catalogue import named_recipe
 from longtail.recipes.training.checking import RecipeError, plain, recipe_from
 from longtail.recipes.training.recipe import Recipe
 from longtail.recipes.training.yaml_text import read_yaml

@@ -3,14 +3,101 @@
 Nothing here imports torch, so that a wrong recipe is told in a blink.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from longtail.recipes.training import input_options as inputs
-from longtail.recipes.training import loss_options as losses
-from longtail.recipes.training import model_options as models
-from longtail.recipes.training import optimizer_options as optimizers
+import msgspec
+
+from longtail.ranges import (
+    Count,
+    FractionBelowOne,
+    NonNegative,
+    Positive,
+    Seed,
+    Whole,
+)
+from longtail.recipes.training import parts
 from longtail.recipes.training.data_options import Data
-from longtail.recipes.training.section import Above, Positive, Section, Seed, ShareBelowOne, Whole
+from longtail.recipes.training.parts import Section
+
+
+class DeferredReweighting(Section, frozen=True):
+    """DRW: class-balanced weights from epoch `start` on, counted from 0.
+
+    Attributes:
+        start: The first epoch with weights.
+        beta: How much samples of one class repeat each other.
+        resample: Whether to draw by the weights instead of weighing the loss (DRS).
+    """
+
+    start: Whole
+    beta: FractionBelowOne = 0.9999
+    resample: bool = False
+
+
+class Normalization(Section, frozen=True):
+    """Mean and standard deviation of each channel, for values in 0 to 1."""
+
+    mean: Annotated[tuple[float, ...], msgspec.Meta(min_length=1)]
+    std: Annotated[tuple[Positive, ...], msgspec.Meta(min_length=1)]
+
+    def __post_init__(self) -> None:
+        if len(self.mean) != len(self.std):
+            raise ValueError(f"mean has {len(self.mean)} channels and std {len(self.std)}")
+
+
+class Optimizer(Section, frozen=True):
+    """How the weights move.
+
+    Attributes:
+        name: "sgd" or "adamw", which without weight decay is Adam; momentum and nesterov are for
+            SGD.
+        lr: The rate that the schedule multiplies.
+        head_lr: That of the head; None for the same.
+        momentum: Of SGD.
+        nesterov: Whether it is Nesterov's.
+        weight_decay: On all weights.
+        clip_norm: The largest norm of a gradient; None for any.
+        accumulate: How many parts a batch is cut into.
+    """
+
+    name: Literal["sgd", "adamw"] = "sgd"
+    lr: Positive = 0.1
+    head_lr: Positive | None = None
+    momentum: FractionBelowOne = 0.9
+    nesterov: bool = False
+    weight_decay: NonNegative = 0.0
+    clip_norm: Positive | None = None
+    accumulate: Count = 1
+
+
+class SecondStage(Section, frozen=True):
+    """Heads fitted on the features of the trained backbone.
+
+    Attributes:
+        heads: Which ones; each is measured.
+        batch_norm: Whether the statistics stay those of training or are estimated anew (NCM A.4).
+    """
+
+    heads: Annotated[tuple[parts.SecondHead, ...], msgspec.Meta(min_length=1)]
+    batch_norm: Literal["keep", "reestimate"] = "keep"
+
+
+class Target(Section, frozen=True):
+    """Where the labels will follow another prior than in training.
+
+    Attributes:
+        prior: "uniform", "train", or a weight for each class.
+        tau: How far to move there: 1 is all the way, "auto" is chosen on the validation part.
+        criterion: What "auto" is chosen by.
+    """
+
+    prior: Literal["uniform", "train"] | tuple[NonNegative, ...] = "uniform"
+    tau: float | Literal["auto"] = 1.0
+    criterion: Literal["accuracy_under_target", "nll", "brier", "ece"] = "accuracy_under_target"
+
+    def __post_init__(self) -> None:
+        if self.tau != "auto" and self.criterion != "accuracy_under_target":
+            raise ValueError("criterion is what tau is chosen by: set target.tau=auto too")
 
 
 class Recipe(Section, frozen=True, kw_only=True):
@@ -49,29 +136,29 @@ class Recipe(Section, frozen=True, kw_only=True):
     about: str = ""
     source: str = ""
     data: Data
-    backbone: models.Backbone = models.ResNet32()
-    head: models.Head = models.Linear()
-    loss: losses.Loss = losses.CrossEntropy()
-    drw: losses.DeferredReweighting | None = None
-    sampler: inputs.Sampler = inputs.Instance()
-    augment: tuple[inputs.Augmentation, ...] = ()
-    normalize: inputs.Normalization | None = None
-    mixup: Above | None = None
-    optimizer: optimizers.Optimizer = optimizers.Optimizer()
-    schedule: optimizers.Schedule = optimizers.Constant()
-    epochs: Positive = 30
-    batch_size: Positive = 128
-    ema: ShareBelowOne | None = None
+    backbone: parts.Backbone = parts.BACKBONES["resnet32"]()
+    head: parts.Head = parts.HEADS["linear"]()
+    loss: parts.Loss = parts.LOSSES["cross_entropy"]()
+    drw: DeferredReweighting | None = None
+    sampler: parts.Sampler = parts.SAMPLERS["instance"]()
+    augment: tuple[parts.Augmentation, ...] = ()
+    normalize: Normalization | None = None
+    mixup: Positive | None = None
+    optimizer: Optimizer = Optimizer()
+    schedule: parts.Schedule = parts.SCHEDULES["constant"]()
+    epochs: Count = 30
+    batch_size: Count = 128
+    ema: FractionBelowOne | None = None
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
     compile: bool = False
     parallel: Literal["ddp", "fsdp"] = "ddp"
     seed: Seed = 0
-    evaluate_every: Positive = 1
+    evaluate_every: Count = 1
     num_workers: Whole = 0
-    checkpoint_every: Positive | None = None
+    checkpoint_every: Count | None = None
     tensorboard: bool = False
-    second_stage: optimizers.SecondStage | None = None
-    target: optimizers.Target = optimizers.Target()
+    second_stage: SecondStage | None = None
+    target: Target = Target()
 
     def __post_init__(self) -> None:
         _check_loss_fits(self)
@@ -83,40 +170,38 @@ class Recipe(Section, frozen=True, kw_only=True):
                 f"drw.start is epoch {self.drw.start}, but there are {self.epochs} epochs: "
                 "start earlier, or set drw=null"
             )
-        drawn = self.sampler.__struct_config__.tag
-        if self.drw is not None and self.drw.resample and drawn != "instance":
+        if self.drw is not None and self.drw.resample and self.sampler.tag != "instance":
             raise ValueError(
-                f"drw.resample says how often to draw each class, and so does the sampler {drawn}: "
-                "take one of them"
+                "drw.resample says how often to draw each class, and so does the sampler "
+                f"{self.sampler.tag}: take one of them"
             )
 
 
 def _check_loss_fits(recipe: Recipe) -> None:
     loss, head = recipe.loss, recipe.head
-    offsets = isinstance(loss, losses.EstimatedOffset)
-    if offsets and not isinstance(head, models.EstimatedOffset):
+    offset = "estimated_offset"
+    if loss.tag == offset and head.tag != offset:
         raise ValueError("the loss estimated_offset needs its head: set head=estimated_offset")
-    if isinstance(head, models.EstimatedOffset) and not offsets:
+    if head.tag == offset and loss.tag != offset:
         raise ValueError(
             "only the loss estimated_offset moves the centres of the head estimated_offset: set "
             "loss=estimated_offset"
         )
-    if isinstance(loss, losses.LDAM):
-        wanted = loss.scale if loss.scale_in == "head" else 1.0
-        fits = isinstance(head, models.Cosine) and head.scale == wanted and not head.learn_scale
-        if not fits:
+    if loss.tag == "ldam":
+        options = loss.values()
+        scale = options["scale"] if options["scale_in"] == "head" else 1.0
+        if head.tag != "cosine" or head.values() != {"scale": scale, "learn_scale": False}:
             raise ValueError(
-                f"the loss ldam with scale_in={loss.scale_in} is for cosines times {wanted:g}: set "
-                f"head=cosine and head.scale={wanted:g}, with head.learn_scale=false"
+                f"the loss ldam with scale_in={options['scale_in']} is for cosines times "
+                f"{scale:g}: set head=cosine and head.scale={scale:g}, with head.learn_scale=false"
             )
-    stage = recipe.second_stage
-    rescaled = stage and any(isinstance(h, optimizers.LearnableScale) for h in stage.heads)
-    if rescaled and isinstance(head, (models.Cosine, models.CausalNorm)):
+    second = [] if recipe.second_stage is None else [h.tag for h in recipe.second_stage.heads]
+    if "lws" in second and head.tag in ("cosine", "causal_norm"):
         raise ValueError(
             "the second-stage head lws scales the rows of a linear head, which cosine and "
             "causal_norm are not: leave it out, or set head=linear"
         )
-    if recipe.mixup is not None and isinstance(loss, losses.HARD_LABELS_ONLY):
+    if recipe.mixup is not None and loss.tag in parts.HARD_LABELS_ONLY:
         raise ValueError(
             "mixup makes soft labels, which a loss on features or whole batches cannot take: set "
             "mixup=null"
@@ -126,21 +211,19 @@ def _check_loss_fits(recipe: Recipe) -> None:
 def _check_experts_fit(recipe: Recipe) -> None:
     """The loss, the head and the network of experts go together, and are of one number."""
     loss, head, network = recipe.loss, recipe.head, recipe.backbone
-    numbers = {
-        "loss": len(loss.taus) if isinstance(loss, losses.Experts) else None,
-        "head": head.num_experts if isinstance(head, models.Experts) else None,
-    }
-    if numbers["loss"] != numbers["head"]:
+    taus = len(loss.values()["taus"]) if loss.tag == "experts" else None
+    experts = head.values()["num_experts"] if head.tag == "experts" else None
+    if taus != experts:
         raise ValueError(
             "the loss experts, with a tau for each, and the head experts, with as many "
             "num_experts, need each other: set both, such as loss.taus=[0,1,2] head.num_experts=3"
         )
-    if isinstance(network, models.ResNet32Experts) and network.num_experts != numbers["head"]:
+    there = network.values().get("num_experts", experts)
+    if there != experts:
         raise ValueError(
-            f"the backbone has {network.num_experts} experts: set head=experts loss=experts "
-            "with as many"
+            f"the backbone has {there} experts: set head=experts loss=experts with as many"
         )
-    if numbers["head"] and recipe.second_stage is not None:
+    if experts and recipe.second_stage is not None:
         raise ValueError(
             "second-stage heads start from one head, not from experts: set second_stage=null"
         )
@@ -149,26 +232,34 @@ def _check_experts_fit(recipe: Recipe) -> None:
 def _check_parallel_fits(recipe: Recipe) -> None:
     if recipe.parallel == "ddp":
         return
-    if isinstance(recipe.loss, losses.EstimatedOffset):
+    if recipe.loss.tag == "estimated_offset":
         raise ValueError(
             "the loss estimated_offset looks at the weights of the head, of which a process has "
             "only a part with fsdp: set parallel=ddp"
         )
-    if isinstance(recipe.head, models.Cosine) and recipe.head.learn_scale:
+    if recipe.head.values().get("learn_scale"):
         raise ValueError(
             "head.learn_scale learns a single number, which fsdp does not share out: set "
             "parallel=ddp, or head.learn_scale=false"
         )
 
 
-def _check_schedule_fits(schedule: optimizers.Schedule, epochs: int) -> None:
-    if isinstance(schedule, optimizers.OneCycle):
-        if schedule.peak >= max(epochs, 1):
-            raise ValueError(
-                f"schedule.peak is epoch {schedule.peak:g}, but the last one is {epochs}: set it "
-                "lower, or as a share of all epochs, such as 0.25"
-            )
-    elif schedule.warmup >= epochs:
+def _check_schedule_fits(schedule: parts.Schedule, epochs: int) -> None:
+    options = schedule.values()
+    peak, warmup = options.get("peak", 0), options.get("warmup", 0)
+    milestones = list(options.get("milestones", ()))
+    if peak >= epochs:
         raise ValueError(
-            f"schedule.warmup takes {schedule.warmup} epochs, but there are {epochs}: set it lower"
+            f"schedule.peak is epoch {peak:g}, but the last one is {epochs}: set it "
+            "lower, or as a share of all epochs, such as 0.25"
+        )
+    if warmup >= epochs:
+        raise ValueError(
+            f"schedule.warmup takes {warmup} epochs, but there are {epochs}: set it lower"
+        )
+    if milestones != sorted(set(milestones)):
+        raise ValueError(f"milestones must rise, got {milestones}")
+    if milestones and warmup > milestones[0]:
+        raise ValueError(
+            f"the warm-up of {warmup} epochs must be over by the first milestone, {milestones[0]}"
         )

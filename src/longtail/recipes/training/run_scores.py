@@ -13,8 +13,7 @@ from longtail.data.images import ImageSplits, LabelledImages
 from longtail.engine.augment import Normalize
 from longtail.engine.training import Model, predict
 from longtail.posthoc import LogitAdjustment, TauChoice
-from longtail.recipes.training.optimizer_options import Target
-from longtail.recipes.training.recipe import Recipe
+from longtail.recipes.training.recipe import Recipe, Target
 from longtail.recipes.training.results import Variant
 from longtail.recipes.training.second_stage import fit_second_heads, with_new_statistics
 

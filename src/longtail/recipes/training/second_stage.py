@@ -6,7 +6,6 @@ import copy
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-import msgspec
 import torch
 from torch import Tensor
 
@@ -16,13 +15,14 @@ from longtail.engine.augment import Normalize
 from longtail.engine.averaging import reestimate_batch_norm
 from longtail.engine.fit_head import fit_head
 from longtail.engine.training import Model
-from longtail.recipes.training import optimizer_options as options
+from longtail.recipes.training.parts import SecondHead
+from longtail.recipes.training.recipe import SecondStage
 
 _BATCH = 256
 
 
 def fit_second_heads(
-    stage: options.SecondStage,
+    stage: SecondStage,
     trained: heads.Head,
     features: Tensor,
     labels: Tensor,
@@ -49,11 +49,11 @@ def fit_second_heads(
     return made
 
 
-def second_name(option: options.SecondHead) -> str:
+def second_name(option: SecondHead) -> str:
     """What the head is called in the run folder: its name, and its options but the usual ones."""
-    usual, given = (msgspec.structs.asdict(made) for made in (type(option)(), option))
-    said = [f"-{key}-{value}" for key, value in given.items() if value != usual[key]]
-    return str(option.__struct_config__.tag) + "".join(said)
+    usual = type(option)().values()
+    said = [f"-{key}-{value}" for key, value in option.values().items() if value != usual[key]]
+    return option.tag + "".join(said)
 
 
 def with_new_statistics(model: Model, images: LabelledImages, normalize: Normalize) -> Model:
@@ -73,34 +73,26 @@ def _batches(model: Model, images: LabelledImages, normalize: Normalize) -> Iter
 
 
 def _fitted(
-    option: options.SecondHead,
+    option: SecondHead,
     trained: heads.Head,
     features: Tensor,
     labels: Tensor,
     seed: int,
 ) -> heads.Head:
-    dim, classes = trained.dim, trained.num_classes
-    match option:
-        case options.NearestClassMean():
-            head: heads.Head = heads.NearestClassMean(dim, classes, option.metric)
-        case options.LearnedNCM():
-            return _learned(option.tau, dim, classes, features, labels, seed)
-        case options.MultiNCM():
-            learned = _learned(option.tau, dim, classes, features, labels, seed)
-            head = heads.MultiNCM.from_learned(learned, option.num_displacements)
-            fit_head(head, features, labels, recipe=replace(head.recipe, tau=option.tau), seed=seed)
-            return head
-        case options.Retrained():
-            head = heads.Linear(dim, classes)
-        case options.LearnableScale():
-            head = heads.LearnableScale.from_linear(trained.to_linear().cpu())
-    fit_head(head, features, labels, seed=seed)
+    sizes = {"dim": trained.dim, "num_classes": trained.num_classes}
+    if option.tag == "lws":
+        head: heads.Head = heads.LearnableScale.from_linear(trained.to_linear().cpu())
+    elif option.tag == "multi_ncm":  # it starts where the learned means end
+        learned = heads.LearnedNCM(**sizes)
+        _fit(learned, option, features, labels, seed)
+        head = heads.MultiNCM.from_learned(learned, option.values()["num_displacements"])
+    else:
+        head = option.build(**sizes)
+    _fit(head, option, features, labels, seed)
     return head
 
 
-def _learned(
-    tau: float, dim: int, classes: int, features: Tensor, labels: Tensor, seed: int
-) -> heads.LearnedNCM:
-    head = heads.LearnedNCM(dim, classes)
-    fit_head(head, features, labels, recipe=replace(head.recipe, tau=tau), seed=seed)
-    return head
+def _fit(head: heads.Head, option: SecondHead, features: Tensor, labels: Tensor, seed: int) -> None:
+    tau = option.values().get("tau")
+    recipe = None if tau is None or head.recipe is None else replace(head.recipe, tau=tau)
+    fit_head(head, features, labels, recipe=recipe, seed=seed)
