@@ -16,12 +16,12 @@ import torch.nn.functional as F
 
 import longtail as lt
 from longtail.data.images import ImageArrays
-from longtail.data.samplers import InstanceSampler
-from longtail.engine.augment import Chain, Flip, Normalize, RandomCrop
 from longtail.engine.backbones import backbone
 from longtail.engine.training import Model, StepEnd, TrainingOptions, train
 from longtail.engine.training.image_source import image_source
 from longtail.engine.training.inputs import Inputs
+from longtail.images.augment import Chain, Flip, Normalize, RandomCrop
+from longtail.images.samplers import InstanceSampler
 
 CLASSES, BATCH = 100, 128
 AUGMENT, NORMALIZE = Chain(RandomCrop(padding=4), Flip()), Normalize()

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch.testing import assert_close
 
 import longtail as lt
-from longtail import Prior, data, fit_head, heads, losses
+from longtail import Prior, data, fit_head, heads, images, losses
 from longtail.core.scores import Scores
 from longtail.posthoc import WeightNormalization
 
@@ -69,7 +69,7 @@ def naive_sgd(parameters, forward, recipe, sampler, objective=F.cross_entropy, c
 def test_crt_is_a_new_linear_layer_on_class_balanced_batches():
     start = layer()
     weight, bias = start.weight.detach().clone(), start.bias.detach().clone()
-    sampler = data.ClassBalancedSampler(Y, C, seed=3)
+    sampler = images.ClassBalancedSampler(Y, C, seed=3)
     naive_sgd([weight, bias], lambda x: x @ weight.T + bias, SHORT, sampler)
     head = heads.Linear.from_linear(start)
     carried = fit_head(head, X, Y, recipe=SHORT, seed=3)
@@ -82,7 +82,7 @@ def test_crt_is_a_new_linear_layer_on_class_balanced_batches():
 def test_lws_learns_a_scale_a_class_and_nothing_else():
     start = layer()
     scale = torch.ones(C)
-    sampler = data.ClassBalancedSampler(Y, C)
+    sampler = images.ClassBalancedSampler(Y, C)
     naive_sgd([scale], lambda x: scale * start(x).detach(), SHORT, sampler)
     head = heads.LearnableScale.from_linear(start)
     assert fit_head(head, X, Y, recipe=SHORT) is None
@@ -93,7 +93,7 @@ def test_lws_learns_a_scale_a_class_and_nothing_else():
 def test_learned_ncm_moves_the_class_means_by_clipped_steps():
     centers = torch.stack([X[k == Y].mean(0) for k in range(C)])
     recipe = replace(heads.LearnedNCM.recipe, epochs=2, batch_size=16)
-    sampler = data.ClassBalancedSampler(Y, C)
+    sampler = images.ClassBalancedSampler(Y, C)
 
     def forward(x):
         return torch.stack([-0.5 * (x - c).square().sum(1).sqrt() for c in centers], dim=1)
@@ -170,7 +170,7 @@ def test_adjustment_on_class_balanced_batches_carries_a_power_of_the_prior():
 @pytest.mark.parametrize("make", [losses.CrossEntropy, losses.LogitAdjusted])
 def test_a_loss_class_is_made_for_the_batches(sampler, make):
     head = heads.Linear(D, C)
-    batches = data.SAMPLERS[sampler](Y, C).induced(PRIOR)
+    batches = images.SAMPLERS[sampler](Y, C).induced(PRIOR)
     carried = fit_head(head, X, Y, loss=make, sampler=sampler, recipe=replace(SHORT, epochs=1))
     assert carried.is_close(make(batches).carried)
 
@@ -442,7 +442,7 @@ def test_linear_heads_that_were_fitted_fold_into_a_plain_layer():
             {"loss": losses.CrossEntropy(PRIOR, reduction="none")},
             "minimises one number",
         ),
-        (heads.Linear(D, C), {"sampler": data.InstanceSampler(Y.flip(0), C)}, "other labels"),
+        (heads.Linear(D, C), {"sampler": images.InstanceSampler(Y.flip(0), C)}, "other labels"),
         (heads.Linear(D + 1, C), {}, "features must have 7 numbers"),
         (
             heads.Linear(D, C),
@@ -452,7 +452,7 @@ def test_linear_heads_that_were_fitted_fold_into_a_plain_layer():
         (heads.Linear(D, C), {"solver": "lbfgs", "held_out": (X, Y)}, "in one go"),
         (
             heads.Linear(D, C),
-            {"sampler": data.InstanceSampler(Y[:50], C)},
+            {"sampler": images.InstanceSampler(Y[:50], C)},
             "made for other labels",
         ),
     ],

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from longtail.core import Prior
 from longtail.core.arrays import ArrayLike
-from longtail.data import ClassSampler, InstanceSampler
+from longtail.images import ClassSampler, InstanceSampler
 from longtail.losses import Deferred, Loss
 
 

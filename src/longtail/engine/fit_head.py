@@ -21,7 +21,6 @@ from longtail.core import Prior, Scores
 from longtail.core.arrays import Array, ArrayLike
 from longtail.core.numbers import check_whole
 from longtail.core.prior import check_same_classes
-from longtail.data import SAMPLERS, ClassSampler, InstanceSampler, ProgressiveSampler
 from longtail.engine.drawing import carried_after, sampler_for
 from longtail.engine.feature_rows import FeatureRows
 from longtail.engine.fit_head_checks import check_head, check_options, checked_labels
@@ -29,6 +28,7 @@ from longtail.engine.head_full import minimise_scale
 from longtail.engine.head_sgd import EpochDone, HeldOut, Sgd, train_head
 from longtail.engine.linear import fit_linear
 from longtail.heads import EstimatedOffset, Head, Linear, Recipe, TauNorm, class_moments
+from longtail.images import SAMPLERS, ClassSampler, InstanceSampler, ProgressiveSampler
 from longtail.losses import CrossEntropy, Deferred, LogitAdjusted, Loss
 from longtail.losses import EstimatedOffset as EstimatedOffsetLoss
 from longtail.posthoc import WeightNormalization
@@ -63,7 +63,7 @@ def fit_head(
         labels: Class indices.
         loss: A loss, or a loss class to be made for the batches, called as `loss(prior)`. By
             default that of the head: cross-entropy, adjusted if its recipe has a τ.
-        sampler: A name in `longtail.data.SAMPLERS` or a sampler of these labels. By default the
+        sampler: A name in `longtail.images.SAMPLERS` or a sampler of these labels. By default the
             recipe's if the loss is the head's own too, else "instance".
         recipe: How to train; by default the head's own. For "lbfgs" its weight decay counts alone.
         solver: "sgd" takes the recipe's steps; "lbfgs" goes to the minimum, for heads that are
@@ -150,7 +150,7 @@ def _sampler(
         return ProgressiveSampler(labels, num_classes, num_epochs=recipe.epochs, seed=seed)
     if name == "m_per_class":
         raise ValueError(
-            "give m_per_class as longtail.data.MPerClassSampler(labels, num_classes, m=...): "
+            "give m_per_class as longtail.images.MPerClassSampler(labels, num_classes, m=...): "
             "m is yours to choose"
         )
     return SAMPLERS[name](labels, num_classes, seed=seed)

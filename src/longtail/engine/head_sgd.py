@@ -16,10 +16,10 @@ from torch import Tensor, nn
 
 from longtail.core import Prior
 from longtail.core.retarget import retarget
-from longtail.data import ClassSampler
 from longtail.engine.feature_rows import FeatureRows
 from longtail.engine.head_checkpoint import Progress, load_checkpoint, save_checkpoint
 from longtail.heads import Head, Recipe
+from longtail.images import ClassSampler
 from longtail.losses import Deferred
 from longtail.metrics import balanced_error, recalls
 

@@ -50,7 +50,7 @@ def run_recipe(
         # Loss and head: the loss is for the prior that the batches follow, sampler included.
         sampler = building.build_sampler(recipe, images.train)
         model = building.build_model(recipe, prior).to(these.device)
-        batches = building.batches_prior(sampler, prior)
+        batches = sampler.induced(prior)
         loss = building.build_loss(recipe, batches, model.head)
         check_target(recipe, images, prior, building.carried(loss, model.head))
 

@@ -23,10 +23,10 @@ from engine.training.tiny import (
     run_and_die,
     run_and_interrupt,
 )
-from longtail.data.samplers import EffectiveNumberSampler
 from longtail.engine.training import FixedSize, StepEnd
 from longtail.engine.training.checkpoint_folder import read_checkpoint, write_checkpoint
 from longtail.engine.training.task import check_task
+from longtail.images.samplers import EffectiveNumberSampler
 from longtail.losses import LADE, CrossEntropy, LogitAdjusted, deferred_reweighting
 
 SERVER = multiprocessing.get_context("forkserver")

@@ -20,12 +20,12 @@ from engine.training.tiny import (
     quick_train,
 )
 from longtail.data.images import ImageArrays
-from longtail.data.samplers import ClassBalancedSampler, InstanceSampler, ProgressiveSampler
 from longtail.engine.backbones import backbone
 from longtail.engine.schedules import Constant, Cosine, Steps
 from longtail.engine.training import EpochEnd, Model, StepEnd, TrainingOptions, predict
 from longtail.engine.training.checkpoint_folder import read_checkpoint
 from longtail.engine.training.drawing import shared_sampler
+from longtail.images.samplers import ClassBalancedSampler, InstanceSampler, ProgressiveSampler
 
 
 def test_the_weights_are_those_of_a_plain_loop():

@@ -11,12 +11,12 @@ from torch import nn
 
 import longtail as lt
 from longtail.data.images import ImageArrays
-from longtail.data.samplers import ClassBalancedSampler, InstanceSampler
-from longtail.engine.augment import Chain, Flip, Normalize, RandomCrop
 from longtail.engine.backbones import Backbone, backbone
 from longtail.engine.schedules import Cosine
 from longtail.engine.training import Model, StepEnd, TrainingOptions, predict, train
 from longtail.engine.training.process_group import close_group
+from longtail.images.augment import Chain, Flip, Normalize, RandomCrop
+from longtail.images.samplers import ClassBalancedSampler, InstanceSampler
 
 CLASSES = 4
 NORMALIZE = Normalize((0.5,) * 3, (0.25,) * 3)

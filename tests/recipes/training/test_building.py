@@ -52,8 +52,8 @@ def test_every_sampler_draws_positions_of_the_images(name):
     drawn = list(sampler)
     assert len(drawn) == len(IMAGES)
     assert set(drawn) <= set(range(len(IMAGES)))
-    batches = building.batches_prior(sampler, PRIOR)
-    assert batches.is_close(sampler.induced(PRIOR))
+    batches = sampler.induced(PRIOR)
+    assert batches.is_close(PRIOR.reweighted(sampler.weights()))
     assert (batches.counts is not None) == (name == "instance")
 
 

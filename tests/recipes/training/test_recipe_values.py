@@ -7,8 +7,9 @@ import sys
 import msgspec
 import pytest
 
-from longtail import data, heads, losses
-from longtail.engine import augment, backbones, schedules
+from longtail import heads, images, losses
+from longtail.engine import backbones, schedules
+from longtail.images import augment
 from longtail.recipes.training import parts
 from longtail.recipes.training.checking import RecipeError, plain, recipe_from
 from longtail.recipes.training.overrides import overridden
@@ -178,7 +179,7 @@ FAMILIES = {
     "schedules": (parts.SCHEDULES, schedules, ("total",)),
     "samplers": (
         parts.SAMPLERS,
-        data,
+        images,
         ("labels", "num_classes", "num_epochs", "seed", "num_replicas", "rank"),
     ),
     "augmentations": (parts.AUGMENTATIONS, augment, ("fill",)),

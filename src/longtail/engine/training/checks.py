@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from longtail.data import ClassSampler
 from longtail.data.images import LabelledImages
 from longtail.engine.training.model import Model
 from longtail.engine.training.options import TrainingOptions
 from longtail.engine.training.shard_files import check_torch
 from longtail.engine.training.sharding import check_sharding
+from longtail.images import ClassSampler
 from longtail.losses import Deferred, Loss
 
 

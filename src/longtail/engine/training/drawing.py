@@ -6,9 +6,9 @@ from copy import copy
 
 from torch import Tensor
 
-from longtail.data import ClassSampler
 from longtail.engine.drawing import sampler_for
 from longtail.engine.training.process_group import current_processes
+from longtail.images import ClassSampler
 from longtail.losses import Deferred, Loss
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from torch import Generator, Tensor
 
-from longtail.engine.augment import Augmentation, Mixup, Normalize
 from longtail.engine.backbones.norms import channels_last
 from longtail.engine.training.image_source import Batch
+from longtail.images.augment import Augmentation, Mixup, Normalize
 
 
 class Inputs:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from longtail.core import Prior
-from longtail.data import ClassSampler
 from longtail.engine.drawing import carried_after
 from longtail.engine.schedules import Schedule
 from longtail.engine.training.events import EpochEnd, StepEnd
@@ -22,6 +21,7 @@ from longtail.engine.training.progress import Progress, Row
 from longtail.engine.training.random_state import mixed_seed
 from longtail.engine.training.run_folder import RunFolder
 from longtail.engine.training.validate import Validation
+from longtail.images import ClassSampler
 from longtail.losses import Deferred
 
 

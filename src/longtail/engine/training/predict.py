@@ -10,11 +10,11 @@ import torch.distributed as dist
 from torch import nn
 
 from longtail.data.images import LabelledImages
-from longtail.engine.augment import Normalize
 from longtail.engine.backbones.norms import channels_last
 from longtail.engine.training.image_source import Source, image_source
 from longtail.engine.training.model import Model, Outputs
 from longtail.engine.training.process_group import current_processes
+from longtail.images.augment import Normalize
 from longtail.losses.processes import whole_batch
 
 

@@ -14,7 +14,6 @@ import torch
 from torch import Generator, Tensor
 
 from longtail.core import Prior
-from longtail.data import ClassSampler
 from longtail.engine.training.checkpoint_folder import (
     Checkpoint,
     read_checkpoint,
@@ -28,6 +27,7 @@ from longtail.engine.training.run_log import RunLog, columns
 from longtail.engine.training.shard_files import write_shards
 from longtail.engine.training.sharding import is_shard
 from longtail.engine.training.task import check_task
+from longtail.images import ClassSampler
 
 
 class RunFolder:

@@ -12,9 +12,7 @@ from torch import Generator
 
 from longtail.core import Prior
 from longtail.core.locks import locked
-from longtail.data import ClassSampler
 from longtail.data.images import LabelledImages
-from longtail.engine.augment import Augmentation, Normalize
 from longtail.engine.schedules import ByEpoch, Schedule
 from longtail.engine.training.checks import check_intervals, check_training
 from longtail.engine.training.drawing import shared_sampler
@@ -34,6 +32,8 @@ from longtail.engine.training.run_folder import RunFolder
 from longtail.engine.training.sharding import gather
 from longtail.engine.training.task import task_of
 from longtail.engine.training.validate import Validation, best_epoch
+from longtail.images import ClassSampler
+from longtail.images.augment import Augmentation, Normalize
 from longtail.losses import Deferred, Loss
 
 

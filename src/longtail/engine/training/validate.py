@@ -8,13 +8,13 @@ from torch import Tensor
 
 from longtail.core import Prior, Scores
 from longtail.data.images import LabelledImages
-from longtail.engine.augment import Normalize
 from longtail.engine.training.image_source import image_source
 from longtail.engine.training.learner import Learner
 from longtail.engine.training.options import TrainingOptions
 from longtail.engine.training.predict import predict_source
 from longtail.engine.training.progress import Row
 from longtail.engine.training.run_log import UNIFORM, validation_row
+from longtail.images.augment import Normalize
 from longtail.metrics import evaluate
 
 

@@ -14,11 +14,11 @@ import torch
 
 from longtail import heads, losses
 from longtail.core import Prior
-from longtail.data import ClassSampler, InstanceSampler
 from longtail.data.images import ImageArrays, LabelledImages
-from longtail.engine.augment import Augmentation, Chain, Normalize, channel_statistics
 from longtail.engine.backbones import Backbone
 from longtail.engine.training import EpochSchedule, Model, TrainingOptions
+from longtail.images import ClassSampler
+from longtail.images.augment import Augmentation, Chain, Normalize, channel_statistics
 from longtail.recipes.training import parts
 from longtail.recipes.training.checking import RecipeError
 from longtail.recipes.training.recipe import Recipe
@@ -84,11 +84,6 @@ def build_sampler(recipe: Recipe, images: LabelledImages) -> ClassSampler:
         seed=recipe.seed,
     )
     return sampler
-
-
-def batches_prior(sampler: ClassSampler, prior: Prior) -> Prior:
-    """What the batches follow: the data as they are, with their counts, or as the sampler draws."""
-    return prior if isinstance(sampler, InstanceSampler) else sampler.induced(prior)
 
 
 @_part("augment")

@@ -8,8 +8,8 @@ import torch
 
 from longtail.core import Prior
 from longtail.data.images import ImageSplits, LabelledImages
-from longtail.engine.augment import Normalize
 from longtail.engine.training import Model
+from longtail.images.augment import Normalize
 from longtail.recipes.training.building import build_target
 from longtail.recipes.training.checking import RecipeError
 from longtail.recipes.training.recipe import Recipe

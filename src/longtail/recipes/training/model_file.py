@@ -13,8 +13,8 @@ from safetensors import safe_open
 from longtail.core import Prior
 from longtail.core.tensor_saving import save_tensors
 from longtail.data.files.errors import reading
-from longtail.engine.augment import Normalize
 from longtail.engine.training import Model
+from longtail.images.augment import Normalize
 from longtail.recipes.training.building import build_model
 from longtail.recipes.training.checking import plain, recipe_from
 from longtail.recipes.training.recipe import Recipe

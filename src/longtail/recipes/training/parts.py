@@ -170,7 +170,7 @@ BACKBONES = family(
     },
 )
 SAMPLERS = family(
-    "longtail.data",
+    "longtail.images",
     {
         "instance": "InstanceSampler",
         "class_balanced": "ClassBalancedSampler",
@@ -183,7 +183,7 @@ SAMPLERS = family(
     ("labels", "num_classes", "num_epochs"),
 )
 AUGMENTATIONS = family(
-    "longtail.engine.augment",
+    "longtail.images.augment",
     {
         "crop": "RandomCrop",
         "flip": "Flip",

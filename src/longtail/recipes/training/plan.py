@@ -17,7 +17,7 @@ def planned(recipe: Recipe) -> dict[str, Any]:
     prior = Prior.of(images.train.counts)
     model = building.build_model(recipe, prior)
     sampler = building.build_sampler(recipe, images.train)
-    loss = building.build_loss(recipe, building.batches_prior(sampler, prior), model.head)
+    loss = building.build_loss(recipe, sampler.induced(prior), model.head)
     carried = building.carried(loss, model.head)
     check_target(recipe, images, prior, carried)
     building.build_options(recipe)

@@ -10,8 +10,8 @@ from torch import Tensor
 from longtail.core import Prior, Scores
 from longtail.core.scores import Split
 from longtail.data.images import ImageSplits, LabelledImages
-from longtail.engine.augment import Normalize
 from longtail.engine.training import Model, predict
+from longtail.images.augment import Normalize
 from longtail.posthoc import LogitAdjustment, TauChoice
 from longtail.recipes.training.recipe import Recipe, Target
 from longtail.recipes.training.results import Variant

@@ -11,10 +11,10 @@ from torch import Tensor
 
 from longtail import heads
 from longtail.data.images import LabelledImages
-from longtail.engine.augment import Normalize
 from longtail.engine.averaging import reestimate_batch_norm
 from longtail.engine.fit_head import fit_head
 from longtail.engine.training import Model
+from longtail.images.augment import Normalize
 from longtail.recipes.training.parts import SecondHead
 from longtail.recipes.training.recipe import SecondStage
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, TypedDict, Unpack
+from typing import Any, ClassVar, Self, TypedDict, Unpack
 
 import torch
 from torch import Tensor
@@ -49,6 +49,8 @@ class ClassSampler(Sampler[int], ABC):
     """
 
     together = 1  # how many positions in a row belong together
+    follows_data: ClassVar[bool] = False  # whether the batches follow the prior of the data
+    changes: ClassVar[bool] = False  # whether the weights are others in another epoch
 
     def __init__(
         self,
@@ -59,7 +61,7 @@ class ClassSampler(Sampler[int], ABC):
         num_replicas: int = 1,
         rank: int = 0,
     ) -> None:
-        known = check_labels(labels, num_classes).cpu()
+        known = torch.as_tensor(check_labels(labels, num_classes)).cpu()
         if not len(known):
             raise ValueError("a sampler needs at least one sample, got no labels")
         for number, name in ((seed, "seed"), (num_replicas, "num_replicas"), (rank, "rank")):
@@ -72,13 +74,19 @@ class ClassSampler(Sampler[int], ABC):
         self._by_class = torch.split(known.argsort(stable=True), self.counts.tolist())
         self.set_epoch(0)
 
+    @classmethod
+    def for_epochs(cls, labels: ArrayLike, num_classes: int, num_epochs: int, seed: int) -> Self:
+        """The sampler for so many epochs, with the usual options."""
+        return cls(labels, num_classes, seed=seed)
+
     @abstractmethod
     def weights(self) -> Tensor:
         """w_y, how often a sample of each class is drawn in this epoch, relative to others."""
 
     def induced(self, prior: PriorLike) -> Prior:
         """The prior the batches of this epoch follow if the data follow `prior`."""
-        return full_prior(prior, "sampled").reweighted(self.weights())
+        given = full_prior(prior, "sampled")
+        return given if self.follows_data else given.reweighted(self.weights())
 
     def is_of(self, labels: Tensor) -> bool:
         """Whether it was made for these labels, in this order."""
@@ -145,6 +153,8 @@ class InstanceSampler(ClassSampler):
     [0, 1, 2]
     """
 
+    follows_data = True
+
     def weights(self) -> Tensor:
         """One for all."""
         return torch.ones(self.num_classes, dtype=torch.float64)
@@ -161,26 +171,23 @@ class ClassBalancedSampler(ClassSampler):
 
     def weights(self) -> Tensor:
         """1 / n."""
-        return self._powers(-1.0)
-
-    def _powers(self, power: float) -> Tensor:
-        return self.counts.clamp(min=1).double() ** power
+        return _powers(self.counts, -1.0)
 
 
-class SquareRootSampler(ClassBalancedSampler):
+class SquareRootSampler(ClassSampler):
     """A class as often as the square root of its count."""
 
     def weights(self) -> Tensor:
         """n^(−½)."""
-        return self._powers(-0.5)
+        return _powers(self.counts, -0.5)
 
 
-class ReversedSampler(ClassBalancedSampler):
+class ReversedSampler(ClassSampler):
     """A class as often as one over its count: the rare ones most (BBN, Zhou et al., 2020)."""
 
     def weights(self) -> Tensor:
         """n^(−2)."""
-        return self._powers(-2.0)
+        return _powers(self.counts, -2.0)
 
 
 class EffectiveNumberSampler(ClassSampler):
@@ -206,7 +213,7 @@ class EffectiveNumberSampler(ClassSampler):
 
     def weights(self) -> Tensor:
         """(1 − β) / (1 − β^n)."""
-        return class_balanced_weights(self.counts.clamp(min=1), self.beta)
+        return torch.as_tensor(class_balanced_weights(self.counts.clamp(min=1), self.beta))
 
 
 class ProgressiveSampler(ClassSampler):
@@ -218,6 +225,8 @@ class ProgressiveSampler(ClassSampler):
         num_epochs: The last of them is class-balanced.
         options: Those of every sampler.
     """
+
+    changes = True
 
     def __init__(
         self,
@@ -231,14 +240,19 @@ class ProgressiveSampler(ClassSampler):
         self.num_epochs = num_epochs
         super().__init__(labels, num_classes, **options)
 
+    @classmethod
+    def for_epochs(cls, labels: ArrayLike, num_classes: int, num_epochs: int, seed: int) -> Self:
+        """The sampler that is class-balanced in the last of these epochs."""
+        return cls(labels, num_classes, num_epochs, seed=seed)
+
     def weights(self) -> Tensor:
         """(1 − t)/N + t/(C · n)."""
         progress = min(self.epoch / (self.num_epochs - 1), 1.0)
-        balanced = 1 / (self.num_classes * self.counts.clamp(min=1).double())
+        balanced = _powers(self.counts, -1.0) / self.num_classes
         return (1 - progress) / self._size() + progress * balanced
 
 
-class MPerClassSampler(ClassBalancedSampler):
+class MPerClassSampler(ClassSampler):
     """Every class alike, `m` samples of it in a row: for losses that compare samples in a batch.
 
     With a batch size that m divides, a batch has `batch size / m` groups. All classes take a turn,
@@ -264,6 +278,18 @@ class MPerClassSampler(ClassBalancedSampler):
             raise ValueError(f"m must lie in 1 to {self._size()} samples, got {m}")
         self.together = m
 
+    @classmethod
+    def for_epochs(cls, labels: ArrayLike, num_classes: int, num_epochs: int, seed: int) -> Self:
+        """A ValueError: there is no usual m."""
+        raise ValueError(
+            "give m_per_class as longtail.images.MPerClassSampler(labels, num_classes, m=...): "
+            "m is yours to choose"
+        )
+
+    def weights(self) -> Tensor:
+        """1 / n."""
+        return _powers(self.counts, -1.0)
+
     def order(self) -> Tensor:
         """All positions of this epoch, m of a class in a row, class after class."""
         generator = self._generator()
@@ -288,6 +314,11 @@ SAMPLERS: dict[str, type[ClassSampler]] = {
     "progressive": ProgressiveSampler,
     "m_per_class": MPerClassSampler,
 }
+
+
+def _powers(counts: Tensor, power: float) -> Tensor:
+    """Powers of the counts; of a class without samples, which is never drawn, that of 1."""
+    return counts.clamp(min=1).double() ** power
 
 
 def _passes(positions: Tensor, number: int, generator: torch.Generator) -> Tensor:

@@ -17,7 +17,7 @@ from torch import Generator, Tensor
 from torch.nn import functional as F
 
 from longtail.core.labels import check_labels
-from longtail.engine.augment.augmentation import check_images, draw_integers
+from longtail.images.augment.augmentation import check_images, draw_integers
 
 
 @dataclass(frozen=True)

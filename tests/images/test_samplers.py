@@ -5,7 +5,7 @@ import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 from longtail import Prior
-from longtail.data import SAMPLERS
+from longtail.images import SAMPLERS
 
 COUNTS = torch.tensor([50, 10, 2, 1])
 LABELS = torch.repeat_interleave(torch.arange(4), COUNTS)[

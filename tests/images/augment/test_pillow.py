@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from longtail.engine.augment import affine, histograms, tones
-from longtail.engine.augment.autoaugment import AutoAugment
+from longtail.images.augment import affine, tones
+from longtail.images.augment.autoaugment import AutoAugment
 
 Image = pytest.importorskip("PIL.Image")
 ImageEnhance = pytest.importorskip("PIL.ImageEnhance")
@@ -84,8 +84,8 @@ def test_mixing_with_a_plain_image_is_pillows_enhancement(name, channels, shift)
 def test_autocontrast_equalize_and_invert_are_pillows(channels):
     images = photographs(channels)
     for ours, theirs in (
-        (histograms.autocontrast, ImageOps.autocontrast),
-        (histograms.equalize, ImageOps.equalize),
+        (tones.autocontrast, ImageOps.autocontrast),
+        (tones.equalize, ImageOps.equalize),
         (tones.invert, ImageOps.invert),
     ):
         assert_as_pillow(ours(images), images, lambda picture, _, theirs=theirs: theirs(picture))
@@ -96,7 +96,7 @@ def test_equalize_is_pillows_where_a_step_is_a_few_pixels():
     for size in (15, 16, 17, 22, 25):
         images = photographs()[:, :, :size, :size]
         assert_as_pillow(
-            histograms.equalize(images), images, lambda picture, _: ImageOps.equalize(picture)
+            tones.equalize(images), images, lambda picture, _: ImageOps.equalize(picture)
         )
 
 
@@ -183,7 +183,7 @@ def on_pillow(name, level, sign):
 
 
 def test_autoaugment_of_a_batch_is_the_same_done_image_by_image_with_pillow():
-    from longtail.engine.augment.policy import CIFAR_POLICY
+    from longtail.images.augment.policy import CIFAR_POLICY
 
     images = photographs().repeat(20, 1, 1, 1)
     ours = AutoAugment(fill=FILL)(images, torch.Generator().manual_seed(3))

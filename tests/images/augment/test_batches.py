@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from longtail.engine.augment import (
+from longtail.images.augment import (
     AutoAugment,
     Chain,
     ColorJitter,

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from longtail.engine.augment import ColorJitter
+from longtail.images.augment import ColorJitter
 
 
 def mixed(plain, image, factor):
