@@ -8,7 +8,7 @@ from torch import Tensor
 
 from longtail.core import Prior
 from longtail.core.arrays import ArrayLike
-from longtail.images import ClassSampler, InstanceSampler
+from longtail.images import ClassSampler
 from longtail.losses import Deferred, Loss
 
 
@@ -35,7 +35,7 @@ def sampler_for(sampler: ClassSampler, labels: Tensor, loss: Loss | Deferred) ->
     """The sampler, or one that draws as the loss asks for if it does."""
     if not isinstance(loss, Deferred) or loss.resampling is None:
         return sampler
-    if type(sampler) is not InstanceSampler:
+    if not sampler.follows_data:
         raise ValueError(
             f"the loss says itself how often to draw each class, and so does the "
             f"{type(sampler).__name__}; give an InstanceSampler, or defer re-weighting instead"

@@ -28,7 +28,7 @@ from longtail.engine.head_full import minimise_scale
 from longtail.engine.head_sgd import EpochDone, HeldOut, Sgd, train_head
 from longtail.engine.linear import fit_linear
 from longtail.heads import EstimatedOffset, Head, Linear, Recipe, TauNorm, class_moments
-from longtail.images import SAMPLERS, ClassSampler, InstanceSampler, ProgressiveSampler
+from longtail.images import SAMPLERS, ClassSampler, InstanceSampler
 from longtail.losses import CrossEntropy, Deferred, LogitAdjusted, Loss
 from longtail.losses import EstimatedOffset as EstimatedOffsetLoss
 from longtail.posthoc import WeightNormalization
@@ -146,14 +146,7 @@ def _sampler(
     name = sampler or (recipe.sampler if loss is None else "instance")
     if name not in SAMPLERS:
         raise ValueError(f"sampler must be one of {', '.join(SAMPLERS)}, got {name!r}")
-    if name == "progressive":
-        return ProgressiveSampler(labels, num_classes, num_epochs=recipe.epochs, seed=seed)
-    if name == "m_per_class":
-        raise ValueError(
-            "give m_per_class as longtail.images.MPerClassSampler(labels, num_classes, m=...): "
-            "m is yours to choose"
-        )
-    return SAMPLERS[name](labels, num_classes, seed=seed)
+    return SAMPLERS[name].for_epochs(labels, num_classes, recipe.epochs, seed)
 
 
 def _loss(
@@ -188,9 +181,9 @@ def _minimise(
 ) -> Prior | None:
     """Go to the minimum over all samples; what is then carried."""
     prior = Prior.of(sampler.counts, zeros="smooth")
-    if loss is None and not recipe.tau and not isinstance(sampler, ProgressiveSampler):
+    if loss is None and not recipe.tau and not sampler.changes:
         made: Loss | Deferred = CrossEntropy(prior, weight=sampler.weights())
-    elif type(sampler) is InstanceSampler:
+    elif sampler.follows_data:
         made = _loss(loss, head, prior, prior, recipe)
     else:
         raise ValueError(

@@ -183,7 +183,7 @@ def on_pillow(name, level, sign):
 
 
 def test_autoaugment_of_a_batch_is_the_same_done_image_by_image_with_pillow():
-    from longtail.images.augment.policy import CIFAR_POLICY
+    from longtail.images.augment.autoaugment import CIFAR_POLICY
 
     images = photographs().repeat(20, 1, 1, 1)
     ours = AutoAugment(fill=FILL)(images, torch.Generator().manual_seed(3))
