@@ -79,7 +79,7 @@ MAKERS = {
     },
     "heads.WeightVectorNorm": partial(heads.WeightVectorNorm, dim=4, num_classes=4, train=COUNTS),
     "heads.Experts": partial(heads.Experts, dim=6, num_classes=4),
-    "heads.Recipe": partial(heads.Recipe, lr=0.1),
+    "heads.SGDConfig": partial(heads.SGDConfig, lr=0.1),
     "posthoc.BiasCorrectedTemperature": posthoc.BiasCorrectedTemperature,
     "posthoc.Temperature": posthoc.Temperature,
     "posthoc.LogitAdjustment": partial(posthoc.LogitAdjustment, COUNTS),

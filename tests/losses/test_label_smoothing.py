@@ -193,7 +193,7 @@ def test_a_sampler_that_the_loss_was_not_made_for_changes_the_prior_of_smoothed_
         labels,
         loss=losses.CrossEntropy(PRIOR, label_smoothing=EPSILON),
         sampler=images.ClassBalancedSampler(labels, 4),
-        recipe=heads.Recipe(lr=0.1, epochs=1),
+        sgd=heads.SGDConfig(lr=0.1, epochs=1),
     )
     assert carried.is_close(Prior.uniform(4))  # smoothed, it is uniform still
 

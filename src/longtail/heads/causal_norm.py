@@ -19,8 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from longtail.core.numbers import check_number
-from longtail.heads.head import Head, copy_rows
-from longtail.heads.recipe import Recipe
+from longtail.heads.head import Head, SGDConfig, copy_rows
 from longtail.metrics.representation_distances import root, unit
 from longtail.ranges import Count, FractionBelowOne, NonNegative, Positive
 
@@ -46,7 +45,7 @@ class CausalNorm(Head):
     [[9.6, -25.6]]
     """
 
-    recipe = Recipe(lr=0.2, weight_decay=5e-4, sampler="instance")
+    sgd = SGDConfig(lr=0.2, weight_decay=5e-4, sampler="instance")
     takes_prior = False
     curved = "it divides by the length of the features"
     mean_feature: Tensor
@@ -85,14 +84,9 @@ class CausalNorm(Head):
         copy_rows(head.weight, linear.weight, "weight")
         return head
 
-    @property
-    def rows(self) -> Tensor:
-        """The weights."""
-        return self.weight
-
     def forward(self, features: Tensor) -> Tensor:
         """The logits; in training mode the running mean follows the features."""
-        wide = self.widened(features)
+        wide = self._widened(features)
         directions = unit(self._parts(wide))
         if self.training:
             self._follow(wide.detach())

@@ -12,8 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from longtail.core.numbers import check_number
-from longtail.heads.head import Head, copy_rows
-from longtail.heads.recipe import CRT
+from longtail.heads.head import CRT, Head, copy_rows
 from longtail.metrics.representation_distances import unit
 from longtail.ranges import Positive
 
@@ -34,7 +33,7 @@ class Cosine(Head):
     [[6.0, 8.0]]
     """
 
-    recipe = CRT
+    sgd = CRT
     curved = "it divides by the length of the features"
     scale: Tensor
 
@@ -48,7 +47,7 @@ class Cosine(Head):
         if learn_scale:
             self.scale = nn.Parameter(start)
         else:
-            self.hold("scale", start)
+            self._hold("scale", start)
 
     @classmethod
     def from_linear(
@@ -59,13 +58,8 @@ class Cosine(Head):
         copy_rows(head.weight, linear.weight, "weight")
         return head
 
-    @property
-    def rows(self) -> Tensor:
-        """The weights."""
-        return self.weight
-
     def forward(self, features: Tensor) -> Tensor:
         """The logits; zero for features that are zero."""
-        wide = self.widened(features)
+        wide = self._widened(features)
         cosines = F.linear(unit(wide), unit(self.weight.to(wide.dtype)))
         return self.scale.to(cosines.dtype) * cosines

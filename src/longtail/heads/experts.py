@@ -65,18 +65,13 @@ class Experts(Head):
         self.weight = nn.Parameter(torch.empty(num_classes, dim))
         nn.init.normal_(self.weight, std=(dim // num_experts) ** -0.5)
         if kind == "cosine":
-            self.hold("scale", torch.tensor(check_number(scale, "scale")))
+            self._hold("scale", torch.tensor(check_number(scale, "scale")))
         else:
             self.bias = nn.Parameter(torch.zeros(num_classes, num_experts))
 
-    @property
-    def rows(self) -> Tensor:
-        """The weights, those of all experts side by side."""
-        return self.weight
-
     def each(self, features: Tensor) -> Tensor:
         """The logits of each expert, shape (..., C, K)."""
-        wide = self.widened(features)
+        wide = self._widened(features)
         apart = (self.num_experts, self.dim // self.num_experts)
         parts = wide.reshape(*wide.shape[:-1], *apart)
         weight = self.weight.to(wide.dtype).view(self.num_classes, *apart)

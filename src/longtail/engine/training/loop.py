@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from longtail.core import Prior
-from longtail.engine.drawing import carried_after
+from longtail.engine.epoch_sampler import carried_after
 from longtail.engine.schedules import Schedule
 from longtail.engine.training.events import EpochEnd, StepEnd
 from longtail.engine.training.image_source import Batch, Source

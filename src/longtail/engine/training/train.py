@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from copy import copy
 from typing import Any, NamedTuple
 
 import torch
-from torch import Generator
+from torch import Generator, Tensor
 
 from longtail.core import Prior
 from longtail.core.locks import locked
 from longtail.data.images import LabelledImages
+from longtail.engine.epoch_sampler import sampler_for
 from longtail.engine.schedules import ByEpoch, Schedule
 from longtail.engine.training.checks import check_intervals, check_training
-from longtail.engine.training.drawing import shared_sampler
 from longtail.engine.training.events import EpochEnd, StepEnd
 from longtail.engine.training.image_source import image_source
 from longtail.engine.training.inputs import Inputs
@@ -148,6 +149,15 @@ def train(
     elif learner.sharded:
         gather(learner.model, into=model)
     return Trained(carried, best_epoch(progress.history), progress.history, finished)
+
+
+def shared_sampler(sampler: ClassSampler, labels: Tensor, loss: Loss | Deferred) -> ClassSampler:
+    """The share of this process in what is drawn, by the sampler or as the loss asks for."""
+    these = current_processes()
+    shared = copy(sampler_for(sampler, labels, loss))
+    shared.num_replicas, shared.rank = these.world_size, these.rank
+    shared.set_epoch(0)
+    return shared
 
 
 def _rate(options: TrainingOptions, steps: int) -> Schedule:

@@ -94,5 +94,5 @@ def _fitted(
 
 def _fit(head: heads.Head, option: SecondHead, features: Tensor, labels: Tensor, seed: int) -> None:
     tau = option.values().get("tau")
-    recipe = None if tau is None or head.recipe is None else replace(head.recipe, tau=tau)
-    fit_head(head, features, labels, recipe=recipe, seed=seed)
+    sgd = None if tau is None or head.sgd is None else replace(head.sgd, tau=tau)
+    fit_head(head, features, labels, sgd=sgd, seed=seed)

@@ -1,18 +1,20 @@
-"""What is drawn in an epoch, and what a model carries that was trained on it."""
+"""What is drawn in an epoch, by the sampler or as the loss asks, and what a model then carries."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
+import torch
 from torch import Tensor
 
 from longtail.core import Prior
 from longtail.core.arrays import ArrayLike
 from longtail.images import ClassSampler
+from longtail.images.samplers import SamplerOptions
 from longtail.losses import Deferred, Loss
 
 
-class AskedSampler(ClassSampler):
+class DeferredSampler(ClassSampler):
     """Draws as often as the loss asks for: deferred re-sampling (DRS).
 
     Args:
@@ -22,13 +24,21 @@ class AskedSampler(ClassSampler):
         options: Those of every sampler.
     """
 
-    def __init__(self, labels: ArrayLike, num_classes: int, loss: Deferred, **options: Any) -> None:
+    changes = True
+
+    def __init__(
+        self,
+        labels: ArrayLike,
+        num_classes: int,
+        loss: Deferred,
+        **options: Unpack[SamplerOptions],
+    ) -> None:
         self.loss = loss
         super().__init__(labels, num_classes, **options)
 
     def weights(self) -> Tensor:
         """Those of the loss."""
-        return self.loss.sampling_weights.double()
+        return torch.as_tensor(self.loss.sampling_weights).double()
 
 
 def sampler_for(sampler: ClassSampler, labels: Tensor, loss: Loss | Deferred) -> ClassSampler:
@@ -40,7 +50,7 @@ def sampler_for(sampler: ClassSampler, labels: Tensor, loss: Loss | Deferred) ->
             f"the loss says itself how often to draw each class, and so does the "
             f"{type(sampler).__name__}; give an InstanceSampler, or defer re-weighting instead"
         )
-    return AskedSampler(labels, sampler.num_classes, loss, seed=sampler.seed)
+    return DeferredSampler(labels, sampler.num_classes, loss, seed=sampler.seed)
 
 
 def carried_after(loss: Loss | Deferred, sampler: ClassSampler) -> Prior | None:

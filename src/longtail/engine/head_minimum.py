@@ -1,36 +1,86 @@
-"""Learnable weight scaling at the minimum over all samples, a block of them at a time.
+"""Heads that are convex in what they learn, at the minimum over all samples.
 
-One number a class is learned, in which the logits are linear, so the problem is convex. A whole
-linear layer is `fit_linear`'s.
+A linear layer is `fit_linear`'s. Learnable weight scaling learns one number a class, in which the
+logits are linear.
 """
+
+from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
 from copy import deepcopy
+from functools import singledispatch
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from longtail.core.arrays import Array
 from longtail.core.minimise import minimise
 from longtail.engine.feature_rows import FeatureRows
+from longtail.engine.linear import fit_linear
 from longtail.engine.linear_objective import loss_shares, shared_losses
-from longtail.heads import Head, LearnableScale
+from longtail.heads import Head, LearnableScale, Linear
 from longtail.losses import Loss, RegularizedLoss
 
 _TOLERANCE = 1e-6
 _KEPT = 2**24  # logits that are kept from one look at all samples to the next: 128 MB
 
 
-def minimise_scale(
-    head: Head, rows: FeatureRows, labels: Tensor, loss: Loss, weight_decay: float
+@singledispatch
+def minimise_head(
+    head: Head,
+    features: Array,
+    rows: FeatureRows,
+    labels: Tensor,
+    loss: Loss,
+    weight_decay: float,
 ) -> None:
-    """Move the scale of LearnableScale to the minimum of loss + ½ · weight_decay · ‖scale‖²."""
-    if not isinstance(head, LearnableScale) or isinstance(loss, RegularizedLoss):
-        raise ValueError(
-            f"{type(head).__name__} with {type(loss).__name__} is not convex in what it learns, "
-            "as L-BFGS needs it; use solver='sgd'"
-        )
+    """Move what the head learns to the minimum of loss + ½ · weight_decay · ‖·‖², in place.
+
+    Args:
+        head: One that is convex registers here how it is done.
+        features: As they were given.
+        rows: The same, to be read in blocks.
+        labels: Their classes.
+        loss: A sum over samples.
+        weight_decay: On what is learned.
+    """
+    raise _not_convex(head, loss)
+
+
+@minimise_head.register
+def _(
+    head: Linear,
+    features: Array,
+    rows: FeatureRows,
+    labels: Tensor,
+    loss: Loss,
+    weight_decay: float,
+) -> None:
+    half = isinstance(features, Tensor) and features.element_size() < 4
+    layer = fit_linear(
+        features.float() if half else features,  # type: ignore[union-attr]
+        labels,
+        loss,
+        weight_decay=weight_decay,
+        bias=head.bias is not None,
+        start=head.to_linear(),
+    )
+    head.load_state_dict(layer.state_dict())
+
+
+@minimise_head.register
+def _(
+    head: LearnableScale,
+    features: Array,
+    rows: FeatureRows,
+    labels: Tensor,
+    loss: Loss,
+    weight_decay: float,
+) -> None:
+    if isinstance(loss, RegularizedLoss):
+        raise _not_convex(head, loss)
     shares = loss_shares(loss, labels)
     # In float64: near a minimum float32 rounds the values that are compared to one.
     bare = deepcopy(head).double()
@@ -62,6 +112,13 @@ def minimise_scale(
             RuntimeWarning,
             stacklevel=4,
         )
+
+
+def _not_convex(head: Head, loss: Loss) -> ValueError:
+    return ValueError(
+        f"{type(head).__name__} with {type(loss).__name__} is not convex in what it learns, "
+        "as L-BFGS needs it; use solver='sgd'"
+    )
 
 
 class _Known(torch.autograd.Function):
