@@ -18,8 +18,7 @@ import longtail as lt
 from longtail.data.images import ImageArrays
 from longtail.engine.backbones import backbone
 from longtail.engine.training import Model, StepEnd, TrainingOptions, train
-from longtail.engine.training.image_source import image_source
-from longtail.engine.training.inputs import Inputs
+from longtail.engine.training.image_source import Inputs, image_source
 from longtail.images.augment import Chain, Flip, Normalize, RandomCrop
 from longtail.images.samplers import InstanceSampler
 
@@ -87,7 +86,7 @@ def take_turns(name, data, steps):
         options,
         normalize=NORMALIZE,
         augment=AUGMENT,
-        log=turn,
+        progress=turn,
         stop_after=steps,
     )
     return torch.stack(loop[3:]), torch.stack(bare[3:])  # the first ones warm up

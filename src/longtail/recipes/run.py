@@ -73,7 +73,7 @@ def run_recipe(
             run=folder,
             checkpoint_every=recipe.checkpoint_every,
             recipe=task_values(recipe),
-            log=watch,
+            progress=watch,
             tensorboard=recipe.tensorboard,
         )
 

@@ -12,12 +12,11 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from longtail.engine.averaging import moving_average
+from longtail.engine.training.accumulation import piece_shares
 from longtail.engine.training.model import Model, Outputs
 from longtail.engine.training.options import TrainingOptions
-from longtail.engine.training.predict import agree_on_buffers
-from longtail.engine.training.process_group import current_processes
+from longtail.engine.training.process_group import agree_on_buffers, current_processes
 from longtail.engine.training.sharding import gather, shard
-from longtail.engine.training.shares import piece_shares
 from longtail.losses import Deferred, Loss
 
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}

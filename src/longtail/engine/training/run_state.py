@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -20,15 +21,13 @@ from longtail.engine.training.process_group import (
     mean_over_processes,
     stacked_over_processes,
 )
-from longtail.engine.training.random_state import random_state, set_random_state
-from longtail.engine.training.shard_files import read_shards
-from longtail.engine.training.sharding import is_shard, shared_out_like
+from longtail.engine.training.sharding import is_shard, read_shards, shared_out_like
 
 Row: TypeAlias = dict[str, float | None]
 
 
 @dataclass
-class Progress:
+class RunState:
     """How far a run is.
 
     Attributes:
@@ -63,21 +62,21 @@ def tensors_of(learner: Learner, generator: Generator) -> dict[str, Tensor]:
     return tensors
 
 
-def values_of(learner: Learner, progress: Progress) -> dict[str, Any]:
+def values_of(learner: Learner, state: RunState) -> dict[str, Any]:
     """All else that a run goes on from, as JSON has it. Every process must call it."""
     return {
-        "epoch": progress.epoch,
-        "step": progress.step,
-        "loss_sum": mean_over_processes(progress.loss_sum, learner.device),
-        "seconds": progress.seconds,
-        "history": progress.history,
+        "epoch": state.epoch,
+        "step": state.step,
+        "loss_sum": mean_over_processes(state.loss_sum, learner.device),
+        "seconds": state.seconds,
+        "history": state.history,
         "scaler": learner.scaler.state_dict(),
         "world_size": current_processes().world_size,
         "versions": versions(),
     }
 
 
-def restore(found: Checkpoint, learner: Learner, generator: Generator, folder: Path) -> Progress:
+def restore(found: Checkpoint, learner: Learner, generator: Generator, folder: Path) -> RunState:
     """Put everything back; where the run was. The task is known to be the same."""
     tensors = _shared_as(learner, found, folder)
     learner.model.load_state_dict(_part(tensors, "model"))
@@ -92,7 +91,7 @@ def restore(found: Checkpoint, learner: Learner, generator: Generator, folder: P
         drawn = {key: value[rank] for key, value in _part(tensors, "random").items()}
         set_random_state(generator, drawn)
     names = ("epoch", "step", "loss_sum", "seconds", "history")
-    return Progress(**{name: found.state[name] for name in names})
+    return RunState(**{name: found.state[name] for name in names})
 
 
 def versions() -> dict[str, str]:
@@ -154,3 +153,55 @@ def _restore_optimizer(learner: Learner, tensors: dict[str, Tensor]) -> None:
 def _part(tensors: Mapping[str, Tensor], name: str) -> dict[str, Tensor]:
     prefix = f"{name}."
     return {k.removeprefix(prefix): value for k, value in tensors.items() if k.startswith(prefix)}
+
+
+def mixed_seed(seed: int, *numbers: int) -> int:
+    """A seed for each choice of numbers: neighbouring ones must not share a stream."""
+    for number in numbers:
+        keys = torch.randint(2**62, (2,), generator=Generator().manual_seed(seed))
+        seed = (int(keys[0]) + int(keys[1]) * (number + 1)) % 2**63
+    return seed
+
+
+def random_state(generator: Generator) -> dict[str, Tensor]:
+    """Of this generator, and of the global ones of torch, NumPy and Python."""
+    _, words, gauss = random.getstate()
+    legacy: Any = np.random.get_state()  # noqa: NPY002
+    kind, keys, place, has_gauss, cached = legacy
+    if kind != "MT19937":
+        raise ValueError(f"NumPy's global generator must be an MT19937, got a {kind}")
+    state = {
+        "augment": generator.get_state(),
+        "torch": torch.get_rng_state(),
+        "python": torch.tensor(words),
+        "python_gauss": _optional(gauss),
+        "numpy": torch.tensor([*keys.tolist(), place]),
+        "numpy_gauss": _optional(cached if has_gauss else None),
+    }
+    if torch.cuda.is_available():
+        state["cuda"] = torch.cuda.get_rng_state()
+    return state
+
+
+def set_random_state(generator: Generator, state: dict[str, Tensor]) -> None:
+    """Go on as when the state was taken."""
+    # Copies, since torch reads a state from where its storage begins, which a row of many is not.
+    generator.set_state(state["augment"].clone())
+    torch.set_rng_state(state["torch"].clone())
+    random.setstate((3, tuple(state["python"].tolist()), _value(state["python_gauss"])))
+    *keys, place = state["numpy"].tolist()
+    cached = _value(state["numpy_gauss"])
+    words = np.array(keys, dtype=np.uint32)
+    np.random.set_state(  # noqa: NPY002
+        ("MT19937", words, place, int(cached is not None), cached or 0.0)
+    )
+    if "cuda" in state and torch.cuda.is_available():
+        torch.cuda.set_rng_state(state["cuda"].clone())
+
+
+def _optional(value: float | None) -> Tensor:
+    return torch.tensor([value is not None, value or 0.0], dtype=torch.float64)
+
+
+def _value(stored: Tensor) -> float | None:
+    return stored[1].item() if stored[0] else None
