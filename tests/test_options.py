@@ -149,7 +149,13 @@ def number_options():
 # Values that the library makes and returns, functions whose only numbers are sizes of what they
 # are given, and what cannot be made by itself.
 NOT_WALKED = {
-    *("losses.Loss", "losses.MarginLoss", "losses.RegularizedLoss", "losses.Regularizer"),
+    *(
+        "losses.Loss",
+        "losses.SampleLoss",
+        "losses.MarginLoss",
+        "losses.RegularizedLoss",
+        "losses.Regularizer",
+    ),
     *("losses.SpreadOut", "images.ClassSampler", "data.caltech101_long_tailed"),
     *("heads.MomentSums", "heads.ClassMoments", "heads.class_moments"),
     *("posthoc.chain_affine", "posthoc.TauChoice", "posthoc.TauCurve"),

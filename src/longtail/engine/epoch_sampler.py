@@ -9,9 +9,10 @@ from torch import Tensor
 
 from longtail.core import Prior
 from longtail.core.arrays import ArrayLike
+from longtail.core.retarget import prior_offset
 from longtail.images import ClassSampler
 from longtail.images.samplers import SamplerOptions
-from longtail.losses import Deferred, Loss
+from longtail.losses import Loss
 
 
 class DeferredSampler(ClassSampler):
@@ -30,7 +31,7 @@ class DeferredSampler(ClassSampler):
         self,
         labels: ArrayLike,
         num_classes: int,
-        loss: Deferred,
+        loss: Loss,
         **options: Unpack[SamplerOptions],
     ) -> None:
         self.loss = loss
@@ -41,9 +42,9 @@ class DeferredSampler(ClassSampler):
         return torch.as_tensor(self.loss.sampling_weights).double()
 
 
-def sampler_for(sampler: ClassSampler, labels: Tensor, loss: Loss | Deferred) -> ClassSampler:
+def sampler_for(sampler: ClassSampler, labels: Tensor, loss: Loss) -> ClassSampler:
     """The sampler, or one that draws as the loss asks for if it does."""
-    if not isinstance(loss, Deferred) or loss.resampling is None:
+    if not loss.resamples:
         return sampler
     if not sampler.follows_data:
         raise ValueError(
@@ -53,11 +54,11 @@ def sampler_for(sampler: ClassSampler, labels: Tensor, loss: Loss | Deferred) ->
     return DeferredSampler(labels, sampler.num_classes, loss, seed=sampler.seed)
 
 
-def carried_after(loss: Loss | Deferred, sampler: ClassSampler) -> Prior | None:
+def carried_after(loss: Loss, sampler: ClassSampler) -> Prior | None:
     """What a model carries that is trained with this loss on these batches."""
     if loss.carried is None:
         return None
     batches = sampler.induced(Prior.of(sampler.counts, zeros="smooth"))
     epsilon = loss.label_smoothing
-    turned = batches.smoothed(epsilon).probs / loss.batches.smoothed(epsilon).probs
-    return loss.carried.reweighted(turned)
+    moved = prior_offset(loss.batches.smoothed(epsilon), batches.smoothed(epsilon))
+    return Prior.from_log(loss.carried.log + moved)

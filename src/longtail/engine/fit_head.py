@@ -29,10 +29,10 @@ from longtail.engine.head_minimum import minimise_head
 from longtail.engine.head_sgd import EpochDone, Validation, train_head
 from longtail.heads import EstimatedOffset, Head, SGDConfig, class_moments
 from longtail.images import SAMPLERS, ClassSampler, InstanceSampler
-from longtail.losses import CrossEntropy, Deferred, LogitAdjusted, Loss
+from longtail.losses import CrossEntropy, LogitAdjusted, Loss
 from longtail.losses import EstimatedOffset as EstimatedOffsetLoss
 
-AnyLoss: TypeAlias = Loss | Deferred | Callable[[Prior], Loss | Deferred]
+AnyLoss: TypeAlias = Loss | Callable[[Prior], Loss]
 
 
 def fit_head(
@@ -204,19 +204,17 @@ def _sampler(
     return SAMPLERS[name].for_epochs(labels, num_classes, sgd.epochs, seed)
 
 
-def _loss(
-    loss: AnyLoss | None, head: Head, batches: Prior, prior: Prior, sgd: SGDConfig
-) -> Loss | Deferred:
+def _loss(loss: AnyLoss | None, head: Head, batches: Prior, prior: Prior, sgd: SGDConfig) -> Loss:
     """The loss to train with."""
     if loss is None:
         return own_loss(head, batches, prior, sgd)
     made = loss if isinstance(loss, nn.Module) else loss(batches)
-    if not isinstance(made, (Loss, Deferred)):
+    if not isinstance(made, Loss):
         raise TypeError(
             f"fit_head trains with losses of longtail.losses, which say what is carried, got "
             f"{type(made).__name__}; cross-entropy is longtail.losses.CrossEntropy"
         )
-    if isinstance(made, Loss) and made.reduction == "none":
+    if made.reduction == "none":
         raise ValueError('a fit minimises one number; use reduction="mean" or "sum"')
     return made
 
@@ -250,7 +248,7 @@ def _whole_loss(loss: AnyLoss | None, head: Head, sampler: ClassSampler, sgd: SG
             "with the head's own loss; give the loss a weight instead, or use solver='sgd'"
         )
     made = _loss(loss, head, prior, prior, sgd)
-    if not isinstance(made, Loss):
+    if len(made.stages) > 1:
         raise ValueError("L-BFGS has no epochs to switch the loss in; use solver='sgd'")
     return made
 

@@ -21,7 +21,7 @@ from longtail.engine.feature_rows import FeatureRows
 from longtail.engine.linear import fit_linear
 from longtail.engine.linear_objective import loss_shares, shared_losses
 from longtail.heads import Head, LearnableScale, Linear
-from longtail.losses import Loss, RegularizedLoss
+from longtail.losses import Loss, SampleLoss
 
 _TOLERANCE = 1e-6
 _KEPT = 2**24  # logits that are kept from one look at all samples to the next: 128 MB
@@ -79,7 +79,7 @@ def _(
     loss: Loss,
     weight_decay: float,
 ) -> None:
-    if isinstance(loss, RegularizedLoss):
+    if not isinstance(loss, SampleLoss):
         raise _not_convex(head, loss)
     shares = loss_shares(loss, labels)
     # In float64: near a minimum float32 rounds the values that are compared to one.

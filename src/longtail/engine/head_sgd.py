@@ -19,7 +19,7 @@ from longtail.engine.feature_rows import FeatureRows
 from longtail.engine.head_checkpoint import FitState, load_checkpoint, save_checkpoint
 from longtail.heads import Head, SGDConfig
 from longtail.images import ClassSampler
-from longtail.losses import Deferred
+from longtail.losses import Loss
 from longtail.metrics import balanced_error, recalls
 
 
@@ -43,7 +43,7 @@ def train_head(
     head: Head,
     rows: FeatureRows,
     labels: Tensor,
-    loss: nn.Module,
+    loss: Loss,
     sampler: ClassSampler,
     sgd: SGDConfig,
     *,
@@ -130,7 +130,7 @@ def _epoch(
     head: Head,
     rows: FeatureRows,
     labels: Tensor,
-    loss: nn.Module,
+    loss: Loss,
     sampler: ClassSampler,
     solver: torch.optim.Optimizer,
     epoch: int,
@@ -162,11 +162,10 @@ def _epoch(
     return total / len(batches)
 
 
-def _tell(epoch: int, sampler: ClassSampler, loss: nn.Module) -> None:
+def _tell(epoch: int, sampler: ClassSampler, loss: Loss) -> None:
     """Say which epoch it is to whoever does something else in another."""
     sampler.set_epoch(epoch)
-    if isinstance(loss, Deferred):
-        loss.set_epoch(epoch)
+    loss.set_epoch(epoch)
 
 
 def _factor(sgd: SGDConfig, epochs: float) -> float:
@@ -184,7 +183,7 @@ def _task(
     head: Head,
     rows: FeatureRows,
     labels: Tensor,
-    loss: nn.Module,
+    loss: Loss,
     sampler: ClassSampler,
     validation: Validation | None,
 ) -> str:

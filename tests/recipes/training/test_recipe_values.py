@@ -211,7 +211,7 @@ def test_every_loss_that_needs_no_number_a_class_can_be_named():
         for name, thing in classes.items()
         if issubclass(thing, losses.Loss) and not inspect.isabstract(thing)
     }
-    abstract = {"MarginLoss", "RegularizedLoss"}
+    abstract = {"SampleLoss", "MarginLoss", "RegularizedLoss", "Deferred"}
     assert there - named - abstract == {"ConsistentMargin", "PairwiseMargin"}
 
 

@@ -14,29 +14,23 @@ import torch
 from torch import Tensor
 
 from longtail.engine.training.process_group import mean_over_processes
-from longtail.losses import Deferred, Loss
-from longtail.losses.regularizer import RegularizedLoss
+from longtail.losses import Loss
 
 
-def piece_shares(loss: Loss | Deferred, labels: Sequence[Tensor]) -> list[float]:
+def piece_shares(loss: Loss, labels: Sequence[Tensor]) -> list[float]:
     """How much the loss of each piece counts on this process.
 
     Args:
         loss: Its reduction is the mean.
         labels: Of each piece: class indices, or probabilities, over which no loss weighs its mean.
     """
-    current = loss.current if isinstance(loss, Deferred) else loss
-    if current.weight is None or labels[0].is_floating_point():
+    weight = loss.class_weight
+    if weight is None or labels[0].is_floating_point():
         totals = [float(len(piece)) for piece in labels]
         return [total / sum(totals) for total in totals]
-    weight = current.weight
     totals = torch.stack([weight[piece].sum() for piece in labels]).tolist()
     device = labels[0].device
-    if _sees_all_processes(current):
+    if loss.gathers:
         totals = [mean_over_processes(total, device) for total in totals]
     whole = mean_over_processes(sum(totals), device)
     return [total / whole for total in totals]
-
-
-def _sees_all_processes(loss: Loss) -> bool:
-    return isinstance(loss, RegularizedLoss) and loss.regularizer.gather

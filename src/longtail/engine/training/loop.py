@@ -24,7 +24,6 @@ from longtail.engine.training.process_group import current_processes, mean_over_
 from longtail.engine.training.run_folder import RunFolder
 from longtail.engine.training.run_state import Row, RunState, mixed_seed
 from longtail.images import ClassSampler
-from longtail.losses import Deferred
 
 
 class StepEnd(NamedTuple):
@@ -156,8 +155,7 @@ class Loop:
     def begin(self, epoch: int, done: int = 0) -> Prior | None:
         """Tell sampler and loss which epoch comes; what a model carries that is trained on it."""
         loss = self.learner.loss
-        if isinstance(loss, Deferred):
-            loss.set_epoch(epoch)
+        loss.set_epoch(epoch)
         self.sampler.set_epoch(epoch, done * self._size)
         takes_prior = self.learner.model.head.takes_prior
         return carried_after(loss, self.sampler) if takes_prior else None

@@ -34,7 +34,7 @@ LEAST = 100_000  # parameters of a block: fewer are not worth a message of their
 _IN_LINE = (nn.Sequential, nn.ModuleList)
 
 
-def check_sharding(model: Model, losses: list[Loss]) -> None:
+def check_sharding(model: Model, losses: tuple[Loss, ...]) -> None:
     """A ValueError that says what cannot be shared out."""
     if any(isinstance(loss, EstimatedOffset) for loss in losses):
         raise ValueError(

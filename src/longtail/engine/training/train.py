@@ -36,7 +36,7 @@ from longtail.engine.training.run_state import Row, mixed_seed
 from longtail.engine.training.sharding import check_sharding, check_torch, gather
 from longtail.images import ClassSampler
 from longtail.images.augment import Augmentation, Normalize
-from longtail.losses import Deferred, Loss
+from longtail.losses import Loss
 
 
 class Trained(NamedTuple):
@@ -60,7 +60,7 @@ def train(
     model: Model,
     images: LabelledImages,
     sampler: ClassSampler,
-    loss: Loss | Deferred,
+    loss: Loss,
     options: TrainingOptions,
     *,
     normalize: Normalize,
@@ -109,8 +109,7 @@ def train(
     check_intervals(
         evaluate_every=evaluate_every, checkpoint_every=checkpoint_every, stop_after=stop_after
     )
-    if isinstance(loss, Deferred):
-        loss.set_epoch(0)
+    loss.set_epoch(0)
     drawn = shared_sampler(sampler, images.labels, loss)
     steps = -(-len(drawn) * these.world_size // options.batch_size)
     task = task_of(model, images, drawn, loss, options, augment, normalize, recipe or {}, steps)
@@ -152,7 +151,7 @@ def train(
     return Trained(carried, best_epoch(state.history), state.history, finished)
 
 
-def shared_sampler(sampler: ClassSampler, labels: Tensor, loss: Loss | Deferred) -> ClassSampler:
+def shared_sampler(sampler: ClassSampler, labels: Tensor, loss: Loss) -> ClassSampler:
     """The share of this process in what is drawn, by the sampler or as the loss asks for."""
     these = current_processes()
     shared = copy(sampler_for(sampler, labels, loss))
@@ -193,13 +192,13 @@ def check_training(
     model: Model,
     images: LabelledImages,
     sampler: ClassSampler,
-    loss: Loss | Deferred,
+    loss: Loss,
     options: TrainingOptions,
     validation: LabelledImages | None,
     world_size: int,
 ) -> None:
     """A ValueError that says what does not fit."""
-    losses = [loss.before, loss.after] if isinstance(loss, Deferred) else [loss]
+    losses = loss.stages
     _check_classes(model, images, losses, validation)
     if sampler.num_classes != images.num_classes or not sampler.is_of(images.labels):
         raise ValueError(
@@ -246,7 +245,7 @@ def check_intervals(**numbers: int | None) -> None:
 def _check_classes(
     model: Model,
     images: LabelledImages,
-    losses: list[Loss],
+    losses: tuple[Loss, ...],
     validation: LabelledImages | None,
 ) -> None:
     if not len(images) or (validation is not None and not len(validation)):

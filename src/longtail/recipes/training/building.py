@@ -56,7 +56,7 @@ def build_head(option: parts.Head, dim: int, prior: Prior) -> heads.Head:
 
 
 @_part("loss")
-def build_loss(recipe: Recipe, batches: Prior, head: heads.Head) -> losses.Loss | losses.Deferred:
+def build_loss(recipe: Recipe, batches: Prior, head: heads.Head) -> losses.Loss:
     """The loss for batches that follow this prior."""
 
     def make(train: Prior, **more: Any) -> losses.Loss:
@@ -69,7 +69,7 @@ def build_loss(recipe: Recipe, batches: Prior, head: heads.Head) -> losses.Loss 
     return defer(make, batches, recipe.drw.start, recipe.drw.beta)
 
 
-def carried(loss: losses.Loss | losses.Deferred, head: heads.Head) -> Prior | None:
+def carried(loss: losses.Loss, head: heads.Head) -> Prior | None:
     """What logits of this loss carry, if the head is one that gives its logits a prior."""
     return loss.carried if head.takes_prior else None
 

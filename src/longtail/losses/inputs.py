@@ -1,4 +1,4 @@
-"""Which axis of the logits has the classes: axis 1 as in torch, or the one that `class_dim` names.
+"""What a loss is called with: which axis has the classes, which samples count.
 
 Logits of a sequence are often (N, T, C), and with T = C nothing in their shape says so: labels of
 shape (N, T) fit both ways, and the value would be wrong without a word.
@@ -9,7 +9,9 @@ import warnings
 import torch
 from torch import Tensor
 
+from longtail.core.arrays import wide_dtype
 from longtail.core.retarget import check_logits
+from longtail.losses.kernel import is_eager_cpu
 
 
 class ClassAxis:
@@ -43,7 +45,7 @@ class ClassAxis:
         moved = self.move(logits)
         if moved.shape[1] != num_classes and logits.is_floating_point():
             raise ValueError(
-                f"logits must have {num_classes} classes on axis {self._at}, got shape "
+                f"logits must have {num_classes} classes on axis {self._axis}, got shape "
                 f"{tuple(logits.shape)}; where the classes are on another axis, make the loss with "
                 "class_dim, such as class_dim=-1 for the last"
             )
@@ -54,16 +56,11 @@ class ClassAxis:
 
     def move(self, rows: Tensor) -> Tensor:
         """Rows with that axis as axis 1."""
-        at = self._at
-        if not -rows.dim() <= at < rows.dim():
+        if not -rows.dim() <= self._axis < rows.dim():
             raise ValueError(
-                f"class_dim={at} names no axis of an array of shape {tuple(rows.shape)}"
+                f"class_dim={self._axis} names no axis of an array of shape {tuple(rows.shape)}"
             )
-        return rows if at % rows.dim() == 1 else rows.movedim(at, 1)
-
-    @property
-    def _at(self) -> int:
-        return 1 if self.class_dim is None else self.class_dim
+        return rows if self._axis % rows.dim() == 1 else rows.movedim(self._axis, 1)
 
     def warn_of_two(self, rows: Tensor, labels: Tensor) -> None:
         """Warn, once, if the labels fit rows on axis 1 and rows on the last axis alike."""
@@ -73,6 +70,10 @@ class ClassAxis:
             rows.shape[:1] + rows.shape[2:]
         ):
             self._warned = _warned_of_two()
+
+    @property
+    def _axis(self) -> int:
+        return 1 if self.class_dim is None else self.class_dim
 
 
 # A compiler calls it once, as it traces.
@@ -86,3 +87,41 @@ def _warned_of_two() -> bool:
         stacklevel=4,
     )
     return True
+
+
+def check_rows(rows: Tensor, labels: Tensor, name: str) -> None:
+    """Raise unless rows are of a floating type and labels class indices of their shape."""
+    if not rows.is_floating_point() or rows.dim() < 2:
+        raise ValueError(
+            f"{name} takes rows of a floating type and shape (N, D), "
+            f"got {rows.dtype} of shape {tuple(rows.shape)}"
+        )
+    if labels.is_floating_point():
+        raise ValueError(
+            f"{name} takes class indices, not soft labels: it asks which rows are of one class; "
+            "mix the loss on logits and this term separately"
+        )
+    if labels.dtype == torch.bool or labels.shape != rows.shape[:1] + rows.shape[2:]:
+        raise ValueError(
+            f"{name} takes integer labels of shape {tuple(rows.shape[:1] + rows.shape[2:])} for "
+            f"rows of shape {tuple(rows.shape)}, got {labels.dtype} of shape {tuple(labels.shape)}"
+        )
+
+
+def all_count(labels: Tensor, ignore_index: int) -> bool:
+    """Whether no sample is ignored: for labels that can be looked at."""
+    if ignore_index < 0 and labels.numel():
+        return labels.min().item() >= 0  # a single pass: wrong labels are found later
+    return bool((labels != ignore_index).all())
+
+
+def counted_rows(rows: Tensor, labels: Tensor, ignore_index: int) -> tuple[Tensor, Tensor]:
+    """Flat rows and labels without the ignored, in a dtype safe for sums of exponentials."""
+    if rows.dim() > 2:
+        rows = rows.movedim(1, -1).flatten(0, -2)
+    rows, labels = rows.to(wide_dtype(rows.dtype)), labels.flatten().long()
+    # Picking rows copies them, and its gradient does too.
+    if is_eager_cpu(rows) and all_count(labels, ignore_index):
+        return rows, labels
+    kept = labels != ignore_index
+    return rows[kept], labels[kept]
