@@ -30,7 +30,7 @@ SERVER.set_forkserver_preload(
         "longtail.cli",
         "longtail.recipes.comparing",
         "longtail.recipes.fix_page",
-        "longtail.recipes.fit_page",
+        "longtail.report.pages.fit",
     ]
 )
 

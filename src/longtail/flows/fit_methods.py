@@ -1,4 +1,4 @@
-r"""The methods that `longtail fit` compares: each is a head, how it is fitted, how it predicts.
+r"""The methods that a fit compares: each is a head, how it is fitted, how it predicts.
 
 All of one fit start from the same linear layer, trained by cross-entropy at a weight decay that was
 chosen for it. Linear heads are decayed as much. Small sets get smaller batches than the recipes
@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from longtail.core import Prior, PriorLike, Scores
 from longtail.engine import fit_head
+from longtail.flows.fit_samples import Samples
 from longtail.heads import (
     CausalNorm,
     Cosine,
@@ -41,24 +42,12 @@ from longtail.posthoc import LogitAdjustment, WeightNormalization, fold
 _STEPS, _SMALLEST = 40, 32
 
 
-class Samples(Protocol):
-    """Features and labels."""
-
-    @property
-    def features(self) -> Tensor:
-        """Shape (N, D)."""
-
-    @property
-    def labels(self) -> Tensor:
-        """Class indices."""
-
-
 @dataclass(frozen=True, eq=False)
 class Task:
     """What a method is fitted on.
 
     Attributes:
-        samples: Features of shape (N, D) and labels.
+        samples: Features and labels.
         prior: That of the labels.
         layer: A linear layer trained on them by cross-entropy.
         weight_decay: What it was trained with.
@@ -70,6 +59,12 @@ class Task:
     layer: nn.Linear
     weight_decay: float
     seed: int
+
+    @classmethod
+    def of(cls, samples: Samples, layer: nn.Linear, weight_decay: float, seed: int) -> Task:
+        """With the prior of the samples."""
+        prior = Prior.from_labels(samples.labels, layer.out_features)
+        return cls(samples, prior, layer, weight_decay, seed)
 
     def sizes(self) -> tuple[int, int]:
         """Dimension and number of classes, as every head takes them."""
@@ -104,16 +99,14 @@ class Aim(NamedTuple):
 
 @dataclass(frozen=True)
 class Tuned:
-    """A number of a fitted head that held-out samples decide.
+    """A number of a fitted head that validation samples decide: here always a τ.
 
     Attributes:
-        name: What it is called.
-        best: The best one for a head, given the linear layer's logits of held-out samples, their
+        best: The best one for a head, given the linear layer's logits of validation samples, their
             labels and the aim.
         put: The head with that number.
     """
 
-    name: str
     best: Callable[[Head, Task, Tensor, Tensor, Aim], float]
     put: Callable[[Head, Task, float, Aim], Head]
 
@@ -128,7 +121,7 @@ class Method:
         fit: Makes the fitted head.
         as_is: Whether it predicts by its logits as they are: "never", where it is known what they
             carry; "uniform", if that is the target, as its paper does; or "always".
-        tuned: What is chosen on held-out samples.
+        tuned: What is chosen on validation samples.
     """
 
     title: str
@@ -137,7 +130,7 @@ class Method:
     as_is: Literal["never", "uniform", "always"] = "never"
     tuned: Tuned | None = None
 
-    def is_as_is(self, target: Prior) -> bool:
+    def keeps_logits(self, target: Prior) -> bool:
         """Whether it predicts by its logits as they are under this target."""
         uniform = target.is_close(Prior.uniform(target.num_classes))
         return self.as_is == "always" or (self.as_is == "uniform" and uniform)
@@ -195,21 +188,19 @@ def _rescaled(task: Task) -> Head:
 
 
 def _best_tau(head: Head, task: Task, logits: Tensor, labels: Tensor, aim: Aim) -> float:
-    held = Scores(logits, labels, carried=task.prior, split="validation")
-    return LogitAdjustment(task.prior, target=aim.target).fit(held, aim.criterion).tau
+    scores = Scores(logits, labels, carried=task.prior, split="validation")
+    return LogitAdjustment(task.prior, target=aim.target).fit(scores, aim.criterion).tau
 
 
 def _best_norm_tau(head: Head, task: Task, logits: Tensor, labels: Tensor, aim: Aim) -> float:
     assert isinstance(head, TauNorm)
-    held = Scores(logits - task.layer.bias, labels, split="validation")
+    scores = Scores(logits - task.layer.bias, labels, split="validation")
     divide = WeightNormalization(head.log_nu(torch.float64).exp())
-    return divide.fit(held, aim.criterion, aim.target).tau
+    return divide.fit(scores, aim.criterion, aim.target).tau
 
 
-_TAU = Tuned("tau", _best_tau, lambda head, task, tau, aim: _adjusted(task, tau, aim.target))
-_NORM_TAU = Tuned(
-    "tau", _best_norm_tau, lambda head, task, tau, aim: TauNorm.from_linear(task.layer, tau)
-)
+_TAU = Tuned(_best_tau, lambda head, task, tau, aim: _adjusted(task, tau, aim.target))
+_NORM_TAU = Tuned(_best_norm_tau, lambda head, task, tau, aim: TauNorm.from_linear(task.layer, tau))
 
 METHODS: dict[str, Method] = {
     "linear": Method("linear, cross-entropy", "H1", _linear, as_is="always"),

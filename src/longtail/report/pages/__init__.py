@@ -1,0 +1,1 @@
+"""A page for the result of each flow."""
