@@ -126,7 +126,7 @@ def wait():
 
 def train_and_wait(folder):
     """For a process of its own: a run that waits at its first step until it is killed."""
-    from longtail.recipes.run import run_recipe
+    from longtail.flows.train.train import train
     from longtail.recipes.training.overrides import overridden
     from longtail.recipes.training.reading import read_recipe
 
@@ -136,7 +136,7 @@ def train_and_wait(folder):
 
     given = [f"data.path={folder}/images.npz"]
     recipe = overridden(read_recipe(f"{folder}/mine.yaml"), given)
-    run_recipe(recipe, Path(folder, "run"), wait)
+    train(recipe, Path(folder, "run"), progress=wait)
 
 
 def start(place, arguments, said=None):

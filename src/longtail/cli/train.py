@@ -15,18 +15,18 @@ from longtail.cli import options
 from longtail.cli.command import Command, is_same
 from longtail.cli.completion import recipe_names
 from longtail.cli.errors import Interrupted
-from longtail.cli.outputs import closing, console, print_json, rich_table
+from longtail.cli.outputs import closing, console, footer, print_json, rich_table
 from longtail.cli.plain_text import echo
 from longtail.cli.processes import is_first
 from longtail.cli.progress import bars, is_shown, status
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich import progress as rich_progress
 
     from longtail.engine.training import EpochEnd, StepEnd
-    from longtail.recipes.run import Watch
+    from longtail.flows.train.result import TrainResult
+    from longtail.flows.train.train import Progress
     from longtail.recipes.training.recipe import Recipe
-    from longtail.recipes.training.results import RunResult
 
 
 @click.command(
@@ -77,10 +77,20 @@ def train(
         return
     assert output is not None
     try:
-        with _watching(quiet) as watch:
-            from longtail.recipes.run import run_recipe
+        with _progress(quiet) as progress:
+            from longtail.flows.train.train import train as train_recipe
+            from longtail.report import write_page
+            from longtail.report.pages.train import train_page
 
-            result = run_recipe(recipe, output, watch, recipe_name(name))
+            result = train_recipe(
+                recipe,
+                output,
+                name=recipe_name(name),
+                progress=progress,
+                page=lambda result, folder: write_page(
+                    train_page(result, footer()), folder / "report.html"
+                ),
+            )
     except KeyboardInterrupt as error:
         number = getattr(error, "signal", signal.SIGINT)
         raise Interrupted("the same command goes on after the last checkpoint", number) from None
@@ -98,9 +108,9 @@ def _check(
     resume: Literal["auto", "never"],
 ) -> None:
     """What can be told before torch is imported."""
+    from longtail.flows.train.run_folder import RECIPE, check_folder, is_recipe_of
     from longtail.recipes.training.checking import RecipeError
     from longtail.recipes.training.data_options import HuggingFace
-    from longtail.recipes.training.run_folder import RECIPE, check_folder, is_recipe_of
 
     place = recipe.data.path
     if place is None:
@@ -126,7 +136,7 @@ def _check(
 
 
 @contextmanager
-def _watching(quiet: bool) -> Iterator[Watch]:
+def _progress(quiet: bool) -> Iterator[Progress]:
     """A bar over all steps on a terminal; nothing elsewhere."""
     if not is_shown(quiet):
         yield lambda event: None
@@ -136,10 +146,10 @@ def _watching(quiet: bool) -> Iterator[Watch]:
         yield _follower(shown, task)
 
 
-def _follower(bar: Progress, task: TaskID) -> Watch:
+def _follower(bar: rich_progress.Progress, task: rich_progress.TaskID) -> Progress:
     from longtail.engine.training import StepEnd
 
-    def watch(event: StepEnd | EpochEnd | str) -> None:
+    def progress(event: StepEnd | EpochEnd | str) -> None:
         if isinstance(event, str):
             bar.update(task, description=event, total=None, said="")
         elif isinstance(event, StepEnd):
@@ -153,7 +163,7 @@ def _follower(bar: Progress, task: TaskID) -> Watch:
         else:
             bar.update(task, said=_epoch_in_words(event.row))
 
-    return watch
+    return progress
 
 
 def _epoch_in_words(row: Mapping[str, float | None]) -> str:
@@ -178,8 +188,8 @@ def _show_plan(recipe: Recipe, as_json: bool, quiet: bool) -> None:
             echo(f"{name}: {value}")
 
 
-def _show(result: RunResult, as_json: bool) -> None:
-    from longtail.recipes.training.run_page import headline, metric_table
+def _show(result: TrainResult, as_json: bool) -> None:
+    from longtail.report.pages.train import headline, metric_table
 
     if as_json:
         print_json(result.as_json())

@@ -7,16 +7,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from longtail.core import Prior, Scores
+from longtail.flows.train.model_file import load_model
+from longtail.flows.train.run_folder import RECIPE, read_log
+from longtail.flows.train.scores import moved_to_target
 from longtail.recipes.comparing.sources import find_sources
 from longtail.recipes.training import building
-from longtail.recipes.training.model_file import load_model
 from longtail.recipes.training.reading import read_recipe
-from longtail.recipes.training.run_figures import read_log
-from longtail.recipes.training.run_folder import RECIPE
-from longtail.recipes.training.run_page import recipe_section, training_section
-from longtail.recipes.training.run_scores import adjusted
 from longtail.report import Footer, Judged, Page, scores_page
 from longtail.report.judged import AS_TRAINED, UNDER_TARGET
+from longtail.report.pages.train import recipe_section, training_section
 
 
 def single_run(paths: Sequence[Path]) -> Path | None:
@@ -54,10 +53,10 @@ def run_folder_report(folder: Path, footer: Footer) -> Report:
     stored = load_model(folder)
     target = building.build_target(recipe, Prior.of(stored.counts))
     before, held = next(iter(found.values())), found.get("validation")
-    move = adjusted(recipe.target, before.carried, target, held)
+    move = moved_to_target(recipe.target, before.carried, target, held)
     judged = Judged(
         before,
-        before if move is None else move.move(before),
+        before if move is None else move.apply(before),
         target,
         held if "test" in found else None,
         names=(AS_TRAINED, UNDER_TARGET),

@@ -226,7 +226,7 @@ def test_recipes_and_their_errors_need_no_torch():
         "from longtail.recipes.training.checking import RecipeError\n"
         "from longtail.recipes.training.overrides import overridden\n"
         "from longtail.recipes.training.reading import read_recipe\n"
-        "from longtail.recipes.training.run_folder import check_folder\n"
+        "from longtail.flows.train.run_folder import check_folder\n"
         "recipe = overridden(read_recipe('cifar100-lt-la-quick'), ['loss=lade'])\n"
         "check_folder(Path('nowhere'), recipe, 'auto')\n"
         "try:\n    overridden(recipe, ['loss=lad'])\n"

@@ -11,16 +11,16 @@ from typing import Any
 
 from longtail.data.files.arrays import npz_names
 from longtail.data.score_tables import Kind
-from longtail.recipes.fix import CROSS_FITTED
-from longtail.recipes.generation import settle
-from longtail.recipes.training.reading import read_recipe
-from longtail.recipes.training.run_folder import (
+from longtail.flows.train.run_folder import (
     METRICS,
     RECIPE,
     RECIPE_NAME,
     VERSIONS,
     task_values,
 )
+from longtail.recipes.fix import CROSS_FITTED
+from longtail.recipes.generation import settle
+from longtail.recipes.training.reading import read_recipe
 
 _DEPTH = 4
 _PLAIN = ("scores", "test", "validation")  # names of files that say nothing about the run

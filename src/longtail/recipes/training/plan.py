@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from longtail.core import Prior
+from longtail.flows.train.reading_data import read_data
 from longtail.recipes.training import building
 from longtail.recipes.training.data_checks import check_network, check_target
-from longtail.recipes.training.reading_data import read_data
 from longtail.recipes.training.recipe import Recipe
 
 

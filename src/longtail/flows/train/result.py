@@ -11,10 +11,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from longtail import __version__
 from longtail.core import Prior, Scores
 from longtail.core.arrays import as_tensor
 from longtail.core.scores import Split
+from longtail.engine import save_head
 from longtail.engine.training import Trained
+from longtail.flows.train.model_file import StoredModel
+from longtail.flows.train.run_folder import METRICS, write_json
 from longtail.heads import Head
 from longtail.metrics import Measured, Tally
 from longtail.posthoc import TauChoice
@@ -44,12 +48,13 @@ class Variant:
 
 
 @dataclass(frozen=True, eq=False)
-class RunResult:
+class TrainResult:
     """A finished run.
 
     Attributes:
         recipe: What was done.
         folder: Where it is.
+        model: What was trained, with all it takes to predict.
         classes: The names of the classes.
         counts: Training images of each class.
         target: The prior the metrics are under.
@@ -60,11 +65,12 @@ class RunResult:
 
     recipe: Recipe
     folder: Path
+    model: StoredModel
     classes: tuple[str, ...]
     counts: Tensor
     target: Prior
     trained: Trained
-    variants: list[Variant]
+    variants: tuple[Variant, ...]
     weight: Tensor
 
     @property
@@ -84,7 +90,7 @@ class RunResult:
         """The sums behind the metrics, by split and variant."""
         return {
             split: {
-                variant.name: tallied(variant.scores[split], self.target, self.counts)
+                variant.name: _tallied(variant.scores[split], self.target, self.counts)
                 for variant in self.variants
             }
             for split in self.variants[0].scores
@@ -99,7 +105,7 @@ class RunResult:
         }
 
     def as_json(self) -> dict[str, Any]:
-        """Everything that is a number or a word."""
+        """Everything that is a number or a name."""
         carried = self.trained.carried
         last = self.trained.history[-1] if self.trained.history else {}
         return {
@@ -122,8 +128,22 @@ class RunResult:
             },
         }
 
+    def write(self, folder: Path) -> None:
+        """Scores, second-stage heads and metrics.json, into a folder that nothing is in yet."""
+        about = {"classes": self.classes, "counts": self.counts.tolist()}
+        for variant in self.variants:
+            # What is under the target follows from the scores as they were trained.
+            if variant.head is None and variant is not self.variants[0]:
+                continue
+            name = "" if variant.head is None else f"-{variant.name}"
+            for split, scores in variant.scores.items():
+                scores.save(folder / f"scores-{split}{name}.safetensors")
+            if variant.head is not None:
+                save_head(variant.head, folder / f"head{name}.safetensors", about)
+        write_json(folder / METRICS, {"version": __version__} | self.as_json())
 
-def tallied(scores: Scores, target: Prior, counts: Tensor) -> Tally:
+
+def _tallied(scores: Scores, target: Prior, counts: Tensor) -> Tally:
     """All sums behind the metrics of scores, each class counting as the target says."""
     logits, labels = (
         as_tensor(scores.logits),

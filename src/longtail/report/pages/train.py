@@ -1,25 +1,14 @@
-"""The results of a run in words, tables and figures, and all of its files."""
+"""The result of a training run in words, tables and a page."""
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Mapping, Sequence
-from datetime import date
-from pathlib import Path
-from typing import Any
+from math import nan
+from typing import TYPE_CHECKING, Any
 
-import torch
-from torch import Tensor
-
-from longtail import __version__
-from longtail.engine import save_head
+from longtail.core.arrays import Array, ArrayLike
 from longtail.metrics import Measured
 from longtail.recipes.training.checking import plain
-from longtail.recipes.training.recipe import Recipe
-from longtail.recipes.training.results import RunResult
-from longtail.recipes.training.run_figures import GROUPS, group_curves_chart, weight_norms_chart
-from longtail.recipes.training.run_folder import METRICS, write_json
 from longtail.report import (
     Column,
     Figure,
@@ -31,11 +20,16 @@ from longtail.report import (
     Table,
     line_chart,
     scores_page,
-    write_page,
 )
 from longtail.report.accuracies import ACCURACIES, HEADLINES, headline_key, shown_accuracies
+from longtail.report.figures import group_curves_chart, weight_norms_chart
+from longtail.report.figures.group_curves import GROUPS
 from longtail.report.judged import AS_TRAINED
 from longtail.report.sections.held_tau import held_near_one_in_words
+
+if TYPE_CHECKING:
+    from longtail.flows.train.result import TrainResult
+    from longtail.recipes.training.recipe import Recipe
 
 # What is shown, what it is called, what it is multiplied by, and with how many digits.
 _COLUMNS = (
@@ -48,25 +42,7 @@ _COLUMNS = (
 )
 
 
-def write_results(result: RunResult, folder: Path) -> None:
-    """Scores, second-stage heads, metrics.json and report.html, into a folder."""
-    for variant in result.variants:
-        # What is under the target follows from the scores as they were trained.
-        if variant.head is None and variant is not result.variants[0]:
-            continue
-        name = "" if variant.head is None else f"-{variant.name}"
-        for split, scores in variant.scores.items():
-            scores.save(folder / f"scores-{split}{name}.safetensors")
-        if variant.head is not None:
-            about = {"classes": result.classes, "counts": result.counts.tolist()}
-            save_head(variant.head, folder / f"head{name}.safetensors", about)
-    write_json(folder / METRICS, {"version": __version__} | result.as_json())
-    command = shlex.join(["longtail", *sys.argv[1:]])
-    footer = Footer(version=__version__, date=date.today().isoformat(), command=command)
-    write_page(run_page(result, footer), folder / "report.html")
-
-
-def run_page(result: RunResult, footer: Footer) -> Page:
+def train_page(result: TrainResult, footer: Footer) -> Page:
     """The page of `longtail train`."""
     own = [
         *_variants(result),
@@ -74,7 +50,7 @@ def run_page(result: RunResult, footer: Footer) -> Page:
             result.trained.history,
             result.recipe.optimizer.name,
             result.weight,
-            result.counts.tolist(),
+            result.counts,
         ),
         recipe_section(result.recipe),
     ]
@@ -91,7 +67,7 @@ def run_page(result: RunResult, footer: Footer) -> Page:
     )
 
 
-def _judged(result: RunResult) -> Judged | None:
+def _judged(result: TrainResult) -> Judged | None:
     """As trained beside under the target, on the part that the headline is of."""
     split = result.judged_on
     if split is None:
@@ -108,7 +84,7 @@ def _judged(result: RunResult) -> Judged | None:
     )
 
 
-def _variants(result: RunResult) -> list[Section]:
+def _variants(result: TrainResult) -> list[Section]:
     """Every way to predict, on every part."""
     return [
         Section(
@@ -124,14 +100,14 @@ def _table(rows: list[list[str]]) -> Table:
     return Table([Column(name) for name in rows[0]], rows[1:])
 
 
-def headline(result: RunResult) -> str:
+def headline(result: TrainResult) -> str:
     """What came out, in one sentence."""
-    said = (
+    text = (
         f"{int(result.counts.sum()):,} training images of {len(result.classes):,} classes, "
         f"{result.recipe.epochs} epochs."
     )
     if result.judged_on is None:
-        return f"{said} There is no validation and no test part, so nothing was measured."
+        return f"{text} There is no validation and no test part, so nothing was measured."
     found = result.metrics[result.judged_on][result.headline]
     key = headline_key(result.target)
     groups = ", ".join(
@@ -140,12 +116,12 @@ def headline(result: RunResult) -> str:
         if name in found and found[name].value is not None
     )
     return (
-        f"{said} {HEADLINES[key]} on the {result.judged_on} part, {result.headline}: "
+        f"{text} {HEADLINES[key]} on the {result.judged_on} part, {result.headline}: "
         f"{_shown(found[key], 100.0, 1)} % ({groups})."
     )
 
 
-def metric_table(result: RunResult, split: str) -> list[list[str]]:
+def metric_table(result: TrainResult, split: str) -> list[list[str]]:
     """The heads of the columns, then a row a variant; in % but for the log-loss."""
     shown = shown_accuracies(result.tallies[split][AS_TRAINED])
     columns = [c for c in _COLUMNS if c[0] in shown or c[0] not in ACCURACIES]
@@ -159,7 +135,7 @@ def metric_table(result: RunResult, split: str) -> list[list[str]]:
     return rows
 
 
-def _notes(result: RunResult) -> list[str]:
+def _notes(result: TrainResult) -> list[str]:
     said = [
         "In %, but for the log-loss; in brackets 95 % intervals. Classes count as the target says."
     ]
@@ -187,8 +163,8 @@ def _notes(result: RunResult) -> list[str]:
 def training_section(
     history: Sequence[Mapping[str, float | None]],
     optimizer: str,
-    weight: Tensor,
-    counts: Sequence[int],
+    weight: Array,
+    counts: ArrayLike,
 ) -> Section:
     """How training went: its loss, the groups' accuracy, and the norms it left.
 
@@ -201,7 +177,7 @@ def training_section(
     loss = Line(
         "training loss",
         [row["epoch"] or 0.0 for row in history],
-        [row["train_loss"] if row["train_loss"] is not None else torch.nan for row in history],
+        [row["train_loss"] if row["train_loss"] is not None else nan for row in history],
     )
     chart = line_chart([loss], title="Training loss", x_title="epoch", y_title="mean loss")
     figures = [Figure(chart, "Mean loss of each epoch.")]
@@ -210,7 +186,7 @@ def training_section(
         figures.append(
             Figure(curves, "Accuracy on the validation part, as trained (as NCM figure 4).")
         )
-    norms = weight_norms_chart({optimizer: [(weight, torch.as_tensor(counts))]})
+    norms = weight_norms_chart({optimizer: [(weight, counts)]})
     figures.append(
         Figure(norms, "Do the norms of the weights follow the frequency? (As LA figure 1.)")
     )

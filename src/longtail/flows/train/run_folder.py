@@ -5,6 +5,7 @@ What is wrong with a folder is told without importing torch.
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import platform
@@ -20,7 +21,7 @@ from longtail.recipes.training.reading import read_recipe
 from longtail.recipes.training.recipe import Recipe
 from longtail.recipes.training.yaml_text import write_yaml
 
-RECIPE, VERSIONS, METRICS = "recipe.yaml", "versions.json", "metrics.json"
+RECIPE, VERSIONS, METRICS, LOG = "recipe.yaml", "versions.json", "metrics.json", "log.csv"
 CHECKPOINT = "checkpoint"
 RECIPE_NAME = "recipe"  # the key of VERSIONS under which it is
 _PACKAGES = ("torch", "numpy", "safetensors", "msgspec", "pyyaml", "pillow", "torchvision", "timm")
@@ -36,7 +37,7 @@ _FREE = (
 )
 
 
-def check_folder(folder: Path, recipe: Recipe, resume: Literal["auto", "never"]) -> bool:
+def check_folder(folder: Path, recipe: Recipe, resume: Literal["auto", "never"] = "auto") -> bool:
     """Whether there is a run of this recipe to go on with; a RecipeError if it is of another."""
     if folder.exists() and not folder.is_dir():
         raise RecipeError(f"{folder} is a file; the run needs a folder")
@@ -105,6 +106,20 @@ def versions() -> dict[str, str | int]:
         except PackageNotFoundError:
             continue
     return found
+
+
+def read_log(folder: Path) -> list[dict[str, float | None]]:
+    """The rows of a run's log.csv; empty cells are None."""
+    from longtail.data.files.errors import reading
+
+    place = folder / LOG
+    if not place.is_file():
+        raise FileNotFoundError(f"there is no {place}; give a run folder of `longtail train`")
+    with reading(place, "the log of a run"), place.open(newline="", encoding="utf-8") as file:
+        return [
+            {key: float(value) if value else None for key, value in row.items()}
+            for row in csv.DictReader(file)
+        ]
 
 
 def write_json(place: Path, values: Mapping[str, Any]) -> None:

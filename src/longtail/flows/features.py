@@ -1,4 +1,4 @@
-"""A feature file from a trained backbone and a set of images."""
+"""features: what a trained backbone makes of a set of images, in one file."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 from longtail.core.scores import Split
-from longtail.data.images import LabelledImages
 from longtail.engine import Features, pack_features
 from longtail.engine.training import predict, processes
+from longtail.flows.train.model_file import load_model
+from longtail.flows.train.reading_data import read_data
+from longtail.flows.train.scores import all_parts
+from longtail.flows.train.second_stage import with_new_statistics
 from longtail.recipes.training.checking import RecipeError
-from longtail.recipes.training.model_file import load_model
 from longtail.recipes.training.overrides import overridden
-from longtail.recipes.training.reading_data import read_data
-from longtail.recipes.training.second_stage import with_new_statistics
 
 
-def extract_features(
+def features(
     source: str | os.PathLike[str],
     data: str | os.PathLike[str],
     output: str | os.PathLike[str],
@@ -56,21 +58,11 @@ def extract_features(
         model = stored.model.to(these.device)
         if batch_norm == "reestimate":
             model = with_new_statistics(model, images.train, stored.normalize)
-        parts: dict[Split, LabelledImages | None] = {
-            "train": images.train,
-            "validation": images.validation,
-            "test": images.test,
-        }
-        made = {
-            split: (
-                predict(
-                    model, part, stored.normalize, batch_size, num_workers=recipe.num_workers
-                ).features.numpy(),
-                part.labels.numpy(),
-            )
-            for split, part in parts.items()
-            if part is not None
-        }
+        workers = recipe.num_workers
+        parts: dict[Split, tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]] = {}
+        for split, part in all_parts(images).items():
+            made = predict(model, part, stored.normalize, batch_size, num_workers=workers)
+            parts[split] = made.features.numpy(), part.labels.numpy()
         network = msgspec.json.encode(stored.recipe.backbone).decode()
-        said = f"longtail train: {network}, batch-norm statistics: {batch_norm}"
-        return pack_features(output, made, classes=stored.classes, made_by=said)
+        made_by = f"longtail train: {network}, batch-norm statistics: {batch_norm}"
+        return pack_features(output, parts, classes=stored.classes, made_by=made_by)

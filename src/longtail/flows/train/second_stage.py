@@ -5,48 +5,72 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 import torch
 from torch import Tensor
 
 from longtail import heads
-from longtail.data.images import LabelledImages
+from longtail.data.images import ImageSplits, LabelledImages
 from longtail.engine.augment import Normalize
 from longtail.engine.averaging import reestimate_batch_norm
 from longtail.engine.fit_head import fit_head
-from longtail.engine.training import Model
+from longtail.engine.training import Model, predict
+from longtail.flows.train.result import Variant
+from longtail.flows.train.scores import all_parts, scores_of
 from longtail.recipes.training import optimizer_options as options
+from longtail.recipes.training.recipe import Recipe
 
 _BATCH = 256
 
 
-def fit_second_heads(
-    stage: options.SecondStage,
-    trained: heads.Head,
-    features: Tensor,
-    labels: Tensor,
-    seed: int,
-    tick: Callable[[str], None] = lambda name: None,
-) -> dict[str, heads.Head]:
-    """Every head of the stage, under a name that says what it is.
+def second_stage(
+    recipe: Recipe,
+    model: Model,
+    images: ImageSplits[Any],
+    normalize: Normalize,
+    progress: Callable[[str], None] = lambda what: None,
+) -> list[Variant]:
+    """The scores of each second-stage head, as they are: papers report these heads so.
 
     Args:
-        stage: Which heads.
-        trained: The head of stage one, for those that start from it.
-        features: Of the training images.
-        labels: Of the training images.
-        seed: Of batches and of what is drawn.
-        tick: Told the name of the head that comes next.
+        recipe: With the heads, under names that say what they are.
+        model: As trained, with the head that some start from.
+        images: All parts.
+        normalize: What images go through.
+        progress: Told what comes next.
     """
-    made: dict[str, heads.Head] = {}
+    stage = recipe.second_stage
+    if stage is None:
+        return []
+    network = model
+    if stage.batch_norm == "reestimate":
+        progress("batch-norm statistics")
+        network = with_new_statistics(model, images.train, normalize)
+    progress("features")
+
+    def features_of(part: LabelledImages) -> Tensor:
+        return predict(network, part, normalize, num_workers=recipe.num_workers).features
+
+    parts, labels, seed = all_parts(images), images.train.labels, recipe.seed
+    features = {split: features_of(part) for split, part in parts.items()}
+    train = features.pop("train")
+    variants = []
     for option in stage.heads:
         name = second_name(option)
-        tick(name)
+        progress(name)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            made[name] = _fitted(option, trained, features, labels, seed)
-    return made
+            head = _fitted(option, model.head, train, labels, seed)
+        scores = {
+            split: scores_of(
+                head(rows).detach(), parts[split], head.carried, images.train.counts, split
+            )
+            for split, rows in features.items()
+        }
+        variants.append(Variant(name, scores, head))
+    return variants
 
 
 def second_name(option: options.SecondHead) -> str:

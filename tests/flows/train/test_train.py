@@ -11,24 +11,30 @@ from longtail import Prior, Scores, heads
 from longtail.data.images import ImageArrays
 from longtail.engine import Features, load_head
 from longtail.engine.training import EpochEnd, predict
-from longtail.recipes.run import run_recipe
+from longtail.flows.features import features as extract_features
+from longtail.flows.train.model_file import load_model
+from longtail.flows.train.reading_data import read_data
+from longtail.flows.train.run_folder import check_folder, read_log
+from longtail.flows.train.second_stage import second_name, with_new_statistics
+from longtail.flows.train.train import train
 from longtail.recipes.training import building
 from longtail.recipes.training.checking import RecipeError, recipe_from
-from longtail.recipes.training.extract import extract_features
-from longtail.recipes.training.model_file import load_model
 from longtail.recipes.training.overrides import overridden
 from longtail.recipes.training.plan import planned
 from longtail.recipes.training.reading import read_recipe
-from longtail.recipes.training.reading_data import read_data
-from longtail.recipes.training.run_figures import (
-    group_curves_chart,
-    read_log,
-    weight_norms_of_runs,
-)
-from longtail.recipes.training.run_folder import check_folder
-from longtail.recipes.training.second_stage import second_name, with_new_statistics
+from longtail.report import Footer, write_page
+from longtail.report.figures import group_curves_chart, weight_norms_chart
+from longtail.report.pages.train import train_page
 
+FOOTER = Footer("0", "2025-01-01", "longtail train")
 KEPT = [48, 24, 10, 5]  # of 60, 30, 12 and 6 a fifth is held out
+
+
+def run_recipe(recipe, folder, **options):
+    def page(result, aside):
+        write_page(train_page(result, FOOTER), aside / "report.html")
+
+    return train(recipe, folder, page=page, **options)
 
 
 def small(path, **values):
@@ -166,7 +172,7 @@ def test_a_run_that_was_interrupted_ends_as_one_that_was_not(run, images, tmp_pa
     recipe, folder = small(images, epochs=3), tmp_path / "broken"
     whole = run_recipe(recipe, tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
-        run_recipe(recipe, folder, stop)
+        run_recipe(recipe, folder, progress=stop)
     assert not (folder / "metrics.json").exists()
     again = run_recipe(recipe, folder)
     for name in ("model.safetensors", "scores-test.safetensors"):
@@ -380,7 +386,11 @@ def test_batch_norm_estimated_anew_is_that_of_the_training_images():
 def test_the_figures_of_papers_come_out_of_run_folders(run, images, tmp_path):
     adam = small(images, optimizer={"name": "adamw", "lr": 1e-3}, epochs=1)
     run_recipe(adam, tmp_path / "adam")
-    norms = weight_norms_of_runs({"SGD": [run.folder], "Adam": [tmp_path / "adam"]})
+    places = {"SGD": run.folder, "Adam": tmp_path / "adam"}
+    stored = {name: load_model(place) for name, place in places.items()}
+    norms = weight_norms_chart(
+        {name: [(each.model.head.rows.detach(), each.counts)] for name, each in stored.items()}
+    )
     assert norms.count('class="mark"') == 8
     curves = group_curves_chart(read_log(run.folder))
     assert "medium-shot" in curves

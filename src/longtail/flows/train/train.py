@@ -1,6 +1,6 @@
-"""The whole flow on one page: from labels to a report.
+"""train: the whole flow on one page, from labels to metrics.
 
-    labels → counts → prior → loss and head → scores → target → metrics → report
+    labels → counts → prior → loss and head → scores → target → metrics
 
 Logits carry a prior: that of the loss and the sampler they were trained with. Everything after
 training moves them from there to the prior they are to be used under.
@@ -11,36 +11,45 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
+from typing import TypeAlias
 
 from longtail.core import Prior
 from longtail.core.locks import locked
-from longtail.engine.training import EpochEnd, StepEnd, processes, train
+from longtail.engine import training
+from longtail.engine.training import EpochEnd, StepEnd, processes
+from longtail.flows.train.model_file import MODEL, StoredModel, save_model
+from longtail.flows.train.reading_data import read_data
+from longtail.flows.train.result import TrainResult, Variant
+from longtail.flows.train.run_folder import check_folder, task_values, write_start
+from longtail.flows.train.scores import moved_to_target, scores_of_parts
+from longtail.flows.train.second_stage import second_stage
 from longtail.recipes.generation import generation
 from longtail.recipes.training import building
 from longtail.recipes.training.data_checks import check_network, check_target
-from longtail.recipes.training.model_file import MODEL, StoredModel, save_model
-from longtail.recipes.training.reading_data import read_data
 from longtail.recipes.training.recipe import Recipe
-from longtail.recipes.training.results import RunResult, Variant
-from longtail.recipes.training.run_folder import task_values, write_start
-from longtail.recipes.training.run_page import write_results
-from longtail.recipes.training.run_scores import adjusted, scores_of_parts, second_stage_scores
 from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 
-Watch = Callable[[StepEnd | EpochEnd | str], None]
+Progress: TypeAlias = Callable[[StepEnd | EpochEnd | str], None]
 
 
-def run_recipe(
-    recipe: Recipe, folder: Path, watch: Watch = lambda event: None, name: str = ""
-) -> RunResult:
-    """Follow a recipe; what comes out is in the folder, which a broken run goes on from.
+def train(
+    recipe: Recipe,
+    folder: Path,
+    *,
+    name: str = "",
+    progress: Progress = lambda event: None,
+    page: Callable[[TrainResult, Path], object] = lambda result, folder: None,
+) -> TrainResult:
+    """Follow a recipe; what comes out is in the folder, and a run that broke off goes on there.
 
     Args:
         recipe: What to do.
         folder: Of the run; made if it is not there.
-        watch: Told of every step and epoch, and in a word of what comes after them.
         name: What the recipe is called, which the folder keeps for comparisons.
+        progress: Told of every step and epoch, and in a word of what comes after them.
+        page: Writes a page on the result beside the other files, before they are put in place.
     """
+    check_folder(folder, recipe)
     with processes() as these, locked(folder) if these.is_main else nullcontext():
         # Labels, counts, prior: what the training images say before anything is trained.
         images = read_data(recipe.data)
@@ -60,7 +69,7 @@ def run_recipe(
         check_network(model, images.train, normalize)
         if these.is_main:
             write_start(folder, recipe, name)
-        trained = train(
+        trained = training.train(
             model,
             images.train,
             sampler,
@@ -73,31 +82,39 @@ def run_recipe(
             run=folder,
             checkpoint_every=recipe.checkpoint_every,
             recipe=task_values(recipe),
-            log=watch,
+            log=progress,
             tensorboard=recipe.tensorboard,
         )
 
         # Scores: logits with their labels, and with the prior they carry.
-        watch("scores")
+        progress("scores")
         scores = scores_of_parts(model, images, normalize, recipe.num_workers)
 
         # Target: the same scores under the prior they are to be used under.
         target = building.build_target(recipe, prior)
-        move = adjusted(recipe.target, model.carried, target, scores.get("validation"))
+        move = moved_to_target(recipe.target, model.carried, target, scores.get("validation"))
         variants = [Variant(AS_TRAINED, scores)]
         if move is not None:
-            moved = {split: move.move(part) for split, part in scores.items()}
+            moved = {split: move.apply(part) for split, part in scores.items()}
             variants.append(Variant(UNDER_TARGET, moved, None, move.tau, move.choice))
-        variants += second_stage_scores(recipe, model, images, normalize, watch)
+        variants += second_stage(recipe, model, images, normalize, progress)
 
-        # Metrics and report.
-        rows = model.head.rows.detach().cpu()
-        result = RunResult(
-            recipe, folder, images.train.classes, counts, target, trained, variants, rows
+        # Metrics, and everything into the folder at once.
+        stored = StoredModel(model, recipe, images.train.classes, tuple(counts.tolist()), normalize)
+        result = TrainResult(
+            recipe=recipe,
+            folder=folder,
+            model=stored,
+            classes=stored.classes,
+            counts=counts,
+            target=target,
+            trained=trained,
+            variants=tuple(variants),
+            weight=model.head.rows.detach().cpu(),
         )
         if these.is_main:
-            stored = StoredModel(model, recipe, result.classes, tuple(counts.tolist()), normalize)
             with generation(folder, "train") as aside:
                 save_model(aside / MODEL, stored)
-                write_results(result, aside)
+                result.write(aside)
+                page(result, aside)
         return result

@@ -7,12 +7,13 @@ import torch
 
 from longtail import Prior, Scores
 from longtail.engine.training import Trained
-from longtail.recipes.run import run_recipe
+from longtail.flows.train.result import TrainResult, Variant
+from longtail.flows.train.train import train
 from longtail.recipes.training.catalogue import RECIPES
 from longtail.recipes.training.checking import recipe_from
-from longtail.recipes.training.results import RunResult, Variant
-from longtail.recipes.training.run_page import headline, metric_table, recipe_section
+from longtail.report import Footer, render_page
 from longtail.report.judged import AS_TRAINED, UNDER_TARGET
+from longtail.report.pages.train import headline, metric_table, recipe_section, train_page
 
 
 def test_the_recipe_is_told_in_words():
@@ -38,14 +39,22 @@ def test_the_accuracy_under_the_target_asked_for_is_the_first_column(weights, fi
     labels = torch.arange(90) % 3
     drawn = torch.randn(90, 3, generator=torch.Generator().manual_seed(0))
     scores = Scores(drawn + torch.eye(3)[labels], labels, carried=counts, counts=counts)
-    variants = [
+    variants = (
         Variant(AS_TRAINED, {"test": scores}),
         Variant(UNDER_TARGET, {"test": scores.under(target)}, tau=1.0),
-    ]
+    )
     recipe = RECIPES["cifar100-lt-ce-quick"]()
     trained = Trained(Prior.of(counts), best_epoch=None, history=[], finished=True)
-    result = RunResult(
-        recipe, Path("run"), ("a", "b", "c"), counts, target, trained, variants, torch.eye(3)
+    result = TrainResult(
+        recipe=recipe,
+        folder=Path("run"),
+        model=None,
+        classes=("a", "b", "c"),
+        counts=counts,
+        target=target,
+        trained=trained,
+        variants=variants,
+        weight=torch.eye(3),
     )
     heads, *rows = metric_table(result, "test")
     assert heads[1 : len(first) + 2] == [*first, "many"]
@@ -67,8 +76,8 @@ def test_a_tau_that_the_validation_part_does_not_determine_is_said_to_be_held_ne
             "target": {"tau": "auto", "prior": [61, 30, 12, 6]},  # near what is carried
         }
     )
-    run = run_recipe(recipe, tmp_path / "run")
+    run = train(recipe, tmp_path / "run")
     moved = next(variant for variant in run.variants if variant.choice is not None)
     assert not moved.choice.is_determined
     assert moved.tau == pytest.approx(1, abs=0.2)
-    assert "it was held near 1" in (tmp_path / "run/report.html").read_text()
+    assert "it was held near 1" in render_page(train_page(run, Footer("0", "d", "c")))
