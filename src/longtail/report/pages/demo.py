@@ -1,20 +1,17 @@
-"""The demo's report: the report on scores of pictures, and the two problems with their tables."""
+"""The demo in words, tables and a page: a report on scores of pictures, and the two problems."""
 
-import math
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import replace
+from math import nan
+from typing import TYPE_CHECKING
 
-from torch import Tensor
-
-from longtail.core import Prior
-from longtail.recipes.caltech101 import Method
-from longtail.recipes.demo import BAYES, Demo
-from longtail.recipes.two_gaussians import TAUS, TwoGaussians
 from longtail.report import (
     Bars,
     Column,
     Figure,
     Footer,
-    Judged,
     Line,
     Page,
     Points,
@@ -31,19 +28,19 @@ from longtail.report import (
 )
 from longtail.report.sections.verdict import gain_in_words
 
+if TYPE_CHECKING:
+    from longtail.flows.caltech101 import FeatureScores
+    from longtail.flows.demo import DemoResult
+    from longtail.flows.two_gaussians import GaussianRow, TwoGaussians
+
 _SHOWN_POINTS = 600  # of the first trial's training set: more would only blacken the figure
-_BAYES_LINE = Reference(BAYES, f"Bayes {BAYES:.3f} %")
+_GROUPS = ("many", "medium", "few")
+_KEYS = ("balanced_accuracy", *_GROUPS, "accuracy")
 
 
-def demo_page(demo: Demo, footer: Footer) -> Page:
+def demo_page(demo: DemoResult, footer: Footer) -> Page:
     """The page of `longtail demo`: the report on the pictures first, then the plain problem."""
-    before, after = demo.caltech[0], demo.caltech[-1]
-    judged = Judged(
-        before.scores,
-        after.scores,
-        Prior.uniform(before.scores.num_classes),
-        names=(before.name, after.name),
-    )
+    judged = demo.judged
     page = scores_page(judged, footer, title="longtail demo")
     return replace(
         page,
@@ -59,17 +56,51 @@ def demo_page(demo: Demo, footer: Footer) -> Page:
             "the scores of your model on held-out samples, and writes a page like this one about "
             "them. Say --kind probs if your model gives probabilities."
         ),
-        sections=[_caltech_section(demo), *page.sections, _gaussian_section(demo)],
+        sections=[_caltech_section(demo), *page.sections, _gaussian_section(demo.gaussians)],
     )
 
 
-def _gaussian_section(demo: Demo) -> Section:
-    trials = len(demo.gaussians.exact["ERM"])
+def gaussian_rows(both: TwoGaussians) -> list[list[tuple[str, ...]]]:
+    """For a terminal: the Bayes error, the losses and the corrections, in three groups."""
+
+    def text(row: GaussianRow) -> tuple[str, ...]:
+        sampled = "" if row.sampled is None else "{:.2f} ± {:.2f}".format(*row.sampled)
+        return row.method, "{:.3f} ± {:.3f}".format(*row.exact), sampled, f"{row.above_bayes:+.3f}"
+
+    bayes = ("Bayes", f"{both.bayes:.3f}", "", "")
+    return [[bayes], [*map(text, both.losses)], [*map(text, both.corrections)]]
+
+
+def caltech_rows(methods: Sequence[FeatureScores]) -> list[tuple[str, ...]]:
+    """For a terminal: name, weight decay, and accuracies in percent."""
+    return [
+        (
+            each.name,
+            f"{each.weight_decay:g}",
+            *("none" if (v := each.metrics[key]) is None else f"{100 * v:.1f}" for key in _KEYS),
+        )
+        for each in methods
+    ]
+
+
+def gain_and_cost(demo: DemoResult) -> str:
+    """What the logit-adjusted loss gains on the pictures, and what becomes of probabilities."""
+    losses, errors = demo.change("nll"), demo.change("ece")
+    return (
+        f"The logit-adjusted loss gains {100 * demo.gain:.1f} points of balanced accuracy. Its "
+        f"probabilities, on the samples as they are: the log-loss goes from {losses[0]:.3f} to "
+        f"{losses[1]:.3f}, the calibration error from {100 * errors[0]:.1f} to "
+        f"{100 * errors[1]:.1f} %."
+    )
+
+
+def _gaussian_section(both: TwoGaussians) -> Section:
+    bayes, trials = both.bayes, both.trials
     return Section(
         heading="Two Gaussians, 5 % positives",
         paragraphs=[
             "Two classes are drawn from Gaussians around (1, 1) and (−1, −1). The separator with "
-            f"the least balanced error passes through the origin; its error is {BAYES:.3f} %. "
+            f"the least balanced error passes through the origin; its error is {bayes:.3f} %. "
             f"Over {trials} trials of 10,000 training and 10,000 test samples, only logit "
             "adjustment finds it: the adaptive and the equalised margin are not consistent for "
             "the balanced error, and weight normalisation gets there at no τ.",
@@ -82,10 +113,10 @@ def _gaussian_section(demo: Demo) -> Section:
                 Column("above Bayes", "points", digits=3, best="low"),
             ],
             rows=[
-                ["Bayes", f"{BAYES:.3f}", "", ""],
+                ["Bayes", f"{bayes:.3f}", "", ""],
                 *(
                     [row.method, row.exact, row.sampled, row.above_bayes]
-                    for row in (*demo.losses, *demo.corrections)
+                    for row in (*both.losses, *both.corrections)
                 ),
             ],
             caption=(
@@ -93,7 +124,7 @@ def _gaussian_section(demo: Demo) -> Section:
                 "afterwards, each at the τ that is best for it."
             ),
         ),
-        figures=_gaussian_figures(demo.gaussians),
+        figures=_gaussian_figures(both),
         notes=[
             "The closed form is the exact error of each learned separator; the sampled one adds "
             "the noise of a test set with about 500 positives.",
@@ -104,8 +135,9 @@ def _gaussian_section(demo: Demo) -> Section:
 
 
 def _gaussian_figures(both: TwoGaussians) -> list[Figure]:
-    strips = [Strip(name, (100 * errors).tolist()) for name, errors in both.exact.items()]
-    features, labels = (part[:_SHOWN_POINTS] for part in both.sample)
+    strips = [Strip(name, errors.tolist()) for name, errors in both.exact.items()]
+    features, labels = both.features[:_SHOWN_POINTS], both.labels[:_SHOWN_POINTS]
+    least = Reference(both.bayes, f"Bayes {both.bayes:.3f} %")
     points = [
         Points(name, *features[labels == label].T.tolist())
         for label, name in enumerate(("negatives", "positives"))
@@ -117,7 +149,7 @@ def _gaussian_figures(both: TwoGaussians) -> list[Figure]:
                 strips,
                 title="Balanced error of each loss",
                 value_title="balanced error, closed form (%)",
-                reference=_BAYES_LINE,
+                reference=least,
             ),
             "Each dot is a trial (LA figure 2, left).",
         ),
@@ -133,11 +165,14 @@ def _gaussian_figures(both: TwoGaussians) -> list[Figure]:
         ),
         Figure(
             line_chart(
-                [_tau_line(name, errors) for name, errors in both.by_tau.items()],
+                [
+                    Line(name, both.taus, mean, mean - spread, mean + spread)
+                    for name, (mean, spread) in both.curves.items()
+                ],
                 title="Post-hoc corrections of ERM",
                 x_title="τ",
                 y_title="balanced error, closed form (%)",
-                reference=_BAYES_LINE,
+                reference=least,
                 width=960,
             ),
             "Mean over the trials, with a band of one standard deviation (LA figure 2, right).",
@@ -146,26 +181,14 @@ def _gaussian_figures(both: TwoGaussians) -> list[Figure]:
     ]
 
 
-def _tau_line(name: str, errors: Tensor) -> Line:
-    mean, spread = 100 * errors.mean(dim=0), 100 * errors.std(dim=0)
-    low, high = (mean - spread).tolist(), (mean + spread).tolist()
-    return Line(name, TAUS.tolist(), mean.tolist(), low, high)
-
-
-def _caltech_section(demo: Demo) -> Section:
-    def percent(method: Method, key: str) -> float | None:
-        value = method.metrics[key]
-        return None if value is None else 100 * value
-
-    keys = ("balanced_accuracy", "many", "medium", "few", "accuracy")
+def _caltech_section(demo: DemoResult) -> Section:
     return Section(
         heading="Caltech-101 features, 300 to 3 images a class",
         paragraphs=[
             "A linear layer on frozen features of 101 classes, each method at its own weight "
-            "decay, that of the least log-loss by cross-validation on the training part. The "
-            f"logit-adjusted loss gains {demo.gain:.1f} points of balanced accuracy over "
-            "cross-entropy, most of it in the classes with few images, and pays with a little on "
-            f"those with many. {demo.probabilities}",
+            "decay, that of the least log-loss by cross-validation on the training part. "
+            f"{gain_and_cost(demo)} The gain over cross-entropy is mostly in the classes with few "
+            "images, and is paid for with a little on those with many.",
             "The problem is convex and the bias is not decayed, so adjusting in the loss and "
             "adjusting afterwards have the same minimum and agree closely. In a deep network they "
             "need not.",
@@ -180,8 +203,8 @@ def _caltech_section(demo: Demo) -> Section:
                 ),
             ],
             rows=[
-                [m.name, f"{m.weight_decay:g}", *(percent(m, key) for key in keys)]
-                for m in demo.caltech
+                [each.name, f"{each.weight_decay:g}", *(_percent(each, key) for key in _KEYS)]
+                for each in demo.caltech
             ],
             caption="Test part. Many: over 100 training images; few: under 20.",
         ),
@@ -195,17 +218,18 @@ def _caltech_section(demo: Demo) -> Section:
     )
 
 
-def _caltech_figures(methods: list[Method]) -> list[Figure]:
-    groups = ("many", "medium", "few")
-    bars = [Bars(m.name, [_percent(m.metrics[g]) for g in groups]) for m in methods]
+def _caltech_figures(methods: Sequence[FeatureScores]) -> list[Figure]:
+    bars = [Bars(each.name, [_percent(each, group) for group in _GROUPS]) for each in methods]
     return [
         Figure(
-            bar_chart(groups, bars, title="Accuracy by group", y_title="accuracy (%)", width=960),
+            bar_chart(_GROUPS, bars, title="Accuracy by group", y_title="accuracy (%)", width=960),
             "Mean accuracy of the classes in each group.",
             wide=True,
         ),
     ]
 
 
-def _percent(accuracy: float | None) -> float:
-    return math.nan if accuracy is None else 100 * accuracy  # a bar of zero would say all wrong
+def _percent(method: FeatureScores, key: str) -> float:
+    """NaN where there is none: a bar of zero would say all wrong."""
+    value = method.metrics[key]
+    return nan if value is None else 100 * value
