@@ -130,9 +130,7 @@ def _check(
         try:
             check_folder(output, recipe, resume)
         except RecipeError as error:  # it is the folder that is wrong
-            said, *differences = str(error).splitlines()
-            listed = "; ".join(line.strip() for line in differences)
-            raise click.UsageError(f"{said} {listed}") from error
+            raise click.UsageError(str(error)) from error
 
 
 @contextmanager

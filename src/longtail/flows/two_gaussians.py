@@ -7,9 +7,9 @@ closed form, which has no sampling noise of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -133,7 +133,7 @@ def run_trials(
 ) -> TwoGaussians:
     """All trials; `progress` is called after each."""
 
-    def one(trial: int) -> _Trial:
+    def one(trial: int) -> TwoGaussians:
         result = _trial(experiment, seed + trial)
         progress()
         return result
@@ -141,32 +141,18 @@ def run_trials(
     with ThreadPoolExecutor(workers) as pool:
         results = list(pool.map(one, range(trials)))
 
-    def percent(name: str, get: Callable[[_Trial], dict[str, Tensor]]) -> Floats:
-        stacked: Floats = 100 * torch.stack([get(each)[name] for each in results]).numpy()
-        return stacked
+    def joined(parts: Sequence[Mapping[str, Floats]]) -> dict[str, Floats]:
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
-    first = results[0]
-    return TwoGaussians(
-        exact={name: percent(name, lambda trial: trial.exact) for name in first.exact},
-        sampled={name: percent(name, lambda trial: trial.sampled) for name in first.sampled},
-        by_tau={name: percent(name, lambda trial: trial.by_tau) for name in first.by_tau},
-        taus=experiment.taus,
-        features=first.features.numpy(),
-        labels=first.labels.numpy(),
-        separators={name: each.numpy() for name, each in first.separators.items()},
+    return replace(
+        results[0],
+        exact=joined([each.exact for each in results]),
+        sampled=joined([each.sampled for each in results]),
+        by_tau=joined([each.by_tau for each in results]),
     )
 
 
-class _Trial(NamedTuple):
-    exact: dict[str, Tensor]
-    sampled: dict[str, Tensor]
-    by_tau: dict[str, Tensor]
-    features: Tensor
-    labels: Tensor
-    separators: dict[str, Tensor]
-
-
-def _trial(experiment: GaussianExperiment, seed: int) -> _Trial:
+def _trial(experiment: GaussianExperiment, seed: int) -> TwoGaussians:
     features, labels = _drawn(experiment.samples, 2 * seed)
     test_features, test_labels = _drawn(experiment.samples, 2 * seed + 1)
     prior = Prior.from_labels(labels, num_classes=2)
@@ -175,22 +161,23 @@ def _trial(experiment: GaussianExperiment, seed: int) -> _Trial:
         name: fit_linear(features, labels, make(prior), start=start)
         for name, make in experiment.losses.items()
     }
+    separators = {name: _separator(layer(_PROBES)) for name, layer in layers.items()}
     plain = layers["ERM"]
     probed = Scores(plain(_PROBES), carried=prior)
     corrected = {
         name: [_separator(make(plain, prior, tau)(probed).logits) for tau in experiment.taus]
         for name, make in _CORRECTIONS.items()
     }
-    separators = {name: _separator(layer(_PROBES)) for name, layer in layers.items()}
-    return _Trial(
-        exact={name: _error(separator) for name, separator in separators.items()},
+    return TwoGaussians(
+        exact={name: _errors([separator]) for name, separator in separators.items()},
         sampled={
             name: _sampled_error(layer(test_features), test_labels)
             for name, layer in layers.items()
         },
-        by_tau={name: torch.stack([*map(_error, some)]) for name, some in corrected.items()},
-        features=features,
-        labels=labels,
+        by_tau={name: _errors(by_tau)[None] for name, by_tau in corrected.items()},
+        taus=experiment.taus,
+        features=features.numpy(),
+        labels=labels.numpy(),
         separators=separators,
     )
 
@@ -202,30 +189,28 @@ def _drawn(samples: int, seed: int) -> tuple[Tensor, Tensor]:
 
 def _independent_rows(seed: int) -> nn.Linear:
     """From a zero start the two rows end up opposite, their norms equal, and ν=‖w‖ idle."""
-    layer: nn.Linear = nn.utils.skip_init(  # type: ignore[no-untyped-call]
-        nn.Linear, 2, 2, dtype=torch.float64, device="cpu"
-    )
     generator = torch.Generator("cpu").manual_seed(seed)
-    with torch.no_grad():
-        layer.weight.uniform_(-1, 1, generator=generator)
-        layer.bias.uniform_(-1, 1, generator=generator)
+    layer = nn.Linear(2, 2, dtype=torch.float64, device="meta").to_empty(device="cpu")
+    nn.init.uniform_(layer.weight, -1, 1, generator)
+    nn.init.uniform_(layer.bias, -1, 1, generator)
     return layer
 
 
-def _separator(logits: Array) -> Tensor:
+def _separator(logits: Array) -> Floats:
     """a, b, c from the logits at the probes: class 1 is chosen where a·x + b·y + c > 0."""
-    values = as_tensor(logits).detach()
+    values = as_tensor(logits).detach().numpy()
     margin = values[:, 1] - values[:, 0]
-    return torch.stack([margin[1] - margin[0], margin[2] - margin[0], margin[0]])
+    return np.array([margin[1] - margin[0], margin[2] - margin[0], margin[0]])
 
 
-def _error(separator: Tensor) -> Tensor:
-    return as_tensor(two_gaussians_error(separator[:2], separator[2]))
+def _errors(separators: Sequence[Floats]) -> Floats:
+    stacked = np.stack(separators)
+    return 100 * np.asarray(two_gaussians_error(stacked[:, :2], stacked[:, 2]))
 
 
-def _sampled_error(logits: Tensor, labels: Tensor) -> Tensor:
-    error = balanced_error(recalls(logits.argmax(dim=1), labels, num_classes=2))
-    return torch.tensor(error, dtype=torch.float64, device="cpu")
+def _sampled_error(logits: Tensor, labels: Tensor) -> Floats:
+    recall = recalls(logits.argmax(dim=1), labels, num_classes=2)
+    return np.array([100 * balanced_error(recall)])
 
 
 def _over_trials(errors: Floats) -> tuple[float, float]:

@@ -15,7 +15,7 @@ from longtail.flows.features import features as extract_features
 from longtail.flows.train.model_file import load_model
 from longtail.flows.train.reading_data import read_data
 from longtail.flows.train.run_folder import check_folder, read_log
-from longtail.flows.train.second_stage import second_name, with_new_statistics
+from longtail.flows.train.scores import second_name, with_new_statistics
 from longtail.flows.train.train import train
 from longtail.recipes.training import building
 from longtail.recipes.training.checking import RecipeError, recipe_from

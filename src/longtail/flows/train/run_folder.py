@@ -57,10 +57,10 @@ def check_folder(folder: Path, recipe: Recipe, resume: Literal["auto", "never"] 
     after = _flat(task_values(recipe))
     differing = [key for key in {**before, **after} if before.get(key) != after.get(key)]
     if differing:
-        lines = [f"  {key}: {before.get(key)!r} there, {after.get(key)!r} now" for key in differing]
+        changes = [f"{key}: {before.get(key)!r} there, {after.get(key)!r} now" for key in differing]
         raise RecipeError(
-            f"{folder} holds a run of another recipe; take another folder:\n"
-            + "\n".join(lines[:10])
+            f"{folder} holds a run of another recipe; take another folder: "
+            f"{'; '.join(changes[:10])}"
         )
     return True
 

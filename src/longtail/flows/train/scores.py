@@ -1,54 +1,50 @@
-"""The scores of a run: as they were trained, and moved to the target."""
+"""The scores of a run: as they were trained, moved to the target, and of second-stage heads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
+import msgspec
+import torch
 from torch import Tensor
 
+from longtail import heads
 from longtail.core import Prior, Scores
 from longtail.core.scores import Split
 from longtail.data.images import ImageSplits, LabelledImages
 from longtail.engine.augment import Normalize
+from longtail.engine.averaging import reestimate_batch_norm
+from longtail.engine.fit_head import fit_head
 from longtail.engine.training import Model, predict
+from longtail.flows.train.result import Variant
 from longtail.posthoc import LogitAdjustment, TauChoice
-from longtail.recipes.training.optimizer_options import Target
+from longtail.recipes.training import optimizer_options as options
+from longtail.recipes.training.recipe import Recipe
+
+_BATCH = 256
+
+
+def all_parts(images: ImageSplits[Any]) -> dict[Split, LabelledImages]:
+    """Train, and validation and test where they are."""
+    parts: dict[Split, LabelledImages | None] = {
+        "train": images.train,
+        "validation": images.validation,
+        "test": images.test,
+    }
+    return {split: part for split, part in parts.items() if part is not None}
 
 
 def scores_of(
-    logits: Tensor,
-    images: LabelledImages,
-    carried: Prior | None,
-    counts: Tensor,
-    split: Split,
-) -> Scores:
-    """Logits with their labels, what they carry, and the training counts."""
-    return Scores(
-        logits,
-        labels=images.labels,
-        carried=carried,
-        counts=counts,
-        classes=images.classes,
-        split=split,
-    )
-
-
-def scores_of_parts(
-    model: Model, images: ImageSplits[Any], normalize: Normalize, num_workers: int = 0
+    logits: Mapping[Split, Tensor], carried: Prior | None, images: ImageSplits[Any]
 ) -> dict[Split, Scores]:
-    """What the model says of validation and test, where they are."""
-    counts = images.train.counts
+    """Logits of some parts with their labels, what they carry, and the training counts."""
+    counts, classes, parts = images.train.counts, images.train.classes, all_parts(images)
     return {
-        split: scores_of(
-            predict(model, part, normalize, num_workers=num_workers).logits,
-            part,
-            model.carried,
-            counts,
-            split,
-        )
-        for split, part in all_parts(images).items()
-        if split != "train"
+        split: Scores(rows, parts[split].labels, carried, counts, classes, split)
+        for split, rows in logits.items()
     }
 
 
@@ -61,7 +57,7 @@ class Move(NamedTuple):
 
 
 def moved_to_target(
-    option: Target, carried: Prior | None, target: Prior, validation: Scores | None
+    option: options.Target, carried: Prior | None, target: Prior, validation: Scores | None
 ) -> Move | None:
     """What moves scores to the target; None if they carry it, or nobody knows what they carry."""
     if carried is None or (carried.is_close(target) and option.tau != "auto"):
@@ -75,11 +71,92 @@ def moved_to_target(
     return Move(option.tau, LogitAdjustment(carried, option.tau, target))
 
 
-def all_parts(images: ImageSplits[Any]) -> dict[Split, LabelledImages]:
-    """Train, and validation and test where they are."""
-    parts: dict[Split, LabelledImages] = {"train": images.train}
-    if images.validation is not None:
-        parts["validation"] = images.validation
-    if images.test is not None:
-        parts["test"] = images.test
-    return parts
+def second_stage(
+    recipe: Recipe,
+    model: Model,
+    images: ImageSplits[Any],
+    normalize: Normalize,
+    progress: Callable[[str], None] = lambda what: None,
+) -> list[Variant]:
+    """The scores of each second-stage head, as they are: papers report these heads so.
+
+    Args:
+        recipe: With the heads, under names that say what they are.
+        model: As trained, with the head that some start from.
+        images: All parts.
+        normalize: What images go through.
+        progress: Told what comes next.
+    """
+    stage = recipe.second_stage
+    if stage is None:
+        return []
+    network = model
+    if stage.batch_norm == "reestimate":
+        progress("batch-norm statistics")
+        network = with_new_statistics(model, images.train, normalize)
+    progress("features")
+
+    features = {
+        split: predict(network, part, normalize, num_workers=recipe.num_workers).features
+        for split, part in all_parts(images).items()
+    }
+    train, variants = features.pop("train"), []
+    for option in stage.heads:
+        name = second_name(option)
+        progress(name)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(recipe.seed)
+            head = _fitted(option, model.head, train, images.train.labels, recipe.seed)
+        logits = {split: head(rows).detach() for split, rows in features.items()}
+        variants.append(Variant(name, scores_of(logits, head.carried, images), head))
+    return variants
+
+
+def second_name(option: options.SecondHead) -> str:
+    """What the head is called in the run folder: its name, and its options but the usual ones."""
+    usual, given = (msgspec.structs.asdict(made) for made in (type(option)(), option))
+    said = [f"-{key}-{value}" for key, value in given.items() if value != usual[key]]
+    return str(option.__struct_config__.tag) + "".join(said)
+
+
+def with_new_statistics(model: Model, images: LabelledImages, normalize: Normalize) -> Model:
+    """A copy of the model whose batch-norm statistics are those of these images (NCM A.4)."""
+    changed = copy.deepcopy(model)
+    reestimate_batch_norm(changed.backbone, _batches(changed, images, normalize))
+    return changed
+
+
+def _batches(model: Model, images: LabelledImages, normalize: Normalize) -> Iterator[Tensor]:
+    device = next(model.parameters()).device
+    order = torch.randperm(len(images), generator=torch.Generator().manual_seed(0))
+    for start in range(0, len(order), _BATCH):
+        some = order[start : start + _BATCH].tolist()
+        pixels = torch.stack([images[at][0] for at in some])
+        yield normalize(pixels.to(device))
+
+
+def _fitted(
+    option: options.SecondHead, trained: heads.Head, features: Tensor, labels: Tensor, seed: int
+) -> heads.Head:
+    sizes = trained.dim, trained.num_classes
+
+    def learned(tau: float) -> heads.LearnedNCM:
+        head = heads.LearnedNCM(*sizes)
+        fit_head(head, features, labels, recipe=replace(head.recipe, tau=tau), seed=seed)
+        return head
+
+    recipe = None
+    match option:
+        case options.NearestClassMean():
+            head: heads.Head = heads.NearestClassMean(*sizes, option.metric)
+        case options.LearnedNCM():
+            return learned(option.tau)
+        case options.MultiNCM():
+            head = heads.MultiNCM.from_learned(learned(option.tau), option.num_displacements)
+            recipe = replace(heads.MultiNCM.recipe, tau=option.tau)
+        case options.Retrained():
+            head = heads.Linear(*sizes)
+        case options.LearnableScale():
+            head = heads.LearnableScale.from_linear(trained.to_linear().cpu())
+    fit_head(head, features, labels, recipe=recipe, seed=seed)
+    return head

@@ -13,16 +13,18 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TypeAlias
 
+from torch import Tensor
+
 from longtail.core import Prior
 from longtail.core.locks import locked
+from longtail.core.scores import Split
 from longtail.engine import training
 from longtail.engine.training import EpochEnd, StepEnd, processes
 from longtail.flows.train.model_file import MODEL, StoredModel, save_model
 from longtail.flows.train.reading_data import read_data
 from longtail.flows.train.result import TrainResult, Variant
 from longtail.flows.train.run_folder import check_folder, task_values, write_start
-from longtail.flows.train.scores import moved_to_target, scores_of_parts
-from longtail.flows.train.second_stage import second_stage
+from longtail.flows.train.scores import all_parts, moved_to_target, scores_of, second_stage
 from longtail.recipes.generation import generation
 from longtail.recipes.training import building
 from longtail.recipes.training.data_checks import check_network, check_target
@@ -88,7 +90,12 @@ def train(
 
         # Scores: logits with their labels, and with the prior they carry.
         progress("scores")
-        scores = scores_of_parts(model, images, normalize, recipe.num_workers)
+        logits: dict[Split, Tensor] = {
+            split: training.predict(model, part, normalize, num_workers=recipe.num_workers).logits
+            for split, part in all_parts(images).items()
+            if split != "train"
+        }
+        scores = scores_of(logits, model.carried, images)
 
         # Target: the same scores under the prior they are to be used under.
         target = building.build_target(recipe, prior)
