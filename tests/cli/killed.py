@@ -203,7 +203,7 @@ class Killing:
         return self.left()
 
     def left(self):
-        from longtail.recipes.generation import settle
+        from longtail.flows.generation import settle
 
         out = self.place / "out"
         found = self._whole()

@@ -6,14 +6,15 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import torch
 
 from longtail.core import Prior
 from longtail.flows.caltech101 import FeatureExperiment, FeatureScores, compare_on_caltech
+from longtail.flows.judge import Judgement, judge
 from longtail.flows.two_gaussians import GaussianExperiment, TwoGaussians, run_trials
-from longtail.report.judged import Judged
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,12 +29,12 @@ class DemoResult:
     gaussians: TwoGaussians
     caltech: tuple[FeatureScores, ...]
 
-    @property
-    def judged(self) -> Judged:
+    @cached_property
+    def judgement(self) -> Judgement:
         """The pictures by cross-entropy and by the logit-adjusted loss."""
         before, after = self.caltech[0], self.caltech[-1]
         uniform = Prior.uniform(before.scores.num_classes)
-        return Judged(before.scores, after.scores, uniform, names=(before.name, after.name))
+        return judge(before.scores, after.scores, uniform, names=(before.name, after.name))
 
     def change(self, metric: str) -> tuple[float, float]:
         """A metric of the pictures, by cross-entropy and by the logit-adjusted loss."""

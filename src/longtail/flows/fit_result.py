@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -13,6 +14,7 @@ import numpy.typing as npt
 from longtail.core import Prior, Scores
 from longtail.engine import save_head
 from longtail.flows.fit_methods import METHODS
+from longtail.flows.judge import Judgement, judge
 from longtail.heads import Head
 from longtail.metrics import Measured
 
@@ -107,6 +109,12 @@ class FitResult:
     def scores(self) -> Scores:
         """The scores of the best that a judgement is on: of the test part if there is one."""
         return self.validation if self.test is None else self.test
+
+    @cached_property
+    def judgement(self) -> Judgement:
+        """The best method beside the linear layer, on `scores`."""
+        after = None if self.best.name == "linear" else self.scores
+        return judge(self.linear, after, self.target, names=("linear layer", self.best.title))
 
     @property
     def is_uniform(self) -> bool:

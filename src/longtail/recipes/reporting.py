@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from longtail.core import Prior, Scores
+from longtail.flows.judge import Judgement, judge
+from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.flows.train.model_file import load_model
 from longtail.flows.train.run_folder import RECIPE, read_log
 from longtail.flows.train.scores import moved_to_target
 from longtail.recipes.comparing.sources import find_sources
 from longtail.recipes.training import building
+from longtail.recipes.training.checking import plain
 from longtail.recipes.training.reading import read_recipe
-from longtail.report import Footer, Judged, Page, scores_page
-from longtail.report.judged import AS_TRAINED, UNDER_TARGET
+from longtail.report import Footer, Page, scores_page
 from longtail.report.pages.train import recipe_section, training_section
 
 
@@ -34,7 +36,7 @@ class Report(NamedTuple):
     """A page, and the samples it is on."""
 
     page: Page
-    judged: Judged
+    judgement: Judgement
 
 
 def run_folder_report(folder: Path, footer: Footer) -> Report:
@@ -54,28 +56,28 @@ def run_folder_report(folder: Path, footer: Footer) -> Report:
     target = building.build_target(recipe, Prior.of(stored.counts))
     before, held = next(iter(found.values())), found.get("validation")
     move = moved_to_target(recipe.target, before.carried, target, held)
-    judged = Judged(
+    judgement = judge(
         before,
         before if move is None else move.apply(before),
         target,
-        held if "test" in found else None,
+        validation=held if "test" in found else None,
         names=(AS_TRAINED, UNDER_TARGET),
         tau=0.0 if move is None else move.tau,
     )
     history = read_log(folder)
     weight, counts = stored.model.head.rows.detach(), stored.counts
     page = scores_page(
-        judged,
+        judgement,
         footer,
         title=f"longtail report: {folder.resolve().name}",
         done=f"A model was trained for {recipe.epochs} epochs on {sum(counts):,} images.",
         sections=[
             training_section(history, recipe.optimizer.name, weight, counts),
-            recipe_section(recipe),
+            recipe_section(plain(recipe)),
         ],
         written=False,
     )
-    return Report(page, judged)
+    return Report(page, judgement)
 
 
 def scores_report(
@@ -97,10 +99,10 @@ def scores_report(
         moved, tau = before.under(target), 1.0
         done = f"Scores of {name}, as they are and moved from the prior they carry to the target."
     if moved is None:
-        judged = Judged(before, before, target, names=("as they are", "as they are"), tau=0.0)
+        judgement = judge(before, None, target, names=("as they are", "as they are"), tau=0.0)
     else:
-        judged = Judged(before, moved, target, tau=tau)
+        judgement = judge(before, moved, target, tau=tau)
     page = scores_page(
-        judged, footer, title="longtail report", done=done, written=after is not None
+        judgement, footer, title="longtail report", done=done, written=after is not None
     )
-    return Report(page, judged)
+    return Report(page, judgement)

@@ -7,17 +7,17 @@ import torch
 
 from longtail import Prior, Scores
 from longtail.engine.training import Trained
+from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.flows.train.result import TrainResult, Variant
 from longtail.flows.train.train import train
 from longtail.recipes.training.catalogue import RECIPES
-from longtail.recipes.training.checking import recipe_from
+from longtail.recipes.training.checking import plain, recipe_from
 from longtail.report import Footer, render_page
-from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 from longtail.report.pages.train import headline, metric_table, recipe_section, train_page
 
 
 def test_the_recipe_is_told_in_words():
-    rows = dict(recipe_section(RECIPES["cifar100-lt-ce-quick"]()).table.rows)
+    rows = dict(recipe_section(plain(RECIPES["cifar100-lt-ce-quick"]())).table.rows)
     assert rows["augment"].startswith("name crop, padding 4; name flip")
     assert rows["compile"] == "no"
     assert not any(sign in text for text in rows.values() for sign in "{}'")

@@ -17,13 +17,17 @@ from longtail.core.arrays import as_tensor
 from longtail.core.scores import Split
 from longtail.engine import save_head
 from longtail.engine.training import Trained
+from longtail.flows.accuracies import headline_key, shown_accuracies
+from longtail.flows.json_text import write_json
+from longtail.flows.judge import Judgement, judge
+from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.flows.train.model_file import StoredModel
-from longtail.flows.train.run_folder import METRICS, write_json
+from longtail.flows.train.run_folder import METRICS
 from longtail.heads import Head
 from longtail.metrics import Measured, Tally
 from longtail.posthoc import TauChoice
+from longtail.recipes.training.checking import plain
 from longtail.recipes.training.recipe import Recipe
-from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 
 _BLOCK = 2**22  # numbers looked at at once
 
@@ -85,29 +89,58 @@ class TrainResult:
         names = [variant.name for variant in self.variants]
         return UNDER_TARGET if UNDER_TARGET in names else AS_TRAINED
 
+    @property
+    def accuracy(self) -> str:
+        """The accuracy that was asked for: that under the target."""
+        return headline_key(self.target)
+
+    @property
+    def carries_target(self) -> bool:
+        """Whether the logits carry the target as they were trained."""
+        carried = self.trained.carried
+        return carried is not None and carried.is_close(self.target)
+
+    @property
+    def recipe_values(self) -> dict[str, Any]:
+        """The recipe as plain values, by its keys."""
+        return plain(self.recipe)
+
     @cached_property
-    def tallies(self) -> dict[str, dict[str, Tally]]:
-        """The sums behind the metrics, by split and variant."""
+    def metrics(self) -> dict[Split, dict[str, dict[str, Measured]]]:
+        """By split, variant and metric, each with its interval."""
         return {
-            split: {
-                variant.name: _tallied(variant.scores[split], self.target, self.counts)
-                for variant in self.variants
-            }
-            for split in self.variants[0].scores
+            split: {name: tally.metrics() for name, tally in tallies.items()}
+            for split, tallies in self._tallies.items()
         }
 
     @cached_property
-    def metrics(self) -> dict[str, dict[str, dict[str, Measured]]]:
-        """By split, variant and metric, each with its interval."""
+    def accuracies(self) -> dict[Split, list[str]]:
+        """By split the accuracies that are shown: the one that was asked for, and others."""
         return {
-            split: {name: tally.metrics() for name, tally in found.items()}
-            for split, found in self.tallies.items()
+            split: shown_accuracies(tallies[AS_TRAINED].class_shares, self.target)
+            for split, tallies in self._tallies.items()
         }
+
+    @cached_property
+    def judgement(self) -> Judgement | None:
+        """As trained beside under the target, on the part that the headline is of."""
+        split = self.judged_on
+        if split is None:
+            return None
+        by_name = {variant.name: variant for variant in self.variants}
+        trained, shown = by_name[AS_TRAINED], by_name[self.headline]
+        return judge(
+            trained.scores[split],
+            shown.scores[split],
+            self.target,
+            validation=trained.scores.get("validation") if split == "test" else None,
+            names=(AS_TRAINED, self.headline),
+            tau=shown.tau,
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Everything that is a number or a name."""
-        carried = self.trained.carried
-        last = self.trained.history[-1] if self.trained.history else {}
+        carried, history = self.trained.carried, self.trained.history
         return {
             "about": self.recipe.about,
             "headline": self.headline,
@@ -117,12 +150,12 @@ class TrainResult:
             "carried": None if carried is None else carried.probs.tolist(),
             "target": self.target.probs.tolist(),
             "best_epoch": self.trained.best_epoch,
-            "last_epoch": last,
-            "seconds": sum(row["seconds"] or 0.0 for row in self.trained.history),
+            "last_epoch": history[-1] if history else {},
+            "seconds": sum(row["seconds"] or 0.0 for row in history),
             "metrics": {
                 split: {
-                    name: {metric: asdict(measured) for metric, measured in found.items()}
-                    for name, found in variants.items()
+                    name: {metric: asdict(measured) for metric, measured in metrics.items()}
+                    for name, metrics in variants.items()
                 }
                 for split, variants in self.metrics.items()
             },
@@ -141,6 +174,17 @@ class TrainResult:
             if variant.head is not None:
                 save_head(variant.head, folder / f"head{name}.safetensors", about)
         write_json(folder / METRICS, {"version": __version__} | self.as_json())
+
+    @cached_property
+    def _tallies(self) -> dict[Split, dict[str, Tally]]:
+        """The sums behind the metrics, by split and variant."""
+        return {
+            split: {
+                variant.name: _tallied(variant.scores[split], self.target, self.counts)
+                for variant in self.variants
+            }
+            for split in self.variants[0].scores
+        }
 
 
 def _tallied(scores: Scores, target: Prior, counts: Tensor) -> Tally:

@@ -6,7 +6,6 @@ What is wrong with a folder is told without importing torch.
 from __future__ import annotations
 
 import csv
-import json
 import os
 import platform
 import sys
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from longtail import __version__
+from longtail.flows.json_text import write_json
 from longtail.recipes.training.checking import RecipeError, plain
 from longtail.recipes.training.reading import read_recipe
 from longtail.recipes.training.recipe import Recipe
@@ -120,11 +120,6 @@ def read_log(folder: Path) -> list[dict[str, float | None]]:
             {key: float(value) if value else None for key, value in row.items()}
             for row in csv.DictReader(file)
         ]
-
-
-def write_json(place: Path, values: Mapping[str, Any]) -> None:
-    """A JSON file, whole or not at all."""
-    write_text(place, json.dumps(values, indent=2) + "\n")
 
 
 def write_text(place: Path, text: str) -> None:

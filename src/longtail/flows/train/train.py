@@ -20,16 +20,16 @@ from longtail.core.locks import locked
 from longtail.core.scores import Split
 from longtail.engine import training
 from longtail.engine.training import EpochEnd, StepEnd, processes
+from longtail.flows.generation import generation
+from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.flows.train.model_file import MODEL, StoredModel, save_model
 from longtail.flows.train.reading_data import read_data
 from longtail.flows.train.result import TrainResult, Variant
 from longtail.flows.train.run_folder import check_folder, task_values, write_start
 from longtail.flows.train.scores import all_parts, moved_to_target, scores_of, second_stage
-from longtail.recipes.generation import generation
 from longtail.recipes.training import building
 from longtail.recipes.training.data_checks import check_network, check_target
 from longtail.recipes.training.recipe import Recipe
-from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 
 Progress: TypeAlias = Callable[[StepEnd | EpochEnd | str], None]
 

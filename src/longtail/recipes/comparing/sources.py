@@ -11,6 +11,7 @@ from typing import Any
 
 from longtail.data.files.arrays import npz_names
 from longtail.data.score_tables import Kind
+from longtail.flows.generation import settle
 from longtail.flows.train.run_folder import (
     METRICS,
     RECIPE,
@@ -19,7 +20,6 @@ from longtail.flows.train.run_folder import (
     task_values,
 )
 from longtail.recipes.fix import CROSS_FITTED
-from longtail.recipes.generation import settle
 from longtail.recipes.training.reading import read_recipe
 
 _DEPTH = 4

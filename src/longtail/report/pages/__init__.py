@@ -1,1 +1,1 @@
-"""A page for the result of each flow."""
+"""One page for each kind of result."""

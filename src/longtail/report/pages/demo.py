@@ -40,15 +40,14 @@ _KEYS = ("balanced_accuracy", *_GROUPS, "accuracy")
 
 def demo_page(demo: DemoResult, footer: Footer) -> Page:
     """The page of `longtail demo`: the report on the pictures first, then the plain problem."""
-    judged = demo.judged
-    page = scores_page(judged, footer, title="longtail demo")
+    page = scores_page(demo.judgement, footer, title="longtail demo")
     return replace(
         page,
         summary=(
             "A classifier that saw 300 pictures of one class and 3 of another favours the frequent "
             "one: its logits carry the label prior of its training set. Logit adjustment takes "
             "that prior out, in the loss or after training. Here on pictures of 101 classes: "
-            f"{gain_in_words(judged.comparison)}"
+            f"{gain_in_words(demo.judgement)}"
         ),
         next_step=(
             "Try it on your own model, without training it again. longtail audit LABELS says how "

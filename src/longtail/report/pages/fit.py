@@ -7,24 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from longtail.report import (
-    Column,
-    Figure,
-    Footer,
-    Judged,
-    Line,
-    Page,
-    Section,
-    Table,
-    line_chart,
-    scores_page,
-)
-from longtail.report.scores_report import samples_in_words
-from longtail.report.sections.verdict import gain_of, is_above
+from longtail.flows.judge import is_above
+from longtail.report import Column, Figure, Footer, Line, Page, Section, Table, line_chart
+from longtail.report.names import percent, points_with_interval, with_interval
+from longtail.report.pages.scores import samples_in_words, scores_page
 
 if TYPE_CHECKING:
     from longtail.flows.fit_result import FitResult, MethodScores
-    from longtail.metrics import Measured
 
 _GROUPS = ("many", "medium", "few")
 _USE = {
@@ -36,17 +25,12 @@ _USE = {
 
 def fit_page(result: FitResult, footer: Footer) -> Page:
     """The page of `longtail fit`."""
-    judged = Judged(
-        result.linear,
-        result.linear if result.best.name == "linear" else result.scores,
-        result.target,
-        names=("linear layer", result.best.title),
-    )
-    page = scores_page(judged, footer, title="longtail fit", sections=[_choices(result)])
+    judgement = result.judgement
+    page = scores_page(judgement, footer, title="longtail fit", sections=[_choices(result)])
     return replace(
         page,
-        summary=f"{headline(result)} {samples_in_words(judged)}",
-        next_step=_next_step(result, judged, page.next_step),
+        summary=f"{headline(result)} {samples_in_words(judgement)}",
+        next_step=_next_step(result, page.next_step),
         sections=[_methods(result), *page.sections],
     )
 
@@ -73,7 +57,7 @@ def brief_columns(result: FitResult) -> dict[str, list[str]]:
     fitted = [each for each in result.table if not each.error]
 
     def column(key: str) -> list[str]:
-        return [_percent(each.validation[key]) for each in fitted if key in each.validation]
+        return [percent(each.validation[key].value) for each in fitted if key in each.validation]
 
     tested = [each.test["accuracy_under_target"] for each in fitted if each.test is not None]
     columns = {
@@ -83,7 +67,7 @@ def brief_columns(result: FitResult) -> dict[str, list[str]]:
         "over linear": [_over_linear(each) for each in fitted],
         "balanced": [] if result.is_uniform else column("balanced_accuracy"),
         **{name: column(name) for name in _GROUPS},
-        "test": [_percent(measured) for measured in tested],
+        "test": [percent(measured.value) for measured in tested],
         "τ": ["" if each.tau is None else f"{each.tau:.2f}" for each in fitted],
     }
     return {name: cells for name, cells in columns.items() if any(cells)}
@@ -102,13 +86,13 @@ def headline(result: FitResult) -> str:
     by = " by log-loss" if result.criterion == "nll" else ""
     text = (
         f"Best on held-out samples{by}: {best.title}, {accuracy_name(result)} "
-        f"{_with_interval(best.validation['accuracy_under_target'])} %"
+        f"{with_interval(best.validation['accuracy_under_target'])} %"
     )
     if best.test is not None:
-        text += f"; on the test part {_with_interval(best.test['accuracy_under_target'])} %"
+        text += f"; on the test part {with_interval(best.test['accuracy_under_target'])} %"
     if best.name != "linear":
         text += (
-            f". That is {_points(best.gain)} points over the linear layer as it is, "
+            f". That is {points_with_interval(best.gain)} points over the linear layer as it is, "
             f"{'more than chance' if result.is_gain_certain else 'which may be chance'}"
         )
     if result.ties:
@@ -152,12 +136,12 @@ def _judged_on(result: FitResult) -> str:
     return f"{result.folds} folds of the train part, each by what was fitted on the others"
 
 
-def _next_step(result: FitResult, judged: Judged, otherwise: str) -> str:
+def _next_step(result: FitResult, otherwise: str) -> str:
     """Use the best; or what the report on scores says, where the linear layer is the best."""
     title = result.best.title
     if result.best.name == "linear":
         return f"Use the linear layer as it is, in model.safetensors. {otherwise}"
-    if is_above(gain_of(judged.comparison)[3]):
+    if is_above(result.judgement.gain):
         step = f"Use model.safetensors: {title}."
     else:
         step = (
@@ -218,43 +202,24 @@ def _row(each: MethodScores, names: tuple[str, ...]) -> tuple[str, ...]:
     if each.error:
         return (each.title, f"failed: {each.error}", *[""] * (len(names) - 2))
     held = each.validation
-    balanced = [_percent(held["balanced_accuracy"])] if "balanced" in names else []
+    balanced = [percent(held["balanced_accuracy"].value)] if "balanced" in names else []
     return (
         each.title,
-        _with_interval(held["accuracy_under_target"]),
+        with_interval(held["accuracy_under_target"]),
         _over_linear(each),
         *balanced,
         _loss(each),
-        *(_percent(held[name]) if name in held else "" for name in _GROUPS),
-        "" if each.test is None else _with_interval(each.test["accuracy_under_target"]),
+        *(percent(held[name].value) if name in held else "" for name in _GROUPS),
+        "" if each.test is None else with_interval(each.test["accuracy_under_target"]),
         "" if each.tau is None else f"τ\u00a0=\u00a0{each.tau:.2f}",
         f"{each.seconds:.1f}",
     )
 
 
 def _over_linear(each: MethodScores) -> str:
-    return "" if each.name == "linear" else _points(each.gain)
+    return "" if each.name == "linear" else points_with_interval(each.gain)
 
 
 def _loss(each: MethodScores) -> str:
     loss = each.validation["nll"].value
     return "none" if loss is None else f"{loss:.3f}"
-
-
-def _percent(measured: Measured) -> str:
-    return "none" if measured.value is None else f"{100 * measured.value:.1f}"
-
-
-def _with_interval(measured: Measured) -> str:
-    if measured.low is None or measured.high is None:
-        return _percent(measured)
-    return f"{_percent(measured)} [{100 * measured.low:.1f},\u00a0{100 * measured.high:.1f}]"
-
-
-def _points(gain: Measured) -> str:
-    if gain.value is None or gain.low is None or gain.high is None:
-        return "none"
-    value, low, high = (
-        f"{100 * x:+.1f}".replace("-", "−") for x in (gain.value, gain.low, gain.high)
-    )
-    return f"{value} [{low},\u00a0{high}]"

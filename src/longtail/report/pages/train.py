@@ -7,97 +7,34 @@ from math import nan
 from typing import TYPE_CHECKING, Any
 
 from longtail.core.arrays import Array, ArrayLike
-from longtail.metrics import Measured
-from longtail.recipes.training.checking import plain
-from longtail.report import (
-    Column,
-    Figure,
-    Footer,
-    Judged,
-    Line,
-    Page,
-    Section,
-    Table,
-    line_chart,
-    scores_page,
-)
-from longtail.report.accuracies import ACCURACIES, HEADLINES, headline_key, shown_accuracies
+from longtail.core.scores import Split
+from longtail.report import Column, Figure, Footer, Line, Page, Section, Table, line_chart
 from longtail.report.figures import group_curves_chart, weight_norms_chart
 from longtail.report.figures.group_curves import GROUPS
-from longtail.report.judged import AS_TRAINED
+from longtail.report.names import ACCURACIES, HEADLINES, percent, with_interval
+from longtail.report.pages.scores import scores_page
 from longtail.report.sections.held_tau import held_near_one_in_words
 
 if TYPE_CHECKING:
     from longtail.flows.train.result import TrainResult
-    from longtail.recipes.training.recipe import Recipe
-
-# What is shown, what it is called, what it is multiplied by, and with how many digits.
-_COLUMNS = (
-    *((key, name, 100.0, 1) for key, name in ACCURACIES.items()),
-    ("many", "many", 100.0, 1),
-    ("medium", "medium", 100.0, 1),
-    ("few", "few", 100.0, 1),
-    ("nll", "log-loss", 1.0, 3),
-    ("ece", "ECE", 100.0, 1),
-)
 
 
 def train_page(result: TrainResult, footer: Footer) -> Page:
     """The page of `longtail train`."""
+    recipe, counts = result.recipe, result.counts
     own = [
-        *_variants(result),
-        training_section(
-            result.trained.history,
-            result.recipe.optimizer.name,
-            result.weight,
-            result.counts,
-        ),
-        recipe_section(result.recipe),
+        *(_variants(result, split) for split in result.metrics),
+        training_section(result.trained.history, recipe.optimizer.name, result.weight, counts),
+        recipe_section(result.recipe_values),
     ]
-    judged = _judged(result)
-    if judged is None:
+    if result.judgement is None:
         return Page("longtail train", headline(result), own, footer)
-    done = (
-        f"A model was trained for {result.recipe.epochs} epochs on "
-        f"{int(result.counts.sum()):,} images"
-        + (f": {result.recipe.about.rstrip('.')}." if result.recipe.about else ".")
-    )
+    about = f": {recipe.about.rstrip('.')}" if recipe.about else ""
+    images = f"{int(counts.sum()):,} images"
+    done = f"A model was trained for {recipe.epochs} epochs on {images}{about}."
     return scores_page(
-        judged, footer, title="longtail train", done=done, sections=own, written=False
+        result.judgement, footer, title="longtail train", done=done, sections=own, written=False
     )
-
-
-def _judged(result: TrainResult) -> Judged | None:
-    """As trained beside under the target, on the part that the headline is of."""
-    split = result.judged_on
-    if split is None:
-        return None
-    found = {variant.name: variant for variant in result.variants}
-    trained, shown = found[AS_TRAINED], found[result.headline]
-    return Judged(
-        trained.scores[split],
-        shown.scores[split],
-        result.target,
-        trained.scores.get("validation") if split == "test" else None,
-        names=(AS_TRAINED, result.headline),
-        tau=shown.tau,
-    )
-
-
-def _variants(result: TrainResult) -> list[Section]:
-    """Every way to predict, on every part."""
-    return [
-        Section(
-            heading=f"All variants on the {split} part",
-            table=_table(metric_table(result, split)),
-            notes=_notes(result) if split == result.judged_on else [],
-        )
-        for split in result.metrics
-    ]
-
-
-def _table(rows: list[list[str]]) -> Table:
-    return Table([Column(name) for name in rows[0]], rows[1:])
 
 
 def headline(result: TrainResult) -> str:
@@ -108,56 +45,69 @@ def headline(result: TrainResult) -> str:
     )
     if result.judged_on is None:
         return f"{text} There is no validation and no test part, so nothing was measured."
-    found = result.metrics[result.judged_on][result.headline]
-    key = headline_key(result.target)
+    metrics, key = result.metrics[result.judged_on][result.headline], result.accuracy
     groups = ", ".join(
-        f"{name} {_shown(found[name], 100.0, 1, interval=False)}"
+        f"{name} {percent(metrics[name].value)}"
         for name in GROUPS
-        if name in found and found[name].value is not None
+        if name in metrics and metrics[name].value is not None
     )
     return (
         f"{text} {HEADLINES[key]} on the {result.judged_on} part, {result.headline}: "
-        f"{_shown(found[key], 100.0, 1)} % ({groups})."
+        f"{with_interval(metrics[key])} % ({groups})."
     )
 
 
-def metric_table(result: TrainResult, split: str) -> list[list[str]]:
+def metric_table(result: TrainResult, split: Split) -> list[list[str]]:
     """The heads of the columns, then a row a variant; in % but for the log-loss."""
-    shown = shown_accuracies(result.tallies[split][AS_TRAINED])
-    columns = [c for c in _COLUMNS if c[0] in shown or c[0] not in ACCURACIES]
-    rows = [["", *(title for _, title, _, _ in columns)]]
-    for name, found in result.metrics[split].items():
-        cells = [
-            _shown(found.get(key, Measured(None)), factor, digits, interval=at == 0)
-            for at, (key, _, factor, digits) in enumerate(columns)
-        ]
-        rows.append([name, *cells])
+    accuracies = result.accuracies[split]
+    heads = ["", *(ACCURACIES[key] for key in accuracies), *GROUPS, "log-loss", "ECE"]
+    rows = [heads]
+    for name, metrics in result.metrics[split].items():
+        shares = [*accuracies[1:], *GROUPS]
+        loss = metrics["nll"].value
+        rows.append(
+            [
+                name,
+                with_interval(metrics[accuracies[0]]),
+                *(percent(metrics[key].value) if key in metrics else "none" for key in shares),
+                "none" if loss is None else f"{loss:.3f}",
+                percent(metrics["ece"].value),
+            ]
+        )
     return rows
 
 
+def _variants(result: TrainResult, split: Split) -> Section:
+    """Every way to predict, on one part."""
+    heads, *rows = metric_table(result, split)
+    return Section(
+        heading=f"All variants on the {split} part",
+        table=Table([Column(name) for name in heads], rows),
+        notes=_notes(result) if split == result.judged_on else [],
+    )
+
+
 def _notes(result: TrainResult) -> list[str]:
-    said = [
+    notes = [
         "In %, but for the log-loss; in brackets 95 % intervals. Classes count as the target says."
     ]
-    carried = result.trained.carried
-    if carried is not None and carried.is_close(result.target):
-        said.append("The logits carry the target as they are.")
+    if result.carries_target:
+        notes.append("The logits carry the target as they are.")
     for variant in result.variants:
         if variant.choice is not None:
             held = held_near_one_in_words(variant.choice)
-            said.append(f"The validation part chose τ = {variant.tau:.3g}.{held}")
-    smoothing = getattr(result.recipe.loss, "label_smoothing", 0.0)
-    if carried is not None and smoothing:
-        said.append(
-            f"Labels were smoothed by {smoothing:g}: the prior that the logits carry is that of "
-            "the smoothed labels; for the true ones it is an approximation."
-        )
-    if carried is None:
-        said.append(
+            notes.append(f"The validation part chose τ = {variant.tau:.3g}.{held}")
+    if result.trained.carried is None:
+        notes.append(
             "What the logits of this loss carry is no prior, so they were not moved to the target; "
             "longtail fix --carried measure does it from held-out scores."
         )
-    return said
+    elif smoothing := getattr(result.recipe.loss, "label_smoothing", 0.0):
+        notes.append(
+            f"Labels were smoothed by {smoothing:g}: the prior that the logits carry is that of "
+            "the smoothed labels; for the true ones it is an approximation."
+        )
+    return notes
 
 
 def training_section(
@@ -177,7 +127,7 @@ def training_section(
     loss = Line(
         "training loss",
         [row["epoch"] or 0.0 for row in history],
-        [row["train_loss"] if row["train_loss"] is not None else nan for row in history],
+        [nan if (value := row["train_loss"]) is None else value for row in history],
     )
     chart = line_chart([loss], title="Training loss", x_title="epoch", y_title="mean loss")
     figures = [Figure(chart, "Mean loss of each epoch.")]
@@ -193,11 +143,9 @@ def training_section(
     return Section(heading="Training", figures=figures)
 
 
-def recipe_section(recipe: Recipe) -> Section:
-    """What was asked for."""
-    rows = [
-        [key, _in_words(value)] for key, value in plain(recipe).items() if value not in (None, "")
-    ]
+def recipe_section(values: Mapping[str, Any]) -> Section:
+    """What was asked for, by the keys of the recipe."""
+    rows = [[key, _in_words(value)] for key, value in values.items() if value not in (None, "")]
     return Section(heading="Recipe", table=Table([Column("key"), Column("value")], rows))
 
 
@@ -211,12 +159,3 @@ def _in_words(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return str(value)
-
-
-def _shown(measured: Measured, factor: float, digits: int, interval: bool = True) -> str:
-    if measured.value is None:
-        return "none"
-    text = f"{factor * measured.value:.{digits}f}"
-    if not interval or measured.low is None or measured.high is None:
-        return text
-    return f"{text} [{factor * measured.low:.{digits}f}, {factor * measured.high:.{digits}f}]"

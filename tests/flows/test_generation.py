@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from longtail.recipes.generation import Generation, generation, held_in, settle
-from recipes.dying import NEW, OLD, die_at, write
+from flows.dying import NEW, OLD, die_at, write
+from longtail.flows.generation import Generation, generation, held_in, settle
 
 SERVER = multiprocessing.get_context("forkserver")
 # There is one server for all tests: what others preload must stay in the list.

@@ -6,12 +6,16 @@ the new ones move to OUT, and generation.json, which names them, last. A run tha
 that moment leaves the old files as they were; one that is killed after it leaves old files or new
 ones, never both, and `placing`, by which the next one who looks finishes what it began.
 
-Files of others in OUT stay, and a command that would write over one is refused. Torch is not
-imported before a folder is locked.
+Files of others in OUT stay, and a command that would write over one is refused.
+
+A folder may come from a stranger, and by generation.json files are removed. So it is read only if
+it is a plain file, and believed only as a whole: every key is there, and every name is that of a
+file in the folder itself.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import stat
@@ -19,21 +23,24 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from longtail.recipes.manifest import (
-    HIDDEN,
-    MANIFEST,
-    Manifest,
-    is_plain_file,
-    read_manifest,
-    write_manifest,
-)
-
+HIDDEN = ".longtail"  # as core.locks has it
+_MANIFEST = "generation.json"
+_MOST_BYTES = 2**20
+_LONGEST = 255  # characters of a name, on all file systems
 _PLACING, _WRITING = "placing", "writing-"
 _PAGE = "report.html"  # every command writes it
 _HEAD = 4096  # bytes of a page in which its title is
 _TRAIN = "recipe.yaml"  # a run that is being trained has this before it has results
+
+
+class _Manifest(NamedTuple):
+    """What a generation is, its files, and files of older runs that it takes the place of."""
+
+    kind: str
+    files: tuple[str, ...]
+    replaces: tuple[str, ...]
 
 
 class Generation(NamedTuple):
@@ -45,7 +52,7 @@ class Generation(NamedTuple):
 
 def held_in(folder: Path) -> Generation | None:
     """What a command has put in the folder; None if none did, or one that did not say so."""
-    found = read_manifest(folder / HIDDEN / MANIFEST)
+    found = _read_manifest(folder / HIDDEN / _MANIFEST)
     if found is not None:
         return Generation(found.kind, found.files)
     return Generation("train", (_TRAIN,)) if (folder / _TRAIN).is_file() else None
@@ -79,7 +86,8 @@ def generation(folder: Path, kind: str, names: Sequence[str] = ()) -> Iterator[P
             _check_places(folder, files)
             check_not_others(folder, files, names)
             left = names if _is_of_older_longtail(folder, names) else ()
-            write_manifest(aside, Manifest(kind, tuple(files), tuple(sorted(left))))
+            manifest = _Manifest(kind, tuple(files), tuple(sorted(left)))._asdict()
+            (aside / _MANIFEST).write_text(json.dumps(manifest) + "\n", encoding="utf-8")
             _sync(aside)
             aside.rename(hidden / _PLACING)
         finally:
@@ -158,15 +166,24 @@ def _finish(folder: Path) -> None:
     placing = hidden / _PLACING
     if not os.path.lexists(placing):
         return
-    _check_real_folder(placing)
-    new = read_manifest(placing / MANIFEST)
+    if not stat.S_ISDIR(os.lstat(placing).st_mode):
+        raise ValueError(
+            f"{placing} is where longtail keeps files that are to be put in place, and is no "
+            "folder; remove it"
+        )
+    new = _read_manifest(placing / _MANIFEST)
     if new is None:  # it was moved last: there is nothing else
-        _remove_empty(placing)
+        if os.listdir(placing):
+            raise ValueError(
+                f"{placing} holds files and no list of them, so nobody knows what they are; move "
+                "them elsewhere, or remove it"
+            )
+        shutil.rmtree(placing)
         return
-    before = read_manifest(hidden / MANIFEST)
+    before = _read_manifest(hidden / _MANIFEST)
     waiting = [name for name in new.files if os.path.lexists(placing / name)]
     for name in waiting:
-        if not is_plain_file(placing / name):
+        if not _is_plain_file(placing / name):
             raise ValueError(f"{placing / name} is no file that longtail wrote; remove {placing}")
     _check_places(folder, new.files)
     if len(waiting) == len(new.files):  # else all that was there is gone already
@@ -177,24 +194,7 @@ def _finish(folder: Path) -> None:
             (folder / name).unlink(missing_ok=True)
     for name in waiting:
         (placing / name).replace(folder / name)
-    (placing / MANIFEST).replace(hidden / MANIFEST)
-    shutil.rmtree(placing)
-
-
-def _check_real_folder(placing: Path) -> None:
-    if not stat.S_ISDIR(os.lstat(placing).st_mode):
-        raise ValueError(
-            f"{placing} is where longtail keeps files that are to be put in place, and is no "
-            "folder; remove it"
-        )
-
-
-def _remove_empty(placing: Path) -> None:
-    if os.listdir(placing):
-        raise ValueError(
-            f"{placing} holds files and no list of them, so nobody knows what they are; move them "
-            "elsewhere, or remove it"
-        )
+    (placing / _MANIFEST).replace(hidden / _MANIFEST)
     shutil.rmtree(placing)
 
 
@@ -204,9 +204,9 @@ def _is_of_older_longtail(folder: Path, names: Sequence[str]) -> bool:
     It wrote its page and something beside it, or a page alone, which says whose it is.
     """
     page = folder / _PAGE
-    if held_in(folder) is not None or not is_plain_file(page):
+    if held_in(folder) is not None or not _is_plain_file(page):
         return False
-    if any(name != _PAGE and is_plain_file(folder / name) for name in names):
+    if any(name != _PAGE and _is_plain_file(folder / name) for name in names):
         return True
     with page.open("rb") as file:
         return b"<title>longtail" in file.read(_HEAD)
@@ -232,3 +232,62 @@ def _sync(folder: Path) -> None:
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
+
+
+def _read_manifest(place: Path) -> _Manifest | None:
+    """What the file says, None if there is none; a ValueError that names it if it is damaged."""
+    try:
+        data = _bytes_of(place)
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        raise _damaged(place) from None
+    try:
+        said = json.loads(data.decode("utf-8"))
+        return _Manifest(_name(said["kind"]), _names(said["files"]), _names(said["replaces"]))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise _damaged(place) from None
+
+
+def _is_plain_file(place: Path) -> bool:
+    """Whether it is a file, and no link, pipe or device."""
+    try:
+        return stat.S_ISREG(os.lstat(place).st_mode)
+    except OSError:
+        return False
+
+
+def _bytes_of(place: Path) -> bytes:
+    """A ValueError if it is no plain file of a size that such a list has."""
+    if os.path.lexists(place) and not _is_plain_file(place):
+        raise ValueError("no plain file")
+    # Should it become a pipe in between: nobody waits for a writer.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
+    with open(os.open(place, flags), "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_BYTES:
+            raise ValueError("no plain file, or too large")
+        return file.read(_MOST_BYTES)
+
+
+def _damaged(place: Path) -> ValueError:
+    hidden = next(parent for parent in place.parents if parent.name == HIDDEN)
+    return ValueError(
+        f"{place} is damaged; remove {hidden}, and what is in {hidden.parent} counts as yours"
+    )
+
+
+def _names(names: Any) -> tuple[str, ...]:
+    if not isinstance(names, list):
+        raise TypeError("no list")
+    return tuple(map(_name, names))
+
+
+def _name(name: Any) -> str:
+    """A name of a file and no path: what is removed lies in the folder, whatever a file says."""
+    if not isinstance(name, str) or not 0 < len(name) <= _LONGEST:
+        raise TypeError("no name")
+    if name in (".", "..") or name.casefold() == HIDDEN or any(c in name for c in "/\\\0"):
+        raise ValueError("a name with a folder in it")
+    name.encode("utf-8")  # not every str is the name of a file
+    return name

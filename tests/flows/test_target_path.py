@@ -1,25 +1,28 @@
-"""The target explorer: each of its places is what `evaluate` says under that prior."""
+"""The target path: each of its places is what `evaluate` says under that prior."""
 
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
 import longtail as lt
+from longtail.flows.judge import judge
+from longtail.flows.target_path import PLACES, measured, target_path, under
 from longtail.metrics import ece, nll
 from longtail.metrics.samples import weights_to
-from longtail.report import Footer, Judged, render_page, scores_page
-from longtail.report.explorers.stage import WHOLE, Curve, curves
-from longtail.report.explorers.target import PLACES, kept, target_explorer, told
-from report_pages import judged
+from longtail.report import Footer, render_page, scores_page
+from longtail.report.charts.stage import WHOLE, Curve, curves
+from longtail.report.explorers import target_explorer
+from report_pages import judged, samples_of
 
 
 @pytest.mark.parametrize("place", [0, 4, 10, 17, 20])
 def test_moved_scores_are_measured_as_evaluate_does(place):
-    samples = judged()
+    samples = samples_of()
     target = samples.before.carried.tempered(1 - PLACES[place])
-    shown = target_explorer(samples).values["moved"][place]
+    shown = target_path(samples).moved[place]
     found = lt.metrics.evaluate(samples.before, target)
     assert shown.accuracy == pytest.approx(found["accuracy_under_target"])
     assert shown.ece == pytest.approx(found["ece"])
@@ -27,21 +30,22 @@ def test_moved_scores_are_measured_as_evaluate_does(place):
 
 
 def test_scores_left_as_they_are_are_only_weighted(monkeypatch):
-    monkeypatch.setattr("longtail.report.explorers.target._BLOCK", 20 * 7)  # many blocks, one short
-    samples = judged()
+    monkeypatch.setattr("longtail.flows.target_path._BLOCK", 20 * 7)  # many blocks, one short
+    samples = samples_of()
     target = samples.before.carried.tempered(-0.5)
-    weights = weights_to(target, samples.labels)
-    left = kept(told(samples.before.logits, samples.labels), weights)
-    right = samples.before.predict() == samples.labels
+    weights = weights_to(target, samples.before.labels)
+    (alone,) = measured(samples.before, np.zeros((1, 20)))
+    left = under(alone, weights.numpy())
+    right = samples.before.predict() == samples.before.labels
     assert left.accuracy == pytest.approx(float((weights * right).sum() / weights.sum()))
     assert left.ece == pytest.approx(ece(samples.before.logits, samples.labels, weights))
     assert left.nll == pytest.approx(nll(samples.before.logits, samples.labels, weights))
 
 
 def test_at_the_carried_prior_nothing_is_to_be_moved():
-    values = target_explorer(judged()).values
-    assert values["left"][0] == pytest.approx(values["moved"][0])
-    assert values["moved"][20].accuracy > values["left"][20].accuracy
+    path = target_path(samples_of())
+    assert path.left[0] == pytest.approx(path.moved[0])
+    assert path.moved[20].accuracy > path.left[20].accuracy
 
 
 def test_every_place_has_words_and_the_middle_one_is_uniform():
@@ -53,20 +57,20 @@ def test_every_place_has_words_and_the_middle_one_is_uniform():
 
 
 def test_there_is_none_where_it_is_not_known_what_the_logits_carry():
-    unknown = replace(judged().before, carried=None)
-    assert target_explorer(Judged(unknown, unknown, lt.Prior.uniform(20))) is None
+    unknown = replace(samples_of().before, carried=None)
+    assert target_explorer(judge(unknown)) is None
 
 
 def test_an_infinite_log_loss_is_none_since_json_has_no_infinity():
-    before = judged().before
+    before = samples_of().before
     logits = before.logits.clone()
     logits[0, before.labels[0]] = -torch.inf
     ruled_out = replace(before, logits=logits)
-    samples = Judged(ruled_out, ruled_out, lt.Prior.uniform(20))
-    values = target_explorer(samples).values
+    judgement = judge(ruled_out)
+    values = target_explorer(judgement).values
     assert values["moved"][3].nll is None
     json.dumps(values, allow_nan=False)
-    page = render_page(scores_page(samples, Footer("0", "d", "c"), title="t"))
+    page = render_page(scores_page(judgement, Footer("0", "d", "c"), title="t"))
     assert '<td class="number" data-column="2">∞</td>' in page
 
 

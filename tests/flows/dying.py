@@ -4,7 +4,7 @@ import os
 import shutil
 from pathlib import Path
 
-from longtail.recipes.generation import generation
+from longtail.flows.generation import generation
 
 OLD = {"report.html": "old", "old.json": "old", "shared.json": "old"}
 NEW = {"report.html": "new", "new.json": "new", "shared.json": "new"}

@@ -1,7 +1,8 @@
-"""Results as JSON. It imports nothing of torch: the command line lists recipes without it."""
+"""Results as JSON, as text and as files."""
 
 import json
 import math
+import os
 import re
 from typing import Any
 
@@ -19,9 +20,17 @@ def json_text(value: Any, *, ascii_only: bool = False) -> str:
     return re.sub("[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
+def write_json(path: str | os.PathLike[str], value: Any) -> None:
+    """The value as a JSON file, whole or not at all."""
+    from longtail.core.files import written_whole
+
+    with written_whole(path) as part:
+        part.write_text(json_text(value), encoding="utf-8", newline="\n")
+
+
 def _finite(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _finite(held) for key, held in value.items()}
+        return {key: _finite(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(held) for held in value]
+        return [_finite(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

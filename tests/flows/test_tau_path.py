@@ -8,11 +8,12 @@ import pytest
 import torch
 
 import longtail as lt
+from longtail.flows.judge import Judgement, judge
+from longtail.flows.samples import BeforeAfter
+from longtail.flows.tau_path import slider
 from longtail.posthoc import BiasCorrectedTemperature, LogitAdjustment
-from longtail.report import Judged
-from longtail.report.accuracies import shown_accuracies
-from longtail.report.explorers.tau import slider, tau_explorer
-from report_pages import judged
+from longtail.report.explorers import tau_explorer
+from report_pages import judged, samples_of
 
 
 def counted(values: dict, tau: float) -> list[float]:
@@ -28,9 +29,9 @@ def counted(values: dict, tau: float) -> list[float]:
 
 @pytest.mark.parametrize("tau", [-1.0, -0.001, 0.0, 0.5, 0.618, 1.0, 3.0])
 def test_counting_the_intervals_gives_the_recalls_of_adjusted_logits(tau):
-    samples = judged()
+    samples = samples_of()
     before = samples.before
-    found = counted(tau_explorer(samples).values, tau)
+    found = counted(tau_explorer(Judgement.of(samples)).values, tau)
     predicted = LogitAdjustment(before.carried, tau)(before).predict()
     for place, k in enumerate(samples.order.tolist()):
         own = before.labels == k
@@ -47,9 +48,9 @@ def test_every_place_of_the_slider_is_the_number_its_decimals_say():
 
 def test_no_place_of_the_slider_is_better_than_the_one_called_best():
     """Pieces of the curve are narrower than a step of the slider where samples are many."""
-    samples = judged()
+    samples = samples_of()
     crowded = replace(samples.before, logits=samples.before.logits / 10)
-    found = tau_explorer(Judged(crowded, crowded, samples.target))
+    found = tau_explorer(judge(crowded))
     assert found.tau == 0.0
     weights = np.array(found.values["measures"][0])
     places = slider(found.best_tau).tolist()
@@ -59,8 +60,8 @@ def test_no_place_of_the_slider_is_better_than_the_one_called_best():
 
 
 def test_the_measures_are_weighted_means_of_the_recalls():
-    samples = judged()
-    found = tau_explorer(samples)
+    samples = samples_of()
+    found = tau_explorer(Judgement.of(samples))
     recall = np.array(counted(found.values, found.tau))
     names = [name for name, _, _ in found.rows]
     assert names == [
@@ -76,34 +77,34 @@ def test_the_measures_are_weighted_means_of_the_recalls():
 
 
 def test_another_target_has_the_first_row():
-    samples = judged()
+    samples = samples_of()
     other = replace(samples, target=lt.Prior.of(torch.arange(1, 21)))
-    assert tau_explorer(other).rows[0][0] == "accuracy under the target"
+    assert tau_explorer(Judgement.of(other)).rows[0][0] == "accuracy under the target"
 
 
-def calibrated_and_moved(target: lt.Prior, dtype: torch.dtype = torch.float64) -> Judged:
+def calibrated_and_moved(target: lt.Prior, dtype: torch.dtype = torch.float64) -> BeforeAfter:
     """A model that is twice too sure, calibrated, and moved by a τ of many digits."""
-    before = judged().before
+    before = samples_of().before
     before = replace(before, logits=(2 * before.logits).to(dtype))
     bias = torch.linspace(-0.5, 0.5, 20, dtype=torch.float64)
     calibrate = BiasCorrectedTemperature(2.0, bias, before.carried)
     tau = 0.8123456789
     after = LogitAdjustment(before.carried, tau, target)(calibrate(before))
-    return Judged(before, after, target, tau=tau)
+    return BeforeAfter(before, after, target, tau=tau)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("weights", [[1.0] * 20, list(range(1, 21)), [0.0] * 5 + [1.0] * 15])
 def test_it_starts_at_the_result_and_equals_it_there_to_the_last_digit(weights, dtype):
     samples = calibrated_and_moved(lt.Prior.of(weights, zeros="keep"), dtype)
-    found = tau_explorer(samples)
+    found = tau_explorer(Judgement.of(samples))
     assert found.tau == found.values["tau"] == samples.tau
     assert found.values["between"]
-    tables = [samples.comparison.before, samples.comparison.after]
-    recalls = [tally.hits / tally.counts for tally in tables]
+    judgement = Judgement.of(samples)
+    recalls = list(judgement.recalls.values())
     assert counted(found.values, found.tau) == recalls[1][samples.order].tolist()
-    shares = tables[0].class_shares
-    keys = [*shown_accuracies(tables[0]), "many", "medium", "few"]
+    shares = judgement.shares
+    keys = [*judgement.accuracies, "many", "medium", "few"]
     assert len(found.rows) == len(keys)
     for key, (_, first, result) in zip(keys, found.rows, strict=True):
         assert (first, result) == tuple(
@@ -113,28 +114,28 @@ def test_it_starts_at_the_result_and_equals_it_there_to_the_last_digit(weights, 
 
 def test_other_places_move_the_calibrated_logits_of_the_result():
     samples = calibrated_and_moved(lt.Prior.uniform(20))
-    found = tau_explorer(samples)
+    found = tau_explorer(Judgement.of(samples))
     at_zero = samples.after.logits + samples.tau * samples.before.carried.log
     for tau in (-1.0, 0.0, 0.812, 0.813, 1.5):
         predicted = (at_zero - tau * samples.before.carried.log).argmax(dim=1)
-        expected = lt.metrics.recalls(predicted, samples.labels, 20)[samples.order]
+        expected = lt.metrics.recalls(predicted, samples.before.labels, 20)[samples.order]
         assert counted(found.values, tau) == pytest.approx(expected.tolist())
 
 
 def test_a_result_that_is_another_model_is_where_it_starts_too():
-    samples = judged()
+    samples = samples_of()
     other = replace(samples.after, logits=samples.after.logits.roll(1, 0))
-    found = tau_explorer(replace(samples, after=other, tau=None))
+    found = tau_explorer(Judgement.of(replace(samples, after=other, tau=None)))
     assert found.tau == 0.0
-    predicted = lt.metrics.recalls(other.predict(), samples.labels, 20)
+    predicted = lt.metrics.recalls(other.predict(), samples.before.labels, 20)
     assert counted(found.values, 0.0) == predicted[samples.order].tolist()
 
 
 def test_a_class_without_samples_weighs_nothing_and_shows_none():
-    before = judged().before
+    before = samples_of().before
     kept = before.labels != 3
     fewer = replace(before, logits=before.logits[kept], labels=before.labels[kept])
-    found = tau_explorer(Judged(fewer, fewer, lt.Prior.uniform(20)))
+    found = tau_explorer(judge(fewer))
     place = [name for name, *_ in found.classes].index("class 3")
     assert found.values["samples"][place] == 0
     assert found.values["measures"][0][place] == 0
@@ -143,14 +144,14 @@ def test_a_class_without_samples_weighs_nothing_and_shows_none():
 
 
 def test_there_is_none_where_no_prior_is_known_or_there_is_nowhere_to_go():
-    before = judged().before
+    before = samples_of().before
     uniform = lt.Prior.uniform(20)
     unknown = replace(before, carried=None, counts=None)
-    assert tau_explorer(Judged(unknown, unknown, uniform)) is None
+    assert tau_explorer(judge(unknown)) is None
     there = replace(before.under(uniform), counts=None)
-    assert tau_explorer(Judged(there, there, uniform)) is None
+    assert tau_explorer(judge(there)) is None
 
 
 def test_there_is_none_for_more_samples_than_a_page_should_hold(monkeypatch):
-    monkeypatch.setattr("longtail.report.explorers.tau.MOST_SAMPLES", 1499)
+    monkeypatch.setattr("longtail.flows.tau_path.MOST_SAMPLES", 1499)
     assert tau_explorer(judged()) is None

@@ -1,32 +1,34 @@
-"""Labelled scores before and after something was done: what every section of a report looks at."""
+"""Labelled scores of the same samples before and after: what every judgement looks at."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Literal
 
-import torch
-from torch import Tensor
+import numpy as np
+import numpy.typing as npt
 
-from longtail.core import Prior, Scores, measure_carried, shot_groups
+from longtail.core import Prior, Scores, shot_groups
 from longtail.core.arrays import as_tensor
-from longtail.metrics import Comparison
 
 # What scores are called before and after they were moved to the target, wherever both are shown.
 AS_TRAINED, UNDER_TARGET = "as trained", "under the target"
-_BLOCK = 2**22  # numbers looked at at once
-_FITTED_ON = 2**22  # numbers that a fit of the report looks at: a few seconds
+_FITTED_ON = 2**22  # numbers that a fit for the page looks at: a second or two
+
+Integers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class BeforeAfter:
     """The same samples scored before and after.
 
     Attributes:
         before: Scores with labels.
         after: Of the same samples; the same scores where nothing was done.
         target: The prior that accuracy and calibration are meant under.
-        validation: Held-out scores of the model that `before` is of, if there are any: what the
+        validation: Validation scores of the model that `before` is of, if there are any: what the
             prior of the samples is estimated with.
         names: What before and after are called.
         tau: How far `after` was moved from what `before` carries towards the target, beside being
@@ -51,9 +53,7 @@ class Judged:
             )
         if not len(self.before):
             raise ValueError("a report needs at least one sample, got none")
-        same = len(self.before) == len(self.after) and torch.equal(
-            self.labels, as_tensor(self.after.labels).cpu()
-        )
+        same = np.array_equal(self.labels, as_array(self.after.labels))
         if not same or self.before.num_classes != self.after.num_classes:
             raise ValueError(
                 f"before and after must be of the same samples in the same order; got "
@@ -77,24 +77,23 @@ class Judged:
         return both | {self.names[1]: self.after} if self.is_changed else both
 
     @cached_property
-    def labels(self) -> Tensor:
+    def labels(self) -> Integers:
         """The true classes."""
-        assert self.before.labels is not None
-        return as_tensor(self.before.labels).cpu()
+        return as_array(self.before.labels)
 
     @cached_property
-    def label_counts(self) -> Tensor:
+    def label_counts(self) -> Integers:
         """How many of the samples are of each class."""
-        return torch.bincount(self.labels, minlength=self.num_classes)
+        return np.bincount(self.labels, minlength=self.num_classes)
 
     @cached_property
-    def counts(self) -> Tensor | None:
+    def counts(self) -> Integers | None:
         """Training samples of each class, if known."""
-        known = self.before.counts if self.before.counts is not None else self.after.counts
-        return None if known is None else as_tensor(known).cpu()
+        counts = self.before.counts if self.before.counts is not None else self.after.counts
+        return None if counts is None else as_array(counts)
 
     @property
-    def frequencies(self) -> Tensor:
+    def frequencies(self) -> Integers:
         """Training samples of each class, or where they are not known, samples here."""
         return self.label_counts if self.counts is None else self.counts
 
@@ -107,23 +106,20 @@ class Judged:
             return Prior.of(self.counts, zeros="smooth")
         return self.before.carried
 
-    @cached_property
-    def order(self) -> Tensor:
-        """The classes from the most to the least frequent in training, or else in the samples."""
-        if self.counts is not None:
-            known = self.counts
-        else:
-            known = self.label_counts if self.source is None else self.source.probs
-        return known.argsort(descending=True, stable=True)
-
     @property
-    def order_title(self) -> str:
-        """What an axis of the ordered classes says."""
+    def ordered_by(self) -> Literal["counts", "source", "labels"]:
+        """What decides which class is more frequent than another."""
         if self.counts is not None:
-            return "class, from most to fewest training samples"
-        if self.source is not None:
-            return "class, from most to least likely before"
-        return "class, from most to fewest samples"
+            return "counts"
+        return "labels" if self.source is None else "source"
+
+    @cached_property
+    def order(self) -> Integers:
+        """The classes from the most to the least frequent in training, or else in the samples."""
+        if self.ordered_by == "source":
+            assert self.source is not None
+            return np.argsort(-as_array(self.source.probs), kind="stable")
+        return np.argsort(-self.frequencies, kind="stable")
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
@@ -132,49 +128,39 @@ class Judged:
         return named or tuple(f"class {k}" for k in range(self.num_classes))
 
     @cached_property
-    def groups(self) -> dict[str, Tensor]:
+    def shot_groups(self) -> dict[str, Mask]:
         """Which classes are many-, medium- and few-shot; empty if the counts are not known."""
         if self.counts is None:
             return {}
-        return {name: as_tensor(mask).cpu() for name, mask in shot_groups(self.counts).items()}
+        return {name: as_array(mask) for name, mask in shot_groups(self.counts).items()}
 
     @cached_property
-    def comparison(self) -> Comparison:
-        """All metrics of both, under the target."""
-        both = Comparison(self.label_counts, self.target, self.counts)
-        before, after = (as_tensor(part.logits) for part in (self.before, self.after))
-        rows = max(1, _BLOCK // self.num_classes)
-        for start in range(0, len(self.labels), rows):
-            at = slice(start, start + rows)
-            both.add(before[at], after[at], self.labels[at])
-        return both
+    def groups(self) -> dict[str, Mask]:
+        """Those of them that have classes; thirds of the classes where counts are not known."""
+        shots = {name: mask for name, mask in self.shot_groups.items() if mask.any()}
+        if shots:
+            return {f"{name}-shot": mask for name, mask in shots.items()}
+        thirds = np.empty_like(self.order)
+        thirds[self.order] = np.arange(self.num_classes) * 3 // self.num_classes
+        named = {name: thirds == number for number, name in enumerate(("head", "middle", "tail"))}
+        return {name: mask for name, mask in named.items() if mask.any()}
 
     @cached_property
-    def measured(self) -> Prior | str:
-        """What the labels say that the logits carried before, or why they do not say it."""
-        logits = as_tensor(self.before.logits)[self.some]
-        try:
-            return measure_carried(logits, self.labels[self.some], self.classes)
-        except (ValueError, RuntimeError) as error:
-            return str(error)
-
-    @cached_property
-    def some(self) -> Tensor:
-        """Which samples a fit of the report looks at: all, or so many of each class."""
+    def some(self) -> Integers:
+        """Which samples a fit for the page looks at: all, or the same share of each class."""
         most = max(_FITTED_ON // self.num_classes, 2 * self.num_classes)
         if len(self.labels) <= most:
-            return torch.arange(len(self.labels))
-        drawn = torch.randperm(len(self.labels), generator=torch.Generator().manual_seed(0))
-        place = torch.empty_like(drawn)
-        by_class = drawn[self.labels[drawn].argsort(stable=True)]
-        first = self.label_counts.cumsum(0) - self.label_counts
-        place[by_class] = torch.arange(len(drawn)) - first[self.labels[by_class]]
-        share = most / len(self.labels)
+            return np.arange(len(self.labels))
+        drawn = np.random.default_rng(0).permutation(len(self.labels))
+        by_class = drawn[np.argsort(self.labels[drawn], kind="stable")]
+        first = np.cumsum(self.label_counts) - self.label_counts
+        rank = np.arange(len(drawn)) - first[self.labels[by_class]]
         # The same share of every class, so that their frequencies stay, but two of each at least.
-        kept = place < (share * self.label_counts.double()).ceil().clamp(min=2)[self.labels]
-        return kept.nonzero().flatten()
+        share = most / len(self.labels)
+        kept = np.maximum(np.ceil(share * self.label_counts), 2)[self.labels[by_class]]
+        return np.sort(by_class[rank < kept])
 
 
-def shown(prior: Prior, judged: Judged) -> list[float]:
-    """The probabilities in percent, in the order in which classes are shown."""
-    return (100 * prior.probs[judged.order]).tolist()
+def as_array(values: Any) -> npt.NDArray[Any]:
+    """An array or tensor as NumPy."""
+    return as_tensor(values).detach().cpu().numpy()
