@@ -15,7 +15,7 @@ import numpy as np
 
 import longtail as lt
 from longtail.flows.fit import fit
-from longtail.report.pages.fit import decision, headings, headline, method_rows
+from longtail.report.pages.fit import decision, headline, method_columns
 
 
 def packed(path, folder):
@@ -39,9 +39,10 @@ def main():
     print("# `longtail fit` on CIFAR-100-LT features\n")
     print(f"`python benchmarks/fit_cifar100.py cifar100_features.npz`: {took:.0f} s.\n")
     print(f"{headline(result)} {decision(result)}\n")
-    print("| " + " | ".join(headings(result)) + " |")
-    print("|---|" + "---:|" * (len(headings(result)) - 1))
-    for row in method_rows(result):
+    columns = method_columns(result)
+    print("| " + " | ".join(columns) + " |")
+    print("|---|" + "---:|" * (len(columns) - 1))
+    for row in zip(*columns.values(), strict=True):
         print("| " + " | ".join(row) + " |")
     best = result.best.test["balanced_accuracy"].value
     adjusted = next(m for m in result.table if m.name == "adjusted").test["balanced_accuracy"]

@@ -19,13 +19,13 @@ from longtail.report.pages.fit import (
     caution,
     decision,
     fit_page,
-    headings,
     headline,
-    method_rows,
+    method_columns,
 )
 
 COUNTS = np.array([60, 30, 12, 6, 3])
 C, D = 5, 8
+FOOTER = Footer("0", "2025-01-01", "longtail fit")
 
 
 def drawn(counts, seed):
@@ -235,8 +235,9 @@ def test_a_method_that_fails_is_a_row_that_says_why(packed, monkeypatch):
     monkeypatch.setitem(METHODS, "broken", broken)
     found = fit(packed, methods=["broken", "ncm"], folds=3)
     assert found.table[-1].error == "this one diverged"
-    assert method_rows(found)[-1][1] == "failed: this one diverged"
-    assert found.as_json()["methods"]["broken"] == {"failed": "this one diverged"}
+    assert found.as_json()["methods"]["broken"]["error"] == "this one diverged"
+    page = fit_page(found, FOOTER)
+    assert page.sections[0].table.rows[-1][:2] == ("broken", "failed: this one diverged")
 
 
 def test_another_target_is_the_headline_and_balanced_accuracy_stands_beside_it(packed, result):
@@ -244,12 +245,12 @@ def test_another_target_is_the_headline_and_balanced_accuracy_stands_beside_it(p
     best = found.table[0].validation
     shown = f"{100 * best['accuracy_under_target'].value:.1f} ["
     assert f"accuracy under the target {shown}" in headline(found)
-    row = dict(zip(headings(found), method_rows(found)[0], strict=True))
-    assert row["held out"].startswith(shown)
-    assert row["balanced"] == f"{100 * best['balanced_accuracy'].value:.1f}"
-    page = fit_page(found, Footer("0", "2025-01-01", "longtail fit"))
+    columns = method_columns(found)
+    assert columns["held out"][0].startswith(shown)
+    assert columns["balanced"][0] == f"{100 * best['balanced_accuracy'].value:.1f}"
+    page = fit_page(found, FOOTER)
     assert page.lead.rows[0][0] == "accuracy under the target"
-    assert "balanced" not in headings(result)
+    assert "balanced" not in method_columns(result)
     assert result.as_json()["target"] == "uniform"
     assert found.as_json()["target"] == pytest.approx(found.target.probs.tolist())
 
@@ -257,8 +258,8 @@ def test_another_target_is_the_headline_and_balanced_accuracy_stands_beside_it(p
 def test_words_and_page_say_the_same(result):
     assert METHODS[result.best.name].title in headline(result)
     assert f"{result.weight_decay:.2g}" in decision(result)
-    assert all(len(row) == len(headings(result)) for row in method_rows(result))
-    html = render_page(fit_page(result, Footer("0", "2025-01-01", "longtail fit")))
+    assert {len(cells) for cells in method_columns(result).values()} == {len(result.table)}
+    html = render_page(fit_page(result, FOOTER))
     assert "&lt;e&gt;" in html
     assert "<e>" not in html
 
@@ -287,7 +288,7 @@ def test_a_gain_that_may_be_chance_is_not_told_to_be_used(result):
     """On the test part the best of the held-out samples is the linear layer over again."""
     assert result.best.name != "linear"
     same = replace(result, test=replace(result.linear))
-    said = fit_page(same, Footer("0", "d", "c")).next_step
+    said = fit_page(same, FOOTER).next_step
     assert said.startswith("model.safetensors holds the best on held-out samples")
     assert "may be chance" in said
 

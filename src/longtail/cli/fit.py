@@ -116,7 +116,7 @@ def fit(
     if as_json:
         print_json(result.as_json())
     else:
-        columns = page.brief_columns(result)
+        columns = page.method_columns(result, brief=True)
         title = f"{page.accuracy_name(result).capitalize()} (%), best first"
         shown = console()
         shown.print(rich_table(title, list(columns), zip(*columns.values(), strict=True)))

@@ -48,19 +48,6 @@ class MethodScores:
     seconds: float
     error: str = ""
 
-    def as_json(self) -> dict[str, Any]:
-        """Its numbers, or why there are none."""
-        if self.error:
-            return {"failed": self.error}
-        return {
-            "validation": {name: asdict(each) for name, each in self.validation.items()},
-            "test": None if self.test is None else {n: asdict(m) for n, m in self.test.items()},
-            "gain": asdict(self.gain),
-            "behind": asdict(self.behind),
-            "tau": self.tau,
-            "seconds": self.seconds,
-        }
-
 
 @dataclass(frozen=True, eq=False)
 class FitResult:
@@ -160,7 +147,7 @@ class FitResult:
             "classes_with_few_validation_samples": self.few,
             "classes_without_validation_samples": self.unjudged,
             "seed": self.seed,
-            "methods": {each.name: each.as_json() for each in self.table},
+            "methods": {each.name: asdict(each) for each in self.table},
         }
 
     def write(self, folder: Path) -> None:

@@ -13,9 +13,8 @@ from longtail.report.names import percent, points_with_interval, with_interval
 from longtail.report.pages.scores import samples_in_words, scores_page
 
 if TYPE_CHECKING:
-    from longtail.flows.fit_result import FitResult, MethodScores
+    from longtail.flows.fit_result import FitResult
 
-_GROUPS = ("many", "medium", "few")
 _USE = {
     "carries_target": "Its logits carry the target.",
     "as_is": "Its logits do not carry the target; it predicts by them as they are.",
@@ -40,35 +39,34 @@ def accuracy_name(result: FitResult) -> str:
     return "balanced accuracy" if result.is_uniform else "accuracy under the target"
 
 
-def headings(result: FitResult) -> tuple[str, ...]:
-    """Of the columns of `method_rows`: accuracy under the target, then balanced if it differs."""
-    balanced = () if result.is_uniform else ("balanced",)
-    last = ("log-loss", *_GROUPS, "test", "chosen", "s")
-    return ("method", "held out", "over linear", *balanced, *last)
+def method_columns(result: FitResult, brief: bool = False) -> dict[str, list[str]]:
+    """A column a measure, a row a method that was fitted; in % but for the log-loss.
 
-
-def method_rows(result: FitResult) -> list[tuple[str, ...]]:
-    """What `headings` name, in % but for the log-loss; a method that failed says why."""
-    return [_row(each, headings(result)) for each in result.table]
-
-
-def brief_columns(result: FitResult) -> dict[str, list[str]]:
-    """What a terminal has room for: the interval that decides, and no column that is empty."""
+    Args:
+        result: With the methods.
+        brief: What a terminal has room for: the interval that decides, and no empty column.
+    """
     fitted = [each for each in result.table if not each.error]
+    text = (lambda measured: percent(measured.value)) if brief else with_interval
+    first = "accuracy_under_target"
 
     def column(key: str) -> list[str]:
         return [percent(each.validation[key].value) for each in fitted if key in each.validation]
 
-    tested = [each.test["accuracy_under_target"] for each in fitted if each.test is not None]
     columns = {
         "method": [each.title for each in fitted],
-        "held out": column("accuracy_under_target"),
-        "log-loss": [_loss(each) for each in fitted] if result.criterion == "nll" else [],
-        "over linear": [_over_linear(each) for each in fitted],
+        "held out": [text(each.validation[first]) for each in fitted],
+        "over linear": [
+            "" if each.name == "linear" else points_with_interval(each.gain) for each in fitted
+        ],
         "balanced": [] if result.is_uniform else column("balanced_accuracy"),
-        **{name: column(name) for name in _GROUPS},
-        "test": [percent(measured.value) for measured in tested],
+        "log-loss": []
+        if brief and result.criterion != "nll"
+        else [f"{each.validation['nll'].value:.3f}" for each in fitted],
+        **{name: column(name) for name in ("many", "medium", "few")},
+        "test": [text(each.test[first]) for each in fitted if each.test is not None],
         "τ": ["" if each.tau is None else f"{each.tau:.2f}" for each in fitted],
+        "s": [] if brief else [f"{each.seconds:.1f}" for each in fitted],
     }
     return {name: cells for name, cells in columns.items() if any(cells)}
 
@@ -152,9 +150,14 @@ def _next_step(result: FitResult, otherwise: str) -> str:
 
 
 def _methods(result: FitResult) -> Section:
+    columns = method_columns(result)
+    failed = [(each.title, f"failed: {each.error}") for each in result.table if each.error]
     table = Table(
-        [Column(name) for name in headings(result)],
-        method_rows(result),
+        [Column(name) for name in columns],
+        [
+            *zip(*columns.values(), strict=True),
+            *((*row, *[""] * (len(columns) - 2)) for row in failed),
+        ],
         caption=f"{accuracy_name(result).capitalize()} in %, with 95 % intervals; "
         "the best by held-out samples first.",
     )
@@ -196,30 +199,3 @@ def _choices(result: FitResult) -> Section:
             f"head.to_linear() makes a plain layer where there is one. {_USE[result.use]}"
         ],
     )
-
-
-def _row(each: MethodScores, names: tuple[str, ...]) -> tuple[str, ...]:
-    if each.error:
-        return (each.title, f"failed: {each.error}", *[""] * (len(names) - 2))
-    held = each.validation
-    balanced = [percent(held["balanced_accuracy"].value)] if "balanced" in names else []
-    return (
-        each.title,
-        with_interval(held["accuracy_under_target"]),
-        _over_linear(each),
-        *balanced,
-        _loss(each),
-        *(percent(held[name].value) if name in held else "" for name in _GROUPS),
-        "" if each.test is None else with_interval(each.test["accuracy_under_target"]),
-        "" if each.tau is None else f"τ\u00a0=\u00a0{each.tau:.2f}",
-        f"{each.seconds:.1f}",
-    )
-
-
-def _over_linear(each: MethodScores) -> str:
-    return "" if each.name == "linear" else points_with_interval(each.gain)
-
-
-def _loss(each: MethodScores) -> str:
-    loss = each.validation["nll"].value
-    return "none" if loss is None else f"{loss:.3f}"
