@@ -18,8 +18,8 @@ from longtail.data.images import (
 )
 from longtail.data.images.present import check_every_class
 from longtail.engine.training import FixedSize
+from longtail.flows.train.run_folder import check_data
 from longtail.integrations.hf import read_hugging_face
-from longtail.recipes.training.checking import RecipeError
 from longtail.recipes.training.data_options import (
     Cifar10,
     Cifar20,
@@ -36,13 +36,10 @@ _SETS = {Cifar10: "cifar10", Cifar100: "cifar100", Cifar20: "cifar100"}
 
 def read_data(data: Data) -> ImageSplits[Any]:
     """The parts of the set, cut and held out as the recipe says."""
-    if data.path is None:
-        raise RecipeError(
-            "the recipe does not say where the images are: give --data PATH, or data.path=PATH"
-        )
+    path = check_data(data)
     if isinstance(data, CifarSet):
         return cifar_long_tailed(
-            data.path,
+            path,
             _SETS[type(data)],  # type: ignore[arg-type]
             data.imbalance_ratio,
             data.profile,
@@ -51,8 +48,8 @@ def read_data(data: Data) -> ImageSplits[Any]:
             labels="coarse" if isinstance(data, Cifar20) else "fine",
             official=data.official,
         )
-    splits = _read(data, data.path)
-    check_every_class(splits.train, f"the training part of {data.path}")
+    splits = _read(data, path)
+    check_every_class(splits.train, f"the training part of {path}")
     if data.imbalance_ratio is not None:
         splits = long_tailed_images(
             splits, data.imbalance_ratio, data.profile, data.seed, data.held_out

@@ -17,6 +17,7 @@ from typing import Any, Literal
 from longtail import __version__
 from longtail.flows.json_text import write_json
 from longtail.recipes.training.checking import RecipeError, plain
+from longtail.recipes.training.data_options import Data, HuggingFace
 from longtail.recipes.training.reading import read_recipe
 from longtail.recipes.training.recipe import Recipe
 from longtail.recipes.training.yaml_text import write_yaml
@@ -35,6 +36,18 @@ _FREE = (
     "checkpoint_every",
     "tensorboard",
 )
+
+
+def check_data(data: Data) -> str:
+    """Where the images are; a RecipeError unless the recipe says so, and there is something."""
+    if data.path is None:
+        raise RecipeError(
+            "the recipe does not say where the images are: give --data PATH, or data.path=PATH"
+        )
+    # A Hugging Face set may be a name on the hub.
+    if not isinstance(data, HuggingFace) and not os.path.exists(data.path):
+        raise RecipeError(f"there is no {data.path}; give the place of the images with --data")
+    return data.path
 
 
 def check_folder(folder: Path, recipe: Recipe, resume: Literal["auto", "never"] = "auto") -> bool:
