@@ -15,7 +15,7 @@ from longtail.recipes.fix_page import fix_page
 from longtail.recipes.fix_run import rerun_fix, run_fix
 from longtail.recipes.fix_words import described
 from longtail.report import Footer
-from longtail.report.accuracies import ACCURACIES, GROUPS
+from longtail.report.names import ACCURACIES, GROUPS
 
 COUNTS = np.array([700, 200, 70, 30])
 PRIOR = Prior.of(COUNTS)
@@ -118,9 +118,9 @@ def test_a_run_writes_scores_and_an_adjuster_that_give_the_same_again(tmp_path):
     (tmp_path / "first").mkdir()
     (tmp_path / "again").mkdir()
     result = run_fix(table, Plan(Prior.uniform(4)), None, None, tmp_path / "first", test)
-    before, after = result.comparison.metrics()["balanced_accuracy"]
+    before, after, *_ = result.judgement.changes["balanced_accuracy"]
     assert after.value > before.value + 0.05
-    gain = result.comparison.gains()["balanced_accuracy"]
+    gain = result.judgement.gains["balanced_accuracy"]
     np.testing.assert_allclose(gain.value, after.value - before.value)
     first = Scores.load(tmp_path / "first/scores.safetensors")
     assert first.carried.is_close(Prior.uniform(4))
@@ -129,7 +129,7 @@ def test_a_run_writes_scores_and_an_adjuster_that_give_the_same_again(tmp_path):
     second = Scores.load(tmp_path / "again/scores.safetensors")
     np.testing.assert_allclose(second.logits, first.logits, rtol=1e-12)
     np.testing.assert_allclose(
-        again.comparison.metrics()["nll"][1].value, result.comparison.metrics()["nll"][1].value
+        again.judgement.after["nll"].value, result.judgement.after["nll"].value
     )
 
 
@@ -137,7 +137,7 @@ def test_without_other_scores_the_comparison_is_cross_fitted(tmp_path):
     table = saved(validation(), tmp_path / "val.safetensors")
     result = run_fix(table, Plan(Prior.uniform(4)), None, None, tmp_path)
     assert "fitted on the others" in result.measured_on
-    before, after = result.comparison.metrics()["balanced_accuracy"]
+    before, after, *_ = result.judgement.changes["balanced_accuracy"]
     assert after.value > before.value
 
 
@@ -191,7 +191,7 @@ def test_an_estimated_target_is_measured_with_the_calibration_that_is_saved(tmp_
         )
         for calibration in ("auto", "bias", "temperature")
     }
-    nll = {name: r.comparison.metrics()["nll"][1].value for name, r in found.items()}
+    nll = {name: r.judgement.after["nll"].value for name, r in found.items()}
     assert nll["auto"] == nll["bias"] < nll["temperature"] - 0.01
 
 
@@ -202,10 +202,10 @@ def test_a_given_tau_is_measured_under_the_target_that_was_asked_for(tmp_path):
     for tau in (0.5, 1.0):
         plan = Plan(Prior.uniform(4), tau=tau, calibration="none")
         result = run_fix(table, plan, None, None, tmp_path)
-        assert result.judged.target.is_close(Prior.uniform(4))
+        assert result.judgement.samples.target.is_close(Prior.uniform(4))
         assert result.as_json()["tau"] == tau
         assert "Balanced accuracy" in fix_page(result, Footer("0", "d", "c")).summary
-        gains.append(result.comparison.gains()["accuracy_under_target"].value)
+        gains.append(result.judgement.gains["accuracy_under_target"].value)
     assert result.target.is_close(Prior.uniform(4))
     assert 0 < gains[0] < gains[1]
 
@@ -233,13 +233,13 @@ def test_the_tau_slider_starts_at_the_result_and_says_what_the_table_says(
     (explorer,) = [section.explorer for section in page.sections if "τ" in section.heading]
     assert explorer.tau == (1.0 if target == "estimate" else result.fix.adjustment.tau)
     assert explorer.best_tau != explorer.tau
-    metrics, names = result.comparison.metrics(), ACCURACIES | GROUPS
+    changes, names = result.judgement.changes, ACCURACIES | GROUPS
     shown = {name: numbers for name, *numbers in explorer.rows}
     lead = [row[0] for row in page.lead.rows]
     common = [key for key, name in names.items() if name in shown and name in lead]
     assert len(common) >= 4
     for key in common:
-        expected = [100 * side.value for side in metrics[key]]
+        expected = [100 * side.value for side in changes[key][:2]]
         assert shown[names[key]] == pytest.approx(expected, abs=1e-9)
 
 
@@ -259,7 +259,7 @@ def test_a_target_that_was_asked_for_is_the_headline_and_balanced_accuracy_follo
     stored = result.as_json()
     gain = stored["metrics"]["accuracy_under_target"]
     assert gain["after"]["value"] > gain["before"]["value"]
-    right = result.judged.after.predict() == result.judged.after.labels
+    right = result.judgement.samples.after.predict() == result.judgement.samples.after.labels
     assert stored["metrics"]["accuracy"]["after"]["value"] == pytest.approx(float(right.mean()))
     assert "top1" not in stored["metrics"]
     assert stored["asked"]["target"] == pytest.approx([0.97, 0.01, 0.01, 0.01])
@@ -269,7 +269,8 @@ def test_a_target_that_was_asked_for_is_the_headline_and_balanced_accuracy_follo
 def test_a_fix_that_only_calibrates_is_not_called_chance(tmp_path):
     table = saved(validation(), tmp_path / "val.safetensors")
     result = run_fix(table, Plan("source"), None, None, tmp_path)
-    assert not result.comparison.can_differ  # though each part has a temperature of its own
+    # Though each part has a temperature of its own.
+    assert not result.judgement.comparison.can_differ
     page = fix_page(result, Footer("0", "d", "c"))
     assert "No sample turned right or wrong" in page.summary
     assert "interval" not in page.summary

@@ -148,4 +148,4 @@ def _show(page: Page) -> None:
 
 def _values(made: Report) -> dict[str, object]:
     said = {"summary": made.page.summary, "next": made.page.next_step}
-    return said | made.judged.comparison.as_json()
+    return said | made.judgement.as_json()

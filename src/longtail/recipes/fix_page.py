@@ -15,7 +15,7 @@ _AGAIN = (
 
 def fix_page(result: FixResult, footer: Footer) -> Page:
     """The page of `longtail fix`."""
-    if result.judged is None:
+    if result.judgement is None:
         return Page(
             title="longtail fix",
             summary=headline(result),
@@ -25,13 +25,12 @@ def fix_page(result: FixResult, footer: Footer) -> Page:
             "measured: --labels, or --apply-labels for those of --apply.",
         )
     return scores_page(
-        result.judged,
+        result.judgement,
         footer,
         title="longtail fix",
         done="The scores of a trained model were adjusted, as said at the end of this page. "
         f"Measured on {result.measured_on}.",
         sections=[_steps(result)],
-        comparison=result.comparison,
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from longtail.core import Prior, Scores
 from longtail.data.score_tables import ScoreTable
-from longtail.metrics import Comparison
+from longtail.flows.judge import Judgement, judge
 from longtail.posthoc import (
     AffineAdjuster,
     LogitAdjustment,
@@ -37,7 +37,6 @@ from longtail.recipes.fix_tables import (
     scores_to_fit_on,
     write_fixed,
 )
-from longtail.report import Judged
 
 ADJUSTER, SCORES = "adjuster.json", "scores.safetensors"
 
@@ -51,8 +50,7 @@ class FixResult:
         fix: How they were fitted; None if they were read from a file.
         carried: What the scores carried before.
         target: What they carry now, or None if that is not known.
-        comparison: Before and after, or None if there were no labels.
-        judged: The samples behind it, of many a part; None if there were no labels.
+        judgement: Before and after, or None if there were no labels.
         measured: Whether the comparison is of the samples the fix was fitted on, each part by what
             was fitted on the others, or of samples it was applied to; None without one.
         measured_on: What the comparison is of, in words.
@@ -65,8 +63,7 @@ class FixResult:
     fix: Fix | None
     carried: Prior | None
     target: Prior | None
-    comparison: Comparison | None
-    judged: Judged | None
+    judgement: Judgement | None
     measured: Literal["cross-fitted", "applied"] | None
     measured_on: str
     asked: dict[str, Any]
@@ -91,7 +88,7 @@ class FixResult:
             shown["estimated"] = {
                 name: np.asarray(getattr(estimate, name)).tolist() for name in ("low", "high")
             }
-        return shown | ({} if self.comparison is None else self.comparison.as_json())
+        return shown | ({} if self.judgement is None else self.judgement.as_json())
 
 
 def run_fix(
@@ -141,20 +138,18 @@ def run_fix(
     where = str(written.path)
     how: Literal["cross-fitted", "applied"] = APPLIED
     if measured is None:
-        judged = _cross_fitted(validation, plan, fix, target)
-        measured, how = judged.comparison, CROSS_FITTED
+        judgement, how = _cross_fitted(validation, plan, fix, target), CROSS_FITTED
         where = f"{table.path}, each fifth fixed by what was fitted on the others"
     else:
         some = scores_to_fit_on(written, validation.carried, counts, plan.seed)
         after, tau = adjusted(some, step), tau_of(fix.steps, target)
-        judged = Judged(some, after, target, validation, tau=tau)
+        judgement = judge(some, after, target, validation=validation, tau=tau, comparison=measured)
     return FixResult(
         steps=fix.steps,
         fix=fix,
         carried=validation.carried,
         target=step.carried,
-        comparison=measured,
-        judged=judged,
+        judgement=judgement,
         measured=how,
         measured_on=where,
         asked=plan.as_json(),
@@ -181,19 +176,19 @@ def rerun_fix(
     step = chain_affine(stored.adjusters, carried, table.num_classes)
     save_adjusters(output / ADJUSTER, stored.adjusters, stored.carried, stored.classes)
     compared = write_fixed(table, step, output / SCORES, counts, step.carried, advance)
-    judged = None
+    judgement = None
     if compared is not None:
         some = scores_to_fit_on(table, carried, counts, seed=0)
         target = step.carried or Prior.uniform(table.num_classes)
-        judged = Judged(some, adjusted(some, step), target, tau=tau_of(stored.adjusters, target))
+        tau = tau_of(stored.adjusters, target)
+        judgement = judge(some, adjusted(some, step), target, tau=tau, comparison=compared)
     return FixResult(
         steps=stored.adjusters,
         fix=None,
         carried=carried,
         target=step.carried,
-        comparison=compared,
-        judged=judged,
-        measured=None if judged is None else APPLIED,
+        judgement=judgement,
+        measured=None if judgement is None else APPLIED,
         measured_on=str(table.path),
         asked={} if step.carried is None else {"target": target_json(step.carried)},
         classes=table.classes or stored.classes,
@@ -222,12 +217,12 @@ def _check_alike(other: ScoreTable, table: ScoreTable, carried: Prior | None) ->
         )
 
 
-def _cross_fitted(validation: Scores, plan: Plan, fix: Fix, target: Prior) -> Judged:
+def _cross_fitted(validation: Scores, plan: Plan, fix: Fix, target: Prior) -> Judgement:
     if fix.estimate is not None:
         plan = replace(plan, target=target, tau=1.0)
     parts = list(zip(*held_out_fixes(validation, plan), strict=True))
     before, after = joined(parts[0]), joined(parts[1])
-    return Judged(before, after, target, tau=tau_of(fix.steps, target), is_cross_fitted=True)
+    return judge(before, after, target, tau=tau_of(fix.steps, target), is_cross_fitted=True)
 
 
 def _probs(prior: Prior | None) -> list[float] | None:

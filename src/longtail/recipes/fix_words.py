@@ -10,34 +10,33 @@ from longtail.posthoc import (
     WeightNormalization,
 )
 from longtail.recipes.fix_run import FixResult
-from longtail.report.sections import before_after, verdict
+from longtail.report.sections import first_table, verdict
 from longtail.report.sections.held_tau import held_near_one_in_words
-from longtail.report.sections.sanity import sanity_in_words
 
 
 def headline(result: FixResult) -> str:
     """What the fix gained, in one sentence."""
-    if result.comparison is None:
+    if result.judgement is None:
         return "The scores have no labels, so what the fix gained could not be measured."
-    return verdict.gain_in_words(result.comparison)
+    return verdict.gain_in_words(result.judgement)
 
 
 def warning(result: FixResult) -> str:
     """Why not to trust what follows, or nothing."""
-    return "" if result.comparison is None else sanity_in_words(result.comparison.sanity)
+    return "" if result.judgement is None else verdict.warning(result.judgement.sanity)
 
 
 def absent_in_words(result: FixResult) -> str:
     """How many classes nothing is said of, or nothing where all have samples."""
-    if result.comparison is None:
+    if result.judgement is None:
         return ""
-    absent = int((result.comparison.before.counts == 0).sum())
+    absent = int((result.judgement.label_counts == 0).sum())
     return f"Classes without a sample there ({absent:,}) count for nothing." if absent else ""
 
 
 def metric_rows(result: FixResult) -> list[tuple[str, str, str, str]]:
     """Name, before, after and change of each metric."""
-    return [] if result.comparison is None else before_after.metric_rows(result.comparison)
+    return [] if result.judgement is None else first_table.metric_rows(result.judgement)
 
 
 def described(step: AffineAdjuster) -> str:

@@ -7,16 +7,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from longtail.core import Prior, Scores
+from longtail.flows.judge import Judgement, judge
+from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
+from longtail.flows.train import building
+from longtail.flows.train.checking import plain
+from longtail.flows.train.model_file import load_model
+from longtail.flows.train.reading import read_recipe_file
+from longtail.flows.train.run_folder import RECIPE, read_log
+from longtail.flows.train.scores import moved_to_target
 from longtail.recipes.comparing.sources import find_sources
-from longtail.recipes.training import building
-from longtail.recipes.training.model_file import load_model
-from longtail.recipes.training.reading import read_recipe
-from longtail.recipes.training.run_figures import read_log
-from longtail.recipes.training.run_folder import RECIPE
-from longtail.recipes.training.run_page import recipe_section, training_section
-from longtail.recipes.training.run_scores import adjusted
-from longtail.report import Footer, Judged, Page, scores_page
-from longtail.report.judged import AS_TRAINED, UNDER_TARGET
+from longtail.report import Footer, Page, scores_page
+from longtail.report.pages.train import recipe_section, training_section
 
 
 def single_run(paths: Sequence[Path]) -> Path | None:
@@ -35,12 +36,12 @@ class Report(NamedTuple):
     """A page, and the samples it is on."""
 
     page: Page
-    judged: Judged
+    judgement: Judgement
 
 
 def run_folder_report(folder: Path, footer: Footer) -> Report:
     """The report on a finished run of `longtail train`, from what its folder holds."""
-    recipe = read_recipe(folder / RECIPE)
+    recipe = read_recipe_file(folder / RECIPE)
     found = {
         split: Scores.load(folder / f"scores-{split}.safetensors")
         for split in ("test", "validation")
@@ -54,29 +55,29 @@ def run_folder_report(folder: Path, footer: Footer) -> Report:
     stored = load_model(folder)
     target = building.build_target(recipe, Prior.of(stored.counts))
     before, held = next(iter(found.values())), found.get("validation")
-    move = adjusted(recipe.target, before.carried, target, held)
-    judged = Judged(
+    move = moved_to_target(recipe.target, before.carried, target, held)
+    judgement = judge(
         before,
-        before if move is None else move.move(before),
+        before if move is None else move.apply(before),
         target,
-        held if "test" in found else None,
+        validation=held if "test" in found else None,
         names=(AS_TRAINED, UNDER_TARGET),
         tau=0.0 if move is None else move.tau,
     )
     history = read_log(folder)
     weight, counts = stored.model.head.rows.detach(), stored.counts
     page = scores_page(
-        judged,
+        judgement,
         footer,
         title=f"longtail report: {folder.resolve().name}",
         done=f"A model was trained for {recipe.epochs} epochs on {sum(counts):,} images.",
         sections=[
             training_section(history, recipe.optimizer.name, weight, counts),
-            recipe_section(recipe),
+            recipe_section(plain(recipe)),
         ],
         written=False,
     )
-    return Report(page, judged)
+    return Report(page, judgement)
 
 
 def scores_report(
@@ -98,10 +99,10 @@ def scores_report(
         moved, tau = before.under(target), 1.0
         done = f"Scores of {name}, as they are and moved from the prior they carry to the target."
     if moved is None:
-        judged = Judged(before, before, target, names=("as they are", "as they are"), tau=0.0)
+        judgement = judge(before, None, target, names=("as they are", "as they are"), tau=0.0)
     else:
-        judged = Judged(before, moved, target, tau=tau)
+        judgement = judge(before, moved, target, tau=tau)
     page = scores_page(
-        judged, footer, title="longtail report", done=done, written=after is not None
+        judgement, footer, title="longtail report", done=done, written=after is not None
     )
-    return Report(page, judged)
+    return Report(page, judgement)

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 import longtail as lt
+from longtail.flows.accuracies import shown_accuracies
 from longtail.metrics import Measured
-from longtail.report.accuracies import shown_accuracies
 from longtail.report.comparison import SampleSet, compare, compare_set, measured_run, words
 
 BY = "balanced_accuracy"
@@ -45,7 +45,8 @@ def test_a_target_that_is_nearly_uniform_is_shown_as_on_the_page_of_a_run():
     labels = torch.arange(2).repeat_interleave(1000)
     samples = SampleSet("toy", labels, 2, lt.Prior.of([0.500005, 0.499995]))
     run = measured_run(lt.Scores(2 * torch.eye(2)[labels], labels=labels), samples, "A")
-    shown = shown_accuracies(lt.metrics.Tally(samples.label_counts, samples.target))
+    tally = lt.metrics.Tally(samples.label_counts, samples.target)
+    shown = shown_accuracies(tally.class_shares, tally.target)
     keys = [m.key for m in compare_set(samples, [run], BY).metrics]
     assert set(shown) == {"accuracy_under_target", "balanced_accuracy"}
     assert set(shown) <= set(keys)

@@ -9,3 +9,5 @@ from longtail.recipes.catalogue import nearest_class_mean as nearest_class_mean
 from longtail.recipes.catalogue import quick as quick
 from longtail.recipes.catalogue.registry import RECIPES as RECIPES
 from longtail.recipes.catalogue.registry import named_recipe as named_recipe
+from longtail.recipes.catalogue.registry import read_recipe as read_recipe
+from longtail.recipes.catalogue.registry import recipe_name as recipe_name

@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from longtail.flows.accuracies import distinct_accuracies
+from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.metrics import Measured, Tally
-from longtail.report.accuracies import distinct_accuracies
 from longtail.report.comparison.columns import BY_KEY, METRICS, Metric
 from longtail.report.comparison.intervals import Estimate, estimate
 from longtail.report.comparison.noise import Verdict, verdict
 from longtail.report.comparison.ranks import Ranks, average_ranks, seed_blocks
 from longtail.report.comparison.runs import Run, SampleSet
-from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 
 _NONE = Measured(None)
 # Of two that are one number the first is shown.

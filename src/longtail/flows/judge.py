@@ -1,0 +1,297 @@
+"""What is to be said of scores before and after: every number of the page, and no word of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from longtail.core import Prior, Scores
+from longtail.core.arrays import as_tensor
+from longtail.flows.accuracies import GROUPS, headline_key, shown_accuracies
+from longtail.flows.carried_check import CarriedCheck, check_carried
+from longtail.flows.mistakes import Mistakes, find_mistakes
+from longtail.flows.samples import BeforeAfter, as_array
+from longtail.flows.target_path import TargetPath, target_path
+from longtail.flows.tau_path import TauPath, tau_path
+from longtail.metrics import Comparison, Measured
+from longtail.metrics.sanity import Sanity
+from longtail.shift import PriorEstimate, estimate_prior
+
+_BLOCK = 2**22  # numbers looked at at once
+_MISCALIBRATED = 0.05  # an ECE that is by so much above what chance gives is told
+# The spread of a class with one or two samples is mostly borrowed from the others: right where
+# classes vary alike, which cannot be seen if half of them have no more.
+_TOO_FEW = 3
+_LESS_IS_BETTER = ("ece", "nll", "brier")
+SHOWN = (*GROUPS, "worst_class", "ece", "nll")  # beside the accuracies
+
+Floats = npt.NDArray[np.float64]
+
+
+class Outcome(Enum):
+    """What came of it, as far as the samples can tell."""
+
+    SAME_AND_SURER = "no sample turned right or wrong, and the log-loss fell"
+    SAME = "no sample turned right or wrong, and the log-loss did not fall"
+    TOO_FEW = "half of the classes have so few samples that nothing is sure"
+    CHANCE = "the headline accuracy changed by no more than chance"
+    GAIN = "it rose by more than chance"
+    LOSS = "it fell by more than chance"
+
+
+class Direction(Enum):
+    """Which way a metric went."""
+
+    NONE = "it is the same"
+    CHANCE = "it changed by no more than chance"
+    BETTER = "it is better"
+    WORSE = "it is worse"
+
+
+class Change(NamedTuple):
+    """A metric before and after.
+
+    Attributes:
+        before: With its 95 % interval.
+        after: The same.
+        difference: After minus before, with its paired interval where there is one; None where
+            one of the two is not known.
+        direction: Which way, and whether that is sure.
+    """
+
+    before: Measured
+    after: Measured
+    difference: Measured | None
+    direction: Direction
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """Every number that is said of samples before and after.
+
+    Attributes:
+        samples: What is judged; where the samples are very many, only some of them.
+        comparison: The sums over all samples, from which the metrics follow.
+    """
+
+    samples: BeforeAfter
+    comparison: Comparison
+
+    @classmethod
+    def of(cls, samples: BeforeAfter) -> Judgement:
+        """The judgement of all of the samples."""
+        sums = Comparison(samples.label_counts, samples.target, samples.counts)
+        before, after = (as_tensor(side.logits) for side in (samples.before, samples.after))
+        labels, rows = as_tensor(samples.labels), max(1, _BLOCK // samples.num_classes)
+        for start in range(0, len(labels), rows):
+            at = slice(start, start + rows)
+            sums.add(before[at], after[at], labels[at])
+        return cls(samples, sums)
+
+    @cached_property
+    def label_counts(self) -> npt.NDArray[np.int64]:
+        """How many of all samples are of each class."""
+        return as_array(self.comparison.before.counts).astype(np.int64)
+
+    @cached_property
+    def shares(self) -> dict[str, Floats]:
+        """What each class counts for in each accuracy that there is."""
+        shares = self.comparison.before.class_shares
+        return {key: as_array(share) for key, share in shares.items()}
+
+    @cached_property
+    def headline(self) -> str:
+        """The accuracy that was asked for."""
+        return headline_key(self.comparison.before.target)
+
+    @cached_property
+    def accuracies(self) -> tuple[str, ...]:
+        """The accuracies that are shown, the headline first."""
+        return tuple(shown_accuracies(self.shares, self.comparison.before.target))
+
+    @cached_property
+    def before(self) -> dict[str, Measured]:
+        """Every metric before, with its interval."""
+        return self.comparison.before.metrics()
+
+    @cached_property
+    def after(self) -> dict[str, Measured]:
+        """Every metric after, with its interval."""
+        return self.comparison.after.metrics()
+
+    @cached_property
+    def gains(self) -> dict[str, Measured]:
+        """By how much each accuracy rose, and log-loss and Brier score fell, paired."""
+        return self.comparison.gains()
+
+    @property
+    def gain(self) -> Measured:
+        """By how much the headline rose."""
+        return self.gains[self.headline]
+
+    @cached_property
+    def sanity(self) -> Sanity:
+        """Whether these scores are better than those of no model."""
+        return self.comparison.sanity
+
+    @cached_property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics of the first table that there are, from top to bottom."""
+        keys = (*self.accuracies, *SHOWN)
+        return tuple(k for k in keys if k in self.before and self.before[k].value is not None)
+
+    @cached_property
+    def changes(self) -> dict[str, Change]:
+        """The first table: each of the metrics before and after, and which way it went."""
+        return {key: self._change(key) for key in self.metrics}
+
+    @cached_property
+    def has_too_few(self) -> bool:
+        """Whether half of the classes have so few samples that intervals say nothing."""
+        present = self.label_counts[self.label_counts > 0]
+        return bool(2 * int((present < _TOO_FEW).sum()) >= len(present))
+
+    @cached_property
+    def outcome(self) -> Outcome:
+        """What came of it."""
+        if not as_array(self.comparison.changed).any():
+            was, now = (side["nll"].value or 0.0 for side in (self.before, self.after))
+            return Outcome.SAME_AND_SURER if now < was else Outcome.SAME
+        if self.has_too_few:
+            return Outcome.TOO_FEW
+        if is_above(self.gain):
+            return Outcome.GAIN
+        return Outcome.LOSS if is_below(self.gain) else Outcome.CHANCE
+
+    @cached_property
+    def miscalibration(self) -> float | None:
+        """The calibration error of the scores to be used, where it is more than chance gives."""
+        stays = self.outcome in (Outcome.SAME, Outcome.LOSS) or not self.samples.is_changed
+        sums = self.comparison.before if stays else self.comparison.after
+        error = float(np.abs(as_array(sums.gaps)).sum())
+        # Of a calibrated model: the mean of |gap| where a gap is normal around 0.
+        chance = math.sqrt(2 / math.pi) * float(np.sqrt(as_array(sums.gap_squares)).sum())
+        return error if error - chance >= _MISCALIBRATED else None
+
+    @cached_property
+    def recalls(self) -> dict[str, Floats]:
+        """The accuracy of each class by side; NaN for a class without samples."""
+        sums = (self.comparison.before, self.comparison.after)
+        counts = np.where(self.label_counts > 0, self.label_counts, np.nan)
+        sides = zip(self.samples.sides, sums, strict=False)  # one where nothing was done
+        return {name: as_array(side.hits) / counts for name, side in sides}
+
+    @cached_property
+    def carried(self) -> CarriedCheck:
+        """What the logits carried before, declared and measured."""
+        return check_carried(self.samples)
+
+    @cached_property
+    def estimate(self) -> PriorEstimate | None:
+        """The prior of the samples, estimated without their labels; None if it cannot be."""
+        samples = self.samples
+        before = replace(samples.before, labels=None, split=None, counts=samples.counts)
+        unlabelled = replace(before, logits=as_array(samples.before.logits)[samples.some])
+        validation = samples.validation
+        if validation is not None and validation.carried is None:
+            same = before.carried
+            validation = None if same is None else replace(validation, carried=same)
+        try:
+            return estimate_prior(unlabelled, validation=validation, resamples=20)
+        except (ValueError, RuntimeError):
+            return None
+
+    @cached_property
+    def tau_path(self) -> TauPath | None:
+        """Accuracy at every τ; None without a known prior or with too many samples."""
+        return tau_path(self.samples, self.shares, (*self.accuracies, *GROUPS))
+
+    @cached_property
+    def target_path(self) -> TargetPath | None:
+        """Accuracy and calibration as the labels' prior moves; None without a known prior."""
+        return target_path(self.samples)
+
+    @cached_property
+    def mistakes(self) -> Mistakes:
+        """Which classes are taken for which."""
+        return find_mistakes(self.samples)
+
+    def as_json(self) -> dict[str, Any]:
+        """Whether to trust it, every metric before and after, and the gains with intervals."""
+        return self.comparison.as_json()
+
+    def _change(self, key: str) -> Change:
+        before, after, gain = self.before[key], self.after[key], self.gains.get(key)
+        if before.value is None or after.value is None:
+            return Change(before, after, None, Direction.NONE)
+        if before.value == after.value:
+            return Change(before, after, Measured(0.0), Direction.NONE)
+        change, less = after.value - before.value, key in _LESS_IS_BETTER
+        if gain is None or gain.low is None or gain.high is None:
+            difference, sure = Measured(change), not _overlap(before, after)
+        else:
+            # The gain is of an accuracy; of an error it is the other way round.
+            ends = (-gain.high, -gain.low) if less else (gain.low, gain.high)
+            difference, sure = Measured(change, *ends), is_above(gain) or is_below(gain)
+        direction = Direction.BETTER if (change < 0) == less else Direction.WORSE
+        if self.has_too_few or not sure:
+            direction = Direction.CHANCE
+        return Change(before, after, difference, direction)
+
+
+def judge(
+    before: Scores,
+    after: Scores | None = None,
+    target: Prior | None = None,
+    *,
+    validation: Scores | None = None,
+    names: tuple[str, str] = ("before", "after"),
+    tau: float | None = None,
+    is_cross_fitted: bool = False,
+    comparison: Comparison | None = None,
+) -> Judgement:
+    """Judge labelled scores: before and after something was done to them, or as they are.
+
+    Args:
+        before: Scores with labels.
+        after: Of the same samples; None where nothing was done.
+        target: The prior that accuracy and calibration are meant under, uniform by default.
+        validation: Validation scores of the model that `before` is of, if there are any.
+        names: What before and after are called.
+        tau: How far `after` was moved towards the target, if it is such a move.
+        is_cross_fitted: Whether parts of the samples were each moved by a τ of their own.
+        comparison: The sums over all samples, where these are only some of them.
+
+    >>> scores = Scores([[2.0, 1.0], [0.9, 0.0], [1.0, 0.7]], labels=[0, 0, 1], carried=[90, 10])
+    >>> found = judge(scores, scores.under([1, 1]), tau=1.0)
+    >>> found.headline, found.before["balanced_accuracy"].value, found.gain.value
+    ('balanced_accuracy', 0.5, -0.0)
+    """
+    goal = Prior.uniform(before.num_classes) if target is None else target
+    samples = BeforeAfter(
+        before, before if after is None else after, goal, validation, names, tau, is_cross_fitted
+    )
+    return Judgement.of(samples) if comparison is None else Judgement(samples, comparison)
+
+
+def is_above(gain: Measured) -> bool:
+    """Whether a gain is more than chance."""
+    return gain.low is not None and gain.low > 0
+
+
+def is_below(gain: Measured) -> bool:
+    """Whether it is a loss that is more than chance."""
+    return gain.high is not None and gain.high < 0
+
+
+def _overlap(one: Measured, other: Measured) -> bool:
+    """Whether two intervals have a number in common; unknown ones have not."""
+    if None in (one.low, one.high, other.low, other.high):
+        return False
+    return one.low <= other.high and other.low <= one.high  # type: ignore[operator]
