@@ -18,14 +18,13 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
-import longtail
 from longtail import ranges
 
 _PLAIN: dict[str, Any] = {"float": float, "int": int, "bool": bool, "str": str}
 _SOME: Any = Annotated  # which type checkers know with types alone, not with variables
 _TUPLE: Any = tuple
 _RANGES = ranges.__name__
-_ROOT = Path(longtail.__file__).parent
+_ROOT = Path(ranges.__file__).parent
 
 
 class Parameter(NamedTuple):
