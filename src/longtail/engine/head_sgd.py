@@ -189,11 +189,11 @@ def _task(
 ) -> str:
     """What a checkpoint must agree with to be gone on from."""
     drawn = f"{type(sampler).__name__}(seed={sampler.seed})"
-    given = [rows.take(torch.arange(min(8, len(rows)))), labels, *loss.state_dict().values()]
+    tensors = [rows.take(torch.arange(min(8, len(rows)))), labels, *loss.state_dict().values()]
     if validation is not None:
-        given.append(validation.labels)
+        tensors.append(validation.labels)
     # Sums and not the bytes: enough to tell other data from the same, and short.
-    seen = ", ".join(_sum_by_place(part) for part in given if part is not None)
+    seen = ", ".join(_sum_by_place(part) for part in tensors if part is not None)
     return (
         f"{type(head).__name__} on {len(rows)} x {rows.dim} features of {head.num_classes} classes"
         f" with {type(loss).__name__}, {drawn}, data {seen}"

@@ -97,9 +97,9 @@ class Head(nn.Module, ABC):
     def __new__(cls, *args: Any, **options: Any) -> Self:
         """Remember the arguments, whatever the subclass makes of them."""
         head = super().__new__(cls)
-        given = signature(cls.__init__).bind_partial(head, *args, **options).arguments
-        given.pop("self")
-        object.__setattr__(head, "made_with", given)
+        arguments = signature(cls.__init__).bind_partial(head, *args, **options).arguments
+        arguments.pop("self")
+        object.__setattr__(head, "made_with", arguments)
         return head
 
     def __init__(self, dim: int, num_classes: int) -> None:

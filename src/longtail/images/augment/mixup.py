@@ -48,13 +48,13 @@ class Mixup:
         """The mixed images, and soft labels (N, num_classes) of their type."""
         if not check_images(images).is_floating_point():
             raise ValueError("mixup is for floating images, got uint8; put it after Normalize")
-        known = check_labels(labels, num_classes).to(images.device)
-        if len(known) != len(images):
-            raise ValueError(f"got {len(images)} images but {len(known)} labels")
+        classes = check_labels(labels, num_classes).to(images.device)
+        if len(classes) != len(images):
+            raise ValueError(f"got {len(images)} images but {len(classes)} labels")
         share = self._shares(len(images), generator).to(images)
         order = torch.randperm(len(images), generator=generator, device=generator.device)
         other = order.to(images.device)
-        hard = F.one_hot(known, num_classes).to(images.dtype)
+        hard = F.one_hot(classes, num_classes).to(images.dtype)
         column = share[:, None]
         return (
             images[other].lerp(images, share.view(-1, 1, 1, 1)),
