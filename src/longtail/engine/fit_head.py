@@ -224,14 +224,7 @@ def _loss(loss: AnyLoss | None, head: Head, batches: Prior, prior: Prior, sgd: S
 
 @singledispatch
 def own_loss(head: Head, batches: Prior, prior: Prior, sgd: SGDConfig) -> Loss:
-    """The loss of a head that is given none: cross-entropy, adjusted if `sgd` has a τ.
-
-    Args:
-        head: One whose loss is another registers it here.
-        batches: What the batches follow.
-        prior: What the samples follow.
-        sgd: How it is trained.
-    """
+    """The loss of a head that is given none: cross-entropy, adjusted if `sgd` has a τ."""
     return LogitAdjusted(prior, tau=sgd.tau) if sgd.tau else CrossEntropy(batches)
 
 

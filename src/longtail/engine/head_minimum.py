@@ -36,16 +36,7 @@ def minimise_head(
     loss: Loss,
     weight_decay: float,
 ) -> None:
-    """Move what the head learns to the minimum of loss + ½ · weight_decay · ‖·‖², in place.
-
-    Args:
-        head: One that is convex registers here how it is done.
-        features: As they were given.
-        rows: The same, to be read in blocks.
-        labels: Their classes.
-        loss: A sum over samples.
-        weight_decay: On what is learned.
-    """
+    """Move what the head learns to the minimum of loss + ½ · weight_decay · ‖·‖², in place."""
     raise _not_convex(head, loss)
 
 

@@ -53,21 +53,7 @@ def train_head(
     checkpoint: str | None,
     progress: Callable[[EpochDone], None] | None,
 ) -> None:
-    """Train the head in place; with validation, leave it at the epoch that did best there.
-
-    Args:
-        head: Whose parameters are trained.
-        rows: The features.
-        labels: Their classes.
-        loss: Called as `loss(logits, labels, features=features)`.
-        sampler: Says what an epoch consists of.
-        sgd: How to train.
-        carried: What the head carries if training stops in this epoch; asked for after each.
-        validation: Samples to stop by.
-        patience: Epochs without a better one before it stops.
-        checkpoint: A file to go on from, and to write after each epoch.
-        progress: Told after each epoch.
-    """
+    """Train the head in place; with validation, leave it at the epoch that did best there."""
     trained = [p for p in head.parameters() if p.requires_grad]
     solver = torch.optim.SGD(
         trained, lr=sgd.lr, momentum=sgd.momentum, weight_decay=sgd.weight_decay

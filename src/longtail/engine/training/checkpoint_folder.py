@@ -37,14 +37,7 @@ class Checkpoint(NamedTuple):
 def write_checkpoint(
     folder: Path, name: str, tensors: Mapping[str, Tensor], state: Mapping[str, Any]
 ) -> None:
-    """Replace the checkpoint in the folder, or leave it as it was and raise an OSError.
-
-    Args:
-        folder: Made if it is not there.
-        name: Of this checkpoint, such as "step-120".
-        tensors: By name.
-        state: What JSON can hold.
-    """
+    """Replace the checkpoint in the folder, or leave it as it was and raise an OSError."""
     kept = {key: tensor.detach().cpu().contiguous().clone() for key, tensor in tensors.items()}
     file = f"{name}.safetensors"
     text = msgspec.json.encode({"version": _VERSION, "tensors": file, **state})

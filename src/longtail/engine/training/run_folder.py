@@ -34,15 +34,7 @@ from longtail.images import ClassSampler
 
 
 class RunFolder:
-    """Keeps a run, or nothing if there is no folder.
-
-    Args:
-        folder: Made if it is not there; None to keep nothing.
-        task: What a checkpoint must be of.
-        counts: Training images of each class, to be kept.
-        validated: Whether rows of the log have a validation.
-        tensorboard: Whether to write TensorBoard's files.
-    """
+    """Keeps a run, or nothing if there is no folder."""
 
     def __init__(
         self,
@@ -146,14 +138,7 @@ def validation_row(metrics: Mapping[str, float | None], uniform: float | None) -
 
 
 class RunLog:
-    """Writes rows as they come.
-
-    Args:
-        folder: The run's.
-        names: Of the columns.
-        history: The rows so far.
-        tensorboard: Whether to write TensorBoard's files too.
-    """
+    """Writes rows as they come."""
 
     def __init__(
         self, folder: Path, names: Sequence[str], history: Sequence[Row], tensorboard: bool

@@ -125,11 +125,6 @@ def write_shards(folder: Path, name: str, tensors: Mapping[str, Tensor]) -> None
     """Write them to a new folder in this one, or remove it and raise an OSError on all processes.
 
     Every process must call it.
-
-    Args:
-        folder: That of the checkpoint; made if it is not there.
-        name: Of the new one.
-        tensors: All shared out.
     """
     from torch.distributed.checkpoint.api import CheckpointException
     from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageWriter
@@ -159,10 +154,6 @@ def read_shards(folder: Path, like: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """What was written there: whole, or cut as those are that it is to be like.
 
     Every process must call it.
-
-    Args:
-        folder: Of the shards.
-        like: By their names.
     """
     from torch.distributed.checkpoint.api import CheckpointException
     from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader

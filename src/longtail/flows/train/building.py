@@ -169,14 +169,7 @@ def check_network(model: Model, images: LabelledImages, normalize: Normalize) ->
 def check_target(
     recipe: Recipe, images: ImageSplits[Any], prior: Prior, carried: Prior | None
 ) -> None:
-    """A RecipeError before training, if scores cannot be moved as the recipe says.
-
-    Args:
-        recipe: What to do.
-        images: With the validation part that τ may be chosen on.
-        prior: Of the training part.
-        carried: What the logits will carry.
-    """
+    """A RecipeError before training, if scores cannot be moved as the recipe says."""
     build_target(recipe, prior)
     if carried is None and recipe.target.tau != 1:
         raise RecipeError(

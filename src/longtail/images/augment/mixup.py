@@ -8,7 +8,6 @@ published code draws one for a whole batch, which has the same mean and more noi
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +17,7 @@ from torch.nn import functional as F
 
 from longtail.core.labels import check_labels
 from longtail.images.augment.augmentation import check_images, draw_integers
+from longtail.ranges import Positive, check_fields
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,10 @@ class Mixup:
     (True, tensor([1., 1.]))
     """
 
-    alpha: float = 1.0
+    alpha: Positive = 1.0
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.alpha) and self.alpha > 0):
-            raise ValueError(f"alpha must be positive and finite, got {self.alpha}")
+        check_fields(self)
 
     def __call__(
         self, images: Tensor, labels: Tensor, num_classes: int, generator: Generator
