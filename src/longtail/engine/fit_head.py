@@ -20,9 +20,9 @@ from torch import Tensor, nn
 
 from longtail.core import Prior
 from longtail.core.arrays import Array, ArrayLike
-from longtail.core.labels import check_labels
 from longtail.core.numbers import check_whole
 from longtail.core.prior import check_same_classes
+from longtail.core.tensors import label_tensor
 from longtail.engine.epoch_sampler import carried_after, sampler_for
 from longtail.engine.feature_rows import FeatureRows
 from longtail.engine.head_minimum import minimise_head
@@ -179,7 +179,7 @@ def _check_untrained(head: Head, is_told_how: bool, validation: Validation | Non
 
 def _checked_labels(labels: ArrayLike, rows: FeatureRows, head: Head, what: str) -> Tensor:
     """The labels of these rows, which must be finite and of the head's dimension."""
-    classes = torch.as_tensor(check_labels(labels, head.num_classes)).cpu()
+    classes = label_tensor(labels, head.num_classes).cpu()
     if len(classes) != len(rows) or not len(rows) or rows.dim != head.dim:
         raise ValueError(
             f"{what} must have {head.dim} numbers for each of {len(classes)} labels, at least one, "

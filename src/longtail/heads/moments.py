@@ -18,9 +18,9 @@ from typing import Any, Literal, TypeAlias, TypedDict
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import Array, ArrayLike, as_rows, as_tensor
+from longtail.core.arrays import Array, ArrayLike
 from longtail.core.disk_rows import on_disk
-from longtail.core.labels import check_labels
+from longtail.core.tensors import as_rows, as_tensor, label_tensor
 from longtail.metrics.representation_distances import unit
 
 Scatter: TypeAlias = Literal["none", "pooled", "per_class"]
@@ -56,7 +56,7 @@ class MomentSums:
     def add(self, features: Tensor, labels: Tensor) -> None:
         """Add samples, in any order and any number of calls."""
         rows = transformed(features, self._origin)
-        classes = check_labels(labels, len(self._counts)).cpu()
+        classes = label_tensor(labels, len(self._counts)).cpu()
         if rows.shape != (len(classes), self._means.shape[1]):
             raise ValueError(
                 f"features must have shape ({len(classes)}, {self._means.shape[1]}), a row for "
@@ -173,7 +173,7 @@ def class_moments(
     ([[1.0, 1.0], [5.0, 5.0]], [[2.0, 0.0], [0.0, 0.0]])
     """
     rows = on_disk(as_rows(features))
-    classes = check_labels(labels, num_classes).cpu()
+    classes = label_tensor(labels, num_classes).cpu()
     if len(rows.shape) != 2 or len(rows) != len(classes) or not len(classes):
         raise ValueError(
             f"features must have shape (N, D) with a row for each of {len(classes)} labels and at "

@@ -16,9 +16,9 @@ from torch import Tensor
 from torch.utils.data import Sampler
 
 from longtail.core.arrays import ArrayLike
-from longtail.core.labels import check_labels
 from longtail.core.numbers import check_whole
 from longtail.core.prior import Prior, PriorLike, full_prior
+from longtail.core.tensors import label_tensor
 
 
 class SamplerOptions(TypedDict, total=False):
@@ -56,7 +56,7 @@ class ClassSampler(Sampler[int], ABC):
         num_replicas: int = 1,
         rank: int = 0,
     ) -> None:
-        classes = torch.as_tensor(check_labels(labels, num_classes)).cpu()
+        classes = label_tensor(labels, num_classes).cpu()
         if not len(classes):
             raise ValueError("a sampler needs at least one sample, got no labels")
         for number, name in ((seed, "seed"), (num_replicas, "num_replicas"), (rank, "rank")):
