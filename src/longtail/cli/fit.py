@@ -157,7 +157,7 @@ def _methods(methods: str) -> list[str]:
 def _target(
     target: Literal["uniform", "train"] | Path, features: Features, source: Path
 ) -> Prior | Literal["uniform", "train"]:
-    from longtail.recipes.fix_inputs import ClassesOf, read_prior
+    from longtail.flows.prior_files import ClassesOf, read_prior
 
     if not isinstance(target, Path):
         return target

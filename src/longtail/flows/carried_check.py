@@ -19,9 +19,10 @@ import torch
 import torch.nn.functional as F
 
 from longtail.core import Prior, measure_carried
-from longtail.core.arrays import as_tensor
+from longtail.core.arrays import as_numpy
 from longtail.core.retarget import prior_offset, retarget
-from longtail.flows.samples import BeforeAfter, as_array
+from longtail.core.tensors import as_tensor
+from longtail.flows.samples import BeforeAfter
 
 # Mean distance of the logarithms, beyond what chance gives, up to which declared and measured are
 # taken as the same, and from which on they disagree.
@@ -62,14 +63,14 @@ class CarriedCheck:
 def check_carried(samples: BeforeAfter) -> CarriedCheck:
     """Compare what the scores before are declared to carry with what their labels say."""
     declared, labels = samples.before.carried, samples.labels[samples.some]
-    logits = as_array(samples.before.logits)[samples.some]
+    logits = as_numpy(samples.before.logits)[samples.some]
     try:
         measured = measure_carried(logits, labels, samples.classes)
     except (ValueError, RuntimeError) as error:
         return CarriedCheck(Agreement.NOT_MEASURED, declared, problem=str(error))
     if declared is None:
         return CarriedCheck(Agreement.NOT_DECLARED, None, measured)
-    apart = float(np.abs(as_array(prior_offset(declared, measured))).mean())
+    apart = float(np.abs(as_numpy(prior_offset(declared, measured))).mean())
     wide = as_tensor(logits).double()
     chance, may_be_chance = _chance(wide, as_tensor(labels), declared, measured)
     agreement = Agreement.NEAR

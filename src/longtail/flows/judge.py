@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from enum import Enum
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior, Scores
-from longtail.core.arrays import as_tensor
+from longtail.core.arrays import as_numpy
+from longtail.core.tensors import as_tensor
 from longtail.flows.accuracies import GROUPS, headline_key, shown_accuracies
 from longtail.flows.carried_check import CarriedCheck, check_carried
+from longtail.flows.changes import Change, Outcome, change_of, is_above, is_below
 from longtail.flows.mistakes import Mistakes, find_mistakes
-from longtail.flows.samples import BeforeAfter, as_array
+from longtail.flows.results import Result
+from longtail.flows.samples import BeforeAfter
 from longtail.flows.target_path import TargetPath, target_path
 from longtail.flows.tau_path import TauPath, tau_path
 from longtail.metrics import Comparison, Measured
@@ -28,60 +30,28 @@ _MISCALIBRATED = 0.05  # an ECE that is by so much above what chance gives is to
 # The spread of a class with one or two samples is mostly borrowed from the others: right where
 # classes vary alike, which cannot be seen if half of them have no more.
 _TOO_FEW = 3
-_LESS_IS_BETTER = ("ece", "nll", "brier")
 SHOWN = (*GROUPS, "worst_class", "ece", "nll")  # beside the accuracies
 
 Floats = npt.NDArray[np.float64]
 
 
-class Outcome(Enum):
-    """What came of it, as far as the samples can tell."""
-
-    SAME_AND_SURER = "no sample turned right or wrong, and the log-loss fell"
-    SAME = "no sample turned right or wrong, and the log-loss did not fall"
-    TOO_FEW = "half of the classes have so few samples that nothing is sure"
-    CHANCE = "the headline accuracy changed by no more than chance"
-    GAIN = "it rose by more than chance"
-    LOSS = "it fell by more than chance"
-
-
-class Direction(Enum):
-    """Which way a metric went."""
-
-    NONE = "it is the same"
-    CHANCE = "it changed by no more than chance"
-    BETTER = "it is better"
-    WORSE = "it is worse"
-
-
-class Change(NamedTuple):
-    """A metric before and after.
-
-    Attributes:
-        before: With its 95 % interval.
-        after: The same.
-        difference: After minus before, with its paired interval where there is one; None where
-            one of the two is not known.
-        direction: Which way, and whether that is sure.
-    """
-
-    before: Measured
-    after: Measured
-    difference: Measured | None
-    direction: Direction
-
-
 @dataclass(frozen=True, eq=False)
-class Judgement:
+class Judgement(Result):
     """Every number that is said of samples before and after.
 
     Attributes:
         samples: What is judged; where the samples are very many, only some of them.
         comparison: The sums over all samples, from which the metrics follow.
+        source: Where the scores are from.
+        command: What made it.
     """
 
     samples: BeforeAfter
     comparison: Comparison
+    source: str = "these scores"
+    command: str = "longtail.judge"
+
+    kind: ClassVar[str] = "scores"
 
     @classmethod
     def of(cls, samples: BeforeAfter) -> Judgement:
@@ -97,13 +67,13 @@ class Judgement:
     @cached_property
     def label_counts(self) -> npt.NDArray[np.int64]:
         """How many of all samples are of each class."""
-        return as_array(self.comparison.before.counts).astype(np.int64)
+        return as_numpy(self.comparison.before.counts).astype(np.int64)
 
     @cached_property
     def shares(self) -> dict[str, Floats]:
         """What each class counts for in each accuracy that there is."""
         shares = self.comparison.before.class_shares
-        return {key: as_array(share) for key, share in shares.items()}
+        return {key: as_numpy(share) for key, share in shares.items()}
 
     @cached_property
     def headline(self) -> str:
@@ -149,7 +119,11 @@ class Judgement:
     @cached_property
     def changes(self) -> dict[str, Change]:
         """The first table: each of the metrics before and after, and which way it went."""
-        return {key: self._change(key) for key in self.metrics}
+        few = self.has_too_few
+        return {
+            key: change_of(key, self.before[key], self.after[key], self.gains.get(key), not few)
+            for key in self.metrics
+        }
 
     @cached_property
     def has_too_few(self) -> bool:
@@ -160,7 +134,7 @@ class Judgement:
     @cached_property
     def outcome(self) -> Outcome:
         """What came of it."""
-        if not as_array(self.comparison.changed).any():
+        if not as_numpy(self.comparison.changed).any():
             was, now = (side["nll"].value or 0.0 for side in (self.before, self.after))
             return Outcome.SAME_AND_SURER if now < was else Outcome.SAME
         if self.has_too_few:
@@ -174,9 +148,9 @@ class Judgement:
         """The calibration error of the scores to be used, where it is more than chance gives."""
         stays = self.outcome in (Outcome.SAME, Outcome.LOSS) or not self.samples.is_changed
         sums = self.comparison.before if stays else self.comparison.after
-        error = float(np.abs(as_array(sums.gaps)).sum())
+        error = float(np.abs(as_numpy(sums.gaps)).sum())
         # Of a calibrated model: the mean of |gap| where a gap is normal around 0.
-        chance = math.sqrt(2 / math.pi) * float(np.sqrt(as_array(sums.gap_squares)).sum())
+        chance = math.sqrt(2 / math.pi) * float(np.sqrt(as_numpy(sums.gap_squares)).sum())
         return error if error - chance >= _MISCALIBRATED else None
 
     @cached_property
@@ -185,7 +159,7 @@ class Judgement:
         sums = (self.comparison.before, self.comparison.after)
         counts = np.where(self.label_counts > 0, self.label_counts, np.nan)
         sides = zip(self.samples.sides, sums, strict=False)  # one where nothing was done
-        return {name: as_array(side.hits) / counts for name, side in sides}
+        return {name: as_numpy(side.hits) / counts for name, side in sides}
 
     @cached_property
     def carried(self) -> CarriedCheck:
@@ -197,7 +171,7 @@ class Judgement:
         """The prior of the samples, estimated without their labels; None if it cannot be."""
         samples = self.samples
         before = replace(samples.before, labels=None, split=None, counts=samples.counts)
-        unlabelled = replace(before, logits=as_array(samples.before.logits)[samples.some])
+        unlabelled = replace(before, logits=as_numpy(samples.before.logits)[samples.some])
         validation = samples.validation
         if validation is not None and validation.carried is None:
             same = before.carried
@@ -225,24 +199,6 @@ class Judgement:
     def as_json(self) -> dict[str, Any]:
         """Whether to trust it, every metric before and after, and the gains with intervals."""
         return self.comparison.as_json()
-
-    def _change(self, key: str) -> Change:
-        before, after, gain = self.before[key], self.after[key], self.gains.get(key)
-        if before.value is None or after.value is None:
-            return Change(before, after, None, Direction.NONE)
-        if before.value == after.value:
-            return Change(before, after, Measured(0.0), Direction.NONE)
-        change, less = after.value - before.value, key in _LESS_IS_BETTER
-        if gain is None or gain.low is None or gain.high is None:
-            difference, sure = Measured(change), not _overlap(before, after)
-        else:
-            # The gain is of an accuracy; of an error it is the other way round.
-            ends = (-gain.high, -gain.low) if less else (gain.low, gain.high)
-            difference, sure = Measured(change, *ends), is_above(gain) or is_below(gain)
-        direction = Direction.BETTER if (change < 0) == less else Direction.WORSE
-        if self.has_too_few or not sure:
-            direction = Direction.CHANCE
-        return Change(before, after, difference, direction)
 
 
 def judge(
@@ -280,18 +236,16 @@ def judge(
     return Judgement.of(samples) if comparison is None else Judgement(samples, comparison)
 
 
-def is_above(gain: Measured) -> bool:
-    """Whether a gain is more than chance."""
-    return gain.low is not None and gain.low > 0
+def judge_scores(before: Scores, after: Scores | None, target: Prior) -> Judgement:
+    """Judge scores beside those after; where there are none, moved to the target, if that is known.
 
-
-def is_below(gain: Measured) -> bool:
-    """Whether it is a loss that is more than chance."""
-    return gain.high is not None and gain.high < 0
-
-
-def _overlap(one: Measured, other: Measured) -> bool:
-    """Whether two intervals have a number in common; unknown ones have not."""
-    if None in (one.low, one.high, other.low, other.high):
-        return False
-    return one.low <= other.high and other.low <= one.high  # type: ignore[operator]
+    Args:
+        before: Scores with labels.
+        after: Scores of the same samples after something was done, if there are any.
+        target: The prior to look under.
+    """
+    if after is not None:
+        return judge(before, after, target)
+    if before.carried is not None and not before.carried.is_close(target):
+        return judge(before, before.under(target), target, tau=1.0)
+    return judge(before, None, target, names=("as they are", "as they are"), tau=0.0)

@@ -11,6 +11,7 @@ from typing import Any
 
 from longtail.data.files.arrays import npz_names
 from longtail.data.score_tables import Kind
+from longtail.flows.fix_result import CROSS_FITTED
 from longtail.flows.generation import settle
 from longtail.flows.train.reading import read_recipe_file
 from longtail.flows.train.run_folder import (
@@ -20,7 +21,6 @@ from longtail.flows.train.run_folder import (
     VERSIONS,
     task_values,
 )
-from longtail.recipes.fix import CROSS_FITTED
 
 _DEPTH = 4
 _PLAIN = ("scores", "test", "validation")  # names of files that say nothing about the run
