@@ -283,7 +283,7 @@ def test_classes_are_walked_a_few_at_a_time(features, moments, monkeypatch):
     head = shifted(made(heads.MetricNCM, moments, "per_class"))
     whole = head(features)
     (gradient,) = torch.autograd.grad(whole.square().sum(), head.map)
-    monkeypatch.setattr(metric_ncm, "_BLOCK", 44 * 6 * 2)
+    monkeypatch.setattr(metric_ncm, "BLOCK", 44 * 6 * 2)
     sizes = []
     plain = metric_ncm._squares
     monkeypatch.setattr(

@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from longtail.core import Prior
+from longtail.core.blocks import BLOCK, slices
 from longtail.heads.head import Head, SGDConfig, copy_rows
 from longtail.heads.moments import ClassMoments, MomentOptions, check_moments
 from longtail.metrics.representation_distances import squared_distances, without_autocast
@@ -141,19 +142,13 @@ def _start(dim: int, rank: int | None) -> Tensor:
     return start
 
 
-# Entries of the coordinates of some classes: 16 MB in float32.
-_BLOCK = 2**22
-
-
 def _class_squares(
     features: Tensor, centers: Tensor, maps: Tensor, shares: Tensor | None = None
 ) -> Tensor:
     """The distances (..., C) by maps M of shape (C, D, r) and shares s of shape (C, r)."""
     rows = features.reshape(-1, features.shape[-1])
-    some = max(1, _BLOCK // max(1, rows.shape[0] * rows.shape[1]))
     parts = []
-    for start in range(0, len(centers), some):
-        at = slice(start, start + some)
+    for at in slices(len(centers), rows.numel(), BLOCK):
         block = (rows, centers[at], maps[at], None if shares is None else shares[at])
         if torch.is_grad_enabled():
             parts.append(checkpoint(_squares, *block, use_reentrant=False))

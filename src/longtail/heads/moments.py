@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from longtail.core.arrays import Array, ArrayLike
+from longtail.core.blocks import BLOCK, slices
 from longtail.core.disk_rows import on_disk
 from longtail.core.tensors import as_rows, as_tensor, label_tensor
 from longtail.metrics.representation_distances import unit
@@ -107,10 +108,6 @@ def _zeros(*shape: int) -> Tensor:
     return torch.zeros(*shape, dtype=torch.float64, device="cpu")
 
 
-# Entries of a block in float64: 32 MB.
-_BLOCK = 2**22
-
-
 class MomentOptions(TypedDict, total=False):
     """What a head needs of its moments: `class_moments(..., **head.moment_options)`."""
 
@@ -179,12 +176,12 @@ def class_moments(
             f"features must have shape (N, D) with a row for each of {len(classes)} labels and at "
             f"least one, got {tuple(rows.shape)}"
         )
-    size = max(1, _BLOCK // rows.shape[1]) if block is None else block
-    if size < 1:
+    if block is not None and block < 1:
         raise ValueError(f"block must be at least one row, got {block}")
-    origin = _mean(rows, size) if normalise else None
+    numbers = BLOCK if block is None else block * rows.shape[1]
+    origin = _mean(rows, numbers) if normalise else None
     sums = MomentSums(num_classes, rows.shape[1], scatter, origin)
-    for at, part in _blocks(rows, size):
+    for at, part in _blocks(rows, numbers):
         sums.add(part, classes[at])
     moments = ClassMoments(**sums.values(), origin=origin)
     if not fourth:
@@ -193,7 +190,7 @@ def class_moments(
         float(
             (transformed(part, origin) - moments.means[classes[at]]).square().sum(1).square().sum()
         )
-        for at, part in _blocks(rows, size)
+        for at, part in _blocks(rows, numbers)
     )
     return replace(moments, fourth=powers)
 
@@ -222,15 +219,14 @@ def check_moments(
     return moments.means
 
 
-def _blocks(rows: Any, size: int) -> Iterator[tuple[slice, Tensor]]:
-    for start in range(0, len(rows), size):
-        at = slice(start, start + size)
+def _blocks(rows: Any, numbers: int) -> Iterator[tuple[slice, Tensor]]:
+    for at in slices(len(rows), rows.shape[1], numbers):
         yield at, as_tensor(rows[at])
 
 
-def _mean(rows: Any, size: int) -> Tensor:
+def _mean(rows: Any, numbers: int) -> Tensor:
     mean = torch.zeros(rows.shape[1], dtype=torch.float64, device="cpu")
-    for at, part in _blocks(rows, size):
+    for at, part in _blocks(rows, numbers):
         wide = transformed(part, None)
         mean += (wide - mean).sum(0) / (at.start + len(wide))
     return mean
