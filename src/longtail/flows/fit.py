@@ -196,7 +196,7 @@ def _fit_method(name: str, problem: _Problem) -> _Fitted:
     except (ValueError, RuntimeError) as error:
         return _Fitted(name, perf_counter() - start, error=str(error))
     if method.tuned is not None and tau is not None:
-        head = method.tuned.put(head, problem.whole, tau, aim)
+        head = method.tuned.head(problem.whole, aim, tau)
     seconds = perf_counter() - start
     # Each fold carries the prior of its own train part; only the target is common to all.
     common = len(parts) == 1 or all(part.carried == aim.target for part in parts)

@@ -97,22 +97,19 @@ class Aim(NamedTuple):
     criterion: Literal["accuracy_under_target", "nll"] = "accuracy_under_target"
 
 
-@dataclass(frozen=True)
-class Tuned:
-    """A number of a fitted head that validation samples decide: here always a τ.
+class Tuned(NamedTuple):
+    """A τ that validation samples decide.
 
     Attributes:
-        best: The best one for a head, given the linear layer's logits of validation samples, their
-            labels and the aim.
-        put: The head with that number.
+        best: The best one, given the linear layer's logits of validation samples and their labels.
+        head: The head with that τ.
     """
 
-    best: Callable[[Head, Task, Tensor, Tensor, Aim], float]
-    put: Callable[[Head, Task, float, Aim], Head]
+    best: Callable[[Task, Aim, Tensor, Tensor], float]
+    head: Callable[[Task, Aim, float], Head]
 
 
-@dataclass(frozen=True)
-class Method:
+class Method(NamedTuple):
     """One row of the comparison.
 
     Attributes:
@@ -187,20 +184,20 @@ def _rescaled(task: Task) -> Head:
     return task.fitted(WeightVectorNorm.from_linear(task.layer, train=task.prior))
 
 
-def _best_tau(head: Head, task: Task, logits: Tensor, labels: Tensor, aim: Aim) -> float:
+def _best_tau(task: Task, aim: Aim, logits: Tensor, labels: Tensor) -> float:
     scores = Scores(logits, labels, carried=task.prior, split="validation")
     return LogitAdjustment(task.prior, target=aim.target).fit(scores, aim.criterion).tau
 
 
-def _best_norm_tau(head: Head, task: Task, logits: Tensor, labels: Tensor, aim: Aim) -> float:
-    assert isinstance(head, TauNorm)
+def _best_norm_tau(task: Task, aim: Aim, logits: Tensor, labels: Tensor) -> float:
     scores = Scores(logits - task.layer.bias, labels, split="validation")
-    divide = WeightNormalization(head.log_nu(torch.float64).exp())
+    nu = TauNorm.from_linear(task.layer).log_nu(torch.float64).exp()
+    divide = WeightNormalization(nu)
     return divide.fit(scores, aim.criterion, aim.target).tau
 
 
-_TAU = Tuned(_best_tau, lambda head, task, tau, aim: _adjusted(task, tau, aim.target))
-_NORM_TAU = Tuned(_best_norm_tau, lambda head, task, tau, aim: TauNorm.from_linear(task.layer, tau))
+_TAU = Tuned(_best_tau, lambda task, aim, tau: _adjusted(task, tau, aim.target))
+_NORM_TAU = Tuned(_best_norm_tau, lambda task, aim, tau: TauNorm.from_linear(task.layer, tau))
 
 METHODS: dict[str, Method] = {
     "linear": Method("linear, cross-entropy", "H1", _linear, as_is="always"),
