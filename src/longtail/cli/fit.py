@@ -95,10 +95,14 @@ def fit(
     with status("Reading", quiet) as say, writing(output) as aside:
         from longtail.engine import read_features
         from longtail.flows.fit import fit as fit_features
+        from longtail.flows.fit_methods import method_names
         from longtail.report import write_page
         from longtail.report.pages import fit as page
 
-        names = _methods(methods)
+        try:
+            names = method_names([name.strip() for name in methods.split(",") if name.strip()])
+        except ValueError as error:
+            raise click.UsageError(str(error)) from error
         data = read_features(features, labels, split)
         result = fit_features(
             data,
@@ -132,26 +136,12 @@ def _list(as_json: bool, quiet: bool) -> None:
         from longtail.flows.fit_methods import METHODS, SLOW
 
     if as_json:
-        print_json(
-            [
-                {"name": name, "title": method.title, "slow": name in SLOW}
-                for name, method in METHODS.items()
-            ]
-        )
+        rows = [(name, each.title, name in SLOW) for name, each in METHODS.items()]
+        print_json([dict(zip(("name", "title", "slow"), row, strict=True)) for row in rows])
         return
     for name, method in METHODS.items():
         slow = "  (slow: only if named)" if name in SLOW else ""
         echo(f"{name:22} {method.title}{slow}")
-
-
-def _methods(methods: str) -> list[str]:
-    from longtail.flows.fit_methods import METHODS
-
-    names = [name.strip() for name in methods.split(",") if name.strip()]
-    for name in names:
-        if name not in METHODS:
-            raise click.UsageError(f"there is no method {name!r}; there are {', '.join(METHODS)}")
-    return names
 
 
 def _target(
@@ -161,7 +151,4 @@ def _target(
 
     if not isinstance(target, Path):
         return target
-    prior = read_prior(target, ClassesOf(source, features.num_classes, features.classes))
-    if not prior.probs.all():
-        raise ValueError(f"{target} has a weight of zero; every class needs one above zero")
-    return prior
+    return read_prior(target, ClassesOf(source, features.num_classes, features.classes))

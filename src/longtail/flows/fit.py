@@ -29,7 +29,7 @@ from longtail.flows.fit_choice import (
     predicted,
     predicted_folds,
 )
-from longtail.flows.fit_methods import METHODS, SLOW, Aim, Method, Task
+from longtail.flows.fit_methods import METHODS, Aim, Method, Task, method_names
 from longtail.flows.fit_result import Criterion, FitResult, MethodScores
 from longtail.flows.fit_samples import FitSamples, Labelled, fit_samples, labelled_features
 from longtail.heads import Head, Linear
@@ -77,7 +77,7 @@ def fit(
     >>> [each.name for each in result.table], result.model.num_classes
     (['adjusted', 'linear'], 3)
     """
-    names = _names(methods)
+    names = method_names(methods)
     data = labelled_features(features, labels, validation, test, classes)
     goal = _target(target, data.counts)
     samples = fit_samples(data, folds, seed)
@@ -237,15 +237,6 @@ def _rank(fitted: _Fitted, criterion: Criterion) -> float:
     value = fitted.validation.metrics[criterion].value
     assert value is not None
     return value if criterion == "nll" else -value
-
-
-def _names(methods: Sequence[str]) -> list[str]:
-    """The methods in their order, the linear layer first."""
-    unknown = [name for name in methods if name not in METHODS]
-    if unknown:
-        raise ValueError(f"there is no method {unknown[0]!r}; there are {', '.join(METHODS)}")
-    chosen = [name for name in METHODS if name in methods or (not methods and name not in SLOW)]
-    return ["linear", *(name for name in chosen if name != "linear")]
 
 
 def _target(

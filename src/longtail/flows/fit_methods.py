@@ -7,7 +7,7 @@ say, for at least 40 steps an epoch: the recipes are for sets of a hundred thous
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -245,3 +245,12 @@ METHODS: dict[str, Method] = {
     "wvn": Method("WVN + RS", "H14", _rescaled),
 }
 SLOW = ("metric_ncm_classes", "metric_ncm_eigen")  # C matrices of D × D: only if asked for
+
+
+def method_names(methods: Sequence[str]) -> list[str]:
+    """The methods of these names, all but the slow ones for none; the linear layer first."""
+    unknown = [name for name in methods if name not in METHODS]
+    if unknown:
+        raise ValueError(f"there is no method {unknown[0]!r}; there are {', '.join(METHODS)}")
+    chosen = [name for name in METHODS if name in methods or (not methods and name not in SLOW)]
+    return ["linear", *(name for name in chosen if name != "linear")]
