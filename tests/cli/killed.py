@@ -29,7 +29,7 @@ SERVER.set_forkserver_preload(
     [
         "longtail.cli",
         "longtail.recipes.comparing",
-        "longtail.recipes.fix_page",
+        "longtail.report.pages.fix",
         "longtail.report.pages.fit",
     ]
 )

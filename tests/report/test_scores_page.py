@@ -6,10 +6,9 @@ import pytest
 import torch
 
 import longtail as lt
-from longtail.flows.judge import Judgement, judge
+from longtail.flows.judge import Judgement, judge, judge_scores
 from longtail.metrics import Comparison
-from longtail.recipes.reporting import scores_report
-from longtail.report import Footer, render_page, scores_page
+from longtail.report import Footer, page_of, render_page, scores_page
 from longtail.report.pages.scores import samples_in_words
 from report_pages import judged, samples_of
 
@@ -65,7 +64,7 @@ def test_the_same_samples_give_the_same_page():
 
 def test_scores_that_nothing_was_done_to_are_not_called_before():
     before = replace(samples_of().before, carried=None)
-    page = scores_report("scores", before, None, lt.Prior.uniform(20), FOOTER).page
+    page = page_of(judge_scores(before, None, lt.Prior.uniform(20)))
     by_class, mistakes = page.sections[0], page.sections[-1]
     assert "as they are, geometric mean" in by_class.figures[0].svg
     assert [column.name for column in mistakes.table.columns][-1] == "as they are"

@@ -10,7 +10,7 @@ import click
 from longtail.cli import options
 from longtail.cli.command import Command, writing
 from longtail.cli.options import INPUT_FILE
-from longtail.cli.outputs import closing, console, footer, metrics_json, print_json, rich_table
+from longtail.cli.outputs import closing, command, console, print_json, rich_table
 from longtail.cli.plain_text import echo
 from longtail.cli.progress import status
 
@@ -96,7 +96,7 @@ def fit(
         from longtail.engine import read_features
         from longtail.flows.fit import fit as fit_features
         from longtail.flows.fit_methods import method_names
-        from longtail.report import write_page
+        from longtail.report import save
         from longtail.report.pages import fit as page
 
         try:
@@ -111,12 +111,12 @@ def fit(
             criterion=criterion,
             folds=folds,
             seed=seed,
+            output=aside,
             progress=lambda what: say(f"Fitting: {what}"),
+            command=command(),
         )
-        say("Writing")
-        result.write(aside)
-        metrics_json(aside / "metrics.json", result.as_json())
-        write_page(page.fit_page(result, footer()), aside / "report.html")
+        say("Writing the page")
+        save(result, aside)
     if as_json:
         print_json(result.as_json())
     else:
@@ -147,7 +147,7 @@ def _list(as_json: bool, quiet: bool) -> None:
 def _target(
     target: Literal["uniform", "train"] | Path, features: Features, source: Path
 ) -> Prior | Literal["uniform", "train"]:
-    from longtail.recipes.fix_inputs import ClassesOf, read_prior
+    from longtail.flows.prior_files import ClassesOf, read_prior
 
     if not isinstance(target, Path):
         return target

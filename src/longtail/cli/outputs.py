@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from longtail.cli.plain_text import echo, plain_console, plain_json, plain_text
-from longtail.cli.processes import is_first
+from longtail.cli.plain_text import echo, is_first, plain_console, plain_json, plain_text
 from longtail.flows.json_text import json_text, write_json
 
 if TYPE_CHECKING:

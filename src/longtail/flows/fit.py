@@ -5,11 +5,13 @@ samples → weight decay → every method → the best → scores and model
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from time import perf_counter
 from typing import Literal, NamedTuple
 
@@ -51,7 +53,9 @@ def fit(
     criterion: Criterion = "accuracy_under_target",
     folds: int = 5,
     seed: int = 0,
+    output: str | os.PathLike[str] | None = None,
     progress: Callable[[str], None] = lambda what: None,
+    command: str = "longtail.fit",
 ) -> FitResult:
     """Fit classifiers on features of a frozen backbone, compare them, and keep the best.
 
@@ -70,7 +74,9 @@ def fit(
             uniform one is balanced accuracy, that itself, or log-loss.
         folds: How many parts the train part is cut into where there is no validation part.
         seed: Decides folds and whatever is drawn.
+        output: A folder for model.safetensors, scores and metrics.json.
         progress: Told what comes next.
+        command: What metrics.json and the page say has made them.
 
     >>> rows = torch.randn(90, 4, generator=torch.Generator().manual_seed(0))
     >>> result = fit(rows, [0] * 60 + [1] * 20 + [2] * 10, methods=["adjusted"], folds=2)
@@ -128,7 +134,7 @@ def fit(
     assert baseline is not None
     judged = torch.bincount(problem.validation_labels, minlength=data.num_classes)
     unit = samples.unit**2  # a weight for features divided by the unit weighs its square less
-    return FitResult(
+    result = FitResult(
         model=_to_keep(METHODS[best.name], best.head, goal, samples.unit),
         table=table,
         validation=best.validation.scores,
@@ -144,7 +150,11 @@ def fit(
         few=int((judged < _FEW).sum()),
         unjudged=int((judged == 0).sum()),
         seed=seed,
+        command=command,
     )
+    if output is not None:
+        result.write(Path(output))
+    return result
 
 
 @dataclass(frozen=True, eq=False)

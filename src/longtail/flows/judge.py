@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from enum import Enum
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +14,9 @@ from longtail.core import Prior, Scores
 from longtail.core.arrays import as_tensor
 from longtail.flows.accuracies import GROUPS, headline_key, shown_accuracies
 from longtail.flows.carried_check import CarriedCheck, check_carried
+from longtail.flows.changes import Change, Outcome, change_of, is_above, is_below
 from longtail.flows.mistakes import Mistakes, find_mistakes
+from longtail.flows.results import Result
 from longtail.flows.samples import BeforeAfter, as_array
 from longtail.flows.target_path import TargetPath, target_path
 from longtail.flows.tau_path import TauPath, tau_path
@@ -28,60 +29,28 @@ _MISCALIBRATED = 0.05  # an ECE that is by so much above what chance gives is to
 # The spread of a class with one or two samples is mostly borrowed from the others: right where
 # classes vary alike, which cannot be seen if half of them have no more.
 _TOO_FEW = 3
-_LESS_IS_BETTER = ("ece", "nll", "brier")
 SHOWN = (*GROUPS, "worst_class", "ece", "nll")  # beside the accuracies
 
 Floats = npt.NDArray[np.float64]
 
 
-class Outcome(Enum):
-    """What came of it, as far as the samples can tell."""
-
-    SAME_AND_SURER = "no sample turned right or wrong, and the log-loss fell"
-    SAME = "no sample turned right or wrong, and the log-loss did not fall"
-    TOO_FEW = "half of the classes have so few samples that nothing is sure"
-    CHANCE = "the headline accuracy changed by no more than chance"
-    GAIN = "it rose by more than chance"
-    LOSS = "it fell by more than chance"
-
-
-class Direction(Enum):
-    """Which way a metric went."""
-
-    NONE = "it is the same"
-    CHANCE = "it changed by no more than chance"
-    BETTER = "it is better"
-    WORSE = "it is worse"
-
-
-class Change(NamedTuple):
-    """A metric before and after.
-
-    Attributes:
-        before: With its 95 % interval.
-        after: The same.
-        difference: After minus before, with its paired interval where there is one; None where
-            one of the two is not known.
-        direction: Which way, and whether that is sure.
-    """
-
-    before: Measured
-    after: Measured
-    difference: Measured | None
-    direction: Direction
-
-
 @dataclass(frozen=True, eq=False)
-class Judgement:
+class Judgement(Result):
     """Every number that is said of samples before and after.
 
     Attributes:
         samples: What is judged; where the samples are very many, only some of them.
         comparison: The sums over all samples, from which the metrics follow.
+        source: Where the scores are from.
+        command: What made it.
     """
 
     samples: BeforeAfter
     comparison: Comparison
+    source: str = "these scores"
+    command: str = "longtail.judge"
+
+    kind: ClassVar[str] = "scores"
 
     @classmethod
     def of(cls, samples: BeforeAfter) -> Judgement:
@@ -149,7 +118,11 @@ class Judgement:
     @cached_property
     def changes(self) -> dict[str, Change]:
         """The first table: each of the metrics before and after, and which way it went."""
-        return {key: self._change(key) for key in self.metrics}
+        few = self.has_too_few
+        return {
+            key: change_of(key, self.before[key], self.after[key], self.gains.get(key), not few)
+            for key in self.metrics
+        }
 
     @cached_property
     def has_too_few(self) -> bool:
@@ -226,24 +199,6 @@ class Judgement:
         """Whether to trust it, every metric before and after, and the gains with intervals."""
         return self.comparison.as_json()
 
-    def _change(self, key: str) -> Change:
-        before, after, gain = self.before[key], self.after[key], self.gains.get(key)
-        if before.value is None or after.value is None:
-            return Change(before, after, None, Direction.NONE)
-        if before.value == after.value:
-            return Change(before, after, Measured(0.0), Direction.NONE)
-        change, less = after.value - before.value, key in _LESS_IS_BETTER
-        if gain is None or gain.low is None or gain.high is None:
-            difference, sure = Measured(change), not _overlap(before, after)
-        else:
-            # The gain is of an accuracy; of an error it is the other way round.
-            ends = (-gain.high, -gain.low) if less else (gain.low, gain.high)
-            difference, sure = Measured(change, *ends), is_above(gain) or is_below(gain)
-        direction = Direction.BETTER if (change < 0) == less else Direction.WORSE
-        if self.has_too_few or not sure:
-            direction = Direction.CHANCE
-        return Change(before, after, difference, direction)
-
 
 def judge(
     before: Scores,
@@ -280,18 +235,16 @@ def judge(
     return Judgement.of(samples) if comparison is None else Judgement(samples, comparison)
 
 
-def is_above(gain: Measured) -> bool:
-    """Whether a gain is more than chance."""
-    return gain.low is not None and gain.low > 0
+def judge_scores(before: Scores, after: Scores | None, target: Prior) -> Judgement:
+    """Judge scores beside those after; where there are none, moved to the target, if that is known.
 
-
-def is_below(gain: Measured) -> bool:
-    """Whether it is a loss that is more than chance."""
-    return gain.high is not None and gain.high < 0
-
-
-def _overlap(one: Measured, other: Measured) -> bool:
-    """Whether two intervals have a number in common; unknown ones have not."""
-    if None in (one.low, one.high, other.low, other.high):
-        return False
-    return one.low <= other.high and other.low <= one.high  # type: ignore[operator]
+    Args:
+        before: Scores with labels.
+        after: Scores of the same samples after something was done, if there are any.
+        target: The prior to look under.
+    """
+    if after is not None:
+        return judge(before, after, target)
+    if before.carried is not None and not before.carried.is_close(target):
+        return judge(before, before.under(target), target, tau=1.0)
+    return judge(before, None, target, names=("as they are", "as they are"), tau=0.0)

@@ -78,31 +78,3 @@ def run_folder_report(folder: Path, footer: Footer) -> Report:
         written=False,
     )
     return Report(page, judgement)
-
-
-def scores_report(
-    name: str, before: Scores, after: Scores | None, target: Prior, footer: Footer
-) -> Report:
-    """The report on scores: beside them those after, or where it is known how, them moved.
-
-    Args:
-        name: Where the scores are from.
-        before: Scores with labels.
-        after: Scores of the same samples after something was done, if there are any.
-        target: The prior to look under.
-        footer: Where the page comes from.
-    """
-    done, moved, tau = f"Scores of {name}.", after, None
-    if moved is not None:
-        done = f"Scores of {name}, before and after."
-    elif before.carried is not None and not before.carried.is_close(target):
-        moved, tau = before.under(target), 1.0
-        done = f"Scores of {name}, as they are and moved from the prior they carry to the target."
-    if moved is None:
-        judgement = judge(before, None, target, names=("as they are", "as they are"), tau=0.0)
-    else:
-        judgement = judge(before, moved, target, tau=tau)
-    page = scores_page(
-        judgement, footer, title="longtail report", done=done, written=after is not None
-    )
-    return Report(page, judgement)

@@ -22,19 +22,14 @@ from longtail.recipes.training.checking import RecipeError, recipe_from
 from longtail.recipes.training.overrides import overridden
 from longtail.recipes.training.plan import planned
 from longtail.recipes.training.reading import read_recipe
-from longtail.report import Footer, write_page
+from longtail.report import save
 from longtail.report.figures import group_curves_chart, weight_norms_chart
-from longtail.report.pages.train import train_page
 
-FOOTER = Footer("0", "2025-01-01", "longtail train")
 KEPT = [48, 24, 10, 5]  # of 60, 30, 12 and 6 a fifth is held out
 
 
 def run_recipe(recipe, folder, **options):
-    def page(result, aside):
-        write_page(train_page(result, FOOTER), aside / "report.html")
-
-    return train(recipe, folder, page=page, **options)
+    return train(recipe, folder, page=save, **options)
 
 
 def small(path, **values):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -20,6 +20,7 @@ from longtail.engine.training import Trained
 from longtail.flows.accuracies import headline_key, shown_accuracies
 from longtail.flows.json_text import write_json
 from longtail.flows.judge import Judgement, judge
+from longtail.flows.results import Result
 from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.flows.train.model_file import StoredModel
 from longtail.flows.train.run_folder import METRICS
@@ -52,7 +53,7 @@ class Variant:
 
 
 @dataclass(frozen=True, eq=False)
-class TrainResult:
+class TrainResult(Result):
     """A finished run.
 
     Attributes:
@@ -65,6 +66,7 @@ class TrainResult:
         trained: The rows of the log, and what the model carries.
         variants: All ways to predict, as trained first.
         weight: The rows of the head, for the picture of their norms.
+        command: What made it.
     """
 
     recipe: Recipe
@@ -76,6 +78,9 @@ class TrainResult:
     trained: Trained
     variants: tuple[Variant, ...]
     weight: Tensor
+    command: str
+
+    kind: ClassVar[str] = "train"
 
     @property
     def judged_on(self) -> Split | None:

@@ -39,8 +39,9 @@ def train(
     folder: Path,
     *,
     name: str = "",
-    progress: Progress = lambda event: None,
     page: Callable[[TrainResult, Path], object] = lambda result, folder: None,
+    progress: Progress = lambda event: None,
+    command: str = "longtail.train",
 ) -> TrainResult:
     """Follow a recipe; what comes out is in the folder, and a run that broke off goes on there.
 
@@ -48,8 +49,10 @@ def train(
         recipe: What to do.
         folder: Of the run; made if it is not there.
         name: What the recipe is called, which the folder keeps for comparisons.
+        page: Writes a page on the result beside the other files, before they are put in place:
+            `longtail.report.save`.
         progress: Told of every step and epoch, and in a word of what comes after them.
-        page: Writes a page on the result beside the other files, before they are put in place.
+        command: What the page says has made it.
     """
     check_folder(folder, recipe)
     with processes() as these, locked(folder) if these.is_main else nullcontext():
@@ -118,6 +121,7 @@ def train(
             trained=trained,
             variants=tuple(variants),
             weight=model.head.rows.detach().cpu(),
+            command=command,
         )
         if these.is_main:
             with generation(folder, "train") as aside:

@@ -11,6 +11,7 @@ from typing import Any
 
 from longtail.data.files.arrays import npz_names
 from longtail.data.score_tables import Kind
+from longtail.flows.fix_result import CROSS_FITTED
 from longtail.flows.generation import settle
 from longtail.flows.train.run_folder import (
     METRICS,
@@ -19,7 +20,6 @@ from longtail.flows.train.run_folder import (
     VERSIONS,
     task_values,
 )
-from longtail.recipes.fix import CROSS_FITTED
 from longtail.recipes.training.reading import read_recipe
 
 _DEPTH = 4

@@ -31,6 +31,18 @@ _SECTIONS: tuple[Callable[[Judgement], Section | None], ...] = (
 )
 
 
+def page(judgement: Judgement, footer: Footer) -> Page:
+    """The page of `longtail report` on scores, beside others or moved to the target."""
+    samples = judgement.samples
+    done = f"Scores of {judgement.source}"
+    if samples.is_changed and samples.tau is None:
+        done += ", before and after"
+    elif samples.is_changed:
+        done += ", as they are and moved from the prior they carry to the target"
+    written = samples.tau is None
+    return scores_page(judgement, footer, title="longtail report", done=f"{done}.", written=written)
+
+
 def scores_page(
     judgement: Judgement,
     footer: Footer,

@@ -13,7 +13,7 @@ from longtail.report.figures import group_curves_chart, weight_norms_chart
 from longtail.report.figures.group_curves import GROUPS
 from longtail.report.names import ACCURACIES, HEADLINES, percent, with_interval
 from longtail.report.pages.scores import scores_page
-from longtail.report.sections.held_tau import held_near_one_in_words
+from longtail.report.sections.verdict import tau_in_words
 
 if TYPE_CHECKING:
     from longtail.flows.train.result import TrainResult
@@ -95,7 +95,7 @@ def _notes(result: TrainResult) -> list[str]:
         notes.append("The logits carry the target as they are.")
     for variant in result.variants:
         if variant.choice is not None:
-            held = held_near_one_in_words(variant.choice)
+            held = tau_in_words(variant.choice)
             notes.append(f"The validation part chose τ = {variant.tau:.3g}.{held}")
     if result.trained.carried is None:
         notes.append(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from longtail.flows.judge import Change, Direction, Judgement
+from longtail.flows.changes import Change, Direction
+from longtail.flows.judge import Judgement
 from longtail.metrics import Measured
 from longtail.report.names import METRICS
 from longtail.report.table import Column, Table

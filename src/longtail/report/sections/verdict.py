@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from longtail.flows.carried_check import Agreement
-from longtail.flows.judge import Judgement, Outcome
+from longtail.flows.changes import Outcome
+from longtail.flows.fix_steps import TauChoice
+from longtail.flows.judge import Judgement
 from longtail.metrics.sanity import Sanity
 from longtail.report.names import HEADLINES, percent, points
 
@@ -141,4 +143,24 @@ def warning(sanity: Sanity) -> str:
     return (
         f"Look twice before you trust these numbers: {said}. A model that was trained to treat "
         f"classes alike may be. {_CHECK}"
+    )
+
+
+def tau_in_words(choice: TauChoice | None) -> str:
+    """Why τ is near 1 and not where the validation samples have it; nothing if it is there."""
+    if choice is None or choice.is_determined:
+        return ""
+    if choice.trust == 0:  # no move, or a criterion that no longer changes with τ
+        return " The validation samples do not determine τ, so it is 1, where the move is exact."
+    between = ""
+    if choice.low is not None and choice.high is not None:
+        between = f" (95 % interval {choice.low:.3g} to {choice.high:.3g})"
+    if choice.optimum == 1:
+        return (
+            " The validation samples do not determine τ, so it is 1, where the move is exact: "
+            f"none does better on them{between}."
+        )
+    return (
+        " The validation samples do not determine τ, so it was held near 1, where the move is "
+        f"exact: they alone would have it at {choice.optimum:.3g}{between}."
     )

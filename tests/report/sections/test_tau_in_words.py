@@ -1,10 +1,10 @@
-"""What a page says where the held-out samples do not determine tau."""
+"""What a page says where the validation samples do not determine tau."""
 
 import numpy as np
 
 from longtail import Scores
 from longtail.posthoc import LogitAdjustment
-from longtail.report.sections.held_tau import held_near_one_in_words
+from longtail.report.sections.verdict import tau_in_words
 
 COUNTS = [90, 10]
 
@@ -12,7 +12,7 @@ COUNTS = [90, 10]
 def said(logits, labels, criterion="accuracy_under_target", target=None):
     held_out = Scores(np.array(logits), labels, carried=COUNTS)
     choice = LogitAdjustment(COUNTS, target=target).fit(held_out, criterion).choice
-    return held_near_one_in_words(choice), choice
+    return tau_in_words(choice), choice
 
 
 def test_the_same_is_said_of_no_move_and_of_scores_too_confident_to_tell():
@@ -20,7 +20,7 @@ def test_the_same_is_said_of_no_move_and_of_scores_too_confident_to_tell():
     for words, choice in (said(sure, [0, 1], "nll"), said(sure, [0, 1], target=COUNTS)):
         assert (choice.tau, choice.trust, choice.low) == (1, 0, None)
         assert words == (
-            " The held-out samples do not determine τ, so it is 1, where the move is exact."
+            " The validation samples do not determine τ, so it is 1, where the move is exact."
         )
 
 
@@ -38,4 +38,4 @@ def test_nothing_is_said_of_a_tau_that_is_determined():
     words, choice = said(logits, labels)
     assert choice.is_determined
     assert words == ""
-    assert held_near_one_in_words(None) == ""
+    assert tau_in_words(None) == ""

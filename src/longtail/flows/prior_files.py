@@ -44,7 +44,9 @@ def read_counts(path: Path, table: ClassesOf | ScoreTable) -> npt.NDArray[np.int
                 "labels or something else, say --label-column or --skip"
             )
         return np.array([numbered.get(index, 0) for index in range(table.num_classes)])
-    return np.array(in_order(found.counts, table, path, missing=0), dtype=np.int64)
+    return np.array(
+        values_in_order(found.counts, table.classes, path, table.path, 0), dtype=np.int64
+    )
 
 
 def read_prior(path: Path, table: ClassesOf | ScoreTable) -> Prior:
@@ -61,7 +63,11 @@ def read_prior(path: Path, table: ClassesOf | ScoreTable) -> Prior:
             f"{path} must be a JSON list of weights, one a class, or an object from class name to "
             f"weight ({error}); correct it"
         ) from error
-    ordered = in_order(weights, table, path) if isinstance(weights, dict) else weights
+    ordered = (
+        values_in_order(weights, table.classes, path, table.path)
+        if isinstance(weights, dict)
+        else weights
+    )
     if len(ordered) != table.num_classes:
         raise ValueError(
             f"{path} has {len(ordered)} weights, but {table.path} has {table.num_classes} classes; "
@@ -77,22 +83,31 @@ def _is_list(path: Path) -> bool:
     return path.suffix.lower() == ".json" and path.read_bytes().lstrip().startswith(b"[")
 
 
-def in_order(
+def values_in_order(
     by_name: Mapping[str, float],
-    table: ClassesOf | ScoreTable,
-    path: Path,
+    classes: Sequence[str] | None,
+    what: object,
+    where: object,
     missing: float | None = None,
 ) -> Sequence[float]:
-    """The values of the table's classes, found by their names."""
-    if table.classes is None:
+    """The values of the classes, by their names.
+
+    Args:
+        by_name: The values.
+        classes: The names in the order wanted.
+        what: Where the values are from, for errors.
+        where: What has the classes, for errors.
+        missing: The value of a class that has none; None to refuse it.
+    """
+    if classes is None:
         raise ValueError(
-            f"{path} has its classes by name, but {table.path} does not name its classes; "
+            f"{what} has its classes by name, but {where} does not name its classes; "
             "give a list in their order, or (fix and report) the names with --classes"
         )
-    unknown = sorted(set(by_name) - set(table.classes))
-    absent = [name for name in table.classes if name not in by_name]
+    unknown = sorted(set(by_name) - set(classes))
+    absent = [name for name in classes if name not in by_name]
     if unknown or (absent and missing is None):
-        what = f"a class {unknown[0]!r} that" if unknown else f"no class {absent[0]!r}, which"
+        name = f"a class {unknown[0]!r} that" if unknown else f"no class {absent[0]!r}, which"
         has = "does not have" if unknown else "has"
-        raise ValueError(f"{path} has {what} {table.path} {has}; both must have the same classes")
-    return [by_name.get(name, missing or 0) for name in table.classes]
+        raise ValueError(f"{what} has {name} {where} {has}; both must have the same classes")
+    return [by_name.get(name, missing or 0) for name in classes]
