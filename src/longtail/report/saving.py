@@ -16,9 +16,10 @@ PAGE = "report.html"
 
 
 def page_of(result: Result) -> Page:
-    """The page of a result: `page` of the module in report/pages that is called as its kind."""
+    """The page of a result; that of kind "fix" is made by report/pages/fix.py, `fix_page`."""
     footer = Footer(__version__, date.today().isoformat(), result.command)
-    page: Page = import_module(f"longtail.report.pages.{result.kind}").page(result, footer)
+    pages = import_module(f"longtail.report.pages.{result.kind}")
+    page: Page = getattr(pages, f"{result.kind}_page")(result, footer)
     return page
 
 

@@ -18,7 +18,7 @@ _AGAIN = (
 )
 
 
-def page(result: FixResult, footer: Footer) -> Page:
+def fix_page(result: FixResult, footer: Footer) -> Page:
     """The page on scores before and after, and what was done."""
     if result.judgement is None:
         return Page(
@@ -36,6 +36,7 @@ def page(result: FixResult, footer: Footer) -> Page:
         done="The scores of a trained model were adjusted, as said at the end of this page. "
         f"Measured on {measured_on(result)}.",
         sections=[_steps(result)],
+        written=True,
     )
 
 

@@ -31,26 +31,14 @@ _SECTIONS: tuple[Callable[[Judgement], Section | None], ...] = (
 )
 
 
-def page(judgement: Judgement, footer: Footer) -> Page:
-    """The page of `longtail report` on scores, beside others or moved to the target."""
-    samples = judgement.samples
-    done = f"Scores of {judgement.source}"
-    if samples.is_changed and samples.tau is None:
-        done += ", before and after"
-    elif samples.is_changed:
-        done += ", as they are and moved from the prior they carry to the target"
-    written = samples.tau is None
-    return scores_page(judgement, footer, title="longtail report", done=f"{done}.", written=written)
-
-
 def scores_page(
     judgement: Judgement,
     footer: Footer,
     *,
-    title: str,
-    done: str = "",
+    title: str = "longtail report",
+    done: str | None = None,
     sections: Sequence[Section] = (),
-    written: bool = True,
+    written: bool | None = None,
 ) -> Page:
     """A page about scores, before and after something was done to them.
 
@@ -58,10 +46,12 @@ def scores_page(
         judgement: What is to be said of them.
         footer: Where the page comes from.
         title: What it is called.
-        done: What was done, in one sentence.
+        done: What was done, in one sentence; by default where the scores are from.
         sections: What only this report has; they stand last.
-        written: Whether a file holds the scores after.
+        written: Whether a file holds the scores after; by default those that are no mere move.
     """
+    done = _source(judgement) if done is None else done
+    written = judgement.samples.tau is None if written is None else written
     is_changed = judgement.samples.is_changed
     outcome = gain_in_words(judgement) if is_changed else alone_in_words(judgement)
     made = (make(judgement) for make in _SECTIONS)
@@ -74,6 +64,14 @@ def scores_page(
         next_step=next_step(judgement, written),
         warning=warning(judgement.sanity),
     )
+
+
+def _source(judgement: Judgement) -> str:
+    samples, done = judgement.samples, f"Scores of {judgement.source}"
+    if samples.is_changed and samples.tau is None:
+        return f"{done}, before and after."
+    moved = ", as they are and moved from the prior they carry to the target"
+    return f"{done}{moved if samples.is_changed else ''}."
 
 
 def samples_in_words(judgement: Judgement) -> str:
