@@ -126,9 +126,9 @@ def wait():
 
 def train_and_wait(folder):
     """For a process of its own: a run that waits at its first step until it is killed."""
+    from longtail.flows.train.reading import overridden
     from longtail.flows.train.train import train
-    from longtail.recipes.training.overrides import overridden
-    from longtail.recipes.training.reading import read_recipe
+    from longtail.recipes.catalogue import read_recipe
 
     def wait(event):
         Path(folder, "waits").touch()

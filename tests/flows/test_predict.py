@@ -8,10 +8,10 @@ from longtail import Prior, Scores
 from longtail.engine.training import predict
 from longtail.flows.fit import fit
 from longtail.flows.predict import load
+from longtail.flows.train.checking import recipe_from
 from longtail.flows.train.reading_data import read_data
 from longtail.flows.train.train import train
 from longtail.posthoc import LogitAdjustment, save_adjusters
-from longtail.recipes.training.checking import recipe_from
 
 LOGITS = np.array([[2.0, 1.0, 0.0], [0.4, 0.3, 0.5]])
 COUNTS = [90, 9, 1]

@@ -10,12 +10,18 @@ from torch.testing import assert_close
 from torch.utils.data import WeightedRandomSampler
 
 from longtail import Prior, UnknownPriorError, retarget
-from longtail.losses.class_balanced import ClassBalanced, class_balanced_weights
-from longtail.losses.cross_entropy import CrossEntropy
-from longtail.losses.deferred import Deferred, deferred_resampling, deferred_reweighting
-from longtail.losses.focal import Focal, SigmoidFocal
-from longtail.losses.ldam import LDAM
-from longtail.losses.logit_adjusted import LogitAdjusted
+from longtail.losses import (
+    LDAM,
+    ClassBalanced,
+    CrossEntropy,
+    Deferred,
+    Focal,
+    LogitAdjusted,
+    SigmoidFocal,
+    class_balanced_weights,
+    deferred_resampling,
+    deferred_reweighting,
+)
 from longtail.testing import FiniteWorld
 from longtail.testing.contract import require_carried
 

@@ -4,11 +4,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from longtail.losses.center import Center
-from longtail.losses.drolt import DROLT
-from longtail.losses.lifted import LiftedStructure
-from longtail.losses.range_loss import Range
-from longtail.losses.spread_out import SpreadOut
+from longtail.losses import DROLT, Center, LiftedStructure, Range, SpreadOut
 
 MAKE = {
     "Center": lambda **options: Center(6, 4, **options),

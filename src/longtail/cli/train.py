@@ -20,9 +20,9 @@ from longtail.cli.progress import bars, status
 
 if TYPE_CHECKING:
     from longtail.engine.training import EpochEnd
+    from longtail.flows.train.recipe import Recipe
     from longtail.flows.train.result import TrainResult
     from longtail.flows.train.train import Progress
-    from longtail.recipes.training.recipe import Recipe
 
 
 @click.command(
@@ -62,8 +62,8 @@ def train(
     'augment=[crop, flip]'. Stopped at any moment, the same command goes on where it was. On several
     processes: torchrun --nproc-per-node 2 -m longtail train ...
     """
-    from longtail.recipes.training.overrides import overridden
-    from longtail.recipes.training.reading import read_recipe, recipe_name
+    from longtail.flows.train.reading import overridden
+    from longtail.recipes.catalogue import read_recipe, recipe_name
 
     places = [] if data is None else [f"data.path={data}"]
     recipe = overridden(read_recipe(name), [*settings, *places])
@@ -99,8 +99,8 @@ def _check(
     name: str, recipe: Recipe, output: Path | None, resume: Literal["auto", "never"]
 ) -> None:
     """What can be told before torch is imported."""
+    from longtail.flows.train.checking import RecipeError
     from longtail.flows.train.run_folder import RECIPE, check_data, check_folder, is_recipe_of
-    from longtail.recipes.training.checking import RecipeError
 
     try:
         check_data(recipe.data)
@@ -145,11 +145,11 @@ def _epoch_in_words(row: Mapping[str, float | None]) -> str:
 
 
 def _show_plan(recipe: Recipe, as_json: bool, quiet: bool) -> None:
-    from longtail.recipes.training.checking import plain
-    from longtail.recipes.training.yaml_text import write_yaml
+    from longtail.flows.train.checking import plain
+    from longtail.flows.train.yaml_text import write_yaml
 
     with status("Reading", quiet):
-        from longtail.recipes.training.plan import planned
+        from longtail.flows.train.plan import planned
 
         found = planned(recipe)
     if as_json:

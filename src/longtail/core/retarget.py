@@ -8,8 +8,10 @@ c. Under target t they are
 and softmax of that is p_t(y|x) exactly (LADE theorem 1), as long as p(x|y) stays the same.
 """
 
-from typing import cast
+from typing import TypeVar, cast
 
+import numpy as np
+import numpy.typing as npt
 from torch import Tensor
 
 from longtail.core.arrays import (
@@ -21,6 +23,8 @@ from longtail.core.arrays import (
     wide_dtype,
 )
 from longtail.core.prior import Prior, PriorLike, check_same_classes, full_prior
+
+LogsT = TypeVar("LogsT", Tensor, npt.NDArray[np.float64])
 
 
 class UnknownPriorError(ValueError):
@@ -42,7 +46,17 @@ def prior_offset(carried: PriorLike | None, target: PriorLike) -> Tensor:
         raise UnknownPriorError
     source, goal = full_prior(carried, "carried"), Prior.of(target)
     check_same_classes(source.num_classes, goal, "the carried prior has", "the target prior")
-    return goal.log - source.log
+    return log_ratio(source.log, goal.log)
+
+
+def log_ratio(carried_log: LogsT, target_log: LogsT) -> LogsT:
+    """What leads from one prior to another: the one subtraction of two, of several at a time too.
+
+    Args:
+        carried_log: Logarithms of priors of any shape, as NumPy arrays or tensors.
+        target_log: Those of others, of a shape that broadcasts.
+    """
+    return target_log - carried_log
 
 
 def retarget(logits: ArrayT, carried: PriorLike | None, target: PriorLike) -> ArrayT:

@@ -24,7 +24,7 @@ from longtail.core.numbers import check_number, check_whole
 from longtail.engine.convex_descent import descend
 from longtail.engine.linear_curvature import Curvature
 from longtail.engine.linear_objective import LinearObjective, Rows, blocks, loss_shares
-from longtail.losses import Loss, RegularizedLoss
+from longtail.losses import Loss, SampleLoss
 
 
 def fit_linear(
@@ -67,7 +67,7 @@ def fit_linear(
     >>> lt.data.two_gaussians_error(*separator).item()
     0.079
     """
-    _check_loss(loss)
+    sample_loss = _check_loss(loss)
     decay = check_number(weight_decay, "weight_decay", least=0)
     check_number(tolerance, "tolerance", least=0)
     check_whole(max_iter, "max_iter", least=0)
@@ -77,8 +77,8 @@ def fit_linear(
         if len(known) != len(rows):
             raise ValueError(f"got {len(rows)} rows of features but {len(known)} labels")
         known = for_autograd(known.to(rows.device if isinstance(rows, Tensor) else "cpu"))
-        shares = loss_shares(loss, known)
-        objective = LinearObjective(rows, known, shares, loss, decay, bias)
+        shares = loss_shares(sample_loss, known)
+        objective = LinearObjective(rows, known, shares, sample_loss, decay, bias)
         layer = _layer_at(start, objective)
         curvature: list[Curvature] = []  # measured when first asked for: small problems never ask
 
@@ -139,9 +139,9 @@ def _layer_at(start: nn.Linear | None, objective: LinearObjective) -> nn.Linear:
     return layer
 
 
-def _check_loss(loss: Loss) -> None:
+def _check_loss(loss: Loss) -> SampleLoss:
     name = type(loss).__name__
-    if not isinstance(loss, Loss) or isinstance(loss, RegularizedLoss) or loss.needs_features:
+    if not isinstance(loss, SampleLoss):
         raise ValueError(
             f"fit_linear takes losses of longtail.losses that are sums over samples, but {name} "
             "has a term on features or on the batch as a whole, or changes with the epoch; "
@@ -152,6 +152,7 @@ def _check_loss(loss: Loss) -> None:
             'fit_linear minimises one number, but the loss has reduction="none"; '
             'use reduction="mean" or "sum"'
         )
+    return loss
 
 
 def _checked_rows(features: Rows) -> Rows:

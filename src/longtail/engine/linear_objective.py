@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from longtail.core.arrays import wide_dtype
-from longtail.losses import Loss
+from longtail.losses import SampleLoss
 
 BLOCK = 2**22  # numbers of features, or of logits, looked at at once
 
@@ -40,7 +40,7 @@ class LinearObjective:
     features: Rows
     labels: Tensor
     shares: Tensor
-    loss: Loss
+    loss: SampleLoss
     weight_decay: float
     bias: bool
 
@@ -75,7 +75,7 @@ class LinearObjective:
         return losses.detach(), slopes
 
 
-def shared_losses(loss: Loss, logits: Tensor, labels: Tensor) -> Tensor:
+def shared_losses(loss: SampleLoss, logits: Tensor, labels: Tensor) -> Tensor:
     """The losses of which the mean or sum is that by `loss_shares`.
 
     A smoothed label has the class weights of all classes in it, which no share of the sample has.
@@ -85,7 +85,7 @@ def shared_losses(loss: Loss, logits: Tensor, labels: Tensor) -> Tensor:
     return loss.label_losses(logits, labels)
 
 
-def loss_shares(loss: Loss, labels: Tensor) -> Tensor:
+def loss_shares(loss: SampleLoss, labels: Tensor) -> Tensor:
     """What each of the `shared_losses` counts in the loss, in float64."""
     kept = (labels != loss.ignore_index).double()
     if not kept.any():

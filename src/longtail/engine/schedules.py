@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Self, TypeAlias
 
 from longtail.core.numbers import check_number, check_whole
+from longtail.ranges import Count, Fraction, NonNegative, Positive, Whole
 
 Schedule: TypeAlias = Callable[[int], float]
 
@@ -33,8 +34,8 @@ class Constant:
     [0.25, 1.0, 1.0]
     """
 
-    warmup: int = 0
-    warmup_start: float = 0.0
+    warmup: Whole = 0
+    warmup_start: Fraction = 0.0
 
     def __post_init__(self) -> None:
         _check_warmup(self.warmup, self.warmup_start)
@@ -67,10 +68,10 @@ class Steps:
     [0.0933, 0.12, 0.2, 0.2, 0.002, 0.00002]
     """
 
-    milestones: tuple[int, ...]
-    decay: float
-    warmup: int = 0
-    warmup_start: float = 0.0
+    milestones: tuple[Count, ...]
+    decay: Positive = 0.1
+    warmup: Whole = 0
+    warmup_start: Fraction = 0.0
 
     def __post_init__(self) -> None:
         _check_warmup(self.warmup, self.warmup_start)
@@ -110,9 +111,9 @@ class Cosine:
     """
 
     total: int
-    end: float = 0.0
-    warmup: int = 0
-    warmup_start: float = 0.0
+    end: Fraction = 0.0
+    warmup: Whole = 0
+    warmup_start: Fraction = 0.0
 
     def __post_init__(self) -> None:
         _check_warmup(self.warmup, self.warmup_start)
@@ -142,7 +143,8 @@ class OneCycle:
 
     Args:
         total: How many steps there are; the factor is `end` from there on.
-        peak: When the rate is whole, in steps; it may lie between two.
+        peak: When the rate is whole: a step, which may lie between two, or below 1 a share of
+            `total`.
         start: The factor at step 0.
         end: What it falls to.
         shape: "linear", or "cosine": both ways are half a cosine then.
@@ -153,9 +155,9 @@ class OneCycle:
     """
 
     total: int
-    peak: float
-    start: float = 0.0
-    end: float = 0.0
+    peak: NonNegative
+    start: Fraction = 0.0
+    end: Fraction = 0.0
     shape: Literal["linear", "cosine"] = "linear"
 
     def __post_init__(self) -> None:
@@ -172,14 +174,16 @@ class OneCycle:
 
     def __call__(self, step: int) -> float:
         """The factor at a step."""
-        if step < self.peak:
-            return _between(self.start, 1.0, step / self.peak, self.shape)
-        done = min(1.0, (step - self.peak) / (self.total - self.peak))
+        peak = self.peak if self.peak >= 1 else self.peak * self.total
+        if step < peak:
+            return _between(self.start, 1.0, step / peak, self.shape)
+        done = min(1.0, (step - peak) / (self.total - peak))
         return _between(1.0, self.end, done, self.shape)
 
     def stretched(self, by: int) -> Self:
         """The same with every unit divided into `by` steps."""
-        return replace(self, total=self.total * by, peak=self.peak * by)
+        peak = self.peak * by if self.peak >= 1 else self.peak
+        return replace(self, total=self.total * by, peak=peak)
 
 
 @dataclass(frozen=True)

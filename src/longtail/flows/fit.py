@@ -270,7 +270,7 @@ def _to_keep(method: Method, head: Head, target: Prior, unit: float) -> Head:
             pass  # no linear layer: its logits stay, and it says what they carry
         else:
             head = Linear.from_linear(layer, carried=target)
-    head.measure_in(unit)
+    head.set_feature_scale(unit)
     return head.train(False)
 
 

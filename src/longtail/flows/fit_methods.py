@@ -31,11 +31,11 @@ from longtail.heads import (
     MetricNCM,
     MultiNCM,
     NearestClassMean,
-    Recipe,
+    SGDConfig,
     TauNorm,
     WeightVectorNorm,
 )
-from longtail.heads.recipe import CRT
+from longtail.heads.head import CRT
 from longtail.losses import ELM, LADE, Loss
 from longtail.posthoc import LogitAdjustment, WeightNormalization, fold
 
@@ -70,17 +70,17 @@ class Task:
         """Dimension and number of classes, as every head takes them."""
         return self.layer.in_features, self.layer.out_features
 
-    def fitted(self, head: Head, recipe: Recipe | None = None, **options: Any) -> Head:
+    def fitted(self, head: Head, recipe: SGDConfig | None = None, **options: Any) -> Head:
         """The head, fitted on these samples."""
-        how = head.recipe if recipe is None else recipe
+        how = head.sgd if recipe is None else recipe
         if how is not None:
             enough = max(_SMALLEST, len(self.samples.labels) // _STEPS)
             how = replace(how, batch_size=min(how.batch_size, enough))
         samples = self.samples
-        fit_head(head, samples.features, samples.labels, recipe=how, seed=self.seed, **options)
+        fit_head(head, samples.features, samples.labels, sgd=how, seed=self.seed, **options)
         return head
 
-    def decayed(self, recipe: Recipe) -> Recipe:
+    def decayed(self, recipe: SGDConfig) -> SGDConfig:
         """The recipe with the weight decay that was chosen."""
         return replace(recipe, weight_decay=self.weight_decay)
 
@@ -156,21 +156,21 @@ def _retrained(task: Task) -> Head:
 
 def _estimated(task: Task) -> Head:
     head = EstimatedOffset.from_linear(task.layer)
-    return task.fitted(head, recipe=task.decayed(EstimatedOffset.recipe))
+    return task.fitted(head, recipe=task.decayed(EstimatedOffset.sgd))
 
 
-def _learned(task: Task, recipe: Recipe) -> Head:
+def _learned(task: Task, recipe: SGDConfig) -> Head:
     return task.fitted(LearnedNCM(*task.sizes()), recipe=recipe)
 
 
 def _multi(task: Task) -> Head:
     learned = LearnedNCM(*task.sizes())
-    task.fitted(learned, recipe=LearnedNCM.adjusted_recipe)
-    return task.fitted(MultiNCM.from_learned(learned), recipe=MultiNCM.adjusted_recipe)
+    task.fitted(learned, recipe=LearnedNCM.adjusted_sgd)
+    return task.fitted(MultiNCM.from_learned(learned), recipe=MultiNCM.adjusted_sgd)
 
 
 def _metric(task: Task, metric: Literal["global", "per_class", "eigenbasis"]) -> Head:
-    recipe = MetricNCM.recipe
+    recipe = MetricNCM.sgd
     if metric != "global":  # each class has a D × D matrix: an epoch costs as much as ten
         recipe = replace(recipe, epochs=1)
     return task.fitted(MetricNCM(*task.sizes(), metric), recipe=recipe)
@@ -224,11 +224,11 @@ METHODS: dict[str, Method] = {
     "ncm": Method("NCM", "H9", partial(_mean, metric="euclidean")),
     "ncm_cosine": Method("NCM, cosine", "H9", partial(_mean, metric="cosine")),
     "ncm_cl2n": Method("NCM, centred and normalised", "H9", partial(_mean, metric="cl2n")),
-    "learned_ncm": Method("learned NCM", "H10", partial(_learned, recipe=LearnedNCM.recipe)),
+    "learned_ncm": Method("learned NCM", "H10", partial(_learned, recipe=LearnedNCM.sgd)),
     "learned_ncm_adjusted": Method(
         "learned NCM, adjusted",
         "H11",
-        partial(_learned, recipe=LearnedNCM.adjusted_recipe),
+        partial(_learned, recipe=LearnedNCM.adjusted_sgd),
         as_is="uniform",
     ),
     "multi_ncm": Method("multi-NCM, adjusted", "H12", _multi, as_is="uniform"),

@@ -1,22 +1,32 @@
-r"""Centre loss: features are drawn to a running centre of their class (Wen et al., ECCV 2016).
+r"""Terms with a running centre of each class: centre loss and DRO-LT in one stage.
 
-    Ω(x, y) = ‖Φ(x) − c_y‖²
+    centre loss    Ω(x, y) = ‖Φ(x) − c_y‖²
+    DRO-LT         Ω(x, y) = log Σ_{(x',y')} exp(−‖Φ(x')−c_y‖² + ‖Φ(x)−c_y‖² + ε_y·[y'≠y])
 
-without the ½ of Wen et al., as EO eq. 6 has it. After each value, in training mode, the centres
-move by the rule of the centre-loss paper,
+the latter over the batch, with ε_y = scale · √(max P / P(y)) (ELM eq. 5): a row is to be nearer to
+its class's centre than all others. After each value, in training mode, the centres move by the rule
+of the centre-loss paper,
 
     c_j ← c_j − rate · Σ_{i: y_i=j} (c_j − Φ_i) / (1 + n_j),        n_j rows of class j in the batch
 
 and by nothing else: the gradient of the value reaches the features, not the centres.
 
-Carries: it claims nothing of logits.
+The centre loss is without the ½ of Wen et al., ECCV 2016, as EO eq. 6 has it. Samuel and Chechik,
+ICCV 2021, take the centres of DRO-LT from a model trained before; their released code has plain
+distances divided by a temperature, a softmax over the batch for each centre, an ε of each class
+that is learned, taken from the positives, and a mean over the classes present.
+
+Carries: they claim nothing of logits.
 """
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from longtail.core.labels import check_labels
-from longtail.losses.kernel import can_look
+from longtail.core.numbers import check_number
+from longtail.core.prior import PriorLike, full_prior
+from longtail.losses.kernel import is_eager_cpu
 from longtail.losses.regularizer import Regularizer
 
 
@@ -57,7 +67,7 @@ class Center(Regularizer):
     ) -> None:
         super().__init__(ignore_index=ignore_index, gather=gather)
         self.rate = check_rate(rate)
-        self.hold("centers", zero_centers(num_classes, dim))
+        self._hold("centers", zero_centers(num_classes, dim))
 
     def values(self, rows: Tensor, labels: Tensor) -> Tensor:
         """Ω of each row. In training mode, the centres move afterwards."""
@@ -72,6 +82,64 @@ class Center(Regularizer):
         """Its sizes, for print(center)."""
         num_classes, dim = self.centers.shape
         return f"dim={dim}, num_classes={num_classes}, rate={self.rate}"
+
+
+class DROLT(Regularizer):
+    """The DRO-LT term on features: `DROLT(train, dim)(features, labels)`.
+
+    Memory is one number for each row and class of the batch.
+
+    Args:
+        train: The training prior, or class counts.
+        dim: The dimension of the features.
+        scale: ε of the largest class.
+        rate: How far the centroids move towards the batch, 0 to 1.
+        ignore_index: Rows with this label are left out, and move no centroid.
+        gather: Whether to see the batches of all processes.
+
+    >>> import torch
+    >>> term = DROLT([64, 16], dim=2)
+    >>> term.margins.tolist()
+    [1.0, 2.0]
+    >>> term(torch.tensor([[1.0, 0.0], [0.0, 2.0]]), torch.tensor([0, 1]))
+    tensor(2.567)
+    """
+
+    centers: Tensor
+    margins: Tensor
+
+    def __init__(
+        self,
+        train: PriorLike,
+        dim: int,
+        scale: float = 1.0,
+        rate: float = 0.5,
+        *,
+        ignore_index: int = -100,
+        gather: bool = True,
+    ) -> None:
+        super().__init__(ignore_index=ignore_index, gather=gather)
+        check_number(scale, "the scale of the margins", least=0)
+        prior = full_prior(train, "train")
+        self.rate = check_rate(rate)
+        self._hold("centers", zero_centers(prior.num_classes, dim))
+        self._hold("margins", scale * np.sqrt(np.asarray(prior.probs.max() / prior.probs)))
+
+    def values(self, rows: Tensor, labels: Tensor) -> Tensor:
+        """Ω of each row. In training mode, the centroids move afterwards."""
+        check_fit(rows, labels, self.centers)
+        classes, index = torch.unique(labels, return_inverse=True)
+        centers = self.centers[classes].to(rows)
+        margins = self.margins[classes].to(rows).unsqueeze(1)
+        distances = torch.cdist(centers, rows, compute_mode="donot_use_mm_for_euclid_dist").square()
+        # The sum over the batch depends on a row through its class alone.
+        others = (classes.unsqueeze(1) != labels) * margins
+        totals = (others - distances).logsumexp(dim=1)
+        values: Tensor = totals[index] + distances.gather(0, index.unsqueeze(0)).squeeze(0)
+        if self.training:
+            # Replaced, not changed in place: compiled, backward picks from these centroids again.
+            self.centers = moved_centers(self.centers, rows, labels, self.rate)
+        return values
 
 
 @torch.no_grad()
@@ -120,5 +188,5 @@ def check_fit(rows: Tensor, labels: Tensor, centers: Tensor) -> None:
             f"the centers have dimension {dim}, the features {rows.shape[1]}; "
             "give the dimension of the features when making the regularizer"
         )
-    if can_look(labels):
+    if is_eager_cpu(labels):
         check_labels(labels, num_classes)

@@ -12,18 +12,20 @@ Carries: what the loss in use carries. Cao et al., NeurIPS 2019 (DRW and DRS).
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from longtail.core.arrays import ArrayLike
+from longtail.core.class_weights import class_balanced_weights
 from longtail.core.numbers import check_whole
 from longtail.core.prior import Prior, PriorLike, full_prior
-from longtail.losses.class_balanced import class_balanced_weights
 from longtail.losses.loss import Loss
 
 LossFactory: TypeAlias = Callable[..., Loss]
 
 
-class Deferred(nn.Module):
+class Deferred(Loss):
     """A loss until epoch `start`, another from then on. Call it as any loss.
 
     Tell it the epoch as a DistributedSampler is told: `set_epoch(epoch)`, counted from 0. The epoch
@@ -36,8 +38,7 @@ class Deferred(nn.Module):
         resampling: How often a sample of each class is drawn from `start` on, relative to others;
             None for as often.
 
-    >>> from longtail.losses.cross_entropy import CrossEntropy
-    >>> from longtail.losses.logit_adjusted import LogitAdjusted
+    >>> from longtail.losses import CrossEntropy, LogitAdjusted
     >>> loss = Deferred(CrossEntropy([70, 25, 5]), LogitAdjusted([70, 25, 5]), start=160)
     >>> loss.carried
     Prior([0.7, 0.25, 0.05])
@@ -49,7 +50,7 @@ class Deferred(nn.Module):
     resampling: Tensor | None
 
     def __init__(
-        self, before: Loss, after: Loss, start: int, resampling: Tensor | None = None
+        self, before: Loss, after: Loss, start: int, resampling: ArrayLike | None = None
     ) -> None:
         super().__init__()
         check_whole(start, "start", least=0)
@@ -59,7 +60,10 @@ class Deferred(nn.Module):
                 f"got {before.num_classes} before and {after.num_classes} after"
             )
         self.before, self.after, self.start = before, after, start
-        self.register_buffer("resampling", resampling)
+        self.resamples = resampling is not None
+        self.register_buffer(
+            "resampling", None if resampling is None else torch.tensor(np.asarray(resampling))
+        )
         self.set_epoch(0)
 
     def set_epoch(self, epoch: int) -> None:
@@ -67,6 +71,14 @@ class Deferred(nn.Module):
         self.epoch = epoch
         # forward looks at this alone: a compiler then compiles twice, and not in every epoch.
         self.switched = epoch >= self.start
+        for loss in self.stages:
+            loss.set_epoch(epoch)
+        self._take_options(self.current)
+
+    @property
+    def stages(self) -> tuple[Loss, ...]:
+        """Both losses."""
+        return self.before, self.after
 
     @property
     def current(self) -> Loss:
@@ -84,21 +96,20 @@ class Deferred(nn.Module):
         return self.current.batches
 
     @property
-    def label_smoothing(self) -> float:
-        """That of the loss in use."""
-        return self.current.label_smoothing
+    def class_weight(self) -> Tensor | None:
+        """The user's class weights of the loss in use."""
+        return self.current.class_weight
 
     @property
     def sampling_weights(self) -> Tensor:
         """How often to draw a sample of each class in this epoch; on the CPU, for a sampler."""
         if self.resampling is None or not self.switched:
-            return torch.ones(self.before.num_classes, dtype=torch.float64)
+            return super().sampling_weights
         return self.resampling.cpu()
 
     def forward(self, logits: Tensor, labels: Tensor, features: Tensor | None = None) -> Tensor:
         """The value of the loss in use."""
-        value: Tensor = self.current(logits, labels, features)
-        return value
+        return self.current(logits, labels, features)
 
     def get_extra_state(self) -> Tensor:
         """The epoch, for the state dict: a number that no device needs to hold."""
@@ -128,7 +139,7 @@ def deferred_reweighting(
         start: The first epoch with weights, counted from 0.
         beta: That of `class_balanced_weights`.
 
-    >>> from longtail.losses.cross_entropy import CrossEntropy
+    >>> from longtail.losses import CrossEntropy
     >>> loss = deferred_reweighting(CrossEntropy, [70, 25, 5], start=160)
     >>> logits = torch.tensor([[2.0, 0.5, -1.0], [2.0, 0.5, -1.0]])
     >>> for epoch in (159, 160):
@@ -160,7 +171,7 @@ def deferred_resampling(
         beta: That of `class_balanced_weights`.
 
     >>> from torch.utils.data import WeightedRandomSampler
-    >>> from longtail.losses.cross_entropy import CrossEntropy
+    >>> from longtail.losses import CrossEntropy
     >>> labels = torch.tensor([0] * 70 + [1] * 25 + [2] * 5)
     >>> loss = deferred_resampling(CrossEntropy, labels.bincount(), start=1)
     >>> for epoch in range(2):

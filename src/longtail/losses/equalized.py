@@ -18,10 +18,12 @@ from longtail.core.arrays import along_classes, wide_dtype
 from longtail.core.numbers import check_number
 from longtail.core.prior import PriorLike
 from longtail.losses import kernel
-from longtail.losses.loss import Loss, LossOptions, label_prior
+from longtail.losses.kernel import Share
+from longtail.losses.loss import LossOptions, label_prior
+from longtail.losses.sample_loss import SampleLoss
 
 
-class Equalized(Loss):
+class Equalized(SampleLoss):
     """Cross-entropy in which rare classes count less as negatives.
 
     Args:
@@ -65,28 +67,30 @@ class Equalized(Loss):
         power = 1.0 if tau is None else check_number(tau, "tau")
         if threshold is not None:
             check_number(threshold, "threshold", least=0)
-        self.hold("negative", power * prior.log if threshold is None else None)
-        self.hold("rare", None if threshold is None else prior.probs < threshold)
+        self._hold("negative", power * prior.log if threshold is None else None)
+        self._hold("rare", None if threshold is None else prior.probs < threshold)
 
-    def label_losses(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """ℓ(y_i, f_i) for class indices in range."""
-        unshifted = torch.zeros((), dtype=wide_dtype(logits.dtype), device=logits.device)
-        return kernel.label_losses(
-            logits, labels, self._margins(logits), unshifted.expand_as(labels)
-        )
+    def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:
+        """ℓ(y_i, f_i) for class indices in range, or their sum weighted by `share`."""
+        unshifted = _zero(logits).expand_as(labels)
+        return kernel.label_losses(logits, labels, self._margins(logits), unshifted, share)
 
     def class_losses(self, logits: Tensor) -> Tensor:
         """ℓ(y, f_i) for every label y."""
-        unshifted = torch.zeros((), dtype=wide_dtype(logits.dtype), device=logits.device)
-        return kernel.class_losses(logits, self._margins(logits), unshifted)
+        return kernel.class_losses(logits, self._margins(logits), _zero(logits))
 
     def _margins(self, logits: Tensor) -> Tensor | None:
         wide = wide_dtype(logits.dtype)
         if self.negative is not None:
-            return along_classes(self.negative.to(logits.device, wide), logits)
+            return along_classes(self._cast("negative", logits), logits)
         if self.rare is None or not self.training:
             return None
         draw = torch.rand(logits.shape, generator=self.generator, device=logits.device)
         dropped = along_classes(self.rare, logits) & (draw < self.drop_rate)
         # Not -inf: a sample all of whose classes are dropped would then have no gradient.
         return torch.zeros_like(logits, dtype=wide).masked_fill(dropped, torch.finfo(wide).min / 4)
+
+
+def _zero(logits: Tensor) -> Tensor:
+    """The margin of every positive."""
+    return torch.zeros((), dtype=wide_dtype(logits.dtype), device=logits.device)

@@ -22,6 +22,7 @@ from longtail.core.prior import PriorLike, full_prior
 from longtail.losses.center import check_rate, moved_centers
 from longtail.losses.loss import LossOptions
 from longtail.losses.regularizer import RegularizedLoss, Regularizer
+from longtail.losses.sample_loss import SampleLoss
 
 
 class OffsetHead(Protocol):
@@ -74,8 +75,8 @@ class EstimatedOffset(RegularizedLoss):
                 f"the head has {head.weight.shape[0]} classes, the prior {prior.num_classes}"
             )
         terms = _OffsetTerms(head, center_weight, uniform_weight, rate, gather=gather)
-        super().__init__(prior, terms, 1.0, on="features", negative=None, **options)
-        self.carried_log = None  # the offset stands where a bias would learn the prior
+        # Carries None: the offset stands where a bias would learn the prior.
+        super().__init__(SampleLoss(prior, None, **options), terms, 1.0, on="features")
 
 
 class _OffsetTerms(Regularizer):

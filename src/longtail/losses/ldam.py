@@ -11,15 +11,16 @@ Cao et al., NeurIPS 2019.
 
 from typing import Literal, Unpack
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from longtail.core.arrays import wide_dtype
-from longtail.core.prior import Prior, PriorLike
+from longtail.core.prior import PriorLike
 from longtail.losses import kernel
 from longtail.losses.kernel import Share
 from longtail.losses.loss import LossOptions, label_prior
-from longtail.losses.margin import MarginLoss
+from longtail.losses.margins import MarginLoss
 
 
 class LDAM(MarginLoss):
@@ -68,20 +69,16 @@ class LDAM(MarginLoss):
             raise ValueError(f"scale must be a finite number above zero, got {scale}")
         if scale_in not in ("loss", "head"):
             raise ValueError(f'scale_in must be "loss" or "head", got {scale_in!r}')
-        positive = -scale * _margins(prior, max_margin)
-        super().__init__(train, positive=positive, **options)
+        # n_y^(−1/4), scaled to the largest margin: ratios of counts are ratios of probabilities.
+        margins = max_margin * np.exp(0.25 * np.asarray(prior.log.min() - prior.log))
+        super().__init__(train, positive=-scale * margins, **options)
         self.factor = scale if scale_in == "loss" else 1.0
 
-    def summed_losses(self, logits: Tensor, labels: Tensor, share: Share) -> Tensor:
-        """Their sum weighted by `share`; the losses themselves if that is None."""
-        margins = self.cast("positive", logits)[labels]
+    def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:
+        """ℓ(y_i, f_i) for class indices in range, or their sum weighted by `share`."""
+        margins = self._cast("positive", logits)[labels]
         return kernel.label_losses(logits, labels, None, margins, share, self.factor)
 
     def class_losses(self, logits: Tensor) -> Tensor:
         """ℓ(y, f_i) for every label y."""
         return super().class_losses(self.factor * logits.to(wide_dtype(logits.dtype)))
-
-
-def _margins(prior: Prior, max_margin: float) -> Tensor:
-    """n_y^(−1/4), scaled to the largest margin: ratios of counts are ratios of probabilities."""
-    return max_margin * (0.25 * (prior.log.min() - prior.log)).exp()

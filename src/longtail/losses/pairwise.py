@@ -18,10 +18,12 @@ from longtail.core.arrays import ArrayLike, as_tensor, wide_dtype
 from longtail.core.numbers import check_per_class
 from longtail.core.prior import PriorLike, full_prior
 from longtail.losses import kernel
-from longtail.losses.loss import Loss, LossOptions
+from longtail.losses.kernel import Share
+from longtail.losses.loss import LossOptions
+from longtail.losses.sample_loss import SampleLoss
 
 
-class PairwiseMargin(Loss):
+class PairwiseMargin(SampleLoss):
     """Cross-entropy with a margin for every pair of positive and negative class.
 
     Args:
@@ -59,12 +61,12 @@ class PairwiseMargin(Loss):
         if weights is not None:
             alpha = check_per_class(weights, prior.num_classes, "weights")
         super().__init__(prior, None, alpha, **options)  # no change of prior
-        self.hold("delta", delta.fill_diagonal_(0.0))
+        self._hold("delta", delta.fill_diagonal_(0.0))
 
-    def label_losses(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """ℓ(y_i, f_i) for class indices in range."""
-        margins = self.delta.to(logits.device, wide_dtype(logits.dtype))[labels]
-        return kernel.label_losses(logits, labels, margins.movedim(-1, 1), None)
+    def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:
+        """ℓ(y_i, f_i) for class indices in range, or their sum weighted by `share`."""
+        margins = self._cast("delta", logits)[labels]
+        return kernel.label_losses(logits, labels, margins.movedim(-1, 1), None, share)
 
     def class_losses(self, logits: Tensor) -> Tensor:
         """ℓ(y, f_i) for every label y."""

@@ -10,15 +10,18 @@ Carries: None, since smoothed labels are no change of prior. Zhong et al., CVPR 
 
 from typing import Literal, Unpack
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from longtail.core.arrays import along_classes, wide_dtype
-from longtail.core.prior import Prior, PriorLike
-from longtail.losses.loss import Loss, LossOptions, label_prior
+from longtail.core.prior import PriorLike
+from longtail.losses.kernel import Share, weighted
+from longtail.losses.loss import LossOptions, label_prior
+from longtail.losses.sample_loss import SampleLoss
 
 
-class LabelAwareSmoothing(Loss):
+class LabelAwareSmoothing(SampleLoss):
     """Cross-entropy with label smoothing that follows the class counts.
 
     Args:
@@ -49,14 +52,18 @@ class LabelAwareSmoothing(Loss):
             raise ValueError(f"head and tail must lie in [0, 1), got {head} and {tail}")
         if shape not in ("linear", "sine"):
             raise ValueError(f'shape must be "linear" or "sine", got {shape!r}')
-        fraction = _height(prior)
+        # Where each class's count lies between the smallest, 0, and the largest, 1.
+        probs = np.asarray(prior.probs)
+        span = probs.max() - probs.min()
+        fraction = (probs - probs.min()) / span if span else np.ones_like(probs)
         if shape == "sine":
-            fraction = torch.sin(fraction * torch.pi / 2)
-        self.hold("epsilon", tail + (head - tail) * fraction)
+            fraction = np.sin(fraction * np.pi / 2)
+        self._hold("epsilon", tail + (head - tail) * fraction)
 
-    def label_losses(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """ℓ(y_i, f_i) for class indices in range."""
-        return self.class_losses(logits).gather(1, labels.unsqueeze(1)).squeeze(1)
+    def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:
+        """ℓ(y_i, f_i) for class indices in range, or their sum weighted by `share`."""
+        every = self.class_losses(logits)
+        return weighted(every.gather(1, labels.unsqueeze(1)).squeeze(1), share)
 
     def class_losses(self, logits: Tensor) -> Tensor:
         """ℓ(y, f_i) for every label y."""
@@ -64,10 +71,3 @@ class LabelAwareSmoothing(Loss):
         epsilon = along_classes(self.epsilon.to(nll), logits)
         others = (nll.sum(dim=1, keepdim=True) - nll) / max(self.num_classes - 1, 1)
         return (1 - epsilon) * nll + epsilon * others
-
-
-def _height(prior: Prior) -> Tensor:
-    """Where each class's count lies between the smallest, 0, and the largest, 1."""
-    probs = prior.probs
-    span = probs.max() - probs.min()
-    return torch.ones_like(probs) if span == 0 else (probs - probs.min()) / span

@@ -9,13 +9,13 @@ from typing import NamedTuple
 from longtail.core import Prior, Scores
 from longtail.flows.judge import Judgement, judge
 from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
+from longtail.flows.train import building
+from longtail.flows.train.checking import plain
 from longtail.flows.train.model_file import load_model
+from longtail.flows.train.reading import read_recipe_file
 from longtail.flows.train.run_folder import RECIPE, read_log
 from longtail.flows.train.scores import moved_to_target
 from longtail.recipes.comparing.sources import find_sources
-from longtail.recipes.training import building
-from longtail.recipes.training.checking import plain
-from longtail.recipes.training.reading import read_recipe
 from longtail.report import Footer, Page, scores_page
 from longtail.report.pages.train import recipe_section, training_section
 
@@ -41,7 +41,7 @@ class Report(NamedTuple):
 
 def run_folder_report(folder: Path, footer: Footer) -> Report:
     """The report on a finished run of `longtail train`, from what its folder holds."""
-    recipe = read_recipe(folder / RECIPE)
+    recipe = read_recipe_file(folder / RECIPE)
     found = {
         split: Scores.load(folder / f"scores-{split}.safetensors")
         for split in ("test", "validation")

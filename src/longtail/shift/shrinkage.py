@@ -32,7 +32,7 @@ import torch
 from torch import Tensor
 
 from longtail.core import Prior
-from longtail.core.retarget import prior_offset
+from longtail.core.retarget import log_ratio, prior_offset
 from longtail.posthoc.held_out import HeldOut
 from longtail.shift.em import (
     TOLERANCE,
@@ -60,7 +60,7 @@ class _Pair:
     @property
     def apart(self) -> Tensor:
         """e, with mean zero over the classes."""
-        ratio = (self.free.priors / self.trend).log()
+        ratio = log_ratio(self.trend.log(), self.free.priors.log())
         return ratio - ratio.mean(dim=0)
 
 
@@ -143,7 +143,7 @@ def _off(drawn: _Pair, truth: Prior, trust: float, present: Tensor) -> Tensor:
     """
     guessed = torch.log_softmax(drawn.trend.log() + trust * drawn.apart, dim=0)
     right = torch.log_softmax(truth.log[present], dim=0)
-    own = (guessed - right[:, None]).square().mean(dim=1)
+    own = log_ratio(right[:, None], guessed).square().mean(dim=1)
     levelled = own.mean().expand(len(present)).clone()
     levelled[present] = 0.5 * (own + own.mean())
     return levelled

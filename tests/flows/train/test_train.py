@@ -12,16 +12,16 @@ from longtail.data.images import ImageArrays
 from longtail.engine import Features, load_head
 from longtail.engine.training import EpochEnd, predict
 from longtail.flows.features import features as extract_features
+from longtail.flows.train import building
+from longtail.flows.train.checking import RecipeError, recipe_from
 from longtail.flows.train.model_file import load_model
+from longtail.flows.train.plan import planned
+from longtail.flows.train.reading import overridden
 from longtail.flows.train.reading_data import read_data
 from longtail.flows.train.run_folder import check_folder, read_log
 from longtail.flows.train.scores import second_name, with_new_statistics
 from longtail.flows.train.train import train
-from longtail.recipes.training import building
-from longtail.recipes.training.checking import RecipeError, recipe_from
-from longtail.recipes.training.overrides import overridden
-from longtail.recipes.training.plan import planned
-from longtail.recipes.training.reading import read_recipe
+from longtail.recipes.catalogue import read_recipe
 from longtail.report import save
 from longtail.report.figures import group_curves_chart, weight_norms_chart
 

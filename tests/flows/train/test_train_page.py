@@ -8,16 +8,16 @@ import torch
 from longtail import Prior, Scores
 from longtail.engine.training import Trained
 from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
+from longtail.flows.train.checking import plain, recipe_from
 from longtail.flows.train.result import TrainResult, Variant
 from longtail.flows.train.train import train
-from longtail.recipes.training.catalogue import RECIPES
-from longtail.recipes.training.checking import plain, recipe_from
+from longtail.recipes.catalogue import named_recipe
 from longtail.report import Footer, render_page
 from longtail.report.pages.train import headline, metric_table, recipe_section, train_page
 
 
 def test_the_recipe_is_told_in_words():
-    rows = dict(recipe_section(plain(RECIPES["cifar100-lt-ce-quick"]())).table.rows)
+    rows = dict(recipe_section(plain(named_recipe("cifar100-lt-ce-quick"))).table.rows)
     assert rows["augment"].startswith("name crop, padding 4; name flip")
     assert rows["compile"] == "no"
     assert not any(sign in text for text in rows.values() for sign in "{}'")
@@ -43,7 +43,7 @@ def test_the_accuracy_under_the_target_asked_for_is_the_first_column(weights, fi
         Variant(AS_TRAINED, {"test": scores}),
         Variant(UNDER_TARGET, {"test": scores.under(target)}, tau=1.0),
     )
-    recipe = RECIPES["cifar100-lt-ce-quick"]()
+    recipe = named_recipe("cifar100-lt-ce-quick")
     trained = Trained(Prior.of(counts), best_epoch=None, history=[], finished=True)
     result = TrainResult(
         recipe=recipe,

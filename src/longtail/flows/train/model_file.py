@@ -13,11 +13,11 @@ from safetensors import safe_open
 from longtail.core import Prior
 from longtail.core.tensor_saving import save_tensors
 from longtail.data.files.errors import reading
-from longtail.engine.augment import Normalize
 from longtail.engine.training import Model
-from longtail.recipes.training.building import build_model
-from longtail.recipes.training.checking import plain, recipe_from
-from longtail.recipes.training.recipe import Recipe
+from longtail.flows.train.building import build_model
+from longtail.flows.train.checking import plain, recipe_from
+from longtail.flows.train.recipe import Recipe
+from longtail.images.augment import Normalize
 
 MODEL = "model.safetensors"
 _KEY, _VERSION = "longtail_model", 1

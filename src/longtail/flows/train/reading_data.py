@@ -18,9 +18,7 @@ from longtail.data.images import (
 )
 from longtail.data.images.present import check_every_class
 from longtail.engine.training import FixedSize
-from longtail.flows.train.run_folder import check_data
-from longtail.integrations.hf import read_hugging_face
-from longtail.recipes.training.data_options import (
+from longtail.flows.train.data_sets import (
     Cifar10,
     Cifar20,
     Cifar100,
@@ -30,6 +28,8 @@ from longtail.recipes.training.data_options import (
     ImageLists,
     OwnSet,
 )
+from longtail.flows.train.run_folder import check_data
+from longtail.integrations.hf import read_hugging_face
 
 _SETS = {Cifar10: "cifar10", Cifar100: "cifar100", Cifar20: "cifar100"}
 

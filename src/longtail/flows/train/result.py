@@ -22,13 +22,13 @@ from longtail.flows.json_text import write_json
 from longtail.flows.judge import Judgement, judge
 from longtail.flows.results import Result
 from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
+from longtail.flows.train.checking import plain
 from longtail.flows.train.model_file import StoredModel
+from longtail.flows.train.recipe import Recipe
 from longtail.flows.train.run_folder import METRICS
 from longtail.heads import Head
 from longtail.metrics import Measured, Tally
 from longtail.posthoc import TauChoice
-from longtail.recipes.training.checking import plain
-from longtail.recipes.training.recipe import Recipe
 
 _BLOCK = 2**22  # numbers looked at at once
 

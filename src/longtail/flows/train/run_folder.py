@@ -16,11 +16,11 @@ from typing import Any, Literal
 
 from longtail import __version__
 from longtail.flows.json_text import write_json
-from longtail.recipes.training.checking import RecipeError, plain
-from longtail.recipes.training.data_options import Data, HuggingFace
-from longtail.recipes.training.reading import read_recipe
-from longtail.recipes.training.recipe import Recipe
-from longtail.recipes.training.yaml_text import write_yaml
+from longtail.flows.train.checking import RecipeError, plain
+from longtail.flows.train.data_sets import Data, HuggingFace
+from longtail.flows.train.reading import read_recipe_file
+from longtail.flows.train.recipe import Recipe
+from longtail.flows.train.yaml_text import write_yaml
 
 RECIPE, VERSIONS, METRICS, LOG = "recipe.yaml", "versions.json", "metrics.json", "log.csv"
 CHECKPOINT = "checkpoint"
@@ -66,7 +66,7 @@ def check_folder(folder: Path, recipe: Recipe, resume: Literal["auto", "never"] 
         raise RecipeError(
             f"{folder} holds a run already; take another folder, or go on with --resume auto"
         )
-    before = _flat(task_values(read_recipe(folder / RECIPE)))
+    before = _flat(task_values(read_recipe_file(folder / RECIPE)))
     after = _flat(task_values(recipe))
     differing = [key for key in {**before, **after} if before.get(key) != after.get(key)]
     if differing:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import msgspec
 import torch
 from torch import Tensor
 
@@ -15,14 +14,14 @@ from longtail import heads
 from longtail.core import Prior, Scores
 from longtail.core.scores import Split
 from longtail.data.images import ImageSplits, LabelledImages
-from longtail.engine.augment import Normalize
 from longtail.engine.averaging import reestimate_batch_norm
 from longtail.engine.fit_head import fit_head
 from longtail.engine.training import Model, predict
+from longtail.flows.train.parts import SecondHead
+from longtail.flows.train.recipe import Recipe, Target
 from longtail.flows.train.result import Variant
+from longtail.images.augment import Normalize
 from longtail.posthoc import LogitAdjustment, TauChoice
-from longtail.recipes.training import optimizer_options as options
-from longtail.recipes.training.recipe import Recipe
 
 _BATCH = 256
 
@@ -57,7 +56,7 @@ class Move(NamedTuple):
 
 
 def moved_to_target(
-    option: options.Target, carried: Prior | None, target: Prior, validation: Scores | None
+    option: Target, carried: Prior | None, target: Prior, validation: Scores | None
 ) -> Move | None:
     """What moves scores to the target; None if they carry it, or nobody knows what they carry."""
     if carried is None or (carried.is_close(target) and option.tau != "auto"):
@@ -112,11 +111,11 @@ def second_stage(
     return variants
 
 
-def second_name(option: options.SecondHead) -> str:
+def second_name(option: SecondHead) -> str:
     """What the head is called in the run folder: its name, and its options but the usual ones."""
-    usual, given = (msgspec.structs.asdict(made) for made in (type(option)(), option))
-    said = [f"-{key}-{value}" for key, value in given.items() if value != usual[key]]
-    return str(option.__struct_config__.tag) + "".join(said)
+    usual = type(option)().values()
+    changed = [f"-{key}-{value}" for key, value in option.values().items() if value != usual[key]]
+    return option.tag + "".join(changed)
 
 
 def with_new_statistics(model: Model, images: LabelledImages, normalize: Normalize) -> Model:
@@ -136,27 +135,22 @@ def _batches(model: Model, images: LabelledImages, normalize: Normalize) -> Iter
 
 
 def _fitted(
-    option: options.SecondHead, trained: heads.Head, features: Tensor, labels: Tensor, seed: int
+    option: SecondHead, trained: heads.Head, features: Tensor, labels: Tensor, seed: int
 ) -> heads.Head:
-    sizes = trained.dim, trained.num_classes
-
-    def learned(tau: float) -> heads.LearnedNCM:
-        head = heads.LearnedNCM(*sizes)
-        fit_head(head, features, labels, recipe=replace(head.recipe, tau=tau), seed=seed)
-        return head
-
-    recipe = None
-    match option:
-        case options.NearestClassMean():
-            head: heads.Head = heads.NearestClassMean(*sizes, option.metric)
-        case options.LearnedNCM():
-            return learned(option.tau)
-        case options.MultiNCM():
-            head = heads.MultiNCM.from_learned(learned(option.tau), option.num_displacements)
-            recipe = replace(heads.MultiNCM.recipe, tau=option.tau)
-        case options.Retrained():
-            head = heads.Linear(*sizes)
-        case options.LearnableScale():
-            head = heads.LearnableScale.from_linear(trained.to_linear().cpu())
-    fit_head(head, features, labels, recipe=recipe, seed=seed)
+    sizes = {"dim": trained.dim, "num_classes": trained.num_classes}
+    if option.tag == "lws":
+        head: heads.Head = heads.LearnableScale.from_linear(trained.to_linear().cpu())
+    elif option.tag == "multi_ncm":  # it starts where the learned means end
+        learned = heads.LearnedNCM(**sizes)
+        _fit(learned, option, features, labels, seed)
+        head = heads.MultiNCM.from_learned(learned, option.values()["num_displacements"])
+    else:
+        head = option.build(**sizes)
+    _fit(head, option, features, labels, seed)
     return head
+
+
+def _fit(head: heads.Head, option: SecondHead, features: Tensor, labels: Tensor, seed: int) -> None:
+    tau = option.values().get("tau")
+    sgd = None if tau is None or head.sgd is None else replace(head.sgd, tau=tau)
+    fit_head(head, features, labels, sgd=sgd, seed=seed)

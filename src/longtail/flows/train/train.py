@@ -22,14 +22,13 @@ from longtail.engine import training
 from longtail.engine.training import EpochEnd, StepEnd, processes
 from longtail.flows.generation import generation
 from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
+from longtail.flows.train import building
 from longtail.flows.train.model_file import MODEL, StoredModel, save_model
 from longtail.flows.train.reading_data import read_data
+from longtail.flows.train.recipe import Recipe
 from longtail.flows.train.result import TrainResult, Variant
 from longtail.flows.train.run_folder import check_folder, task_values, write_start
 from longtail.flows.train.scores import all_parts, moved_to_target, scores_of, second_stage
-from longtail.recipes.training import building
-from longtail.recipes.training.data_checks import check_network, check_target
-from longtail.recipes.training.recipe import Recipe
 
 Progress: TypeAlias = Callable[[StepEnd | EpochEnd | str], None]
 
@@ -64,14 +63,14 @@ def train(
         # Loss and head: the loss is for the prior that the batches follow, sampler included.
         sampler = building.build_sampler(recipe, images.train)
         model = building.build_model(recipe, prior).to(these.device)
-        batches = building.batches_prior(sampler, prior)
+        batches = sampler.induced(prior)
         loss = building.build_loss(recipe, batches, model.head)
-        check_target(recipe, images, prior, building.carried(loss, model.head))
+        building.check_target(recipe, images, prior, building.carried(loss, model.head))
 
         # Training: it leaves the model knowing what its logits carry.
         options, augment = building.build_options(recipe), building.build_augment(recipe)
         normalize = building.build_normalize(recipe, images.train)
-        check_network(model, images.train, normalize)
+        building.check_network(model, images.train, normalize)
         if these.is_main:
             write_start(folder, recipe, name)
         trained = training.train(
@@ -87,7 +86,7 @@ def train(
             run=folder,
             checkpoint_every=recipe.checkpoint_every,
             recipe=task_values(recipe),
-            log=progress,
+            progress=progress,
             tensorboard=recipe.tensorboard,
         )
 
