@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -57,11 +59,8 @@ class TrainResult(Result):
     """A finished run.
 
     Attributes:
-        recipe: What was done.
-        folder: Where it is.
-        model: What was trained, with all it takes to predict.
-        classes: The names of the classes.
-        counts: Training images of each class.
+        model: What was trained, with its recipe, classes and counts, and all it takes to predict.
+        folder: Where the run is.
         target: The prior the metrics are under.
         trained: The rows of the log, and what the model carries.
         variants: All ways to predict, as trained first.
@@ -69,11 +68,8 @@ class TrainResult(Result):
         command: What made it.
     """
 
-    recipe: Recipe
-    folder: Path
     model: StoredModel
-    classes: tuple[str, ...]
-    counts: Tensor
+    folder: Path
     target: Prior
     trained: Trained
     variants: tuple[Variant, ...]
@@ -81,6 +77,16 @@ class TrainResult(Result):
     command: str
 
     kind: ClassVar[str] = "train"
+
+    @property
+    def recipe(self) -> Recipe:
+        """What was done."""
+        return self.model.recipe
+
+    @property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """Training images of each class."""
+        return np.array(self.model.counts)
 
     @property
     def judged_on(self) -> Split | None:
@@ -150,7 +156,7 @@ class TrainResult(Result):
             "about": self.recipe.about,
             "headline": self.headline,
             "judged_on": self.judged_on,
-            "classes": len(self.classes),
+            "classes": len(self.model.classes),
             "training_images": int(self.counts.sum()),
             "carried": None if carried is None else carried.probs.tolist(),
             "target": self.target.probs.tolist(),
@@ -168,7 +174,7 @@ class TrainResult(Result):
 
     def write(self, folder: Path) -> None:
         """Scores, second-stage heads and metrics.json, into a folder that nothing is in yet."""
-        about = {"classes": self.classes, "counts": self.counts.tolist()}
+        about = {"classes": self.model.classes, "counts": self.counts.tolist()}
         for variant in self.variants:
             # What is under the target follows from the scores as they were trained.
             if variant.head is None and variant is not self.variants[0]:
@@ -192,7 +198,7 @@ class TrainResult(Result):
         }
 
 
-def _tallied(scores: Scores, target: Prior, counts: Tensor) -> Tally:
+def _tallied(scores: Scores, target: Prior, counts: npt.NDArray[np.int64]) -> Tally:
     """All sums behind the metrics of scores, each class counting as the target says."""
     logits, labels = (
         as_tensor(scores.logits),

@@ -21,14 +21,14 @@ from longtail.core.scores import Split
 from longtail.engine import training
 from longtail.engine.training import EpochEnd, StepEnd, processes
 from longtail.flows.generation import generation
-from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
+from longtail.flows.samples import AS_TRAINED
 from longtail.flows.train import building
 from longtail.flows.train.model_file import MODEL, StoredModel, save_model
 from longtail.flows.train.reading_data import read_data
 from longtail.flows.train.recipe import Recipe
 from longtail.flows.train.result import TrainResult, Variant
 from longtail.flows.train.run_folder import check_folder, task_values, write_start
-from longtail.flows.train.scores import all_parts, moved_to_target, scores_of, second_stage
+from longtail.flows.train.scores import all_parts, scores_of, second_stage, under_target
 
 Progress: TypeAlias = Callable[[StepEnd | EpochEnd | str], None]
 
@@ -101,24 +101,18 @@ def train(
 
         # Target: the same scores under the prior they are to be used under.
         target = building.build_target(recipe, prior)
-        move = moved_to_target(recipe.target, model.carried, target, scores.get("validation"))
-        variants = [Variant(AS_TRAINED, scores)]
-        if move is not None:
-            moved = {split: move.apply(part) for split, part in scores.items()}
-            variants.append(Variant(UNDER_TARGET, moved, None, move.tau, move.choice))
-        variants += second_stage(recipe, model, images, normalize, progress)
+        moved = under_target(recipe.target, model.carried, target, scores)
+        heads = second_stage(recipe, model, images, normalize, progress)
+        variants = (Variant(AS_TRAINED, scores), *([] if moved is None else [moved]), *heads)
 
         # Metrics, and everything into the folder at once.
         stored = StoredModel(model, recipe, images.train.classes, tuple(counts.tolist()), normalize)
         result = TrainResult(
-            recipe=recipe,
-            folder=folder,
             model=stored,
-            classes=stored.classes,
-            counts=counts,
+            folder=folder,
             target=target,
             trained=trained,
-            variants=tuple(variants),
+            variants=variants,
             weight=model.head.rows.detach().cpu(),
             command=command,
         )

@@ -24,23 +24,24 @@ def train_page(result: TrainResult, footer: Footer) -> Page:
     recipe, counts = result.recipe, result.counts
     own = [
         *(_variants(result, split) for split in result.metrics),
-        training_section(result.trained.history, recipe.optimizer.name, result.weight, counts),
-        recipe_section(result.recipe_values),
+        _training(result.trained.history, recipe.optimizer.name, result.weight, counts),
+        _recipe(result.recipe_values),
     ]
+    title = f"longtail train: {result.folder.resolve().name}"
     if result.judgement is None:
-        return Page("longtail train", headline(result), own, footer)
+        return Page(title, headline(result), own, footer)
     about = f": {recipe.about.rstrip('.')}" if recipe.about else ""
     images = f"{int(counts.sum()):,} images"
     done = f"A model was trained for {recipe.epochs} epochs on {images}{about}."
     return scores_page(
-        result.judgement, footer, title="longtail train", done=done, sections=own, written=False
+        result.judgement, footer, title=title, done=done, sections=own, written=False
     )
 
 
 def headline(result: TrainResult) -> str:
     """What came out, in one sentence."""
     text = (
-        f"{int(result.counts.sum()):,} training images of {len(result.classes):,} classes, "
+        f"{int(result.counts.sum()):,} training images of {len(result.model.classes):,} classes, "
         f"{result.recipe.epochs} epochs."
     )
     if result.judged_on is None:
@@ -110,7 +111,7 @@ def _notes(result: TrainResult) -> list[str]:
     return notes
 
 
-def training_section(
+def _training(
     history: Sequence[Mapping[str, float | None]],
     optimizer: str,
     weight: Array,
@@ -143,7 +144,7 @@ def training_section(
     return Section(heading="Training", figures=figures)
 
 
-def recipe_section(values: Mapping[str, Any]) -> Section:
+def _recipe(values: Mapping[str, Any]) -> Section:
     """What was asked for, by the keys of the recipe."""
     rows = [[key, _in_words(value)] for key, value in values.items() if value not in (None, "")]
     return Section(heading="Recipe", table=Table([Column("key"), Column("value")], rows))
