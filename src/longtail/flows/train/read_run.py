@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 from longtail.core import Prior, Scores
@@ -17,34 +18,35 @@ from longtail.flows.train.run_folder import METRICS, read_log
 from longtail.flows.train.scores import under_target
 
 
-def read_run(folder: Path, command: str = "longtail.report") -> TrainResult:
+def read_run(folder: str | os.PathLike[str], command: str = "longtail.report") -> TrainResult:
     """The result of a run, as `train` returned it.
 
     Args:
         folder: Of the run.
         command: What the page says has made it.
     """
-    scores = _scores(folder, "")
+    place = Path(folder)
+    scores = _scores(place, "")
     if not scores:
         raise ValueError(
-            f"{folder} has no scores: the run has not finished, or has no validation and no test "
+            f"{place} has no scores: the run has not finished, or has no validation and no test "
             "part; start the same longtail train command again, and it goes on"
         )
-    stored = load_model(folder)
+    stored = load_model(place)
     recipe, carried = stored.recipe, stored.model.carried
     target = building.build_target(recipe, Prior.of(stored.counts))
     moved = under_target(recipe.target, carried, target, scores)
     heads = [
-        Variant(name, _scores(folder, f"-{name}"), load_head(file).head)
-        for file in sorted(folder.glob("head-*.safetensors"))
+        Variant(name, _scores(place, f"-{name}"), load_head(file).head)
+        for file in sorted(place.glob("head-*.safetensors"))
         if (name := file.stem.removeprefix("head-"))
     ]
-    metrics = json.loads((folder / METRICS).read_text(encoding="utf-8"))
+    metrics = json.loads((place / METRICS).read_text(encoding="utf-8"))
     return TrainResult(
         model=stored,
-        folder=folder,
+        folder=place,
         target=target,
-        trained=Trained(carried, metrics.get("best_epoch"), read_log(folder), finished=True),
+        trained=Trained(carried, metrics.get("best_epoch"), read_log(place), finished=True),
         variants=(Variant(AS_TRAINED, scores), *([] if moved is None else [moved]), *heads),
         weight=stored.model.head.rows.detach(),
         command=command,

@@ -8,6 +8,7 @@ training moves them from there to the prior they are to be used under.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -35,7 +36,7 @@ Progress: TypeAlias = Callable[[StepEnd | EpochEnd | str], None]
 
 def train(
     recipe: Recipe,
-    folder: Path,
+    folder: str | os.PathLike[str],
     *,
     name: str = "",
     page: Callable[[TrainResult, Path], object] = lambda result, folder: None,
@@ -53,8 +54,9 @@ def train(
         progress: Told of every step and epoch, and in a word of what comes after them.
         command: What the page says has made it.
     """
-    check_folder(folder, recipe)
-    with processes() as these, locked(folder) if these.is_main else nullcontext():
+    place = Path(folder)
+    check_folder(place, recipe)
+    with processes() as these, locked(place) if these.is_main else nullcontext():
         # Labels, counts, prior: what the training images say before anything is trained.
         images = read_data(recipe.data)
         counts = images.train.counts
@@ -72,7 +74,7 @@ def train(
         normalize = building.build_normalize(recipe, images.train)
         building.check_network(model, images.train, normalize)
         if these.is_main:
-            write_start(folder, recipe, name)
+            write_start(place, recipe, name)
         trained = training.train(
             model,
             images.train,
@@ -83,7 +85,7 @@ def train(
             augment=augment,
             validation=images.validation,
             evaluate_every=recipe.evaluate_every,
-            run=folder,
+            run=place,
             checkpoint_every=recipe.checkpoint_every,
             recipe=task_values(recipe),
             progress=progress,
@@ -109,7 +111,7 @@ def train(
         stored = StoredModel(model, recipe, images.train.classes, tuple(counts.tolist()), normalize)
         result = TrainResult(
             model=stored,
-            folder=folder,
+            folder=place,
             target=target,
             trained=trained,
             variants=variants,
@@ -117,7 +119,7 @@ def train(
             command=command,
         )
         if these.is_main:
-            with generation(folder, "train") as aside:
+            with generation(place, "train") as aside:
                 save_model(aside / MODEL, stored)
                 result.write(aside)
                 page(result, aside)
