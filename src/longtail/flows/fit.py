@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from time import perf_counter
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -84,9 +84,13 @@ def fit(
     (['adjusted', 'linear'], 3)
     """
     names = method_names(methods)
+    if criterion not in get_args(Criterion):
+        raise ValueError(
+            f"criterion must be one of {', '.join(get_args(Criterion))}, got {criterion!r}"
+        )
     data = labelled_features(features, labels, validation, test, classes)
-    goal = _target(target, data.counts)
     samples = fit_samples(data, folds, seed)
+    goal = _target(target, data.counts)
 
     # The weight decay: one for all methods, that of a linear layer trained by cross-entropy.
     progress("weight decay")
@@ -253,6 +257,8 @@ def _target(
     target: PriorLike | Literal["uniform", "train"], counts: npt.NDArray[np.int64]
 ) -> Prior:
     if isinstance(target, str):
+        if target not in ("uniform", "train"):
+            raise ValueError(f"target must be 'uniform', 'train' or a prior, got {target!r}")
         return Prior.uniform(len(counts)) if target == "uniform" else Prior.of(counts)
     prior = Prior.of(target)
     check_same_classes(len(counts), prior, "the features have", "the target")
