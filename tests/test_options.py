@@ -3,6 +3,7 @@
 import inspect
 import math
 from functools import partial
+from typing import Annotated, get_origin
 
 import numpy as np
 import pytest
@@ -32,7 +33,8 @@ FEATURES = np.random.default_rng(0).normal(size=(100, 3)).astype(np.float32)
 LOGITS = np.random.default_rng(1).normal(size=(100, 4))
 SCORES = Scores(LOGITS, LABELS, carried=COUNTS, counts=COUNTS)
 RECALLS = [0.5, 0.5, 0.5, 0.5]
-KINDS = ("float", "int", *(name for name in vars(ranges) if name[0].isupper()))
+RANGES = [name for name, kind in vars(ranges).items() if get_origin(kind) is Annotated]
+KINDS = ("float", "int", *RANGES)
 NUMBERS = {*KINDS, *(f"{kind} | None" for kind in KINDS)}
 
 
@@ -131,7 +133,7 @@ MAKERS = {
 
 def is_number(parameter):
     kind = parameter.annotation
-    if any(kind is vars(ranges).get(name) for name in KINDS):
+    if any(kind is vars(ranges)[name] for name in RANGES):
         return True
     return str(kind) in NUMBERS or getattr(kind, "__name__", None) in NUMBERS
 

@@ -25,12 +25,12 @@ def sample(labels, seed, overconfident=2.0):
     rng = np.random.default_rng(seed)
     means = 2.0 * np.eye(4)
     features = means[labels] + rng.normal(size=(len(labels), 4))
-    logits = features @ means.T + PRIOR.log.numpy()
+    logits = features @ means.T + PRIOR.log
     return overconfident * logits
 
 
 def validation(samples=1500, seed=0):
-    labels = np.random.default_rng(seed).choice(4, samples, p=PRIOR.probs.numpy())
+    labels = np.random.default_rng(seed).choice(4, samples, p=PRIOR.probs)
     return Scores(sample(labels, seed), labels, carried=PRIOR, counts=COUNTS)
 
 

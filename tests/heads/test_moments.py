@@ -105,7 +105,7 @@ def test_another_default_device_changes_nothing(features, labels):
 
 
 def test_a_stream_says_what_it_expected(features, labels):
-    with pytest.raises(ValueError, match=r"shape \(44, 3\), a row a label, got \(44, 6\)"):
+    with pytest.raises(ValueError, match=r"shape \(44, 3\), a row for each label, got \(44, 6\)"):
         MomentSums(5, 3).add(features, labels)
 
 

@@ -27,7 +27,7 @@ from longtail.testing.contract import require_carried
 
 COUNTS = [70, 20, 8, 2]
 PRIOR = Prior.of(COUNTS)
-BALANCED = class_balanced_weights(COUNTS)
+BALANCED = torch.as_tensor(class_balanced_weights(COUNTS))
 LOGITS = torch.randn(12, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 LABELS = torch.arange(12) % 4
 MAKE = {
@@ -56,12 +56,12 @@ def test_an_epoch_can_be_said_again():
     loss = deferred_reweighting(LDAM, COUNTS, start=2)
     for epoch, switched in ((2, True), (1, False), (5, True), (0, False)):
         loss.set_epoch(epoch)
-        assert loss.current is (loss.after if switched else loss.before)
+        assert loss.part is (loss.after if switched else loss.before)
 
 
 def test_a_start_of_zero_never_uses_the_first():
     loss = deferred_reweighting(LDAM, COUNTS, start=0)
-    assert loss.current is loss.after
+    assert loss.part is loss.after
 
 
 def test_the_weighted_mean_divides_by_the_sum_of_the_weights_as_in_torch():
@@ -104,7 +104,7 @@ def test_a_model_trained_on_resampled_batches_carries_what_is_declared(make):
     _, labels = world.samples()
     for epoch in (0, 1):
         loss.set_epoch(epoch)
-        each = loss.current
+        each = loss.part
         each.reduction = "none"
         drawn = loss.sampling_weights[labels]  # in expectation, a draw counts its weight
 
@@ -160,8 +160,8 @@ def test_a_copy_switches_by_itself():
     loss = deferred_reweighting(LDAM, COUNTS, start=3)
     other = copy.deepcopy(loss)
     other.set_epoch(3)
-    assert loss.current is loss.before
-    assert other.current is other.after
+    assert loss.part is loss.before
+    assert other.part is other.after
 
 
 def test_it_is_a_module_among_modules():

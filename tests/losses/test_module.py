@@ -90,7 +90,7 @@ def test_a_class_without_samples_needs_an_explicit_word(name):
         (lambda: losses.TwoScale(PRIOR, tau_pos=torch.nan), "tau_pos must be"),
         (lambda: losses.Equalized(PRIOR, tau=2.0, threshold=0.1), "tau belongs to"),
         (lambda: losses.Equalized(PRIOR, drop_rate=0.5), "drop_rate to the one"),
-        (lambda: losses.Equalized(PRIOR, threshold=0.1, drop_rate=2), "probability"),
+        (lambda: losses.Equalized(PRIOR, threshold=0.1, drop_rate=2), "drop_rate must be"),
         (lambda: losses.LabelAwareSmoothing(PRIOR, head=1.5), r"in \[0, 1\)"),
         (lambda: losses.LabelAwareSmoothing(PRIOR, shape="cubic"), "linear"),
     ],

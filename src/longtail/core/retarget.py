@@ -8,23 +8,23 @@ c. Under target t they are
 and softmax of that is p_t(y|x) exactly (LADE theorem 1), as long as p(x|y) stays the same.
 """
 
-from typing import TypeVar, cast
+from collections.abc import Sequence
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
-from torch import Tensor
 
 from longtail.core.arrays import (
+    Array,
     ArrayT,
-    along_classes,
-    as_kind_of,
-    as_tensor,
+    RowsLike,
+    Table,
+    as_array,
     class_axis,
-    wide_dtype,
+    is_floating,
 )
+from longtail.core.elementwise import scaled_and_shifted
 from longtail.core.prior import Prior, PriorLike, check_same_classes, full_prior
-
-LogsT = TypeVar("LogsT", Tensor, npt.NDArray[np.float64])
 
 
 class UnknownPriorError(ValueError):
@@ -40,7 +40,7 @@ class UnknownPriorError(ValueError):
         )
 
 
-def prior_offset(carried: PriorLike | None, target: PriorLike) -> Tensor:
+def prior_offset(carried: PriorLike | None, target: PriorLike) -> npt.NDArray[np.float64]:
     """What to add to each class's logit, float64; -inf for a class that the target rules out."""
     if carried is None:
         raise UnknownPriorError
@@ -49,21 +49,33 @@ def prior_offset(carried: PriorLike | None, target: PriorLike) -> Tensor:
     return log_ratio(source.log, goal.log)
 
 
-def log_ratio(carried_log: LogsT, target_log: LogsT) -> LogsT:
-    """What leads from one prior to another: the one subtraction of two, of several at a time too.
+def log_ratio(
+    carried_log: npt.NDArray[np.float64], target_log: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """What leads from one prior to another, from their logarithms: the one subtraction of two.
 
-    Args:
-        carried_log: Logarithms of priors of any shape, as NumPy arrays or tensors.
-        target_log: Those of others, of a shape that broadcasts.
+    Of several at a time too: any shapes that broadcast.
     """
-    return target_log - carried_log
+    return np.asarray(target_log - carried_log)
 
 
-def retarget(logits: ArrayT, carried: PriorLike | None, target: PriorLike) -> ArrayT:
+@overload
+def retarget(
+    logits: Table | Sequence[Any], carried: PriorLike | None, target: PriorLike
+) -> npt.NDArray[Any]: ...
+
+
+@overload
+def retarget(logits: ArrayT, carried: PriorLike | None, target: PriorLike) -> ArrayT: ...
+
+
+def retarget(logits: RowsLike, carried: PriorLike | None, target: PriorLike) -> Any:
     """Logits that carry `carried`, moved so that they carry `target`.
 
     Args:
-        logits: Shape (N, C), (N, C, d, ...) or (C,), of a floating type, which is kept.
+        logits: Shape (N, C), (N, C, d, ...) or (C,), of a floating type, which is kept, as is the
+            kind: NumPy, torch on its device (differentiable), JAX. Lists and DataFrames come back
+            as NumPy arrays.
         carried: The prior the logits carry: a Prior or class counts. None raises
             UnknownPriorError.
         target: The prior to move to: a Prior or class counts.
@@ -74,20 +86,19 @@ def retarget(logits: ArrayT, carried: PriorLike | None, target: PriorLike) -> Ar
     >>> np.exp(moved) / np.exp(moved).sum()
     array([[0.333, 0.333, 0.333]])
     """
-    given = as_tensor(logits)
+    rows = as_array(logits)
     offset = prior_offset(carried, target)
-    check_logits(given, len(offset))
-    wide = wide_dtype(given.dtype)
-    moved = given.to(wide) + along_classes(offset.to(given.device, wide), given)
-    return cast(ArrayT, as_kind_of(moved.to(given.dtype), logits))
+    check_logits(rows, len(offset))
+    return scaled_and_shifted(rows, None, offset)
 
 
-def check_logits(logits: Tensor, num_classes: int) -> None:
+def check_logits(logits: Array, num_classes: int) -> None:
     """Raise unless the logits are of a floating type and have that many classes."""
-    if not logits.is_floating_point():
+    if not is_floating(logits):
         raise ValueError(f"logits must be of a floating type, got {logits.dtype}")
-    if logits.dim() < 1 or logits.shape[class_axis(logits)] != num_classes:
+    axis = class_axis(logits)
+    if len(logits.shape) < 1 or logits.shape[axis] != num_classes:
         raise ValueError(
-            f"logits must have {num_classes} classes on axis {class_axis(logits)}, "
+            f"logits must have {num_classes} classes on axis {axis}, "
             f"got shape {tuple(logits.shape)}"
         )

@@ -16,14 +16,7 @@ from longtail.losses import Loss
 
 
 class DeferredSampler(ClassSampler):
-    """Draws as often as the loss asks for: deferred re-sampling (DRS).
-
-    Args:
-        labels: The class of each sample.
-        num_classes: How many classes there are.
-        loss: Its `sampling_weights` are those of the epoch it was told of.
-        options: Those of every sampler.
-    """
+    """Draws as often as the loss asks for: deferred re-sampling (DRS)."""
 
     changes = True
 

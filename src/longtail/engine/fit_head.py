@@ -20,9 +20,9 @@ from torch import Tensor, nn
 
 from longtail.core import Prior
 from longtail.core.arrays import Array, ArrayLike
-from longtail.core.labels import check_labels
 from longtail.core.numbers import check_whole
 from longtail.core.prior import check_same_classes
+from longtail.core.tensors import label_tensor
 from longtail.engine.epoch_sampler import carried_after, sampler_for
 from longtail.engine.feature_rows import FeatureRows
 from longtail.engine.head_minimum import minimise_head
@@ -83,62 +83,65 @@ def fit_head(
     """
     _check_head(head)
     rows = FeatureRows(features)
-    known = _checked_labels(labels, rows, head, "features")
-    judges = None
+    classes = _checked_labels(labels, rows, head, "features")
+    stop_by = None
     if validation is not None:
-        held = FeatureRows(validation[0])
-        judges = Validation(held, _checked_labels(validation[1], held, head, "validation features"))
+        validation_rows = FeatureRows(validation[0])
+        stop_by = Validation(
+            validation_rows,
+            _checked_labels(validation[1], validation_rows, head, "validation features"),
+        )
     check_whole(seed, "seed")
     if solver not in ("sgd", "lbfgs"):
         raise ValueError(f'solver must be "sgd" or "lbfgs", got {solver!r}')
     check_whole(patience, "patience", least=1)
     if head.sgd is None:
         ignored = (loss, sampler, sgd, progress, checkpoint, None if solver == "sgd" else solver)
-        _check_untrained(head, any(option is not None for option in ignored), judges)
-        if judges is not None:
-            head.choose_on((block for _, block in judges.rows.blocks()), judges.labels)
-    how = head.sgd if sgd is None else sgd
-    if head.moment_options is not None and (how is None or head.waits_for_moments):
-        head.set_moments(class_moments(features, known, head.num_classes, **head.moment_options))
-    if how is None:
+        _check_untrained(head, any(option is not None for option in ignored), stop_by)
+        if stop_by is not None:
+            head.choose_on((block for _, block in stop_by.rows.blocks()), stop_by.labels)
+    config = head.sgd if sgd is None else sgd
+    if head.moment_options is not None and (config is None or head.waits_for_moments):
+        head.set_moments(class_moments(features, classes, head.num_classes, **head.moment_options))
+    if config is None:
         head.train(False)
         return head.carried
-    drawn = _sampler(sampler, loss, known, head.num_classes, how, seed)
+    epoch_sampler = _sampler(sampler, loss, classes, head.num_classes, config, seed)
     if solver == "lbfgs":
-        if checkpoint is not None or judges is not None or progress is not None:
+        if checkpoint is not None or stop_by is not None or progress is not None:
             raise ValueError(
                 "L-BFGS goes to the minimum in one go; validation, progress and checkpoint are for "
                 'solver="sgd"'
             )
-        made = _whole_loss(loss, head, drawn, how)
-        minimise_head(head, features, rows, known, made, how.weight_decay)
-        carried = carried_after(made, InstanceSampler(known, head.num_classes))
+        chosen_loss = _whole_loss(loss, head, epoch_sampler, config)
+        minimise_head(head, features, rows, classes, chosen_loss, config.weight_decay)
+        carried = carried_after(chosen_loss, InstanceSampler(classes, head.num_classes))
         head.carry(carried if head.takes_prior else None)
         head.train(False)
         return head.carried
-    prior = Prior.of(drawn.counts, zeros="smooth")
-    trained_by = _loss(loss, head, drawn.induced(prior), prior, how)
-    check_same_classes(head.num_classes, trained_by.batches, "the head has", "the loss")
-    drawn = sampler_for(drawn, known, trained_by)
+    prior = Prior.of(epoch_sampler.counts, zeros="smooth")
+    chosen_loss = _loss(loss, head, epoch_sampler.induced(prior), prior, config)
+    check_same_classes(head.num_classes, chosen_loss.batches, "the head has", "the loss")
+    epoch_sampler = sampler_for(epoch_sampler, classes, chosen_loss)
 
     def carried_now() -> Prior | None:
-        return carried_after(trained_by, drawn) if head.takes_prior else None
+        return carried_after(chosen_loss, epoch_sampler) if head.takes_prior else None
 
     with _training(head):
         train_head(
             head,
             rows,
-            known,
-            trained_by,
-            drawn,
-            how,
+            classes,
+            chosen_loss,
+            epoch_sampler,
+            config,
             carried=carried_now,
-            validation=judges,
+            validation=stop_by,
             patience=patience,
             checkpoint=None if checkpoint is None else os.fspath(checkpoint),
             progress=progress,
         )
-    if judges is None:
+    if stop_by is None:
         head.carry(carried_now())
     return head.carried
 
@@ -176,14 +179,14 @@ def _check_untrained(head: Head, is_told_how: bool, validation: Validation | Non
 
 def _checked_labels(labels: ArrayLike, rows: FeatureRows, head: Head, what: str) -> Tensor:
     """The labels of these rows, which must be finite and of the head's dimension."""
-    known = torch.as_tensor(check_labels(labels, head.num_classes)).cpu()
-    if len(known) != len(rows) or not len(rows) or rows.dim != head.dim:
+    classes = label_tensor(labels, head.num_classes).cpu()
+    if len(classes) != len(rows) or not len(rows) or rows.dim != head.dim:
         raise ValueError(
-            f"{what} must have {head.dim} numbers for each of {len(known)} labels, at least one, "
+            f"{what} must have {head.dim} numbers for each of {len(classes)} labels, at least one, "
             f"got {len(rows)} rows of {rows.dim}"
         )
     rows.check_finite(what)
-    return known
+    return classes
 
 
 def _sampler(
@@ -208,27 +211,20 @@ def _loss(loss: AnyLoss | None, head: Head, batches: Prior, prior: Prior, sgd: S
     """The loss to train with."""
     if loss is None:
         return own_loss(head, batches, prior, sgd)
-    made = loss if isinstance(loss, nn.Module) else loss(batches)
-    if not isinstance(made, Loss):
+    chosen_loss = loss if isinstance(loss, nn.Module) else loss(batches)
+    if not isinstance(chosen_loss, Loss):
         raise TypeError(
             f"fit_head trains with losses of longtail.losses, which say what is carried, got "
-            f"{type(made).__name__}; cross-entropy is longtail.losses.CrossEntropy"
+            f"{type(chosen_loss).__name__}; cross-entropy is longtail.losses.CrossEntropy"
         )
-    if made.reduction == "none":
+    if chosen_loss.reduction == "none":
         raise ValueError('a fit minimises one number; use reduction="mean" or "sum"')
-    return made
+    return chosen_loss
 
 
 @singledispatch
 def own_loss(head: Head, batches: Prior, prior: Prior, sgd: SGDConfig) -> Loss:
-    """The loss of a head that is given none: cross-entropy, adjusted if `sgd` has a τ.
-
-    Args:
-        head: One whose loss is another registers it here.
-        batches: What the batches follow.
-        prior: What the samples follow.
-        sgd: How it is trained.
-    """
+    """The loss of a head that is given none: cross-entropy, adjusted if `sgd` has a τ."""
     return LogitAdjusted(prior, tau=sgd.tau) if sgd.tau else CrossEntropy(batches)
 
 
@@ -247,10 +243,10 @@ def _whole_loss(loss: AnyLoss | None, head: Head, sampler: ClassSampler, sgd: SG
             "L-BFGS draws no batches, so of a sampler it can only take the class weights, and only "
             "with the head's own loss; give the loss a weight instead, or use solver='sgd'"
         )
-    made = _loss(loss, head, prior, prior, sgd)
-    if len(made.stages) > 1:
+    chosen_loss = _loss(loss, head, prior, prior, sgd)
+    if len(chosen_loss.stages) > 1:
         raise ValueError("L-BFGS has no epochs to switch the loss in; use solver='sgd'")
-    return made
+    return chosen_loss
 
 
 @contextmanager

@@ -15,13 +15,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import Array
-from longtail.core.minimise import minimise
+from longtail.core.arrays import Array, is_torch
 from longtail.engine.feature_rows import FeatureRows
 from longtail.engine.linear import fit_linear
 from longtail.engine.linear_objective import loss_shares, shared_losses
 from longtail.heads import Head, LearnableScale, Linear
 from longtail.losses import Loss, SampleLoss
+from longtail.losses.minimise import minimise
 
 _TOLERANCE = 1e-6
 _KEPT = 2**24  # logits that are kept from one look at all samples to the next: 128 MB
@@ -36,16 +36,7 @@ def minimise_head(
     loss: Loss,
     weight_decay: float,
 ) -> None:
-    """Move what the head learns to the minimum of loss + ½ · weight_decay · ‖·‖², in place.
-
-    Args:
-        head: One that is convex registers here how it is done.
-        features: As they were given.
-        rows: The same, to be read in blocks.
-        labels: Their classes.
-        loss: A sum over samples.
-        weight_decay: On what is learned.
-    """
+    """Move what the head learns to the minimum of loss + ½ · weight_decay · ‖·‖², in place."""
     raise _not_convex(head, loss)
 
 
@@ -58,9 +49,10 @@ def _(
     loss: Loss,
     weight_decay: float,
 ) -> None:
-    half = isinstance(features, Tensor) and features.element_size() < 4
+    if is_torch(features) and features.element_size() < 4:
+        features = features.float()
     layer = fit_linear(
-        features.float() if half else features,  # type: ignore[union-attr]
+        features,
         labels,
         loss,
         weight_decay=weight_decay,

@@ -53,21 +53,7 @@ def train_head(
     checkpoint: str | None,
     progress: Callable[[EpochDone], None] | None,
 ) -> None:
-    """Train the head in place; with validation, leave it at the epoch that did best there.
-
-    Args:
-        head: Whose parameters are trained.
-        rows: The features.
-        labels: Their classes.
-        loss: Called as `loss(logits, labels, features=features)`.
-        sampler: Says what an epoch consists of.
-        sgd: How to train.
-        carried: What the head carries if training stops in this epoch; asked for after each.
-        validation: Samples to stop by.
-        patience: Epochs without a better one before it stops.
-        checkpoint: A file to go on from, and to write after each epoch.
-        progress: Told after each epoch.
-    """
+    """Train the head in place; with validation, leave it at the epoch that did best there."""
     trained = [p for p in head.parameters() if p.requires_grad]
     solver = torch.optim.SGD(
         trained, lr=sgd.lr, momentum=sgd.momentum, weight_decay=sgd.weight_decay
@@ -189,11 +175,11 @@ def _task(
 ) -> str:
     """What a checkpoint must agree with to be gone on from."""
     drawn = f"{type(sampler).__name__}(seed={sampler.seed})"
-    given = [rows.take(torch.arange(min(8, len(rows)))), labels, *loss.state_dict().values()]
+    tensors = [rows.take(torch.arange(min(8, len(rows)))), labels, *loss.state_dict().values()]
     if validation is not None:
-        given.append(validation.labels)
+        tensors.append(validation.labels)
     # Sums and not the bytes: enough to tell other data from the same, and short.
-    seen = ", ".join(_sum_by_place(part) for part in given if part is not None)
+    seen = ", ".join(_sum_by_place(part) for part in tensors if part is not None)
     return (
         f"{type(head).__name__} on {len(rows)} x {rows.dim} features of {head.num_classes} classes"
         f" with {type(loss).__name__}, {drawn}, data {seen}"

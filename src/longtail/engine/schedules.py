@@ -14,10 +14,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal, Self, TypeAlias
 
-from longtail.core.numbers import check_number, check_whole
-from longtail.ranges import Count, Fraction, NonNegative, Positive, Whole
+from longtail.ranges import Count, Fraction, NonNegative, Positive, Whole, check_fields
 
 Schedule: TypeAlias = Callable[[int], float]
 
@@ -38,7 +38,7 @@ class Constant:
     warmup_start: Fraction = 0.0
 
     def __post_init__(self) -> None:
-        _check_warmup(self.warmup, self.warmup_start)
+        check_fields(self)
 
     def __call__(self, step: int) -> float:
         """The factor at a step."""
@@ -74,15 +74,12 @@ class Steps:
     warmup_start: Fraction = 0.0
 
     def __post_init__(self) -> None:
-        _check_warmup(self.warmup, self.warmup_start)
-        rising = all(a < b for a, b in zip((0, *self.milestones), self.milestones, strict=False))
-        check_number(self.decay, "decay")
-        for milestone in self.milestones:
-            check_whole(milestone, "a milestone")
-        if not rising or not self.decay > 0 or self.warmup > min(self.milestones, default=math.inf):
+        check_fields(self)
+        rising = all(a < b for a, b in pairwise(self.milestones))
+        if not rising or self.warmup > min(self.milestones, default=math.inf):
             raise ValueError(
-                "milestones must rise and come after the warm-up, and decay be positive, got "
-                f"milestones={self.milestones}, decay={self.decay}, warmup={self.warmup}"
+                "milestones must rise and come after the warm-up, got "
+                f"milestones={self.milestones}, warmup={self.warmup}"
             )
 
     def __call__(self, step: int) -> float:
@@ -110,19 +107,17 @@ class Cosine:
     [1.0, 0.5, 0.0245, 0.0]
     """
 
-    total: int
+    total: Whole
     end: Fraction = 0.0
     warmup: Whole = 0
     warmup_start: Fraction = 0.0
 
     def __post_init__(self) -> None:
-        _check_warmup(self.warmup, self.warmup_start)
-        check_whole(self.total, "total")
-        check_number(self.end, "end")
-        if not self.warmup < self.total or self.end < 0:
+        check_fields(self)
+        if not self.warmup < self.total:
             raise ValueError(
-                "total must be more steps than the warm-up, and end not negative, "
-                f"got total={self.total}, warmup={self.warmup}, end={self.end}"
+                "total must be more steps than the warm-up, "
+                f"got total={self.total}, warmup={self.warmup}"
             )
 
     def __call__(self, step: int) -> float:
@@ -154,23 +149,18 @@ class OneCycle:
     [0.2, 0.6, 1.0, 0.5, 0.0]
     """
 
-    total: int
+    total: Whole
     peak: NonNegative
     start: Fraction = 0.0
     end: Fraction = 0.0
     shape: Literal["linear", "cosine"] = "linear"
 
     def __post_init__(self) -> None:
-        check_whole(self.total, "total")
-        for name in ("peak", "start", "end"):
-            check_number(getattr(self, name), name)
-        if not 0 <= self.peak < self.total or self.start < 0 or self.end < 0:
+        check_fields(self)
+        if not self.peak < self.total:
             raise ValueError(
-                "peak must lie from 0 to before total, start and end not be negative, got "
-                f"peak={self.peak}, total={self.total}, start={self.start}, end={self.end}"
+                f"peak must lie from 0 to before total, got peak={self.peak}, total={self.total}"
             )
-        if self.shape not in ("linear", "cosine"):
-            raise ValueError(f'shape must be "linear" or "cosine", got {self.shape!r}')
 
     def __call__(self, step: int) -> float:
         """The factor at a step."""
@@ -199,23 +189,14 @@ class ByEpoch:
     """
 
     schedule: Schedule
-    steps_per_epoch: int
+    steps_per_epoch: Count
 
     def __post_init__(self) -> None:
-        check_whole(self.steps_per_epoch, "steps_per_epoch", least=1)
+        check_fields(self)
 
     def __call__(self, step: int) -> float:
         """The factor of the epoch that this step is in."""
         return self.schedule(step // self.steps_per_epoch)
-
-
-def _check_warmup(warmup: int, start: float) -> None:
-    check_whole(warmup, "warmup")
-    if warmup < 0 or not 0 <= start <= 1:
-        raise ValueError(
-            "warmup must be 0 steps or more, warmup_start a factor in [0, 1], "
-            f"got warmup={warmup}, warmup_start={start}"
-        )
 
 
 def _warm(step: int, warmup: int, start: float) -> float:

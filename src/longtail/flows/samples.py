@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior, Scores, shot_groups
-from longtail.core.arrays import as_tensor
+from longtail.core.arrays import as_numpy
 
 # What scores are called before and after they were moved to the target, wherever both are shown.
 AS_TRAINED, UNDER_TARGET = "as trained", "under the target"
@@ -53,7 +53,7 @@ class BeforeAfter:
             )
         if not len(self.before):
             raise ValueError("a report needs at least one sample, got none")
-        same = np.array_equal(self.labels, as_array(self.after.labels))
+        same = np.array_equal(self.labels, as_numpy(self.after.labels))
         if not same or self.before.num_classes != self.after.num_classes:
             raise ValueError(
                 f"before and after must be of the same samples in the same order; got "
@@ -79,7 +79,7 @@ class BeforeAfter:
     @cached_property
     def labels(self) -> Integers:
         """The true classes."""
-        return as_array(self.before.labels)
+        return as_numpy(self.before.labels)
 
     @cached_property
     def label_counts(self) -> Integers:
@@ -90,7 +90,7 @@ class BeforeAfter:
     def counts(self) -> Integers | None:
         """Training samples of each class, if known."""
         counts = self.before.counts if self.before.counts is not None else self.after.counts
-        return None if counts is None else as_array(counts)
+        return None if counts is None else as_numpy(counts)
 
     @property
     def frequencies(self) -> Integers:
@@ -118,7 +118,7 @@ class BeforeAfter:
         """The classes from the most to the least frequent in training, or else in the samples."""
         if self.ordered_by == "source":
             assert self.source is not None
-            return np.argsort(-as_array(self.source.probs), kind="stable")
+            return np.argsort(-as_numpy(self.source.probs), kind="stable")
         return np.argsort(-self.frequencies, kind="stable")
 
     @cached_property
@@ -132,7 +132,7 @@ class BeforeAfter:
         """Which classes are many-, medium- and few-shot; empty if the counts are not known."""
         if self.counts is None:
             return {}
-        return {name: as_array(mask) for name, mask in shot_groups(self.counts).items()}
+        return {name: as_numpy(mask) for name, mask in shot_groups(self.counts).items()}
 
     @cached_property
     def groups(self) -> dict[str, Mask]:
@@ -159,8 +159,3 @@ class BeforeAfter:
         share = most / len(self.labels)
         kept = np.maximum(np.ceil(share * self.label_counts), 2)[self.labels[by_class]]
         return np.sort(by_class[rank < kept])
-
-
-def as_array(values: Any) -> npt.NDArray[Any]:
-    """An array or tensor as NumPy."""
-    return as_tensor(values).detach().cpu().numpy()

@@ -20,10 +20,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from longtail.core import Prior, PriorLike
-from longtail.core.arrays import wide_dtype
-from longtail.core.numbers import check_number, check_whole
+from longtail.core.numbers import check_number
 from longtail.core.prior import check_same_classes, full_prior
+from longtail.core.tensors import as_tensor, wide_dtype
 from longtail.heads.moments import ClassMoments, MomentOptions
+from longtail.ranges import Count, NonNegative, check_fields
 
 
 @dataclass(frozen=True)
@@ -45,30 +46,18 @@ class SGDConfig:
     SGDConfig(lr=5.0, momentum=0.9, weight_decay=0.0, clip_value=0.1, ... tau=0.0)
     """
 
-    lr: float
-    momentum: float = 0.9
-    weight_decay: float = 0.0
-    clip_value: float | None = None
+    lr: NonNegative
+    momentum: NonNegative = 0.9
+    weight_decay: NonNegative = 0.0
+    clip_value: NonNegative | None = None
     sampler: Literal["instance", "class_balanced"] = "class_balanced"
-    epochs: int = 10
-    batch_size: int = 512
+    epochs: Count = 10
+    batch_size: Count = 512
     schedule: Literal["cosine", "constant"] = "cosine"
-    tau: float = 0.0
+    tau: NonNegative = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size"):
-            check_whole(getattr(self, name), name)
-        for name in ("lr", "momentum", "weight_decay", "tau"):
-            check_number(getattr(self, name), name, least=0)
-        if self.clip_value is not None:
-            check_number(self.clip_value, "clip_value", least=0)
-        if self.epochs < 1 or self.batch_size < 1:
-            raise ValueError(
-                "SGD needs at least one epoch and one sample a batch, "
-                f"got epochs={self.epochs} and batch_size={self.batch_size}"
-            )
-        if self.schedule not in ("cosine", "constant"):
-            raise ValueError(f'schedule must be "cosine" or "constant", got {self.schedule!r}')
+        check_fields(self)
 
 
 CRT = SGDConfig(lr=0.2, weight_decay=5e-4)  # classifier re-training (Kang et al., 2020)
@@ -97,9 +86,9 @@ class Head(nn.Module, ABC):
     def __new__(cls, *args: Any, **options: Any) -> Self:
         """Remember the arguments, whatever the subclass makes of them."""
         head = super().__new__(cls)
-        given = signature(cls.__init__).bind_partial(head, *args, **options).arguments
-        given.pop("self")
-        object.__setattr__(head, "made_with", given)
+        arguments = signature(cls.__init__).bind_partial(head, *args, **options).arguments
+        arguments.pop("self")
+        object.__setattr__(head, "made_with", arguments)
         return head
 
     def __init__(self, dim: int, num_classes: int) -> None:
@@ -131,7 +120,7 @@ class Head(nn.Module, ABC):
         carried = None if prior is None else full_prior(prior, "carried")
         if carried is not None:
             check_same_classes(self.num_classes, carried, "the head has", "the carried prior")
-        self._hold("carried_log", None if carried is None else carried.log)
+        self._hold("carried_log", None if carried is None else as_tensor(carried.log))
 
     @property
     def moment_options(self) -> MomentOptions | None:

@@ -154,11 +154,11 @@ def _class_squares(
     parts = []
     for start in range(0, len(centers), some):
         at = slice(start, start + some)
-        given = (rows, centers[at], maps[at], None if shares is None else shares[at])
+        block = (rows, centers[at], maps[at], None if shares is None else shares[at])
         if torch.is_grad_enabled():
-            parts.append(checkpoint(_squares, *given, use_reentrant=False))
+            parts.append(checkpoint(_squares, *block, use_reentrant=False))
         else:
-            parts.append(_squares(*given))
+            parts.append(_squares(*block))
     return torch.cat(parts).T.reshape(*features.shape[:-1], len(centers))
 
 

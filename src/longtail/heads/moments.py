@@ -18,9 +18,9 @@ from typing import Any, Literal, TypeAlias, TypedDict
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import Array, ArrayLike, as_rows, as_tensor
+from longtail.core.arrays import Array, ArrayLike
 from longtail.core.disk_rows import on_disk
-from longtail.core.labels import check_labels
+from longtail.core.tensors import as_rows, as_tensor, label_tensor
 from longtail.metrics.representation_distances import unit
 
 Scatter: TypeAlias = Literal["none", "pooled", "per_class"]
@@ -56,29 +56,29 @@ class MomentSums:
     def add(self, features: Tensor, labels: Tensor) -> None:
         """Add samples, in any order and any number of calls."""
         rows = transformed(features, self._origin)
-        known = check_labels(labels, len(self._counts)).cpu()
-        if rows.shape != (len(known), self._means.shape[1]):
+        classes = label_tensor(labels, len(self._counts)).cpu()
+        if rows.shape != (len(classes), self._means.shape[1]):
             raise ValueError(
-                f"features must have shape ({len(known)}, {self._means.shape[1]}), a row a label, "
-                f"got {tuple(rows.shape)}"
+                f"features must have shape ({len(classes)}, {self._means.shape[1]}), a row for "
+                f"each label, got {tuple(rows.shape)}"
             )
         if not rows.isfinite().all():
             bad = int((~rows.isfinite()).any(1).nonzero()[0])
             raise ValueError(f"features must be finite, but row {bad} of this block is not")
-        number = torch.bincount(known, minlength=len(self._counts))
+        number = torch.bincount(classes, minlength=len(self._counts))
         present = number.nonzero().flatten()
-        place, number = torch.searchsorted(present, known), number[present]
+        positions, number = torch.searchsorted(present, classes), number[present]
         before, added = self._counts[present].double(), number.double()
         means = _zeros(len(present), rows.shape[1])
-        means.index_add_(0, place, rows).div_(added[:, None])
+        means.index_add_(0, positions, rows).div_(added[:, None])
         steps = means - self._means[present]
         merge = (before * added / (before + added))[:, None]
         if self._pooled is not None:
-            centred = rows - means[place]
+            centred = rows - means[positions]
             self._pooled += centred.T @ centred + (merge * steps).T @ steps
         if self._own is not None:
             for at, label in enumerate(present.tolist()):
-                centred = rows[place == at] - means[at]
+                centred = rows[positions == at] - means[at]
                 moved = merge[at] * torch.outer(steps[at], steps[at])
                 self._own[label] += centred.T @ centred + moved
         self._means[present] += steps * (added / (before + added))[:, None]
@@ -173,10 +173,10 @@ def class_moments(
     ([[1.0, 1.0], [5.0, 5.0]], [[2.0, 0.0], [0.0, 0.0]])
     """
     rows = on_disk(as_rows(features))
-    known = check_labels(labels, num_classes).cpu()
-    if len(rows.shape) != 2 or len(rows) != len(known) or not len(known):
+    classes = label_tensor(labels, num_classes).cpu()
+    if len(rows.shape) != 2 or len(rows) != len(classes) or not len(classes):
         raise ValueError(
-            f"features must have shape (N, D) with a row for each of {len(known)} labels and at "
+            f"features must have shape (N, D) with a row for each of {len(classes)} labels and at "
             f"least one, got {tuple(rows.shape)}"
         )
     size = max(1, _BLOCK // rows.shape[1]) if block is None else block
@@ -185,12 +185,14 @@ def class_moments(
     origin = _mean(rows, size) if normalise else None
     sums = MomentSums(num_classes, rows.shape[1], scatter, origin)
     for at, part in _blocks(rows, size):
-        sums.add(part, known[at])
+        sums.add(part, classes[at])
     moments = ClassMoments(**sums.values(), origin=origin)
     if not fourth:
         return moments
     powers = sum(
-        float((transformed(part, origin) - moments.means[known[at]]).square().sum(1).square().sum())
+        float(
+            (transformed(part, origin) - moments.means[classes[at]]).square().sum(1).square().sum()
+        )
         for at, part in _blocks(rows, size)
     )
     return replace(moments, fourth=powers)
@@ -212,9 +214,9 @@ def check_moments(
             "leave those classes out, or train a head that needs no means"
         )
     if normalised != (moments.origin is not None):
-        wanted = "" if normalised else "out"
+        with_or_out = "" if normalised else "out"
         raise ValueError(
-            f"this head needs moments of features with{wanted} centring and scaling; "
+            f"this head needs moments of features with{with_or_out} centring and scaling; "
             f"make them with class_moments(..., normalise={normalised})"
         )
     return moments.means

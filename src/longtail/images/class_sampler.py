@@ -16,9 +16,9 @@ from torch import Tensor
 from torch.utils.data import Sampler
 
 from longtail.core.arrays import ArrayLike
-from longtail.core.labels import check_labels
 from longtail.core.numbers import check_whole
 from longtail.core.prior import Prior, PriorLike, full_prior
+from longtail.core.tensors import label_tensor
 
 
 class SamplerOptions(TypedDict, total=False):
@@ -56,8 +56,8 @@ class ClassSampler(Sampler[int], ABC):
         num_replicas: int = 1,
         rank: int = 0,
     ) -> None:
-        known = torch.as_tensor(check_labels(labels, num_classes)).cpu()
-        if not len(known):
+        classes = label_tensor(labels, num_classes).cpu()
+        if not len(classes):
             raise ValueError("a sampler needs at least one sample, got no labels")
         for number, name in ((seed, "seed"), (num_replicas, "num_replicas"), (rank, "rank")):
             check_whole(number, name)
@@ -65,8 +65,8 @@ class ClassSampler(Sampler[int], ABC):
             raise ValueError(f"rank must lie in 0 to {num_replicas - 1}, got {rank}")
         self.num_classes = num_classes
         self.seed, self.num_replicas, self.rank = seed, num_replicas, rank
-        self.counts = torch.bincount(known, minlength=num_classes)
-        self._by_class = torch.split(known.argsort(stable=True), self.counts.tolist())
+        self.counts = torch.bincount(classes, minlength=num_classes)
+        self._by_class = torch.split(classes.argsort(stable=True), self.counts.tolist())
         self.set_epoch(0)
 
     @classmethod
@@ -80,8 +80,8 @@ class ClassSampler(Sampler[int], ABC):
 
     def induced(self, prior: PriorLike) -> Prior:
         """The prior the batches of this epoch follow if the data follow `prior`."""
-        given = full_prior(prior, "sampled")
-        return given if self.follows_data else given.reweighted(self.weights())
+        data = full_prior(prior, "sampled")
+        return data if self.follows_data else data.reweighted(self.weights())
 
     def is_of(self, labels: Tensor) -> bool:
         """Whether it was made for these labels, in this order."""

@@ -18,7 +18,6 @@ from longtail.losses.deferred import deferred_reweighting as deferred_reweightin
 from longtail.losses.elm import ELM as ELM
 from longtail.losses.elm import Pull as Pull
 from longtail.losses.elm import pull_margins as pull_margins
-from longtail.losses.equalized import Equalized as Equalized
 from longtail.losses.estimated_offset import EstimatedOffset as EstimatedOffset
 from longtail.losses.experts import Experts as Experts
 from longtail.losses.focal import ClassBalanced as ClassBalanced
@@ -26,14 +25,15 @@ from longtail.losses.focal import Focal as Focal
 from longtail.losses.focal import SigmoidFocal as SigmoidFocal
 from longtail.losses.lade import LADE as LADE
 from longtail.losses.lade import LADER as LADER
-from longtail.losses.ldam import LDAM as LDAM
 from longtail.losses.loss import Loss as Loss
 from longtail.losses.margins import CDT as CDT
+from longtail.losses.margins import LDAM as LDAM
 from longtail.losses.margins import VS as VS
 from longtail.losses.margins import Adaptive as Adaptive
 from longtail.losses.margins import LogitAdjustedAdaptive as LogitAdjustedAdaptive
 from longtail.losses.margins import MarginLoss as MarginLoss
 from longtail.losses.margins import TwoScale as TwoScale
+from longtail.losses.pairwise import Equalized as Equalized
 from longtail.losses.pairwise import PairwiseMargin as PairwiseMargin
 from longtail.losses.regularizer import RegularizedLoss as RegularizedLoss
 from longtail.losses.regularizer import Regularizer as Regularizer

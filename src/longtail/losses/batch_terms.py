@@ -45,7 +45,6 @@ class Range(Regularizer):
         ignore_index: Rows with this label are left out.
         gather: Whether to see the batches of all processes.
 
-    >>> import torch
     >>> features = torch.tensor([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
     >>> Range(margin=1.0)(features, torch.tensor([0, 0, 0, 1]))  # ½·2/(1/5 + 1/4) + ½·(1 − 1/18)
     tensor(2.694)
@@ -103,7 +102,6 @@ class LiftedStructure(Regularizer):
         ignore_index: Rows with this label are left out.
         gather: Whether to see the batches of all processes.
 
-    >>> import torch
     >>> features = torch.tensor([[0.0, 0.0], [0.6, 0.8], [0.0, 2.0]])
     >>> LiftedStructure()(features, torch.tensor([0, 0, 1]))
     tensor(0.5784)
@@ -139,7 +137,6 @@ class SpreadOut(Regularizer):
         ignore_index: Rows with this label are left out.
         gather: Whether to see the batches of all processes.
 
-    >>> import torch
     >>> features = torch.tensor([[2.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
     >>> SpreadOut()(features, torch.tensor([0, 1, 1]))  # M₁ = (0.6 + 0)/2, M₂ = (0.36 + 0)/2
     tensor(0.0900)

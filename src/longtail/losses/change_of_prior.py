@@ -13,8 +13,6 @@ Carries: what the table says. Any α with uniform is consistent for the balanced
 
 from typing import Unpack
 
-import numpy as np
-
 from longtail.core.arrays import ArrayLike
 from longtail.core.numbers import check_number, check_per_class
 from longtail.core.prior import Prior, PriorLike
@@ -106,7 +104,7 @@ class WeightedLogitAdjusted(SampleLoss):
 
     def __init__(self, train: PriorLike, tau: float = 0.5, **options: Unpack[LossOptions]) -> None:
         prior = label_prior(train, options)
-        alpha = np.asarray(prior.probs) ** (check_number(tau, "tau") - 1)
+        alpha = prior.probs ** (check_number(tau, "tau") - 1)
         super().__init__(train, Prior.uniform(prior.num_classes), alpha, **options)
 
 

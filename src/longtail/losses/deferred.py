@@ -12,20 +12,20 @@ Carries: what the loss in use carries. Cao et al., NeurIPS 2019 (DRW and DRS).
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from longtail.core.arrays import ArrayLike
 from longtail.core.class_weights import class_balanced_weights
 from longtail.core.numbers import check_whole
-from longtail.core.prior import Prior, PriorLike, full_prior
-from longtail.losses.loss import Loss
+from longtail.core.prior import PriorLike, full_prior
+from longtail.core.tensors import as_tensor
+from longtail.losses.loss import ComposedLoss, Loss
 
 LossFactory: TypeAlias = Callable[..., Loss]
 
 
-class Deferred(Loss):
+class Deferred(ComposedLoss):
     """A loss until epoch `start`, another from then on. Call it as any loss.
 
     Tell it the epoch as a DistributedSampler is told: `set_epoch(epoch)`, counted from 0. The epoch
@@ -40,8 +40,6 @@ class Deferred(Loss):
 
     >>> from longtail.losses import CrossEntropy, LogitAdjusted
     >>> loss = Deferred(CrossEntropy([70, 25, 5]), LogitAdjusted([70, 25, 5]), start=160)
-    >>> loss.carried
-    Prior([0.7, 0.25, 0.05])
     >>> loss.set_epoch(160)
     >>> loss.carried
     Prior([0.333, 0.333, 0.333])
@@ -62,7 +60,7 @@ class Deferred(Loss):
         self.before, self.after, self.start = before, after, start
         self.resamples = resampling is not None
         self.register_buffer(
-            "resampling", None if resampling is None else torch.tensor(np.asarray(resampling))
+            "resampling", None if resampling is None else as_tensor(resampling).clone()
         )
         self.set_epoch(0)
 
@@ -73,7 +71,7 @@ class Deferred(Loss):
         self.switched = epoch >= self.start
         for loss in self.stages:
             loss.set_epoch(epoch)
-        self._take_options(self.current)
+        self._take_options()
 
     @property
     def stages(self) -> tuple[Loss, ...]:
@@ -81,24 +79,9 @@ class Deferred(Loss):
         return self.before, self.after
 
     @property
-    def current(self) -> Loss:
-        """The loss in use."""
+    def part(self) -> Loss:
+        """The loss in use; what is carried is said of a model trained with it to the end."""
         return self.after if self.switched else self.before
-
-    @property
-    def carried(self) -> Prior | None:
-        """The prior a model trained to the end with the loss in use carries; None if it is none."""
-        return self.current.carried
-
-    @property
-    def batches(self) -> Prior:
-        """The prior the batches of the loss in use are to follow."""
-        return self.current.batches
-
-    @property
-    def class_weight(self) -> Tensor | None:
-        """The user's class weights of the loss in use."""
-        return self.current.class_weight
 
     @property
     def sampling_weights(self) -> Tensor:
@@ -109,7 +92,7 @@ class Deferred(Loss):
 
     def forward(self, logits: Tensor, labels: Tensor, features: Tensor | None = None) -> Tensor:
         """The value of the loss in use."""
-        return self.current(logits, labels, features)
+        return self.part(logits, labels, features)
 
     def get_extra_state(self) -> Tensor:
         """The epoch, for the state dict: a number that no device needs to hold."""
@@ -133,21 +116,18 @@ def deferred_reweighting(
     fifths of training this is LDAM-DRW.
 
     Args:
-        make: Called as `make(train)` and `make(train, weight=...)`: a loss class, or a partial of
-            one.
+        make: A loss class, or a partial of one: called as `make(train)` and with `weight=`.
         train: The class counts, or a Prior made from them.
         start: The first epoch with weights, counted from 0.
         beta: That of `class_balanced_weights`.
 
     >>> from longtail.losses import CrossEntropy
     >>> loss = deferred_reweighting(CrossEntropy, [70, 25, 5], start=160)
-    >>> logits = torch.tensor([[2.0, 0.5, -1.0], [2.0, 0.5, -1.0]])
     >>> for epoch in (159, 160):
-    ...     loss.set_epoch(epoch)
-    ...     # here come the batches: loss(model(x), labels).backward()
-    ...     print(epoch, loss(logits, torch.tensor([0, 2])), loss.carried)
-    159 tensor(1.741) Prior([0.7, 0.25, 0.05])
-    160 tensor(3.041) Prior([0.334, 0.333, 0.333])
+    ...     loss.set_epoch(epoch)  # and then the batches: loss(model(x), labels).backward()
+    ...     print(epoch, loss.carried)
+    159 Prior([0.7, 0.25, 0.05])
+    160 Prior([0.334, 0.333, 0.333])
     """
     prior = full_prior(train, "train")
     before = make(prior)
@@ -165,7 +145,7 @@ def deferred_resampling(
     the prior follow it too; `lambda train: LDAM(counts)` keeps those of LDAM as they were.
 
     Args:
-        make: Called as `make(train)`: a loss class, or a partial of one.
+        make: A loss class, or a partial of one: called as `make(train)`.
         train: The class counts, or a Prior made from them.
         start: The first epoch with the sampler's weights, counted from 0.
         beta: That of `class_balanced_weights`.

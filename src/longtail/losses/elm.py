@@ -17,7 +17,8 @@ from torch import Tensor
 
 from longtail.core.arrays import ArrayLike
 from longtail.core.numbers import check_number, check_per_class
-from longtail.core.prior import Prior, PriorLike, full_prior
+from longtail.core.prior import PriorLike, full_prior
+from longtail.core.tensors import as_tensor
 from longtail.losses.change_of_prior import LogitAdjusted
 from longtail.losses.kernel import is_eager_cpu
 from longtail.losses.loss import LossOptions
@@ -46,29 +47,23 @@ def pull_margins(train: PriorLike, rule: Margins = "relative", scale: float = 1.
     """
     prior = full_prior(train, "train")
     check_number(scale, "scale", least=0)
-    if isinstance(rule, str):
-        return scale * _by_rule(prior, rule)
-    return scale * check_per_class(rule, prior.num_classes, "margins", least="any")
-
-
-def _by_rule(prior: Prior, rule: str) -> Tensor:
-    if rule == "relative":
-        return (prior.probs / prior.probs.max()).sqrt()
-    if rule == "prior":
-        return prior.probs
-    if rule == "sqrt_prior":
-        return prior.probs.sqrt()
-    if rule == "sqrt_count":
-        if prior.counts is None:
-            raise ValueError(
-                "margins='sqrt_count' needs class counts, but this prior was made of "
-                "probabilities; make it with Prior.of(counts)"
-            )
-        return prior.counts.double().sqrt()
-    raise ValueError(
-        'margins must be "relative", "prior", "sqrt_prior", "sqrt_count" or one number a class, '
-        f"got {rule!r}"
-    )
+    if not isinstance(rule, str):
+        return as_tensor(scale * check_per_class(rule, prior.num_classes, "margins", least="any"))
+    if rule == "sqrt_count" and prior.counts is None:
+        raise ValueError(
+            "margins='sqrt_count' needs class counts, but this prior was made of "
+            "probabilities; make it with Prior.of(counts)"
+        )
+    rules = {
+        "relative": np.sqrt(prior.probs / prior.probs.max()),
+        "prior": prior.probs,
+        "sqrt_prior": np.sqrt(prior.probs),
+        "sqrt_count": np.sqrt(prior.probs if prior.counts is None else prior.counts),
+    }
+    if rule not in rules:
+        names = ", ".join(f'"{name}"' for name in rules)
+        raise ValueError(f"margins must be one of {names}, or one number a class, got {rule!r}")
+    return as_tensor(scale * rules[rule])
 
 
 class Pull(Regularizer):
@@ -81,7 +76,6 @@ class Pull(Regularizer):
         ignore_index: Rows with this label are left out.
         gather: Whether to see the batches of all processes.
 
-    >>> import torch
     >>> features = torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
     >>> Pull([64, 16])(features, torch.tensor([1, 1, 0]))
     tensor(0.5696)
@@ -131,7 +125,6 @@ class ELM(RegularizedLoss):
         scale: A factor on the margins.
         gather: Whether to see the batches of all processes.
 
-    >>> import torch
     >>> loss = ELM([70, 25, 5], lam=0.1)
     >>> logits, features = torch.tensor([[2.0, 0.5, -1.0]] * 2), torch.eye(2)
     >>> loss(logits, torch.tensor([1, 1]), features=features)

@@ -21,10 +21,10 @@ from torch import Tensor, nn
 
 from longtail.core.prior import Prior, PriorLike
 from longtail.losses.change_of_prior import LogitAdjusted
-from longtail.losses.loss import Loss, LossOptions
+from longtail.losses.loss import ComposedLoss, LossOptions
 
 
-class Experts(Loss):
+class Experts(ComposedLoss):
     """The mean of the logit-adjusted losses of several experts, each with a τ of its own.
 
     Call it as `loss(logits, labels)` with logits of shape (N, C, K): what `heads.Experts` gives
@@ -55,7 +55,7 @@ class Experts(Loss):
         super().__init__()
         self.taus = tuple(float(tau) for tau in taus)
         self.members = nn.ModuleList(LogitAdjusted(train, tau, **options) for tau in taus)
-        self._take_options(self._each()[0])
+        self._take_options()
 
     @property
     def experts_carried(self) -> tuple[Prior | None, ...]:
@@ -65,18 +65,13 @@ class Experts(Loss):
     @property
     def carried(self) -> Prior | None:
         """What the mean of their logits carries: the geometric mean of what each carries."""
-        logs = [np.asarray(prior.log) for prior in self.experts_carried if prior is not None]
+        logs = [prior.log for prior in self.experts_carried if prior is not None]
         return Prior.from_log(np.mean(logs, axis=0)) if len(logs) == len(self.taus) else None
 
     @property
-    def batches(self) -> Prior:
-        """The prior the batches are to follow."""
-        return self._each()[0].batches
-
-    @property
-    def class_weight(self) -> Tensor | None:
-        """The user's class weights."""
-        return self._each()[0].weight
+    def part(self) -> LogitAdjusted:
+        """Any of them, but for what is carried."""
+        return self._each()[0]
 
     def forward(self, logits: Tensor, labels: Tensor, features: Tensor | None = None) -> Tensor:
         """The mean over the experts of their reduced losses."""

@@ -19,10 +19,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from longtail.core.arrays import ArrayLike, wide_dtype
+from longtail.core.arrays import ArrayLike
 from longtail.core.class_weights import class_balanced_weights
 from longtail.core.numbers import check_number
 from longtail.core.prior import PriorLike
+from longtail.core.tensors import wide_dtype
 from longtail.losses.kernel import Share, weighted
 from longtail.losses.loss import LossOptions, label_prior
 from longtail.losses.sample_loss import SampleLoss
@@ -71,7 +72,6 @@ class Focal(_SoftmaxFocal):
         train: The prior the batches follow.
         gamma: How fast a sample fades as p_y grows; 0 is cross-entropy.
 
-    >>> import torch
     >>> loss = Focal([70, 25, 5])
     >>> loss(torch.tensor([[2.0, 0.5, -1.0]]), torch.tensor([1]))
     tensor(1.184)
@@ -95,7 +95,6 @@ class ClassBalanced(_SoftmaxFocal):
         beta: In [0, 1): how much samples of one class repeat each other.
         gamma: That of the softmax focal loss; None for cross-entropy.
 
-    >>> import torch
     >>> loss = ClassBalanced([70, 25, 5])
     >>> loss(torch.tensor([[2.0, 0.5, -1.0]]), torch.tensor([1]))
     tensor(0.822)
@@ -125,7 +124,6 @@ class SigmoidFocal(SampleLoss):
         train: The prior the batches follow.
         gamma: How fast a logit fades as it comes right; 0 is binary cross-entropy.
 
-    >>> import torch
     >>> loss = SigmoidFocal([70, 25, 5])
     >>> loss(torch.tensor([[2.0, 0.5, -1.0]]), torch.tensor([1]))
     tensor(1.740)

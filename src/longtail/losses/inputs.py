@@ -9,8 +9,8 @@ import warnings
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import wide_dtype
 from longtail.core.retarget import check_logits
+from longtail.core.tensors import wide_dtype
 from longtail.losses.kernel import is_eager_cpu
 
 

@@ -37,9 +37,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from longtail.core.arrays import wide_dtype
 from longtail.core.numbers import check_number
 from longtail.core.prior import Prior, PriorLike, full_prior
+from longtail.core.tensors import wide_dtype
 from longtail.losses.change_of_prior import BalancedSoftmax
 from longtail.losses.inputs import all_count
 from longtail.losses.kernel import is_eager_cpu
@@ -72,7 +72,6 @@ class LADER(Regularizer):
         ignore_index: Samples with this label are left out.
         gather: Whether to see the batches of all processes.
 
-    >>> import torch
     >>> f = torch.tensor([[2.0, 0.5, -1.0], [1.0, 1.5, 0.0], [0.2, -0.3, 0.8], [1.5, 0.1, 0.4]])
     >>> LADER([70, 25, 5], lam=0.1)(f, torch.tensor([0, 1, 2, 0]))
     tensor(-0.0650)
@@ -142,7 +141,6 @@ class LADE(RegularizedLoss):
         variant: "paper", or "released" for the widely copied code.
         gather: Whether to see the batches of all processes.
 
-    >>> import torch
     >>> loss = LADE([70, 25, 5], alpha=0.1, lam=0.1)
     >>> f = torch.tensor([[2.0, 0.5, -1.0], [1.0, 1.5, 0.0], [0.2, -0.3, 0.8], [1.5, 0.1, 0.4]])
     >>> loss(f, torch.tensor([0, 1, 2, 0]))
@@ -169,7 +167,7 @@ class LADE(RegularizedLoss):
                 "towards another; use LogitAdjusted with label_smoothing"
             )
         if variant == "released":
-            shift = np.log(np.asarray(prior.probs) + 1e-9)
+            shift = np.log(prior.probs + 1e-9)
             softmax: SampleLoss = MarginLoss(prior, negative=shift, **options)
         else:
             softmax = BalancedSoftmax(prior, **options)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, TypedDict
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from longtail.core.arrays import ArrayLike, wide_dtype
+from longtail.core.arrays import ArrayLike
 from longtail.core.prior import Prior, PriorLike, full_prior
+from longtail.core.tensors import as_tensor, wide_dtype
 
 Reduction: TypeAlias = Literal["mean", "sum", "none"]
 
@@ -91,8 +91,32 @@ class Loss(nn.Module, ABC):
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch comes, counted from 0: for losses that change with it."""
 
-    def _take_options(self, loss: Loss) -> None:
-        """Have the options of a loss that this one is made of."""
+
+class ComposedLoss(Loss):
+    """A loss made of others: what it declares and its options are those of its `part`."""
+
+    @property
+    @abstractmethod
+    def part(self) -> Loss:
+        """The loss that it declares the same as."""
+
+    @property
+    def carried(self) -> Prior | None:
+        """That of its part."""
+        return self.part.carried
+
+    @property
+    def batches(self) -> Prior:
+        """That of its part."""
+        return self.part.batches
+
+    @property
+    def class_weight(self) -> Tensor | None:
+        """That of its part."""
+        return self.part.class_weight
+
+    def _take_options(self) -> None:
+        loss = self.part
         self.num_classes, self.reduction = loss.num_classes, loss.reduction
         self.ignore_index, self.label_smoothing = loss.ignore_index, loss.label_smoothing
         self.needs_features, self.takes_soft_labels = loss.needs_features, loss.takes_soft_labels
@@ -104,7 +128,7 @@ class ConstantsModule(nn.Module):
 
     def _hold(self, name: str, values: ArrayLike | None) -> None:
         """Keep a copy as a buffer: loading a state writes into it."""
-        self.register_buffer(name, None if values is None else torch.tensor(np.asarray(values)))
+        self.register_buffer(name, None if values is None else as_tensor(values).clone())
 
     def _cast(self, name: str, like: Tensor) -> Tensor:
         """The constants in the dtype and on the device that computations on `like` need."""

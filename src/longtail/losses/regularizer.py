@@ -12,9 +12,8 @@ import torch
 from torch import Tensor
 
 from longtail.core.numbers import check_number, check_whole
-from longtail.core.prior import Prior
 from longtail.losses.inputs import ClassAxis, check_rows, counted_rows
-from longtail.losses.loss import ConstantsModule, Loss
+from longtail.losses.loss import ComposedLoss, ConstantsModule
 from longtail.losses.processes import whole_batch
 from longtail.losses.sample_loss import SampleLoss
 
@@ -64,7 +63,7 @@ class Regularizer(ConstantsModule, ABC):
         return values.mean() if values.numel() else values.sum()
 
 
-class RegularizedLoss(Loss):
+class RegularizedLoss(ComposedLoss):
     """A loss on logits plus `strength` times a term on features or logits.
 
     The user's `weight` weighs the loss on logits, not the term, and `label_smoothing` smooths the
@@ -88,27 +87,17 @@ class RegularizedLoss(Loss):
         on: Literal["features", "logits"],
     ) -> None:
         super().__init__()
-        self._take_options(logit_loss)
         self.logit_loss, self.regularizer = logit_loss, regularizer
+        self._take_options()
         self.strength = check_number(strength, "the strength of the term", least=0)
         self.needs_features = on == "features"
         self.takes_soft_labels = False
         self.gathers = regularizer.gather
 
     @property
-    def carried(self) -> Prior | None:
-        """That of the loss on logits."""
-        return self.logit_loss.carried
-
-    @property
-    def batches(self) -> Prior:
-        """The prior the batches are to follow."""
-        return self.logit_loss.batches
-
-    @property
-    def class_weight(self) -> Tensor | None:
-        """The user's class weights."""
-        return self.logit_loss.weight
+    def part(self) -> SampleLoss:
+        """The loss on logits."""
+        return self.logit_loss
 
     def forward(self, logits: Tensor, labels: Tensor, features: Tensor | None = None) -> Tensor:
         """The loss of the whole batch, its term included."""

@@ -26,11 +26,12 @@ from typing import Unpack
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import ArrayLike, along_classes, wide_dtype
+from longtail.core.arrays import ArrayLike
 from longtail.core.labels import check_labels
 from longtail.core.numbers import check_number, check_per_class, check_whole
 from longtail.core.prior import Prior, PriorLike, full_prior
 from longtail.core.retarget import prior_offset
+from longtail.core.tensors import along_classes, wide_dtype
 from longtail.losses import kernel
 from longtail.losses.inputs import ClassAxis, all_count
 from longtail.losses.kernel import Share, is_eager_cpu

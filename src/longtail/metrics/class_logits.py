@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import torch
 
-from longtail.core.arrays import Array, ArrayLike, as_kind_of
+from longtail.core.arrays import Array, ArrayLike
 from longtail.core.scores import Rows
+from longtail.core.tensors import as_kind_of
 from longtail.metrics.samples import check_samples
 
 

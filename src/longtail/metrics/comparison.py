@@ -28,6 +28,7 @@ from torch import Tensor
 
 from longtail.core import Prior
 from longtail.core.arrays import ArrayLike
+from longtail.core.tensors import as_tensor
 from longtail.metrics.class_variance import NORMAL, class_variances
 from longtail.metrics.sanity import Sanity, sanity
 from longtail.metrics.student import reach
@@ -143,7 +144,7 @@ def paired_gain(before: Tensor, after: Tensor, labels: Tensor, target: Prior) ->
     counts = torch.bincount(labels, minlength=classes).double()
     net = torch.bincount(labels, after.double() - before.double(), minlength=classes)
     changed = torch.bincount(labels[before != after], minlength=classes).double()
-    shares = target.probs * (counts > 0)
+    shares = as_tensor(target.probs) * (counts > 0)
     if not shares.any():
         return Measured(None)
     weight = shares / shares.sum() / counts.clamp(min=1)

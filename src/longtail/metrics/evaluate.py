@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from torch import Tensor
 
 from longtail.core import Prior, PriorLike, Scores, shot_groups
-from longtail.core.arrays import ArrayLike, as_tensor
+from longtail.core.arrays import ArrayLike
+from longtail.core.tensors import as_tensor
 from longtail.metrics.calibration import classwise_ece, ece
 from longtail.metrics.proper import brier, nll
 from longtail.metrics.recall import (

@@ -2,8 +2,8 @@
 
 import torch
 
-from longtail.core.arrays import Array, ArrayLike, as_kind_of
-from longtail.core.labels import check_labels
+from longtail.core.arrays import Array, ArrayLike
+from longtail.core.tensors import as_kind_of, label_tensor
 
 
 def false_positives(predictions: ArrayLike, labels: ArrayLike, num_classes: int) -> Array:
@@ -20,8 +20,8 @@ def false_positives(predictions: ArrayLike, labels: ArrayLike, num_classes: int)
     >>> false_positives([0, 0, 0, 1], [0, 1, 2, 2], num_classes=3).tolist()
     [2, 1, 0]
     """
-    known = check_labels(labels, num_classes).cpu()
-    predicted = check_labels(predictions, num_classes).cpu()
+    known = label_tensor(labels, num_classes).cpu()
+    predicted = label_tensor(predictions, num_classes).cpu()
     if len(predicted) != len(known):
         raise ValueError(f"got {len(predicted)} predictions but {len(known)} labels")
     wrong = predicted[predicted != known]

@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from longtail.core import Prior, PriorLike
-from longtail.core.arrays import Array, ArrayLike, as_kind_of, as_tensor
-from longtail.core.labels import check_labels
+from longtail.core.arrays import Array, ArrayLike
 from longtail.core.prior import check_same_classes
+from longtail.core.tensors import as_kind_of, as_tensor, label_tensor
 
 NO_RECALL = 0.001  # what stands for a recall of zero in a geometric mean
 
@@ -62,7 +62,7 @@ def accuracy_under(recalls: ArrayLike, target: PriorLike) -> float:
     """
     checked, prior = _check_recalls(recalls), Prior.of(target)
     check_same_classes(len(checked), prior, "the recalls have", "the target prior")
-    return _mean(checked, prior.probs)
+    return _mean(checked, as_tensor(prior.probs))
 
 
 def balanced_accuracy(recalls: ArrayLike) -> float:
@@ -153,9 +153,9 @@ def _hits_and_counts(
     predictions: ArrayLike, labels: ArrayLike, num_classes: int
 ) -> tuple[Tensor, Tensor]:
     """For each class the samples predicted right, and all of them, in float64."""
-    known = check_labels(labels, num_classes).cpu()
+    known = label_tensor(labels, num_classes).cpu()
     try:
-        predicted = check_labels(predictions, num_classes).cpu()
+        predicted = label_tensor(predictions, num_classes).cpu()
     except ValueError as error:
         raise ValueError(f"the predictions are no classes: {error}") from error
     if len(predicted) != len(known):

@@ -10,8 +10,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import Array, ArrayLike, as_kind_of, as_tensor
+from longtail.core.arrays import Array, ArrayLike
 from longtail.core.scores import Rows
+from longtail.core.tensors import as_kind_of, as_tensor
 from longtail.metrics.calibration import inner_edges
 from longtail.metrics.samples import check_samples
 

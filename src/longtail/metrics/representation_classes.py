@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import Array, ArrayLike, as_kind_of, as_rows, as_tensor
-from longtail.core.labels import check_labels
+from longtail.core.arrays import Array, ArrayLike
+from longtail.core.tensors import as_kind_of, as_rows, as_tensor, label_tensor
 
 # Entries of a block in float64: 32 MB.
 _BLOCK = 2**22
@@ -53,7 +53,7 @@ def rows_at(features: Any, places: Tensor) -> Tensor:
 def by_class(features: Array, labels: ArrayLike, num_classes: int) -> ClassRows:
     """The features of each class, or a ValueError."""
     rows = as_rows(features)
-    known = check_labels(labels, num_classes).cpu()
+    known = label_tensor(labels, num_classes).cpu()
     if len(rows.shape) != 2 or len(rows) != len(known):
         raise ValueError(
             f"features must have shape (N, D) with a row for each of {len(known)} labels, "

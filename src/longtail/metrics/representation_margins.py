@@ -7,9 +7,9 @@ Positive where the sample is classified right, and by how much.
 
 import torch
 
-from longtail.core.arrays import Array, ArrayLike, as_kind_of, as_tensor
-from longtail.core.labels import check_labels
+from longtail.core.arrays import Array, ArrayLike
 from longtail.core.scores import Rows
+from longtail.core.tensors import as_kind_of, as_tensor, label_tensor
 from longtail.metrics.samples import check_samples
 
 
@@ -46,7 +46,7 @@ def margin_cdf(margins: Array, labels: ArrayLike, num_classes: int, at: ArrayLik
     [[0.5, 1.0], [0.0, 0.0], [nan, nan]]
     """
     values = as_tensor(margins).detach().to("cpu", torch.float64)
-    known = check_labels(labels, num_classes).cpu()
+    known = label_tensor(labels, num_classes).cpu()
     points = as_tensor(at).detach().to("cpu", torch.float64)
     if values.shape != known.shape or points.dim() != 1:
         raise ValueError(

@@ -9,7 +9,8 @@ the variances as they are (NCM fig. 6). Var is E‖Φ − μ‖²: `intra_class_
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import Array, ArrayLike, as_kind_of, as_tensor
+from longtail.core.arrays import Array, ArrayLike
+from longtail.core.tensors import as_kind_of, as_tensor
 from longtail.metrics.representation_classes import check_rows
 from longtail.metrics.representation_distances import squared_distances
 

@@ -14,7 +14,8 @@ from typing import Literal, TypeAlias
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import Array, ArrayLike, as_kind_of
+from longtail.core.arrays import Array, ArrayLike
+from longtail.core.tensors import as_kind_of
 from longtail.metrics.representation_classes import ClassRows, by_class
 from longtail.metrics.representation_covariance import ledoit_wolf_shrinkage, oas_shrinkage
 

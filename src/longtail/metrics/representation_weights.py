@@ -10,8 +10,8 @@ are learned centres (fig. 3). Norms ‖w_k‖ rise with frequency under SGD and 
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import Array, ArrayLike, as_kind_of, as_tensor
-from longtail.core.numbers import check_per_class
+from longtail.core.arrays import Array, ArrayLike
+from longtail.core.tensors import as_kind_of, as_tensor, per_class_tensor
 from longtail.metrics.representation_classes import check_rows
 
 
@@ -54,7 +54,7 @@ def frequency_correlation(values: ArrayLike, counts: ArrayLike) -> float:
     given = as_tensor(values).detach().to("cpu", torch.float64)
     if given.dim() != 1:
         raise ValueError(f"values must be one number a class, got shape {tuple(given.shape)}")
-    sizes = check_per_class(counts, len(given), "counts", least="zero")
+    sizes = per_class_tensor(counts, len(given), "counts", least="zero")
     known = ~given.isnan()
     if known.sum() < 2:
         return float("nan")

@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 
 from longtail.core import Prior, Scores
-from longtail.core.arrays import ArrayLike, as_tensor
+from longtail.core.arrays import ArrayLike
 from longtail.core.scores import Rows
+from longtail.core.tensors import as_tensor
 
 # Entries of a block in float64: 32 MB, so that no metric ever copies all of a large N × C matrix.
 _BLOCK = 2**22
@@ -55,7 +56,7 @@ def check_samples(logits: Rows | Scores, labels: ArrayLike, weights: ArrayLike |
 def weights_to(target: Prior, labels: Tensor) -> Tensor:
     """For each sample t(y) over the count of y: t(y)/q(y) up to a factor all samples share."""
     counts = torch.bincount(labels, minlength=target.num_classes)
-    return target.probs[labels] / counts[labels]
+    return as_tensor(target.probs)[labels] / counts[labels]
 
 
 def _check_weights(weights: ArrayLike | None, num_samples: int) -> Tensor:

@@ -22,9 +22,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from longtail.core import Prior, shot_groups
-from longtail.core.arrays import ArrayLike, as_tensor
-from longtail.core.labels import check_counts
+from longtail.core.arrays import ArrayLike
 from longtail.core.prior import check_same_classes
+from longtail.core.tensors import as_tensor, count_tensor
 from longtail.metrics.calibration import add_every_class, add_gaps, inner_edges
 from longtail.metrics.class_variance import NORMAL, class_variances, share_interval
 from longtail.metrics.recall import NO_RECALL
@@ -74,16 +74,16 @@ class Tally:
         target: Prior | None = None,
         train_counts: ArrayLike | None = None,
     ) -> None:
-        self.counts = check_counts(label_counts).double()
+        self.counts = count_tensor(label_counts).double()
         self.target = target
         classes = len(self.counts)
         if target is not None:
             check_same_classes(classes, target, "label_counts have", "the target")
         self.groups: Mapping[str, ArrayLike] = (
-            {} if train_counts is None else shot_groups(check_counts(train_counts, classes))
+            {} if train_counts is None else shot_groups(count_tensor(train_counts, classes))
         )
         self.added = torch.zeros_like(self.counts)
-        weight = self.counts if target is None else target.probs * (self.counts > 0)
+        weight = self.counts if target is None else as_tensor(target.probs) * (self.counts > 0)
         if target is not None and self.counts.any() and not weight.sum() > 0:
             raise ValueError(
                 "the target gives all its weight to classes of which there are no samples here, so "

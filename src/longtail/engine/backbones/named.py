@@ -46,14 +46,14 @@ def torchvision_backbone(network: str, options: Mapping[str, Any] = {}) -> Libra
         options: For `torchvision.models.get_model`: weights="DEFAULT" for trained ones.
     """
     models = _imported("torchvision", "torchvision.models")
-    made: nn.Module = models.get_model(network, **options)
+    built: nn.Module = models.get_model(network, **options)
     for attribute in _CLASSIFIERS:
-        if isinstance(found := getattr(made, attribute, None), nn.Module):
-            place = _last_linear(attribute, found)
-            if place is not None:
-                dim = made.get_submodule(place).in_features
-                made.set_submodule(place, nn.Identity())
-                return LibraryBackbone(made, int(dim))  # type: ignore[arg-type]
+        if isinstance(classifier := getattr(built, attribute, None), nn.Module):
+            last = _last_linear(attribute, classifier)
+            if last is not None:
+                dim = built.get_submodule(last).in_features
+                built.set_submodule(last, nn.Identity())
+                return LibraryBackbone(built, int(dim))  # type: ignore[arg-type]
     raise ValueError(
         f"torchvision's {network} has no linear classifier under {', '.join(_CLASSIFIERS)}, "
         "so its features cannot be told from its logits; take another network"
@@ -69,16 +69,16 @@ def timm_backbone(network: str, options: Mapping[str, Any] = {}) -> LibraryBackb
             with other than three channels.
     """
     timm = _imported("timm", "timm")
-    made = timm.create_model(network, num_classes=0, **options)
+    built = timm.create_model(network, num_classes=0, **options)
     # A few networks put a layer between pooling and classifier; num_features is what it is given.
-    dim = getattr(made, "head_hidden_size", None) or made.num_features
-    return LibraryBackbone(made, int(dim))
+    dim = getattr(built, "head_hidden_size", None) or built.num_features
+    return LibraryBackbone(built, int(dim))
 
 
 def _last_linear(attribute: str, module: nn.Module) -> str | None:
     """The dotted name of the last linear layer in a module that is called `attribute`."""
-    found = [name for name, part in module.named_modules() if isinstance(part, nn.Linear)]
-    return ".".join(filter(None, (attribute, found[-1]))) if found else None
+    layers = [name for name, part in module.named_modules() if isinstance(part, nn.Linear)]
+    return ".".join(filter(None, (attribute, layers[-1]))) if layers else None
 
 
 def _imported(library: str, module: str) -> Any:

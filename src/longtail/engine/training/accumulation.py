@@ -18,12 +18,7 @@ from longtail.losses import Loss
 
 
 def piece_shares(loss: Loss, labels: Sequence[Tensor]) -> list[float]:
-    """How much the loss of each piece counts on this process.
-
-    Args:
-        loss: Its reduction is the mean.
-        labels: Of each piece: class indices, or probabilities, over which no loss weighs its mean.
-    """
+    """How much the loss of each piece counts on this process."""
     weight = loss.class_weight
     if weight is None or labels[0].is_floating_point():
         totals = [float(len(piece)) for piece in labels]

@@ -65,9 +65,9 @@ def task_of(
 _WITHOUT = {"label_smoothing": 0.0}
 
 
-def check_task(found: Mapping[str, Any], now: Mapping[str, Any], folder: object) -> None:
+def check_task(stored: Mapping[str, Any], now: Mapping[str, Any], folder: object) -> None:
     """A ValueError that names what differs, if anything does."""
-    before, after = dict(_flat(found)), dict(_flat(now))
+    before, after = dict(_flat(stored)), dict(_flat(now))
     # A checkpoint that was written before there was such an option did without it.
     before |= {
         key: _WITHOUT[name]

@@ -126,15 +126,7 @@ def _collated(samples: list[tuple[Tensor, int] | Exception]) -> Batch | Exceptio
 
 
 class Inputs:
-    """Augments, normalises and mixes batches.
-
-    Args:
-        augment: None for nothing.
-        normalize: To numbers around zero.
-        mixup: α of mixup, or None.
-        num_classes: How many classes there are, for soft labels.
-        generator: Of all that is drawn.
-    """
+    """Augments, normalises and mixes batches."""
 
     def __init__(
         self,

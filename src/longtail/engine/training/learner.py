@@ -23,14 +23,7 @@ _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torc
 
 
 class Learner:
-    """A model and what changes it, step by step.
-
-    Args:
-        model: On the device to train on. With FSDP it is a copy that learns, and is shared out
-            over the processes.
-        loss: Moved there.
-        options: How to train.
-    """
+    """A model and what changes it, step by step."""
 
     def __init__(self, model: Model, loss: Loss, options: TrainingOptions) -> None:
         self.whole, self.options = model, options
@@ -62,13 +55,7 @@ class Learner:
         return self.whole
 
     def step(self, images: Tensor, labels: Tensor, lr: float) -> float:
-        """One step on a batch, in pieces if the options say so; the loss of the batch.
-
-        Args:
-            images: Ready for the model.
-            labels: Class indices or probabilities.
-            lr: The learning rate of this step.
-        """
+        """One step on a batch, in pieces if the options say so; the loss of the batch."""
         for group in self.optimizer.param_groups:
             group["lr"] = lr * group["times"]
         self.optimizer.zero_grad()

@@ -92,34 +92,19 @@ def interruption(catch: bool) -> Iterator[Interruption]:
 
 @dataclass(frozen=True)
 class Loop:
-    """All that a run consists of, ready to go.
-
-    Attributes:
-        learner: The model and what changes it.
-        sampler: Of this process.
-        source: Where the images come from.
-        inputs: What is made of them.
-        rate: The factor on the learning rate at a step, counted over all epochs.
-        steps: Of an epoch.
-        options: How to train.
-        folder: What is kept.
-        validation: What is evaluated after an epoch; None for nothing.
-        evaluate_every: Epochs from one validation to the next.
-        checkpoint_every: Steps from one checkpoint to the next; None for only after epochs.
-        progress: Told of steps and epochs; None on processes that are silent.
-    """
+    """All that a run consists of, ready to go."""
 
     learner: Learner
-    sampler: ClassSampler
+    sampler: ClassSampler  # of this process
     source: Source
     inputs: Inputs
-    rate: Schedule
-    steps: int
+    rate: Schedule  # the factor on the learning rate at a step, counted over all epochs
+    steps: int  # of an epoch
     options: TrainingOptions
     folder: RunFolder
     validation: Validation | None
-    evaluate_every: int
-    checkpoint_every: int | None
+    evaluate_every: int  # epochs
+    checkpoint_every: int | None  # steps
     progress: Callable[[StepEnd | EpochEnd], None] | None
 
     def run(self, asked: Interruption, stop_after: int | None) -> RunState:

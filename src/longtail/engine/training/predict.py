@@ -95,15 +95,7 @@ def _predicting(model: nn.Module) -> Iterator[None]:
 
 
 class Validation:
-    """Evaluates what a learner predicts with.
-
-    Args:
-        images: With their labels.
-        learner: Whose average is validated, if it has one.
-        normalize: As in training.
-        options: Of training.
-        counts: Training images of each class, for the groups.
-    """
+    """Evaluates what a learner predicts with."""
 
     def __init__(
         self,

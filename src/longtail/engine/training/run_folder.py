@@ -34,15 +34,7 @@ from longtail.images import ClassSampler
 
 
 class RunFolder:
-    """Keeps a run, or nothing if there is no folder.
-
-    Args:
-        folder: Made if it is not there; None to keep nothing.
-        task: What a checkpoint must be of.
-        counts: Training images of each class, to be kept.
-        validated: Whether rows of the log have a validation.
-        tensorboard: Whether to write TensorBoard's files.
-    """
+    """Keeps a run, or nothing if there is no folder."""
 
     def __init__(
         self,
@@ -63,14 +55,16 @@ class RunFolder:
         """Where the run is: at its checkpoint, or at the beginning."""
         if self.folder is None:
             return RunState()
-        place = self.folder / "checkpoint"
-        found = read_checkpoint(place)
-        if found is not None:
-            check_task(found.state["task"], self.task, place)
-        self._check_all_found_it(found, learner.device)
-        state = RunState() if found is None else restore(found, learner, generator, place)
+        folder = self.folder / "checkpoint"
+        checkpoint = read_checkpoint(folder)
+        if checkpoint is not None:
+            check_task(checkpoint.state["task"], self.task, folder)
+        self._check_all_agree(checkpoint, learner.device)
+        state = (
+            RunState() if checkpoint is None else restore(checkpoint, learner, generator, folder)
+        )
         if learner.sharded and current_processes().is_main:
-            sweep(place)  # before parts of a dead run come between new ones
+            sweep(folder)  # before parts of a dead run come between new ones
         # Nobody writes while somebody still reads.
         stacked_over_processes(torch.zeros(1), learner.device)
         if current_processes().is_main:
@@ -78,15 +72,15 @@ class RunFolder:
             self.log = RunLog(self.folder, self.names, state.history, self.tensorboard)
         return state
 
-    def _check_all_found_it(self, found: Checkpoint | None, device: torch.device) -> None:
+    def _check_all_agree(self, checkpoint: Checkpoint | None, device: torch.device) -> None:
         """A ValueError if not."""
-        state = {"epoch": 0, "step": 0} if found is None else found.state
-        place = torch.tensor([state["epoch"], state["step"]])
-        places = stacked_over_processes(place, device)
-        if (places != place).any():
+        state = {"epoch": 0, "step": 0} if checkpoint is None else checkpoint.state
+        own = torch.tensor([state["epoch"], state["step"]])
+        all_of_them = stacked_over_processes(own, device)
+        if (all_of_them != own).any():
             raise ValueError(
                 f"the processes found different checkpoints in {self.folder}: epochs and steps "
-                f"{places.tolist()}; the run folder must be one that all machines share"
+                f"{all_of_them.tolist()}; the run folder must be one that all machines share"
             )
 
     def write_row(self, row: Row) -> None:
@@ -107,11 +101,11 @@ class RunFolder:
             return
         tensors = tensors_of(learner, generator)
         values = values_of(learner, state)
-        place, name = self.folder / "checkpoint", f"epoch-{state.epoch}-step-{state.step}"
+        folder, name = self.folder / "checkpoint", f"epoch-{state.epoch}-step-{state.step}"
         if learner.sharded:
             shards = {key: tensor for key, tensor in tensors.items() if is_shard(tensor)}
             tensors = {key: tensor for key, tensor in tensors.items() if key not in shards}
-            write_shards(place, name, shards)
+            write_shards(folder, name, shards)
             values["shards"] = {"folder": name, "names": list(shards)}
         if current_processes().is_main:
             values |= {
@@ -120,7 +114,7 @@ class RunFolder:
                 "counts": self.counts,
                 "carried": None if carried is None else carried.probs.tolist(),
             }
-            write_checkpoint(place, name, tensors, values)
+            write_checkpoint(folder, name, tensors, values)
 
     def close(self) -> None:
         """Nothing more will be written."""
@@ -144,20 +138,13 @@ def validation_row(metrics: Mapping[str, float | None], uniform: float | None) -
 
 
 class RunLog:
-    """Writes rows as they come.
-
-    Args:
-        folder: The run's.
-        names: Of the columns.
-        history: The rows so far.
-        tensorboard: Whether to write TensorBoard's files too.
-    """
+    """Writes rows as they come."""
 
     def __init__(
         self, folder: Path, names: Sequence[str], history: Sequence[Row], tensorboard: bool
     ) -> None:
-        self.place, self.names = folder / "log.csv", list(names)
-        with written_whole(self.place) as part, part.open("w", newline="") as file:
+        self.path, self.names = folder / "log.csv", list(names)
+        with written_whole(self.path) as part, part.open("w", newline="") as file:
             writer = self._writer(file)
             writer.writeheader()
             writer.writerows(history)
@@ -166,7 +153,7 @@ class RunLog:
     def write(self, row: Row) -> None:
         """Add a row, and have it on the disk."""
         try:
-            with self.place.open("a", newline="") as file:
+            with self.path.open("a", newline="") as file:
                 self._writer(file).writerow(row)
                 file.flush()
                 os.fsync(file.fileno())
@@ -175,7 +162,7 @@ class RunLog:
                 error.errno,
                 f"the log could not be written ({error.strerror or error}); make room and start "
                 "again, and the run goes on from its last checkpoint",
-                str(self.place),
+                str(self.path),
             ) from error
         if self.board is not None:
             for name, value in row.items():

@@ -76,22 +76,24 @@ def values_of(learner: Learner, state: RunState) -> dict[str, Any]:
     }
 
 
-def restore(found: Checkpoint, learner: Learner, generator: Generator, folder: Path) -> RunState:
+def restore(
+    checkpoint: Checkpoint, learner: Learner, generator: Generator, folder: Path
+) -> RunState:
     """Put everything back; where the run was. The task is known to be the same."""
-    tensors = _shared_as(learner, found, folder)
+    tensors = _shared_as(learner, checkpoint, folder)
     learner.model.load_state_dict(_part(tensors, "model"))
     learner.loss.load_state_dict(_part(tensors, "loss"))
     if learner.average is not None:
         learner.average.load_state_dict(_part(tensors, "average"))
     _restore_optimizer(learner, _part(tensors, "optimizer"))
-    if found.state["scaler"]:
-        learner.scaler.load_state_dict(found.state["scaler"])
+    if checkpoint.state["scaler"]:
+        learner.scaler.load_state_dict(checkpoint.state["scaler"])
     rank = current_processes().rank
-    if rank < found.state["world_size"]:  # a process that is new keeps the seed it has
+    if rank < checkpoint.state["world_size"]:  # a process that is new keeps the seed it has
         drawn = {key: value[rank] for key, value in _part(tensors, "random").items()}
         set_random_state(generator, drawn)
     names = ("epoch", "step", "loss_sum", "seconds", "history")
-    return RunState(**{name: found.state[name] for name in names})
+    return RunState(**{name: checkpoint.state[name] for name in names})
 
 
 def versions() -> dict[str, str]:
@@ -104,9 +106,9 @@ def versions() -> dict[str, str]:
     }
 
 
-def _shared_as(learner: Learner, found: Checkpoint, folder: Path) -> Mapping[str, Tensor]:
+def _shared_as(learner: Learner, checkpoint: Checkpoint, folder: Path) -> Mapping[str, Tensor]:
     """The tensors of a checkpoint, shared out or whole as those of the learner are."""
-    tensors, shards = found.tensors, found.state.get("shards")
+    tensors, shards = checkpoint.tensors, checkpoint.state.get("shards")
     if shards is not None:
         own = _counterparts(learner, shards["names"])
         tensors = tensors | read_shards(folder / shards["folder"], own)
@@ -128,14 +130,14 @@ def _counterparts(learner: Learner, names: Iterable[str]) -> dict[str, Tensor]:
     states = {"model": learner.model.state_dict()}
     if learner.average is not None:
         states["average"] = learner.average.state_dict()
-    found = {}
+    checkpoint = {}
     for name in names:
         part, _, key = name.partition(".")
         if part == "optimizer":
-            found[name] = learner.trained[int(key.partition(".")[0])]
+            checkpoint[name] = learner.trained[int(key.partition(".")[0])]
         elif part in states:
-            found[name] = states[part][key]
-    return found
+            checkpoint[name] = states[part][key]
+    return checkpoint
 
 
 def _restore_optimizer(learner: Learner, tensors: dict[str, Tensor]) -> None:

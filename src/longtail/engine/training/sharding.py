@@ -70,8 +70,8 @@ def shard(model: Model) -> None:
 
 def blocks(model: Model) -> list[nn.Module]:
     """The parts of a model that are put together one by one."""
-    found = [*_in_line(model.backbone), model.head]
-    return [part for part in found if sum(p.numel() for p in part.parameters()) >= LEAST]
+    parts = [*_in_line(model.backbone), model.head]
+    return [part for part in parts if sum(p.numel() for p in part.parameters()) >= LEAST]
 
 
 def gather(sharded: nn.Module, into: nn.Module) -> None:
@@ -125,28 +125,23 @@ def write_shards(folder: Path, name: str, tensors: Mapping[str, Tensor]) -> None
     """Write them to a new folder in this one, or remove it and raise an OSError on all processes.
 
     Every process must call it.
-
-    Args:
-        folder: That of the checkpoint; made if it is not there.
-        name: Of the new one.
-        tensors: All shared out.
     """
     from torch.distributed.checkpoint.api import CheckpointException
     from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageWriter
     from torch.distributed.checkpoint.state_dict_saver import save
 
-    place, is_main = folder / name, current_processes().is_main
+    shard_folder, is_main = folder / name, current_processes().is_main
     try:
         # It waits for all processes, and tells all of them who failed; files are on the disk.
         save(
             {key: tensor.detach() for key, tensor in tensors.items()},
-            storage_writer=HuggingFaceStorageWriter(str(place), save_distributed=True),
+            storage_writer=HuggingFaceStorageWriter(str(shard_folder), save_distributed=True),
         )
         if is_main:
-            sync_folder(place)
+            sync_folder(shard_folder)
     except CheckpointException as failed:
         if is_main:
-            shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(shard_folder, ignore_errors=True)
         for error, _ in failed.failures.values():
             if isinstance(error, OSError):
                 raise not_written(folder, name, error) from error
@@ -155,14 +150,10 @@ def write_shards(folder: Path, name: str, tensors: Mapping[str, Tensor]) -> None
         raise not_written(folder, name, error) from error
 
 
-def read_shards(place: Path, like: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def read_shards(folder: Path, like: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """What was written there: whole, or cut as those are that it is to be like.
 
     Every process must call it.
-
-    Args:
-        place: The folder.
-        like: By their names.
     """
     from torch.distributed.checkpoint.api import CheckpointException
     from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
@@ -173,11 +164,11 @@ def read_shards(place: Path, like: Mapping[str, Tensor]) -> dict[str, Tensor]:
         with warnings.catch_warnings():
             # One process may read what several wrote, which torch warns of.
             warnings.filterwarnings("ignore", "torch.distributed is disabled", UserWarning)
-            load(tensors, storage_reader=HuggingFaceStorageReader(str(place)))
+            load(tensors, storage_reader=HuggingFaceStorageReader(str(folder)))
     except (CheckpointException, OSError, SafetensorError, ValueError, RuntimeError) as error:
         raise ValueError(
-            f"the tensors of the checkpoint in {place} are missing or damaged ({_reason(error)}); "
-            f"put a copy in their place, or remove {place.parent} to begin anew"
+            f"the tensors of the checkpoint in {folder} are missing or damaged ({_reason(error)}); "
+            f"put a copy in their place, or remove {folder.parent} to begin anew"
         ) from error
     return tensors
 

@@ -140,16 +140,16 @@ def build_options(recipe: Recipe) -> TrainingOptions:
 @_part("target.prior")
 def build_target(recipe: Recipe, prior: Prior) -> Prior:
     """The prior the scores are moved to."""
-    wanted = recipe.target.prior
-    if wanted == "uniform":
+    target = recipe.target.prior
+    if target == "uniform":
         return Prior.uniform(prior.num_classes)
-    if wanted == "train":
+    if target == "train":
         return prior
-    if len(wanted) != prior.num_classes:
+    if len(target) != prior.num_classes:
         raise ValueError(
-            f"it has {len(wanted)} weights, but the data have {prior.num_classes} classes"
+            f"it has {len(target)} weights, but the data have {prior.num_classes} classes"
         )
-    return Prior.of([float(weight) for weight in wanted], zeros="keep")
+    return Prior.of([float(weight) for weight in target], zeros="keep")
 
 
 def check_network(model: Model, images: LabelledImages, normalize: Normalize) -> None:
@@ -169,14 +169,7 @@ def check_network(model: Model, images: LabelledImages, normalize: Normalize) ->
 def check_target(
     recipe: Recipe, images: ImageSplits[Any], prior: Prior, carried: Prior | None
 ) -> None:
-    """A RecipeError before training, if scores cannot be moved as the recipe says.
-
-    Args:
-        recipe: What to do.
-        images: With the validation part that τ may be chosen on.
-        prior: Of the training part.
-        carried: What the logits will carry.
-    """
+    """A RecipeError before training, if scores cannot be moved as the recipe says."""
     build_target(recipe, prior)
     if carried is None and recipe.target.tau != 1:
         raise RecipeError(

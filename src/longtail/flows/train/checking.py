@@ -58,7 +58,7 @@ def plain(recipe: Recipe) -> dict[str, Any]:
     return values
 
 
-def expanded(value: Any, kind: inspect.Type, place: str) -> Any:
+def expanded(value: Any, kind: inspect.Type, path: str) -> Any:
     """The value with all names checked, and parts that were given by name alone written out."""
     structs = struct_kinds(kind)
     if structs and isinstance(value, str):
@@ -66,12 +66,12 @@ def expanded(value: Any, kind: inspect.Type, place: str) -> Any:
         if tag is not None and not _takes_text(kind):
             value = {tag: value}
     if structs and isinstance(value, Mapping):
-        return _expanded_struct(value, structs, place)
-    _check_choice(value, kind, place)
+        return _expanded_struct(value, structs, path)
+    _check_choice(value, kind, path)
     if isinstance(value, float) and not math.isfinite(value):
-        raise RecipeError(f"{place} must be a finite number, got {value}")
+        raise RecipeError(f"{path} must be a finite number, got {value}")
     if isinstance(kind, inspect.VarTupleType) and isinstance(value, (list, tuple)):
-        return [expanded(part, kind.item_type, f"{place}[{at}]") for at, part in enumerate(value)]
+        return [expanded(part, kind.item_type, f"{path}[{at}]") for at, part in enumerate(value)]
     return value
 
 
@@ -92,7 +92,7 @@ def struct_kinds(kind: inspect.Type) -> list[inspect.StructType]:
 
 
 def _expanded_struct(
-    value: Mapping[Any, Any], structs: list[inspect.StructType], place: str
+    value: Mapping[Any, Any], structs: list[inspect.StructType], path: str
 ) -> dict[str, Any]:
     tag = structs[0].tag_field
     chosen = structs[0]
@@ -100,20 +100,20 @@ def _expanded_struct(
         by_name = {str(struct.tag): struct for struct in structs}
         if tag not in value:
             raise RecipeError(
-                f"{place} must say its {tag}, one of {', '.join(by_name)}; got {dict(value)}"
+                f"{path} must say its {tag}, one of {', '.join(by_name)}; got {dict(value)}"
             )
         name = value[tag]
         if not isinstance(name, str) or name not in by_name:
-            raise RecipeError(f"{place}.{tag} cannot be {name!r}; {_instead(name, by_name)}")
+            raise RecipeError(f"{path}.{tag} cannot be {name!r}; {_instead(name, by_name)}")
         chosen = by_name[name]
     fields = {field.encode_name: field.type for field in chosen.fields}
     made: dict[str, Any] = {}
     for key, part in value.items():
-        inside = f"{place}.{key}" if place else str(key)
+        inside = f"{path}.{key}" if path else str(key)
         if key == tag:
             made[key] = part
         elif key not in fields:
-            owner = f" of {place} ({value[tag]})" if tag else f" of {place}" if place else ""
+            owner = f" of {path} ({value[tag]})" if tag else f" of {path}" if path else ""
             raise RecipeError(
                 f"there is no key {inside}; {_instead(key, fields, f'the keys{owner} are')}"
             )
@@ -126,7 +126,7 @@ def _takes_text(kind: inspect.Type) -> bool:
     return any(isinstance(option, inspect.StrType) for option in options_of(kind))
 
 
-def _check_choice(value: Any, kind: inspect.Type, place: str) -> None:
+def _check_choice(value: Any, kind: inspect.Type, path: str) -> None:
     """A RecipeError if a value must be one of some and is not; msgspec would not say which."""
     options = list(options_of(kind))
     allowed = [
@@ -142,12 +142,12 @@ def _check_choice(value: Any, kind: inspect.Type, place: str) -> None:
     if others and not isinstance(value, str):
         return
     also = " or a number" if any(isinstance(option, numbers) for option in others) else ""
-    raise RecipeError(f"{place} cannot be {value!r}; {_instead(value, map(str, allowed))}{also}")
+    raise RecipeError(f"{path} cannot be {value!r}; {_instead(value, map(str, allowed))}{also}")
 
 
-def _instead(given: object, allowed: Iterable[str], lead: str = "take one of") -> str:
+def _instead(value: object, allowed: Iterable[str], lead: str = "take one of") -> str:
     names = list(allowed)
-    near = difflib.get_close_matches(str(given), names, n=1)
+    near = difflib.get_close_matches(str(value), names, n=1)
     listed = f"{lead} {', '.join(names) or 'none'}"
     if not near:
         return listed
@@ -156,20 +156,20 @@ def _instead(given: object, allowed: Iterable[str], lead: str = "take one of") -
 
 def _in_words(message: str, values: Mapping[str, Any]) -> str:
     """Msgspec's sentence with our way to say where, and the value that is there."""
-    said, _, where = message.replace("`", "").partition(" - at ")
-    of_key, _, place = where.rpartition("$")
-    place = place.removeprefix(".")
+    reason, _, where = message.replace("`", "").partition(" - at ")
+    of_key, _, path = where.rpartition("$")
+    path = path.removeprefix(".")
     if of_key:
-        return f"the keys of {place} must be text; write them in quotes"
-    if said.startswith("Object missing required field"):
-        return f"{place or 'the recipe'} needs a value for {said.rsplit(' ', 1)[1]}"
-    expected, _, _ = said.partition(", got")
-    if not said.startswith("Expected"):
-        return said
-    return f"{place} must be {expected.removeprefix('Expected ')}, got {_found(values, place)!r}"
+        return f"the keys of {path} must be text; write them in quotes"
+    if reason.startswith("Object missing required field"):
+        return f"{path or 'the recipe'} needs a value for {reason.rsplit(' ', 1)[1]}"
+    expected, _, _ = reason.partition(", got")
+    if not reason.startswith("Expected"):
+        return reason
+    return f"{path} must be {expected.removeprefix('Expected ')}, got {_found(values, path)!r}"
 
 
-def _found(values: Any, place: str) -> Any:
-    for key in place.replace("[", ".").replace("]", "").split("."):
+def _found(values: Any, path: str) -> Any:
+    for key in path.replace("[", ".").replace("]", "").split("."):
         values = values[int(key)] if isinstance(values, list) else values[key]
     return values

@@ -7,7 +7,8 @@ the data, is supplied when the part is built.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -46,7 +47,7 @@ class Part(Section, frozen=True, tag_field="name"):
 
 def family(
     module: str,
-    names: Mapping[str, str],
+    names: Iterable[str] | Mapping[str, str],
     supplied: Collection[str] = (),
     common: Mapping[str, tuple[Any, Any]] | None = None,
     ranges: Mapping[str, Mapping[str, Any]] | None = None,
@@ -57,31 +58,36 @@ def family(
 
     Args:
         module: Where they can be imported from.
-        names: The class or function of each name.
+        names: Theirs, as `LogitAdjusted` for logit_adjusted in recipes, or by the name in recipes.
         supplied: Parameters that whoever builds the part gives it.
         common: Options that all have beside those, before them: their kind and default.
         ranges: Narrower kinds of single options.
     """
-    made: dict[str, Any] = {}
-    for tag, name in names.items():
-        found = parameters(module, name)
+    by_tag = names if isinstance(names, Mapping) else {_snake_case(name): name for name in names}
+    configs: dict[str, Any] = {}
+    for tag, name in by_tag.items():
+        signature = parameters(module, name)
         narrower = (ranges or {}).get(tag, {})
         fields = [(option, kind, default) for option, (kind, default) in (common or {}).items()]
         fields += [
             (option, narrower.get(option, each.kind), each.default)
-            for option, each in found.items()
+            for option, each in signature.items()
             if each.kind is not None and not each.keyword_only and option not in supplied
         ]
-        made[tag] = msgspec.defstruct(
+        configs[tag] = msgspec.defstruct(
             name,
             fields,
             bases=(Part,),
-            namespace={"source": (module, name), "takes": frozenset(found)},
+            namespace={"source": (module, name), "takes": frozenset(signature)},
             tag=tag,
             frozen=True,
             kw_only=True,
         )
-    return made
+    return configs
+
+
+def _snake_case(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
 _LOSS_RANGES: dict[str, dict[str, Any]] = {
@@ -106,50 +112,28 @@ _LOSS_RANGES: dict[str, dict[str, Any]] = {
 
 LOSSES = family(
     "longtail.losses",
-    {
-        "cross_entropy": "CrossEntropy",
-        "balanced": "Balanced",
-        "adaptive": "Adaptive",
-        "equalized": "Equalized",
-        "logit_adjusted": "LogitAdjusted",
-        "logit_adjusted_adaptive": "LogitAdjustedAdaptive",
-        "two_scale": "TwoScale",
-        "weighted_logit_adjusted": "WeightedLogitAdjusted",
-        "balanced_softmax": "BalancedSoftmax",
-        "class_balanced": "ClassBalanced",
-        "focal": "Focal",
-        "sigmoid_focal": "SigmoidFocal",
-        "ldam": "LDAM",
-        "elm": "ELM",
-        "estimated_offset": "EstimatedOffset",
-        "experts": "Experts",
-        "vs": "VS",
-        "cdt": "CDT",
-        "label_aware_smoothing": "LabelAwareSmoothing",
-    },
+    (
+        *("CrossEntropy", "Balanced", "Adaptive", "Equalized", "LogitAdjusted"),
+        *("LogitAdjustedAdaptive", "TwoScale", "WeightedLogitAdjusted", "BalancedSoftmax"),
+        *("ClassBalanced", "Focal", "SigmoidFocal", "LDAM", "ELM", "EstimatedOffset", "Experts"),
+        *("VS", "CDT", "LabelAwareSmoothing"),
+    ),
     supplied=("train",),
     common={"label_smoothing": (FractionBelowOne, 0.0)},
     ranges=_LOSS_RANGES,
-) | family("longtail.losses", {"lade": "LADE"}, ("train",), ranges=_LOSS_RANGES)
+) | family("longtail.losses", ("LADE",), ("train",), ranges=_LOSS_RANGES)
 # Terms on the whole batch or on features, which soft labels would make no sense for.
 HARD_LABELS_ONLY = ("lade", "elm", "estimated_offset")
 
 _HEAD = ("dim", "num_classes", "train")
 HEADS = family(
     "longtail.heads",
-    {
-        "linear": "Linear",
-        "cosine": "Cosine",
-        "experts": "Experts",
-        "estimated_offset": "EstimatedOffset",
-        "causal_norm": "CausalNorm",
-        "weight_vector_norm": "WeightVectorNorm",
-    },
+    ("Linear", "Cosine", "Experts", "EstimatedOffset", "CausalNorm", "WeightVectorNorm"),
     _HEAD,
 )
 # The heads of the second stage: cRT is a new linear head, LWS scales the rows of the trained one.
 SECOND_HEADS = (
-    family("longtail.heads", {"nearest_class_mean": "NearestClassMean"}, _HEAD)
+    family("longtail.heads", ("NearestClassMean",), _HEAD)
     | family(
         "longtail.heads",
         {"learned_ncm": "LearnedNCM", "multi_ncm": "MultiNCM"},
@@ -159,15 +143,10 @@ SECOND_HEADS = (
     | family("longtail.heads", {"crt": "Linear", "lws": "LearnableScale"}, (*_HEAD, "bias"))
 )
 BACKBONES = family(
+    "longtail.engine.backbones", ("resnet32", "resnet32_experts", "small_cnn", "mlp")
+) | family(
     "longtail.engine.backbones",
-    {
-        "resnet32": "resnet32",
-        "resnet32_experts": "resnet32_experts",
-        "small_cnn": "small_cnn",
-        "mlp": "mlp",
-        "torchvision": "torchvision_backbone",
-        "timm": "timm_backbone",
-    },
+    {"torchvision": "torchvision_backbone", "timm": "timm_backbone"},
 )
 SAMPLERS = family(
     "longtail.images",
@@ -195,7 +174,7 @@ AUGMENTATIONS = family(
 )
 SCHEDULES = family(
     "longtail.engine.schedules",
-    {"constant": "Constant", "steps": "Steps", "cosine": "Cosine", "one_cycle": "OneCycle"},
+    ("Constant", "Steps", "Cosine", "OneCycle"),
     ("total",),
     common={"by_epoch": (bool, False)},
 )

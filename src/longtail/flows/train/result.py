@@ -15,8 +15,8 @@ from torch import Tensor
 
 from longtail import __version__
 from longtail.core import Prior, Scores
-from longtail.core.arrays import as_tensor
 from longtail.core.scores import Split
+from longtail.core.tensors import as_tensor
 from longtail.engine import save_head
 from longtail.engine.training import Trained
 from longtail.flows.accuracies import headline_key, shown_accuracies

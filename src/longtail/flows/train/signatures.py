@@ -80,8 +80,8 @@ def _of_function(node: ast.FunctionDef, module: str) -> Iterator[tuple[str, Para
         yield argument.arg, _parameter(argument.annotation, default, module, keyword_only=True)
     match arguments.kwarg:
         case ast.arg(annotation=ast.Subscript(value=ast.Name(id="Unpack"), slice=options)):
-            for name, found in parameters(module, _name(options)).items():
-                yield name, found._replace(keyword_only=True)
+            for name, parameter in parameters(module, _name(options)).items():
+                yield name, parameter._replace(keyword_only=True)
 
 
 def _parameter(

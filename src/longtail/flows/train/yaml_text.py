@@ -18,8 +18,8 @@ class _Loader(yaml.SafeLoader):
     """
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        found = Counter(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
-        twice, times = found.most_common(1)[0] if found else ("", 0)
+        counts = Counter(key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode))
+        twice, times = counts.most_common(1)[0] if counts else ("", 0)
         if times > 1:
             raise yaml.MarkedYAMLError(f"the key {twice} stands twice", node.start_mark)
         made: dict[Any, Any] = super().construct_mapping(node, deep)
@@ -55,21 +55,21 @@ _Dumper.add_representer(tuple, _sequence)
 _Dumper.add_representer(str, _text)
 
 
-def _unfolded(node: yaml.Node, known: dict[yaml.Node, int]) -> int:
+def _unfolded(node: yaml.Node, sizes: dict[yaml.Node, int]) -> int:
     """How many values there are when each alias is written out, or a ValueError for too many.
 
     A few lines of aliases of aliases can stand for more values than memory has room for.
     """
-    if known.get(node) == _OPEN:
+    if sizes.get(node) == _OPEN:
         raise ValueError("an alias stands for what it is itself a part of")
-    if node not in known:
-        known[node] = _OPEN
-        held = node.value if isinstance(node, yaml.CollectionNode) else ()
-        inside = chain.from_iterable(held) if isinstance(node, yaml.MappingNode) else held
-        known[node] = 1 + sum(_unfolded(part, known) for part in inside)
-    if known[node] > _MOST_VALUES:
+    if node not in sizes:
+        sizes[node] = _OPEN
+        children = node.value if isinstance(node, yaml.CollectionNode) else ()
+        inside = chain.from_iterable(children) if isinstance(node, yaml.MappingNode) else children
+        sizes[node] = 1 + sum(_unfolded(part, sizes) for part in inside)
+    if sizes[node] > _MOST_VALUES:
         raise ValueError(f"it stands for more than {_MOST_VALUES:,} values")
-    return known[node]
+    return sizes[node]
 
 
 def read_yaml(text: str) -> Any:
@@ -91,8 +91,8 @@ def read_yaml(text: str) -> Any:
         raise ValueError("this is not YAML of a recipe: it is nested too deep") from error
     except (yaml.YAMLError, ValueError, LookupError, AttributeError, TypeError) as error:
         # PyYAML takes what `!!int` and the like are put before as it is, and stumbles over it.
-        said = " ".join(str(error).split()) or type(error).__name__
-        raise ValueError(f"this is not YAML: {said}") from error
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ValueError(f"this is not YAML: {reason}") from error
 
 
 def write_yaml(value: Any) -> str:

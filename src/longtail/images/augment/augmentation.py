@@ -16,9 +16,8 @@ import torch
 from torch import Generator, Tensor
 from torch.nn import functional as F
 
-from longtail.core.numbers import check_number, check_whole
 from longtail.images.augment import tones
-from longtail.ranges import Fraction, Pixels, Whole
+from longtail.ranges import Fraction, Pixels, Whole, check_fields
 
 
 class Augmentation(Protocol):
@@ -107,8 +106,7 @@ class RandomCrop:
     fill: float = 0.0
 
     def __post_init__(self) -> None:
-        check_whole(self.padding, "padding", least=0)
-        check_number(self.fill, "fill")
+        check_fields(self)
 
     def __call__(self, images: Tensor, generator: Generator) -> Tensor:
         """Every image from a place of its own."""
@@ -137,8 +135,7 @@ class Flip:
     probability: Fraction = 0.5
 
     def __post_init__(self) -> None:
-        if not 0 <= self.probability <= 1:
-            raise ValueError(f"probability must lie in [0, 1], got {self.probability}")
+        check_fields(self)
 
     def __call__(self, images: Tensor, generator: Generator) -> Tensor:
         """Some of the images flipped."""
@@ -170,8 +167,7 @@ class Cutout:
     fill: float = 0.0
 
     def __post_init__(self) -> None:
-        check_whole(self.size, "size", least=1)
-        check_number(self.fill, "fill")
+        check_fields(self)
 
     def __call__(self, images: Tensor, generator: Generator) -> Tensor:
         """The images, each with a square of its own filled."""
@@ -212,19 +208,13 @@ class ColorJitter:
     color: Fraction = 0.4
 
     def __post_init__(self) -> None:
-        if not all(0 <= strength <= 1 for strength in self._strengths):
-            raise ValueError(f"the strengths must lie in [0, 1], got {self}")
-
-    @property
-    def _strengths(self) -> tuple[float, ...]:
-        return self.brightness, self.contrast, self.color
+        check_fields(self)
 
     def __call__(self, images: Tensor, generator: Generator) -> Tensor:
         """All images changed; uint8."""
         many = len(check_bytes(images, "ColorJitter"))
         drawn = torch.rand((len(_PARTS), many), generator=generator, device=generator.device)
-        for part, strength, share in zip(
-            _PARTS, self._strengths, drawn.to(images.device), strict=True
-        ):
+        strengths = (self.brightness, self.contrast, self.color)
+        for part, strength, share in zip(_PARTS, strengths, drawn.to(images.device), strict=True):
             images = part(images, 1 + strength * (2 * share - 1))
         return images

@@ -22,6 +22,7 @@ from torch import Generator, Tensor
 
 from longtail.images.augment import affine, tones
 from longtail.images.augment.augmentation import check_bytes, draw_integers, draw_uniform
+from longtail.ranges import Byte, check_fields
 
 
 class Operation(NamedTuple):
@@ -99,11 +100,10 @@ class AutoAugment:
     tensor([136, 136, 136, 142], dtype=torch.uint8)
     """
 
-    fill: int = 128
+    fill: Byte = 128
 
     def __post_init__(self) -> None:
-        if not 0 <= self.fill <= 255:
-            raise ValueError(f"fill must be a byte, 0 to 255, got {self.fill}")
+        check_fields(self)
 
     def __call__(self, images: Tensor, generator: Generator) -> Tensor:
         """Every image changed by a pair of its own."""

@@ -8,7 +8,6 @@ published code draws one for a whole batch, which has the same mean and more noi
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +15,9 @@ import torch
 from torch import Generator, Tensor
 from torch.nn import functional as F
 
-from longtail.core.labels import check_labels
+from longtail.core.tensors import label_tensor
 from longtail.images.augment.augmentation import check_images, draw_integers
+from longtail.ranges import Positive, check_fields
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,10 @@ class Mixup:
     (True, tensor([1., 1.]))
     """
 
-    alpha: float = 1.0
+    alpha: Positive = 1.0
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.alpha) and self.alpha > 0):
-            raise ValueError(f"alpha must be positive and finite, got {self.alpha}")
+        check_fields(self)
 
     def __call__(
         self, images: Tensor, labels: Tensor, num_classes: int, generator: Generator
@@ -48,13 +47,13 @@ class Mixup:
         """The mixed images, and soft labels (N, num_classes) of their type."""
         if not check_images(images).is_floating_point():
             raise ValueError("mixup is for floating images, got uint8; put it after Normalize")
-        known = check_labels(labels, num_classes).to(images.device)
-        if len(known) != len(images):
-            raise ValueError(f"got {len(images)} images but {len(known)} labels")
+        classes = label_tensor(labels, num_classes).to(images.device)
+        if len(classes) != len(images):
+            raise ValueError(f"got {len(images)} images but {len(classes)} labels")
         share = self._shares(len(images), generator).to(images)
         order = torch.randperm(len(images), generator=generator, device=generator.device)
         other = order.to(images.device)
-        hard = F.one_hot(known, num_classes).to(images.dtype)
+        hard = F.one_hot(classes, num_classes).to(images.dtype)
         column = share[:, None]
         return (
             images[other].lerp(images, share.view(-1, 1, 1, 1)),

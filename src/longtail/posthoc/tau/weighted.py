@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 
 from longtail.core import Prior
-from longtail.core.arrays import ArrayLike, as_tensor
+from longtail.core.arrays import ArrayLike
+from longtail.core.tensors import as_tensor
 from longtail.metrics.class_variance import class_variances
 
 
@@ -97,7 +98,7 @@ class Weighted(NamedTuple):
 
 def weights_to(target: Prior, labels: Tensor, shares: Tensor) -> Tensor:
     """The shares times what the target gives to each class, summing to one."""
-    weights = target.probs[labels] * shares
+    weights = as_tensor(target.probs)[labels] * shares
     if not weights.sum() > 0:
         raise ValueError(
             "no sample counts: the target prior gives all to classes that have no samples here; "

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from longtail.core.arrays import Array, ArrayLike
-from longtail.core.labels import check_counts
+from longtail.core.tensors import count_tensor
 from longtail.metrics import intra_class_variance
 from longtail.metrics.representation_spread import Measure
 from longtail.report.charts.chart import Chart
@@ -40,7 +40,7 @@ def variance_chart(
     >>> "rank correlation 1.00" in chart
     True
     """
-    size = len(check_counts(counts))
+    size = len(count_tensor(counts))
     return against_counts(
         intra_class_variance(features, labels, size, measure=measure),
         counts,
