@@ -18,8 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior, measure_carried
+from longtail.core.arrays import as_numpy
+from longtail.core.blocks import blocks
 from longtail.core.retarget import prior_offset
-from longtail.flows.samples import BeforeAfter, Integers, as_array
+from longtail.flows.samples import BeforeAfter, Integers
 
 # Mean distance of the logarithms, beyond what chance gives, up to which declared and measured are
 # taken as the same, and from which on they disagree.
@@ -65,7 +67,7 @@ def check_carried(samples: BeforeAfter) -> CarriedCheck:
     from scipy.special import chdtri
 
     declared, labels = samples.before.carried, samples.labels[samples.some]
-    logits = as_array(samples.before.logits)[samples.some]
+    logits = as_numpy(samples.before.take(samples.some).logits)
     try:
         measured = measure_carried(logits, labels, samples.classes)
     except (ValueError, RuntimeError) as error:
@@ -74,7 +76,7 @@ def check_carried(samples: BeforeAfter) -> CarriedCheck:
         return CarriedCheck(Agreement.NOT_DECLARED, None, measured)
     own = Prior.of(np.bincount(labels, minlength=samples.num_classes))
     as_declared, as_measured = (_explained(logits, labels, c, own) for c in (declared, measured))
-    apart = float(np.abs(as_array(prior_offset(declared, measured))).mean())
+    apart = float(np.abs(prior_offset(declared, measured)).mean())
     chance = float(np.sqrt(2 / (math.pi * as_measured.information)).mean())
     ratio = 2 * (as_declared.loss - as_measured.loss)
     agreement = Agreement.NEAR
@@ -96,15 +98,13 @@ def _explained(
     logits: npt.NDArray[Any], labels: Integers, carried: Prior, own: Prior
 ) -> _Explained:
     """Of logits that are moved from what they carry to the frequencies of the labels."""
-    offset, loss, information = as_array(prior_offset(carried, own)), 0.0, np.zeros(len(own.probs))
-    rows = max(1, _BLOCK // logits.shape[1])
-    for start in range(0, len(logits), rows):
-        moved = logits[start : start + rows] + offset
+    offset, loss, information = prior_offset(carried, own), 0.0, np.zeros(len(own.probs))
+    for rows, true in blocks(logits, labels, numbers=_BLOCK):
+        moved = rows + offset
         moved -= moved.max(axis=1, keepdims=True)
         probs = np.exp(moved)
         sums = probs.sum(axis=1, keepdims=True)
         probs /= sums
-        true = labels[start : start + rows]
         loss += float(np.log(sums).sum() - moved[np.arange(len(true)), true].sum())
         information += probs.sum(axis=0) - np.einsum("ij,ij->j", probs, probs)
     return _Explained(loss, information)

@@ -11,11 +11,12 @@ from typing import Any, ClassVar, Final, Literal
 
 from longtail import __version__
 from longtail.core import Prior, Scores
+from longtail.core.arrays import as_numpy
 from longtail.flows.fix_steps import StepFacts, TauChoice
 from longtail.flows.json_text import write_json
 from longtail.flows.judge import Judgement
 from longtail.flows.results import Result
-from longtail.flows.samples import Integers, as_array
+from longtail.flows.samples import Integers
 from longtail.metrics import Measured
 from longtail.posthoc import StoredAdjusters, save_adjusters
 from longtail.shift import PriorEstimate
@@ -100,7 +101,7 @@ class FixResult(Result):
         }
         if self.estimate is not None:
             ends = {"low": self.estimate.low, "high": self.estimate.high}
-            values["estimated"] = {name: as_array(end).tolist() for name, end in ends.items()}
+            values["estimated"] = {name: as_numpy(end).tolist() for name, end in ends.items()}
         return values | ({} if self.judgement is None else self.judgement.as_json())
 
     def written_to(self, folder: str | os.PathLike[str] | None) -> FixResult:
@@ -114,4 +115,4 @@ class FixResult(Result):
 
 
 def _probs(prior: Prior | None) -> list[float] | None:
-    return None if prior is None else as_array(prior.probs).tolist()
+    return None if prior is None else prior.probs.tolist()

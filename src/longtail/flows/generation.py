@@ -35,27 +35,24 @@ _HEAD = 4096  # bytes of a page in which its title is
 _TRAIN = "recipe.yaml"  # a run that is being trained has this before it has results
 
 
-class _Manifest(NamedTuple):
-    """What a generation is, its files, and files of older runs that it takes the place of."""
-
-    kind: str
-    files: tuple[str, ...]
-    replaces: tuple[str, ...]
-
-
 class Generation(NamedTuple):
-    """What a folder holds: files, and of what kind they are, such as "fix"."""
+    """What a folder holds.
+
+    Attributes:
+        kind: Of what kind the files are, such as "fix".
+        files: Their names.
+        replaces: Files of older runs whose place they took.
+    """
 
     kind: str
     files: tuple[str, ...]
+    replaces: tuple[str, ...] = ()
 
 
 def generation_in(folder: Path) -> Generation | None:
     """What a command has put in the folder; None if none did, or one that did not say so."""
-    manifest = _read_manifest(folder / HIDDEN / _MANIFEST)
-    if manifest is not None:
-        return Generation(manifest.kind, manifest.files)
-    return Generation("train", (_TRAIN,)) if (folder / _TRAIN).is_file() else None
+    train = Generation("train", (_TRAIN,)) if (folder / _TRAIN).is_file() else None
+    return _read_manifest(folder / HIDDEN / _MANIFEST) or train
 
 
 @contextmanager
@@ -86,7 +83,7 @@ def generation(folder: Path, kind: str, names: Sequence[str] = ()) -> Iterator[P
             _check_places(folder, files)
             check_not_others(folder, files, names)
             left = names if _is_of_older_longtail(folder, names) else ()
-            manifest = _Manifest(kind, tuple(files), tuple(sorted(left)))._asdict()
+            manifest = Generation(kind, tuple(files), tuple(sorted(left)))._asdict()
             (aside / _MANIFEST).write_text(json.dumps(manifest) + "\n", encoding="utf-8")
             _sync(aside)
             aside.rename(hidden / _PLACING)
@@ -236,7 +233,7 @@ def _sync(folder: Path) -> None:
                 os.close(descriptor)
 
 
-def _read_manifest(path: Path) -> _Manifest | None:
+def _read_manifest(path: Path) -> Generation | None:
     """What the file says, None if there is none; a ValueError that names it if it is damaged."""
     try:
         data = _bytes_of(path)
@@ -246,8 +243,8 @@ def _read_manifest(path: Path) -> _Manifest | None:
         raise _damaged(path) from None
     try:
         values = json.loads(data.decode("utf-8"))
-        kind, files, replaces = (values[name] for name in _Manifest._fields)
-        return _Manifest(_name(kind), _names(files), _names(replaces))
+        kind, files, replaces = (values[name] for name in Generation._fields)
+        return Generation(_name(kind), _names(files), _names(replaces))
     except (ValueError, KeyError, TypeError, RecursionError):
         raise _damaged(path) from None
 

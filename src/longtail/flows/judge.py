@@ -11,20 +11,29 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior, Scores
-from longtail.core.arrays import as_tensor
-from longtail.flows.accuracies import GROUPS, headline_key, shown_accuracies
+from longtail.core.arrays import as_numpy
+from longtail.core.blocks import blocks
+from longtail.core.tensors import as_tensor
 from longtail.flows.carried_check import CarriedCheck, check_carried
-from longtail.flows.changes import Change, Outcome, change_of, is_above, is_below
+from longtail.flows.changes import (
+    GROUPS,
+    Change,
+    Outcome,
+    change_of,
+    headline_key,
+    is_above,
+    is_below,
+    shown_accuracies,
+)
 from longtail.flows.mistakes import Mistakes, find_mistakes
 from longtail.flows.results import Result
-from longtail.flows.samples import BeforeAfter, as_array
+from longtail.flows.samples import BeforeAfter
 from longtail.flows.target_path import TargetPath, target_path
 from longtail.flows.tau_path import TauPath, tau_path
 from longtail.metrics import Comparison, Measured
 from longtail.metrics.sanity import Sanity
 from longtail.shift import PriorEstimate, estimate_prior
 
-_BLOCK = 2**22  # numbers looked at at once
 _MISCALIBRATED = 0.05  # an ECE that is by so much above what chance gives is told
 # The spread of a class with one or two samples is mostly borrowed from the others: right where
 # classes vary alike, which cannot be seen if half of them have no more.
@@ -56,23 +65,20 @@ class Judgement(Result):
     def of(cls, samples: BeforeAfter) -> Judgement:
         """The judgement of all of the samples."""
         sums = Comparison(samples.label_counts, samples.target, samples.counts)
-        before, after = (as_tensor(side.logits) for side in (samples.before, samples.after))
-        labels, rows = as_tensor(samples.labels), max(1, _BLOCK // samples.num_classes)
-        for start in range(0, len(labels), rows):
-            at = slice(start, start + rows)
-            sums.add(before[at], after[at], labels[at])
+        for parts in blocks(samples.before.logits, samples.after.logits, samples.labels):
+            sums.add(*map(as_tensor, parts))
         return cls(samples, sums)
 
     @cached_property
     def label_counts(self) -> npt.NDArray[np.int64]:
         """How many of all samples are of each class."""
-        return as_array(self.comparison.before.counts).astype(np.int64)
+        return as_numpy(self.comparison.before.counts).astype(np.int64)
 
     @cached_property
     def shares(self) -> dict[str, Floats]:
         """What each class counts for in each accuracy that there is."""
         shares = self.comparison.before.class_shares
-        return {key: as_array(share) for key, share in shares.items()}
+        return {key: as_numpy(share) for key, share in shares.items()}
 
     @cached_property
     def headline(self) -> str:
@@ -133,7 +139,7 @@ class Judgement(Result):
     @cached_property
     def outcome(self) -> Outcome:
         """What came of it."""
-        if not as_array(self.comparison.changed).any():
+        if not as_numpy(self.comparison.changed).any():
             was, now = (side["nll"].value or 0.0 for side in (self.before, self.after))
             return Outcome.SAME_AND_SURER if now < was else Outcome.SAME
         if self.has_too_few:
@@ -147,9 +153,9 @@ class Judgement(Result):
         """The calibration error of the scores to be used, where it is more than chance gives."""
         stays = self.outcome in (Outcome.SAME, Outcome.LOSS) or not self.samples.is_changed
         sums = self.comparison.before if stays else self.comparison.after
-        error = float(np.abs(as_array(sums.gaps)).sum())
+        error = float(np.abs(as_numpy(sums.gaps)).sum())
         # Of a calibrated model: the mean of |gap| where a gap is normal around 0.
-        chance = math.sqrt(2 / math.pi) * float(np.sqrt(as_array(sums.gap_squares)).sum())
+        chance = math.sqrt(2 / math.pi) * float(np.sqrt(as_numpy(sums.gap_squares)).sum())
         return error if error - chance >= _MISCALIBRATED else None
 
     @cached_property
@@ -158,7 +164,7 @@ class Judgement(Result):
         sums = (self.comparison.before, self.comparison.after)
         counts = np.where(self.label_counts > 0, self.label_counts, np.nan)
         sides = zip(self.samples.sides, sums, strict=False)  # one where nothing was done
-        return {name: as_array(side.hits) / counts for name, side in sides}
+        return {name: as_numpy(side.hits) / counts for name, side in sides}
 
     @cached_property
     def carried(self) -> CarriedCheck:
@@ -170,7 +176,7 @@ class Judgement(Result):
         """The prior of the samples, estimated without their labels; None if it cannot be."""
         samples = self.samples
         before = replace(samples.before, labels=None, split=None, counts=samples.counts)
-        unlabelled = replace(before, logits=as_array(samples.before.logits)[samples.some])
+        unlabelled = before.take(samples.some)
         validation = samples.validation
         if validation is not None and validation.carried is None:
             same = before.carried
@@ -236,13 +242,7 @@ def judge(
 
 
 def judge_scores(before: Scores, after: Scores | None, target: Prior) -> Judgement:
-    """Judge scores beside those after; where there are none, moved to the target, if that is known.
-
-    Args:
-        before: Scores with labels.
-        after: Scores of the same samples after something was done, if there are any.
-        target: The prior to look under.
-    """
+    """Judge scores beside those after; without any, moved to the target if that is known how."""
     if after is not None:
         return judge(before, after, target)
     if before.carried is not None and not before.carried.is_close(target):

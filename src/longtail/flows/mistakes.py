@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from longtail.flows.samples import BeforeAfter, Integers, as_array
+from longtail.core.arrays import as_numpy
+from longtail.flows.samples import BeforeAfter, Integers
 
 _MOST_PAIRS = 10
 
@@ -46,7 +47,7 @@ class Mistakes:
 
 def find_mistakes(samples: BeforeAfter) -> Mistakes:
     """Count the mistakes of both sides."""
-    taken = {name: as_array(scores.predict()) for name, scores in samples.sides.items()}
+    taken = {name: as_numpy(scores.predict()) for name, scores in samples.sides.items()}
     return Mistakes(
         {name: _confusion(samples, side) for name, side in taken.items()},
         tuple(_pairs(samples, list(taken.values()))),

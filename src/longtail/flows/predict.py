@@ -10,18 +10,22 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
-
-import numpy as np
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from longtail.core import Prior, PriorLike, Scores
-from longtail.core.arrays import Array
+from longtail.core.arrays import ArrayT, as_numpy, to_kind
 from longtail.posthoc import load_adjusters
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    _Logits: TypeAlias = Callable[[Tensor], tuple[Tensor, Prior | None]]  # and what they carry
+
 _ADJUSTER, _MODEL = "adjuster.json", "model.safetensors"
+
+
+class _Score(Protocol):
+    def __call__(self, inputs: ArrayT) -> Scores[ArrayT]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +40,9 @@ class Predictor:
 
     kind: Literal["fix", "fit", "train"]
     classes: tuple[str, ...] | None
-    score: Callable[[Array], Scores]
+    score: _Score
 
-    def scores(self, inputs: Array, target: PriorLike | None = None) -> Scores:
+    def scores(self, inputs: ArrayT, target: PriorLike | None = None) -> Scores[ArrayT]:
         """Scores of the inputs.
 
         Args:
@@ -50,15 +54,15 @@ class Predictor:
         made = self.score(inputs)
         return made if target is None else made.under(target)
 
-    def logits(self, inputs: Array, target: PriorLike | None = None) -> Array:
+    def logits(self, inputs: ArrayT, target: PriorLike | None = None) -> ArrayT:
         """Logits of shape (N, C)."""
         return self.scores(inputs, target).logits
 
-    def probs(self, inputs: Array, target: PriorLike | None = None) -> Array:
+    def probs(self, inputs: ArrayT, target: PriorLike | None = None) -> ArrayT:
         """Probabilities of shape (N, C)."""
         return self.scores(inputs, target).probs()
 
-    def predict(self, inputs: Array, target: PriorLike | None = None) -> Array:
+    def predict(self, inputs: ArrayT, target: PriorLike | None = None) -> ArrayT:
         """The class of each input."""
         return self.scores(inputs, target).predict()
 
@@ -79,15 +83,18 @@ def load(path: str | os.PathLike[str]) -> Predictor:
 
 def _adjuster(place: Path) -> Predictor:
     stored = load_adjusters(place)
-    return Predictor(
-        "fix", stored.classes, lambda logits: stored(Scores(logits, carried=stored.carried))
-    )
+
+    def score(inputs: ArrayT) -> Scores[ArrayT]:
+        return stored(Scores(inputs, carried=stored.carried))
+
+    return Predictor("fix", stored.classes, score)
 
 
 def _model(place: Path) -> Predictor:
     import torch
     from safetensors import safe_open
 
+    from longtail.core.tensors import as_tensor
     from longtail.data.files.errors import reading
 
     with reading(place, "a safetensors file"), safe_open(place, "pt") as file:
@@ -99,17 +106,16 @@ def _model(place: Path) -> Predictor:
         classes, made = _network(place)
         kind = "train"
 
-    def score(inputs: Array) -> Scores:
+    def score(inputs: ArrayT) -> Scores[ArrayT]:
         with torch.no_grad():
-            scores = made(torch.as_tensor(inputs))
-        if isinstance(inputs, torch.Tensor):
-            return scores
-        return Scores(np.asarray(scores.logits), carried=scores.carried, classes=scores.classes)
+            logits, carried = made(as_tensor(inputs))
+        rows: ArrayT = to_kind(as_numpy(logits), inputs)
+        return Scores(rows, carried=carried, classes=classes)
 
     return Predictor(kind, classes, score)
 
 
-def _head(place: Path) -> tuple[tuple[str, ...] | None, Callable[[Tensor], Scores]]:
+def _head(place: Path) -> tuple[tuple[str, ...] | None, _Logits]:
     """A head on features, under the target it was fitted for."""
     from longtail.engine import load_head
     from longtail.flows.fit_choice import predicted
@@ -119,23 +125,18 @@ def _head(place: Path) -> tuple[tuple[str, ...] | None, Callable[[Tensor], Score
     method, target = METHODS.get(about.get("method", "")), about.get("target")
     classes = None if about.get("classes") is None else tuple(about["classes"])
 
-    def scores(features: Tensor) -> Scores:
+    def logits(features: Tensor) -> tuple[Tensor, Prior | None]:
         if method is None or target is None:  # a head that somebody saved by itself
-            return Scores(head(features), carried=head.carried, classes=classes)
-        logits, carried = predicted(method, head, features, Prior.of(target))
-        return Scores(logits, carried=carried, classes=classes)
+            return head(features), head.carried
+        return predicted(method, head, features, Prior.of(target))
 
-    return classes, scores
+    return classes, logits
 
 
-def _network(place: Path) -> tuple[tuple[str, ...], Callable[[Tensor], Scores]]:
+def _network(place: Path) -> tuple[tuple[str, ...], _Logits]:
     """A backbone and its head, as they were trained."""
     from longtail.flows.train.model_file import load_model
 
     stored = load_model(place)
-    model, normalize, classes = stored.model, stored.normalize, stored.classes
-
-    def scores(images: Tensor) -> Scores:
-        return Scores(model(normalize(images)).logits, carried=model.carried, classes=classes)
-
-    return classes, scores
+    model, normalize = stored.model, stored.normalize
+    return stored.classes, lambda images: (model(normalize(images)).logits, model.carried)

@@ -19,8 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior, Scores
+from longtail.core.arrays import as_numpy
 from longtail.core.retarget import prior_offset
-from longtail.flows.samples import BeforeAfter, as_array
+from longtail.flows.samples import BeforeAfter
 
 PLACES = tuple(k / 10 for k in range(21))  # 1 − s: 0 as before, 1 uniform, 2 reversed
 _BINS = 20
@@ -61,11 +62,11 @@ def target_path(samples: BeforeAfter) -> TargetPath | None:
     if result.carried is None or result.carried.has_zeros:  # nothing can be moved from there
         result = samples.before
     targets = [source.tempered(1 - place) for place in PLACES]
-    offsets = np.stack([as_array(prior_offset(result.carried, target)) for target in targets])
+    offsets = np.stack([prior_offset(result.carried, target) for target in targets])
     as_they_are = measured(samples.before, np.zeros((1, samples.num_classes)))[0]
     moved = measured(result, offsets)
     weights = [_weights(target, samples) for target in targets]
-    logs = as_array(source.log)
+    logs = source.log
     return TargetPath(
         left=tuple(under(as_they_are, weight) for weight in weights),
         moved=tuple(map(under, moved, weights)),
@@ -83,7 +84,7 @@ class PerSample(NamedTuple):
 
 def measured(scores: Scores, offsets: Floats) -> list[PerSample]:
     """What the logits say of their samples, with each row of offsets added to them."""
-    logits, labels = as_array(scores.logits), as_array(scores.labels)
+    logits, labels = as_numpy(scores.logits), as_numpy(scores.labels)
     shape = len(offsets), len(logits)
     right, highest, own, total = (np.empty(shape) for _ in range(4))
     factors = np.exp(offsets - offsets.max(axis=1, keepdims=True)).T
@@ -122,5 +123,5 @@ def under(samples: PerSample, weights: Floats) -> UnderTarget:
 
 
 def _weights(target: Prior, samples: BeforeAfter) -> Floats:
-    weights: Floats = (as_array(target.probs) / np.maximum(samples.label_counts, 1))[samples.labels]
+    weights: Floats = (target.probs / np.maximum(samples.label_counts, 1))[samples.labels]
     return weights

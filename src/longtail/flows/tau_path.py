@@ -21,9 +21,10 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior
-from longtail.core.arrays import as_tensor
+from longtail.core.arrays import as_numpy
 from longtail.core.retarget import prior_offset
-from longtail.flows.samples import BeforeAfter, as_array
+from longtail.core.tensors import as_tensor
+from longtail.flows.samples import BeforeAfter
 from longtail.posthoc import TauCurve
 from longtail.posthoc.tau.curve import curve_along
 from longtail.posthoc.tau.intervals import Intervals
@@ -77,10 +78,7 @@ def tau_path(
 ) -> TauPath | None:
     """The path of the result; None without a known prior or with too many samples.
 
-    Args:
-        samples: Before and after.
-        shares: What each class counts for in each accuracy.
-        keys: Which accuracies to follow, as far as there are any.
+    It follows those of `keys` for which `shares` says what each class counts for.
     """
     way = _way(samples)
     if way is None or len(samples.labels) > MOST_SAMPLES:
@@ -89,7 +87,7 @@ def tau_path(
     curve = _curve(samples, offset)
     steps = slider(curve.best_tau + tau, tau)
     taus = np.union1d(steps, tau)  # the result has a place of its own
-    seen, right = samples.label_counts > 0, as_array(samples.before.predict()) == samples.labels
+    seen, right = samples.label_counts > 0, as_numpy(samples.before.predict()) == samples.labels
     hits = np.bincount(samples.labels[right], minlength=samples.num_classes)
     before = hits / np.maximum(samples.label_counts, 1)
     (result,) = _recalls(np.zeros(1), curve.intervals, samples)
@@ -127,8 +125,8 @@ def best_place(taus: Floats, start: float, curve: TauCurve) -> float:
     The best τ of all may lie in a piece of the curve that no place of the slider falls into. Of
     equally good places it is the nearest to that τ.
     """
-    pieces = np.searchsorted(as_array(curve.taus), taus - start, side="right")
-    accuracy = as_array(curve.accuracy)[pieces]
+    pieces = np.searchsorted(as_numpy(curve.taus), taus - start, side="right")
+    accuracy = as_numpy(curve.accuracy)[pieces]
     good = taus[accuracy > accuracy.max() - 1e-12]
     return float(good[np.abs(good - start - curve.best_tau).argmin()])
 
@@ -147,13 +145,13 @@ def _way(samples: BeforeAfter) -> tuple[Floats, float] | None:
     if source is None or source.is_close(samples.target):
         return None
     # What the target rules out is ruled out in the result already.
-    offset = np.nan_to_num(as_array(prior_offset(source, samples.target)), neginf=0.0)
+    offset = np.nan_to_num(prior_offset(source, samples.target), neginf=0.0)
     return offset, samples.tau or 0.0 if is_move else 0.0
 
 
 def _curve(samples: BeforeAfter, offset: Floats) -> TauCurve:
     """Accuracy of the result's logits for every τ beyond that of the result."""
-    rows, labels = as_tensor(as_array(samples.after.logits)), as_tensor(samples.labels)
+    rows, labels = as_tensor(as_numpy(samples.after.logits)), as_tensor(samples.labels)
     weighted = Weighted.under(samples.target, rows, labels)
     return curve_along(Shift(as_tensor(offset)), weighted, samples.target, samples.after.logits)
 
