@@ -19,7 +19,7 @@ from longtail.core.scores import Split
 from longtail.core.tensors import as_tensor
 from longtail.engine import save_head
 from longtail.engine.training import Trained
-from longtail.flows.accuracies import headline_key, shown_accuracies
+from longtail.flows.changes import headline_key, shown_accuracies
 from longtail.flows.json_text import write_json
 from longtail.flows.judge import Judgement, judge
 from longtail.flows.results import Result
