@@ -16,10 +16,13 @@ __all__ = [
     "core",
     "data",
     "engine",
+    "fit",
     "fit_head",
+    "fix",
     "heads",
     "images",
     "integrations",
+    "load",
     "losses",
     "measure_carried",
     "metrics",
@@ -29,6 +32,7 @@ __all__ = [
     "shift",
     "shot_groups",
     "testing",
+    "train",
 ]
 
 if TYPE_CHECKING:
@@ -55,8 +59,18 @@ if TYPE_CHECKING:
         retarget,
         shot_groups,
     )
-    from longtail.engine import fit_head
+    from longtail.engine.fit_head import fit_head
+    from longtail.flows.fit import fit
+    from longtail.flows.fix import fix
+    from longtail.flows.predict import load
+    from longtail.flows.train.train import train
 
+_FLOWS = {
+    "fit": "longtail.flows.fit",
+    "fix": "longtail.flows.fix",
+    "load": "longtail.flows.predict",
+    "train": "longtail.flows.train.train",
+}
 _FOLDERS = (
     "core",
     "data",
@@ -78,6 +92,10 @@ def __getattr__(name: str) -> Any:
         return import_module(f"longtail.{name}")
     if name == "fit_head":
         return import_module("longtail.engine").fit_head
+    if name in _FLOWS:
+        if name != "load":
+            import_module("longtail.report")  # so that a result can show its page in a notebook
+        return getattr(import_module(_FLOWS[name]), name)
     if name in __all__:
         return getattr(import_module("longtail.core"), name)
     raise AttributeError(f"module 'longtail' has no attribute {name!r}")

@@ -325,5 +325,8 @@ def test_arrays_without_labels_and_files_with_labels_are_refused(packed):
         fit(rows)
     with pytest.raises(ValueError, match="holds its own labels"):
         fit(packed, labels)
+    for wrong in ({"target": "unifrom"}, {"criterion": "accuracy"}):
+        with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
+            fit(rows, labels, **wrong)
     with pytest.raises(ValueError, match="weight of zero"):
         fit(rows, labels, target=Prior.of([0, 1, 1, 1, 1], zeros="keep"))

@@ -10,7 +10,7 @@ import click
 
 from longtail.cli import options
 from longtail.cli.command import Command, writing
-from longtail.cli.outputs import console, footer, note, print_json, rich_table
+from longtail.cli.outputs import command, console, note, print_json, rich_table
 from longtail.cli.progress import bars
 from longtail.flows.json_text import write_json
 
@@ -60,16 +60,15 @@ def _run(trials: int, seed: int, quiet: bool) -> DemoResult:
             "caltech": shown.add_task("Caltech-101, models", total=CALTECH.steps, said=""),
         }
         return run_demo(
-            GAUSSIANS, CALTECH, trials, seed, lambda problem: shown.advance(tasks[problem])
+            GAUSSIANS, CALTECH, trials, seed, lambda name: shown.advance(tasks[name]), command()
         )
 
 
 def _write(result: DemoResult, output: Path) -> None:
-    from longtail.report import write_page
-    from longtail.report.pages.demo import demo_page
+    from longtail.report import save
 
     write_json(output / "results.json", result.as_json())
-    write_page(demo_page(result, footer()), output / "report.html")
+    save(result, output)
 
 
 def _show(result: DemoResult, trials: int) -> None:

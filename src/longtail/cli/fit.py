@@ -10,7 +10,7 @@ import click
 from longtail.cli import options
 from longtail.cli.command import Command, writing
 from longtail.cli.options import INPUT_FILE
-from longtail.cli.outputs import closing, console, footer, metrics_json, print_json, rich_table
+from longtail.cli.outputs import closing, command, console, print_json, rich_table
 from longtail.cli.plain_text import echo
 from longtail.cli.progress import status
 
@@ -95,10 +95,14 @@ def fit(
     with status("Reading", quiet) as say, writing(output) as aside:
         from longtail.engine import read_features
         from longtail.flows.fit import fit as fit_features
-        from longtail.report import write_page
+        from longtail.flows.fit_methods import method_names
+        from longtail.report import save
         from longtail.report.pages import fit as page
 
-        names = _methods(methods)
+        try:
+            names = method_names([name.strip() for name in methods.split(",") if name.strip()])
+        except ValueError as error:
+            raise click.UsageError(str(error)) from error
         data = read_features(features, labels, split)
         result = fit_features(
             data,
@@ -107,12 +111,12 @@ def fit(
             criterion=criterion,
             folds=folds,
             seed=seed,
+            output=aside,
             progress=lambda what: say(f"Fitting: {what}"),
+            command=command(),
         )
-        say("Writing")
-        result.write(aside)
-        metrics_json(aside / "metrics.json", result.as_json())
-        write_page(page.fit_page(result, footer()), aside / "report.html")
+        say("Writing the page")
+        save(result, aside)
     if as_json:
         print_json(result.as_json())
     else:
@@ -132,26 +136,12 @@ def _list(as_json: bool, quiet: bool) -> None:
         from longtail.flows.fit_methods import METHODS, SLOW
 
     if as_json:
-        print_json(
-            [
-                {"name": name, "title": method.title, "slow": name in SLOW}
-                for name, method in METHODS.items()
-            ]
-        )
+        rows = [(name, each.title, name in SLOW) for name, each in METHODS.items()]
+        print_json([dict(zip(("name", "title", "slow"), row, strict=True)) for row in rows])
         return
     for name, method in METHODS.items():
         slow = "  (slow: only if named)" if name in SLOW else ""
         echo(f"{name:22} {method.title}{slow}")
-
-
-def _methods(methods: str) -> list[str]:
-    from longtail.flows.fit_methods import METHODS
-
-    names = [name.strip() for name in methods.split(",") if name.strip()]
-    for name in names:
-        if name not in METHODS:
-            raise click.UsageError(f"there is no method {name!r}; there are {', '.join(METHODS)}")
-    return names
 
 
 def _target(
@@ -161,7 +151,4 @@ def _target(
 
     if not isinstance(target, Path):
         return target
-    prior = read_prior(target, ClassesOf(source, features.num_classes, features.classes))
-    if not prior.probs.all():
-        raise ValueError(f"{target} has a weight of zero; every class needs one above zero")
-    return prior
+    return read_prior(target, ClassesOf(source, features.num_classes, features.classes))

@@ -14,7 +14,7 @@ from longtail.cli import options
 from longtail.cli.command import Command, is_same
 from longtail.cli.completion import recipe_names
 from longtail.cli.errors import Interrupted
-from longtail.cli.outputs import closing, console, footer, print_json, rich_table
+from longtail.cli.outputs import closing, command, console, print_json, rich_table
 from longtail.cli.plain_text import echo, is_first
 from longtail.cli.progress import bars, status
 
@@ -76,14 +76,15 @@ def train(
     try:
         with _progress(quiet) as progress:
             from longtail.flows.train.train import train as train_recipe
-            from longtail.report import write_page
-            from longtail.report.pages.train import train_page
-
-            def page(result: TrainResult, folder: Path) -> None:
-                write_page(train_page(result, footer()), folder / "report.html")
+            from longtail.report import save
 
             result = train_recipe(
-                recipe, output, name=recipe_name(name), progress=progress, page=page
+                recipe,
+                output,
+                name=recipe_name(name),
+                page=save,
+                progress=progress,
+                command=command(),
             )
     except KeyboardInterrupt as error:
         number = getattr(error, "signal", signal.SIGINT)

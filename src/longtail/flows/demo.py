@@ -7,27 +7,32 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 
 from longtail.core import Prior
 from longtail.flows.caltech101 import FeatureExperiment, FeatureScores, compare_on_caltech
 from longtail.flows.judge import Judgement, judge
+from longtail.flows.results import Result
 from longtail.flows.two_gaussians import GaussianExperiment, TwoGaussians, run_trials
 
 
 @dataclass(frozen=True, eq=False)
-class DemoResult:
+class DemoResult(Result):
     """The results of both problems.
 
     Attributes:
         gaussians: Balanced errors of each trial.
         caltech: Each method on pictures, cross-entropy first and the logit-adjusted loss last.
+        command: What made it.
     """
 
     gaussians: TwoGaussians
     caltech: tuple[FeatureScores, ...]
+    command: str
+
+    kind: ClassVar[str] = "demo"
 
     @cached_property
     def judgement(self) -> Judgement:
@@ -77,6 +82,7 @@ def demo(
     trials: int = 100,
     seed: int = 0,
     progress: Callable[[Literal["gaussians", "caltech"]], None] = lambda problem: None,
+    command: str = "longtail demo",
 ) -> DemoResult:
     """Both problems, several fits at a time.
 
@@ -86,12 +92,14 @@ def demo(
         trials: How often the two Gaussians are drawn anew.
         seed: Of what is drawn.
         progress: Told after each step which problem it was of.
+        command: What the page says has made it.
     """
     workers = min(4, os.cpu_count() or 1)
     with _one_thread():  # the problems are small: one thread each
         return DemoResult(
             run_trials(gaussians, trials, seed, workers, lambda: progress("gaussians")),
             compare_on_caltech(caltech, seed, workers, lambda: progress("caltech")),
+            command,
         )
 
 

@@ -5,13 +5,15 @@ samples → weight decay → every method → the best → scores and model
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from time import perf_counter
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +31,7 @@ from longtail.flows.fit_choice import (
     predicted,
     predicted_folds,
 )
-from longtail.flows.fit_methods import METHODS, SLOW, Aim, Method, Task
+from longtail.flows.fit_methods import METHODS, Aim, Method, Task, method_names
 from longtail.flows.fit_result import Criterion, FitResult, MethodScores
 from longtail.flows.fit_samples import FitSamples, Labelled, fit_samples, labelled_features
 from longtail.heads import Head, Linear
@@ -51,7 +53,9 @@ def fit(
     criterion: Criterion = "accuracy_under_target",
     folds: int = 5,
     seed: int = 0,
+    output: str | os.PathLike[str] | None = None,
     progress: Callable[[str], None] = lambda what: None,
+    command: str = "longtail.fit",
 ) -> FitResult:
     """Fit classifiers on features of a frozen backbone, compare them, and keep the best.
 
@@ -70,17 +74,23 @@ def fit(
             uniform one is balanced accuracy, that itself, or log-loss.
         folds: How many parts the train part is cut into where there is no validation part.
         seed: Decides folds and whatever is drawn.
+        output: A folder for model.safetensors, scores and metrics.json.
         progress: Told what comes next.
+        command: What metrics.json and the page say has made them.
 
     >>> rows = torch.randn(90, 4, generator=torch.Generator().manual_seed(0))
     >>> result = fit(rows, [0] * 60 + [1] * 20 + [2] * 10, methods=["adjusted"], folds=2)
     >>> [each.name for each in result.table], result.model.num_classes
     (['adjusted', 'linear'], 3)
     """
-    names = _names(methods)
+    names = method_names(methods)
+    if criterion not in get_args(Criterion):
+        raise ValueError(
+            f"criterion must be one of {', '.join(get_args(Criterion))}, got {criterion!r}"
+        )
     data = labelled_features(features, labels, validation, test, classes)
-    goal = _target(target, data.counts)
     samples = fit_samples(data, folds, seed)
+    goal = _target(target, data.counts)
 
     # The weight decay: one for all methods, that of a linear layer trained by cross-entropy.
     progress("weight decay")
@@ -128,7 +138,7 @@ def fit(
     assert baseline is not None
     judged = torch.bincount(problem.validation_labels, minlength=data.num_classes)
     unit = samples.unit**2  # a weight for features divided by the unit weighs its square less
-    return FitResult(
+    result = FitResult(
         model=_to_keep(METHODS[best.name], best.head, goal, samples.unit),
         table=table,
         validation=best.validation.scores,
@@ -144,7 +154,11 @@ def fit(
         few=int((judged < _FEW).sum()),
         unjudged=int((judged == 0).sum()),
         seed=seed,
+        command=command,
     )
+    if output is not None:
+        result.write(Path(output))
+    return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +210,7 @@ def _fit_method(name: str, problem: _Problem) -> _Fitted:
     except (ValueError, RuntimeError) as error:
         return _Fitted(name, perf_counter() - start, error=str(error))
     if method.tuned is not None and tau is not None:
-        head = method.tuned.put(head, problem.whole, tau, aim)
+        head = method.tuned.head(problem.whole, aim, tau)
     seconds = perf_counter() - start
     # Each fold carries the prior of its own train part; only the target is common to all.
     common = len(parts) == 1 or all(part.carried == aim.target for part in parts)
@@ -239,19 +253,12 @@ def _rank(fitted: _Fitted, criterion: Criterion) -> float:
     return value if criterion == "nll" else -value
 
 
-def _names(methods: Sequence[str]) -> list[str]:
-    """The methods in their order, the linear layer first."""
-    unknown = [name for name in methods if name not in METHODS]
-    if unknown:
-        raise ValueError(f"there is no method {unknown[0]!r}; there are {', '.join(METHODS)}")
-    chosen = [name for name in METHODS if name in methods or (not methods and name not in SLOW)]
-    return ["linear", *(name for name in chosen if name != "linear")]
-
-
 def _target(
     target: PriorLike | Literal["uniform", "train"], counts: npt.NDArray[np.int64]
 ) -> Prior:
     if isinstance(target, str):
+        if target not in ("uniform", "train"):
+            raise ValueError(f"target must be 'uniform', 'train' or a prior, got {target!r}")
         return Prior.uniform(len(counts)) if target == "uniform" else Prior.of(counts)
     prior = Prior.of(target)
     check_same_classes(len(counts), prior, "the features have", "the target")

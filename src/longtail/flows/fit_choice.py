@@ -1,9 +1,9 @@
-r"""Choosing on validation samples: the weight decay first, then each method's own number.
+r"""Choosing on validation samples: the weight decay first, then each method's own τ.
 
 The weight decay is the one whose linear layer, trained by cross-entropy and moved to the target,
 has the lowest log-loss on the validation samples: steadier than errors, of which rare classes have
 few. It is looked for on a grid of factors 10^½, from the middle outwards as long as it gets better,
-and then at the lowest point of the parabola through the best and its neighbours. A method's number
+and then at the lowest point of the parabola through the best and its neighbours. A method's τ
 is chosen on each fold's validation part; a part is judged with the median of the others'. A single
 part is cut into five for that.
 """
@@ -18,10 +18,10 @@ import torch
 from torch import Tensor, nn
 
 from longtail.core import Prior, Scores
-from longtail.core.arrays import as_tensor
+from longtail.core.tensors import as_tensor
 from longtail.data import stratified_folds
 from longtail.engine import fit_linear
-from longtail.flows.fit_methods import Aim, Method, Task
+from longtail.flows.fit_methods import Aim, Method, Task, Tuned
 from longtail.flows.fit_samples import Fold, Samples
 from longtail.heads import Head
 from longtail.losses import CrossEntropy
@@ -137,7 +137,7 @@ def predicted(method: Method, head: Head, features: Tensor, target: Prior) -> Pr
 def predicted_folds(
     method: Method, heads: Sequence[Head], tasks: Sequence[Task], folds: Sequence[Fold], aim: Aim
 ) -> tuple[list[Predicted], float | None]:
-    """What is predicted for every validation part, and the number for the fit on all samples."""
+    """What is predicted for every validation part, and the τ for the fit on all samples."""
     parts = [fold.validation for fold in folds]
     if method.tuned is None:
         return [
@@ -145,34 +145,29 @@ def predicted_folds(
             for head, part in zip(heads, parts, strict=True)
         ], None
     if len(parts) == 1:
-        return _predicted_in_cuts(method, heads[0], tasks[0], parts[0], aim)
+        return _predicted_in_cuts(method, method.tuned, tasks[0], parts[0], aim)
     tuned = method.tuned
-    values = [
-        tuned.best(head, task, task.layer(part.features), part.labels, aim)
-        for head, task, part in zip(heads, tasks, parts, strict=True)
+    taus = [
+        tuned.best(task, aim, task.layer(part.features), part.labels)
+        for task, part in zip(tasks, parts, strict=True)
     ]
     made = []
-    for k, (head, task, part) in enumerate(zip(heads, tasks, parts, strict=True)):
-        others = median(values[:k] + values[k + 1 :])
-        head = tuned.put(head, task, others, aim)
+    for k, (task, part) in enumerate(zip(tasks, parts, strict=True)):
+        head = tuned.head(task, aim, median(taus[:k] + taus[k + 1 :]))
         made.append(predicted(method, head, part.features, aim.target))
-    return made, median(values)
+    return made, median(taus)
 
 
 def _predicted_in_cuts(
-    method: Method, head: Head, task: Task, part: Samples, aim: Aim
+    method: Method, tuned: Tuned, task: Task, part: Samples, aim: Aim
 ) -> tuple[list[Predicted], float]:
-    """Each cut of a single validation part with the number that the rest of it chose."""
-    tuned = method.tuned
-    assert tuned is not None
+    """Each cut of a single validation part with the τ that the rest of it chose."""
     features, labels = part.features, part.labels
     plain = task.layer(features)
     cut = as_tensor(stratified_folds(labels, min(_CUTS, len(labels)), task.seed))
     logits, carried = torch.zeros_like(plain), None
     for number in range(int(cut.max()) + 1):
         rest = cut != number
-        value = tuned.best(head, task, plain[rest], labels[rest], aim)
-        moved = tuned.put(head, task, value, aim)
-        logits[~rest], carried = predicted(method, moved, features[~rest], aim.target)
-    best = tuned.best(head, task, plain, labels, aim)
-    return [Predicted(logits, carried)], best
+        head = tuned.head(task, aim, tuned.best(task, aim, plain[rest], labels[rest]))
+        logits[~rest], carried = predicted(method, head, features[~rest], aim.target)
+    return [Predicted(logits, carried)], tuned.best(task, aim, plain, labels)

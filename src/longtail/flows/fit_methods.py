@@ -1,13 +1,13 @@
 r"""The methods that a fit compares: each is a head, how it is fitted, how it predicts.
 
 All of one fit start from the same linear layer, trained by cross-entropy at a weight decay that was
-chosen for it. Linear heads are decayed as much. Small sets get smaller batches than the recipes
-say, for at least 40 steps an epoch: the recipes are for sets of a hundred thousand.
+chosen for it. Linear heads are decayed as much. Small sets get smaller batches than papers
+say, for at least 40 steps an epoch: their numbers are for sets of a hundred thousand.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -70,9 +70,9 @@ class Task:
         """Dimension and number of classes, as every head takes them."""
         return self.layer.in_features, self.layer.out_features
 
-    def fitted(self, head: Head, recipe: SGDConfig | None = None, **options: Any) -> Head:
+    def fitted(self, head: Head, sgd: SGDConfig | None = None, **options: Any) -> Head:
         """The head, fitted on these samples."""
-        how = head.sgd if recipe is None else recipe
+        how = head.sgd if sgd is None else sgd
         if how is not None:
             enough = max(_SMALLEST, len(self.samples.labels) // _STEPS)
             how = replace(how, batch_size=min(how.batch_size, enough))
@@ -80,9 +80,9 @@ class Task:
         fit_head(head, samples.features, samples.labels, sgd=how, seed=self.seed, **options)
         return head
 
-    def decayed(self, recipe: SGDConfig) -> SGDConfig:
-        """The recipe with the weight decay that was chosen."""
-        return replace(recipe, weight_decay=self.weight_decay)
+    def decayed(self, sgd: SGDConfig) -> SGDConfig:
+        """The same with the weight decay that was chosen."""
+        return replace(sgd, weight_decay=self.weight_decay)
 
 
 class Aim(NamedTuple):
@@ -97,22 +97,19 @@ class Aim(NamedTuple):
     criterion: Literal["accuracy_under_target", "nll"] = "accuracy_under_target"
 
 
-@dataclass(frozen=True)
-class Tuned:
-    """A number of a fitted head that validation samples decide: here always a τ.
+class Tuned(NamedTuple):
+    """A τ that validation samples decide.
 
     Attributes:
-        best: The best one for a head, given the linear layer's logits of validation samples, their
-            labels and the aim.
-        put: The head with that number.
+        best: The best one, given the linear layer's logits of validation samples and their labels.
+        head: The head with that τ.
     """
 
-    best: Callable[[Head, Task, Tensor, Tensor, Aim], float]
-    put: Callable[[Head, Task, float, Aim], Head]
+    best: Callable[[Task, Aim, Tensor, Tensor], float]
+    head: Callable[[Task, Aim, float], Head]
 
 
-@dataclass(frozen=True)
-class Method:
+class Method(NamedTuple):
     """One row of the comparison.
 
     Attributes:
@@ -149,34 +146,34 @@ def _adjusted(task: Task, tau: float = 1.0, target: Prior | None = None) -> Head
 
 def _trained(task: Task, loss: Callable[[PriorLike], Loss]) -> Head:
     """Trained on from the adjusted layer, which carries what these losses give."""
-    return task.fitted(_adjusted(task), loss=loss, recipe=task.decayed(CRT))
+    return task.fitted(_adjusted(task), loss=loss, sgd=task.decayed(CRT))
 
 
 def _retrained(task: Task) -> Head:
     """CRT at its minimum: class-balanced sampling is class weights there."""
-    return task.fitted(Linear(*task.sizes()), recipe=task.decayed(CRT), solver="lbfgs")
+    return task.fitted(Linear(*task.sizes()), sgd=task.decayed(CRT), solver="lbfgs")
 
 
 def _estimated(task: Task) -> Head:
     head = EstimatedOffset.from_linear(task.layer)
-    return task.fitted(head, recipe=task.decayed(EstimatedOffset.sgd))
+    return task.fitted(head, sgd=task.decayed(EstimatedOffset.sgd))
 
 
-def _learned(task: Task, recipe: SGDConfig) -> Head:
-    return task.fitted(LearnedNCM(*task.sizes()), recipe=recipe)
+def _learned(task: Task, sgd: SGDConfig) -> Head:
+    return task.fitted(LearnedNCM(*task.sizes()), sgd=sgd)
 
 
 def _multi(task: Task) -> Head:
     learned = LearnedNCM(*task.sizes())
-    task.fitted(learned, recipe=LearnedNCM.adjusted_sgd)
-    return task.fitted(MultiNCM.from_learned(learned), recipe=MultiNCM.adjusted_sgd)
+    task.fitted(learned, sgd=LearnedNCM.adjusted_sgd)
+    return task.fitted(MultiNCM.from_learned(learned), sgd=MultiNCM.adjusted_sgd)
 
 
 def _metric(task: Task, metric: Literal["global", "per_class", "eigenbasis"]) -> Head:
-    recipe = MetricNCM.sgd
+    sgd = MetricNCM.sgd
     if metric != "global":  # each class has a D × D matrix: an epoch costs as much as ten
-        recipe = replace(recipe, epochs=1)
-    return task.fitted(MetricNCM(*task.sizes(), metric), recipe=recipe)
+        sgd = replace(sgd, epochs=1)
+    return task.fitted(MetricNCM(*task.sizes(), metric), sgd=sgd)
 
 
 def _mean(task: Task, metric: Literal["euclidean", "cosine", "cl2n"]) -> Head:
@@ -187,20 +184,20 @@ def _rescaled(task: Task) -> Head:
     return task.fitted(WeightVectorNorm.from_linear(task.layer, train=task.prior))
 
 
-def _best_tau(head: Head, task: Task, logits: Tensor, labels: Tensor, aim: Aim) -> float:
+def _best_tau(task: Task, aim: Aim, logits: Tensor, labels: Tensor) -> float:
     scores = Scores(logits, labels, carried=task.prior, split="validation")
     return LogitAdjustment(task.prior, target=aim.target).fit(scores, aim.criterion).tau
 
 
-def _best_norm_tau(head: Head, task: Task, logits: Tensor, labels: Tensor, aim: Aim) -> float:
-    assert isinstance(head, TauNorm)
+def _best_norm_tau(task: Task, aim: Aim, logits: Tensor, labels: Tensor) -> float:
     scores = Scores(logits - task.layer.bias, labels, split="validation")
-    divide = WeightNormalization(head.log_nu(torch.float64).exp())
+    nu = TauNorm.from_linear(task.layer).log_nu(torch.float64).exp()
+    divide = WeightNormalization(nu)
     return divide.fit(scores, aim.criterion, aim.target).tau
 
 
-_TAU = Tuned(_best_tau, lambda head, task, tau, aim: _adjusted(task, tau, aim.target))
-_NORM_TAU = Tuned(_best_norm_tau, lambda head, task, tau, aim: TauNorm.from_linear(task.layer, tau))
+_TAU = Tuned(_best_tau, lambda task, aim, tau: _adjusted(task, tau, aim.target))
+_NORM_TAU = Tuned(_best_norm_tau, lambda task, aim, tau: TauNorm.from_linear(task.layer, tau))
 
 METHODS: dict[str, Method] = {
     "linear": Method("linear, cross-entropy", "H1", _linear, as_is="always"),
@@ -227,11 +224,11 @@ METHODS: dict[str, Method] = {
     "ncm": Method("NCM", "H9", partial(_mean, metric="euclidean")),
     "ncm_cosine": Method("NCM, cosine", "H9", partial(_mean, metric="cosine")),
     "ncm_cl2n": Method("NCM, centred and normalised", "H9", partial(_mean, metric="cl2n")),
-    "learned_ncm": Method("learned NCM", "H10", partial(_learned, recipe=LearnedNCM.sgd)),
+    "learned_ncm": Method("learned NCM", "H10", partial(_learned, sgd=LearnedNCM.sgd)),
     "learned_ncm_adjusted": Method(
         "learned NCM, adjusted",
         "H11",
-        partial(_learned, recipe=LearnedNCM.adjusted_sgd),
+        partial(_learned, sgd=LearnedNCM.adjusted_sgd),
         as_is="uniform",
     ),
     "multi_ncm": Method("multi-NCM, adjusted", "H12", _multi, as_is="uniform"),
@@ -248,3 +245,12 @@ METHODS: dict[str, Method] = {
     "wvn": Method("WVN + RS", "H14", _rescaled),
 }
 SLOW = ("metric_ncm_classes", "metric_ncm_eigen")  # C matrices of D × D: only if asked for
+
+
+def method_names(methods: Sequence[str]) -> list[str]:
+    """The methods of these names, all but the slow ones for none; the linear layer first."""
+    unknown = [name for name in methods if name not in METHODS]
+    if unknown:
+        raise ValueError(f"there is no method {unknown[0]!r}; there are {', '.join(METHODS)}")
+    chosen = [name for name in METHODS if name in methods or (not methods and name not in SLOW)]
+    return ["linear", *(name for name in chosen if name != "linear")]

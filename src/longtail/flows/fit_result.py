@@ -6,15 +6,18 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from longtail import __version__
 from longtail.core import Prior, Scores
 from longtail.engine import save_head
 from longtail.flows.fit_methods import METHODS
+from longtail.flows.json_text import write_json
 from longtail.flows.judge import Judgement, judge
+from longtail.flows.results import Result
 from longtail.heads import Head
 from longtail.metrics import Measured
 
@@ -50,7 +53,7 @@ class MethodScores:
 
 
 @dataclass(frozen=True, eq=False)
-class FitResult:
+class FitResult(Result):
     """What a fit came to.
 
     Attributes:
@@ -69,6 +72,7 @@ class FitResult:
         few: How many classes have fewer than five validation samples.
         unjudged: How many of them have none.
         seed: Of folds and of whatever was drawn.
+        command: What made it.
     """
 
     model: Head
@@ -86,6 +90,9 @@ class FitResult:
     few: int
     unjudged: int
     seed: int
+    command: str
+
+    kind: ClassVar[str] = "fit"
 
     @property
     def best(self) -> MethodScores:
@@ -151,7 +158,7 @@ class FitResult:
         }
 
     def write(self, folder: Path) -> None:
-        """Write the model and its scores into a folder that nothing is in yet."""
+        """Write model, scores and metrics.json into a folder that nothing is in yet."""
         about = {
             "method": self.best.name,
             "classes": self.classes,
@@ -162,3 +169,5 @@ class FitResult:
         self.validation.save(folder / "validation.safetensors")
         if self.test is not None:
             self.test.save(folder / "test.safetensors")
+        about_run = {"version": __version__, "command": self.command}
+        write_json(folder / "metrics.json", about_run | self.as_json())

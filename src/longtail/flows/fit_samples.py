@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import Array, ArrayLike, as_tensor
+from longtail.core.arrays import Array, ArrayLike, as_numpy
 from longtail.core.scores import Split
+from longtail.core.tensors import as_tensor
 from longtail.data import stratified_folds
 from longtail.engine import FeatureRows, Features
 from longtail.engine.feature_file import checked_features
@@ -97,7 +97,7 @@ def labelled_features(
         "test": test,
     }
     parts = {
-        split: (_as_numpy(part[0]), _as_numpy(part[1]))
+        split: (as_numpy(part[0]), as_numpy(part[1]))
         for split, part in given.items()
         if part is not None
     }
@@ -176,7 +176,3 @@ def _check_classes(features: Features) -> None:
             f"methods can only be compared on held-out samples of two classes or more, and there "
             f"are such of {judged}; give more training samples or a validation part"
         )
-
-
-def _as_numpy(values: ArrayLike) -> npt.NDArray[Any]:
-    return values.detach().cpu().numpy() if isinstance(values, Tensor) else np.asarray(values)

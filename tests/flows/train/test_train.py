@@ -16,25 +16,21 @@ from longtail.flows.train import building
 from longtail.flows.train.checking import RecipeError, recipe_from
 from longtail.flows.train.model_file import load_model
 from longtail.flows.train.plan import planned
+from longtail.flows.train.read_run import read_run
 from longtail.flows.train.reading import overridden
 from longtail.flows.train.reading_data import read_data
 from longtail.flows.train.run_folder import check_folder, read_log
 from longtail.flows.train.scores import second_name, with_new_statistics
 from longtail.flows.train.train import train
 from longtail.recipes.catalogue import read_recipe
-from longtail.report import Footer, write_page
+from longtail.report import save
 from longtail.report.figures import group_curves_chart, weight_norms_chart
-from longtail.report.pages.train import train_page
 
-FOOTER = Footer("0", "2025-01-01", "longtail train")
 KEPT = [48, 24, 10, 5]  # of 60, 30, 12 and 6 a fifth is held out
 
 
 def run_recipe(recipe, folder, **options):
-    def page(result, aside):
-        write_page(train_page(result, FOOTER), aside / "report.html")
-
-    return train(recipe, folder, page=page, **options)
+    return train(recipe, folder, page=save, **options)
 
 
 def small(path, **values):
@@ -109,6 +105,14 @@ def test_the_model_file_gives_the_same_logits_again(run, images):
     assert torch.equal(again, run.variants[0].scores["test"].logits)
     assert stored.model.carried.is_close(Prior.of(KEPT))
     assert (stored.recipe, list(stored.counts)) == (run.recipe, KEPT)
+
+
+def test_a_run_is_read_again_as_it_was(run):
+    again = read_run(run.folder)
+    assert again.metrics == run.metrics
+    assert again.as_json() == run.as_json()
+    assert again.judgement.as_json() == run.judgement.as_json()
+    assert {v.name for v in again.variants} == {v.name for v in run.variants}
 
 
 def test_second_stage_heads_are_those_of_the_trained_features(run):

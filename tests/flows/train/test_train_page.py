@@ -9,15 +9,17 @@ from longtail import Prior, Scores
 from longtail.engine.training import Trained
 from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.flows.train.checking import plain, recipe_from
+from longtail.flows.train.model_file import StoredModel
 from longtail.flows.train.result import TrainResult, Variant
 from longtail.flows.train.train import train
 from longtail.recipes.catalogue import named_recipe
 from longtail.report import Footer, render_page
-from longtail.report.pages.train import headline, metric_table, recipe_section, train_page
+from longtail.report.pages.train import _recipe, headline, metric_table, train_page
 
 
 def test_the_recipe_is_told_in_words():
-    rows = dict(recipe_section(plain(named_recipe("cifar100-lt-ce-quick"))).table.rows)
+    recipe = _recipe(plain(named_recipe("cifar100-lt-ce-quick")))
+    rows = dict(recipe.table.rows)
     assert rows["augment"].startswith("name crop, padding 4; name flip")
     assert rows["compile"] == "no"
     assert not any(sign in text for text in rows.values() for sign in "{}'")
@@ -46,15 +48,13 @@ def test_the_accuracy_under_the_target_asked_for_is_the_first_column(weights, fi
     recipe = named_recipe("cifar100-lt-ce-quick")
     trained = Trained(Prior.of(counts), best_epoch=None, history=[], finished=True)
     result = TrainResult(
-        recipe=recipe,
+        model=StoredModel(None, recipe, ("a", "b", "c"), (300, 60, 8), None),
         folder=Path("run"),
-        model=None,
-        classes=("a", "b", "c"),
-        counts=counts,
         target=target,
         trained=trained,
         variants=variants,
         weight=torch.eye(3),
+        command="longtail train",
     )
     heads, *rows = metric_table(result, "test")
     assert heads[1 : len(first) + 2] == [*first, "many"]

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -17,9 +19,10 @@ from longtail.core.scores import Split
 from longtail.core.tensors import as_tensor
 from longtail.engine import save_head
 from longtail.engine.training import Trained
-from longtail.flows.accuracies import headline_key, shown_accuracies
+from longtail.flows.changes import headline_key, shown_accuracies
 from longtail.flows.json_text import write_json
 from longtail.flows.judge import Judgement, judge
+from longtail.flows.results import Result
 from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.flows.train.checking import plain
 from longtail.flows.train.model_file import StoredModel
@@ -52,30 +55,38 @@ class Variant:
 
 
 @dataclass(frozen=True, eq=False)
-class TrainResult:
+class TrainResult(Result):
     """A finished run.
 
     Attributes:
-        recipe: What was done.
-        folder: Where it is.
-        model: What was trained, with all it takes to predict.
-        classes: The names of the classes.
-        counts: Training images of each class.
+        model: What was trained, with its recipe, classes and counts, and all it takes to predict.
+        folder: Where the run is.
         target: The prior the metrics are under.
         trained: The rows of the log, and what the model carries.
         variants: All ways to predict, as trained first.
         weight: The rows of the head, for the picture of their norms.
+        command: What made it.
     """
 
-    recipe: Recipe
-    folder: Path
     model: StoredModel
-    classes: tuple[str, ...]
-    counts: Tensor
+    folder: Path
     target: Prior
     trained: Trained
     variants: tuple[Variant, ...]
     weight: Tensor
+    command: str
+
+    kind: ClassVar[str] = "train"
+
+    @property
+    def recipe(self) -> Recipe:
+        """What was done."""
+        return self.model.recipe
+
+    @property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """Training images of each class."""
+        return np.array(self.model.counts)
 
     @property
     def judged_on(self) -> Split | None:
@@ -145,7 +156,7 @@ class TrainResult:
             "about": self.recipe.about,
             "headline": self.headline,
             "judged_on": self.judged_on,
-            "classes": len(self.classes),
+            "classes": len(self.model.classes),
             "training_images": int(self.counts.sum()),
             "carried": None if carried is None else carried.probs.tolist(),
             "target": self.target.probs.tolist(),
@@ -163,7 +174,7 @@ class TrainResult:
 
     def write(self, folder: Path) -> None:
         """Scores, second-stage heads and metrics.json, into a folder that nothing is in yet."""
-        about = {"classes": self.classes, "counts": self.counts.tolist()}
+        about = {"classes": self.model.classes, "counts": self.counts.tolist()}
         for variant in self.variants:
             # What is under the target follows from the scores as they were trained.
             if variant.head is None and variant is not self.variants[0]:
@@ -187,7 +198,7 @@ class TrainResult:
         }
 
 
-def _tallied(scores: Scores, target: Prior, counts: Tensor) -> Tally:
+def _tallied(scores: Scores, target: Prior, counts: npt.NDArray[np.int64]) -> Tally:
     """All sums behind the metrics of scores, each class counting as the target says."""
     logits, labels = (
         as_tensor(scores.logits),

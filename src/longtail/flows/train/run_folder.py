@@ -121,11 +121,11 @@ def versions() -> dict[str, str | int]:
     return found
 
 
-def read_log(folder: Path) -> list[dict[str, float | None]]:
+def read_log(folder: str | os.PathLike[str]) -> list[dict[str, float | None]]:
     """The rows of a run's log.csv; empty cells are None."""
     from longtail.data.files.errors import reading
 
-    place = folder / LOG
+    place = Path(folder) / LOG
     if not place.is_file():
         raise FileNotFoundError(f"there is no {place}; give a run folder of `longtail train`")
     with reading(place, "the log of a run"), place.open(newline="", encoding="utf-8") as file:

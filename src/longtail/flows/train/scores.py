@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,11 +17,12 @@ from longtail.data.images import ImageSplits, LabelledImages
 from longtail.engine.averaging import reestimate_batch_norm
 from longtail.engine.fit_head import fit_head
 from longtail.engine.training import Model, predict
+from longtail.flows.samples import UNDER_TARGET
 from longtail.flows.train.parts import SecondHead
 from longtail.flows.train.recipe import Recipe, Target
 from longtail.flows.train.result import Variant
 from longtail.images.augment import Normalize
-from longtail.posthoc import LogitAdjustment, TauChoice
+from longtail.posthoc import LogitAdjustment
 
 _BATCH = 256
 
@@ -47,27 +48,22 @@ def scores_of(
     }
 
 
-class Move(NamedTuple):
-    """How far scores are moved to the target, what moves them, and how τ was chosen if it was."""
-
-    tau: float
-    apply: Callable[[Scores], Scores]
-    choice: TauChoice | None = None
-
-
-def moved_to_target(
-    option: Target, carried: Prior | None, target: Prior, validation: Scores | None
-) -> Move | None:
-    """What moves scores to the target; None if they carry it, or nobody knows what they carry."""
+def under_target(
+    option: Target, carried: Prior | None, target: Prior, scores: Mapping[Split, Scores]
+) -> Variant | None:
+    """The scores moved to the target; None if they carry it, or nobody knows what they carry."""
     if carried is None or (carried.is_close(target) and option.tau != "auto"):
         return None
-    if option.tau == "auto":
-        assert validation is not None  # checked before training
-        fitted = LogitAdjustment(carried, target=target).fit(validation, option.criterion)
-        return Move(fitted.tau, fitted, fitted.choice)
     if option.tau == 1:
-        return Move(1.0, lambda scores: scores.under(target))
-    return Move(option.tau, LogitAdjustment(carried, option.tau, target))
+        moved = {split: part.under(target) for split, part in scores.items()}
+        return Variant(UNDER_TARGET, moved, tau=1.0)
+    if option.tau == "auto":  # there is a validation part: that was checked before training
+        adjuster = LogitAdjustment(carried, target=target)
+        adjuster = adjuster.fit(scores["validation"], option.criterion)
+    else:
+        adjuster = LogitAdjustment(carried, option.tau, target)
+    moved = {split: adjuster(part) for split, part in scores.items()}
+    return Variant(UNDER_TARGET, moved, tau=adjuster.tau, choice=adjuster.choice)
 
 
 def second_stage(

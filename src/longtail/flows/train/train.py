@@ -8,6 +8,7 @@ training moves them from there to the prior they are to be used under.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -21,25 +22,26 @@ from longtail.core.scores import Split
 from longtail.engine import training
 from longtail.engine.training import EpochEnd, StepEnd, processes
 from longtail.flows.generation import generation
-from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
+from longtail.flows.samples import AS_TRAINED
 from longtail.flows.train import building
 from longtail.flows.train.model_file import MODEL, StoredModel, save_model
 from longtail.flows.train.reading_data import read_data
 from longtail.flows.train.recipe import Recipe
 from longtail.flows.train.result import TrainResult, Variant
 from longtail.flows.train.run_folder import check_folder, task_values, write_start
-from longtail.flows.train.scores import all_parts, moved_to_target, scores_of, second_stage
+from longtail.flows.train.scores import all_parts, scores_of, second_stage, under_target
 
 Progress: TypeAlias = Callable[[StepEnd | EpochEnd | str], None]
 
 
 def train(
     recipe: Recipe,
-    folder: Path,
+    folder: str | os.PathLike[str],
     *,
     name: str = "",
-    progress: Progress = lambda event: None,
     page: Callable[[TrainResult, Path], object] = lambda result, folder: None,
+    progress: Progress = lambda event: None,
+    command: str = "longtail.train",
 ) -> TrainResult:
     """Follow a recipe; what comes out is in the folder, and a run that broke off goes on there.
 
@@ -47,11 +49,14 @@ def train(
         recipe: What to do.
         folder: Of the run; made if it is not there.
         name: What the recipe is called, which the folder keeps for comparisons.
+        page: Writes a page on the result beside the other files, before they are put in place:
+            `longtail.report.save`.
         progress: Told of every step and epoch, and in a word of what comes after them.
-        page: Writes a page on the result beside the other files, before they are put in place.
+        command: What the page says has made it.
     """
-    check_folder(folder, recipe)
-    with processes() as these, locked(folder) if these.is_main else nullcontext():
+    place = Path(folder)
+    check_folder(place, recipe)
+    with processes() as these, locked(place) if these.is_main else nullcontext():
         # Labels, counts, prior: what the training images say before anything is trained.
         images = read_data(recipe.data)
         counts = images.train.counts
@@ -69,7 +74,7 @@ def train(
         normalize = building.build_normalize(recipe, images.train)
         building.check_network(model, images.train, normalize)
         if these.is_main:
-            write_start(folder, recipe, name)
+            write_start(place, recipe, name)
         trained = training.train(
             model,
             images.train,
@@ -80,7 +85,7 @@ def train(
             augment=augment,
             validation=images.validation,
             evaluate_every=recipe.evaluate_every,
-            run=folder,
+            run=place,
             checkpoint_every=recipe.checkpoint_every,
             recipe=task_values(recipe),
             progress=progress,
@@ -98,28 +103,23 @@ def train(
 
         # Target: the same scores under the prior they are to be used under.
         target = building.build_target(recipe, prior)
-        move = moved_to_target(recipe.target, model.carried, target, scores.get("validation"))
-        variants = [Variant(AS_TRAINED, scores)]
-        if move is not None:
-            moved = {split: move.apply(part) for split, part in scores.items()}
-            variants.append(Variant(UNDER_TARGET, moved, None, move.tau, move.choice))
-        variants += second_stage(recipe, model, images, normalize, progress)
+        moved = under_target(recipe.target, model.carried, target, scores)
+        heads = second_stage(recipe, model, images, normalize, progress)
+        variants = (Variant(AS_TRAINED, scores), *([] if moved is None else [moved]), *heads)
 
         # Metrics, and everything into the folder at once.
         stored = StoredModel(model, recipe, images.train.classes, tuple(counts.tolist()), normalize)
         result = TrainResult(
-            recipe=recipe,
-            folder=folder,
             model=stored,
-            classes=stored.classes,
-            counts=counts,
+            folder=place,
             target=target,
             trained=trained,
-            variants=tuple(variants),
+            variants=variants,
             weight=model.head.rows.detach().cpu(),
+            command=command,
         )
         if these.is_main:
-            with generation(folder, "train") as aside:
+            with generation(place, "train") as aside:
                 save_model(aside / MODEL, stored)
                 result.write(aside)
                 page(result, aside)

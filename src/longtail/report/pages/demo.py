@@ -26,6 +26,7 @@ from longtail.report import (
     scores_page,
     strip_chart,
 )
+from longtail.report.names import percent
 from longtail.report.sections.verdict import gain_in_words
 
 if TYPE_CHECKING:
@@ -73,11 +74,7 @@ def gaussian_rows(both: TwoGaussians) -> list[list[tuple[str, ...]]]:
 def caltech_rows(methods: Sequence[FeatureScores]) -> list[tuple[str, ...]]:
     """For a terminal: name, weight decay, and accuracies in percent."""
     return [
-        (
-            each.name,
-            f"{each.weight_decay:g}",
-            *("none" if (v := each.metrics[key]) is None else f"{100 * v:.1f}" for key in _KEYS),
-        )
+        (each.name, f"{each.weight_decay:g}", *(percent(each.metrics[key]) for key in _KEYS))
         for each in methods
     ]
 

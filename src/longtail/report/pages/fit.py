@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from longtail.flows.judge import is_above
+from longtail.flows.changes import is_above
 from longtail.report import Column, Figure, Footer, Line, Page, Section, Table, line_chart
 from longtail.report.names import percent, points_with_interval, with_interval
 from longtail.report.pages.scores import samples_in_words, scores_page

@@ -12,11 +12,11 @@ from longtail.report.sections.by_class import (
     by_class_section,
     calibration_section,
     margins_section,
+    mistakes_section,
 )
 from longtail.report.sections.carried import carried_section
 from longtail.report.sections.explorers import target_section, tau_section
 from longtail.report.sections.first_table import first_table
-from longtail.report.sections.mistakes import mistakes_section
 from longtail.report.sections.verdict import alone_in_words, gain_in_words, next_step, warning
 
 # In the order in which they answer questions.

@@ -13,7 +13,7 @@ from longtail.report.figures import group_curves_chart, weight_norms_chart
 from longtail.report.figures.group_curves import GROUPS
 from longtail.report.names import ACCURACIES, HEADLINES, percent, with_interval
 from longtail.report.pages.scores import scores_page
-from longtail.report.sections.held_tau import held_near_one_in_words
+from longtail.report.sections.verdict import tau_in_words
 
 if TYPE_CHECKING:
     from longtail.flows.train.result import TrainResult
@@ -24,23 +24,24 @@ def train_page(result: TrainResult, footer: Footer) -> Page:
     recipe, counts = result.recipe, result.counts
     own = [
         *(_variants(result, split) for split in result.metrics),
-        training_section(result.trained.history, recipe.optimizer.name, result.weight, counts),
-        recipe_section(result.recipe_values),
+        _training(result.trained.history, recipe.optimizer.name, result.weight, counts),
+        _recipe(result.recipe_values),
     ]
+    title = f"longtail train: {result.folder.resolve().name}"
     if result.judgement is None:
-        return Page("longtail train", headline(result), own, footer)
+        return Page(title, headline(result), own, footer)
     about = f": {recipe.about.rstrip('.')}" if recipe.about else ""
     images = f"{int(counts.sum()):,} images"
     done = f"A model was trained for {recipe.epochs} epochs on {images}{about}."
     return scores_page(
-        result.judgement, footer, title="longtail train", done=done, sections=own, written=False
+        result.judgement, footer, title=title, done=done, sections=own, written=False
     )
 
 
 def headline(result: TrainResult) -> str:
     """What came out, in one sentence."""
     text = (
-        f"{int(result.counts.sum()):,} training images of {len(result.classes):,} classes, "
+        f"{int(result.counts.sum()):,} training images of {len(result.model.classes):,} classes, "
         f"{result.recipe.epochs} epochs."
     )
     if result.judged_on is None:
@@ -95,7 +96,7 @@ def _notes(result: TrainResult) -> list[str]:
         notes.append("The logits carry the target as they are.")
     for variant in result.variants:
         if variant.choice is not None:
-            held = held_near_one_in_words(variant.choice)
+            held = tau_in_words(variant.choice)
             notes.append(f"The validation part chose τ = {variant.tau:.3g}.{held}")
     if result.trained.carried is None:
         notes.append(
@@ -110,7 +111,7 @@ def _notes(result: TrainResult) -> list[str]:
     return notes
 
 
-def training_section(
+def _training(
     history: Sequence[Mapping[str, float | None]],
     optimizer: str,
     weight: Array,
@@ -143,7 +144,7 @@ def training_section(
     return Section(heading="Training", figures=figures)
 
 
-def recipe_section(values: Mapping[str, Any]) -> Section:
+def _recipe(values: Mapping[str, Any]) -> Section:
     """What was asked for, by the keys of the recipe."""
     rows = [[key, _in_words(value)] for key, value in values.items() if value not in (None, "")]
     return Section(heading="Recipe", table=Table([Column("key"), Column("value")], rows))
