@@ -18,7 +18,7 @@ import torch
 from scipy import stats
 
 import longtail as lt
-from longtail.engine.feature_file import checked_features
+from longtail.data.tables.features import checked_features
 from longtail.flows.fit import fit
 from longtail.flows.fit_methods import METHODS, SLOW
 
@@ -49,8 +49,8 @@ def caltech(seed):
     data = lt.data.caltech101_long_tailed(seed)
     return checked_features(
         {
-            "train": (data.train_features.numpy(), data.train_labels.numpy()),
-            "test": (data.test_features.numpy(), data.test_labels.numpy()),
+            "train": (data.train_features, data.train_labels),
+            "test": (data.test_features, data.test_labels),
         }
     )
 

@@ -15,10 +15,10 @@ import torch
 import torch.nn.functional as F
 
 import longtail as lt
-from longtail.data.images import ImageArrays
 from longtail.engine.backbones import backbone
 from longtail.engine.training import Model, StepEnd, TrainingOptions, train
 from longtail.engine.training.image_source import Inputs, image_source
+from longtail.images import ImageArrays
 from longtail.images.augment import Chain, Flip, Normalize, RandomCrop
 from longtail.images.samplers import InstanceSampler
 

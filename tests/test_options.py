@@ -159,6 +159,8 @@ NOT_WALKED = {
         "losses.Regularizer",
     ),
     *("losses.SpreadOut", "images.ClassSampler", "data.caltech101_long_tailed"),
+    *("data.Features", "data.pack_features", "data.Block", "data.ScoreWriter"),
+    *("data.open_score_writer", "data.ScoreTable"),
     *("heads.MomentSums", "heads.ClassMoments", "heads.class_moments"),
     *("posthoc.chain_affine", "posthoc.TauChoice", "posthoc.TauCurve"),
     *("metrics.false_positives", "metrics.recalls", "metrics.accuracy", "metrics.class_means"),

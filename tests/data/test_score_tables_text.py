@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from longtail.data.score_tables import Layout, open_score_table
+from longtail.data import Layout, open_score_table
 
 
 def opened(place, text, layout=None, kind="logits", **given):
@@ -67,6 +67,13 @@ def test_quotes_hold_names_with_commas_together(tmp_path):
     assert table.classes == ("cat, big", "fox")
     assert table.labels.tolist() == [0, 1]
     assert rows(table) == [[1, 2], [3, 4]]
+
+
+def test_quoted_text_over_several_lines_is_one_row(tmp_path):
+    text = 'note,cat,fox,label\n"two\nlines, ""x""",1,2,cat\nplain,3,4,fox\n"y",5,6,cat\n'
+    table = opened(tmp_path / "a.csv", text, Layout(skip=["note"]))
+    assert [block.logits.tolist() for block in table.blocks(2)] == [[[1, 2]], [[3, 4]], [[5, 6]]]
+    assert table.labels.tolist() == [0, 1, 0]
 
 
 def test_in_tsv_quotes_are_text(tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from longtail import Prior, Scores
-from longtail.data.score_tables import open_score_table
+from longtail.data import open_score_table
 from longtail.flows import fix_steps, score_sources
 from longtail.flows.fix import fix, fix_again
 from longtail.flows.fix_steps import Plan, StepFacts, cross_fitted, fit_steps

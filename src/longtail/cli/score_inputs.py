@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from longtail.core import Prior
-    from longtail.data.score_tables import Kind, ScoreTable
+    from longtail.data import Kind, ScoreTable
     from longtail.flows.fix_steps import TargetWord
     from longtail.flows.score_sources import CarriedWord
 
@@ -53,7 +53,7 @@ class ScoreOptions:
             path: The file.
             usual_classes: The names of its classes, where nothing else says them.
         """
-        from longtail.data.score_tables import Layout, open_score_table
+        from longtail.data import Layout, open_score_table
 
         kind = self.kind
         if kind is None and path.suffix.lower() == ".safetensors":

@@ -95,7 +95,7 @@ def _model(place: Path) -> Predictor:
     from safetensors import safe_open
 
     from longtail.core.tensors import as_tensor
-    from longtail.data.files.errors import reading
+    from longtail.data.tables.errors import reading
 
     with reading(place, "a safetensors file"), safe_open(place, "pt") as file:
         metadata = file.metadata() or {}

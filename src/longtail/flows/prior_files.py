@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior
-from longtail.data.label_files import read_label_counts
-from longtail.data.score_tables import ScoreTable
+from longtail.data import ScoreTable, read_label_counts
 
 
 class ClassesOf(NamedTuple):

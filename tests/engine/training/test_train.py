@@ -19,12 +19,12 @@ from engine.training.tiny import (
     quick,
     quick_train,
 )
-from longtail.data.images import ImageArrays
 from longtail.engine.backbones import backbone
 from longtail.engine.schedules import Constant, Cosine, Steps
 from longtail.engine.training import EpochEnd, Model, StepEnd, TrainingOptions, predict
 from longtail.engine.training.checkpoint_folder import read_checkpoint
 from longtail.engine.training.train import shared_sampler
+from longtail.images import ImageArrays
 from longtail.images.samplers import ClassBalancedSampler, InstanceSampler, ProgressiveSampler
 
 

@@ -10,11 +10,11 @@ from safetensors.torch import save_file
 from torch import nn
 
 import longtail as lt
-from longtail.data.images import ImageArrays
 from longtail.engine.backbones import Backbone, backbone
 from longtail.engine.schedules import Cosine
 from longtail.engine.training import Model, StepEnd, TrainingOptions, predict, train
 from longtail.engine.training.process_group import close_group
+from longtail.images import ImageArrays
 from longtail.images.augment import Chain, Flip, Normalize, RandomCrop
 from longtail.images.samplers import ClassBalancedSampler, InstanceSampler
 

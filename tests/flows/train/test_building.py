@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from longtail import Prior
-from longtail.data.images import ImageArrays
 from longtail.flows.train import building, parts
 from longtail.flows.train.checking import recipe_from
+from longtail.images import ImageArrays
 
 COUNTS = [30, 12, 6]
 LABELS = torch.arange(3).repeat_interleave(torch.tensor(COUNTS))

@@ -8,7 +8,6 @@ import torch
 from safetensors.torch import load_file
 
 from longtail import Prior, Scores, heads
-from longtail.data.images import ImageArrays
 from longtail.engine import Features, load_head
 from longtail.engine.training import EpochEnd, predict
 from longtail.flows.features import features as extract_features
@@ -22,6 +21,7 @@ from longtail.flows.train.reading_data import read_data
 from longtail.flows.train.run_folder import check_folder, read_log
 from longtail.flows.train.scores import second_name, with_new_statistics
 from longtail.flows.train.train import train
+from longtail.images import ImageArrays
 from longtail.recipes.catalogue import read_recipe
 from longtail.report import save
 from longtail.report.figures import group_curves_chart, weight_norms_chart

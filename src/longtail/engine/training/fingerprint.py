@@ -10,10 +10,9 @@ from zlib import crc32
 import msgspec
 from torch import Tensor, nn
 
-from longtail.data.images import LabelledImages
 from longtail.engine.training.model import Model
 from longtail.engine.training.options import TrainingOptions
-from longtail.images import ClassSampler
+from longtail.images import ClassSampler, LabelledImages
 
 _FREE = ("num_workers", "compile", "parallel")  # may change from one start to the next
 _OF_THIS_PROCESS = ("training", "num_replicas", "rank")

@@ -15,9 +15,9 @@ import torch
 from torch import Generator, Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from longtail.data.images import ImageArrays, LabelledImages
 from longtail.engine.backbones.backbone import channels_last
 from longtail.engine.training.fixed_size import FixedSize
+from longtail.images import ImageArrays, LabelledImages
 from longtail.images.augment import Augmentation, Mixup, Normalize
 
 Source: TypeAlias = "InMemory | FromFiles"

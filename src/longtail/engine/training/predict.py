@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 
 from longtail.core import Prior, Scores
-from longtail.data.images import LabelledImages
 from longtail.engine.backbones.backbone import channels_last
 from longtail.engine.training.image_source import Source, image_source
 from longtail.engine.training.learner import Learner
@@ -18,6 +17,7 @@ from longtail.engine.training.options import TrainingOptions
 from longtail.engine.training.process_group import agree_on_buffers, current_processes
 from longtail.engine.training.run_folder import UNIFORM, validation_row
 from longtail.engine.training.run_state import Row
+from longtail.images import LabelledImages
 from longtail.images.augment import Normalize
 from longtail.losses.processes import whole_batch
 from longtail.metrics import evaluate
@@ -43,7 +43,7 @@ def predict(
         num_workers: Processes that read image files.
 
     >>> import longtail as lt
-    >>> from longtail.data.images import ImageArrays
+    >>> from longtail.images import ImageArrays
     >>> from longtail.engine.backbones import backbone
     >>> model = Model(backbone("small_cnn"), lt.heads.Linear(128, 10))
     >>> images = ImageArrays(torch.zeros(5, 3, 32, 32, dtype=torch.uint8), [0, 1, 2, 3, 9])

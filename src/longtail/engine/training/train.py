@@ -13,7 +13,6 @@ from torch import Generator, Tensor
 
 from longtail.core import Prior
 from longtail.core.locks import locked
-from longtail.data.images import LabelledImages
 from longtail.engine.epoch_sampler import sampler_for
 from longtail.engine.schedules import ByEpoch, Schedule
 from longtail.engine.training.fingerprint import task_of
@@ -34,7 +33,7 @@ from longtail.engine.training.process_group import agree_on_buffers, current_pro
 from longtail.engine.training.run_folder import RunFolder
 from longtail.engine.training.run_state import Row, mixed_seed
 from longtail.engine.training.sharding import check_sharding, check_torch, gather
-from longtail.images import ClassSampler
+from longtail.images import ClassSampler, LabelledImages
 from longtail.images.augment import Augmentation, Normalize
 from longtail.losses import Loss
 

@@ -14,13 +14,12 @@ import torch
 
 from longtail import heads, losses
 from longtail.core import Prior
-from longtail.data.images import ImageArrays, ImageSplits, LabelledImages
 from longtail.engine.backbones import Backbone
 from longtail.engine.training import EpochSchedule, Model, TrainingOptions
 from longtail.flows.train import parts
 from longtail.flows.train.checking import RecipeError
 from longtail.flows.train.recipe import Recipe
-from longtail.images import ClassSampler
+from longtail.images import ClassSampler, ImageArrays, ImageSplits, LabelledImages
 from longtail.images.augment import Augmentation, Chain, Normalize, channel_statistics
 
 _MEASURED = 2000  # images that mean and deviation are measured on where they are read from disk

@@ -12,7 +12,7 @@ from safetensors import safe_open
 
 from longtail.core import Prior
 from longtail.core.tensor_file import save_tensors
-from longtail.data.files.errors import reading
+from longtail.data.tables.errors import reading
 from longtail.engine.training import Model
 from longtail.flows.train.building import build_model
 from longtail.flows.train.checking import plain, recipe_from

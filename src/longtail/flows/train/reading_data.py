@@ -6,17 +6,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-from longtail.data.images import (
-    ImageFiles,
-    ImageSplits,
-    LabelledImages,
-    cifar_long_tailed,
-    hold_out_validation,
-    long_tailed_images,
-    read_image_list,
-    read_image_splits,
-)
-from longtail.data.images.present import check_every_class
 from longtail.engine.training import FixedSize
 from longtail.flows.train.data_sets import (
     Cifar10,
@@ -29,6 +18,17 @@ from longtail.flows.train.data_sets import (
     OwnSet,
 )
 from longtail.flows.train.run_folder import check_data
+from longtail.images import (
+    ImageFiles,
+    ImageSplits,
+    LabelledImages,
+    cifar_long_tailed,
+    hold_out_validation,
+    long_tailed_images,
+    read_image_list,
+    read_image_splits,
+)
+from longtail.images.labelled import check_every_class
 from longtail.integrations.hf import read_hugging_face
 
 _SETS = {Cifar10: "cifar10", Cifar100: "cifar100", Cifar20: "cifar100"}

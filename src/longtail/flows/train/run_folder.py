@@ -123,7 +123,7 @@ def versions() -> dict[str, str | int]:
 
 def read_log(folder: str | os.PathLike[str]) -> list[dict[str, float | None]]:
     """The rows of a run's log.csv; empty cells are None."""
-    from longtail.data.files.errors import reading
+    from longtail.data.tables.errors import reading
 
     place = Path(folder) / LOG
     if not place.is_file():

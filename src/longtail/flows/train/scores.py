@@ -13,7 +13,6 @@ from torch import Tensor
 from longtail import heads
 from longtail.core import Prior, Scores
 from longtail.core.scores import Split
-from longtail.data.images import ImageSplits, LabelledImages
 from longtail.engine.averaging import reestimate_batch_norm
 from longtail.engine.fit_head import fit_head
 from longtail.engine.training import Model, predict
@@ -21,6 +20,7 @@ from longtail.flows.samples import UNDER_TARGET
 from longtail.flows.train.parts import SecondHead
 from longtail.flows.train.recipe import Recipe, Target
 from longtail.flows.train.result import Variant
+from longtail.images import ImageSplits, LabelledImages
 from longtail.images.augment import Normalize
 from longtail.posthoc import LogitAdjustment
 

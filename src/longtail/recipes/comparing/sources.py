@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from longtail.data.files.arrays import npz_names
-from longtail.data.score_tables import Kind
+from longtail.data import Kind
+from longtail.data.tables.arrays import npz_names
 from longtail.flows.fix_result import CROSS_FITTED
 from longtail.flows.generation import settle
 from longtail.flows.train.reading import read_recipe_file
