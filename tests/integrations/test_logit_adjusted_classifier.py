@@ -92,7 +92,9 @@ def test_tau_is_that_of_logit_adjustment_by_every_criterion(three_classes, crite
         LogisticRegression(), criterion=criterion, calibration=None, random_state=0
     ).fit(X, y)
     prior = lt.Prior.of([240, 45, 15])
-    by_hand = lt.posthoc.LogitAdjustment(prior).fit(adjusted.out_of_fold_scores_, criterion)
+    by_hand = lt.posthoc.LogitAdjustment.fit(
+        adjusted.out_of_fold_scores_, prior, criterion=criterion
+    )
     assert adjusted.tau_ == by_hand.tau
     assert adjusted.calibrator_ is None
     assert adjusted.to_scores(X).carried == lt.Prior.uniform(3)

@@ -12,13 +12,10 @@ from typing import Any, NamedTuple, TypeAlias
 from longtail.core import Prior, Scores, measure_carried
 from longtail.core.prior import check_same_classes, full_prior
 from longtail.integrations.sklearn.carried import carried_by, may_ignore_weights
-from longtail.integrations.sklearn.logits import gives_probs
+from longtail.integrations.sklearn.folds import out_of_fold, splits_of
+from longtail.integrations.sklearn.inner import gives_probs
 from longtail.integrations.sklearn.options import Calibration, Carried, Options
-from longtail.integrations.sklearn.out_of_fold import out_of_fold
-from longtail.integrations.sklearn.splits import splits_of
-from longtail.integrations.sklearn.training_labels import TrainingLabels
-from longtail.integrations.sklearn.training_set import TrainingSet
-from longtail.integrations.sklearn.weighted_temperature import fit_temperature
+from longtail.integrations.sklearn.training_set import TrainingLabels, TrainingSet
 from longtail.posthoc import BiasCorrectedTemperature, LogitAdjustment, Temperature
 
 AnyCalibrator: TypeAlias = Temperature | BiasCorrectedTemperature
@@ -71,40 +68,47 @@ def fit_adjustment(
             raise ValueError('carried="measure" needs classes of two samples or more, got none')
         return Adjustment(carried, None, LogitAdjustment(carried, tau, target), None)
     # Decision values are no logits yet, and of a prior given or measured no fold has its own.
-    told = _is_told(options.carried) and carried is not None
-    move_to = carried if told and gives_probs(model) else None
-    held_out = out_of_fold(estimator, data, splits, move_to, options.n_jobs)
-    labels = data.labels.codes[held_out.positions]
-    weights = None if data.labels.weights is None else data.labels.weights[held_out.positions]
+    by_labels = _is_by_labels(options.carried) and carried is not None
+    move_to = carried if by_labels and gives_probs(model) else None
+    unseen = out_of_fold(estimator, data, splits, move_to, options.n_jobs)
+    labels = data.labels.codes[unseen.positions]
+    weights = None if data.labels.weights is None else data.labels.weights[unseen.positions]
     if carried is None:
-        carried = measure_carried(held_out.logits, labels)
-    known = carried, data.labels.counts  # of decision values nobody minds what they sum to
-    scores = Scores(held_out.logits, labels, *known, split="validation", _are_logits=True)
+        carried = measure_carried(unseen.logits, labels)
+    scores = Scores(  # of decision values nobody minds what they sum to
+        unseen.logits,
+        labels,
+        carried,
+        data.labels.counts,
+        split="validation",
+        _are_logits=True,
+    )
     calibrator: AnyCalibrator | None = None
     if calibration == "temperature":
-        calibrator = fit_temperature(scores, weights)
+        calibrator = Temperature.fit(scores, weights=weights)
     elif calibration == "bias_corrected":
         calibrator = BiasCorrectedTemperature.fit(scores)
     scores = scores if calibrator is None else calibrator(scores)
-    move = LogitAdjustment(carried, tau, target)
     if choose:
-        move = move.fit(scores, options.criterion, weights)
+        move = LogitAdjustment.fit(scores, carried, target, options.criterion, weights)
+    else:
+        move = LogitAdjustment(carried, tau, target)
     return Adjustment(carried, calibrator, move, scores)
 
 
 def _declared(carried: Carried, model: Any, labels: TrainingLabels) -> Prior | None:
     """What the scores of the fitted estimator carry; None if that is to be measured."""
-    if _is_told(carried):
+    if _is_by_labels(carried):
         declared = carried_by(model, labels)  # raises if nothing is known
         return None if may_ignore_weights(model, labels) else declared
     if isinstance(carried, str):
         return None
-    given = full_prior(carried, "carried")
-    check_same_classes(len(labels.classes), given, "the training labels have", "carried")
-    return given
+    prior = full_prior(carried, "carried")
+    check_same_classes(len(labels.classes), prior, "the training labels have", "carried")
+    return prior
 
 
-def _is_told(carried: Carried) -> bool:
+def _is_by_labels(carried: Carried) -> bool:
     """Whether the estimator itself and its labels tell what it carries."""
     return isinstance(carried, str) and carried == "train"
 

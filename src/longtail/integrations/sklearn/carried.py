@@ -27,10 +27,8 @@ from sklearn.svm import SVC, LinearSVC, NuSVC
 from sklearn.utils.class_weight import compute_class_weight
 
 from longtail.core import Prior
-from longtail.core.tensors import as_tensor
-from longtail.integrations.sklearn.encoded_labels import EncodedLabels
-from longtail.integrations.sklearn.logits import gives_probs
-from longtail.integrations.sklearn.training_labels import TrainingLabels
+from longtail.integrations.sklearn.inner import EncodedLabels, gives_probs
+from longtail.integrations.sklearn.training_set import TrainingLabels
 
 # How LightGBM calls its own balancing of two classes.
 _UNBALANCED = ("is_unbalance", "unbalance", "unbalanced_sets")
@@ -104,12 +102,12 @@ def _own_prior(estimator: Any) -> Prior | None:
 
 def _class_weights(estimator: Any, labels: TrainingLabels) -> npt.NDArray[np.float64]:
     """One factor a class: what training multiplied each sample's weight by."""
-    given = estimator.get_params(deep=False)
-    factors = _balance(estimator, given.get("class_weight"), labels)
+    options = estimator.get_params(deep=False)
+    factors = _balance(estimator, options.get("class_weight"), labels)
     if len(labels.classes) == 2:  # with more classes LightGBM and XGBoost ignore them
-        if any(given.get(name) for name in _UNBALANCED):
+        if any(options.get(name) for name in _UNBALANCED):
             factors = factors / labels.counts
-        positive = given.get("scale_pos_weight")
+        positive = options.get("scale_pos_weight")
         factors = factors * np.array([1.0, 1.0 if positive is None else float(positive)])
     return factors
 
@@ -123,7 +121,7 @@ def _balance(estimator: Any, class_weight: Any, labels: TrainingLabels) -> npt.N
             dtype=np.float64,
         )
     if _BY_WEIGHT and isinstance(estimator, LogisticRegression | LogisticRegressionCV | LinearSVC):
-        return 1 / as_tensor(labels.prior.probs).numpy()
+        return 1 / labels.prior.probs
     return 1 / labels.counts
 
 
