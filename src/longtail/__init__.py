@@ -29,11 +29,14 @@ _WHERE = {
     "Scores": "core",
     "UnknownPriorError": "core",
     "class_counts": "core",
+    "fit": "flows.fit",
     "fit_head": "engine",
     "fix": "flows.fix",
+    "load": "flows.predict",
     "measure_carried": "core",
     "retarget": "core",
     "shot_groups": "core",
+    "train": "flows.train.train",
 }
 __all__ = [
     "Prior",
@@ -43,11 +46,13 @@ __all__ = [
     "core",
     "data",
     "engine",
+    "fit",
     "fit_head",
     "fix",
     "heads",
     "images",
     "integrations",
+    "load",
     "losses",
     "measure_carried",
     "metrics",
@@ -57,6 +62,7 @@ __all__ = [
     "shift",
     "shot_groups",
     "testing",
+    "train",
 ]
 
 if TYPE_CHECKING:
@@ -84,7 +90,10 @@ if TYPE_CHECKING:
         shot_groups,
     )
     from longtail.engine.fit_head import fit_head
+    from longtail.flows.fit import fit
     from longtail.flows.fix import fix
+    from longtail.flows.predict import load
+    from longtail.flows.train.train import train
 else:  # not for type checkers, to whom every name would then exist
 
     def __getattr__(name):
@@ -92,7 +101,7 @@ else:  # not for type checkers, to whom every name would then exist
             return import_module(f"longtail.{name}")
         if name not in _WHERE:
             raise AttributeError(f"module 'longtail' has no attribute {name!r}")
-        if _WHERE[name].startswith("flows"):
+        if _WHERE[name].startswith("flows") and name != "load":
             import_module("longtail.report")  # so that a result can show its page in a notebook
         return getattr(import_module(f"longtail.{_WHERE[name]}"), name)
 

@@ -46,6 +46,6 @@ def recipe_names(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """The recipes whose names begin so; files where there are none."""
-    from longtail.recipes.training.catalogue import RECIPES
+    from longtail.recipes.catalogue import RECIPES
 
     return options.names_or_files(sorted(RECIPES), incomplete)

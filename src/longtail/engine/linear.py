@@ -73,12 +73,12 @@ def fit_linear(
     check_whole(max_iter, "max_iter", least=0)
     with torch.inference_mode(False), torch.no_grad():
         rows = _checked_rows(features)
-        known = label_tensor(labels, loss.num_classes)
-        if len(known) != len(rows):
-            raise ValueError(f"got {len(rows)} rows of features but {len(known)} labels")
-        known = for_autograd(known.to(rows.device if isinstance(rows, Tensor) else "cpu"))
-        shares = loss_shares(sample_loss, known)
-        objective = LinearObjective(rows, known, shares, sample_loss, decay, bias)
+        classes = label_tensor(labels, loss.num_classes)
+        if len(classes) != len(rows):
+            raise ValueError(f"got {len(rows)} rows of features but {len(classes)} labels")
+        classes = for_autograd(classes.to(rows.device if isinstance(rows, Tensor) else "cpu"))
+        shares = loss_shares(sample_loss, classes)
+        objective = LinearObjective(rows, classes, shares, sample_loss, decay, bias)
         layer = _layer_at(start, objective)
         curvature: list[Curvature] = []  # measured when first asked for: small problems never ask
 
@@ -88,7 +88,7 @@ def fit_linear(
             return curvature[0].inverse(at)
 
         columns = [layer.weight] + ([layer.bias.unsqueeze(1)] if bias else [])
-        found = descend(
+        minimum = descend(
             objective,
             torch.cat(columns, dim=1).double(),
             inverse_hessian,
@@ -96,10 +96,10 @@ def fit_linear(
             tolerance=tolerance,
             progress=progress,
         )
-        layer.weight.copy_(found.at[:, : layer.in_features])
+        layer.weight.copy_(minimum.at[:, : layer.in_features])
         if bias:
-            layer.bias.copy_(found.at[:, -1])
-    gradient = float(found.gradient.abs().max())
+            layer.bias.copy_(minimum.at[:, -1])
+    gradient = float(minimum.gradient.abs().max())
     if not gradient <= tolerance:
         warnings.warn(
             f"the layer has not reached a minimum: its gradient is still {gradient:.2g} where "

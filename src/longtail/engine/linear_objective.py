@@ -16,10 +16,9 @@ import torch
 from torch import Tensor
 
 from longtail.core.arrays import Array
+from longtail.core.blocks import BLOCK, slices
 from longtail.core.tensors import wide_dtype
 from longtail.losses import SampleLoss
-
-BLOCK = 2**22  # numbers of features, or of logits, looked at at once
 
 Rows: TypeAlias = Array
 
@@ -102,9 +101,8 @@ def loss_shares(loss: SampleLoss, labels: Tensor) -> Tensor:
 
 def blocks(features: Rows, num_classes: int = 1) -> Iterator[tuple[int, Tensor]]:
     """The number of the first row, and the rows, of each block."""
-    size = max(1, BLOCK // max(num_classes, *features.shape[1:]))
-    for start in range(0, len(features), size):
-        yield start, block_of(features, start, start + size)
+    for rows in slices(len(features), max(num_classes, *features.shape[1:]), BLOCK):
+        yield rows.start, block_of(features, rows.start, rows.stop)
 
 
 def block_of(features: Rows, start: int, stop: int) -> Tensor:

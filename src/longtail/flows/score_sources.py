@@ -16,12 +16,7 @@ from longtail.core.arrays import ArrayLike, RowsLike, as_numpy
 from longtail.core.elementwise import scaled_and_shifted
 from longtail.core.prior import check_same_classes
 from longtail.core.tensors import as_tensor
-from longtail.data import (
-    ScoreTable,
-    long_tailed_subset,
-    open_score_table,
-    open_score_writer,
-)
+from longtail.data import ScoreTable, long_tailed_subset, open_score_table, open_score_writer
 from longtail.flows.samples import Integers
 from longtail.metrics import Comparison
 from longtail.posthoc import Affine
