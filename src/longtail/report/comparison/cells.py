@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from longtail.report.comparison.columns import Metric
 from longtail.report.comparison.compared import ComparedSet, Method
-from longtail.report.comparison.intervals import Estimate
 from longtail.report.judged import AS_TRAINED, UNDER_TARGET
+from longtail.stats import Estimate
 
 
 class Cell(NamedTuple):

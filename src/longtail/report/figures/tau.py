@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from longtail.core.arrays import ArrayLike, as_tensor
+from longtail.core.arrays import ArrayLike
 from longtail.core.labels import check_counts
-from longtail.metrics import group_accuracies
+from longtail.metrics.recall import group_means
 from longtail.posthoc import TauCurve
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.lines import Line, line_chart
@@ -80,7 +80,7 @@ def tau_groups_chart(
     whole = "all" if _is_uniform(curve) else "all, under the target"
     drawn: dict[str, list[float]] = {whole: [100 * curve.at(tau) for tau in places]}
     for tau in places:
-        found = group_accuracies(as_tensor(curve.recalls(tau)), masks)
+        found = group_means(floats(curve.recalls(tau)), masks)
         for name, accuracy in found.items():
             drawn.setdefault(name, []).append(np.nan if accuracy is None else 100 * accuracy)
     return line_chart(
