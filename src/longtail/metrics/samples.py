@@ -18,13 +18,13 @@ Labels: TypeAlias = npt.NDArray[np.int64]
 
 
 def as_numpy(values: Any) -> npt.NDArray[Any]:
-    """x."""
+    """X."""
     tensor = as_tensor(values).detach().cpu()
     return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
 
 
 def to_kind(array: npt.NDArray[Any], example: Any) -> Any:
-    """x."""
+    """X."""
     return as_kind_of(as_tensor(array), example)
 
 

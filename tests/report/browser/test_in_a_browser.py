@@ -102,7 +102,7 @@ def test_the_tau_slider_opens_at_the_result_and_a_button_goes_back_to_it(browser
     it = Opened(browser, page_files["fitted"])
     found = fitted()
     tally = found.comparison.after
-    recall = (tally.hits / tally.counts)[found.order]
+    recall = tally.recalls[found.order]
     keys = ("balanced_accuracy", "accuracy", "many", "medium", "few")
     measures = [100 * float(tally.class_shares[k][found.order] @ recall) for k in keys]
     it.unfold()

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 import longtail as lt
-from longtail.metrics.representations import intra_class_variance
 from longtail.report import figures
 from longtail.report.figures.distributions import density, places_for
 from longtail.report.figures.over_classes import running_mean
