@@ -106,9 +106,10 @@ class Difference:
         truth, classes = as_numpy(labels), len(self.changed)
         self.changed += np.bincount(truth[was.right != now.right], minlength=classes)
         for name, sums in self._falls.items():
-            with np.errstate(invalid="ignore"):  # infinite before and after
+            with np.errstate(invalid="ignore", over="ignore"):  # infinite before and after
                 fall = getattr(was, name) - getattr(now, name)
-            for total, terms in zip(sums, (fall, fall**2), strict=True):
+                square = fall**2
+            for total, terms in zip(sums, (fall, square), strict=True):
                 total += sums_by(truth, terms, classes)
         self.can_differ = self.can_differ or not _is_scaled(*rows)
 
@@ -219,10 +220,12 @@ def _is_scaled(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> bool:
         return True
     kinds = [part.dtype for part in (before, after) if part.dtype.kind == "f"]
     eps = max((float(np.finfo(kind).eps) for kind in kinds), default=0.0)
-    was, now = before.astype(np.float64), after.astype(np.float64)
-    if was.shape[1] < 3:
-        was, now = ((part - part.mean(axis=1, keepdims=True)).reshape(1, -1) for part in (was, now))
-    with np.errstate(invalid="ignore"):  # −∞, which is no multiple of anything
+    with np.errstate(invalid="ignore", over="ignore"):  # −∞ is no multiple of anything
+        was, now = before.astype(np.float64), after.astype(np.float64)
+        if was.shape[1] < 3:
+            was, now = (
+                (part - part.mean(axis=1, keepdims=True)).reshape(1, -1) for part in (was, now)
+            )
         x, y = (part - part.mean(axis=1, keepdims=True) for part in (was, now))
         squares = (x**2).sum(axis=1)
         factor = (x * y).sum(axis=1) / np.where(squares > 0, squares, 1.0)

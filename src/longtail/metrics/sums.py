@@ -109,6 +109,7 @@ class ClassSums:
         ]
         return Terms(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
+    @np.errstate(over="ignore")  # squares of log-losses near the end of float64
     def _add(self, rows: npt.NDArray[Any], labels: Labels, weights: Floats | None) -> Terms:
         times = np.ones(len(labels)) if weights is None else weights
         sums = block_sums(rows, labels, times * self._gap_weight[labels], self.bins)
