@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior, shot_groups
-from longtail.core.labels import check_counts
 from longtail.core.retarget import prior_offset
+from longtail.core.tensors import as_tensor, count_tensor
 from longtail.recipes.label_profile import Profile, names_where, profile_of
 from longtail.stats import chi_square_score
 
@@ -147,13 +147,13 @@ def audit_counts(
     >>> [(group.name, group.num_classes, group.class_error) for group in found.groups]
     [('many', 1, 7.07), ('medium', 1, 7.07), ('few', 1, 7.07)]
     """
-    seen = check_counts(train).numpy()
+    seen = count_tensor(train).numpy()
     names = tuple(map(str, range(len(seen)) if classes is None else classes))
     if len(names) != len(seen):
         raise ValueError(f"classes must name each of {len(seen)} classes, got {len(names)} names")
     if test is None:
         return Audit(profile_of(seen, names), _groups(seen), None, None)
-    held_out = check_counts(test, len(seen)).numpy()
+    held_out = count_tensor(test, len(seen)).numpy()
     return Audit(
         train=profile_of(seen, names),
         groups=tuple(
@@ -193,7 +193,9 @@ def _shift(
     both = (train + test) / (train.sum() + test.sum())
     # A share varies by p(1-p)/n, and a normal number is off by √(2/π) of its spread on average.
     spread = np.sqrt(both * (1 - both) * (1 / train.sum() + 1 / test.sum()))
-    ratios = prior_offset(Prior.of(train, zeros="smooth"), Prior.of(test, zeros="keep")).numpy()
+    ratios = as_tensor(
+        prior_offset(Prior.of(train, zeros="smooth"), Prior.of(test, zeros="keep"))
+    ).numpy()
     order = np.argsort(-np.abs(p - q), kind="stable")[:_SHOWN_MOVES]
     return Shift(
         total_variation=float(np.abs(p - q).sum() / 2),

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from longtail.core import Prior, Scores, shot_groups
-from longtail.core.arrays import as_tensor
+from longtail.core.tensors import as_tensor
 from longtail.metrics import Accumulator, Interval
 from longtail.metrics.terms import bin_of
 
@@ -59,7 +59,7 @@ class SampleSet:
             return torch.ones_like(counts)
         if key == "accuracy":
             return counts
-        return counts if self.target is None else self.target.probs
+        return counts if self.target is None else as_tensor(self.target.probs)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ d_max(x) = max_{x⁺ in S_y} ‖Φ(x) − Φ(x⁺)‖  /  max_x ‖Φ(x)‖
 from collections.abc import Mapping
 
 from longtail.core.arrays import Array, ArrayLike
-from longtail.core.labels import check_counts, check_labels
+from longtail.core.tensors import count_tensor, label_tensor
 from longtail.metrics.representations import largest_intra_class_distances
 from longtail.report.charts.chart import Chart
 from longtail.report.figures.distributions import SampleValues, density, group_panels, places_for
@@ -32,8 +32,8 @@ def largest_distances_chart(
     >>> chart.count('class="line"')
     2
     """
-    known_counts = check_counts(counts).cpu()
-    known = check_labels(labels, len(known_counts)).cpu()
+    known_counts = count_tensor(counts).cpu()
+    known = label_tensor(labels, len(known_counts)).cpu()
     named = features if isinstance(features, Mapping) else {"features": features}
     runs = [
         SampleValues(

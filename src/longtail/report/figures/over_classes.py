@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core.arrays import ArrayLike
-from longtail.core.labels import check_counts
+from longtail.core.tensors import count_tensor
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.frame import WIDTH
 from longtail.report.charts.legend import Reference
@@ -44,7 +44,7 @@ def tail_of(counts: ArrayLike, classes: Sequence[str] | None = None) -> Tail:
     >>> tail_of([5, 90, 30], ["ant", "bee", "cow"]).names
     ['bee', 'cow', 'ant']
     """
-    known = floats(check_counts(counts))
+    known = floats(count_tensor(counts))
     if classes is not None and len(classes) != len(known):
         raise ValueError(f"got {len(classes)} class names but {len(known)} counts")
     order = np.argsort(-known, kind="stable")

@@ -8,8 +8,8 @@ import numpy.typing as npt
 from torch import Tensor
 
 from longtail.core import Scores, shot_groups
-from longtail.core.arrays import ArrayLike, as_tensor
-from longtail.core.labels import check_counts
+from longtail.core.arrays import ArrayLike
+from longtail.core.tensors import as_tensor, count_tensor
 
 Runs: TypeAlias = Scores | Mapping[str, Scores]
 Groups: TypeAlias = Mapping[str, ArrayLike]
@@ -52,7 +52,7 @@ def counts_for(runs: Sequence[LabelledRun], counts: ArrayLike | None) -> Tensor:
             "give counts, or Scores(logits, labels, counts=counts)"
         )
     chosen = known[0] if counts is None else counts
-    return check_counts(chosen, runs[0].scores.num_classes).cpu()
+    return count_tensor(chosen, runs[0].scores.num_classes).cpu()
 
 
 def names_of(runs: Sequence[LabelledRun]) -> tuple[str, ...] | None:

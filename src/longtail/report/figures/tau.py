@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from longtail.core.arrays import ArrayLike
-from longtail.core.labels import check_counts
+from longtail.core.tensors import count_tensor
 from longtail.metrics.recall import group_means
 from longtail.posthoc import TauCurve
 from longtail.report.charts.chart import Chart
@@ -74,7 +74,7 @@ def tau_groups_chart(
     >>> "few starts at 0 and ends at 100" in tau_groups_chart(curve, [900, 10])
     True
     """
-    known = check_counts(counts, curve.target.num_classes).cpu()
+    known = count_tensor(counts, curve.target.num_classes).cpu()
     masks = masks_of(groups, known)
     places = _places(low, high, _GROUP_POINTS)
     whole = "all" if _is_uniform(curve) else "all, under the target"
@@ -99,4 +99,4 @@ def _places(low: float, high: float, number: int) -> list[float]:
 
 
 def _is_uniform(curve: TauCurve) -> bool:
-    return bool(np.ptp(floats(curve.target.probs)) < 1e-12)
+    return bool(np.ptp(curve.target.probs) < 1e-12)

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core.arrays import Array, ArrayLike, as_rows, as_tensor
-from longtail.core.labels import check_labels, check_num_classes
+from longtail.core.arrays import Array, ArrayLike
+from longtail.core.labels import check_num_classes
+from longtail.core.tensors import as_rows, as_tensor, label_tensor
 from longtail.metrics.class_rows import rows_at
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.plane import Points, plane_chart
@@ -41,7 +42,7 @@ def tsne_chart(
     """
     rows = as_rows(features)
     given = as_tensor(labels)
-    known = check_labels(given, check_num_classes(int(given.max()) + 1, len(given))).cpu().numpy()
+    known = label_tensor(given, check_num_classes(int(given.max()) + 1, len(given))).cpu().numpy()
     picked = _default(known) if chosen is None else list(chosen)
     source = np.random.default_rng(seed)
     places = [_some(np.flatnonzero(known == k), most, source) for k in picked]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from longtail.core.arrays import Array, ArrayLike
-from longtail.core.labels import check_counts
+from longtail.core.tensors import count_tensor
 from longtail.metrics.representations import Measure, intra_class_variance
 from longtail.report.charts.chart import Chart
 from longtail.report.figures.against_counts import against_counts
@@ -39,7 +39,7 @@ def variance_chart(
     >>> "rank correlation 1.00" in chart
     True
     """
-    size = len(check_counts(counts))
+    size = len(count_tensor(counts))
     return against_counts(
         intra_class_variance(features, labels, size, measure=measure),
         counts,

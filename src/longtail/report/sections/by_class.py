@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from longtail.core.arrays import as_tensor
+from longtail.core.tensors import as_tensor
 from longtail.metrics import recalls
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.lines import Line, line_chart
