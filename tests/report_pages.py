@@ -5,8 +5,9 @@ from dataclasses import replace
 import torch
 
 import longtail as lt
+from longtail.flows.judge import Judgement, judge
+from longtail.flows.samples import BeforeAfter
 from longtail.posthoc import BiasCorrectedTemperature, LogitAdjustment
-from longtail.report import Judged
 from longtail.report.comparison import Compared, SampleSet, compare, compare_set, measured_run
 
 NAMES = (
@@ -20,7 +21,7 @@ NAMES = (
 )
 
 
-def judged(names: tuple[str, ...] = ()) -> Judged:
+def samples_of(names: tuple[str, ...] = ()) -> BeforeAfter:
     """Scores of a model that learned the tail of its labels, and the same moved to uniform."""
     classes, samples = 20, 1500
     random = torch.Generator().manual_seed(7)
@@ -35,25 +36,34 @@ def judged(names: tuple[str, ...] = ()) -> Judged:
         logits + prior.log, labels, carried=prior, counts=counts, classes=called, split="test"
     )
     uniform = lt.Prior.uniform(classes)
-    return Judged(before, before.under(uniform), uniform, tau=1.0)
+    return BeforeAfter(before, before.under(uniform), uniform, tau=1.0)
 
 
-def fitted() -> Judged:
+def judged(names: tuple[str, ...] = ()) -> Judgement:
+    """What is to be said of them."""
+    return Judgement.of(samples_of(names))
+
+
+def fitted() -> Judgement:
     """The same twice too sure, then calibrated with a bias and moved by a τ of many digits."""
-    plain = judged().before
+    plain = samples_of().before
     before = replace(plain, logits=2 * plain.logits)
     bias = torch.linspace(-0.5, 0.5, plain.num_classes, dtype=torch.float64)
     calibrate = BiasCorrectedTemperature(2.0, bias, plain.carried)
     tau = 0.8714285714
     after = LogitAdjustment(plain.carried, tau)(calibrate(before))
-    return Judged(before, after, lt.Prior.uniform(plain.num_classes), tau=tau)
+    return judge(before, after, lt.Prior.uniform(plain.num_classes), tau=tau)
 
 
 def compared() -> Compared:
     """Three methods of hostile names, two runs each."""
-    samples = judged()
+    samples = samples_of()
     held = SampleSet(
-        "held out", samples.labels, samples.num_classes, samples.target, samples.counts
+        "held out",
+        samples.before.labels,
+        samples.num_classes,
+        samples.target,
+        samples.before.counts,
     )
     random = torch.Generator().manual_seed(3)
     runs = []

@@ -18,9 +18,9 @@ from longtail.cli.outputs import (
     note,
     print_json,
     rich_table,
-    write_json,
 )
 from longtail.cli.progress import status
+from longtail.flows.json_text import write_json
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -147,8 +147,8 @@ def _columns(table: ComparedSet) -> dict[str, list[str | Text]]:
     """The columns from left to right, each with its heading first, by what they are called."""
     from rich.text import Text
 
+    from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
     from longtail.report.comparison.cells import cells, columns
-    from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 
     made: dict[str, list[str | Text]] = {"method": ["method", *(m.name for m in table.methods)]}
     for shown, column in zip(columns(table), zip(*cells(table), strict=True), strict=True):

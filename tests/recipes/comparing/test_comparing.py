@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import longtail as lt
+from longtail.flows.json_text import json_text
 from longtail.recipes.comparing import compare_paths, write_comparison
-from longtail.recipes.json_text import json_text
 from longtail.report.comparison import words
 
 

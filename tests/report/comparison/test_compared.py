@@ -4,8 +4,8 @@ import pytest
 import torch
 
 import longtail as lt
+from longtail.flows.accuracies import shown_accuracies
 from longtail.metrics import Interval
-from longtail.report.accuracies import shown_accuracies
 from longtail.report.comparison import SampleSet, compare, compare_set, measured_run, words
 
 BY = "balanced_accuracy"
@@ -46,7 +46,7 @@ def test_a_target_that_is_nearly_uniform_is_shown_as_on_the_page_of_a_run():
     samples = SampleSet("toy", labels, 2, lt.Prior.of([0.500005, 0.499995]))
     run = measured_run(lt.Scores(2 * torch.eye(2)[labels], labels=labels), samples, "A")
     sums = lt.metrics.Accumulator.of(lt.Scores(2 * torch.eye(2)[labels], labels), samples.target)
-    shown = shown_accuracies(sums)
+    shown = shown_accuracies(sums.class_shares, sums.target)
     keys = [m.key for m in compare_set(samples, [run], BY).metrics]
     assert set(shown) == {"accuracy_under_target", "balanced_accuracy"}
     assert set(shown) <= set(keys)

@@ -11,9 +11,10 @@ import torch
 
 from longtail.core import Prior
 from longtail.data.score_tables import ScoreTable, open_score_table
+from longtail.flows.prior_files import read_prior
+from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.recipes.comparing.naming import method_names
 from longtail.recipes.comparing.sources import Source, find_sources
-from longtail.recipes.fix_inputs import read_prior
 from longtail.report.comparison import (
     Compared,
     ComparedSet,
@@ -24,7 +25,6 @@ from longtail.report.comparison import (
     measured_run,
 )
 from longtail.report.comparison.columns import BY_KEY
-from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 
 
 @dataclass(eq=False)

@@ -11,8 +11,8 @@ from typing import Any
 
 from longtail.data.files.arrays import npz_names
 from longtail.data.score_tables import Kind
-from longtail.recipes.fix import CROSS_FITTED
-from longtail.recipes.generation import settle
+from longtail.flows.fix_result import CROSS_FITTED
+from longtail.flows.generation import settle
 from longtail.recipes.training.reading import read_recipe
 from longtail.recipes.training.run_folder import (
     METRICS,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from longtail import __version__
 from longtail.core.files import written_whole
-from longtail.recipes.json_text import json_text
+from longtail.flows.json_text import json_text
 from longtail.report import Footer, write_page
 from longtail.report.comparison import Compared, comparison_page, latex, markdown
 

@@ -3,9 +3,9 @@
 import math
 from typing import NamedTuple
 
+from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.report.comparison.columns import Metric
 from longtail.report.comparison.compared import ComparedSet, Method
-from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 from longtail.stats import Estimate
 
 

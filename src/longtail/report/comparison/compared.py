@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from longtail.flows.accuracies import distinct_accuracies
+from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.metrics.recall import class_shares
-from longtail.report.accuracies import distinct_accuracies
 from longtail.report.comparison.columns import BY_KEY, METRICS, Metric
 from longtail.report.comparison.noise import Verdict, verdict
 from longtail.report.comparison.runs import Run, SampleSet
-from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 from longtail.stats import Estimate, Interval, Ranks, average_ranks, estimate, seed_blocks
 
 _NONE = Interval(None)

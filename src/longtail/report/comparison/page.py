@@ -2,13 +2,13 @@
 
 import math
 
+from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.legend import Reference
 from longtail.report.comparison import cells, words
 from longtail.report.comparison.columns import Metric
 from longtail.report.comparison.compared import Compared, ComparedSet
 from longtail.report.comparison.interval_chart import Interval, interval_chart
-from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 from longtail.report.page import Figure, Footer, Page, Section
 from longtail.report.table import Cell, Column, Marked, Table
 from longtail.stats import Estimate

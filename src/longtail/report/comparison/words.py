@@ -3,10 +3,10 @@
 import math
 from collections.abc import Sequence
 
+from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.report.comparison.columns import Metric
 from longtail.report.comparison.compared import Compared, ComparedSet
 from longtail.report.comparison.noise import BesideBest
-from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 
 _MOST_SEEDS, _MOST_SAMPLES, _NEAREST = 100, 1000, 3
 

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from longtail.core.tensors import as_tensor
-from longtail.metrics import recalls
+from longtail.flows.judge import Judgement
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.lines import Line, line_chart
 from longtail.report.figures.class_accuracy import class_accuracy_chart
 from longtail.report.figures.false_positives import false_positives_chart
 from longtail.report.figures.margins import margin_cdf_chart
 from longtail.report.figures.reliability import bins_for, reliability_chart
-from longtail.report.judged import Judged
+from longtail.report.names import order_title
 from longtail.report.page import Figure, Section
-from longtail.report.sections.groups import groups_of
 
 
-def by_class_section(judged: Judged) -> Section:
+def by_class_section(judgement: Judgement) -> Section:
     """Class counts and the accuracy of each class by frequency."""
-    if judged.counts is None:
-        chart, caption = _dots(judged), "Each dot is a class."
+    samples = judgement.samples
+    if samples.counts is None:
+        chart, caption = _dots(judgement), "Each dot is a class."
     else:
-        chart = class_accuracy_chart(judged.sides, judged.counts, width=960)
+        chart = class_accuracy_chart(samples.sides, samples.counts, width=960)
         caption = (
             "Each mark is a class, above its training samples; of more than 30 classes the lines "
             "are running means, and the marks are pale."
@@ -30,11 +29,12 @@ def by_class_section(judged: Judged) -> Section:
     )
 
 
-def calibration_section(judged: Judged) -> Section:
+def calibration_section(judgement: Judgement) -> Section:
     """The reliability diagram."""
-    chart = reliability_chart(judged.sides, judged.target)
+    samples = judgement.samples
+    chart = reliability_chart(samples.sides, samples.target)
     caption = (
-        f"Samples count as their classes do under the target. {bins_for(len(judged.labels))} bins "
+        f"Samples count as their classes do under the target. {bins_for(len(samples.labels))} bins "
         "are drawn; the ECE has 20, as in the papers."
     )
     return Section(
@@ -47,19 +47,19 @@ def calibration_section(judged: Judged) -> Section:
     )
 
 
-def margins_section(judged: Judged) -> Section:
+def margins_section(judgement: Judgement) -> Section:
     """Where the mistakes fall, and how clearly samples are told apart."""
-    both = judged.sides
+    samples = judgement.samples
     return Section(
         heading="Where mistakes fall, and how clear decisions are",
         figures=[
             Figure(
-                false_positives_chart(both, judged.frequencies),
+                false_positives_chart(samples.sides, samples.frequencies),
                 "Mistakes that fall on the most frequent classes, added up. A line above the "
                 "dotted one of its colour favours frequent classes.",
             ),
             Figure(
-                margin_cdf_chart(both, judged.frequencies, groups_of(judged)),
+                margin_cdf_chart(samples.sides, samples.frequencies, samples.groups),
                 "The margin of a sample is the logit of its class minus the highest other one: "
                 "left of 0 it is wrong.",
             ),
@@ -67,18 +67,24 @@ def margins_section(judged: Judged) -> Section:
     )
 
 
-def _dots(judged: Judged) -> Chart:
+def _dots(judgement: Judgement) -> Chart:
     """Accuracy by class where nobody knows the training counts."""
-    names = [judged.classes[k] for k in judged.order.tolist()]
-    lines = []
-    for name, scores in judged.sides.items():
-        found = as_tensor(recalls(scores.predict(), judged.labels, judged.num_classes))
-        shown = (100 * found.cpu()[judged.order]).tolist()
-        lines.append(Line(name, range(1, len(names) + 1), shown, labels=names, mark="dots"))
+    samples = judgement.samples
+    names = [samples.classes[k] for k in samples.order]
+    lines = [
+        Line(
+            name,
+            range(1, len(names) + 1),
+            (100 * recalls[samples.order]).tolist(),
+            labels=names,
+            mark="dots",
+        )
+        for name, recalls in judgement.recalls.items()
+    ]
     return line_chart(
         lines,
         title="Accuracy by class",
-        x_title=judged.order_title,
+        x_title=order_title(samples),
         y_title="accuracy (%)",
         width=960,
     )

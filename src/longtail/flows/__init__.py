@@ -1,0 +1,1 @@
+"""The commands as functions: inputs in, one frozen result with every number out, no prose."""
