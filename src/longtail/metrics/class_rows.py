@@ -107,8 +107,6 @@ def rows_at(features: Any, places: npt.NDArray[Any]) -> Floats:
 def ledoit_wolf_shrinkage(trace: float, square: float, fourth: float, n: int, p: int) -> float:
     """Ledoit and Wolf's s, from tr S, tr S² and Σ ‖x_i‖⁴.
 
-    >>> ledoit_wolf_shrinkage(trace=3.0, square=5.0, fourth=180.0, n=10, p=2)
-    1.0
     >>> ledoit_wolf_shrinkage(trace=3.0, square=8.0, fourth=180.0, n=10, p=2)
     0.286
     """

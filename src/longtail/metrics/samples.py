@@ -27,6 +27,7 @@ class RightAnswers(Protocol):
 
 Logits: TypeAlias = Scores[Any] | RowsLike
 Answers: TypeAlias = Logits | ArrayLike | RightAnswers
+LabelsLike: TypeAlias = ArrayLike | None  # None where the scores have them
 
 
 def kind_of(answers: Answers) -> object:
@@ -34,7 +35,7 @@ def kind_of(answers: Answers) -> object:
     return answers.logits if isinstance(answers, Scores) else answers
 
 
-def labelled(logits: Logits, labels: ArrayLike | None = None) -> Scores[Any]:
+def labelled(logits: Logits, labels: LabelsLike = None) -> Scores[Any]:
     """Scores with labels and at least one sample, or a ValueError.
 
     Args:
@@ -56,7 +57,7 @@ def labelled(logits: Logits, labels: ArrayLike | None = None) -> Scores[Any]:
 
 
 def predicted(
-    answers: Logits | ArrayLike, labels: ArrayLike | None, num_classes: int | None
+    answers: Logits | ArrayLike, labels: LabelsLike, num_classes: int | None
 ) -> tuple[Labels, Labels, int]:
     """Predicted and true classes, and how many classes there are.
 
