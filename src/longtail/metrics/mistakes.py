@@ -19,7 +19,7 @@ def false_positives(
     Args:
         answers: Labelled scores; or logits, or predictions.
         labels: The true classes of logits or predictions.
-        num_classes: How many classes predictions are of; by default the highest that occurs.
+        num_classes: How many classes predictions are of; by default up to the highest that occurs.
 
     Returns:
         Shape (num_classes,), int64.

@@ -29,7 +29,7 @@ def recalls(answers: Answers, labels: LabelsLike = None, num_classes: int | None
     Args:
         answers: Labelled scores, or an accumulator; or logits, or predictions.
         labels: The true classes of logits or predictions.
-        num_classes: How many classes predictions are of; by default the highest that occurs.
+        num_classes: How many classes predictions are of; by default up to the highest that occurs.
 
     Returns:
         Shape (num_classes,), float64.
@@ -64,9 +64,9 @@ def accuracy_under(
     >>> accuracy_under([0, 1, 1, 1], [0, 0, 1, 1], target=[30, 10])
     0.625
     """
-    found, prior = _recalls(answers, labels, num_classes), Prior.of(target)
-    check_same_classes(len(found), prior, "the samples have", "the target prior")
-    return mean_recall(found, prior.probs)
+    recall, prior = _recalls(answers, labels, num_classes), Prior.of(target)
+    check_same_classes(len(recall), prior, "the samples have", "the target prior")
+    return mean_recall(recall, prior.probs)
 
 
 def balanced_accuracy(

@@ -191,23 +191,23 @@ def frequency_correlation(values: ArrayLike, counts: ArrayLike) -> float:
     >>> frequency_correlation([0.1, 0.4, 0.2, float("nan")], [90, 5, 30, 1])
     -1.0
     """
-    given = as_numpy(values).astype(np.float64)
-    if given.ndim != 1:
-        raise ValueError(f"values must be one number a class, got shape {given.shape}")
-    sizes = check_per_class(counts, len(given), "counts", least="zero")
-    known = ~np.isnan(given)
-    return rank_correlation(given[known], sizes[known])
+    numbers = as_numpy(values).astype(np.float64)
+    if numbers.ndim != 1:
+        raise ValueError(f"values must be one number a class, got shape {numbers.shape}")
+    sizes = check_per_class(counts, len(numbers), "counts", least="zero")
+    finite = ~np.isnan(numbers)
+    return rank_correlation(numbers[finite], sizes[finite])
 
 
 def _pairs(variances: Floats, rows: Floats, at: slice) -> Floats:
-    known = np.asarray(~np.isnan(rows).any(axis=1))
-    middle = rows[known].mean(axis=0) if known.any() else 0.0
+    has_center = np.asarray(~np.isnan(rows).any(axis=1))
+    middle = rows[has_center].mean(axis=0) if has_center.any() else 0.0
     # Taken about their mean, whose digits a difference of squares would lose.
-    filled = np.where(known[:, None], rows - middle, 0.0)
+    filled = np.where(has_center[:, None], rows - middle, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):  # centres that coincide
         values = (variances[at, None] + variances) / (2 * _squared_distances(filled[at], filled))
     index = np.arange(len(rows))
-    values[(index[at, None] == index) | ~known[at, None] | ~known] = np.nan
+    values[(index[at, None] == index) | ~has_center[at, None] | ~has_center] = np.nan
     return values
 
 

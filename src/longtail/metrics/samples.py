@@ -64,7 +64,7 @@ def predicted(
     Args:
         answers: Scores, logits of shape (N, C), or predictions, one class index a sample.
         labels: The true classes, unless the scores have them.
-        num_classes: How many classes predictions are of; by default the highest that occurs.
+        num_classes: How many classes predictions are of; by default up to the highest that occurs.
     """
     if isinstance(answers, Scores) or len(np.shape(cast(Any, answers))) != 1:
         scores = labelled(cast(Logits, answers), labels)

@@ -105,16 +105,16 @@ class ClassSums:
             labels: The true classes.
             weights: As how many samples each counts; one by default.
         """
-        rows, known = as_numpy(logits), check_labels(labels, self.num_classes)
-        if rows.shape != (len(known), self.num_classes):
+        rows, truth = as_numpy(logits), check_labels(labels, self.num_classes)
+        if rows.shape != (len(truth), self.num_classes):
             raise ValueError(
-                f"expected logits of shape ({len(known)}, {self.num_classes}) for {len(known)} "
+                f"expected logits of shape ({len(truth)}, {self.num_classes}) for {len(truth)} "
                 f"labels and {self.num_classes} classes, got {rows.shape}"
             )
-        if not len(known):
+        if not len(truth):
             return Terms(np.zeros(0, bool), *np.zeros((3, 0)))
-        times = check_weights(weights, len(known))
-        columns = (known,) if times is None else (known, times)
+        times = check_weights(weights, len(truth))
+        columns = (truth,) if times is None else (truth, times)
         parts = [self._add(*block) for block in blocks(rows, *columns)]
         return Terms(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
