@@ -36,14 +36,14 @@ def world() -> SimpleNamespace:
     centers = [ncm.rows.detach().clone()]
     lt.fit_head(ncm, train, labels, progress=lambda _: centers.append(ncm.rows.detach().clone()))
     local = lt.heads.MetricNCM(16, 101, metric="eigenbasis", learn_centers=False)
-    lt.fit_head(local, train[:, :16], labels, recipe=lt.heads.Recipe(lr=10.0, epochs=10))
+    lt.fit_head(local, train[:, :16], labels, sgd=lt.heads.SGDConfig(lr=10.0, epochs=10))
     return SimpleNamespace(
         counts=counts,
         classes=data.classes,
         labels=truth,
         scores=scores,
         adjusted=scores.under(uniform),
-        temperature=lt.posthoc.Temperature().fit(some.under(uniform)),
+        temperature=lt.posthoc.Temperature.fit(some.under(uniform)),
         unseen=unseen,
         uniform=uniform,
         norms=lt.metrics.weight_norms(layer.weight),

@@ -7,15 +7,6 @@ from longtail.data.folds import stratified_folds as stratified_folds
 from longtail.data.profiles import exponential_counts as exponential_counts
 from longtail.data.profiles import pareto_counts as pareto_counts
 from longtail.data.profiles import step_counts as step_counts
-from longtail.data.samplers import SAMPLERS as SAMPLERS
-from longtail.data.samplers import ClassBalancedSampler as ClassBalancedSampler
-from longtail.data.samplers import ClassSampler as ClassSampler
-from longtail.data.samplers import EffectiveNumberSampler as EffectiveNumberSampler
-from longtail.data.samplers import InstanceSampler as InstanceSampler
-from longtail.data.samplers import MPerClassSampler as MPerClassSampler
-from longtail.data.samplers import ProgressiveSampler as ProgressiveSampler
-from longtail.data.samplers import ReversedSampler as ReversedSampler
-from longtail.data.samplers import SquareRootSampler as SquareRootSampler
 from longtail.data.subsets import long_tailed_subset as long_tailed_subset
 from longtail.data.subsets import shifted_subset as shifted_subset
 from longtail.data.synthetic import TWO_GAUSSIANS_BAYES_ERROR as TWO_GAUSSIANS_BAYES_ERROR
