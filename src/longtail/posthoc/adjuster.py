@@ -70,14 +70,14 @@ class AffineAdjuster(ABC):
 
     def __call__(self, scores: Scores[ArrayT]) -> Scores[ArrayT]:
         """The adjusted scores."""
-        last: Steps | None = vars(self).get("_last")
+        last: Chain | None = vars(self).get("_last")
         if last is None or not last.suit(scores):
-            last = vars(self)["_last"] = Steps.of([self], scores)
+            last = vars(self)["_last"] = Chain.of([self], scores)
         return last.applied(scores)
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class Chain:
     """What a row of adjusters does to scores that carry a certain prior.
 
     Attributes:
@@ -91,7 +91,7 @@ class Steps:
     num_classes: int
 
     @classmethod
-    def of(cls, adjusters: Sequence[AffineAdjuster], scores: Scores) -> Steps:
+    def of(cls, adjusters: Sequence[AffineAdjuster], scores: Scores) -> Chain:
         """For scores like these, or a ValueError by the adjuster that refuses them."""
         carried, steps = scores.carried, []
         for adjuster in adjusters:
