@@ -25,7 +25,7 @@ from longtail.flows.json_text import write_json
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from longtail.data.label_files import LabelCounts
+    from longtail.data import LabelCounts
     from longtail.recipes.audit import Audit
     from longtail.recipes.audit_remedies import Remedy
 
@@ -73,7 +73,7 @@ def audit(
     val and test.
     """
     with status("Reading labels", quiet):
-        from longtail.data.label_files import align_counts
+        from longtail.data import align_counts
         from longtail.recipes.audit import audit_counts
         from longtail.recipes.audit_remedies import remedies
 
@@ -108,7 +108,7 @@ def _read(
     labels: Path, test: Path | None, column: str | int | None, header: bool | None
 ) -> list[_Part]:
     """The training set, then the held-out one if there is one."""
-    from longtail.data.label_files import read_label_counts
+    from longtail.data import read_label_counts
 
     parts = read_label_counts(labels, column, header)
     train = _chosen(parts, labels, ("train", "all"))

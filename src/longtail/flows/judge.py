@@ -12,10 +12,19 @@ import numpy.typing as npt
 
 from longtail.core import Prior, Scores
 from longtail.core.arrays import as_numpy
+from longtail.core.blocks import blocks
 from longtail.core.tensors import as_tensor
-from longtail.flows.accuracies import GROUPS, headline_key, shown_accuracies
 from longtail.flows.carried_check import CarriedCheck, check_carried
-from longtail.flows.changes import Change, Outcome, change_of, is_above, is_below
+from longtail.flows.changes import (
+    GROUPS,
+    Change,
+    Outcome,
+    change_of,
+    headline_key,
+    is_above,
+    is_below,
+    shown_accuracies,
+)
 from longtail.flows.mistakes import Mistakes, find_mistakes
 from longtail.flows.results import Result
 from longtail.flows.samples import BeforeAfter
@@ -25,7 +34,6 @@ from longtail.metrics import Comparison, Measured
 from longtail.metrics.sanity import Sanity
 from longtail.shift import PriorEstimate, estimate_prior
 
-_BLOCK = 2**22  # numbers looked at at once
 _MISCALIBRATED = 0.05  # an ECE that is by so much above what chance gives is told
 # The spread of a class with one or two samples is mostly borrowed from the others: right where
 # classes vary alike, which cannot be seen if half of them have no more.
@@ -57,11 +65,8 @@ class Judgement(Result):
     def of(cls, samples: BeforeAfter) -> Judgement:
         """The judgement of all of the samples."""
         sums = Comparison(samples.label_counts, samples.target, samples.counts)
-        before, after = (as_tensor(side.logits) for side in (samples.before, samples.after))
-        labels, rows = as_tensor(samples.labels), max(1, _BLOCK // samples.num_classes)
-        for start in range(0, len(labels), rows):
-            at = slice(start, start + rows)
-            sums.add(before[at], after[at], labels[at])
+        for parts in blocks(samples.before.logits, samples.after.logits, samples.labels):
+            sums.add(*map(as_tensor, parts))
         return cls(samples, sums)
 
     @cached_property
@@ -171,7 +176,7 @@ class Judgement(Result):
         """The prior of the samples, estimated without their labels; None if it cannot be."""
         samples = self.samples
         before = replace(samples.before, labels=None, split=None, counts=samples.counts)
-        unlabelled = replace(before, logits=as_numpy(samples.before.logits)[samples.some])
+        unlabelled = before.take(samples.some)
         validation = samples.validation
         if validation is not None and validation.carried is None:
             same = before.carried
@@ -225,8 +230,8 @@ def judge(
         comparison: The sums over all samples, where these are only some of them.
 
     >>> scores = Scores([[2.0, 1.0], [0.9, 0.0], [1.0, 0.7]], labels=[0, 0, 1], carried=[90, 10])
-    >>> found = judge(scores, scores.under([1, 1]), tau=1.0)
-    >>> found.headline, found.before["balanced_accuracy"].value, found.gain.value
+    >>> judgement = judge(scores, scores.under([1, 1]), tau=1.0)
+    >>> judgement.headline, judgement.before["balanced_accuracy"].value, judgement.gain.value
     ('balanced_accuracy', 0.5, -0.0)
     """
     goal = Prior.uniform(before.num_classes) if target is None else target
@@ -237,13 +242,7 @@ def judge(
 
 
 def judge_scores(before: Scores, after: Scores | None, target: Prior) -> Judgement:
-    """Judge scores beside those after; where there are none, moved to the target, if that is known.
-
-    Args:
-        before: Scores with labels.
-        after: Scores of the same samples after something was done, if there are any.
-        target: The prior to look under.
-    """
+    """Judge scores beside those after; without any, moved to the target if that is known how."""
     if after is not None:
         return judge(before, after, target)
     if before.carried is not None and not before.carried.is_close(target):

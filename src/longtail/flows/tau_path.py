@@ -77,10 +77,7 @@ def tau_path(
 ) -> TauPath | None:
     """The path of the result; None without a known prior or with too many samples.
 
-    Args:
-        samples: Before and after.
-        shares: What each class counts for in each accuracy.
-        keys: Which accuracies to follow, as far as there are any.
+    It follows those of `keys` for which `shares` says what each class counts for.
     """
     way = _way(samples)
     if way is None or len(samples.labels) > MOST_SAMPLES:
@@ -147,7 +144,7 @@ def _way(samples: BeforeAfter) -> tuple[Floats, float] | None:
     if source is None or source.is_close(samples.target):
         return None
     # What the target rules out is ruled out in the result already.
-    offset = np.nan_to_num(as_numpy(prior_offset(source, samples.target)), neginf=0.0)
+    offset = np.nan_to_num(prior_offset(source, samples.target), neginf=0.0)
     return offset, samples.tau or 0.0 if is_move else 0.0
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import longtail as lt
-from longtail.flows.accuracies import shown_accuracies
+from longtail.flows.changes import shown_accuracies
 from longtail.metrics import Measured
 from longtail.report.comparison import SampleSet, compare, compare_set, measured_run, words
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from longtail.core import Prior
-from longtail.data.score_tables import ScoreTable, open_score_table
+from longtail.data import ScoreTable, open_score_table
 from longtail.flows.prior_files import read_prior
 from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.recipes.comparing.naming import method_names

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from longtail.data.files.arrays import npz_names
-from longtail.data.score_tables import Kind
+from longtail.data import Kind
+from longtail.data.tables.arrays import npz_names
 from longtail.flows.fix_result import CROSS_FITTED
 from longtail.flows.generation import settle
-from longtail.recipes.training.reading import read_recipe
-from longtail.recipes.training.run_folder import (
+from longtail.flows.train.reading import read_recipe_file
+from longtail.flows.train.run_folder import (
     METRICS,
     RECIPE,
     RECIPE_NAME,
@@ -176,7 +176,7 @@ def _is_shallow(value: Any, levels: int) -> bool:
 
 
 def _train(path: Path) -> list[Source]:
-    values = _flat(task_values(read_recipe(path / RECIPE)))
+    values = _flat(task_values(read_recipe_file(path / RECIPE)))
     seeds = [str(values.pop(key, 0)) for key in ("seed", "data.seed")]
     seed = seeds[0] if seeds[1] == "0" else f"{seeds[0]}, data {seeds[1]}"
     # How far scores are moved is decided here alike for all, and heads come after what was trained.

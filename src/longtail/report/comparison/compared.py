@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from longtail.flows.accuracies import distinct_accuracies
+from longtail.flows.changes import distinct_accuracies
 from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.metrics import Measured, Tally
 from longtail.report.comparison.columns import BY_KEY, METRICS, Metric
