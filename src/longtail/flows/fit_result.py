@@ -19,7 +19,7 @@ from longtail.flows.json_text import write_json
 from longtail.flows.judge import Judgement, judge
 from longtail.flows.results import Result
 from longtail.heads import Head
-from longtail.metrics import Measured
+from longtail.stats import Interval
 
 Criterion: TypeAlias = Literal["accuracy_under_target", "balanced_accuracy", "nll"]
 
@@ -43,10 +43,10 @@ class MethodScores:
 
     name: str
     title: str
-    validation: Mapping[str, Measured]
-    test: Mapping[str, Measured] | None
-    gain: Measured
-    behind: Measured
+    validation: Mapping[str, Interval]
+    test: Mapping[str, Interval] | None
+    gain: Interval
+    behind: Interval
     tau: float | None
     seconds: float
     error: str = ""
