@@ -19,6 +19,17 @@ _DAMAGE = (
 )
 
 
+class MissingError(ValueError):
+    """A file has no column or array of the name that was asked for."""
+
+    def __init__(self, name: object, sentence: str) -> None:
+        super().__init__(name, sentence)
+        self.name = name
+
+    def __str__(self) -> str:
+        return str(self.args[1])
+
+
 class ObjectsError(ValueError):
     """A file is as it should be, but holds Python objects, which are not unpickled."""
 
