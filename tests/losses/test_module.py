@@ -213,6 +213,16 @@ def test_loading_a_state_writes_into_nothing_that_the_user_holds(name):
     assert weight.tolist() == [1, 2, 3, 4]
 
 
+@pytest.mark.parametrize("name", ["CrossEntropy", "LogitAdjusted", "WeightedLogitAdjusted", "ELM"])
+def test_a_state_can_be_loaded_into_a_loss_for_other_counts_even_ones_included(name):
+    even, uneven = MAKE[name]([1, 1, 1, 1]).eval(), MAKE[name](PRIOR).eval()
+    even.load_state_dict(uneven.state_dict())
+    assert_close(value_of(even, LOGITS, LABELS), value_of(uneven, LOGITS, LABELS))
+    even = MAKE[name]([1, 1, 1, 1]).eval()
+    uneven.load_state_dict(even.state_dict())
+    assert_close(value_of(uneven, LOGITS, LABELS), value_of(even, LOGITS, LABELS))
+
+
 @pytest.mark.parametrize("name", ["CrossEntropy", "LogitAdjusted", "LADE", "ELM"])
 def test_a_model_made_half_precision_leaves_the_constants_of_its_loss_exact(name):
     loss = MAKE[name](PRIOR)

@@ -168,11 +168,11 @@ def _widest_pairs(rows: Tensor, index: Tensor, largest: int) -> tuple[Tensor, Te
     order = wide.argsort(descending=True)
     order = order[index[left[order]].argsort(stable=True)]
     # Now the candidates of a class lie together, the widest first: keep the first k.
-    place = torch.arange(len(order), device=rows.device)
+    position = torch.arange(len(order), device=rows.device)
     of_class = index[left[order]]
     candidates = torch.bincount(of_class)
     starts = candidates.cumsum(0) - candidates
-    kept = order[(place - starts[of_class] < largest) & (wide[order] >= 0)]
+    kept = order[(position - starts[of_class] < largest) & (wide[order] >= 0)]
     return left[kept], right[kept]
 
 

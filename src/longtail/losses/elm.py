@@ -104,10 +104,10 @@ class Pull(Regularizer):
 
     def mean(self, rows: Tensor, labels: Tensor) -> Tensor:
         """The mean of Ω."""
-        known = _fused(rows, labels, self._cast("margins", rows)) if is_eager_cpu(rows) else None
-        if known is None:
+        fused = _fused(rows, labels, self._cast("margins", rows)) if is_eager_cpu(rows) else None
+        if fused is None:
             return super().mean(rows, labels)
-        value: Tensor = _Known.apply(rows, *known)  # type: ignore[no-untyped-call]
+        value: Tensor = _FusedValue.apply(rows, *fused)  # type: ignore[no-untyped-call]
         return value
 
 
@@ -167,20 +167,20 @@ def same_class_pairs(labels: Tensor) -> Pairs:
     [(0, 2), (0, 3), (2, 0), (2, 3), (3, 0), (3, 2)]
     """
     # In NumPy: a dozen operations on a few hundred integers, where torch's own overhead is all.
-    known = (labels if labels.is_cpu else labels.cpu()).numpy()
-    counts = np.bincount(known)
-    others = counts[known] - 1
-    # Rows in the order of their classes; where each row's class starts there, and its own place.
-    order = known.argsort(kind="stable")
-    rows = np.arange(len(known))
+    classes = (labels if labels.is_cpu else labels.cpu()).numpy()
+    counts = np.bincount(classes)
+    others = counts[classes] - 1
+    # Rows in the order of their classes; where each row's class starts there, and its rank.
+    order = classes.argsort(kind="stable")
+    rows = np.arange(len(classes))
     rank = np.empty_like(order)
     rank[order] = rows
-    start = (counts.cumsum() - counts)[known]
+    start = (counts.cumsum() - counts)[classes]
     begins = others.cumsum() - others
     first = rows.repeat(others)
-    place = np.arange(len(first)) + (start - begins)[first]
-    place += place >= rank[first]  # a row is no partner of itself
-    pairs = Pairs(*map(torch.from_numpy, (first, order[place], begins)))
+    partner = np.arange(len(first)) + (start - begins)[first]
+    partner += partner >= rank[first]  # a row is no partner of itself
+    pairs = Pairs(*map(torch.from_numpy, (first, order[partner], begins)))
     return pairs if labels.is_cpu else Pairs(*(part.to(labels.device) for part in pairs))
 
 
@@ -192,8 +192,8 @@ def _fused(rows: Tensor, labels: Tensor, margins: Tensor) -> tuple[float, Tensor
     pairs = same_class_pairs(labels)
     if not 0 < len(pairs.first) * rows.shape[1] <= _CHUNK:
         return None
-    first, second, held = pairs.first.numpy(), pairs.second.numpy(), rows.detach()
-    apart = held.index_select(0, pairs.first).sub_(held.index_select(0, pairs.second))
+    first, second, plain = pairs.first.numpy(), pairs.second.numpy(), rows.detach()
+    apart = plain.index_select(0, pairs.first).sub_(plain.index_select(0, pairs.second))
     excess = apart.square().sum(dim=1).numpy()
     excess -= margins.numpy()[labels.numpy()[first]]
     if not excess.max() < _FAR:
@@ -212,8 +212,8 @@ def _fused(rows: Tensor, labels: Tensor, margins: Tensor) -> tuple[float, Tensor
     return float(np.log(total).sum() / len(rows)), drawn
 
 
-class _Known(torch.autograd.Function):
-    """A value whose gradient was found with it."""
+class _FusedValue(torch.autograd.Function):
+    """A value whose gradient was computed with it."""
 
     @staticmethod
     def forward(ctx: Any, rows: Tensor, value: float, gradient: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-r"""Focal losses and class-balanced weights: what is already known counts less, or what is frequent.
+r"""Focal losses and class-balanced weights: what a model is sure of, or sees often, counts less.
 
     softmax:  ℓ(y, f) = α_y · (1 − p_y)^γ · (−log p_y),                          p = softmax(f)
     sigmoid:  ℓ(y, f) = (1 − σ(f_y))^γ · (−log σ(f_y)) + Σ_{c≠y} σ(f_c)^γ · (−log(1 − σ(f_c)))

@@ -201,10 +201,10 @@ class LADE(RegularizedLoss):
 
 def joined(rows: Tensor, labels: Tensor, terms: Terms) -> Tensor:
     """The sum of both terms; `rows` are logits of shape (N, C), N > 0, labels all in range."""
-    known = _fused(rows.detach(), labels, terms) if is_eager_cpu(rows) else None
-    if known is None:
+    fused = _fused(rows.detach(), labels, terms) if is_eager_cpu(rows) else None
+    if fused is None:
         return _plain(rows, labels, terms)
-    value: Tensor = _Known.apply(rows, *known, labels, terms)  # type: ignore[no-untyped-call]
+    value: Tensor = _FusedValue.apply(rows, *fused, labels, terms)  # type: ignore[no-untyped-call]
     return value
 
 
@@ -256,8 +256,8 @@ def _fused(rows: Tensor, labels: Tensor, terms: Terms) -> tuple[float, Tensor] |
     return float(value), p
 
 
-class _Known(torch.autograd.Function):
-    """A value whose gradient was found with it."""
+class _FusedValue(torch.autograd.Function):
+    """A value whose gradient was computed with it."""
 
     @staticmethod
     def forward(

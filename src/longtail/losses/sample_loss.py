@@ -15,13 +15,13 @@ mean, α divides by the number of samples; w divides by Σ w as in torch (for so
 divides by the number of samples, and so do we).
 
 With label smoothing ε, labels and prior change together, to (1−ε)·q + ε/C and π̃ = (1−ε)·π + ε/C:
-wherever a formula has the train prior π, the loss has π̃, and what it carries is said of the
+wherever a formula has the train prior π, the loss has π̃, and what it carries holds for the
 smoothed labels. Σ_y of the smoothed label needs no array of labels:
 
     ℓ̃(q, f) = (1−ε)·ℓ(q, f) + ε · mean_y w_y · ℓ(y, f)
 """
 
-from typing import Unpack
+from typing import Any, Unpack
 
 import torch
 from torch import Tensor
@@ -228,6 +228,12 @@ class SampleLoss(ConstantsModule, Loss):
     def class_weight(self) -> Tensor | None:
         """The user's class weights."""
         return self.weight
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+        if f"{prefix}batches_log" in state_dict:  # of the priors there depends if logits are moved
+            is_moved = f"{prefix}shift" in state_dict
+            self._hold("shift", torch.zeros_like(self.batches_log) if is_moved else None)
+        super()._load_from_state_dict(state_dict, prefix, *rest)
 
     def extra_repr(self) -> str:
         """What it carries, for print(loss)."""

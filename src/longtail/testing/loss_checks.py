@@ -223,12 +223,12 @@ def check_extremes(make: LossFactory) -> None:
         "a batch of one": (logits[:1], labels[:1], features[:1]),
         "samples of one class only": (logits, torch.zeros_like(labels), features),
     }
-    for name, (given, indices, rows) in cases.items():
-        one_hot = torch.nn.functional.one_hot(indices, 4).to(given)
+    for name, (scores, indices, rows) in cases.items():
+        one_hot = torch.nn.functional.one_hot(indices, 4).to(scores)
         for wanted in (indices, one_hot) if loss.takes_soft_labels else (indices,):
-            given = given.detach().requires_grad_()
-            value = loss_value(loss, given, wanted, rows)
-            (gradient,) = torch.autograd.grad(value, given)
+            scores = scores.detach().requires_grad_()
+            value = loss_value(loss, scores, wanted, rows)
+            (gradient,) = torch.autograd.grad(value, scores)
             require(
                 bool(value.isfinite()) and bool(gradient.isfinite().all()),
                 f"value and gradient must be finite for {name}, got {value.item()}",
