@@ -192,7 +192,7 @@ def test_a_class_that_the_target_rules_out_never_wins():
     logits, labels = np.array([[0.0, 9.0, 0.0]] * 3), np.array([0, 1, 2])
     right = Shift(offset).intervals(logits, labels)
     for tau in (-2.0, 0.0, 2.0):
-        predicted = Shift(offset).predict(logits, tau)
+        predicted = paths.predict(Shift(offset), logits, tau)
         assert right.contain(tau).tolist() == (predicted == labels).tolist()
         assert 1 not in predicted.tolist()
 
@@ -233,7 +233,7 @@ def test_predictions_are_those_of_the_stored_logits(dtype, monkeypatch):
         scale, shift = path.affine(0.7)
         wide = np.float32 if dtype == np.float16 else dtype
         stored = (logits.astype(wide) * scale.astype(wide) + shift.astype(wide)).astype(dtype)
-        np.testing.assert_array_equal(path.predict(logits, 0.7), stored.argmax(axis=1))
+        np.testing.assert_array_equal(paths.predict(path, logits, 0.7), stored.argmax(axis=1))
 
 
 def test_threads_share_the_samples_and_find_the_same(monkeypatch):

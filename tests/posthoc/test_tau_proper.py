@@ -14,7 +14,7 @@ from longtail.posthoc.tau.criteria import (
 )
 from longtail.posthoc.tau.intervals import Intervals
 from longtail.posthoc.tau.paths import Scale, Shift
-from longtail.posthoc.tau.samples import Weighted
+from longtail.posthoc.validation import Weighted
 
 OFFSET = np.array([-1.5, 0.2, 0.9, 2.0])
 

@@ -28,7 +28,7 @@ from longtail.posthoc import TauCurve
 from longtail.posthoc.tau.curve import curve_along
 from longtail.posthoc.tau.intervals import Intervals
 from longtail.posthoc.tau.paths import Shift
-from longtail.posthoc.tau.samples import Weighted
+from longtail.posthoc.validation import Weighted
 
 STEP = 0.001  # of the slider
 MOST_SAMPLES = 250_000  # two numbers a sample: above a megabyte and a third in a page

@@ -95,7 +95,7 @@ _Moves: TypeAlias = LogitAdjustmentEntry | PCSoftmaxEntry | WeightNormalizationE
 _Scales: TypeAlias = TemperatureEntry | BiasCorrectedTemperatureEntry | VectorScalingEntry
 AnyEntry: TypeAlias = _Moves | _Scales
 
-_ENTRIES: dict[type, type[AnyEntry]] = {
+_ENTRIES: dict[type[AffineAdjuster], type[AnyEntry]] = {
     LogitAdjustment: LogitAdjustmentEntry,
     PCSoftmax: PCSoftmaxEntry,
     WeightNormalization: WeightNormalizationEntry,
@@ -266,7 +266,7 @@ def _written_out(content: Content) -> str:
 
 def _entry_of(adjuster: Adjuster) -> AnyEntry:
     """What the file says of an adjuster, or a ValueError if it is none of ours."""
-    entry = _ENTRIES.get(type(adjuster))
+    entry = _ENTRIES.get(type(adjuster)) if isinstance(adjuster, AffineAdjuster) else None
     if entry is None:
         raise ValueError(
             f"an adjuster file holds adjusters of longtail.posthoc, got a {type(adjuster).__name__}"

@@ -44,12 +44,9 @@ class Fit:
 
 
 def fit_temperature(held: Validation, spread: float, weights: ArrayLike | None = None) -> float:
-    """The T of (1), or an UnsettledError.
+    """The T of (1), or an UnsettledError; with weights, samples count as so many.
 
-    Args:
-        held: The samples; what they carry is known.
-        spread: How far log T is expected from zero, as a standard deviation.
-        weights: As how many samples each counts, one by default.
+    What the samples carry must be known. `spread` is that of log T.
     """
     _check_possible(held)
     times = np.ones(len(held.labels))
@@ -64,7 +61,8 @@ def fit_temperature(held: Validation, spread: float, weights: ArrayLike | None =
         for logits, labels, counted in blocks(held.logits, held.labels, times, numbers=_BLOCK):
             moved = logits * np.exp(-log_t)
             finite = np.where(np.isneginf(moved), 0.0, moved)
-            sums += np.stack(nll_scores(moved + offset, labels, -finite, finite)) @ counted
+            with np.errstate(over="ignore", invalid="ignore"):  # it then does not settle
+                sums += np.stack(nll_scores(moved + offset, labels, -finite, finite)) @ counted
         belief = np.array([log_t**2 / 2, log_t, 1.0]) / spread**2
         value, slope, bend = (sums + belief) / total
         return float(value), float(slope), float(bend)
@@ -77,11 +75,9 @@ def fit_temperature(held: Validation, spread: float, weights: ArrayLike | None =
 def fit_scales(held: Validation, who: str, bias: float, scale: float = 0.0) -> Fit:
     """The minimum of (1), or an UnsettledError that `who` has none in reach.
 
-    Args:
-        held: The samples. If it is not known what they carry, log q − log c is left to b.
-        who: What is fitted.
-        bias: The spread of each b, a standard deviation; of log T it is 1, or this if that is more.
-        scale: The spread of each log s; 0 keeps them at zero.
+    `bias` and `scale` are the spreads of each b and log s, where 0 keeps s at one; that of log T is
+    1, or that of b if it is more. If it is not known what the samples carry, log q − log c is left
+    to b.
     """
     loss, num_samples, shares = ValidationLoss(held), len(held.labels), held.prior.probs
     spread = np.concatenate(

@@ -14,24 +14,14 @@ _LEAST = 1e-9  # of a probability: scores cannot be moved from a prior with zero
 
 @dataclass(frozen=True, eq=False)
 class RawEstimate:
-    """An estimate, and how far each class may be off.
+    """An estimate, and how far each class may be off."""
 
-    Attributes:
-        prior: The estimate, without zeros.
-        spread: How far the logarithm of each class's probability may be off, as a standard
-            deviation; None if that was not asked for.
-        iterations: How many it took.
-        converged: Whether it settled.
-        slope: Of the trend it was shrunk towards, if any.
-        trust: How far single classes may leave that trend.
-    """
-
-    prior: Prior
-    spread: Floats | None
+    prior: Prior  # without zeros
+    spread: Floats | None  # standard deviations of log-probabilities, if asked for
     iterations: int
     converged: bool
-    slope: float | None = None
-    trust: float | None = None
+    slope: float | None = None  # of the trend it was shrunk towards, if any
+    trust: float | None = None  # how far single classes may leave that trend
 
 
 def full(probs: Floats) -> Prior:

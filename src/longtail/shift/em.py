@@ -34,17 +34,11 @@ MStep: TypeAlias = Callable[[Floats], Floats]
 
 @dataclass(frozen=True, eq=False)
 class Climb:
-    """Where EM stopped.
+    """Where EM stopped."""
 
-    Attributes:
-        priors: One column a problem, shape (C, problems); each sums to one.
-        iterations: How many rounds it took.
-        converged: Whether the last round moved no column by more than the tolerance in all.
-    """
-
-    priors: Floats
+    priors: Floats  # of shape (C, problems); each column sums to one
     iterations: int
-    converged: bool
+    converged: bool  # whether the last round moved no column by more than the tolerance in all
 
 
 def plain_em(logits: Rows, pseudo_count: float, resamples: int, draws: Draws) -> RawEstimate:
@@ -82,15 +76,10 @@ def climb(
     tolerance: float = TOLERANCE,
     max_iter: int = MAX_ITER,
 ) -> Climb:
-    """EM from `start` until a round moves nothing by more than the tolerance.
+    """EM from `start` until a round moves no prior by more than the tolerance, Σ_y |change of t_y|.
 
-    Args:
-        likelihood: Shape (N, C).
-        weights: How often each sample counts, shape (N, problems).
-        start: Shape (C, problems), without zeros: EM never leaves them.
-        m_step: The priors that best explain expected counts, both of shape (C, problems).
-        tolerance: On Σ_y |change of t_y|.
-        max_iter: Rounds at most.
+    Shapes: likelihood (N, C), weights (N, problems), start (C, problems), without zeros, which EM
+    never leaves. `m_step` gives the priors that best explain expected counts.
     """
     priors = start
     for iteration in range(1, max_iter + 1):

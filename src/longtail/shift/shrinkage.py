@@ -74,14 +74,8 @@ def shrunken_em(
 ) -> RawEstimate:
     """The estimate from logits that carry the uniform prior, of one model.
 
-    Args:
-        logits: Of the samples, shape (N, C).
-        held: The validation samples.
-        log_counts: log n, what the trend runs along. If all are equal, the trend is uniform.
-        pseudo_count: Samples that the Dirichlet adds, for each class on average; for the trend as
-            many in all.
-        resamples: How many draws to make for the intervals.
-        draws: What draws the validation samples.
+    The trend runs along `log_counts`, log n; if all are equal, it is uniform. The Dirichlet adds
+    `pseudo_count` samples for each class on average; for the trend as many in all.
     """
     once = np.ones((len(logits), 1))
     pair = _estimates(likelihoods(logits), once, log_counts, pseudo_count, TOLERANCE)

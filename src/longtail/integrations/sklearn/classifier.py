@@ -24,16 +24,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from longtail.core import Prior, Scores
 from longtail.core.softmax import softmax
-from longtail.integrations.sklearn.adjustment import fit_adjustment
-from longtail.integrations.sklearn.inner import class_logits
-from longtail.integrations.sklearn.options import (
+from longtail.integrations.sklearn.adjustment import (
     Calibration,
     Carried,
     Options,
     Target,
     Tau,
+    fit_adjustment,
     target_prior,
 )
+from longtail.integrations.sklearn.carried import class_logits
 from longtail.integrations.sklearn.training_set import (
     TrainingLabels,
     TrainingSet,

@@ -19,8 +19,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from longtail.core import Prior, retarget
 from longtail.data import stratified_folds
-from longtail.integrations.sklearn.carried import carried_by
-from longtail.integrations.sklearn.inner import class_logits
+from longtail.integrations.sklearn.carried import carried_by, class_logits
 from longtail.integrations.sklearn.training_set import TrainingLabels, TrainingSet
 
 Positions: TypeAlias = npt.NDArray[np.intp]
@@ -37,14 +36,9 @@ class OutOfFold(NamedTuple):
 def out_of_fold(
     estimator: Any, data: TrainingSet, splits: Splits, move_to: Prior | None, n_jobs: int | None
 ) -> OutOfFold:
-    """Logits of the held-out samples of all splits.
+    """Logits of the held-out samples of all splits, by copies of the estimator.
 
-    Args:
-        estimator: A copy of it is fitted for every split.
-        data: The whole training set.
-        splits: At least one.
-        move_to: What the model of all samples carries; None leaves every fold's scores alone.
-        n_jobs: How many splits are fitted at once.
+    They are moved to what the model of all samples carries, `move_to`; None leaves them alone.
     """
     parts = Parallel(n_jobs=n_jobs)(
         delayed(_score_fold)(estimator, data, train, test, move_to) for train, test in splits
@@ -56,10 +50,7 @@ def out_of_fold(
 def splits_of(cv: Any, data: TrainingSet, seed: int | None) -> Splits:
     """What to train on and what to hold out; none at all if no class has two samples.
 
-    Args:
-        cv: A number of folds, or what scikit-learn takes for one: a splitter, or splits.
-        data: The training set.
-        seed: Of the shuffle into a number of folds.
+    `cv` is a number of folds, or what scikit-learn takes for one: a splitter, or splits.
     """
     if isinstance(cv, Integral):
         return _folds(int(cv), data.labels, seed)

@@ -17,22 +17,15 @@ from sklearn.utils.validation import has_fit_parameter
 
 from longtail.core import Prior
 from longtail.core.arrays import refuse_lossy
-from longtail.integrations.sklearn.inner import fitted
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingLabels:
-    """Labels of a training set, or of a part of one.
+    """Labels of a training set, or of a part of one."""
 
-    Attributes:
-        classes: The labels that occur, sorted: `classes_` of a classifier trained on them.
-        codes: For each sample the position of its label in `classes`.
-        weights: For each sample how much it counts; None if all count the same.
-    """
-
-    classes: npt.NDArray[Any]
-    codes: npt.NDArray[np.intp]
-    weights: npt.NDArray[np.float64] | None
+    classes: npt.NDArray[Any]  # that occur, sorted: `classes_` of a classifier trained on them
+    codes: npt.NDArray[np.intp]  # for each sample the position of its label in `classes`
+    weights: npt.NDArray[np.float64] | None  # how much each counts; None if all count the same
 
     @classmethod
     def of(
@@ -68,17 +61,11 @@ class TrainingLabels:
 
 
 class Routed(NamedTuple):
-    """Where metadata goes.
+    """Where metadata goes."""
 
-    Attributes:
-        fit: Keywords of the inner estimator's fit.
-        split: Keywords of the splitter's split.
-        weights: The sample weights that the inner estimator is trained with, if any.
-    """
-
-    fit: dict[str, Any]
-    split: dict[str, Any]
-    weights: npt.NDArray[np.float64] | None
+    fit: dict[str, Any]  # keywords of the inner estimator's fit
+    split: dict[str, Any]  # keywords of the splitter's split
+    weights: npt.NDArray[np.float64] | None  # that the inner estimator is trained with
 
     def fit_part(self, positions: npt.NDArray[np.intp], num_samples: int) -> dict[str, Any]:
         """The keywords of fit for some of the samples: what has one entry a sample is cut."""
@@ -98,13 +85,35 @@ class TrainingSet(NamedTuple):
 
     def fit(self, estimator: Any) -> Any:
         """A copy of the estimator, fitted on all samples."""
-        return fitted(estimator, self.X, self.y, self.metadata.fit)
+        return _fitted(estimator, self.X, self.y, self.metadata.fit)
 
     def fit_part(self, estimator: Any, at: npt.NDArray[np.intp]) -> Any:
         """A copy of the estimator, fitted on some of the samples."""
         keywords = self.metadata.fit_part(at, len(self.labels.codes))
         X, y = _safe_indexing(self.X, at), _safe_indexing(self.y, at)
-        return fitted(estimator, X, y, keywords)
+        return _fitted(estimator, X, y, keywords)
+
+
+class EncodedLabels:
+    """A classifier that takes no labels but 0, 1, 2, ..., such as XGBoost's, with those they are.
+
+    `classes_` are sorted; all else that is asked of it is the classifier's own.
+    """
+
+    def __init__(self, estimator: Any, classes: npt.NDArray[Any]) -> None:
+        self.estimator = estimator
+        self.classes_ = classes
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The most likely label of each sample."""
+        labels: npt.NDArray[Any] = self.classes_[np.asarray(self.estimator.predict(X), dtype=int)]
+        return labels
+
+    def __getattr__(self, name: str) -> Any:
+        # A copy is asked for its own state before it has an estimator.
+        if name == "estimator" or name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.estimator, name)
 
 
 def checked_labels(y: Any) -> npt.NDArray[Any]:
@@ -166,6 +175,24 @@ def seeded(estimator: Any, seed: int | None) -> Any:
         free = [name for name in own if name.split("__")[-1] == "random_state"]
         copy.set_params(**{name: seed for name in free if own[name] is None})
     return copy
+
+
+def _fitted(estimator: Any, X: Any, y: npt.NDArray[Any], keywords: dict[str, Any]) -> Any:
+    """A copy of the estimator, fitted on the labels, or on their positions if it takes no other.
+
+    Which those are nobody can ask them: positions are tried where the labels are refused.
+    """
+    try:
+        return clone(estimator).fit(X, y, **keywords)
+    except (ValueError, TypeError) as error:
+        classes, codes = np.unique(np.asarray(y), return_inverse=True)
+        if np.array_equal(classes, np.arange(len(classes))):
+            raise
+        try:
+            model = clone(estimator).fit(X, codes, **keywords)
+        except (ValueError, TypeError):
+            raise error from None  # it was not the labels
+        return EncodedLabels(model, classes)
 
 
 def _with_weights(fit: dict[str, Any], split: dict[str, Any]) -> Routed:

@@ -48,9 +48,8 @@ from longtail.posthoc.tau.criteria import (
     scores_at,
 )
 from longtail.posthoc.tau.curve import curve_along
-from longtail.posthoc.tau.paths import Shift, TauPath
-from longtail.posthoc.tau.samples import Weighted
-from longtail.posthoc.validation import Rows, Validation, effective_samples
+from longtail.posthoc.tau.paths import Shift, TauPath, predict
+from longtail.posthoc.validation import Rows, Validation, Weighted, effective_samples
 
 Criterion: TypeAlias = Literal["accuracy_under_target", "nll", "brier", "ece"]
 
@@ -104,15 +103,10 @@ def choose_tau(
     training: Prior | None,
     within: ArrayLike | None = None,
 ) -> TauChoice:
-    """The best τ along a path.
+    """The best τ along a path, by a criterion that is meant under the target.
 
-    Args:
-        path: Where the logits go with τ.
-        held: The samples to choose on.
-        target: The prior under which the criterion is meant.
-        criterion: What is to be as good as possible: an accuracy as high, the others as low.
-        training: What tells which half of the classes is rarer, or None if nothing does.
-        within: How much each sample counts among those of its class; all the same by default.
+    `training` tells which half of the classes is rarer, if anything does; `within` is how much each
+    sample counts among those of its class, all the same by default.
     """
     if criterion not in get_args(Criterion):
         names = ", ".join(f'"{name}"' for name in get_args(Criterion))
@@ -140,13 +134,6 @@ def choose_tau(
     )
 
 
-class HeldNearOne(NamedTuple):
-    """A τ between 1 and the optimum, and how far it was let go: 0 not at all, 1 all the way."""
-
-    tau: float
-    trust: float
-
-
 def least_error(samples: float, reach: float) -> float:
     """What the standard error of τ is at least, also where a handful of samples all agree.
 
@@ -154,10 +141,6 @@ def least_error(samples: float, reach: float) -> float:
     the classes as the model expects them. That is at most (reach/2)², where it expects the class
     that is moved up most and the one that is moved down most, half each: so n samples do not know
     τ better than to 2/(√n·reach) (Cramér and Rao).
-
-    Args:
-        samples: How many there are.
-        reach: How far a unit of τ moves two logits against each other at most.
 
     >>> least_error(100, reach=4.0)
     0.05
@@ -167,23 +150,17 @@ def least_error(samples: float, reach: float) -> float:
 
 def held_near_one(
     optimum: float, standard_error: float, length: float, spread: float = SPREAD
-) -> HeldNearOne:
-    """The τ that follows from an optimum by (1).
-
-    Args:
-        optimum: The best τ of some samples.
-        standard_error: Its own; infinite if nothing is known.
-        length: How far a unit of τ moves logits against each other.
-        spread: The standard deviation of τ around 1 before samples are looked at.
+) -> tuple[float, float]:
+    """The τ that follows from an optimum by (1), and the trust.
 
     >>> held_near_one(1.4, 0.1, length=2.0), held_near_one(-22.0, 8.0, length=0.05)
-    (HeldNearOne(tau=1.384, trust=0.959), HeldNearOne(tau=0.912, trust=0.00383))
+    ((1.384, 0.959), (0.912, 0.00383))
     """
     if not length > _NO_MOVE:
-        return HeldNearOne(1.0, 0.0)  # no τ differs from another
+        return 1.0, 0.0  # no τ differs from another
     unknown = (standard_error / spread) ** 2 + (_MISFIT / length / SPREAD) ** 2
     trust = 1 / (1 + unknown)
-    return HeldNearOne(1 + trust * (optimum - 1), trust)
+    return 1 + trust * (optimum - 1), trust
 
 
 def _size(logits: Rows) -> float:
@@ -226,7 +203,7 @@ def _by_accuracy(path: TauPath, samples: Weighted, target: Prior) -> _Best:
     low, high = drawn.interval()
 
     def at(tau: float) -> tuple[float, float]:
-        right = (path.predict(samples.logits, tau) == samples.labels).astype(float)
+        right = (predict(path, samples.logits, tau) == samples.labels).astype(float)
         return samples.mean(right), samples.standard_error(right)
 
     spread = hypot(drawn.spread, _spread_within(*curve.best_interval))

@@ -33,9 +33,8 @@ from longtail.core.blocks import slices
 from longtail.core.softmax import log_softmax, logsumexp, softmax
 from longtail.posthoc.tau.intervals import Intervals
 from longtail.posthoc.tau.paths import TauPath, wide_dtype, widened
-from longtail.posthoc.tau.samples import Weighted
 from longtail.posthoc.tau.stand_in import BINS, Replicates, alike, bin_of
-from longtail.posthoc.validation import Floats, Indices, Rows
+from longtail.posthoc.validation import Floats, Indices, Rows, Weighted
 
 _BLOCK = 2**16  # entries of a block, which stays in the cache for all τ
 _LEAST_GAIN = 1e-12
@@ -108,7 +107,7 @@ def scores_at(tau: float, samples: Weighted, path: TauPath, proper: Proper) -> S
     """The score of every sample at τ, with its derivatives."""
     every, move = np.empty((3, len(samples.labels))), path.mover(tau)
     for at in slices(len(samples.labels), samples.num_classes, _BLOCK):
-        moved = move(samples.logits[at].astype(np.float64))
+        moved = move(samples.logits[at].astype(np.float64), None)
         every[:, at] = proper.scores(moved, samples.labels[at], *path.rates(moved))
     return Score(*every)
 
@@ -233,7 +232,7 @@ def _confidences(
     for at in slices(len(samples.labels), samples.num_classes, _BLOCK):
         rows = samples.logits[at].astype(dtype, copy=False)
         for k, move in enumerate(movers):
-            moved = move(rows)
+            moved = move(rows, None)
             moved -= moved.max(axis=1, keepdims=True)
             every[k, at] = 1 / np.exp(moved, out=moved).sum(axis=1).astype(np.float64)
     return every
@@ -249,7 +248,9 @@ def _means_at(taus: list[float], samples: Weighted, path: TauPath, proper: Prope
         rows = widened(samples.logits[at])
         with np.errstate(over="ignore", invalid="ignore"):
             for k, move in enumerate(movers):
-                means[k] += samples.weights[at] @ proper.values(move(rows), samples.labels[at])
+                means[k] += samples.weights[at] @ proper.values(
+                    move(rows, None), samples.labels[at]
+                )
     return [np.inf if np.isnan(mean) else float(mean) for mean in means]
 
 

@@ -26,10 +26,9 @@ from longtail.core.prior import check_same_classes, full_prior
 from longtail.core.probabilities import check_not_probs
 from longtail.core.retarget import prior_offset
 from longtail.posthoc.tau.intervals import Intervals
-from longtail.posthoc.tau.paths import Scale, Shift, TauPath
-from longtail.posthoc.tau.samples import Weighted
+from longtail.posthoc.tau.paths import Scale, Shift, TauPath, predict
 from longtail.posthoc.tau.steps import Steps, TauBootstrap, best_pieces, draw_curves
-from longtail.posthoc.validation import Floats, Indices, Rows, weights_to
+from longtail.posthoc.validation import Floats, Indices, Rows, Weighted, weights_to
 
 _TRIES = 5  # so many pieces: in float32 one in ten or so does not keep its promise
 
@@ -160,7 +159,7 @@ def curve_along(
     uniform = weights_to(Prior.uniform(target.num_classes), samples.labels, samples.shares)
     tried = []
     for piece in best_pieces(steps.taus, accuracy, _TRIES):
-        hits = path.predict(samples.logits, piece.inner) == samples.labels
+        hits = predict(path, samples.logits, piece.inner) == samples.labels
         tried.append((samples.mean(hits), piece))
         if tried[-1][0] > piece.value - 1e-9:
             break

@@ -51,10 +51,8 @@ class Intervals(NamedTuple):
 def intervals_against(leads: Floats, gaps: Floats, earlier: Flags) -> Intervals:
     """The interval of each sample against the rivals of its row.
 
-    Args:
-        leads: f_j − f_y, how far the rival is ahead at τ = 0; -inf for one that never wins.
-        gaps: s_y − s_j.
-        earlier: Whether the rival has the lower index, and so wins ties.
+    `leads` are f_j − f_y, -inf for a rival that never wins, `gaps` s_y − s_j, and `earlier` whether
+    the rival has the lower index, and so wins ties.
     """
     with np.errstate(divide="ignore", invalid="ignore"):  # at parallel rivals, which are left out
         ends = leads / gaps
@@ -70,12 +68,8 @@ def intervals_against(leads: Floats, gaps: Floats, earlier: Flags) -> Intervals:
 def line_intervals(load: Load, labels: Indices, slopes: Floats, dtype: np.dtype) -> Intervals:
     """Where the label of each sample has the highest of the lines f + τ·slopes.
 
-    Args:
-        load: Writes the rows f of the samples at given positions into a given array. They have
-            no NaN and no +inf, and -inf or `NEVER` for a class that never wins.
-        labels: The classes of all samples.
-        slopes: One finite number a class.
-        dtype: Of the rows, float32 or float64.
+    `load` writes the rows f of the samples at some positions into an array of the dtype, float32 or
+    float64, with -inf or `NEVER` for a class that never wins.
     """
     order = np.argsort(slopes, kind="stable")
     rank = np.argsort(order)[labels]
@@ -95,21 +89,13 @@ def line_intervals(load: Load, labels: Indices, slopes: Floats, dtype: np.dtype)
 
 
 class _Nearest(NamedTuple):
-    """The rivals that bound τ, one row a sample: from below, and from above.
-
-    Attributes:
-        rivals: Their classes.
-        logits: Theirs.
-        own: The logit of the label, twice.
-        ends: The highest |(1)| on either side.
-        seconds: The second highest.
-    """
+    """The rivals that bound τ, one row a sample: from below, and from above."""
 
     rivals: Indices
     logits: Rows
-    own: Rows
-    ends: Rows
-    seconds: Rows
+    own: Rows  # the logit of the label, twice
+    ends: Rows  # the highest |(1)| on either side
+    seconds: Rows  # the second highest
 
 
 def _nearest_in_parts(

@@ -6,13 +6,19 @@ r"""The two ways in which logits move with τ, and on which τ they are right al
 A class that the target rules out is ruled out at every τ. Scaled logits keep their sign, so a
 positive one is beaten by positive ones only, and log f_y − τ·log ν_y are lines; where all are
 negative, −log|f_y| + τ·log ν_y are.
+
+Of both: `affine` is the factor and the addend of each class's logit; `mover` moves logits of
+float32 or float64 to the bit as `affine` would, into memory that may be given; `rates` are the
+first and second derivative of moved logits by τ, finite where those are -inf too; `length` and
+`reach` are how far a unit of τ moves the logits of a sample against each other, as a deviation and
+for two of them at most, in mean square; `intervals` are the τ on which each sample is right.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,56 +29,11 @@ from longtail.posthoc.validation import Floats, Indices, Rows
 _BLOCK = 2**17  # entries of a block: half a megabyte in float32
 _SOME = 1000  # samples that tell how large logits are
 
-
-class Move(Protocol):
-    """Moves rows of logits, into memory that may be given."""
-
-    def __call__(self, rows: Rows, out: Rows | None = None) -> Rows:
-        """The rows, moved."""
-        ...
-
-
-class TauPath(ABC):
-    """Where logits go as τ grows, affine in each of them."""
-
-    @abstractmethod
-    def affine(self, tau: float) -> tuple[Floats, Floats]:
-        """The factor and the addend of each class's logit."""
-
-    @abstractmethod
-    def mover(self, tau: float) -> Move:
-        """What moves logits of float32 or float64, to the bit as `affine` would."""
-
-    @abstractmethod
-    def rates(self, moved: Floats) -> tuple[Floats, Floats]:
-        """First and second derivative of moved logits by τ, finite where those are -inf too."""
-
-    @abstractmethod
-    def length(self, logits: Rows) -> float:
-        """How far a unit of τ moves the logits of a sample against each other: their deviation."""
-
-    @abstractmethod
-    def reach(self, logits: Rows) -> float:
-        """How far it moves two logits of a sample against each other at most, in mean square."""
-
-    @abstractmethod
-    def intervals(self, logits: Rows, labels: Indices) -> Intervals:
-        """On which τ each sample is right."""
-
-    def predict(self, logits: Rows, tau: float) -> Indices:
-        """What is predicted at τ from logits that are stored in their own dtype again."""
-        most, move = max(1, _BLOCK // logits.shape[1]), self.mover(tau)
-        memory = np.empty((min(most, len(logits)), logits.shape[1]), wide_dtype(logits))
-        predicted = np.empty(len(logits), np.int64)
-        for at in slices(len(logits), logits.shape[1], _BLOCK):
-            rows = logits[at]
-            moved = move(widened(rows), memory[: len(rows)])
-            widened(moved.astype(rows.dtype, copy=False)).argmax(axis=1, out=predicted[at])
-        return predicted
+Move: TypeAlias = Callable[[Rows, Rows | None], Rows]
 
 
 @dataclass(frozen=True, eq=False)
-class Shift(TauPath):
+class Shift:
     """f + τ·offset, where an offset of -inf rules its class out."""
 
     offset: Floats
@@ -85,7 +46,7 @@ class Shift(TauPath):
     def mover(self, tau: float) -> Move:
         """Adds τ·offset."""
         shift = self.affine(tau)[1]
-        return lambda rows, out=None: np.add(rows, shift.astype(rows.dtype), out=out)
+        return lambda rows, out: np.add(rows, shift.astype(rows.dtype), out=out)
 
     def rates(self, moved: Floats) -> tuple[Floats, Floats]:
         """The offset, and nothing."""
@@ -116,7 +77,7 @@ class Shift(TauPath):
 
 
 @dataclass(frozen=True, eq=False)
-class Scale(TauPath):
+class Scale:
     """f · ν^−τ."""
 
     log_nu: Floats
@@ -128,7 +89,7 @@ class Scale(TauPath):
     def mover(self, tau: float) -> Move:
         """Divides by ν^τ."""
         factor = self.affine(tau)[0]
-        return lambda rows, out=None: np.multiply(rows, factor.astype(rows.dtype), out=out)
+        return lambda rows, out: np.multiply(rows, factor.astype(rows.dtype), out=out)
 
     def rates(self, moved: Floats) -> tuple[Floats, Floats]:
         """−log ν times the logits, and that once more."""
@@ -157,9 +118,24 @@ class Scale(TauPath):
                 part = line_intervals(load, labels[at], -sign * self.log_nu, wide)
                 right.start[at], right.stop[at] = part
         zero = np.flatnonzero(top == 0)
-        always = zero[self.predict(logits[zero], 0.0) == labels[zero]]
+        always = zero[predict(self, logits[zero], 0.0) == labels[zero]]
         right.start[always], right.stop[always] = -np.inf, np.inf
         return right
+
+
+TauPath: TypeAlias = Shift | Scale
+
+
+def predict(path: TauPath, logits: Rows, tau: float) -> Indices:
+    """What is predicted at τ from logits that are stored in their own dtype again."""
+    most, move = max(1, _BLOCK // logits.shape[1]), path.mover(tau)
+    memory = np.empty((min(most, len(logits)), logits.shape[1]), wide_dtype(logits))
+    predicted = np.empty(len(logits), np.int64)
+    for at in slices(len(logits), logits.shape[1], _BLOCK):
+        rows = logits[at]
+        moved = move(widened(rows), memory[: len(rows)])
+        widened(moved.astype(rows.dtype, copy=False)).argmax(axis=1, out=predicted[at])
+    return predicted
 
 
 def wide_dtype(rows: Rows) -> np.dtype[Any]:
@@ -177,12 +153,9 @@ def _logs(logits: Rows, samples: Indices, sign: int) -> Load:
 
     def load(at: Indices, rows: Rows) -> None:
         _load(logits, samples[at], rows)
-        rows *= sign
-        np.maximum(rows, 0, out=rows)
         with np.errstate(divide="ignore"):
-            np.log(rows, out=rows)
-        rows *= sign
-        np.maximum(rows, NEVER, out=rows)
+            np.log(np.maximum(sign * rows, 0, out=rows), out=rows)
+        np.maximum(sign * rows, NEVER, out=rows)
 
     return load
 

@@ -3,7 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
-from longtail.posthoc.validation import Floats, Indices
+Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
 
 BINS = 20
 

@@ -33,17 +33,11 @@ _DIGITS = 12
 
 
 class Steps(NamedTuple):
-    """Where the steps are, and which of them each sample makes.
+    """Where the steps are, and which of them each sample makes."""
 
-    Attributes:
-        taus: The ends, ascending, none twice.
-        opens: The first piece on which each sample is right; past the last one if it never is.
-        closes: The first piece after those.
-    """
-
-    taus: Floats
-    opens: Indices
-    closes: Indices
+    taus: Floats  # the ends, ascending, none twice
+    opens: Indices  # the first piece on which each sample is right; past the last if it never is
+    closes: Indices  # the first piece after those
 
     @classmethod
     def of(cls, right: Intervals) -> Steps:
