@@ -46,7 +46,7 @@ def check_data(data: Data) -> str:
         )
     # A Hugging Face set may be a name on the hub.
     if not isinstance(data, HuggingFace) and not os.path.exists(data.path):
-        raise RecipeError(f"there is no {data.path}; give the place of the images with --data")
+        raise RecipeError(f"there is no {data.path}; say where the images are with --data")
     return data.path
 
 
@@ -95,8 +95,8 @@ def write_start(folder: Path, recipe: Recipe, name: str) -> None:
 
 def is_recipe_of(folder: Path, recipe: Recipe) -> bool:
     """Whether the folder holds just this recipe."""
-    place = folder / RECIPE
-    written = place.read_text(encoding="utf-8") if place.is_file() else None
+    file = folder / RECIPE
+    written = file.read_text(encoding="utf-8") if file.is_file() else None
     return written == write_yaml(plain(recipe))
 
 
@@ -104,7 +104,7 @@ def versions() -> dict[str, str | int]:
     """Of longtail and what it stands on, and how many threads compute."""
     import torch
 
-    found: dict[str, str | int] = {
+    values: dict[str, str | int] = {
         "longtail": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(),
@@ -115,31 +115,31 @@ def versions() -> dict[str, str | int]:
     }
     for name in _PACKAGES:
         try:
-            found[name] = version(name)
+            values[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return values
 
 
 def read_log(folder: str | os.PathLike[str]) -> list[dict[str, float | None]]:
     """The rows of a run's log.csv; empty cells are None."""
     from longtail.data.tables.errors import reading
 
-    place = Path(folder) / LOG
-    if not place.is_file():
-        raise FileNotFoundError(f"there is no {place}; give a run folder of `longtail train`")
-    with reading(place, "the log of a run"), place.open(newline="", encoding="utf-8") as file:
+    file = Path(folder) / LOG
+    if not file.is_file():
+        raise FileNotFoundError(f"there is no {file}; give a run folder of `longtail train`")
+    with reading(file, "the log of a run"), file.open(newline="", encoding="utf-8") as opened:
         return [
             {key: float(value) if value else None for key, value in row.items()}
-            for row in csv.DictReader(file)
+            for row in csv.DictReader(opened)
         ]
 
 
-def write_text(place: Path, text: str) -> None:
+def write_text(file: Path, text: str) -> None:
     """A text file, whole or not at all."""
     from longtail.core.files import written_whole  # the package imports torch
 
-    with written_whole(place) as part:
+    with written_whole(file) as part:
         part.write_text(text, encoding="utf-8")
 
 
