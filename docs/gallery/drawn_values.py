@@ -43,7 +43,7 @@ def world() -> SimpleNamespace:
         labels=truth,
         scores=scores,
         adjusted=scores.under(uniform),
-        temperature=lt.posthoc.Temperature().fit(some.under(uniform)),
+        temperature=lt.posthoc.Temperature.fit(some.under(uniform)),
         unseen=unseen,
         uniform=uniform,
         norms=lt.metrics.weight_norms(layer.weight),

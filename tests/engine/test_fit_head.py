@@ -122,8 +122,8 @@ def test_the_tau_of_tau_norm_is_the_best_on_held_out_samples_as_far_as_they_dete
         return 1 - sum(right[labels == k].double().mean() for k in range(C)) / C
 
     with torch.no_grad():
-        adjuster = WeightNormalization.by_norm(start.weight.detach()).fit(
-            Scores(plain.detach(), labels, split="validation")
+        adjuster = WeightNormalization.fit(
+            Scores(plain.detach(), labels, split="validation"), norms.detach()
         )
         least = min(error(tau) for tau in np.linspace(-3, 3, 601))
         assert error(adjuster.choice.optimum) <= least + 1e-9

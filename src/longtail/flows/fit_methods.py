@@ -186,14 +186,13 @@ def _rescaled(task: Task) -> Head:
 
 def _best_tau(task: Task, aim: Aim, logits: Tensor, labels: Tensor) -> float:
     scores = Scores(logits, labels, carried=task.prior, split="validation")
-    return LogitAdjustment(task.prior, target=aim.target).fit(scores, aim.criterion).tau
+    return LogitAdjustment.fit(scores, task.prior, aim.target, aim.criterion).tau
 
 
 def _best_norm_tau(task: Task, aim: Aim, logits: Tensor, labels: Tensor) -> float:
     scores = Scores(logits - task.layer.bias, labels, split="validation")
     nu = TauNorm.from_linear(task.layer).log_nu(torch.float64).exp()
-    divide = WeightNormalization(nu)
-    return divide.fit(scores, aim.criterion, aim.target).tau
+    return WeightNormalization.fit(scores, nu, aim.target, aim.criterion).tau
 
 
 _TAU = Tuned(_best_tau, lambda task, aim, tau: _adjusted(task, tau, aim.target))

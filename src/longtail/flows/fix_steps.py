@@ -115,12 +115,13 @@ def fit_steps(validation: Scores, plan: Plan, unlabelled: Scores | None = None) 
         assert unlabelled is not None
         estimate = estimate_prior(unlabelled, validation=validation)
         return FittedSteps((*calibrators, PCSoftmax(estimate.prior)), estimate.prior, estimate)
-    move = LogitAdjustment(validation.carried, plan.tau or 0.0, plan.target)
     if plan.tau is not None:
+        move = LogitAdjustment(validation.carried, plan.tau, plan.target)
         reached = move.affine(validation.carried, validation.num_classes).carried
         return FittedSteps((*calibrators, move), reached or plan.target)
     calibrated = FittedSteps(calibrators, validation.carried)(validation)
-    return FittedSteps((*calibrators, move.fit(calibrated, criterion=plan.criterion)), plan.target)
+    move = LogitAdjustment.fit(calibrated, target=plan.target, criterion=plan.criterion)
+    return FittedSteps((*calibrators, move), plan.target)
 
 
 def _calibrators(validation: Scores, plan: Plan) -> tuple[AffineAdjuster, ...]:

@@ -23,13 +23,12 @@ import numpy.typing as npt
 from longtail.core import Prior
 from longtail.core.arrays import as_numpy
 from longtail.core.retarget import prior_offset
-from longtail.core.tensors import as_tensor
 from longtail.flows.samples import BeforeAfter
 from longtail.posthoc import TauCurve
 from longtail.posthoc.tau.curve import curve_along
 from longtail.posthoc.tau.intervals import Intervals
 from longtail.posthoc.tau.paths import Shift
-from longtail.posthoc.tau.weighted import Weighted
+from longtail.posthoc.validation import Weighted
 
 STEP = 0.001  # of the slider
 MOST_SAMPLES = 250_000  # two numbers a sample: above a megabyte and a third in a page
@@ -151,9 +150,9 @@ def _way(samples: BeforeAfter) -> tuple[Floats, float] | None:
 
 def _curve(samples: BeforeAfter, offset: Floats) -> TauCurve:
     """Accuracy of the result's logits for every τ beyond that of the result."""
-    rows, labels = as_tensor(as_numpy(samples.after.logits)), as_tensor(samples.labels)
+    rows, labels = as_numpy(samples.after.logits), as_numpy(samples.labels)
     weighted = Weighted.under(samples.target, rows, labels)
-    return curve_along(Shift(as_tensor(offset)), weighted, samples.target, samples.after.logits)
+    return curve_along(Shift(offset), weighted, samples.target)
 
 
 def _ends(taus: Floats, intervals: Intervals, samples: BeforeAfter) -> npt.NDArray[np.uint16]:

@@ -83,7 +83,7 @@ class TauNorm(LinearHead):
         """Set τ to the best on validation samples, as far as they determine it."""
         logits = torch.cat([block @ self.weight.to(block).T for block in features])
         nu = self.log_nu(torch.float64).exp()
-        best = WeightNormalization(nu).fit(Scores(logits, labels)).tau
+        best = WeightNormalization.fit(Scores(logits, labels), nu).tau
         if not (nu**-best).to(self.weight).isfinite().all():
             raise ValueError(
                 f"the best tau on the validation samples is {best:.3g}, which {self.weight.dtype} "

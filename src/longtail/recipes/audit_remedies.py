@@ -100,6 +100,6 @@ def _about_the_prior(found: Audit, counts: str) -> list[Remedy]:
             "too few to choose another one by."
             if uncertain
             else "Choose τ on held-out samples of the training data, never on the test set.",
-            () if uncertain else ("lt.posthoc.LogitAdjustment(counts).fit(validation)",),
+            () if uncertain else ("lt.posthoc.LogitAdjustment.fit(validation)",),
         ),
     ]

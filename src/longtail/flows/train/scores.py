@@ -58,8 +58,7 @@ def under_target(
         moved = {split: part.under(target) for split, part in scores.items()}
         return Variant(UNDER_TARGET, moved, tau=1.0)
     if option.tau == "auto":  # there is a validation part: that was checked before training
-        adjuster = LogitAdjustment(carried, target=target)
-        adjuster = adjuster.fit(scores["validation"], option.criterion)
+        adjuster = LogitAdjustment.fit(scores["validation"], carried, target, option.criterion)
     else:
         adjuster = LogitAdjustment(carried, option.tau, target)
     moved = {split: adjuster(part) for split, part in scores.items()}
