@@ -9,7 +9,6 @@ import csv
 import os
 import platform
 import sys
-from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
@@ -66,11 +65,12 @@ def check_folder(folder: Path, recipe: Recipe, resume: Literal["auto", "never"] 
         raise RecipeError(
             f"{folder} holds a run already; take another folder, or go on with --resume auto"
         )
-    before = _flat(task_values(read_recipe_file(folder / RECIPE)))
-    after = _flat(task_values(recipe))
-    differing = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+    from longtail.core.nested import differences, flat  # core imports NumPy
+
+    before, after = (task_values(r) for r in (read_recipe_file(folder / RECIPE), recipe))
+    differing = differences(flat(before), flat(after))
     if differing:
-        changes = [f"{key}: {before.get(key)!r} there, {after.get(key)!r} now" for key in differing]
+        changes = [f"{key}: {old!r} there, {new!r} now" for key, (old, new) in differing.items()]
         raise RecipeError(
             f"{folder} holds a run of another recipe; take another folder: "
             f"{'; '.join(changes[:10])}"
@@ -137,19 +137,7 @@ def read_log(folder: str | os.PathLike[str]) -> list[dict[str, float | None]]:
 
 def write_text(file: Path, text: str) -> None:
     """A text file, whole or not at all."""
-    from longtail.core.files import written_whole  # the package imports torch
+    from longtail.core.files import written_whole
 
     with written_whole(file) as part:
         part.write_text(text, encoding="utf-8")
-
-
-def _flat(tree: Mapping[str, Any]) -> dict[str, Any]:
-    return dict(_pairs(tree, ""))
-
-
-def _pairs(tree: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    for key, value in tree.items():
-        if isinstance(value, Mapping):
-            yield from _pairs(value, f"{prefix}{key}.")
-        else:
-            yield prefix + key, list(value) if isinstance(value, tuple) else value
