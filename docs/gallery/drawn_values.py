@@ -18,8 +18,7 @@ def world() -> SimpleNamespace:
     log: list[dict[str, float | None]] = []
 
     def after(epoch: int, layer: torch.nn.Linear) -> None:
-        found = lt.metrics.recalls(layer(test).argmax(dim=1), truth, 101)
-        groups = lt.metrics.group_accuracies(found, lt.shot_groups(counts))
+        groups = lt.metrics.group_accuracies(layer(test), truth, groups=lt.shot_groups(counts))
         log.append({"epoch": epoch, **{f"val_{name}": value for name, value in groups.items()}})
 
     layer = trained("SGD", 0, train, labels, after)
@@ -46,11 +45,13 @@ def world() -> SimpleNamespace:
         temperature=lt.posthoc.Temperature.fit(some.under(uniform)),
         unseen=unseen,
         uniform=uniform,
-        norms=lt.metrics.weight_norms(layer.weight),
+        norms=lt.metrics.representations.weight_norms(layer.weight),
         weight=layer.weight,
         bias=layer.bias,
-        means=lt.metrics.class_means(train, labels, 101),
-        variances=lt.metrics.intra_class_variance(train, labels, 101, measure="trace"),
+        means=lt.metrics.representations.class_means(train, labels, 101),
+        variances=lt.metrics.representations.intra_class_variance(
+            train, labels, 101, measure="trace"
+        ),
         centers=centers,
         projections=local.projections,
         train_features=train,

@@ -35,8 +35,8 @@ def test_scores_left_as_they_are_are_only_weighted(monkeypatch):
     target = samples.before.carried.tempered(-0.5)
     weights = weights_to(target, samples.before.labels)
     (alone,) = measured(samples.before, np.zeros((1, 20)))
-    left = under(alone, weights.numpy())
-    right = samples.before.predict() == samples.before.labels
+    left = under(alone, weights)
+    right = np.asarray(samples.before.predict() == samples.before.labels)
     assert left.accuracy == pytest.approx(float((weights * right).sum() / weights.sum()))
     assert left.ece == pytest.approx(ece(samples.before.logits, samples.labels, weights))
     assert left.nll == pytest.approx(nll(samples.before.logits, samples.labels, weights))

@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
 import longtail as lt
 from longtail.flows.judge import Judgement, judge, judge_scores
-from longtail.metrics import Comparison
+from longtail.metrics import Difference
 from longtail.report import Footer, page_of, render_page, scores_page
 from longtail.report.pages.scores import samples_in_words
 from report_pages import judged, samples_of
@@ -41,7 +42,9 @@ def test_classes_without_samples_are_told():
 
 def test_where_the_table_is_of_more_samples_than_the_rest_both_are_told():
     part = judged_with([3, 2, 1], [0, 1, 2])
-    whole = Comparison([4000, 2, 1])
+    labels = np.repeat([0, 1, 2], [4000, 2, 1])
+    whole = Difference(3)
+    whole.add(np.eye(3)[labels], np.eye(3)[labels], labels)
     said = samples_in_words(replace(part, comparison=whole))
     assert said.startswith("On 4,003 samples of 3 classes")
     assert "3 of the samples are looked at" in said

@@ -20,7 +20,7 @@ from longtail.engine.head_checkpoint import FitState, load_checkpoint, save_chec
 from longtail.heads import Head, SGDConfig
 from longtail.images import ClassSampler
 from longtail.losses import Loss
-from longtail.metrics import balanced_error, recalls
+from longtail.metrics import balanced_error
 
 
 class Validation(NamedTuple):
@@ -109,7 +109,7 @@ def validation_error(head: Head, validation: Validation) -> float:
         if head.carried is not None:
             logits = retarget(logits, head.carried, uniform)
         predictions.append(logits.argmax(dim=1))
-    return balanced_error(recalls(torch.cat(predictions), validation.labels, head.num_classes))
+    return balanced_error(torch.cat(predictions), validation.labels, head.num_classes)
 
 
 def _epoch(

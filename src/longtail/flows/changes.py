@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior
-from longtail.metrics import Measured
+from longtail.stats import Interval
 
 # Which is the headline is decided by the target; the others follow in this order.
 ACCURACIES = ("accuracy_under_target", "balanced_accuracy", "accuracy")
@@ -94,42 +94,32 @@ class Change(NamedTuple):
         direction: Which way, and whether that is sure.
     """
 
-    before: Measured
-    after: Measured
-    difference: Measured | None
+    before: Interval
+    after: Interval
+    difference: Interval | None
     direction: Direction
 
 
 def change_of(
-    key: str, before: Measured, after: Measured, gain: Measured | None, enough: bool
+    key: str, before: Interval, after: Interval, gain: Interval | None, enough: bool
 ) -> Change:
     """How a metric changed, by how much it became better where that is known, and if sure."""
     if before.value is None or after.value is None:
         return Change(before, after, None, Direction.NONE)
     if before.value == after.value:
-        return Change(before, after, Measured(0.0), Direction.NONE)
+        return Change(before, after, Interval(0.0), Direction.NONE)
     change, less = after.value - before.value, key in _LESS_IS_BETTER
     if gain is None or gain.low is None or gain.high is None:
-        difference, sure = Measured(change), not _overlap(before, after)
+        difference, sure = Interval(change), not _overlap(before, after)
     else:
         # The gain is of an accuracy; of an error it is the other way round.
         ends = (-gain.high, -gain.low) if less else (gain.low, gain.high)
-        difference, sure = Measured(change, *ends), is_above(gain) or is_below(gain)
+        difference, sure = Interval(change, *ends), gain.is_above_zero or gain.is_below_zero
     direction = Direction.BETTER if (change < 0) == less else Direction.WORSE
     return Change(before, after, difference, direction if sure and enough else Direction.CHANCE)
 
 
-def is_above(gain: Measured) -> bool:
-    """Whether a gain is more than chance."""
-    return gain.low is not None and gain.low > 0
-
-
-def is_below(gain: Measured) -> bool:
-    """Whether it is a loss that is more than chance."""
-    return gain.high is not None and gain.high < 0
-
-
-def _overlap(one: Measured, other: Measured) -> bool:
+def _overlap(one: Interval, other: Interval) -> bool:
     """Whether two intervals have a number in common; unknown ones have not."""
     if None in (one.low, one.high, other.low, other.high):
         return False

@@ -35,7 +35,7 @@ from longtail.flows.fit_methods import METHODS, Aim, Method, Task, method_names
 from longtail.flows.fit_result import Criterion, FitResult, MethodScores
 from longtail.flows.fit_samples import FitSamples, Labelled, fit_samples, labelled_features
 from longtail.heads import Head, Linear
-from longtail.metrics import Measured, Tally, paired_gain
+from longtail.metrics import Accumulator, Interval, paired_gain
 from longtail.posthoc import PCSoftmax, fold
 
 _FEW = 5  # validation samples, below which a class's share of an interval is borrowed from others
@@ -180,8 +180,8 @@ class _Part(NamedTuple):
     """Scores of a part, their metrics, and which samples were right."""
 
     scores: Scores
-    metrics: dict[str, Measured]
-    right: Tensor
+    metrics: dict[str, Interval]
+    right: npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,18 +230,21 @@ def _part(
 ) -> _Part:
     data = problem.data
     scores = Scores(outputs.logits, labels, outputs.carried, data.counts, data.classes, split)
-    tally = Tally(
-        torch.bincount(labels, minlength=data.num_classes), problem.aim.target, data.counts
+    sums = Accumulator(
+        data.num_classes,
+        problem.aim.target,
+        data.counts,
+        label_counts=np.bincount(labels, minlength=data.num_classes),
     )
-    right = tally.add(outputs.logits, labels).right
-    return _Part(scores, tally.metrics(), right)
+    right = sums.add(outputs.logits, labels).right
+    return _Part(scores, sums.metrics(), right)
 
 
-def _gain(before: _Part | None, after: _Part | None, target: Prior) -> Measured:
+def _gain(before: _Part | None, after: _Part | None, target: Prior) -> Interval:
     """Of accuracy under the target, paired; none for a method that failed."""
-    if before is None or after is None:
-        return Measured(None)
-    return paired_gain(before.right, after.right, torch.as_tensor(before.scores.labels), target)
+    if before is None or after is None or before.scores.labels is None:
+        return Interval(None)
+    return paired_gain(before.right, after.right, before.scores.labels, target)
 
 
 def _rank(fitted: _Fitted, criterion: Criterion) -> float:

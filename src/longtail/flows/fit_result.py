@@ -19,7 +19,7 @@ from longtail.flows.json_text import write_json
 from longtail.flows.judge import Judgement, judge
 from longtail.flows.results import Result
 from longtail.heads import Head
-from longtail.metrics import Measured
+from longtail.stats import Interval
 
 Criterion: TypeAlias = Literal["accuracy_under_target", "balanced_accuracy", "nll"]
 
@@ -43,10 +43,10 @@ class MethodScores:
 
     name: str
     title: str
-    validation: Mapping[str, Measured]
-    test: Mapping[str, Measured] | None
-    gain: Measured
-    behind: Measured
+    validation: Mapping[str, Interval]
+    test: Mapping[str, Interval] | None
+    gain: Interval
+    behind: Interval
     tau: float | None
     seconds: float
     error: str = ""
@@ -123,9 +123,8 @@ class FitResult(Result):
     @property
     def is_gain_certain(self) -> bool:
         """Whether the best gains more than chance would give, with samples enough to say so."""
-        low = self.best.gain.low
         # Intervals of classes with next to no samples lean on the other classes.
-        return low is not None and low > 0 and 5 * self.few <= len(self.counts)
+        return self.best.gain.is_above_zero and 5 * self.few <= len(self.counts)
 
     @property
     def ties(self) -> tuple[MethodScores, ...]:

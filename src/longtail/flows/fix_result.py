@@ -17,7 +17,7 @@ from longtail.flows.json_text import write_json
 from longtail.flows.judge import Judgement
 from longtail.flows.results import Result
 from longtail.flows.samples import Integers
-from longtail.metrics import Measured
+from longtail.metrics import Interval
 from longtail.posthoc import StoredAdjusters, save_adjusters
 from longtail.shift import PriorEstimate
 
@@ -77,12 +77,12 @@ class FixResult(Result):
         return next((step.choice for step in self.steps if step.choice), None)
 
     @property
-    def before(self) -> Mapping[str, Measured]:
+    def before(self) -> Mapping[str, Interval]:
         """Every metric before, with its interval; empty without labels."""
         return {} if self.judgement is None else self.judgement.before
 
     @property
-    def after(self) -> Mapping[str, Measured]:
+    def after(self) -> Mapping[str, Interval]:
         """Every metric after, with its interval; empty without labels."""
         return {} if self.judgement is None else self.judgement.after
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -11,9 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior, Scores
-from longtail.core.arrays import as_numpy
-from longtail.core.blocks import blocks
-from longtail.core.tensors import as_tensor
 from longtail.flows.carried_check import CarriedCheck, check_carried
 from longtail.flows.changes import (
     GROUPS,
@@ -21,8 +17,6 @@ from longtail.flows.changes import (
     Outcome,
     change_of,
     headline_key,
-    is_above,
-    is_below,
     shown_accuracies,
 )
 from longtail.flows.mistakes import Mistakes, find_mistakes
@@ -30,9 +24,10 @@ from longtail.flows.results import Result
 from longtail.flows.samples import BeforeAfter
 from longtail.flows.target_path import TargetPath, target_path
 from longtail.flows.tau_path import TauPath, tau_path
-from longtail.metrics import Comparison, Measured
+from longtail.metrics import Difference, ece
 from longtail.metrics.sanity import Sanity
 from longtail.shift import PriorEstimate, estimate_prior
+from longtail.stats import Interval
 
 _MISCALIBRATED = 0.05  # an ECE that is by so much above what chance gives is told
 # The spread of a class with one or two samples is mostly borrowed from the others: right where
@@ -55,7 +50,7 @@ class Judgement(Result):
     """
 
     samples: BeforeAfter
-    comparison: Comparison
+    comparison: Difference
     source: str = "these scores"
     command: str = "longtail.judge"
 
@@ -64,21 +59,18 @@ class Judgement(Result):
     @classmethod
     def of(cls, samples: BeforeAfter) -> Judgement:
         """The judgement of all of the samples."""
-        sums = Comparison(samples.label_counts, samples.target, samples.counts)
-        for parts in blocks(samples.before.logits, samples.after.logits, samples.labels):
-            sums.add(*map(as_tensor, parts))
+        sums = Difference.of(samples.before, samples.after, samples.target, samples.counts)
         return cls(samples, sums)
 
     @cached_property
     def label_counts(self) -> npt.NDArray[np.int64]:
         """How many of all samples are of each class."""
-        return as_numpy(self.comparison.before.counts).astype(np.int64)
+        return self.comparison.before.samples.astype(np.int64)
 
     @cached_property
     def shares(self) -> dict[str, Floats]:
         """What each class counts for in each accuracy that there is."""
-        shares = self.comparison.before.class_shares
-        return {key: as_numpy(share) for key, share in shares.items()}
+        return self.comparison.before.class_shares
 
     @cached_property
     def headline(self) -> str:
@@ -91,22 +83,22 @@ class Judgement(Result):
         return tuple(shown_accuracies(self.shares, self.comparison.before.target))
 
     @cached_property
-    def before(self) -> dict[str, Measured]:
+    def before(self) -> dict[str, Interval]:
         """Every metric before, with its interval."""
         return self.comparison.before.metrics()
 
     @cached_property
-    def after(self) -> dict[str, Measured]:
+    def after(self) -> dict[str, Interval]:
         """Every metric after, with its interval."""
         return self.comparison.after.metrics()
 
     @cached_property
-    def gains(self) -> dict[str, Measured]:
+    def gains(self) -> dict[str, Interval]:
         """By how much each accuracy rose, and log-loss and Brier score fell, paired."""
         return self.comparison.gains()
 
     @property
-    def gain(self) -> Measured:
+    def gain(self) -> Interval:
         """By how much the headline rose."""
         return self.gains[self.headline]
 
@@ -139,32 +131,29 @@ class Judgement(Result):
     @cached_property
     def outcome(self) -> Outcome:
         """What came of it."""
-        if not as_numpy(self.comparison.changed).any():
+        if not self.comparison.changed.any():
             was, now = (side["nll"].value or 0.0 for side in (self.before, self.after))
             return Outcome.SAME_AND_SURER if now < was else Outcome.SAME
         if self.has_too_few:
             return Outcome.TOO_FEW
-        if is_above(self.gain):
+        if self.gain.is_above_zero:
             return Outcome.GAIN
-        return Outcome.LOSS if is_below(self.gain) else Outcome.CHANCE
+        return Outcome.LOSS if self.gain.is_below_zero else Outcome.CHANCE
 
     @cached_property
     def miscalibration(self) -> float | None:
         """The calibration error of the scores to be used, where it is more than chance gives."""
         stays = self.outcome in (Outcome.SAME, Outcome.LOSS) or not self.samples.is_changed
         sums = self.comparison.before if stays else self.comparison.after
-        error = float(np.abs(as_numpy(sums.gaps)).sum())
-        # Of a calibrated model: the mean of |gap| where a gap is normal around 0.
-        chance = math.sqrt(2 / math.pi) * float(np.sqrt(as_numpy(sums.gap_squares)).sum())
-        return error if error - chance >= _MISCALIBRATED else None
+        error = ece(sums)
+        return error if error - sums.ece_by_chance >= _MISCALIBRATED else None
 
     @cached_property
     def recalls(self) -> dict[str, Floats]:
         """The accuracy of each class by side; NaN for a class without samples."""
         sums = (self.comparison.before, self.comparison.after)
-        counts = np.where(self.label_counts > 0, self.label_counts, np.nan)
         sides = zip(self.samples.sides, sums, strict=False)  # one where nothing was done
-        return {name: as_numpy(side.hits) / counts for name, side in sides}
+        return {name: side.recalls for name, side in sides}
 
     @cached_property
     def carried(self) -> CarriedCheck:
@@ -215,7 +204,7 @@ def judge(
     names: tuple[str, str] = ("before", "after"),
     tau: float | None = None,
     is_cross_fitted: bool = False,
-    comparison: Comparison | None = None,
+    comparison: Difference | None = None,
 ) -> Judgement:
     """Judge labelled scores: before and after something was done to them, or as they are.
 

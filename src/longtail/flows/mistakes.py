@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core.arrays import as_numpy
-from longtail.flows.samples import BeforeAfter, Integers
+from longtail.flows.samples import BeforeAfter
+from longtail.metrics import group_confusion, most_mistaken
 
-_MOST_PAIRS = 10
+_PAIRS = 10
 
 
 class Pair(NamedTuple):
@@ -47,37 +48,19 @@ class Mistakes:
 
 def find_mistakes(samples: BeforeAfter) -> Mistakes:
     """Count the mistakes of both sides."""
-    taken = {name: as_numpy(scores.predict()) for name, scores in samples.sides.items()}
-    return Mistakes(
-        {name: _confusion(samples, side) for name, side in taken.items()},
-        tuple(_pairs(samples, list(taken.values()))),
-    )
-
-
-def _confusion(samples: BeforeAfter, taken: Integers) -> npt.NDArray[np.float64]:
-    weights = 1 / samples.label_counts[samples.labels]
-    right, groups = taken == samples.labels, samples.groups.values()
-    rows = []
-    for mask in groups:
-        own = mask[samples.labels]
-        ends = [own & right, *(own & ~right & other[taken] for other in groups)]
-        total = weights[own].sum() if own.any() else np.nan
-        rows.append([weights[end].sum() / total for end in ends])
-    return np.array(rows)
-
-
-def _pairs(samples: BeforeAfter, taken: list[Integers]) -> list[Pair]:
     labels, classes = samples.labels, samples.num_classes
+    taken = {name: as_numpy(scores.predict()) for name, scores in samples.sides.items()}
     rare = np.zeros(classes, dtype=bool)
     rare[samples.order[classes // 2 :]] = True
-    wrong = (taken[0] != labels) & rare[labels]
-    cells, times = np.unique(labels[wrong] * classes + taken[0][wrong], return_counts=True)
-    # The most samples first; of equally many those that are the larger share of their class.
-    share = times / samples.label_counts[cells // classes]
-    worst = np.argsort(-(times + share * 0.5), kind="stable")[:_MOST_PAIRS]
     pairs = []
-    for true, other in (divmod(cell, classes) for cell in cells[worst].tolist()):
-        own = labels == true
-        shares = tuple(float((side[own] == other).mean()) for side in taken)
-        pairs.append(Pair(true, other, int(own.sum()), shares))
-    return pairs
+    for worst in most_mistaken(taken[samples.names[0]], labels, classes, classes=rare, most=_PAIRS):
+        own = labels == worst.true
+        shares = tuple(float((side[own] == worst.taken_for).mean()) for side in taken.values())
+        pairs.append(Pair(worst.true, worst.taken_for, int(own.sum()), shares))
+    return Mistakes(
+        {
+            name: group_confusion(side, labels, classes, groups=samples.groups)
+            for name, side in taken.items()
+        },
+        tuple(pairs),
+    )

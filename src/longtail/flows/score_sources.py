@@ -15,10 +15,9 @@ from longtail.core import Prior, PriorLike, Scores, measure_carried
 from longtail.core.arrays import ArrayLike, RowsLike, as_numpy
 from longtail.core.elementwise import scaled_and_shifted
 from longtail.core.prior import check_same_classes
-from longtail.core.tensors import as_tensor
 from longtail.data import ScoreTable, long_tailed_subset, open_score_table, open_score_writer
 from longtail.flows.samples import Integers
-from longtail.metrics import Comparison
+from longtail.metrics import Difference
 from longtail.posthoc import Affine
 
 Source: TypeAlias = Scores | ScoreTable
@@ -173,17 +172,17 @@ def adjusted(scores: Scores, step: Affine) -> Scores:
     return replace(scores, logits=logits, carried=step.carried)
 
 
-def comparison_of(source: Source, target: Prior | None, counts: Integers | None) -> Comparison:
+def comparison_of(source: Source, target: Prior | None, counts: Integers | None) -> Difference:
     """The sums of labelled scores before and after, for `adjust` to fill."""
     seen = np.bincount(as_numpy(source.labels), minlength=source.num_classes)
-    return Comparison(seen, target, counts)
+    return Difference(source.num_classes, target, counts, label_counts=seen)
 
 
 def adjust(
     source: Source,
     step: Affine,
     counts: Integers | None,
-    comparison: Comparison | None,
+    comparison: Difference | None,
     path: Path | None,
     progress: Callable[[int], None],
 ) -> Scores | Path:
@@ -200,7 +199,7 @@ def adjust(
 
     def count(before: npt.NDArray[Any], after: npt.NDArray[Any], labels: object) -> None:
         if comparison is not None and labels is not None:
-            comparison.add(*(as_tensor(as_numpy(part)) for part in (before, after, labels)))
+            comparison.add(before, after, as_numpy(labels))
         progress(len(after))
 
     if isinstance(source, Scores) or path is None:

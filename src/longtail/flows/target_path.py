@@ -22,9 +22,9 @@ from longtail.core import Prior, Scores
 from longtail.core.arrays import as_numpy
 from longtail.core.retarget import prior_offset
 from longtail.flows.samples import BeforeAfter
+from longtail.metrics.terms import bin_of
 
 PLACES = tuple(k / 10 for k in range(21))  # 1 − s: 0 as before, 1 uniform, 2 reversed
-_BINS = 20
 _BLOCK = 2**18  # numbers of a block, which is passed over for every place: it stays in the cache
 
 Floats = npt.NDArray[np.float64]
@@ -113,9 +113,7 @@ def measured(scores: Scores, offsets: Floats) -> list[PerSample]:
 def under(samples: PerSample, weights: Floats) -> UnderTarget:
     """Accuracy, ECE and NLL where samples count by their weights."""
     shares = weights / weights.sum()
-    edges = np.arange(1, _BINS) / _BINS
-    bins = np.searchsorted(edges, samples.confidence)
-    gaps = np.bincount(bins, shares * (samples.right - samples.confidence), minlength=_BINS)
+    gaps = np.bincount(bin_of(samples.confidence), shares * (samples.right - samples.confidence))
     counted = shares > 0  # a class that does not count may have an infinite loss
     loss = float(shares[counted] @ samples.loss[counted])
     accuracy = float(shares @ samples.right)

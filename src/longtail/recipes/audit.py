@@ -25,6 +25,7 @@ from longtail.core import Prior, shot_groups
 from longtail.core.retarget import prior_offset
 from longtail.core.tensors import as_tensor, count_tensor
 from longtail.recipes.label_profile import Profile, names_where, profile_of
+from longtail.stats import chi_square_score
 
 # Up to this ratio logits start 0.4 nats apart at the most: little that a method could win back.
 _BALANCED = 1.5
@@ -216,5 +217,4 @@ def _surprise(train: npt.NDArray[np.int64], test: npt.NDArray[np.int64]) -> floa
     n, m = train[some], test[some]
     scale = math.sqrt(m.sum() / n.sum())
     chi2 = float(((n * scale - m / scale) ** 2 / (n + m)).sum())
-    spread = 2 / (9 * free)
-    return (math.cbrt(chi2 / free) - (1 - spread)) / math.sqrt(spread)
+    return chi_square_score(chi2, free)

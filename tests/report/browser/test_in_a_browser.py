@@ -76,7 +76,7 @@ def at_tau(tau: float) -> tuple[list[float], list[float]]:
     scores = samples_of().before
     moved = LogitAdjustment(scores.carried, tau)(scores)
     recall = recalls(moved.predict(), scores.labels, scores.num_classes)
-    groups = group_accuracies(recall, lt.shot_groups(scores.counts))
+    groups = group_accuracies(moved, groups=lt.shot_groups(scores.counts))
     plain = float((moved.predict() == scores.labels).double().mean())
     measures = [float(recall.mean()), plain, groups["many"], groups["medium"], groups["few"]]
     return [100 * share for share in measures], (100 * recall).tolist()

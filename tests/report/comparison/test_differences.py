@@ -5,9 +5,9 @@ import torch
 
 from longtail import Prior
 from longtail.metrics import paired_gain
-from longtail.metrics.student import reach, two_sided
 from longtail.report.comparison import SampleSet
-from longtail.report.comparison.differences import Difference, Part, difference, seed_noise
+from longtail.report.comparison.differences import Difference, difference, seed_noise
+from longtail.stats import Part, student_p, student_reach
 
 KEY = "balanced_accuracy"
 
@@ -95,7 +95,7 @@ def test_of_one_run_each_it_is_the_paired_gain(plain_run):
     within = sum(float(change[labels == k].var(correction=1)) / 25 for k in range(4))
     assert found.samples.variance == pytest.approx(within / 16)
     assert found.seeds is None
-    assert found.p == two_sided(
+    assert found.p == student_p(
         found.value / math.sqrt(found.samples.variance), found.samples.freedom
     )
 
@@ -171,7 +171,7 @@ def test_one_run_borrows_the_noise_of_the_others(samples, plain_run):
 def test_the_probability_and_the_interval_agree():
     found = Difference("A", "B", 0.03, Part(1e-4, 3.0), Part(5e-5, 40.0), 1e-5, 3, False)
     assert found.reach(found.p) == pytest.approx(0.03, rel=1e-6)
-    naive = math.sqrt(reach(0.05, 3) ** 2 * 1e-4 + reach(0.05, 40) ** 2 * 5e-5)
+    naive = math.sqrt(student_reach(0.05, 3) ** 2 * 1e-4 + student_reach(0.05, 40) ** 2 * 5e-5)
     assert found.reach(0.05) == pytest.approx(naive)
 
 
@@ -193,9 +193,9 @@ def false_alarms(plain_run, trials, runs, sd_seed, sd_sample, sd_rest):
         alarms[0] += found.p < 0.05
         if found.seeds is not None:
             error = math.sqrt(found.seeds.variance)
-            alarms[1] += two_sided(found.value / error, found.seeds.freedom) < 0.05
+            alarms[1] += student_p(found.value / error, found.seeds.freedom) < 0.05
         error = math.sqrt(found.samples.variance + found.shared)
-        alarms[2] += two_sided(found.value / error, math.inf) < 0.05
+        alarms[2] += student_p(found.value / error, math.inf) < 0.05
     return (alarms / trials).tolist()
 
 

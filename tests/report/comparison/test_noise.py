@@ -4,9 +4,10 @@ from statistics import NormalDist
 import pytest
 import torch
 
-from longtail.report.comparison.differences import Difference, Part
+from longtail.report.comparison.differences import Difference
 from longtail.report.comparison.noise import needed, verdict
 from longtail.report.comparison.runs import SampleSet
+from longtail.stats import Part
 
 
 def test_the_best_what_is_tied_and_what_is_behind(make_world):

@@ -17,9 +17,9 @@ from longtail.report.comparison import (
 from longtail.report.comparison.cells import cells, interval
 from longtail.report.comparison.columns import BY_KEY
 from longtail.report.comparison.interval_chart import Interval, interval_chart
-from longtail.report.comparison.intervals import Estimate
 from longtail.report.comparison.latex import escaped
 from longtail.report.comparison.page import differences_chart, values_chart
+from longtail.stats import Estimate
 
 NASTY = r"L_A & 50% $x^2$ #1 {a} ~b \c | τ=1 <script>alert(1)</script> 🙂 " + "x" * 300
 FOOTER = Footer(version="0", date="2026-01-01", command="longtail compare")

@@ -33,7 +33,7 @@ def test_counts_run_from_the_most_frequent_and_zero_is_a_gap(read):
 
 
 def test_offsets_are_the_bias_and_half_the_weight_along_a_centre(read):
-    means = lt.metrics.class_means(FEATURES, LABELS, 4)
+    means = lt.metrics.representations.class_means(FEATURES, LABELS, 4)
     chart = figures.offsets_chart(COUNTS, bias=[1, 2, 3, 4], weight=WEIGHT, means=means)
     assert tooltips(chart, read, "trained") == [2, 4, 1, 3]
     expected = [0.5 * sum(w * m for w, m in zip(WEIGHT[k], means[k], strict=True)) for k in ORDER]
@@ -78,7 +78,9 @@ def test_group_curves_leave_out_what_the_log_does_not_know(read):
 @pytest.mark.parametrize("measure", ["largest_eigenvalue", "trace", "mean_distance"])
 def test_variance_is_that_of_the_metric_over_the_training_count(read, measure):
     chart = figures.variance_chart(FEATURES, LABELS, COUNTS, measure=measure)
-    spread = np.asarray(lt.metrics.intra_class_variance(FEATURES, LABELS, 4, measure=measure))
+    spread = np.asarray(
+        lt.metrics.representations.intra_class_variance(FEATURES, LABELS, 4, measure=measure)
+    )
     assert tooltips(chart, read, "each dot") == pytest.approx(spread[ORDER], rel=1e-3)
     x = [x for x, _ in read(chart).marks()]
     assert x == sorted(x, reverse=True)
@@ -98,7 +100,9 @@ def test_displacement_is_how_far_each_centroid_moved(read):
 
 
 def test_cdnv_is_the_mean_over_pairs_after_each_epoch(read):
-    variances = np.asarray(lt.metrics.intra_class_variance(FEATURES, LABELS, 4, measure="trace"))
+    variances = np.asarray(
+        lt.metrics.representations.intra_class_variance(FEATURES, LABELS, 4, measure="trace")
+    )
     epochs = [WEIGHT, 2 * WEIGHT]
     shown = tooltips(figures.cdnv_chart(variances, epochs, epochs=[5, 10]), read, "learned")
     for centers, value in zip(epochs, shown, strict=True):

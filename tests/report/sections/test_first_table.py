@@ -9,7 +9,7 @@ from scipy import stats
 import longtail as lt
 from longtail.flows.judge import Judgement, judge
 from longtail.flows.samples import BeforeAfter
-from longtail.metrics import Comparison
+from longtail.metrics import Difference
 from longtail.report.sections.first_table import first_table, metric_rows
 from report_pages import judged, samples_of
 
@@ -83,7 +83,7 @@ def test_what_is_one_number_has_one_row_and_one_name():
     ):
         labels = torch.arange(4).repeat_interleave(counts)
         scores = lt.Scores(2 * torch.eye(4)[labels.roll(3)], labels)
-        sums = Comparison(counts, target)
+        sums = Difference(4, target)
         sums.add(scores.logits, scores.logits, labels)
         table = first_table(judge(scores, comparison=sums))
         shown = [row[0] for row in table.rows if "accuracy" in row[0]]
@@ -165,7 +165,7 @@ def test_few_samples_of_a_class_are_told_and_make_no_change_sure():
 
 def test_without_a_target_accuracy_is_that_of_the_samples_as_they_are():
     samples = samples_of()
-    as_they_are = Comparison(samples.label_counts)
+    as_they_are = Difference(samples.num_classes)
     as_they_are.add(samples.before.logits, samples.after.logits, samples.before.labels)
     names = [row[0] for row in metric_rows(Judgement(samples, as_they_are))]
     assert "accuracy under the target" not in names

@@ -8,7 +8,7 @@ import torch
 import longtail as lt
 from longtail.flows.judge import Judgement, judge
 from longtail.flows.samples import BeforeAfter
-from longtail.metrics import Comparison
+from longtail.metrics import Difference
 from longtail.report import Footer, scores_page
 from longtail.report.sections.verdict import gain_in_words, next_step
 from report_pages import judged, samples_of
@@ -77,7 +77,7 @@ def test_a_sample_a_class_is_too_few_to_call_a_gain_real():
 
 def test_without_a_target_the_gain_is_of_plain_accuracy():
     samples = samples_of()
-    as_they_are = Comparison(samples.label_counts)
+    as_they_are = Difference(samples.num_classes)
     as_they_are.add(samples.before.logits, samples.after.logits, samples.before.labels)
     assert gain_in_words(Judgement(samples, as_they_are)).startswith("Accuracy went from")
 

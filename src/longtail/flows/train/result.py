@@ -10,13 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from torch import Tensor
 
 from longtail import __version__
 from longtail.core import Prior, Scores
 from longtail.core.scores import Split
-from longtail.core.tensors import as_tensor
 from longtail.engine import save_head
 from longtail.engine.training import Trained
 from longtail.flows.changes import headline_key, shown_accuracies
@@ -29,7 +27,7 @@ from longtail.flows.train.model_file import StoredModel
 from longtail.flows.train.recipe import Recipe
 from longtail.flows.train.run_folder import METRICS
 from longtail.heads import Head
-from longtail.metrics import Measured, Tally
+from longtail.metrics import Accumulator, Interval
 from longtail.posthoc import TauChoice
 
 _BLOCK = 2**22  # numbers looked at at once
@@ -117,19 +115,19 @@ class TrainResult(Result):
         return plain(self.recipe)
 
     @cached_property
-    def metrics(self) -> dict[Split, dict[str, dict[str, Measured]]]:
+    def metrics(self) -> dict[Split, dict[str, dict[str, Interval]]]:
         """By split, variant and metric, each with its interval."""
         return {
-            split: {name: tally.metrics() for name, tally in tallies.items()}
-            for split, tallies in self._tallies.items()
+            split: {name: sums.metrics() for name, sums in by_name.items()}
+            for split, by_name in self._sums.items()
         }
 
     @cached_property
     def accuracies(self) -> dict[Split, list[str]]:
         """By split the accuracies that are shown: the one that was asked for, and others."""
         return {
-            split: shown_accuracies(tallies[AS_TRAINED].class_shares, self.target)
-            for split, tallies in self._tallies.items()
+            split: shown_accuracies(by_name[AS_TRAINED].class_shares, self.target)
+            for split, by_name in self._sums.items()
         }
 
     @cached_property
@@ -187,25 +185,12 @@ class TrainResult(Result):
         write_json(folder / METRICS, {"version": __version__} | self.as_json())
 
     @cached_property
-    def _tallies(self) -> dict[Split, dict[str, Tally]]:
+    def _sums(self) -> dict[Split, dict[str, Accumulator]]:
         """The sums behind the metrics, by split and variant."""
         return {
             split: {
-                variant.name: _tallied(variant.scores[split], self.target, self.counts)
+                variant.name: Accumulator.of(variant.scores[split], self.target, self.counts)
                 for variant in self.variants
             }
             for split in self.variants[0].scores
         }
-
-
-def _tallied(scores: Scores, target: Prior, counts: npt.NDArray[np.int64]) -> Tally:
-    """All sums behind the metrics of scores, each class counting as the target says."""
-    logits, labels = (
-        as_tensor(scores.logits),
-        as_tensor(scores.labels if scores.labels is not None else []),
-    )
-    tally = Tally(torch.bincount(labels, minlength=scores.num_classes), target, counts)
-    rows = max(1, _BLOCK // scores.num_classes)
-    for start in range(0, len(logits), rows):
-        tally.add(logits[start : start + rows], labels[start : start + rows])
-    return tally

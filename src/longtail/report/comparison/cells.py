@@ -6,7 +6,7 @@ from typing import NamedTuple
 from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.report.comparison.columns import Metric
 from longtail.report.comparison.compared import ComparedSet, Method
-from longtail.report.comparison.intervals import Estimate
+from longtail.stats import Estimate
 
 
 class Cell(NamedTuple):

@@ -7,14 +7,13 @@ from typing import Any
 
 from longtail.flows.changes import distinct_accuracies
 from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
-from longtail.metrics import Measured, Tally
+from longtail.metrics.recall import class_shares
 from longtail.report.comparison.columns import BY_KEY, METRICS, Metric
-from longtail.report.comparison.intervals import Estimate, estimate
 from longtail.report.comparison.noise import Verdict, verdict
-from longtail.report.comparison.ranks import Ranks, average_ranks, seed_blocks
 from longtail.report.comparison.runs import Run, SampleSet
+from longtail.stats import Estimate, Interval, Ranks, average_ranks, estimate, seed_blocks
 
-_NONE = Measured(None)
+_NONE = Interval(None)
 # Of two that are one number the first is shown.
 _ACCURACIES = ("balanced_accuracy", "accuracy_under_target", "accuracy")
 
@@ -167,7 +166,7 @@ def _grouped(runs: Sequence[Run]) -> tuple[dict[str, list[Run]], list[tuple[str,
     return grouped, copies
 
 
-def _estimates(runs: Sequence[Mapping[str, Measured]]) -> dict[str, Estimate]:
+def _estimates(runs: Sequence[Mapping[str, Interval]]) -> dict[str, Estimate]:
     return {m.key: estimate([run.get(m.key, _NONE) for run in runs]) for m in METRICS}
 
 
@@ -177,7 +176,7 @@ def _exists(key: str, methods: Sequence[Method]) -> bool:
 
 def _shown_already(samples: SampleSet, by: str) -> set[str]:
     """The accuracies in which classes count as in another one, which is shown."""
-    shares = Tally(samples.label_counts, samples.target).class_shares
+    shares = class_shares(samples.label_counts.numpy(), samples.target)
     order = sorted(_ACCURACIES, key=lambda key: key != by)
     return set(order) - set(distinct_accuracies(shares, order))
 

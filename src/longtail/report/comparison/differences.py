@@ -25,19 +25,11 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from longtail.metrics.student import reach, two_sided
 from longtail.report.comparison.runs import Run, SampleSet
+from longtail.stats import Part, stratified_variance, student_p, student_reach
 
 _RAREST, _HALVINGS = math.log(1e-12), 30
 _TOGETHER = 0.2  # unrelated runs come to 1/√((S − 1) · n) of it by chance
-
-
-@dataclass(frozen=True)
-class Part:
-    """A variance and its degrees of freedom."""
-
-    variance: float
-    freedom: float
 
 
 @dataclass(frozen=True)
@@ -71,7 +63,7 @@ class Difference:
             return float(self.value == 0)
         if self.seeds is None:
             error = math.sqrt(self.samples.variance)
-            return two_sided(self.value / error, self.samples.freedom)
+            return student_p(self.value / error, self.samples.freedom)
         low, high = _RAREST, 0.0  # logarithms of the probability
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
@@ -82,7 +74,7 @@ class Difference:
     def reach(self, level: float) -> float:
         """How far the difference may lie from its value, but for a probability of `level`."""
         parts = [self.samples] if self.seeds is None else [self.seeds, self.samples]
-        squares = [reach(level, part.freedom) ** 2 * part.variance for part in parts]
+        squares = [student_reach(level, part.freedom) ** 2 * part.variance for part in parts]
         return math.sqrt(sum(squares))
 
 
@@ -118,7 +110,7 @@ def difference(
     order = _err_together(first, second, one, other)
     parts = [one, other] if order is None else [one - other[order]]
     apart = one.mean(0) - other.mean(0)
-    both = _over_samples(apart, samples, weight)
+    both = stratified_variance(apart.numpy(), samples.labels.numpy(), weight.numpy())
     seeds, shared = [], 0.0
     for part in parts:
         if len(part) > 1:
@@ -156,27 +148,6 @@ def _err_together(
     left, right = (part - part.mean(1, keepdim=True) for part in (left, right))
     size = float(left.square().sum() * right.square().sum()) ** 0.5
     return order if float((left * right).sum()) > _TOGETHER * size > 0 else None
-
-
-def _over_samples(terms: Tensor, samples: SampleSet, weight: Tensor) -> Part:
-    """The variance of the weighted sum of terms drawn anew within classes."""
-    labels, counts = samples.labels, samples.label_counts
-    means = torch.bincount(labels, terms, minlength=len(counts)) / counts.clamp(min=1)
-    squares = (terms - means[labels]).square()
-    squares *= (counts / (counts - 1).clamp(min=1))[labels]
-    # A class with one sample says nothing about its variance: it gets that of the others.
-    counted = weight[labels] > 0
-    lone = (counts == 1)[labels] & counted
-    if lone.any():
-        others = squares[counted & ~lone]
-        squares[lone] = others.mean() if len(others) else terms[lone].var(correction=0)
-    each = weight[labels].square() * squares
-    if not each.any():  # all alike in every class: then as if they might as well have been opposite
-        each = (weight[labels] * terms).square()
-    total = float(each.sum())
-    if total == 0:
-        return Part(0.0, math.inf)
-    return Part(total, max(total**2 / float(each.square().sum()) - 1, 1.0))
 
 
 def _rest(terms: Tensor, samples: SampleSet, weight: Tensor) -> float:

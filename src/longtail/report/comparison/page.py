@@ -9,9 +9,9 @@ from longtail.report.comparison import cells, words
 from longtail.report.comparison.columns import Metric
 from longtail.report.comparison.compared import Compared, ComparedSet
 from longtail.report.comparison.interval_chart import Interval, interval_chart
-from longtail.report.comparison.intervals import Estimate
 from longtail.report.page import Figure, Footer, Page, Section
 from longtail.report.table import Cell, Column, Marked, Table
+from longtail.stats import Estimate
 
 _TITLE = "Methods compared"
 _BEST, _TIED, _BEHIND = 0, 4, 1  # colours: the best, what may be as good, what is behind

@@ -8,20 +8,18 @@ where w(y) is the weight of the class over its samples, and ± the sign of the g
 bin, which makes the ECE a sum. Two runs are then compared sample by sample.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from longtail.core import Prior, Scores, shot_groups
 from longtail.core.tensors import as_tensor
-from longtail.metrics import Measured, Tally
-from longtail.metrics.calibration import inner_edges
+from longtail.metrics import Accumulator, Interval
+from longtail.metrics.terms import bin_of
 
-_BLOCK = 2**22  # numbers looked at at once
-_BINS = 20
 _TERM = {"nll": "nll", "ece": "gap"}  # of all others it is `right`
 
 
@@ -84,11 +82,11 @@ class Run:
 
     method: str
     seed: str
-    metrics: Mapping[str, Measured]
+    metrics: Mapping[str, Interval]
     right: Tensor
     nll: Tensor
     gap: Tensor
-    as_trained: Mapping[str, Measured] = field(default_factory=dict)
+    as_trained: Mapping[str, Interval] = field(default_factory=dict)
     moved: bool = True
     source: str = ""
 
@@ -124,32 +122,24 @@ def measured_run(
     target = samples.target
     known = target is not None and scores.carried is not None
     moved = scores.under(target) if target is not None and known else scores
-    tally = Tally(samples.label_counts, target, samples.counts)
-    parts = list(_blocks(replace(moved, labels=samples.labels), tally))
-    right, nll, confidence = (torch.cat(column) for column in zip(*parts, strict=True))
-    bins = torch.bucketize(confidence, inner_edges(_BINS))
+    sums = _sums(samples)
+    terms = sums.add(moved.logits, samples.labels)
     weights = samples.weights("ece")[samples.labels]
-    nll = torch.where(weights > 0, nll, 0.0)  # a class that does not count may have infinite ones
-    gaps = torch.bincount(bins, weights * (right - confidence), minlength=_BINS)
-    gap = gaps.sign()[bins] * (right - confidence)
-    metrics = tally.metrics()
+    right = torch.from_numpy(terms.right).double()
+    # A class that does not count may have infinite ones.
+    nll = torch.where(weights > 0, torch.from_numpy(terms.nll), 0.0)
+    sign = np.sign(sums.bin_gaps)[bin_of(terms.confidence)]
+    gap = torch.from_numpy(sign * (terms.right - terms.confidence))
+    metrics = sums.metrics()
     as_trained = metrics
     if target is not None and scores.carried and not scores.carried.is_close(target):
-        as_they_are = Tally(samples.label_counts, target, samples.counts)
-        for _ in _blocks(replace(scores, labels=samples.labels), as_they_are):
-            pass  # the sums are all that is wanted
+        as_they_are = _sums(samples)
+        as_they_are.add(scores.logits, samples.labels)
         as_trained = as_they_are.metrics()
     return Run(method, seed, metrics, right, nll, gap, as_trained, known or target is None, source)
 
 
-def _blocks(scores: Scores, tally: Tally) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Of each block what is right, the negative log-likelihoods and the confidences."""
-    logits = as_tensor(scores.logits)
-    labels = as_tensor(scores.labels if scores.labels is not None else []).cpu()
-    rows = max(1, _BLOCK // scores.num_classes)
-    for start in range(0, len(labels), rows):
-        block = logits[start : start + rows].to("cpu", torch.float64)
-        known = labels[start : start + rows]
-        right = tally.add(block, known).right
-        confidence = torch.softmax(block, dim=1).amax(dim=1)
-        yield right.double(), F.cross_entropy(block, known, reduction="none"), confidence
+def _sums(samples: SampleSet) -> Accumulator:
+    return Accumulator(
+        samples.num_classes, samples.target, samples.counts, label_counts=samples.label_counts
+    )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from longtail.core.arrays import ArrayLike
-from longtail.metrics import frequency_correlation
+from longtail.metrics.representations import frequency_correlation
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.lines import Line, line_chart
 from longtail.report.charts.scale import fixed

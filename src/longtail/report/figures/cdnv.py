@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from longtail.core.arrays import Array, ArrayLike
-from longtail.metrics import mean_cdnv
+from longtail.metrics.representations import mean_cdnv
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.lines import Line, Mark, line_chart
 

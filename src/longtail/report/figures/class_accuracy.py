@@ -31,7 +31,7 @@ def class_accuracy_chart(
     tail = tail_of(counts_for(known, counts), names_of(known))
     lines: list[Line] = []
     for style, run in enumerate(known):
-        found = recalls(run.scores.predict(), run.labels, run.scores.num_classes)
-        name = f"{run.name}, geometric mean {100 * geometric_mean(found):.1f} %"
+        found = recalls(run.scores)
+        name = f"{run.name}, geometric mean {100 * geometric_mean(run.scores):.1f} %"
         lines += class_lines(name, 100 * floats(found), tail, style)
     return over_classes(lines, tail, title="Accuracy by class", y_title="accuracy (%)", width=width)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from longtail.core.arrays import Array, ArrayLike
-from longtail.metrics import centroid_displacement
+from longtail.metrics.representations import centroid_displacement
 from longtail.report.charts.chart import Chart
 from longtail.report.figures.against_counts import against_counts
 

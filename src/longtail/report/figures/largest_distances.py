@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from longtail.core.arrays import Array, ArrayLike
 from longtail.core.tensors import count_tensor, label_tensor
-from longtail.metrics import largest_intra_class_distances
+from longtail.metrics.representations import largest_intra_class_distances
 from longtail.report.charts.chart import Chart
 from longtail.report.figures.distributions import SampleValues, density, group_panels, places_for
 from longtail.report.figures.runs import Groups, floats, masks_of

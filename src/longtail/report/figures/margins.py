@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from longtail.core.arrays import ArrayLike
-from longtail.metrics import margin_cdf, margins
+from longtail.metrics import margins
 from longtail.report.charts.chart import Chart
 from longtail.report.figures.distributions import SampleValues, density, group_panels, places_for
 from longtail.report.figures.runs import (
@@ -94,6 +94,5 @@ def _groups(runs: Runs, counts: ArrayLike | None, groups: Groups | None) -> dict
 
 
 def _shares(values: Floats, places: Floats) -> Floats:
-    one_class = np.zeros(len(values), dtype=np.int64)
-    shares: Floats = 100 * floats(margin_cdf(values, one_class, 1, places))[0]
-    return shares
+    below = np.searchsorted(np.sort(values), places, side="right")
+    return np.asarray(100 * below / (len(values) or np.nan))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from longtail.core.arrays import Array, ArrayLike
-from longtail.metrics import class_offsets
+from longtail.metrics.representations import class_offsets
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.lines import Line
 from longtail.report.figures.over_classes import class_lines, over_classes, tail_of

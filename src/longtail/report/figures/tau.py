@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from longtail.core.arrays import ArrayLike
-from longtail.core.tensors import as_tensor, count_tensor
-from longtail.metrics import group_accuracies
+from longtail.core.tensors import count_tensor
+from longtail.metrics.recall import group_means
 from longtail.posthoc import TauCurve
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.lines import Line, line_chart
@@ -80,7 +80,7 @@ def tau_groups_chart(
     whole = "all" if _is_uniform(curve) else "all, under the target"
     drawn: dict[str, list[float]] = {whole: [100 * curve.at(tau) for tau in places]}
     for tau in places:
-        found = group_accuracies(as_tensor(curve.recalls(tau)), masks)
+        found = group_means(floats(curve.recalls(tau)), masks)
         for name, accuracy in found.items():
             drawn.setdefault(name, []).append(np.nan if accuracy is None else 100 * accuracy)
     return line_chart(
@@ -99,4 +99,4 @@ def _places(low: float, high: float, number: int) -> list[float]:
 
 
 def _is_uniform(curve: TauCurve) -> bool:
-    return bool(np.ptp(floats(as_tensor(curve.target.probs))) < 1e-12)
+    return bool(np.ptp(curve.target.probs) < 1e-12)

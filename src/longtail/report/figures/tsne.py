@@ -8,7 +8,7 @@ import numpy.typing as npt
 from longtail.core.arrays import Array, ArrayLike
 from longtail.core.labels import check_num_classes
 from longtail.core.tensors import as_rows, as_tensor, label_tensor
-from longtail.metrics.representation_classes import rows_at
+from longtail.metrics.class_rows import rows_at
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.plane import Points, plane_chart
 from longtail.report.figures.runs import Floats
@@ -49,7 +49,7 @@ def tsne_chart(
     for label, own in zip(picked, places, strict=True):
         if not len(own):
             raise ValueError(f"class {label} has no samples here; choose classes that have some")
-    every = rows_at(rows, as_tensor(np.concatenate(places))).numpy()
+    every = rows_at(rows, np.concatenate(places))
     plane = np.split(
         _embedded(every, perplexity, seed), np.cumsum([len(own) for own in places])[:-1]
     )

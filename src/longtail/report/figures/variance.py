@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from longtail.core.arrays import Array, ArrayLike
 from longtail.core.tensors import count_tensor
-from longtail.metrics import intra_class_variance
-from longtail.metrics.representation_spread import Measure
+from longtail.metrics.representations import Measure, intra_class_variance
 from longtail.report.charts.chart import Chart
 from longtail.report.figures.against_counts import against_counts
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from longtail.core.arrays import Array, ArrayLike
-from longtail.metrics import weight_norms
+from longtail.metrics.representations import weight_norms
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.lines import Line, line_chart
 from longtail.report.figures.over_classes import AXIS, tail_of

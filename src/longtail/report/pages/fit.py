@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from longtail.flows.changes import is_above
 from longtail.report import Column, Figure, Footer, Line, Page, Section, Table, line_chart
 from longtail.report.names import percent, points_with_interval, with_interval
 from longtail.report.pages.scores import samples_in_words, scores_page
@@ -139,7 +138,7 @@ def _next_step(result: FitResult, otherwise: str) -> str:
     title = result.best.title
     if result.best.name == "linear":
         return f"Use the linear layer as it is, in model.safetensors. {otherwise}"
-    if is_above(result.judgement.gain):
+    if result.judgement.gain.is_above_zero:
         step = f"Use model.safetensors: {title}."
     else:
         step = (

@@ -6,7 +6,7 @@ import math
 
 from longtail.flows.changes import Change, Direction
 from longtail.flows.judge import Judgement
-from longtail.metrics import Measured
+from longtail.metrics import Interval
 from longtail.report.names import METRICS
 from longtail.report.table import Column, Table
 
@@ -58,7 +58,7 @@ def _caption(judgement: Judgement) -> str:
     return " ".join(sentences)
 
 
-def _interval(measured: Measured, key: str) -> str:
+def _interval(measured: Interval, key: str) -> str:
     value, low, high = measured.value, measured.low, measured.high
     if value is None:
         return "none"
