@@ -84,7 +84,7 @@ def fit(
     """Fit classifiers on FEATURES of a frozen backbone, compare them, and keep the best.
 
     FEATURES is a feature file of longtail (.safetensors), an .npz with features and labels, or an
-    .npy beside --labels. Weight decay, τ and the method are chosen on held-out samples, and the
+    .npy beside --labels. Weight decay, τ and the method are chosen on validation samples, and the
     best is fitted again on the whole train part.
     """
     if list_methods:

@@ -60,8 +60,8 @@ def features(
         workers = recipe.num_workers
         parts: dict[Split, tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]] = {}
         for split, part in all_parts(images).items():
-            made = predict(model, part, stored.normalize, batch_size, num_workers=workers)
-            parts[split] = made.features.numpy(), part.labels.numpy()
+            outputs = predict(model, part, stored.normalize, batch_size, num_workers=workers)
+            parts[split] = outputs.features.numpy(), part.labels.numpy()
         network = msgspec.json.encode(stored.recipe.backbone).decode()
         made_by = f"longtail train: {network}, batch-norm statistics: {batch_norm}"
         return pack_features(output, parts, classes=stored.classes, made_by=made_by)

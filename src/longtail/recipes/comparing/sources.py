@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from longtail.core.nested import flat
 from longtail.data import Kind
 from longtail.data.tables.arrays import npz_names
 from longtail.flows.fix_result import CROSS_FITTED
@@ -176,7 +177,7 @@ def _is_shallow(value: Any, levels: int) -> bool:
 
 
 def _train(path: Path) -> list[Source]:
-    values = _flat(task_values(read_recipe_file(path / RECIPE)))
+    values = flat(task_values(read_recipe_file(path / RECIPE)))
     seeds = [str(values.pop(key, 0)) for key in ("seed", "data.seed")]
     seed = seeds[0] if seeds[1] == "0" else f"{seeds[0]}, data {seeds[1]}"
     # How far scores are moved is decided here alike for all, and heads come after what was trained.
@@ -261,13 +262,3 @@ def _json(place: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{place} is damaged ({error}); make the run again") from None
     return values if isinstance(values, dict) else {}
-
-
-def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    made: dict[str, Any] = {}
-    for key, value in tree.items():
-        if isinstance(value, Mapping):
-            made |= _flat(value, f"{prefix}{key}.")
-        else:
-            made[prefix + key] = value
-    return made
