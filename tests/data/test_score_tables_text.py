@@ -129,7 +129,7 @@ def test_text_labels_are_names_if_all_are_names_and_else_indices(tmp_path):
 @pytest.mark.parametrize(
     ("text", "layout", "sentence"),
     [
-        ("a,b\n1,2\n3\n", None, "has 2 columns, but 1 in row 1; mend it"),
+        ("a,b\n1,2\n3\n", None, "has 2 columns, but 1 in row 1; correct it"),
         ("a,b\n1,2\n3,4,5\n", None, "has 2 columns, but 3 in row 1"),
         ('a,b\n1,2\n"3,4\n', None, "has 2 columns, but 1 in row 1"),
         ("a,b\n1,2\n3,x\n", None, "has 'x' in row 1, column 'b', where a score was expected"),

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from longtail import Prior, Scores
 from longtail.data import open_score_table
@@ -358,3 +359,12 @@ def test_a_result_shows_its_page_in_a_notebook(tmp_path):
     html = result._repr_html_()
     assert html.startswith("<iframe srcdoc=")
     assert "What was done" in html
+
+
+def test_torch_comes_back_as_torch():
+    scores = validation(200)
+    logits = torch.from_numpy(scores.logits)
+    result = fix(replace(scores, logits=logits), tau=1.0, calibration="none")
+    assert isinstance(result.scores.logits, torch.Tensor)
+    expected = fix(scores, tau=1.0, calibration="none").scores.logits
+    np.testing.assert_allclose(result.scores.logits.numpy(), expected)

@@ -43,9 +43,9 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Refuse an option that is given twice, of which click would use the last."""
         if not ctx.resilient_parsing:
-            _, _, given = self.make_parser(ctx).parse_args(args=list(args))
-            for option in given:
-                if _counts_once(option) and given.count(option) > 1:
+            _, _, used = self.make_parser(ctx).parse_args(args=list(args))
+            for option in used:
+                if _counts_once(option) and used.count(option) > 1:
                     names = "/".join([*option.opts, *option.secondary_opts])
                     raise click.UsageError(f"{names} is given twice; give it once", ctx)
         return super().parse_args(ctx, args)
@@ -69,7 +69,7 @@ class Command(click.Command):
             written = [output / name for name in sorted(names)]
         for path in inputs:
             for file in _read_from(path, self.kind):
-                if any(is_same(file, place) for place in written):
+                if any(is_same(file, target) for target in written):
                     raise click.UsageError(
                         f"{file} is an input, and -o {output} would write over it; take another "
                         f"{'folder' if self.files else 'file'}",

@@ -34,8 +34,8 @@ def caltech101_features() -> LabelledFeatures:
     >>> data.train_features.shape, data.test_features.shape, len(data.classes)
     ((5784, 256), (2893, 256), 101)
     """
-    place = files("longtail.data") / "caltech101" / "features.npz"
-    with place.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+    path = files("longtail.data") / "caltech101" / "features.npz"
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
         return LabelledFeatures(
             train_features=stored["train"] * stored["scale"],
             train_labels=stored["train_label"].astype(np.int64),

@@ -19,19 +19,19 @@ def stratified_folds(labels: ArrayLike, num_folds: int, seed: int = 0) -> Array:
     [3, 3]
     """
     numbers = as_numpy(labels)
-    known = np.asarray(check_labels(numbers, int(numbers.max()) + 1 if len(numbers) else 1))
+    indices = check_labels(numbers, int(numbers.max()) + 1 if len(numbers) else 1)
     check_whole(num_folds, "num_folds")
     if num_folds < 2:
         raise ValueError(f"num_folds must be two or more, got {num_folds}")
-    if len(known) < num_folds:
+    if len(indices) < num_folds:
         raise ValueError(
-            f"{num_folds} folds need at least as many samples, got {len(known)}; give more "
+            f"{num_folds} folds need at least as many samples, got {len(indices)}; give more "
             "samples, or ask for fewer folds"
         )
-    shuffled = Draws(seed).permutation(len(known))
+    shuffled = Draws(seed).permutation(len(indices))
     # Stable, so that each class keeps the shuffled order; dealt through the classes in one run,
     # so that the folds differ by one sample at the most.
-    by_class = shuffled[known[shuffled].argsort(kind="stable")]
+    by_class = shuffled[indices[shuffled].argsort(kind="stable")]
     folds = np.empty_like(by_class)
     folds[by_class] = np.arange(len(by_class)) % num_folds
     result: Array = to_kind(folds, labels)

@@ -114,12 +114,12 @@ def _check(largest: float, num_classes: int, imbalance_ratio: float) -> None:
     check_imbalance_ratio(imbalance_ratio)
 
 
-def _whole(sizes: npt.NDArray[np.float64], given: str) -> npt.NDArray[np.int64]:
+def _whole(sizes: npt.NDArray[np.float64], settings: str) -> npt.NDArray[np.int64]:
     # Floating point puts 4980 / 996 just below 5: what is whole but for rounding stays whole.
     counts = np.floor(sizes * (1 + 1e-12))
     if not (counts >= 1).all():
         raise ValueError(
-            f"every class must keep a sample, but {given} leave the smallest with "
+            f"every class must keep a sample, but {settings} leave the smallest with "
             f"{sizes.min():.3g}, rounded down to none; raise largest or lower the imbalance ratio"
         )
     return counts.astype(np.int64)

@@ -107,9 +107,9 @@ def ranks_by_count(counts: ArrayLike) -> npt.NDArray[np.int64]:
 
 def _positions(labels: ArrayLike, num_classes: int) -> list[npt.NDArray[np.int64]]:
     """The positions of each class in file order, by one sort: thousands of classes cost no more."""
-    known = check_labels(labels, num_classes)
-    ends = np.cumsum(np.bincount(known, minlength=num_classes))
-    return np.split(np.argsort(known, kind="stable"), ends[:-1])
+    indices = check_labels(labels, num_classes)
+    ends = np.cumsum(np.bincount(indices, minlength=num_classes))
+    return np.split(np.argsort(indices, kind="stable"), ends[:-1])
 
 
 def _first(

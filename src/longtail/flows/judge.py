@@ -230,8 +230,8 @@ def judge(
         comparison: The sums over all samples, where these are only some of them.
 
     >>> scores = Scores([[2.0, 1.0], [0.9, 0.0], [1.0, 0.7]], labels=[0, 0, 1], carried=[90, 10])
-    >>> found = judge(scores, scores.under([1, 1]), tau=1.0)
-    >>> found.headline, found.before["balanced_accuracy"].value, found.gain.value
+    >>> judgement = judge(scores, scores.under([1, 1]), tau=1.0)
+    >>> judgement.headline, judgement.before["balanced_accuracy"].value, judgement.gain.value
     ('balanced_accuracy', 0.5, -0.0)
     """
     goal = Prior.uniform(before.num_classes) if target is None else target

@@ -197,9 +197,8 @@ def read_records(data: bytes, name: Name, labels: LabelKind, where: str) -> Cifa
 
 def read_dictionary(data: bytes, name: Name, labels: LabelKind, where: str) -> CifarPart:
     """A file of the python version: a dictionary with an array of pixels and lists of labels."""
-    stored = _entries(data, where)
-    pixels = _entry(stored, "data", where)
-    classes = _entry(stored, "labels" if name == "cifar10" else f"{labels}_labels", where)
+    key = "labels" if name == "cifar10" else f"{labels}_labels"
+    pixels, classes = _entries(data, where, "data", key)
     values = pixels.values if isinstance(pixels, ByteArray) else None
     if values is None or values.ndim != 2 or values.shape[1] != _PIXELS:
         raise ValueError(f"{where} must have data as rows of {_PIXELS} bytes; download it again")
@@ -218,25 +217,23 @@ def read_dictionary(data: bytes, name: Name, labels: LabelKind, where: str) -> C
 def read_meta(data: bytes, name: Name, labels: LabelKind, where: str) -> tuple[str, ...]:
     """The class names of the python version."""
     key = "label_names" if name == "cifar10" else f"{labels}_label_names"
-    names = _entry(_entries(data, where), key, where)
+    (names,) = _entries(data, where, key)
     if not isinstance(names, list) or not all(isinstance(text, str | bytes) for text in names):
         raise ValueError(f"{where} must have a list of texts as class names; download it again")
     return tuple(map(_text, names))
 
 
-def _entries(data: bytes, where: str) -> dict[str, Any]:
+def _entries(data: bytes, where: str, *keys: str) -> list[Any]:
+    """What a pickled dictionary has under these keys."""
     stored = read_plain_data(data, where)
     if not isinstance(stored, dict):
         raise ValueError(f"{where} must hold a dictionary, got a {type(stored).__name__}")
-    return {_text(key): value for key, value in stored.items()}
-
-
-def _entry(stored: dict[str, Any], key: str, where: str) -> Any:
-    if key not in stored:
-        raise ValueError(
-            f"{where} has no {key}, only {', '.join(sorted(stored)[:8])}; is it of another set?"
-        )
-    return stored[key]
+    entries = {_text(key): value for key, value in stored.items()}
+    for key in keys:
+        if key not in entries:
+            listed = ", ".join(sorted(entries)[:8])
+            raise ValueError(f"{where} has no {key}, only {listed}; is it of another set?")
+    return [entries[key] for key in keys]
 
 
 def _text(value: str | bytes) -> str:

@@ -88,10 +88,10 @@ def read_image_list(
             )
     if not rows:
         raise ValueError(f"{source} lists no images; give a list that has some")
-    known = _known_labels(rows, names, num_classes, source)
+    labels = _labels_in_order(rows, names, num_classes, source)
     # A leading slash, as in SUN397, starts at the root and not at that of the disk.
     paths = tuple(os.path.join(folder, _inside(row, source)) for row in rows)
-    images = ImageFiles(paths, torch.tensor(_indices(rows, known, source)), names or known)
+    images = ImageFiles(paths, torch.tensor(_indices(rows, labels, source)), names or labels)
     _check_present(images.paths, source)
     if not allow_empty:
         check_every_class(images, str(source))
@@ -134,7 +134,7 @@ def _table_rows(path: Path) -> list[_Row]:
     for line, fields in enumerate(table.rows(), 2):
         if len(fields) <= max(at_path, at_label):
             raise ValueError(
-                f"{path} has {len(fields)} columns in row {line}, too few; mend that row"
+                f"{path} has {len(fields)} columns in row {line}, too few; correct that row"
             )
         row = _Row(fields[at_path].strip(), fields[at_label].strip(), line)
         if not (row.path and row.label):
@@ -189,7 +189,7 @@ def _annotated_rows(path: Path) -> tuple[list[_Row], tuple[str, ...]]:
         if label not in names:
             raise ValueError(
                 f"{path} puts {image.file_name} in category {label}, which is none of its "
-                f"{len(names)} categories; mend the file"
+                f"{len(names)} categories; correct the file"
             )
         rows.append(_Row(image.file_name, names[label], at))
     return rows, tuple(names.values())
@@ -215,13 +215,13 @@ def _inside(row: _Row, source: Path) -> str:
     if leaves or "\0" in path:
         raise ValueError(
             f"{source} has the path {row.path!r} in line {row.line}, which is none inside the "
-            "root; paths start from the root and stay in it: mend the line, or give the folder "
+            "root; paths start from the root and stay in it: correct the line, or give the folder "
             "above as root"
         )
     return path
 
 
-def _known_labels(
+def _labels_in_order(
     rows: Sequence[_Row], names: tuple[str, ...] | None, number: int | None, source: Path
 ) -> tuple[str, ...]:
     """The labels there may be, in the order of the classes."""
@@ -246,14 +246,14 @@ def _known_labels(
     return names or tuple(sorted(labels))
 
 
-def _indices(rows: Sequence[_Row], known: tuple[str, ...], source: Path) -> list[int]:
-    index = {label: at for at, label in enumerate(known)}
+def _indices(rows: Sequence[_Row], labels: tuple[str, ...], source: Path) -> list[int]:
+    index = {label: at for at, label in enumerate(labels)}
     wrong = next((row for row in rows if row.label not in index), None)
     if wrong is not None:
         raise ValueError(
             f"{source} gives {wrong.path} in line {wrong.line} the label {wrong.label!r}, which is "
-            f"none of the {len(known)} classes, {known[0]!r} to {known[-1]!r}; mend the label, or "
-            "give the right num_classes or classes"
+            f"none of the {len(labels)} classes, {labels[0]!r} to {labels[-1]!r}; correct the "
+            "label, or give the right num_classes or classes"
         )
     return [index[row.label] for row in rows]
 

@@ -70,18 +70,18 @@ def hold_out(labels: ArrayLike, fraction: float = 0.1, seed: int = 0) -> tuple[A
         raise ValueError(f"fraction must lie in 0 to 1, 1 excluded, got {fraction}")
     tensor = as_tensor(labels)
     number = int(tensor.max()) + 1 if tensor.numel() else 1
-    known = label_tensor(tensor, check_num_classes(number, len(tensor))).cpu()
+    indices = label_tensor(tensor, check_num_classes(number, len(tensor))).cpu()
     generator = torch.Generator("cpu").manual_seed(seed)
-    shuffled = torch.randperm(len(known), generator=generator, device="cpu")
+    shuffled = torch.randperm(len(indices), generator=generator, device="cpu")
     # Stable, so that each class keeps the shuffled order, and its first samples are a random part.
-    by_class = shuffled[known[shuffled].argsort(stable=True)]
-    counts = torch.bincount(known)
+    by_class = shuffled[indices[shuffled].argsort(stable=True)]
+    counts = torch.bincount(indices)
     sizes = torch.minimum(
         (counts - 1).clamp(min=0),
         (counts.double() * fraction + 0.5).floor().long().clamp(min=1 if fraction else 0),
     )
-    ranks = torch.arange(len(known)) - (torch.cumsum(counts, 0) - counts)[known[by_class]]
-    is_held = ranks < sizes[known[by_class]]
+    ranks = torch.arange(len(indices)) - (torch.cumsum(counts, 0) - counts)[indices[by_class]]
+    is_held = ranks < sizes[indices[by_class]]
     kept, held = by_class[~is_held].sort().values, by_class[is_held].sort().values
     device = tensor.device
     return as_kind_of(kept.to(device), labels), as_kind_of(held.to(device), labels)

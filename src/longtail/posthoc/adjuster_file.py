@@ -278,7 +278,8 @@ def _adjuster_of(entry: AnyEntry) -> AffineAdjuster:
     """The adjuster again, or a ValueError by its own checks."""
     values = {name: getattr(entry, name) for name in entry.__struct_fields__}
     priors = {n: _prior_of(v) for n, v in values.items() if isinstance(v, PriorEntry)}
-    return _ADJUSTERS[type(entry)](**values | priors)
+    made: AffineAdjuster = _ADJUSTERS[type(entry)](**values | priors)
+    return made
 
 
 def _prior_entry(prior: Prior) -> PriorEntry:

@@ -61,7 +61,8 @@ def fit_temperature(held: Validation, spread: float, weights: ArrayLike | None =
         for logits, labels, counted in blocks(held.logits, held.labels, times, numbers=_BLOCK):
             moved = logits * np.exp(-log_t)
             finite = np.where(np.isneginf(moved), 0.0, moved)
-            sums += np.stack(nll_scores(moved + offset, labels, -finite, finite)) @ counted
+            with np.errstate(over="ignore", invalid="ignore"):  # it then does not settle
+                sums += np.stack(nll_scores(moved + offset, labels, -finite, finite)) @ counted
         belief = np.array([log_t**2 / 2, log_t, 1.0]) / spread**2
         value, slope, bend = (sums + belief) / total
         return float(value), float(slope), float(bend)

@@ -70,10 +70,10 @@ def score_columns(
             column = next((name for name in usual if name in (names or ())), None)
         return None if column is None else column_place(column, names, table.width, path)
 
-    label, known = place_of(labels, LABEL_NAMES), place_of(ids, ID_NAMES)
+    label, id_place = place_of(labels, LABEL_NAMES), place_of(ids, ID_NAMES)
     aside = {column_place(column, names, table.width, path) for column in skip}
-    known = None if known in aside else known
-    aside |= {place for place in (label, known) if place is not None}
+    id_place = None if id_place in aside else id_place
+    aside |= {place for place in (label, id_place) if place is not None}
     for place in _index_places(table, aside):
         called = repr(names[place]) if names is not None and names[place] else "without a name"
         warnings.warn(
@@ -88,7 +88,7 @@ def score_columns(
         raise ValueError(
             f"{path} has two columns called {twice!r}; give every class a name of its own"
         )
-    return Columns(scores, label, known, classes)
+    return Columns(scores, label, id_place, classes)
 
 
 def is_row_index(name: str | None, values: Iterable[str]) -> bool:
@@ -113,13 +113,13 @@ def _index_places(table: Table, aside: set[int]) -> list[int]:
     """The columns that are the index of a data frame and nothing that was asked for."""
     names = table.names or ()
     # Other libraries keep the name that pandas gave it, but not what pandas said of it.
-    said = [
+    named = [
         at
         for at, name in enumerate(names)
         if name in table.index_names
         or (name.startswith("__index_level_") and _NO_NAME.fullmatch(name))
     ]
-    places = [at for at in said if at not in aside]
+    places = [at for at in named if at not in aside]
     if 0 not in (*places, *aside):
         name = names[0] if names else None
         places += [0] if is_row_index(name, table.head(0, _LOOKED_AT)) else []

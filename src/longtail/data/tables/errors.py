@@ -10,22 +10,12 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 
+# What readers stumble over in bytes that were changed; zipfile raises RuntimeError for passwords
+# and unknown compressions.
 _DAMAGE = (
-    ValueError,
-    EOFError,
-    OSError,
-    RuntimeError,  # what zipfile raises for passwords and unknown compressions; too deep a nesting
-    # What readers stumble over in bytes that were changed.
-    AttributeError,
-    LookupError,
-    OverflowError,
-    SyntaxError,
-    TypeError,
-    struct.error,
-    zipfile.BadZipFile,
-    zlib.error,
-    lzma.LZMAError,
-    SafetensorError,
+    *(ValueError, EOFError, OSError, RuntimeError, AttributeError, LookupError, OverflowError),
+    *(SyntaxError, TypeError, struct.error, zlib.error, lzma.LZMAError),
+    *(zipfile.BadZipFile, SafetensorError),
 )
 
 
@@ -41,11 +31,12 @@ def reading(path: Path, what: str) -> Iterator[None]:
     except (PermissionError, ObjectsError):
         raise
     except _DAMAGE as error:
-        said = str(error) or type(error).__name__
-        if "allow_pickle" in said:  # NumPy's advice for what it does not know: never followed here
-            said = "it does not begin as such a file does"
+        reason = str(error) or type(error).__name__
+        # NumPy's advice for what it does not know, which is never followed here.
+        if "allow_pickle" in reason:
+            reason = "it does not begin as such a file does"
         raise ValueError(
-            f"{path} cannot be read as {what} ({said}); "
+            f"{path} cannot be read as {what} ({reason}); "
             "it is damaged, cut short or of another format: make it again, or correct its ending"
         ) from error
 

@@ -83,16 +83,16 @@ def _of_npz(source: Path) -> tuple[_Parts, tuple[str, ...] | None]:
             "or train_features and train_labels"
         )
     for pair in pairs.values():  # before anything is unpacked
-        rows, known = (npz_header(source, name).shape for name in pair)
-        if len(rows) != 2 or len(known) != 1 or rows[0] != known[0]:
+        rows, labels = (npz_header(source, name).shape for name in pair)
+        if len(rows) != 2 or len(labels) != 1 or rows[0] != labels[0]:
             raise ValueError(
                 f"{source} must have {pair[0]} of shape (samples, numbers) and {pair[1]} of shape "
-                f"(samples,), one label for each row, got shapes {rows} and {known}"
+                f"(samples,), one label for each row, got shapes {rows} and {labels}"
             )
     named = ["classes"] if "classes" in arrays else []
     stored = load_npz(source, [*(name for pair in pairs.values() for name in pair), *named])
     classes = as_names(stored["classes"], f"'classes' of {source}") if named else None
-    parts = {split: (stored[rows], stored[known]) for split, (rows, known) in pairs.items()}
+    parts = {split: (stored[name], stored[beside]) for split, (name, beside) in pairs.items()}
     return _numbered(parts, classes, source)
 
 
@@ -110,7 +110,7 @@ def _of_npy(
     parts, classes = _numbered({"train": (rows, load_npy(labels))}, None, labels)
     if split is None:
         return parts, classes
-    known = parts["train"][1]
+    indices = parts["train"][1]
     words = np.array(as_names(load_npy(Path(split)), str(split)))
     unknown = set(words.tolist()) - set(SPLITS)
     if unknown:
@@ -118,7 +118,7 @@ def _of_npy(
             f"a split is one of {', '.join(SPLITS)}, got {sorted(unknown)[0]!r} in {split}"
         )
     chosen = {name: words == name for name in SPLITS if name in words}
-    return {name: (rows[at], known[at]) for name, at in chosen.items()}, classes
+    return {name: (rows[at], indices[at]) for name, at in chosen.items()}, classes
 
 
 def _numbered(
@@ -142,12 +142,12 @@ def _numbered(
 def _check_names(source: Path, arrays: Sequence[str]) -> None:
     """Raise for arrays that look like a part but would not be read."""
     prefixes = ("", *(f"{split}_" for split in SPLITS))
-    known = {f"{prefix}{what}" for prefix in prefixes for what in ("features", "labels")}
+    usual = {f"{prefix}{what}" for prefix in prefixes for what in ("features", "labels")}
     for name in arrays:
         ending = next((what for what in ("features", "labels") if name.endswith(what)), None)
         if ending is None:
             continue
         other = name[: -len(ending)] + ("labels" if ending == "features" else "features")
-        if name not in known or other not in arrays:
-            wrong = f"no {other} beside it" if name in known else f"its splits are {SPLITS}"
+        if name not in usual or other not in arrays:
+            wrong = f"no {other} beside it" if name in usual else f"its splits are {SPLITS}"
             raise ValueError(f"{source} has an array {name} that cannot be used: {wrong}")

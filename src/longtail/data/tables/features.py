@@ -190,13 +190,13 @@ def _checked(features: Rows, labels: npt.ArrayLike, split: str) -> Part:
             f"features of {split} must be of a floating type and shape (samples, numbers), "
             f"got {features.dtype} of shape {features.shape}"
         )
-    known = np.asarray(labels)
-    if known.dtype.kind not in "iu" or known.shape != (len(features),):
+    indices = np.asarray(labels)
+    if indices.dtype.kind not in "iu" or indices.shape != (len(features),):
         raise ValueError(
             f"labels of {split} must be one class index for each of {len(features)} rows, "
-            f"got {known.dtype} of shape {known.shape}"
+            f"got {indices.dtype} of shape {indices.shape}"
         )
-    return Part(features, known.astype(np.int64, copy=False))
+    return Part(features, indices.astype(np.int64, copy=False))
 
 
 def _checked_tensors(tensors: Mapping[str, npt.NDArray[Any]], header: Header, source: Path) -> Part:

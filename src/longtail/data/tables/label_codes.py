@@ -100,10 +100,10 @@ class LabelCodes:
         got = f"{where} has {self.values[self.codes[row]]!r} in row {row}"
         if not names:
             return f"{got}, but the class names are not known; give them in the order of the scores"
-        known = ", ".join(map(repr, list(names)[:5])) + (", ..." if len(names) > 5 else "")
+        listed = ", ".join(map(repr, list(names)[:5])) + (", ..." if len(names) > 5 else "")
         return (
-            f"{got}, which is none of the {len(names)} class names ({known}); "
-            "give the right class names, or mend the label"
+            f"{got}, which is none of the {len(names)} class names ({listed}); "
+            "give the right class names, or correct the label"
         )
 
     def _first_outside(self, names: dict[str, int]) -> int:
@@ -128,4 +128,4 @@ def as_names(values: npt.NDArray[Any], where: str) -> tuple[str, ...]:
         "".join(names).encode("utf-8")  # halves of characters cannot be written again
         return names
     except (ValueError, SystemError) as error:  # the latter for numbers that are no characters
-        raise ValueError(f"{where} holds what is no text in UTF-8 ({error}); mend it") from error
+        raise ValueError(f"{where} holds what is no text in UTF-8 ({error}); correct it") from error

@@ -49,8 +49,8 @@ class ParquetTable:
     def index_names(self) -> list[str]:
         """The columns that pandas says are the index of its table."""
         with reading(self.path, _KIND):
-            said = self.schema.pandas_metadata
-        names = said.get("index_columns") if isinstance(said, dict) else None
+            metadata = self.schema.pandas_metadata
+        names = metadata.get("index_columns") if isinstance(metadata, dict) else None
         # A range is described, not named: no column.
         return [name for name in names if name in self.names] if isinstance(names, list) else []
 
@@ -90,7 +90,7 @@ class ParquetTable:
                 row = int((lengths != width).argmax())
                 raise ValueError(
                     f"{self.path} has {width} scores in its first row, but {lengths[row]} in row "
-                    f"{start + row}; mend that row"
+                    f"{start + row}; correct that row"
                 )
             values = batch.column(0).flatten().to_numpy(zero_copy_only=False)
             yield values.reshape(len(lengths), width)

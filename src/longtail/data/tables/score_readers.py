@@ -207,8 +207,8 @@ def _beside(
 ) -> tuple[int, LabelCodes | None, npt.NDArray[Any] | None]:
     """How many rows there are, their labels and their ids."""
     num_rows, columns = table.labels(*(place for place in (label, ids) if place is not None))
-    known = None if ids is None else np.array(columns[-1].values)[columns[-1].codes]
-    return num_rows, None if label is None else columns[0], known
+    texts = None if ids is None else np.array(columns[-1].values)[columns[-1].codes]
+    return num_rows, None if label is None else columns[0], texts
 
 
 def _has_header(table: TextTable, layout: Layout) -> bool:

@@ -182,10 +182,10 @@ class ScoreTable:
 
     def __repr__(self) -> str:
         names = ("labels", "classes", "ids", "counts", "carried")
-        known = [name for name in names if getattr(self, name) is not None]
-        known += [f"split={self.split!r}"] if self.split else []
+        facts = [name for name in names if getattr(self, name) is not None]
+        facts += [f"split={self.split!r}"] if self.split else []
         size = f"{self.num_rows} rows, {self.num_classes} classes of {self.kind}"
-        return f"ScoreTable({', '.join([str(self.path.name), size, *known])})"
+        return f"ScoreTable({', '.join([str(self.path.name), size, *facts])})"
 
     def _sums(self, rows: int) -> Iterator[RowSums]:
         for stored in self.contents.read(max(1, rows)):

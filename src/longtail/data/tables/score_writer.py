@@ -9,9 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import IO, Any
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 from numpy.lib import format as npy
@@ -22,10 +21,8 @@ from longtail.core.files import written_whole
 from longtail.core.labels import check_labels
 from longtail.core.score_checks import check_ids
 from longtail.core.scores import Split
-from longtail.core.scores_file import VERSION, Header
+from longtail.core.scores_file import described
 from longtail.core.tensor_file import begin_tensor_file, can_store
-
-_Beside: TypeAlias = dict[str, npt.NDArray[Any]]
 
 
 @dataclass
@@ -90,52 +87,30 @@ def open_score_writer(
     ...     Scores.load(place)
     Scores(3 samples, 2 classes, carried=Prior([0.9, 0.1]))
     """
-    target, stored = Path(path), np.dtype(dtype)
-    begin = {".safetensors": _begin_safetensors, ".npy": _begin_npy}.get(target.suffix.lower())
-    if begin is None:
+    target, stored, shape = Path(path), np.dtype(dtype), (num_rows, num_classes)
+    ending = target.suffix.lower()
+    if ending not in (".safetensors", ".npy"):
         raise ValueError(f"{target} must end in .safetensors or .npy to take scores; rename it")
     if stored.kind != "f" or not can_store(stored):
         raise ValueError(f"scores are stored as float16, float32 or float64, not as {stored}")
-    known = Scores(np.empty((0, num_classes)), None, carried, counts, classes, split)
-    beside: _Beside = {}
-    if labels is not None:
-        beside["labels"] = check_labels(labels, num_classes)
-        if len(beside["labels"]) != num_rows:
-            raise ValueError(f"got {num_rows} rows of logits but {len(beside['labels'])} labels")
-    if ids is not None:
-        beside["ids"] = check_ids(ids, num_rows)
+    facts = Scores(np.empty((0, num_classes)), None, carried, counts, classes, split)
+    indices = None if labels is None else check_labels(labels, num_classes)
+    if indices is not None and len(indices) != num_rows:
+        raise ValueError(f"got {num_rows} rows of logits but {len(indices)} labels")
+    known_ids = None if ids is None else check_ids(ids, num_rows)
     with written_whole(target) as part, part.open("wb") as file:
-        writer = ScoreWriter(target, (num_rows, num_classes), stored, file)
-        begin(writer, known, beside)
+        if ending == ".npy":
+            header = {"descr": npy.dtype_to_descr(stored), "fortran_order": False, "shape": shape}
+            npy.write_array_header_1_0(file, header)
+        else:
+            small, metadata = described(facts.carried, facts.classes, facts.split, known_ids)
+            beside = {"labels": indices, "counts": facts.counts}
+            small |= {name: array for name, array in beside.items() if array is not None}
+            begin_tensor_file(file, metadata, small, "logits", stored, shape)
+        writer = ScoreWriter(target, shape, stored, file)
         yield writer
         if writer.written != num_rows:
             raise ValueError(
                 f"{target.name} was opened for {num_rows} rows, but {writer.written} came; "
                 "nothing was kept of it"
             )
-
-
-def _begin_npy(writer: ScoreWriter, known: Scores, beside: _Beside) -> None:
-    header = {"descr": npy.dtype_to_descr(writer.dtype), "fortran_order": False}
-    npy.write_array_header_1_0(writer.file, {**header, "shape": writer.shape})
-
-
-def _begin_safetensors(writer: ScoreWriter, known: Scores, beside: _Beside) -> None:
-    prior, ids = known.carried, beside.pop("ids", None)
-    names = tuple(ids.tolist()) if ids is not None and ids.dtype.kind == "U" else None
-    small = {
-        **beside,
-        "ids": None if ids is None or names else ids.astype(np.int64),
-        "counts": known.counts,
-        "carried": None if prior is None else prior.log,
-        "carried_counts": None if prior is None else prior.counts,
-    }
-    header = Header(VERSION, classes=known.classes, split=known.split, ids=names)
-    begin_tensor_file(
-        writer.file,
-        metadata={"format": "pt", "longtail": msgspec.json.encode(header).decode()},
-        small={name: np.asarray(array) for name, array in small.items() if array is not None},
-        name="logits",
-        dtype=writer.dtype,
-        shape=writer.shape,
-    )

@@ -72,29 +72,29 @@ def open_score_table(
     2 ('cat', 'fox') [1 0]
     [1 1]
     """
-    place = Path(path)
+    source = Path(path)
     if kind not in get_args(Kind):
         raise ValueError(f'kind must be "logits" or "probs", what the file holds, got {kind!r}')
-    reader = _READERS.get(suffix_of(place))
-    if reader is None or (place.suffix.lower() == ".gz" and reader is not read_text):
+    reader = _READERS.get(suffix_of(source))
+    if reader is None or (source.suffix.lower() == ".gz" and reader is not read_text):
         raise ValueError(
-            f"{place} must end in {', '.join(_READERS)}, .csv.gz or .tsv.gz; convert it to one"
+            f"{source} must end in {', '.join(_READERS)}, .csv.gz or .tsv.gz; convert it to one"
         )
-    check_is_file(place)
+    check_is_file(source)
     asked = layout or Layout()
     elsewhere = isinstance(labels, str | os.PathLike)
-    contents = reader(place, kind, replace(asked, labels=None) if elsewhere else asked)
+    contents = reader(source, kind, replace(asked, labels=None) if elsewhere else asked)
     num_classes, counts = contents.shape[1], contents.counts
     if contents.classes is None and classes is None and len(usual_classes or ()) == num_classes:
         classes = usual_classes
     if counts is not None:
-        with naming(f"'counts' of {place}"):
+        with naming(f"'counts' of {source}"):
             counts = check_counts(counts, num_classes)
-    names = _names(classes, contents, place)
+    names = _names(classes, contents, source)
     table = ScoreTable(
-        path=place,
+        path=source,
         kind=kind,
-        labels=_indices(labels, asked.labels, contents, names, place),
+        labels=_indices(labels, asked.labels, contents, names, source),
         classes=names,
         counts=counts,
         contents=contents,

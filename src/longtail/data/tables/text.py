@@ -151,7 +151,7 @@ class TextTable:
             if len(fields) <= last:
                 raise ValueError(
                     f"{self.path} has {len(fields)} columns in row {row}, too few to have a label "
-                    f"in column {last}; mend that row"
+                    f"in column {last}; correct that row"
                 )
             yield fields
 
@@ -160,7 +160,7 @@ class TextTable:
             width = line.count(self.delimiter) + 1 if fields is None else len(fields)
             if width != self.width:
                 raise ValueError(
-                    f"{self.path} has {self.width} columns, but {width} in row {row}; mend it"
+                    f"{self.path} has {self.width} columns, but {width} in row {row}; correct it"
                 )
             yield {at: self._field(line, at) if fields is None else fields[at] for at in places}
 
@@ -184,7 +184,9 @@ class TextTable:
         try:
             yield
         except csv.Error as error:
-            raise ValueError(f"{self.path} has a line that is no row ({error}); mend it") from error
+            raise ValueError(
+                f"{self.path} has a line that is no row ({error}); correct it"
+            ) from error
 
     def _field(self, line: str, place: int) -> str:
         """One field without cutting all of a wide line."""
@@ -201,7 +203,7 @@ class TextTable:
                     name = self.first[place] if self.has_header else place
                     return (
                         f"{self.path} has {fields[place]!r} in row {row}, column {name!r}, where a "
-                        "score was expected; mend it, or say which columns hold no scores: "
+                        "score was expected; correct it, or say which columns hold no scores: "
                         "--label-column, --skip"
                     )
         return None

@@ -79,12 +79,12 @@ def samples_in_words(judgement: Judgement) -> str:
     samples, counts = judgement.samples, judgement.label_counts
     split = f"{samples.before.split} " if samples.before.split else ""
     total = int(counts.sum())
-    said = [f"On {total:,} {split}samples of {samples.num_classes:,} classes{_tail(samples)}."]
+    sentences = [f"On {total:,} {split}samples of {samples.num_classes:,} classes{_tail(samples)}."]
     if absent := int((counts == 0).sum()):
-        said.append(f"Classes without a sample here ({absent:,}) count for nothing.")
+        sentences.append(f"Classes without a sample here ({absent:,}) count for nothing.")
     if total > len(samples.labels):
-        said.append(f"Below the table, {len(samples.labels):,} of the samples are looked at.")
-    return " ".join(said)
+        sentences.append(f"Below the table, {len(samples.labels):,} of the samples are looked at.")
+    return " ".join(sentences)
 
 
 def _tail(samples: BeforeAfter) -> str:

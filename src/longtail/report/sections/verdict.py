@@ -132,11 +132,11 @@ def warning(sanity: Sanity) -> str:
         )
     if not wrong:
         return ""
-    said = "; ".join(wrong)
+    text = "; ".join(wrong)
     if sanity.near_chance:
-        return f"Do not trust these numbers: {said}. {_CHECK}"
+        return f"Do not trust these numbers: {text}. {_CHECK}"
     return (
-        f"Look twice before you trust these numbers: {said}. A model that was trained to treat "
+        f"Look twice before you trust these numbers: {text}. A model that was trained to treat "
         f"classes alike may be. {_CHECK}"
     )
 
