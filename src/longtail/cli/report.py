@@ -69,7 +69,7 @@ def report(
     """
     used = [*([] if after is None else ["--after"]), *said.options()]
     with status("Reading", quiet) as say:
-        from longtail.recipes.comparing import compare_paths
+        from longtail.flows import compare as comparing
         from longtail.recipes.reporting import run_folder_report, scores_report, single_run
         from longtail.report import write_page
 
@@ -78,7 +78,7 @@ def report(
             raise click.UsageError(f"{used[0]} is for a report on one file of scores")
         say("Measuring")
         if one is None:
-            compared = compare_paths(paths, target=str(target))
+            compared = comparing.compare(paths, target=target)
         elif one.is_dir():
             if target != "uniform":
                 raise click.UsageError(
@@ -105,7 +105,7 @@ def _scores(
     path: Path, after: Path | None, target: str | Path, said: Said
 ) -> tuple[Scores, Scores | None, Prior]:
     """The scores before, those after if there are any, and the target."""
-    from longtail.recipes.comparing.sources import is_longtail_scores
+    from longtail.flows.run_sources import is_longtail_scores
 
     table = open_table(path, said, said.labels)
     known = known_counts(table, said)

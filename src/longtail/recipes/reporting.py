@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from longtail.core import Prior, Scores
-from longtail.recipes.comparing.sources import find_sources
+from longtail.flows.run_sources import find_sources
 from longtail.recipes.training import building
 from longtail.recipes.training.model_file import load_model
 from longtail.recipes.training.reading import read_recipe

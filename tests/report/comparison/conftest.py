@@ -1,61 +1,8 @@
-"""Small worlds of runs: what a method gets right depends on the sample, the seed, and chance."""
-
 import pytest
-import torch
 
-from longtail import Prior, Scores
-from longtail.report.comparison import Run, SampleSet, measured_run
-
-COUNTS = torch.tensor([500, 120, 60, 12, 5])
-
-
-class World:
-    """Scores of methods on one set of samples, all drawn from one seed."""
-
-    def __init__(self, seed=0, per_class=20, target="uniform"):
-        self.random = torch.Generator().manual_seed(seed)
-        self.labels = torch.arange(5).repeat(per_class)
-        prior = Prior.uniform(5) if target == "uniform" else target
-        self.samples = SampleSet("toy", self.labels, 5, prior, COUNTS)
-        self.base = torch.randn(len(self.labels), 5, generator=self.random, dtype=torch.float64)
-
-    def scores(self, skill, noise=0.6, carried=COUNTS):
-        drawn = torch.randn(self.base.shape, generator=self.random, dtype=torch.float64)
-        logits = self.base + noise * drawn
-        logits[torch.arange(len(self.labels)), self.labels] += skill
-        return Scores(
-            logits
-            if carried is None
-            else Scores(logits, carried=Prior.uniform(5)).under(carried).logits,
-            labels=self.labels,
-            carried=carried,
-            counts=COUNTS,
-            split="test",
-        )
-
-    def runs(self, method, skill, seeds=3, **options):
-        return [
-            measured_run(self.scores(skill, **options), self.samples, method, str(seed))
-            for seed in range(seeds)
-        ]
+from compared_worlds import World
 
 
 @pytest.fixture
 def world():
     return World()
-
-
-@pytest.fixture
-def make_world():
-    return World
-
-
-@pytest.fixture
-def plain_run():
-    """A run of which only what each sample adds is given."""
-
-    def made(method, seed, terms):
-        terms = torch.as_tensor(terms, dtype=torch.float64)
-        return Run(method, str(seed), {}, terms, terms, terms)
-
-    return made

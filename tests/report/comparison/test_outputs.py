@@ -1,35 +1,29 @@
 import re
 
+import numpy as np
 import pytest
-import torch
 
 import longtail as lt
+from compared_worlds import World, result_of
+from longtail.flows.compare_runs import BY_KEY, measured_run
+from longtail.flows.compare_sets import compare_set
 from longtail.report import Footer, Reference, render_page
+from longtail.report.charts.intervals import Interval, interval_chart
 from longtail.report.charts.style import color
-from longtail.report.comparison import (
-    compare,
-    compare_set,
-    comparison_page,
-    latex,
-    markdown,
-    measured_run,
-)
-from longtail.report.comparison.cells import cells, interval
-from longtail.report.comparison.columns import BY_KEY
-from longtail.report.comparison.interval_chart import Interval, interval_chart
 from longtail.report.comparison.intervals import Estimate
-from longtail.report.comparison.latex import escaped
-from longtail.report.comparison.page import differences_chart, values_chart
+from longtail.report.comparison.page import comparison_page, differences_chart, values_chart
+from longtail.report.comparison.paper_tables import for_latex, latex, markdown
+from longtail.report.comparison.tables import as_json, cells, interval
 
 NASTY = r"L_A & 50% $x^2$ #1 {a} ~b \c | τ=1 <script>alert(1)</script> 🙂 " + "x" * 300
 FOOTER = Footer(version="0", date="2026-01-01", command="longtail compare")
 
 
 @pytest.fixture
-def result(make_world):
-    world = make_world(per_class=60)
+def result():
+    world = World(per_class=60)
     runs = [*world.runs("CE", 0.0), *world.runs(NASTY, 1.6), *world.runs("BS", 1.62)]
-    return compare([compare_set(world.samples, runs, "balanced_accuracy")], "under it")
+    return result_of(compare_set(world.samples, runs, "balanced_accuracy"))
 
 
 def test_the_markdown_table_has_all_cells_and_marks(result):
@@ -54,10 +48,10 @@ def test_the_markdown_table_has_all_cells_and_marks(result):
     assert "<script>" not in markdown(result)
 
 
-def test_every_output_has_each_method_as_trained_and_under_the_target(make_world):
-    world = make_world(per_class=60)
+def test_every_output_has_each_method_as_trained_and_under_the_target():
+    world = World(per_class=60)
     table = compare_set(world.samples, world.runs("CE", 1.0), "balanced_accuracy")
-    result = compare([table], "under the target (the uniform prior)")
+    result = result_of(table)
     (method,) = table.methods
     trained, moved = (
         f"{100 * found['balanced_accuracy'].value:.1f}"
@@ -75,18 +69,18 @@ def test_every_output_has_each_method_as_trained_and_under_the_target(make_world
         assert trained in text, name
         assert moved in text, name
     assert "<h2>As trained</h2>" in outputs["page"]
-    stored = table.as_json()["methods"]["CE"]["metrics"]
+    stored = as_json(result)["sets"][0]["methods"]["CE"]["metrics"]
     assert stored["as trained"]["nll"]["value"] == method.as_trained["nll"].value
     assert stored["under the target"]["nll"]["value"] == method.estimates["nll"].value
 
 
-def test_an_interval_with_ends_unequally_far_is_shown_by_both(make_world):
+def test_an_interval_with_ends_unequally_far_is_shown_by_both():
     """100 % with [34, 100] is not 100 ± 33."""
-    world = make_world(per_class=2, target=None)
-    perfect = 9 * torch.nn.functional.one_hot(world.labels, 5).double()
+    world = World(per_class=2, target=None)
+    perfect = 9 * np.eye(5)[world.labels]
     run = measured_run(lt.Scores(perfect, labels=world.labels), world.samples, "A")
     table = compare_set(world.samples, [run], "balanced_accuracy")
-    result = compare([table], "as they are")
+    result = result_of(table)
     low = run.metrics["balanced_accuracy"].low
     assert 0.5 < low < 0.8
     ends = f"[{100 * low:.1f}, 100.0]"
@@ -108,15 +102,15 @@ def test_an_even_interval_keeps_its_sign():
     assert interval(Estimate(0.5), accuracy) == ""
 
 
-def test_where_nothing_was_moved_there_is_one_column(make_world):
-    world = make_world(target=None)
+def test_where_nothing_was_moved_there_is_one_column():
+    world = World(target=None)
     runs = world.runs("CE", 1.0)
-    result = compare([compare_set(world.samples, runs, "balanced_accuracy")], "as they are")
+    result = result_of(compare_set(world.samples, runs, "balanced_accuracy"))
     assert "as trained" not in markdown(result)
-    assert list(result.as_json()["sets"][0]["methods"]["CE"]["metrics"]) == ["as trained"]
+    assert list(as_json(result)["sets"][0]["methods"]["CE"]["metrics"]) == ["as trained"]
 
 
-def test_latex_is_balanced_and_escaped(result):
+def test_latex_is_balanced_and_for_latex(result):
     text = latex(result)
     for command in ("toprule", "midrule", "bottomrule", "centering", "caption{", "label{tab:toy}"):
         assert f"\\{command}" in text
@@ -137,21 +131,21 @@ def test_latex_is_balanced_and_escaped(result):
 
 
 def test_latex_escapes_every_special_character():
-    assert escaped("a&b%c$d#e_f{g}h") == r"a\&b\%c\$d\#e\_f\{g\}h"
-    assert escaped("~^\\") == r"\textasciitilde{}\textasciicircum{}\textbackslash{}"
-    assert escaped("two\nlines") == "two lines"
+    assert for_latex("a&b%c$d#e_f{g}h") == r"a\&b\%c\$d\#e\_f\{g\}h"
+    assert for_latex("~^\\") == r"\textasciitilde{}\textasciicircum{}\textbackslash{}"
+    assert for_latex("two\nlines") == "two lines"
 
 
-def test_two_sets_have_two_labels(make_world):
-    world = make_world()
+def test_two_sets_have_two_labels():
+    world = World()
     tables = [compare_set(world.samples, world.runs("A", 1.0), "nll") for _ in range(2)]
-    text = latex(compare(tables, ""))
+    text = latex(result_of(*tables))
     assert r"\label{tab:toy}" in text
     assert r"\label{tab:toy-2}" in text
 
 
 def test_one_method_is_neither_bold_nor_marked(world):
-    only = compare([compare_set(world.samples, world.runs("A", 1.0), "nll")], "")
+    only = result_of(compare_set(world.samples, world.runs("A", 1.0), "nll"))
     assert "mathbf" not in latex(only)
     assert "†" not in markdown(only)
     assert "only one method" in render_page(comparison_page(only, FOOTER))
@@ -168,16 +162,16 @@ def test_the_page_says_it_all_and_no_name_is_markup(result):
     assert "These runs do not say which of" in html
 
 
-def test_a_page_of_two_sets_names_them_and_ranks(make_world):
+def test_a_page_of_two_sets_names_them_and_ranks():
     tables = []
     for seed in (0, 1):
-        world = make_world(seed=seed)
+        world = World(seed=seed)
         runs = [*world.runs("A", 1.0), *world.runs("B", 0.2)]
         tables.append(compare_set(world.samples, runs, "balanced_accuracy"))
-    html = render_page(comparison_page(compare(tables, "t"), FOOTER))
+    html = render_page(comparison_page(result_of(*tables), FOOTER))
     assert "Results on toy" in html
     assert "average rank" in html
-    assert "Average rank over 2 data sets: A 1.00, B 2.00." in markdown(compare(tables, "t"))
+    assert "Average rank over 2 data sets: A 1.00, B 2.00." in markdown(result_of(*tables))
 
 
 def test_the_charts_have_a_line_a_method_and_a_dot_a_run(result, read):

@@ -22,11 +22,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import torch
-from torch import Tensor
+import numpy as np
 
+from longtail.flows.compare_runs import Floats, Run, SampleSet
 from longtail.metrics.student import reach, two_sided
-from longtail.report.comparison.runs import Run, SampleSet
 
 _RAREST, _HALVINGS = math.log(1e-12), 30
 _TOGETHER = 0.2  # unrelated runs come to 1/√((S − 1) · n) of it by chance
@@ -91,8 +90,8 @@ def seed_noise(methods: Sequence[Sequence[Run]], samples: SampleSet, key: str) -
     weight = samples.weights(key)[samples.labels]
     squares, freedom = 0.0, 0
     for runs in methods:
-        values = torch.stack([run.terms(key) for run in runs]) @ weight
-        squares += float((values - values.mean()).square().sum())
+        values = np.stack([run.terms(key) for run in runs]) @ weight
+        squares += float(np.square(values - values.mean()).sum())
         freedom += len(runs) - 1
     return Part(squares / freedom, freedom) if freedom else None
 
@@ -113,7 +112,7 @@ def difference(
         key: The metric.
         noise: Stands in for the seeds of a method with one run.
     """
-    one, other = (torch.stack([run.terms(key) for run in runs]) for runs in (first, second))
+    one, other = (np.stack([run.terms(key) for run in runs]) for runs in (first, second))
     weight = samples.weights(key)
     order = _err_together(first, second, one, other)
     parts = [one, other] if order is None else [one - other[order]]
@@ -123,7 +122,7 @@ def difference(
     for part in parts:
         if len(part) > 1:
             values = part @ weight[samples.labels]
-            seeds.append(Part(float(values.var()) / len(part), len(part) - 1))
+            seeds.append(Part(float(values.var(ddof=1)) / len(part), len(part) - 1))
             shared += _rest(part, samples, weight)
         elif noise is not None:
             seeds.append(noise)
@@ -141,7 +140,7 @@ def difference(
 
 
 def _err_together(
-    first: Sequence[Run], second: Sequence[Run], one: Tensor, other: Tensor
+    first: Sequence[Run], second: Sequence[Run], one: Floats, other: Floats
 ) -> list[int] | None:
     """Which of the second runs goes with each of the first, if runs of equal seeds belong together.
 
@@ -153,41 +152,41 @@ def _err_together(
         return None
     order = [places[run.seed] for run in first]
     left, right = (part - part.mean(0) for part in (one, other[order]))
-    left, right = (part - part.mean(1, keepdim=True) for part in (left, right))
-    size = float(left.square().sum() * right.square().sum()) ** 0.5
+    left, right = (part - part.mean(1, keepdims=True) for part in (left, right))
+    size = float(np.square(left).sum() * np.square(right).sum()) ** 0.5
     return order if float((left * right).sum()) > _TOGETHER * size > 0 else None
 
 
-def _over_samples(terms: Tensor, samples: SampleSet, weight: Tensor) -> Part:
+def _over_samples(terms: Floats, samples: SampleSet, weight: Floats) -> Part:
     """The variance of the weighted sum of terms drawn anew within classes."""
     labels, counts = samples.labels, samples.label_counts
-    means = torch.bincount(labels, terms, minlength=len(counts)) / counts.clamp(min=1)
-    squares = (terms - means[labels]).square()
-    squares *= (counts / (counts - 1).clamp(min=1))[labels]
+    means = np.bincount(labels, terms, minlength=len(counts)) / np.maximum(counts, 1)
+    squares = np.square(terms - means[labels])
+    squares *= (counts / np.maximum(counts - 1, 1))[labels]
     # A class with one sample says nothing about its variance: it gets that of the others.
     counted = weight[labels] > 0
     lone = (counts == 1)[labels] & counted
     if lone.any():
         others = squares[counted & ~lone]
-        squares[lone] = others.mean() if len(others) else terms[lone].var(correction=0)
-    each = weight[labels].square() * squares
+        squares[lone] = others.mean() if len(others) else terms[lone].var()
+    each = np.square(weight[labels]) * squares
     if not each.any():  # all alike in every class: then as if they might as well have been opposite
-        each = (weight[labels] * terms).square()
+        each = np.square(weight[labels] * terms)
     total = float(each.sum())
     if total == 0:
         return Part(0.0, math.inf)
-    return Part(total, max(total**2 / float(each.square().sum()) - 1, 1.0))
+    return Part(total, max(total**2 / float(np.square(each).sum()) - 1, 1.0))
 
 
-def _rest(terms: Tensor, samples: SampleSet, weight: Tensor) -> float:
+def _rest(terms: Floats, samples: SampleSet, weight: Floats) -> float:
     """The σ²_rest/(S·n) of terms of shape (runs, samples)."""
     labels, counts = samples.labels, samples.label_counts
     centred = terms - terms.mean(0)
-    sums = torch.zeros(len(terms), len(counts), dtype=terms.dtype).index_add_(1, labels, centred)
-    left = centred - (sums / counts.clamp(min=1))[:, labels]
-    share = weight.square() * counts / (counts - 1).clamp(min=1)
+    sums = np.stack([np.bincount(labels, row, minlength=len(counts)) for row in centred])
+    left = centred - (sums / np.maximum(counts, 1))[:, labels]
+    share = np.square(weight) * counts / np.maximum(counts - 1, 1)
     runs = len(terms)
-    return float((left.square().sum(0) * share[labels]).sum()) / (runs * (runs - 1))
+    return float((np.square(left).sum(0) * share[labels]).sum()) / (runs * (runs - 1))
 
 
 def _welch(parts: Sequence[Part], least: float) -> Part:

@@ -14,10 +14,9 @@ from itertools import combinations
 from statistics import NormalDist
 from typing import NamedTuple
 
-from longtail.report.comparison.columns import BY_KEY
+from longtail.flows.compare_runs import BY_KEY, Run, SampleSet
 from longtail.report.comparison.differences import Difference, difference, seed_noise
 from longtail.report.comparison.holm import Judged, holm
-from longtail.report.comparison.runs import Run, SampleSet
 
 _POWER = NormalDist().inv_cdf(0.8)
 

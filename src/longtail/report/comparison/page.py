@@ -1,48 +1,67 @@
-"""The page of a comparison, and its figures."""
+"""The page of a comparison, its figures, and all its files."""
 
 import math
+from datetime import date
+from pathlib import Path
 
+from longtail import __version__
+from longtail.core.files import written_whole
+from longtail.flows.compare import CompareResult
+from longtail.flows.compare_runs import Metric
+from longtail.flows.compare_sets import ComparedSet
+from longtail.recipes.json_text import json_text
 from longtail.report.charts.chart import Chart
+from longtail.report.charts.intervals import Interval, interval_chart
 from longtail.report.charts.legend import Reference
-from longtail.report.comparison import cells, words
-from longtail.report.comparison.columns import Metric
-from longtail.report.comparison.compared import Compared, ComparedSet
-from longtail.report.comparison.interval_chart import Interval, interval_chart
+from longtail.report.comparison import tables, text
 from longtail.report.comparison.intervals import Estimate
+from longtail.report.comparison.paper_tables import latex, markdown
 from longtail.report.judged import AS_TRAINED, UNDER_TARGET
-from longtail.report.page import Figure, Footer, Page, Section
+from longtail.report.page import Figure, Footer, Page, Section, write_page
 from longtail.report.table import Cell, Column, Marked, Table
 
+FILES = ("report.html", "table.md", "table.tex", "comparison.json")
 _TITLE = "Methods compared"
 _BEST, _TIED, _BEHIND = 0, 4, 1  # colours: the best, what may be as good, what is behind
 _COLORS = {_BEST: "the best", _TIED: "† may be as good", _BEHIND: "behind by more than noise"}
 
 
-def comparison_page(result: Compared, footer: Footer) -> Page:
+def write_comparison(result: CompareResult, folder: Path, command: str) -> None:
+    """Write all `FILES` into the folder."""
+    footer = Footer(version=__version__, date=date.today().isoformat(), command=command)
+    write_page(comparison_page(result, footer), folder / FILES[0])
+    numbers = {"version": __version__, "command": command} | tables.as_json(result)
+    texts = (markdown(result), latex(result), json_text(numbers))
+    for name, written in zip(FILES[1:], texts, strict=True):
+        with written_whole(folder / name) as part:
+            part.write_text(written, encoding="utf-8", newline="\n")
+
+
+def comparison_page(result: CompareResult, footer: Footer) -> Page:
     """Everything a comparison says."""
     sections = []
     for table in result.sets:
         sections += [_results(table, result), *_as_trained(table, result), _noise(table, result)]
     if result.ranks is not None:
         sections.append(_ranks(result))
-    said = words.notes(result)
+    said = text.notes(result)
     if said:
         sections.append(Section("About these runs", notes=said))
     if len(result.sets) > 1:
-        each = (f"{table.samples.name}: {words.headline(table)}" for table in result.sets)
+        each = (f"{table.samples.name}: {text.headline(table)}" for table in result.sets)
         return Page(_TITLE, " ".join(each), sections, footer)
     (table,) = result.sets
-    lead = results_table(table, result.target)
-    summary = " ".join(filter(None, (words.headline(table), words.what_moved(table))))
-    return Page(_TITLE, summary, sections, footer, lead, words.next_step(table))
+    lead = results_table(table, result)
+    summary = " ".join(filter(None, (text.headline(table), text.what_moved(table))))
+    return Page(_TITLE, summary, sections, footer, lead, text.next_step(table))
 
 
-def results_table(table: ComparedSet, target: str) -> Table:
+def results_table(table: ComparedSet, result: CompareResult) -> Table:
     """Methods × metrics, each a mean with its interval; the best is bold."""
     unequal = len({len(method.runs) for method in table.methods}) > 1  # else the caption has it
     compete = len(table.methods) > 1
     columns = [Column("method")]
-    for metric, _, is_as_trained in cells.columns(table):
+    for metric, _, is_as_trained in tables.columns(table):
         best = metric.best if compete and not is_as_trained else None
         short = metric.short
         if table.has_moved and metric is table.by:  # which metric it is stands above the table
@@ -53,14 +72,14 @@ def results_table(table: ComparedSet, target: str) -> Table:
     rows: list[list[Cell]] = []
     for method in table.methods:
         row: list[Cell] = [method.name]
-        for metric, _, is_as_trained in cells.columns(table):
+        for metric, _, is_as_trained in tables.columns(table):
             found = method.as_trained if is_as_trained else method.estimates
             tied = set() if is_as_trained else _tied(table, metric)
             row.append(_pair(found[metric.key], metric, method.name in tied))
         row += [len(method.runs)] if unequal else []
         row += [table.ranks.mean[method.name]] if table.ranks is not None else []
         rows.append(row)
-    caption = " ".join(filter(None, (words.caption(table, target), words.legend(table))))
+    caption = " ".join(filter(None, (text.caption(table, result), text.legend(table))))
     return Table(columns, rows, caption=caption)
 
 
@@ -88,11 +107,11 @@ def values_chart(table: ComparedSet) -> Chart:
         ends = [math.nan if end is None else metric.factor * end for end in (found.low, found.high)]
         value = math.nan if found.value is None else metric.factor * found.value
         tied = "†" if _style(table, method.name) == _TIED else ""
-        parts = (cells.number(found.value, metric), cells.interval(found, metric), tied)
-        text = " ".join(filter(None, parts))
+        parts = (tables.number(found.value, metric), tables.interval(found, metric), tied)
+        shown = " ".join(filter(None, parts))
         dots = [metric.factor * dot for dot in found.runs]
         style = _style(table, method.name)
-        lines.append(Interval(method.name, value, ends[0], ends[1], text, dots, style))
+        lines.append(Interval(method.name, value, ends[0], ends[1], shown, dots, style))
     unit = " (%)" if metric.percent else ""
     return interval_chart(
         lines,
@@ -108,10 +127,10 @@ def differences_chart(table: ComparedSet) -> Chart:
     lines = []
     for each in found.others:
         low, value, high = (metric.factor * end for end in (each.low, each.behind, each.high))
-        text = "may be noise" if not each.told_apart else "behind"
-        text = f"{value:.{metric.digits + 1}f}, {text}"
-        lines.append(Interval(each.method, value, low, high, text, (), _style(table, each.method)))
-    unit = metric.unit.strip() or metric.name
+        verdict = "behind" if each.told_apart else "may be noise"
+        shown = f"{value:.{metric.digits + 1}f}, {verdict}"
+        lines.append(Interval(each.method, value, low, high, shown, (), _style(table, each.method)))
+    unit = "points" if metric.percent else metric.name
     return interval_chart(
         lines,
         title=f"How far each method is behind {found.best}",
@@ -121,22 +140,22 @@ def differences_chart(table: ComparedSet) -> Chart:
     )
 
 
-def _results(table: ComparedSet, result: Compared) -> Section:
+def _results(table: ComparedSet, result: CompareResult) -> Section:
     caption = "Dots are runs, lines 95 % intervals; † cannot be told apart from the best."
     return Section(
         heading="Methods and runs" if len(result.sets) == 1 else f"Results on {table.samples.name}",
         # Of one set the table is on the first screen.
-        table=results_table(table, result.target) if len(result.sets) > 1 else None,
+        table=results_table(table, result) if len(result.sets) > 1 else None,
         figures=[Figure(values_chart(table), caption)],
         # Of one set the summary says what was moved.
         notes=[
-            *filter(None, [words.what_moved(table)] * (len(result.sets) > 1)),
-            *words.what_varies(table),
+            *filter(None, [text.what_moved(table)] * (len(result.sets) > 1)),
+            *text.what_varies(table),
         ],
     )
 
 
-def _as_trained(table: ComparedSet, result: Compared) -> list[Section]:
+def _as_trained(table: ComparedSet, result: CompareResult) -> list[Section]:
     if not table.has_moved:
         return []
     where = "" if len(result.sets) == 1 else f" on {table.samples.name}"
@@ -152,19 +171,19 @@ def _as_trained(table: ComparedSet, result: Compared) -> list[Section]:
     ]
 
 
-def _noise(table: ComparedSet, result: Compared) -> Section:
+def _noise(table: ComparedSet, result: CompareResult) -> Section:
     found = table.verdicts.get(table.by.key)
     if found is None or not found.others:
-        return Section("What is noise", [words.headline(table)])
+        return Section("What is noise", [text.headline(table)])
     # Of one set the summary has said it.
-    alone = [words.headline(table)] if len(result.sets) > 1 else []
+    alone = [text.headline(table)] if len(result.sets) > 1 else []
     caption = (
         f"Differences in {table.by.name} on the same samples. An interval that reaches zero leaves "
         "open which is better; it is as wide as the correction for all pairs asks."
     )
     return Section(
         heading="What is noise" if not alone else f"What is noise on {table.samples.name}",
-        paragraphs=[*alone, *words.what_would_tell(table)],
+        paragraphs=[*alone, *text.what_would_tell(table)],
         table=_verdict_table(table),
         figures=[Figure(differences_chart(table), caption)],
         notes=[
@@ -195,7 +214,7 @@ def _said(table: ComparedSet, name: str, metric: Metric) -> str:
     return gap if each.told_apart else f"{gap}\u00a0†"
 
 
-def _ranks(result: Compared) -> Section:
+def _ranks(result: CompareResult) -> Section:
     assert result.ranks is not None
     rows = sorted(result.ranks.mean.items(), key=lambda item: item[1])
     columns = [Column("method"), Column("average rank", best="low")]
@@ -217,7 +236,7 @@ def _pair(found: Estimate, metric: Metric, is_tied: bool = False) -> Cell:
         return None
     cell: float | tuple[float, ...] = metric.factor * found.value
     if found.reach is not None:
-        is_even = cells.is_even(found, metric)
+        is_even = tables.is_even(found, metric)
         shown = (found.value, found.reach) if is_even else (found.value, found.low, found.high)
         cell = tuple(metric.factor * part for part in shown if part is not None)
     return Marked(cell, "†") if is_tied else cell

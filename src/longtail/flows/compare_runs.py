@@ -10,19 +10,68 @@ bin, which makes the ECE a sum. Two runs are then compared sample by sample.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal, TypeAlias
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
+import numpy as np
+import numpy.typing as npt
 
 from longtail.core import Prior, Scores, shot_groups
 from longtail.core.arrays import as_tensor
 from longtail.metrics import Measured, Tally
 from longtail.metrics.calibration import inner_edges
 
+Floats: TypeAlias = npt.NDArray[np.float64]
 _BLOCK = 2**22  # numbers looked at at once
 _BINS = 20
 _TERM = {"nll": "nll", "ece": "gap"}  # of all others it is `right`
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A column of the comparison.
+
+    Attributes:
+        key: Its name in `lt.metrics.evaluate`.
+        name: What it is called.
+        short: One word, for a terminal.
+        percent: Whether it is a share, shown in %.
+        digits: Decimals it is shown with.
+        best: Which end of it is good.
+        tested: Whether differences in it are tested. A minimum over classes is not: the sample
+            that decides it is found by looking.
+    """
+
+    key: str
+    name: str
+    short: str
+    percent: bool = True
+    digits: int = 1
+    best: Literal["high", "low"] = "high"
+    tested: bool = True
+
+    @property
+    def factor(self) -> float:
+        """What a value is multiplied by to be shown."""
+        return 100.0 if self.percent else 1.0
+
+    def ahead(self, value: float) -> float:
+        """The value turned so that more is better."""
+        return value if self.best == "high" else -value
+
+
+METRICS = (
+    Metric("accuracy_under_target", "accuracy under the target", "under target"),
+    Metric("balanced_accuracy", "balanced accuracy", "balanced"),
+    Metric("accuracy", "accuracy, samples as they are", "accuracy"),
+    Metric("many", "many", "many"),
+    Metric("medium", "medium", "medium"),
+    Metric("few", "few", "few"),
+    Metric("worst_class", "worst class", "worst", tested=False),
+    Metric("ece", "ECE", "ECE", best="low"),
+    Metric("nll", "NLL", "NLL", percent=False, digits=3, best="low"),
+)
+BY_KEY = {metric.key: metric for metric in METRICS}
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,30 +87,30 @@ class SampleSet:
     """
 
     name: str
-    labels: Tensor
+    labels: npt.NDArray[np.int64]
     num_classes: int
     target: Prior | None = None
-    counts: Tensor | None = None
+    counts: npt.NDArray[np.int64] | None = None
 
-    @property
-    def label_counts(self) -> Tensor:
+    @cached_property
+    def label_counts(self) -> Floats:
         """Samples of each class."""
-        return torch.bincount(self.labels, minlength=self.num_classes).double()
+        return np.bincount(self.labels, minlength=self.num_classes).astype(np.float64)
 
-    def weights(self, key: str) -> Tensor:
+    def weights(self, key: str) -> Floats:
         """How much each sample of each class counts for a metric; all samples together one."""
-        counts = self.label_counts
-        shares = self._shares(key, counts) * (counts > 0)
-        return shares / shares.sum() / counts.clamp(min=1)
+        shares = self._shares(key) * (self.label_counts > 0)
+        return shares / shares.sum() / np.maximum(self.label_counts, 1)
 
-    def _shares(self, key: str, counts: Tensor) -> Tensor:
+    def _shares(self, key: str) -> Floats:
         if key in ("many", "medium", "few"):
-            return as_tensor(shot_groups(self.counts)[key]).double()  # type: ignore[arg-type]
+            assert self.counts is not None  # else the metric has no value
+            return np.asarray(shot_groups(self.counts)[key], dtype=np.float64)
         if key == "balanced_accuracy":
-            return torch.ones_like(counts)
-        if key == "accuracy":
-            return counts
-        return counts if self.target is None else self.target.probs
+            return np.ones(self.num_classes)
+        if key == "accuracy" or self.target is None:
+            return self.label_counts
+        return np.asarray(self.target.probs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,21 +134,21 @@ class Run:
     method: str
     seed: str
     metrics: Mapping[str, Measured]
-    right: Tensor
-    nll: Tensor
-    gap: Tensor
+    right: Floats
+    nll: Floats
+    gap: Floats
     as_trained: Mapping[str, Measured] = field(default_factory=dict)
     moved: bool = True
     source: str = ""
 
-    def terms(self, key: str) -> Tensor:
+    def terms(self, key: str) -> Floats:
         """What the metric is a sum of, one number a sample."""
-        chosen: Tensor = getattr(self, _TERM.get(key, "right"))
-        return chosen
+        terms: Floats = getattr(self, _TERM.get(key, "right"))
+        return terms
 
     def is_copy_of(self, other: "Run") -> bool:
         """Whether both gave every sample the same probability."""
-        return torch.equal(self.nll, other.nll) and torch.equal(self.right, other.right)
+        return np.array_equal(self.nll, other.nll) and np.array_equal(self.right, other.right)
 
 
 def measured_run(
@@ -115,7 +164,7 @@ def measured_run(
         seed: What tells it from other runs of the method.
         source: Where the scores are from.
 
-    >>> samples = SampleSet("toy", torch.tensor([0, 0, 1]), 2, Prior.uniform(2))
+    >>> samples = SampleSet("toy", np.array([0, 0, 1]), 2, Prior.uniform(2))
     >>> scores = Scores([[2.0, 1.0], [0.0, 1.0], [0.0, 3.0]], labels=[0, 0, 1])
     >>> run = measured_run(scores, samples, "CE")
     >>> run.metrics["balanced_accuracy"].value, run.right.tolist(), run.moved
@@ -126,12 +175,12 @@ def measured_run(
     moved = scores.under(target) if target is not None and known else scores
     tally = Tally(samples.label_counts, target, samples.counts)
     parts = list(_blocks(replace(moved, labels=samples.labels), tally))
-    right, nll, confidence = (torch.cat(column) for column in zip(*parts, strict=True))
-    bins = torch.bucketize(confidence, inner_edges(_BINS))
+    right, nll, confidence = (np.concatenate(column) for column in zip(*parts, strict=True))
+    bins = np.searchsorted(np.asarray(inner_edges(_BINS)), confidence)
     weights = samples.weights("ece")[samples.labels]
-    nll = torch.where(weights > 0, nll, 0.0)  # a class that does not count may have infinite ones
-    gaps = torch.bincount(bins, weights * (right - confidence), minlength=_BINS)
-    gap = gaps.sign()[bins] * (right - confidence)
+    nll = np.where(weights > 0, nll, 0.0)  # a class that does not count may have infinite ones
+    gaps = np.bincount(bins, weights * (right - confidence), minlength=_BINS)
+    gap = np.sign(gaps)[bins] * (right - confidence)
     metrics = tally.metrics()
     as_trained = metrics
     if target is not None and scores.carried and not scores.carried.is_close(target):
@@ -142,14 +191,14 @@ def measured_run(
     return Run(method, seed, metrics, right, nll, gap, as_trained, known or target is None, source)
 
 
-def _blocks(scores: Scores, tally: Tally) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+def _blocks(scores: Scores, tally: Tally) -> Iterator[tuple[Floats, Floats, Floats]]:
     """Of each block what is right, the negative log-likelihoods and the confidences."""
     logits = as_tensor(scores.logits)
     labels = as_tensor(scores.labels if scores.labels is not None else []).cpu()
     rows = max(1, _BLOCK // scores.num_classes)
     for start in range(0, len(labels), rows):
-        block = logits[start : start + rows].to("cpu", torch.float64)
+        block = logits[start : start + rows].double().cpu()
         known = labels[start : start + rows]
-        right = tally.add(block, known).right
-        confidence = torch.softmax(block, dim=1).amax(dim=1)
-        yield right.double(), F.cross_entropy(block, known, reduction="none"), confidence
+        terms = tally.add(block, known)
+        confidence = block.softmax(dim=1).amax(dim=1)
+        yield terms.right.double().numpy(), terms.nll.double().numpy(), confidence.numpy()

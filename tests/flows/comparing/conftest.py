@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from compared_worlds import World
 from longtail import Scores
 from longtail.recipes.training.checking import plain
 from longtail.recipes.training.overrides import overridden
@@ -57,3 +58,8 @@ class Folders:
 @pytest.fixture
 def folders(tmp_path):
     return Folders(tmp_path)
+
+
+@pytest.fixture
+def world():
+    return World()

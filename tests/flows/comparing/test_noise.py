@@ -1,16 +1,17 @@
 import math
 from statistics import NormalDist
 
+import numpy as np
 import pytest
-import torch
 
+from compared_worlds import World, plain_run
+from longtail.flows.compare_runs import SampleSet
 from longtail.report.comparison.differences import Difference, Part
 from longtail.report.comparison.noise import needed, verdict
-from longtail.report.comparison.runs import SampleSet
 
 
-def test_the_best_what_is_tied_and_what_is_behind(make_world):
-    world = make_world(per_class=80)
+def test_the_best_what_is_tied_and_what_is_behind():
+    world = World(per_class=80)
     methods = {
         "CE": world.runs("CE", 0.2),
         "LA": world.runs("LA", 1.60),
@@ -31,8 +32,8 @@ def test_less_is_better_for_the_log_loss(world):
 
 
 @pytest.mark.parametrize("seeds", [1, 3])
-def test_an_interval_that_reaches_zero_is_one_that_is_not_told_apart(make_world, seeds):
-    world = make_world(seed=7)
+def test_an_interval_that_reaches_zero_is_one_that_is_not_told_apart(seeds):
+    world = World(seed=7)
     methods = {f"{skill}": world.runs(f"{skill}", skill, seeds) for skill in (0, 0.3, 0.9, 1.0, 3)}
     for key in ("balanced_accuracy", "few", "ece", "nll"):
         found = verdict(methods, world.samples, key)
@@ -43,8 +44,8 @@ def test_an_interval_that_reaches_zero_is_one_that_is_not_told_apart(make_world,
             assert each.low <= each.behind <= each.high
 
 
-def test_the_correction_counts_all_pairs(make_world, plain_run):
-    world = make_world(per_class=40)
+def test_the_correction_counts_all_pairs():
+    world = World(per_class=40)
     (one,), (other,) = world.runs("A", 1.0, 1), world.runs("B", 0.6, 1)
     alone = verdict({"A": [one], "B": [other]}, world.samples, "balanced_accuracy")
     # Copies of the better one: six pairs, of which the three with B are alike.
@@ -54,8 +55,8 @@ def test_the_correction_counts_all_pairs(make_world, plain_run):
     assert p == pytest.approx(min(1.0, 6 * alone.others[0].p))
 
 
-def test_a_method_without_a_finite_value_is_left_out(world, plain_run):
-    ruled_out = plain_run("CE", 0, torch.full((100,), math.inf))
+def test_a_method_without_a_finite_value_is_left_out(world):
+    ruled_out = plain_run("CE", 0, np.full(100, math.inf))
     methods = {"CE": [ruled_out], "LA": world.runs("LA", 1.0, 1), "BS": world.runs("BS", 0.9, 1)}
     found = verdict(methods, world.samples, "nll")
     assert found.left_out == ("CE",)
@@ -88,17 +89,17 @@ def test_what_is_needed_gives_four_of_five():
     assert power(0.02, 2e-4 / needed(alone, 0.01).samples, 0.01) == pytest.approx(0.8, abs=1e-6)
 
 
-def test_equally_good_methods_are_rarely_all_told_apart_from_the_best(make_world, plain_run):
+def test_equally_good_methods_are_rarely_all_told_apart_from_the_best():
     """The best of six is chosen by looking, and the correction has to know."""
-    random = torch.Generator().manual_seed(0)
-    samples = SampleSet("toy", torch.arange(5).repeat(40), 5)
+    random = np.random.default_rng(0)
+    samples = SampleSet("toy", np.tile(np.arange(5), 40), 5)
     alarms = 0
     for _ in range(60):
-        base = torch.randn(200, generator=random)
+        base = random.normal(size=200)
         methods = {}
         for name in "ABCDEF":
-            score = base + 0.7 * torch.randn(200, generator=random)
-            methods[name] = [plain_run(name, 0, (score > 0).double())]
+            score = base + 0.7 * random.normal(size=200)
+            methods[name] = [plain_run(name, 0, score > 0)]
         found = verdict(methods, samples, "balanced_accuracy")
         alarms += bool(found.behind)
     assert alarms / 60 <= 0.1

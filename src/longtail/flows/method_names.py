@@ -6,10 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from longtail.recipes.comparing.sources import TARGET, Source
+from longtail.flows.run_sources import TARGET, Source
 
 # Other data make another table, not another method.
-_OF_THE_DATA = ("kind", "imbalance_ratio", "profile", "held_out", "official")
+_OF_THE_DATA = {
+    f"data.{key}" for key in ("kind", "imbalance_ratio", "profile", "held_out", "official")
+}
 _MOST = 10  # values of a list that a name has room for
 
 
@@ -22,20 +24,20 @@ def method_names(sources: Sequence[Source]) -> list[str]:
     ['la tau=1', 'la tau=1.5']
     """
     names: list[str] = []
-    meant: dict[str, list[str]] = {}  # of each name the settings it stands for
+    meanings: dict[str, list[str]] = {}  # of each name the settings it stands for
     for source in sources:
         kin = _kin(source)
-        told = _differing([_method_settings(s) for s in sources if _kin(s) == kin])
-        mine = _method_settings(source)
-        settings = [f"{_short(key, told)}={_text(mine[key])}" for key in told if key in mine]
+        keys = _differing([_method_settings(s) for s in sources if _kin(s) == kin])
+        own = _method_settings(source)
+        settings = [f"{_short(key, keys)}={_text(own[key])}" for key in keys if key in own]
         name = " ".join([source.label or source.base, *settings])
         name = f"{name} + {source.head}" if source.head else name
         # Settings that are written alike, such as two priors of many classes, stay two methods.
-        exactly = json.dumps([mine.get(key) for key in told], default=str)
-        others = meant.setdefault(name, [])
-        others += [] if exactly in others else [exactly]
-        place = others.index(exactly) + 1
-        names.append(f"{name} ({place})" if place > 1 else name)
+        meaning = json.dumps([own.get(key) for key in keys], default=str)
+        others = meanings.setdefault(name, [])
+        others += [] if meaning in others else [meaning]
+        number = others.index(meaning) + 1
+        names.append(f"{name} ({number})" if number > 1 else name)
     return names
 
 
@@ -47,8 +49,7 @@ def _kin(source: Source) -> tuple[str, str, str]:
 def _method_settings(source: Source) -> dict[str, Any]:
     if source.label:  # whoever names methods decides what they are, but for their target
         return {TARGET: source.settings.get(TARGET)}
-    free = {f"data.{key}" for key in _OF_THE_DATA}
-    return {key: value for key, value in source.settings.items() if key not in free}
+    return {key: value for key, value in source.settings.items() if key not in _OF_THE_DATA}
 
 
 def _differing(each: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -60,10 +61,10 @@ def _differing(each: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def _short(key: str, told: Sequence[str]) -> str:
+def _short(key: str, keys: Sequence[str]) -> str:
     """The last word of a key, if no other ends in it; the part itself where its name differs."""
     last = key.removesuffix(".name").rpartition(".")[2]
-    alike = [other for other in told if other.removesuffix(".name").rpartition(".")[2] == last]
+    alike = [other for other in keys if other.removesuffix(".name").rpartition(".")[2] == last]
     return last if len(alike) == 1 else key.removesuffix(".name")
 
 

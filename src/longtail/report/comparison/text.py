@@ -3,9 +3,12 @@
 import math
 from collections.abc import Sequence
 
-from longtail.report.comparison.columns import Metric
-from longtail.report.comparison.compared import Compared, ComparedSet
+from longtail.flows.compare import CompareResult
+from longtail.flows.compare_runs import Metric
+from longtail.flows.compare_sets import ComparedSet
+from longtail.flows.run_sources import Note
 from longtail.report.comparison.noise import BesideBest
+from longtail.report.comparison.ranks import Ranks
 from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 
 _MOST_SEEDS, _MOST_SAMPLES, _NEAREST = 100, 1000, 3
@@ -147,13 +150,28 @@ def _tested(table: ComparedSet) -> str:
     return f"{sources} (level 5 %{count}). Each column is judged by itself."
 
 
-def caption(table: ComparedSet, target: str) -> str:
+def target(result: CompareResult) -> str:
+    """What the metrics are under."""
+    if result.target == "none":
+        return f"{AS_TRAINED}: scores and samples as they are"
+    names = {"uniform": "the uniform prior", "given": "the given prior"}
+    return f"{UNDER_TARGET} ({names.get(result.target, f'the prior of {result.target}')})"
+
+
+def average_ranks(ranks: Ranks) -> str:
+    """The ranks over several sets, the best first."""
+    ordered = sorted(ranks.mean.items(), key=lambda item: item[1])
+    shown = ", ".join(f"{name} {rank:.2f}" for name, rank in ordered)
+    return f"Average rank over {ranks.over}: {shown}"
+
+
+def caption(table: ComparedSet, result: CompareResult) -> str:
     """What stands above or below the table."""
     size = f"{len(table.samples.labels):,} samples of {table.samples.num_classes:,} classes"
     runs = {len(method.runs) for method in table.methods}
     seeds = f"{min(runs)} to {max(runs)}" if len(runs) > 1 else str(min(runs))
     plural = "run" if runs == {1} else "runs"
-    return f"{table.samples.name}: {size}, {target}; {seeds} {plural} a method."
+    return f"{table.samples.name}: {size}, {target(result)}; {seeds} {plural} a method."
 
 
 def what_moved(table: ComparedSet) -> str:
@@ -175,9 +193,28 @@ def legend(table: ComparedSet) -> str:
     return f"{said} Not tested: {listed(untested)}." if untested else said
 
 
-def notes(result: Compared) -> list[str]:
+def note(about: Note) -> str:
+    """What has to be said about a file."""
+    match about.about:
+        case "unfinished":
+            return f"Passed over: {about.path}, a run that has not finished."
+        case "unreadable":
+            return f"Passed over: {about.error}."
+        case "no_test_part":
+            return (
+                f"{about.path} has no test part: compared on held-out samples that may have chosen "
+                "something."
+            )
+        case "fitted_here":
+            return (
+                f"{about.path}: the fix was fitted on the samples it is measured on here, so it "
+                "looks better than it is; longtail fix --apply adjusts others."
+            )
+
+
+def notes(result: CompareResult) -> list[str]:
     """What has to be said about the files and the runs."""
-    said = list(result.notes)
+    said = [note(each) for each in result.notes]
     for table in result.sets:
         still = [m.name for m in table.methods if not all(run.moved for run in m.runs)]
         if still:
@@ -214,6 +251,6 @@ def amount(value: float | None, metric: Metric, gap: bool = False) -> str:
     """A value with its unit; a gap between two shares is in points."""
     if value is None:
         return "none"
-    unit = (metric.unit if gap else " %") if metric.percent else ""
+    unit = (" points" if gap else " %") if metric.percent else ""
     digits = metric.digits + gap
     return f"{metric.factor * value:.{digits}f}{unit}"

@@ -1,25 +1,26 @@
 import math
 
+import numpy as np
 import pytest
-import torch
 
+from compared_worlds import plain_run
 from longtail import Prior
+from longtail.flows.compare_runs import SampleSet
 from longtail.metrics import paired_gain
 from longtail.metrics.student import reach, two_sided
-from longtail.report.comparison import SampleSet
 from longtail.report.comparison.differences import Difference, Part, difference, seed_noise
 
 KEY = "balanced_accuracy"
 
 
-def drawn(plain_run, random, method, shape, shift=0.0):
-    terms = (torch.rand(shape, generator=random) + shift > 0.5).double()
+def drawn(random, method, shape, shift=0.0):
+    terms = random.random(shape) + shift > 0.5
     return [plain_run(method, seed, row) for seed, row in enumerate(terms)]
 
 
 @pytest.fixture
 def samples():
-    labels = torch.tensor([0] * 9 + [1] * 6 + [2] * 4)
+    labels = np.array([0] * 9 + [1] * 6 + [2] * 4)
     return SampleSet("toy", labels, 3, Prior.uniform(3))
 
 
@@ -59,12 +60,12 @@ def metric_of(run, labels):
     return sum(sum(each) / len(each) for each in by_class) / 3
 
 
-def test_the_variances_are_what_loops_make_them(samples, plain_run):
-    random = torch.Generator().manual_seed(1)
-    one = drawn(plain_run, random, "A", (3, 19), 0.2)
-    other = drawn(plain_run, random, "B", (4, 19))
+def test_the_variances_are_what_loops_make_them(samples):
+    random = np.random.default_rng(1)
+    one = drawn(random, "A", (3, 19), 0.2)
+    other = drawn(random, "B", (4, 19))
     found = difference(one, other, samples, KEY)
-    means = [torch.stack([run.right for run in runs]).mean(0) for runs in (one, other)]
+    means = [np.stack([run.right for run in runs]).mean(0) for runs in (one, other)]
     values = [[metric_of(run, samples.labels) for run in runs] for runs in (one, other)]
     assert found.value == pytest.approx(sum(values[0]) / 3 - sum(values[1]) / 4)
     shared = sum(naive_rest([r.right for r in runs], samples.labels) for runs in (one, other))
@@ -82,17 +83,18 @@ def test_the_variances_are_what_loops_make_them(samples, plain_run):
     assert not found.by_seed
 
 
-def test_of_one_run_each_it_is_the_paired_gain(plain_run):
-    random = torch.Generator().manual_seed(2)
-    labels = torch.arange(4).repeat(25)
+def test_of_one_run_each_it_is_the_paired_gain():
+    random = np.random.default_rng(2)
+    labels = np.tile(np.arange(4), 25)
     samples = SampleSet("toy", labels, 4, Prior.uniform(4))
-    (one,) = drawn(plain_run, random, "A", (1, 100), 0.1)
-    (other,) = drawn(plain_run, random, "B", (1, 100))
+    (one,) = drawn(random, "A", (1, 100), 0.1)
+    (other,) = drawn(random, "B", (1, 100))
     found = difference([one], [other], samples, KEY)
-    gain = paired_gain(other.right.bool(), one.right.bool(), labels, Prior.uniform(4))
+    right = [torch.as_tensor(run.right > 0) for run in (other, one)]
+    gain = paired_gain(*right, torch.as_tensor(labels), Prior.uniform(4))
     assert found.value == pytest.approx(gain.value)
-    change = one.right.double() - other.right.double()
-    within = sum(float(change[labels == k].var(correction=1)) / 25 for k in range(4))
+    change = one.right - other.right
+    within = sum(float(change[labels == k].var(ddof=1)) / 25 for k in range(4))
     assert found.samples.variance == pytest.approx(within / 16)
     assert found.seeds is None
     assert found.p == two_sided(
@@ -100,44 +102,44 @@ def test_of_one_run_each_it_is_the_paired_gain(plain_run):
     )
 
 
-def test_few_samples_that_differ_have_few_degrees_of_freedom(plain_run):
-    labels = torch.zeros(200, dtype=torch.int64)
+def test_few_samples_that_differ_have_few_degrees_of_freedom():
+    labels = np.zeros(200, dtype=np.int64)
     samples = SampleSet("toy", labels, 1, Prior.uniform(1))
-    better = torch.zeros(200)
+    better = np.zeros(200)
     better[:4] = 1.0
-    one, other = [plain_run("A", 0, better)], [plain_run("B", 0, torch.zeros(200))]
+    one, other = [plain_run("A", 0, better)], [plain_run("B", 0, np.zeros(200))]
     found = difference(one, other, samples, KEY)
     assert found.samples.freedom == pytest.approx(3, abs=0.2)
     # The exact test of four flips says 2/2⁴; the normal one would say 0.045.
     assert found.p == pytest.approx(2 / 2**4, abs=0.03)
 
 
-def test_all_samples_alike_are_no_proof(plain_run):
-    samples = SampleSet("toy", torch.tensor([0, 1, 2]), 3, Prior.uniform(3))
+def test_all_samples_alike_are_no_proof():
+    samples = SampleSet("toy", np.array([0, 1, 2]), 3, Prior.uniform(3))
     one, other = [plain_run("A", 0, [1, 1, 1])], [plain_run("B", 0, [0, 0, 0])]
     assert difference(one, other, samples, KEY).p > 0.1
     assert difference(one, one, samples, KEY).p == 1.0
 
 
-def test_a_class_with_one_sample_varies_as_the_others_do(plain_run):
-    samples = SampleSet("toy", torch.tensor([0] * 10 + [1]), 2, Prior.uniform(2))
-    terms = torch.tensor([1.0, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1])
-    nothing = plain_run("B", 0, torch.zeros(11))
+def test_a_class_with_one_sample_varies_as_the_others_do():
+    samples = SampleSet("toy", np.array([0] * 10 + [1]), 2, Prior.uniform(2))
+    terms = np.array([1.0, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1])
+    nothing = plain_run("B", 0, np.zeros(11))
     found = difference([plain_run("A", 0, terms)], [nothing], samples, KEY)
-    of_first = terms[:10].var()
+    of_first = terms[:10].var(ddof=1)
     expected = 0.25 * of_first / 10 + 0.25 * of_first
     assert found.samples.variance == pytest.approx(float(expected))
 
 
-def test_runs_of_one_training_are_paired_and_others_are_not(plain_run):
-    random = torch.Generator().manual_seed(3)
-    samples = SampleSet("toy", torch.arange(4).repeat(50), 4, Prior.uniform(4))
-    one = drawn(plain_run, random, "A", (3, 200))
+def test_runs_of_one_training_are_paired_and_others_are_not():
+    random = np.random.default_rng(3)
+    samples = SampleSet("toy", np.tile(np.arange(4), 50), 4, Prior.uniform(4))
+    one = drawn(random, "A", (3, 200))
     # A second head turns a few of the samples of each run.
     second = []
     for run in one:
-        turned = torch.rand(200, generator=random) < 0.1
-        second.append(plain_run("B", run.seed, torch.where(turned, 1.0, run.right)))
+        turned = random.random(200) < 0.1
+        second.append(plain_run("B", run.seed, np.where(turned, 1.0, run.right)))
     paired = difference(one, second[::-1], samples, KEY)
     assert paired.by_seed
     assert paired.seeds.freedom == 2
@@ -145,7 +147,7 @@ def test_runs_of_one_training_are_paired_and_others_are_not(plain_run):
     mean = sum(apart) / 3
     expected = sum((d - mean) ** 2 for d in apart) / 2 / 3
     assert paired.seeds.variance == pytest.approx(max(expected, paired.shared))
-    assert not difference(one, drawn(plain_run, random, "C", (3, 200)), samples, KEY).by_seed
+    assert not difference(one, drawn(random, "C", (3, 200)), samples, KEY).by_seed
     renamed = [plain_run("B", f"x{run.seed}", run.right) for run in second]
     assert not difference(one, renamed, samples, KEY).by_seed
 
@@ -154,10 +156,10 @@ def metric_of4(run):
     return float(run.right.reshape(50, 4).mean())
 
 
-def test_one_run_borrows_the_noise_of_the_others(samples, plain_run):
-    random = torch.Generator().manual_seed(4)
-    one = drawn(plain_run, random, "A", (4, 19))
-    other = drawn(plain_run, random, "B", (1, 19))
+def test_one_run_borrows_the_noise_of_the_others(samples):
+    random = np.random.default_rng(4)
+    one = drawn(random, "A", (4, 19))
+    other = drawn(random, "B", (1, 19))
     noise = seed_noise([one, other], samples, KEY)
     values = [metric_of(run, samples.labels) for run in one]
     mean = sum(values) / 4
@@ -175,19 +177,19 @@ def test_the_probability_and_the_interval_agree():
     assert found.reach(0.05) == pytest.approx(naive)
 
 
-def false_alarms(plain_run, trials, runs, sd_seed, sd_sample, sd_rest):
+def false_alarms(trials, runs, sd_seed, sd_sample, sd_rest):
     """How often two equally good methods are told apart: by us, by seeds, by samples alone."""
-    random = torch.Generator().manual_seed(5)
-    samples = SampleSet("toy", torch.arange(10).repeat(20), 10, Prior.uniform(10))
-    alarms = torch.zeros(3)
+    random = np.random.default_rng(5)
+    samples = SampleSet("toy", np.tile(np.arange(10), 20), 10, Prior.uniform(10))
+    alarms = np.zeros(3)
     for _ in range(trials):
-        base = torch.randn(200, generator=random)
+        base = random.normal(size=(200))
         methods = []
         for name in "AB":
-            score = base + sd_sample * torch.randn(200, generator=random)
-            score = score + sd_seed * torch.randn(runs, 1, generator=random)
-            score = score + sd_rest * torch.randn(runs, 200, generator=random)
-            rows = (score > 0).double()
+            score = base + sd_sample * random.normal(size=(200))
+            score = score + sd_seed * random.normal(size=(runs, 1))
+            score = score + sd_rest * random.normal(size=(runs, 200))
+            rows = score > 0
             methods.append([plain_run(name, seed, row) for seed, row in enumerate(rows)])
         found = difference(*methods, samples, KEY)
         alarms[0] += found.p < 0.05
@@ -203,13 +205,13 @@ def false_alarms(plain_run, trials, runs, sd_seed, sd_sample, sd_rest):
     ("runs", "seed", "sample", "rest"),
     [(1, 0.0, 0.4, 0.3), (3, 0.3, 0.3, 0.5), (3, 0.01, 0.6, 0.2), (5, 0.1, 0.4, 0.4)],
 )
-def test_equal_methods_are_rarely_told_apart(plain_run, runs, seed, sample, rest):
-    ours, _, _ = false_alarms(plain_run, 150, runs, seed, sample, rest)
+def test_equal_methods_are_rarely_told_apart(runs, seed, sample, rest):
+    ours, _, _ = false_alarms(150, runs, seed, sample, rest)
     assert ours <= 0.085  # 0.05 and two standard errors of 150 trials
 
 
-def test_either_source_alone_would_often_be_wrong(plain_run):
-    _, _, samples_only = false_alarms(plain_run, 60, 3, 0.3, 0.3, 0.5)
+def test_either_source_alone_would_often_be_wrong():
+    _, _, samples_only = false_alarms(60, 3, 0.3, 0.3, 0.5)
     assert samples_only > 0.3
-    _, seeds_only, _ = false_alarms(plain_run, 60, 5, 0.01, 0.6, 0.2)
+    _, seeds_only, _ = false_alarms(60, 5, 0.01, 0.6, 0.2)
     assert seeds_only > 0.1

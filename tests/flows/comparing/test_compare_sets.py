@@ -1,12 +1,15 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
-import torch
 
 import longtail as lt
+from compared_worlds import World, result_of
+from longtail.flows.compare_runs import SampleSet, measured_run
+from longtail.flows.compare_sets import compare_set
 from longtail.metrics import Measured
 from longtail.report.accuracies import shown_accuracies
-from longtail.report.comparison import SampleSet, compare, compare_set, measured_run, words
+from longtail.report.comparison import text
 
 BY = "balanced_accuracy"
 
@@ -30,11 +33,11 @@ def test_ordering_by_the_log_loss_puts_the_least_first(world):
     assert values == sorted(values)
 
 
-def test_under_the_uniform_prior_accuracy_is_balanced_accuracy_and_not_shown_twice(make_world):
-    uniform = make_world()
+def test_under_the_uniform_prior_accuracy_is_balanced_accuracy_and_not_shown_twice():
+    uniform = World()
     keys = [m.key for m in compare_set(uniform.samples, uniform.runs("A", 1.0), BY).metrics]
     assert "accuracy_under_target" not in keys
-    other = make_world(target=lt.Prior.of([5, 1, 1, 1, 1]))
+    other = World(target=lt.Prior.of([5, 1, 1, 1, 1]))
     table = compare_set(other.samples, other.runs("A", 1.0), "accuracy_under_target")
     assert "accuracy_under_target" in [m.key for m in table.metrics]
     assert table.by.key == "accuracy_under_target"
@@ -42,17 +45,17 @@ def test_under_the_uniform_prior_accuracy_is_balanced_accuracy_and_not_shown_twi
 
 def test_a_target_that_is_nearly_uniform_is_shown_as_on_the_page_of_a_run():
     """Samples weigh so little each that weights of other accuracies seem alike."""
-    labels = torch.arange(2).repeat_interleave(1000)
+    labels = np.repeat(np.arange(2), 1000)
     samples = SampleSet("toy", labels, 2, lt.Prior.of([0.500005, 0.499995]))
-    run = measured_run(lt.Scores(2 * torch.eye(2)[labels], labels=labels), samples, "A")
+    run = measured_run(lt.Scores(2 * np.eye(2)[labels], labels=labels), samples, "A")
     shown = shown_accuracies(lt.metrics.Tally(samples.label_counts, samples.target))
     keys = [m.key for m in compare_set(samples, [run], BY).metrics]
     assert set(shown) == {"accuracy_under_target", "balanced_accuracy"}
     assert set(shown) <= set(keys)
 
 
-def test_of_two_accuracies_that_are_one_number_that_which_orders_is_shown(make_world):
-    world = make_world(target=None)  # as many samples of each class
+def test_of_two_accuracies_that_are_one_number_that_which_orders_is_shown():
+    world = World(target=None)  # as many samples of each class
     keys = [m.key for m in compare_set(world.samples, world.runs("A", 1.0), "accuracy").metrics]
     assert "accuracy" in keys
     assert "balanced_accuracy" not in keys
@@ -71,8 +74,8 @@ def test_ranks_are_of_the_seeds_that_have_a_value(world):
     assert ranks.mean == {"CE": 1.5, "LA": 1.5}
 
 
-def test_another_target_makes_its_accuracy_the_first_column(make_world):
-    world = make_world(target=lt.Prior.of([5, 1, 1, 1, 1]))
+def test_another_target_makes_its_accuracy_the_first_column():
+    world = World(target=lt.Prior.of([5, 1, 1, 1, 1]))
     table = compare_set(world.samples, world.runs("A", 1.0), "accuracy_under_target")
     # The samples are balanced, so that their accuracy as they are is balanced accuracy.
     assert [m.key for m in table.metrics][:3] == [
@@ -80,7 +83,7 @@ def test_another_target_makes_its_accuracy_the_first_column(make_world):
         "balanced_accuracy",
         "many",
     ]
-    assert words.headline(table).count("under the target") == 1
+    assert text.headline(table).count("under the target") == 1
 
 
 def test_without_counts_there_are_no_groups(world):
@@ -98,95 +101,93 @@ def test_runs_with_the_same_scores_count_once(world):
     table = compare_set(world.samples, [first, second, copy], BY)
     assert len(table.methods[0].runs) == 2
     assert table.copies == (("elsewhere", "0"),)
-    assert "elsewhere has the scores of 0: counted once." in words.notes(compare([table], "t"))
+    assert "elsewhere has the scores of 0: counted once." in text.notes(result_of(table))
 
 
 def test_one_method_has_nothing_to_be_compared_with(world):
     table = compare_set(world.samples, world.runs("CE", 1.0, 1), BY)
     assert table.ranks is None
-    assert "only one method, CE" in words.headline(table)
-    assert words.what_would_tell(table) == []
-    assert words.legend(table) == ""
+    assert "only one method, CE" in text.headline(table)
+    assert text.what_would_tell(table) == []
+    assert text.legend(table) == ""
 
 
 def test_unequal_numbers_of_seeds_are_said(world):
     table = compare_set(world.samples, [*world.runs("A", 1.0, 4), *world.runs("B", 1.0, 1)], BY)
-    said = " ".join(words.what_varies(table))
+    said = " ".join(text.what_varies(table))
     assert "Only one run of B: taken to vary" in said
     assert "over seeds" in said
     assert "over test samples" in said
     table = compare_set(world.samples, [*world.runs("A", 1.0, 4), *world.runs("B", 1.0, 2)], BY)
-    assert "between 2 and 4 runs" in " ".join(words.what_varies(table))
+    assert "between 2 and 4 runs" in " ".join(text.what_varies(table))
 
 
 def test_what_varies_is_named(world):
     one = compare_set(world.samples, [*world.runs("A", 1.0, 1), *world.runs("B", 1.0, 1)], BY)
-    said = " ".join(words.what_varies(one))
+    said = " ".join(text.what_varies(one))
     assert "between these models, not between the methods" in said
     assert "How much another seed would change is not in it." in said
     two = compare_set(world.samples, [*world.runs("A", 1.0, 2), *world.runs("B", 1.0, 2)], BY)
-    said = " ".join(words.what_varies(two))
+    said = " ".join(text.what_varies(two))
     assert "Two seeds say little" in said
     assert "seeds and of test samples both counted" in said
 
 
-def test_the_sentence_names_who_is_tied_and_who_is_behind(make_world):
-    world = make_world(per_class=80)
+def test_the_sentence_names_who_is_tied_and_who_is_behind():
+    world = World(per_class=80)
     runs = [*world.runs("CE", 0.0), *world.runs("LA", 1.6), *world.runs("BS", 1.6)]
     table = compare_set(world.samples, runs, BY)
     best, tied, _ = (method.name for method in table.methods)
-    said = words.headline(table)
+    said = text.headline(table)
     assert said.startswith(f"{tied} cannot be told apart from the best, {best} (balanced accuracy")
     assert said.endswith("Behind it by more than noise: CE.")
-    assert len(words.what_would_tell(table)) == 1
-    assert (
-        f"To tell {tied} from {best}, if they really differ by" in words.what_would_tell(table)[0]
-    )
+    assert len(text.what_would_tell(table)) == 1
+    assert f"To tell {tied} from {best}, if they really differ by" in text.what_would_tell(table)[0]
 
 
-def test_a_clear_winner_is_said(make_world):
-    world = make_world(per_class=80)
+def test_a_clear_winner_is_said():
+    world = World(per_class=80)
     table = compare_set(world.samples, [*world.runs("CE", 0.0), *world.runs("LA", 2.0)], BY)
-    assert "LA is best" in words.headline(table)
-    assert "ahead of CE by more than noise" in words.headline(table)
-    assert words.next_step(table) == "Take LA."
+    assert "LA is best" in text.headline(table)
+    assert "ahead of CE by more than noise" in text.headline(table)
+    assert text.next_step(table) == "Take LA."
     one = compare_set(world.samples, [*world.runs("CE", 0.0, 1), *world.runs("LA", 2.0, 1)], BY)
-    assert words.next_step(one).startswith("Take LA. Train a few seeds of each")
+    assert text.next_step(one).startswith("Take LA. Train a few seeds of each")
 
 
 def test_an_infinite_log_loss_stays_in_the_table_and_out_of_the_test(world):
     runs = [*world.runs("CE", 0.5), *world.runs("LA", 1.5)]
-    infinite = torch.inf
+    infinite = np.inf
     runs[0] = replace(
         runs[0],
-        nll=torch.full_like(runs[0].nll, infinite),
+        nll=np.full_like(runs[0].nll, infinite),
         metrics=dict(runs[0].metrics) | {"nll": Measured(infinite)},
     )
     table = compare_set(world.samples, runs, BY)
     assert table.verdicts["nll"].left_out == ("CE",)
     by_loss = compare_set(world.samples, runs, "nll")
-    assert "not compared: CE" in words.headline(by_loss)
+    assert "not compared: CE" in text.headline(by_loss)
 
 
 def test_the_worst_class_is_shown_and_not_tested(world):
     table = compare_set(world.samples, [*world.runs("A", 1.0), *world.runs("B", 0.9)], BY)
     assert "worst_class" in [m.key for m in table.metrics]
     assert "worst_class" not in table.verdicts
-    assert "Not tested: worst class." in words.legend(table)
-    assert "not tested" in words.headline(
+    assert "Not tested: worst class." in text.legend(table)
+    assert "not tested" in text.headline(
         compare_set(world.samples, [*world.runs("A", 1.0), *world.runs("B", 0.9)], "worst_class")
     )
 
 
-def test_ranks_over_sets_are_of_methods_on_all_of_them(make_world):
+def test_ranks_over_sets_are_of_methods_on_all_of_them():
     sets = []
     for seed in (0, 1):
-        world = make_world(seed=seed)
+        world = World(seed=seed)
         runs = [*world.runs("CE", 0.0), *world.runs("LA", 2.0)]
         runs += world.runs("BS", 1.0) if seed else []
         sets.append(compare_set(world.samples, runs, BY))
-    result = compare(sets, "under the uniform prior")
+    result = result_of(*sets)
     assert result.ranks.mean == {"CE": 2.0, "LA": 1.0}
     assert result.ranks.over == "2 data sets"
-    assert any("different data" in note for note in words.notes(result))
-    assert compare(sets[:1], "").ranks is None
+    assert any("different data" in note for note in text.notes(result))
+    assert result_of(sets[0]).ranks is None

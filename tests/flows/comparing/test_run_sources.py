@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from longtail.recipes.comparing.naming import method_names
-from longtail.recipes.comparing.sources import find_sources
+from longtail.flows.method_names import method_names
+from longtail.flows.run_sources import Note, find_sources
 
 
 def found(*paths, labels=()):
@@ -139,11 +139,11 @@ def test_fit_and_fix_folders_are_known(folders):
     sources, _ = find_sources([folders.place])
     by_folder = {source.scores.parent.name: source for source in sources}
     assert (by_folder["f"].base, by_folder["f"].seed) == ("fit adjusted", "3")
-    assert by_folder["f"].note == ""
-    assert "no test part" in by_folder["g"].note
+    assert by_folder["f"].note is None
+    assert by_folder["g"].note == Note("no_test_part", str(folders.place / "g"))
     assert by_folder["ce-fixed"].base == "ce-fixed"
-    assert by_folder["ce-fixed"].note == ""
-    assert "looks better than it is" in by_folder["own"].note
+    assert by_folder["ce-fixed"].note is None
+    assert by_folder["own"].note == Note("fitted_here", str(folders.place / "own"))
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_what_is_no_run_is_said(folders):
     (folders.place / "runs" / "other.safetensors").write_bytes(b"nothing")
     sources, passed = find_sources([folders.place / "runs"])
     assert [source.scores.parent for source in sources] == [run]
-    assert len(passed) == 2
+    assert [note.about for note in passed] == ["unfinished", "unreadable"]
     with pytest.raises(ValueError, match="it has not finished"):
         find_sources([broken])
     with pytest.raises(FileNotFoundError, match="there is no"):
@@ -241,9 +241,7 @@ def test_a_run_that_was_killed_while_its_files_were_put_in_place_is_finished_or_
     lock.mkdir()  # as if it could not be locked
     with pytest.raises(ValueError, match="has not finished"):
         find_sources([run])
-    assert find_sources([folders.fit("c").parent])[1] == [
-        f"Passed over: {run}, a run that has not finished."
-    ]
+    assert find_sources([folders.fit("c").parent])[1] == [Note("unfinished", str(run))]
     lock.rmdir()
     sources, passed = find_sources([run])
     assert [source.base for source in sources] == ["fit new"]

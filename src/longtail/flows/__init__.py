@@ -1,0 +1,1 @@
+"""From inputs to one result value: numbers, no prose."""
