@@ -2,6 +2,7 @@ import math
 
 import numpy as np
 import pytest
+import torch
 
 from compared_worlds import plain_run
 from longtail import Prior

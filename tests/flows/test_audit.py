@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from longtail.recipes.audit import audit_counts
-from longtail.recipes.audit_expectations import expectations
-from longtail.recipes.audit_page import audit_page
-from longtail.recipes.audit_remedies import remedies
-from longtail.recipes.audit_tables import audit_tables
+from longtail.flows.audit import audit, audit_counts
 from longtail.report import Footer, render_page
+from longtail.report.pages.audit import as_json, audit_page, audit_tables
+from longtail.report.pages.audit_text import expectations, lines, why
 
 TRAIN = [500, 120, 40, 20, 19, 7, 1, 1, 0, 30, 25]
 TEST = [50, 60, 10, 0, 9, 4, 2, 0, 3, 30, 1]
@@ -23,8 +21,8 @@ def said(train, test=None, classes=None):
 
 
 def tried(train, test=None, classes=None):
-    found = remedies(audit_counts(train, test, classes))
-    return " ".join(" ".join((remedy.why, *remedy.lines)) for remedy in found)
+    found = audit_counts(train, test, classes)
+    return " ".join(" ".join((why(found, each), *lines(each))) for each in found.remedies)
 
 
 def test_the_profile_is_what_loops_over_the_counts_give():
@@ -124,14 +122,48 @@ def test_sets_drawn_from_one_prior_differ_by_chance_and_are_called_alike():
     assert audit_counts(1000 * prior // 1 + 1, 100 * prior[::-1] // 1 + 1).shift.is_real
 
 
+@pytest.mark.parametrize(
+    ("train", "test", "findings"),
+    [
+        ([900, 90, 10], None, "tail small_tail"),
+        ([50, 50], None, "balanced"),
+        ([19, 15, 5], None, "tail scarce"),
+        ([900, 300, 90], [50, 50, 50], "tail test_balanced"),
+        ([900, 300, 90], [100, 150, 200], "tail test_shifted test_is_nearer_uniform"),
+        ([900, 300, 90], [450, 150, 45], "tail test_alike test_has_tail_too"),
+        ([50, 50, 50], [90, 10, 1], "balanced test_shifted test_has_own_tail"),
+        (
+            [300, 200, 5],
+            [9, 9, 0],
+            "tail small_tail test_alike test_has_tail_too few_untested",
+        ),
+    ],
+)
+def test_what_to_expect_is_a_value(train, test, findings):
+    found = audit_counts(train, test).findings
+    assert found[: len(findings.split())] == tuple(findings.split())
+
+
+def test_labels_counts_and_files_are_audited_alike(tmp_path):
+    labels = ["cat"] * 60 + ["dog"] * 12 + ["fox"]
+    (tmp_path / "labels.csv").write_text("label\n" + "\n".join(labels))
+    counted = audit({"fox": 1, "cat": 60, "dog": 12})
+    assert (counted.classes, counted.counts) == (("cat", "dog", "fox"), (60, 12, 1))
+    assert audit(np.array(labels)) == audit(labels) == counted
+    stored = audit(str(tmp_path / "labels.csv"), test={"cat": 5, "fox": 5})
+    assert (stored.counts, stored.test_counts) == ((60, 12, 1), (5, 0, 5))
+    assert stored.sources == (str(tmp_path / "labels.csv"),)
+    assert audit([0, 0, 2]).counts == (2, 0, 1)
+
+
 def test_as_json_is_plain_and_whole():
     found = audit_counts(TRAIN, TEST)
-    again = json.loads(json.dumps(found.as_json()))
+    again = json.loads(json.dumps(as_json(found)))
     assert again["bias"] == pytest.approx(math.log(500))
     assert again["train"]["single"] == ["6", "7"]
     assert again["groups"][0]["name"] == "many"
     assert again["shift"]["moves"][0]["name"] == "0"
-    assert json.loads(json.dumps(audit_counts(TRAIN).as_json()))["test"] is None
+    assert json.loads(json.dumps(as_json(audit_counts(TRAIN))))["test"] is None
 
 
 def test_a_tail_is_explained_by_the_nats_that_logits_start_behind():
@@ -148,8 +180,8 @@ def test_a_tail_is_explained_by_the_nats_that_logits_start_behind():
 def test_a_balanced_set_gets_no_advice(counts, words):
     assert words in said(counts)
     assert "no tail to correct" in said(counts)
-    assert not remedies(audit_counts(counts))
-    assert not remedies(audit_counts(counts, counts))
+    assert not audit_counts(counts).remedies
+    assert not audit_counts(counts, counts).remedies
 
 
 def test_scarce_data_are_called_scarce():
@@ -202,25 +234,25 @@ def test_python_lines_of_the_remedies_run():
     names = {"lt": lt, "counts": counts, "test_counts": test_counts}
     names |= {"logits": logits, "labels": labels}
     names["validation"] = lt.Scores(logits, labels, carried=counts, split="validation")
-    found = remedies(audit_counts(counts, test_counts))
-    lines = [line for remedy in found for line in remedy.lines if line.startswith(("lt.", "loss"))]
-    assert len(lines) >= 4
-    for line in lines:
+    found = audit_counts(counts, test_counts).remedies
+    python = [remedy.python for remedy in found if remedy.python.startswith(("lt.", "loss"))]
+    assert len(python) >= 4
+    for line in python:
         exec(compile(line, "remedy", "exec"), names)
 
 
 def test_tables_and_page_hold_what_was_found():
     found = audit_counts(TRAIN, TEST, [f"<{letter}>" for letter in "abcdefghijk"])
-    titles = [table.title for table in audit_tables(found)]
+    titles = [title for title, _ in audit_tables(found)]
     assert titles[:2] == ["How long the tail is", "Classes by training samples"]
     assert len(titles) == 4
     assert len(audit_tables(audit_counts(TRAIN))) == 2
     footer = Footer("0.1.0", "2025-06-01", "longtail audit")
-    page = render_page(audit_page(found, [TRAIN, TEST], remedies(found), footer))
+    page = render_page(audit_page(found, footer))
     assert page.count("<svg") == 2
     for words in ("500 (&lt;a&gt;)", "What to expect", "What to try", "763 training samples"):
         assert words in page
-    assert "What to try" not in render_page(audit_page(audit_counts([5, 5]), [[5, 5]], [], footer))
+    assert "What to try" not in render_page(audit_page(audit_counts([5, 5]), footer))
 
 
 @pytest.mark.parametrize(
@@ -242,7 +274,7 @@ def test_the_page_has_a_picture_of_the_counts():
     names = [f"kind {letter}" for letter in "abcdefghijk"]
     found = audit_counts(TRAIN, TEST, names)
     footer = Footer("0.1.0", "2025-06-01", "longtail audit")
-    page = render_page(audit_page(found, [TRAIN, TEST], remedies(found), footer, names))
+    page = render_page(audit_page(found, footer))
     assert "Samples of each class" in page
     for part, counts in (("train", TRAIN), ("test", TEST)):
         for name, count in zip(names, counts, strict=True):
