@@ -8,8 +8,8 @@ from compared_worlds import World, result_of
 from longtail.flows.compare_runs import BY_KEY, measured_run
 from longtail.flows.compare_sets import compare_set
 from longtail.report import Footer, Reference, render_page
-from longtail.report.charts.intervals import Interval, interval_chart
-from longtail.report.charts.style import color
+from longtail.report.charts.rows import Interval, interval_chart
+from longtail.report.charts.svg import color
 from longtail.report.comparison.intervals import Estimate
 from longtail.report.comparison.page import comparison_page, differences_chart, values_chart
 from longtail.report.comparison.paper_tables import for_latex, latex, markdown

@@ -9,7 +9,7 @@ import torch
 
 import longtail as lt
 from longtail.report import figures
-from longtail.report.charts.style import color
+from longtail.report.charts.svg import color
 
 
 def numbers(drawn, class_="line"):

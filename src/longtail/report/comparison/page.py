@@ -11,8 +11,8 @@ from longtail.flows.compare_runs import Metric
 from longtail.flows.compare_sets import ComparedSet
 from longtail.recipes.json_text import json_text
 from longtail.report.charts.chart import Chart
-from longtail.report.charts.intervals import Interval, interval_chart
-from longtail.report.charts.legend import Reference
+from longtail.report.charts.frame import Reference
+from longtail.report.charts.rows import Interval, interval_chart
 from longtail.report.comparison import tables, text
 from longtail.report.comparison.intervals import Estimate
 from longtail.report.comparison.paper_tables import latex, markdown

@@ -6,7 +6,7 @@ from longtail.core import Scores
 from longtail.core.arrays import ArrayLike
 from longtail.metrics import class_logits
 from longtail.report.charts.chart import Chart
-from longtail.report.charts.legend import Reference
+from longtail.report.charts.frame import Reference
 from longtail.report.charts.lines import Line
 from longtail.report.figures.over_classes import over_classes, tail_of
 from longtail.report.figures.runs import counts_for, floats, labelled, names_of

@@ -6,7 +6,7 @@ import numpy as np
 
 from longtail.core.arrays import ArrayLike
 from longtail.report.charts.chart import Chart
-from longtail.report.charts.legend import Guide
+from longtail.report.charts.frame import Guide
 from longtail.report.charts.lines import Line, Mark, line_chart
 from longtail.report.figures.over_classes import AXIS, tail_of
 

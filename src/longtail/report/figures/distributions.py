@@ -6,9 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from torch import Tensor
 
-from longtail.report.charts.chart import Chart
+from longtail.report.charts.chart import Chart, panels
 from longtail.report.charts.lines import Line, line_chart
-from longtail.report.charts.panels import panels
 from longtail.report.figures.runs import Floats
 
 _BINS = 40

@@ -12,11 +12,9 @@ import numpy.typing as npt
 
 from longtail.core.arrays import ArrayLike
 from longtail.core.labels import check_counts
-from longtail.report.charts.chart import Chart
-from longtail.report.charts.frame import WIDTH
-from longtail.report.charts.legend import Reference
+from longtail.report.charts.chart import Chart, panels
+from longtail.report.charts.frame import WIDTH, Reference
 from longtail.report.charts.lines import Line, line_chart
-from longtail.report.charts.panels import panels
 from longtail.report.figures.runs import Floats, floats
 
 AXIS = "class, from the most frequent to the rarest"

@@ -6,7 +6,7 @@ from longtail.core import Prior, PriorLike
 from longtail.metrics import ece, reliability
 from longtail.metrics.samples import weights_to
 from longtail.report.charts.chart import Chart
-from longtail.report.charts.legend import Guide
+from longtail.report.charts.frame import Guide
 from longtail.report.charts.lines import Line, line_chart
 from longtail.report.figures.runs import LabelledRun, Runs, floats, labelled
 
