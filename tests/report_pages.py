@@ -2,12 +2,15 @@
 
 from dataclasses import replace
 
+import numpy as np
 import torch
 
 import longtail as lt
+from longtail.flows.compare import CompareResult
+from longtail.flows.compare_runs import SampleSet, measured_run
+from longtail.flows.compare_sets import compare_set
 from longtail.posthoc import BiasCorrectedTemperature, LogitAdjustment
 from longtail.report import Judged
-from longtail.report.comparison import Compared, SampleSet, compare, compare_set, measured_run
 
 NAMES = (
     "<script>alert(1)</script>",
@@ -49,12 +52,11 @@ def fitted() -> Judged:
     return Judged(before, after, lt.Prior.uniform(plain.num_classes), tau=tau)
 
 
-def compared() -> Compared:
+def compared() -> CompareResult:
     """Three methods of hostile names, two runs each."""
     samples = judged()
-    held = SampleSet(
-        "held out", samples.labels, samples.num_classes, samples.target, samples.counts
-    )
+    labels, counts = np.asarray(samples.labels), np.asarray(samples.counts)
+    held = SampleSet("held out", labels, samples.num_classes, samples.target, counts)
     random = torch.Generator().manual_seed(3)
     runs = []
     for place, name in enumerate(NAMES[:3]):
@@ -62,4 +64,5 @@ def compared() -> Compared:
             noise = torch.randn(samples.before.logits.shape, generator=random)
             scores = replace(samples.after, logits=samples.after.logits + place * noise)
             runs.append(measured_run(scores, held, name, seed, f"{place}-{seed}"))
-    return compare([compare_set(held, runs, "balanced_accuracy")], "under the uniform prior", [])
+    table = compare_set(held, runs, "balanced_accuracy")
+    return CompareResult((table,), None, "uniform")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from longtail.report import Footer, scores_page, write_page
-from longtail.report.comparison import comparison_page
+from longtail.report.comparison.page import comparison_page
 from report_pages import NAMES, compared, fitted, judged
 
 

@@ -9,12 +9,14 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from longtail.core.arrays import Array
 from longtail.data.files.errors import reading
+from longtail.metrics import weight_norms
 from longtail.recipes.training.model_file import load_model
 from longtail.report import Chart
 from longtail.report.figures import group_curves_chart as group_curves_chart
 from longtail.report.figures import weight_norms_chart as weight_norms_chart
-from longtail.report.figures.group_curves import GROUPS as GROUPS
+from longtail.report.figures.epochs import GROUPS as GROUPS
 
 
 def read_log(folder: Path) -> list[dict[str, float | None]]:
@@ -34,6 +36,6 @@ def weight_norms_of_runs(runs: Mapping[str, Sequence[Path]]) -> Chart:
     return weight_norms_chart({name: [_stored(run) for run in some] for name, some in runs.items()})
 
 
-def _stored(folder: Path) -> tuple[Tensor, Tensor]:
+def _stored(folder: Path) -> tuple[Array, Tensor]:
     found = load_model(folder)
-    return found.model.head.rows.detach(), torch.tensor(found.counts)
+    return weight_norms(found.model.head.rows.detach()), torch.tensor(found.counts)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from longtail import __version__
 from longtail.engine import save_head
-from longtail.metrics import Measured
+from longtail.metrics import Measured, weight_norms
 from longtail.recipes.training.checking import plain
 from longtail.recipes.training.recipe import Recipe
 from longtail.recipes.training.results import RunResult
@@ -210,7 +210,7 @@ def training_section(
         figures.append(
             Figure(curves, "Accuracy on the validation part, as trained (as NCM figure 4).")
         )
-    norms = weight_norms_chart({optimizer: [(weight, torch.as_tensor(counts))]})
+    norms = weight_norms_chart({optimizer: [(weight_norms(weight), torch.as_tensor(counts))]})
     figures.append(
         Figure(norms, "Do the norms of the weights follow the frequency? (As LA figure 1.)")
     )

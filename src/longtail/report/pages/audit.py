@@ -10,7 +10,7 @@ from longtail.flows.audit import AuditResult
 from longtail.flows.label_profile import ClassCount, Profile
 from longtail.recipes.json_text import json_text
 from longtail.report.charts.lines import Line, line_chart
-from longtail.report.figures.counts import counts_chart
+from longtail.report.figures.classes import counts_chart
 from longtail.report.page import Figure, Footer, Page, Section, write_page
 from longtail.report.pages.audit_text import COUNTS, class_called, expectations, lines, times, why
 from longtail.report.table import Column, Table

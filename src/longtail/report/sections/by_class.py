@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from longtail.core.arrays import as_tensor
-from longtail.metrics import recalls
+from longtail.metrics import ece, false_positives, margins, recalls, reliability
+from longtail.metrics.samples import weights_to
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.lines import Line, line_chart
-from longtail.report.figures.class_accuracy import class_accuracy_chart
-from longtail.report.figures.false_positives import false_positives_chart
-from longtail.report.figures.margins import margin_cdf_chart
-from longtail.report.figures.reliability import bins_for, reliability_chart
+from longtail.report.figures import (
+    class_accuracy_chart,
+    false_positives_chart,
+    margin_cdf_chart,
+    reliability_chart,
+)
 from longtail.report.judged import Judged
 from longtail.report.page import Figure, Section
 from longtail.report.sections.groups import groups_of
@@ -20,7 +23,11 @@ def by_class_section(judged: Judged) -> Section:
     if judged.counts is None:
         chart, caption = _dots(judged), "Each dot is a class."
     else:
-        chart = class_accuracy_chart(judged.sides, judged.counts, width=960)
+        found = {
+            name: recalls(scores.predict(), judged.labels, judged.num_classes)
+            for name, scores in judged.sides.items()
+        }
+        chart = class_accuracy_chart(found, judged.counts, classes=judged.classes, width=960)
         caption = (
             "Each mark is a class, above its training samples; of more than 30 classes the lines "
             "are running means, and the marks are pale."
@@ -32,9 +39,15 @@ def by_class_section(judged: Judged) -> Section:
 
 def calibration_section(judged: Judged) -> Section:
     """The reliability diagram."""
-    chart = reliability_chart(judged.sides, judged.target)
+    bins = min(max(len(judged.labels) // 100, 5), 20)
+    weights = weights_to(judged.target, judged.labels)
+    sides = judged.sides.items()
+    chart = reliability_chart(
+        {n: reliability(s.logits, judged.labels, weights, bins) for n, s in sides},
+        ece={n: ece(s.logits, judged.labels, weights) for n, s in sides},
+    )
     caption = (
-        f"Samples count as their classes do under the target. {bins_for(len(judged.labels))} bins "
+        f"Samples count as their classes do under the target. {bins} bins "
         "are drawn; the ECE has 20, as in the papers."
     )
     return Section(
@@ -49,17 +62,19 @@ def calibration_section(judged: Judged) -> Section:
 
 def margins_section(judged: Judged) -> Section:
     """Where the mistakes fall, and how clearly samples are told apart."""
-    both = judged.sides
+    labels, sides = judged.labels, judged.sides.items()
+    wrong = {n: false_positives(s.predict(), labels, judged.num_classes) for n, s in sides}
+    clear = {n: margins(s.logits, labels) for n, s in sides}
     return Section(
         heading="Where mistakes fall, and how clear decisions are",
         figures=[
             Figure(
-                false_positives_chart(both, judged.frequencies),
+                false_positives_chart(wrong, judged.frequencies),
                 "Mistakes that fall on the most frequent classes, added up. A line above the "
                 "dotted one of its colour favours frequent classes.",
             ),
             Figure(
-                margin_cdf_chart(both, judged.frequencies, groups_of(judged)),
+                margin_cdf_chart(clear, labels, judged.frequencies, groups_of(judged)),
                 "The margin of a sample is the logit of its class minus the highest other one: "
                 "left of 0 it is wrong.",
             ),

@@ -1,15 +1,16 @@
-"""Accuracy of many-, medium- and few-shot classes over the epochs (NCM fig. 4)."""
+"""Over the epochs: accuracy of groups of classes, and how well centroids stand apart."""
 
 from collections.abc import Mapping, Sequence
 
 from longtail.report.charts.chart import Chart
-from longtail.report.charts.lines import Line, line_chart
+from longtail.report.charts.lines import Line, Mark, line_chart
+from longtail.report.figures.tail import Values, by_name
 
 GROUPS = ("many", "medium", "few")
 
 
 def group_curves_chart(log: Sequence[Mapping[str, float | None]], title: str = "") -> Chart:
-    """Validation accuracy of each group after each epoch: many learn first, then medium, then few.
+    """Validation accuracy of many-, medium- and few-shot classes after each epoch (NCM fig. 4).
 
     Args:
         log: For each epoch `epoch`, `val_many`, `val_medium`, `val_few`; None where unknown.
@@ -36,4 +37,28 @@ def group_curves_chart(log: Sequence[Mapping[str, float | None]], title: str = "
         title=title or "Accuracy of groups of classes over the epochs",
         x_title="epoch",
         y_title="validation accuracy (%)",
+    )
+
+
+def cdnv_chart(values: Values, *, epochs: Sequence[float] | None = None) -> Chart:
+    """Class-distance normalised variance after each epoch, the lower the better (NCM fig. 6).
+
+    Args:
+        values: The mean over pairs of classes after each epoch
+            (`metrics.representations.mean_cdnv`), or several such under their names.
+        epochs: When they were taken; by default 0, 1, 2 and so on.
+
+    >>> "starts at 0.5 and ends at 0.125" in cdnv_chart([0.5, 0.125])
+    True
+    """
+    lines = []
+    for name, each in by_name(values, "learned centroids").items():
+        at = list(range(len(each))) if epochs is None else list(epochs)
+        mark: Mark = "both" if len(each) <= 30 else "line"
+        lines.append(Line(name, at, each, mark=mark))
+    return line_chart(
+        lines,
+        title="Class-distance normalised variance over the epochs",
+        x_title="epoch",
+        y_title="mean CDNV of all pairs of classes",
     )

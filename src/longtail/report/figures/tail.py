@@ -4,21 +4,22 @@ Below the picture stand the training counts, on the same axis. Where classes are
 pale dot, and a running mean over neighbours in frequency is the line.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core.arrays import ArrayLike
+from longtail.core.arrays import ArrayLike, as_tensor
 from longtail.core.labels import check_counts
 from longtail.report.charts.chart import Chart, panels
 from longtail.report.charts.frame import WIDTH, Reference
 from longtail.report.charts.lines import Line, line_chart
-from longtail.report.figures.runs import Floats, floats
 
+Floats: TypeAlias = npt.NDArray[np.float64]
+Values: TypeAlias = ArrayLike | Mapping[str, ArrayLike]  # of one run, or of several by their names
 AXIS = "class, from the most frequent to the rarest"
-GREY = 20  # the number of a grey line without dashes
+_GREY = 20  # the number of a grey line without dashes
 _FEW_ENOUGH = 30  # so many classes are read one by one
 _ROOM = 44.0
 
@@ -36,6 +37,20 @@ class Tail(NamedTuple):
         return range(1, len(self.order) + 1)
 
 
+def floats(values: ArrayLike) -> Floats:
+    """Values as float64 NumPy numbers, for drawing."""
+    numbers: Floats = as_tensor(values).detach().cpu().double().numpy()
+    return numbers
+
+
+def by_name(values: Values, name: str = "model") -> dict[str, Floats]:
+    """The values of each run under its name; those of one run under the name given."""
+    named = values if isinstance(values, Mapping) else {name: values}
+    if not named:
+        raise ValueError("a figure needs values, got none; give an array or a dict of arrays")
+    return {key: floats(each) for key, each in named.items()}
+
+
 def tail_of(counts: ArrayLike, classes: Sequence[str] | None = None) -> Tail:
     """The classes from the most frequent to the rarest, equal ones by their index.
 
@@ -50,20 +65,22 @@ def tail_of(counts: ArrayLike, classes: Sequence[str] | None = None) -> Tail:
     return Tail(order, known[order], names)
 
 
-def class_lines(name: str, values: ArrayLike, tail: Tail, style: int) -> list[Line]:
-    """One number a class, in class order, as a line along the tail; NaN leaves a gap."""
-    given = floats(values)
-    if given.shape != tail.order.shape:
+def along(tail: Tail, values: Floats, name: str) -> Floats:
+    """One number a class, in class order, put into the order of the tail."""
+    if values.shape != tail.order.shape:
         raise ValueError(
             f"{name!r} must be one number for each of {len(tail.order)} classes, "
-            f"got shape {given.shape}"
+            f"got shape {values.shape}"
         )
-    ordered = given[tail.order]
+    return values[tail.order]
+
+
+def class_lines(name: str, values: Floats, tail: Tail, style: int) -> list[Line]:
+    """One number a class, in class order, as a line along the tail; NaN leaves a gap."""
+    ordered, names = along(tail, values, name), tail.names
     if len(ordered) <= _FEW_ENOUGH:
-        return [Line(name, tail.places, ordered, labels=tail.names, mark="both", style=style)]
-    faint = Line(
-        name, tail.places, ordered, labels=tail.names, mark="dots", style=style, faint=True
-    )
+        return [Line(name, tail.places, ordered, labels=names, mark="both", style=style)]
+    faint = Line(name, tail.places, ordered, labels=names, mark="dots", style=style, faint=True)
     smooth = running_mean(ordered, max(5, len(ordered) // 12))
     at = _thinned(len(ordered), 120)
     return [faint, Line(name, at + 1, smooth[at], style=style)]
@@ -93,7 +110,7 @@ def over_classes(
     at = _thinned(len(tail.order), 300)
     counts = np.where(tail.counts > 0, tail.counts, np.nan)[at]
     floor = np.ones_like(counts)
-    bars = Line("training samples", at + 1, counts, floor, counts, style=GREY, faint=True)
+    bars = Line("training samples", at + 1, counts, floor, counts, style=_GREY, faint=True)
     lower = line_chart(
         [bars],
         title="Training samples",
@@ -106,11 +123,6 @@ def over_classes(
         height=70,
     )
     return panels([upper, lower], title=title)
-
-
-def _thinned(size: int, most: int) -> npt.NDArray[np.int64]:
-    """Evenly spaced places among so many, the first and the last with them."""
-    return np.unique(np.linspace(0, size - 1, min(size, most)).astype(np.int64))
 
 
 def running_mean(values: Floats, window: int) -> Floats:
@@ -128,3 +140,8 @@ def running_mean(values: Floats, window: int) -> Floats:
     number = sizes[high] - sizes[low]
     mean: Floats = np.where(number > 0, (sums[high] - sums[low]) / np.maximum(number, 1), np.nan)
     return mean
+
+
+def _thinned(size: int, most: int) -> npt.NDArray[np.int64]:
+    """Evenly spaced places among so many, the first and the last with them."""
+    return np.unique(np.linspace(0, size - 1, min(size, most)).astype(np.int64))
