@@ -100,7 +100,7 @@ class SampleSet:
     def weights(self, key: str) -> Floats:
         """How much each sample of each class counts for a metric; all samples together one."""
         shares = self._shares(key) * (self.label_counts > 0)
-        return shares / shares.sum() / np.maximum(self.label_counts, 1)
+        return np.asarray(shares / shares.sum() / np.maximum(self.label_counts, 1))
 
     def _shares(self, key: str) -> Floats:
         if key in ("many", "medium", "few"):

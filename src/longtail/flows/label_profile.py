@@ -175,9 +175,12 @@ def groups_of(train: Counts, test: Counts | None = None) -> tuple[Group, ...]:
             group = replace(group, tested_classes=len(some), tested_samples=int(some.sum()))
             if len(some):
                 median = float(np.median(some))
-                mean_error = 50 * math.sqrt((1 / some).sum()) / len(some)
-                errors = {"class_error": 50 / math.sqrt(median), "mean_error": mean_error}
-                group = replace(group, median=median, **errors)
+                group = replace(
+                    group,
+                    median=median,
+                    class_error=50 / math.sqrt(median),
+                    mean_error=50 * math.sqrt((1 / some).sum()) / len(some),
+                )
         groups.append(group)
     return tuple(groups)
 
