@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 import longtail as lt
-from longtail.metrics import Tally, paired_gain
+from longtail.metrics import Accumulator, paired_gain
 
 TRIALS, ESTIMATES = 1000, 40
 # Classes, samples of the last and of the first, recall of the first and of the last.
@@ -44,15 +44,14 @@ def judge(classes, fewest, most, first, last, random):
     before = random.random(len(labels)) < recall[labels]
     again = random.random(len(labels)) < 0.15
     after = np.where(again, random.random(len(labels)) < recall[labels], before)
-    tally = Tally(counts)
+    sums = Accumulator(classes)
     logits = np.eye(classes)[np.where(before, labels, (labels + 1) % classes)]
-    known = torch.from_numpy(labels)
-    tally.add(torch.from_numpy(logits), known)
-    found = tally.metrics()
+    sums.add(logits, labels)
+    found = sums.metrics()
     truths = {
         "balanced accuracy": (found["balanced_accuracy"], recall.mean()),
         "accuracy": (found["accuracy"], recall @ counts / counts.sum()),
-        "no gain": (gain(before, after, known, classes), 0.0),
+        "no gain": (gain(before, after, labels, classes), 0.0),
     }
     for name, share in (("gain", 1.0), ("small gain", 0.1)):
         rises = np.minimum(share * np.linspace(*RISES, classes), 1 - recall)
@@ -60,14 +59,13 @@ def judge(classes, fewest, most, first, last, random):
         stays = random.random(len(labels)) >= (falls / recall)[labels]
         turns = random.random(len(labels)) < (rises / (1 - recall))[labels]
         moved = np.where(before, stays, turns)
-        truths[name] = (gain(before, moved, known, classes), (rises - falls).mean())
+        truths[name] = (gain(before, moved, labels, classes), (rises - falls).mean())
     return [m.low - 1e-12 <= truth <= m.high + 1e-12 for m, truth in truths.values()]
 
 
 def gain(before, after, labels, classes):
     """Of balanced accuracy."""
-    change = torch.from_numpy(before), torch.from_numpy(after)
-    return paired_gain(*change, labels, lt.Prior.uniform(classes))
+    return paired_gain(before, after, labels, lt.Prior.uniform(classes))
 
 
 def estimate(classes, unlabelled, validation, kind, random):

@@ -435,7 +435,7 @@ def test_a_target_whose_classes_have_no_samples_is_refused_in_a_sentence(folder)
     given = ("--kind", "logits", "--apply", folder / "some.npz", "--target", folder / "last.json")
     done, printed = fix(folder, folder / "val.npz", *given)
     assert done.exit_code == 1
-    assert "classes of which there are no samples" in printed
+    assert "classes without samples hold all the weight" in printed
     assert "bug" not in printed
 
 

@@ -15,13 +15,14 @@ CARRIED = [50, 30, 12, 6, 2]
 def test_without_target_every_entry_is_the_metric_of_that_name(draw):
     logits, labels = draw()
     scores = Scores(logits, labels, counts=[500, 150, 60, 20, 8])
-    recall = m.recalls(logits.argmax(dim=1), labels, 5)
+    predictions = logits.argmax(dim=1)
+    recall = m.recalls(predictions, labels, 5)
     assert m.evaluate(scores) == {
-        "accuracy": m.accuracy(logits.argmax(dim=1), labels, 5),
+        "accuracy": m.accuracy(predictions, labels, 5),
         "accuracy_under_target": None,
-        "balanced_accuracy": m.balanced_accuracy(recall),
-        "geometric_mean": m.geometric_mean(recall),
-        "worst_class": m.worst_class(recall),
+        "balanced_accuracy": m.balanced_accuracy(predictions, labels, 5),
+        "geometric_mean": m.geometric_mean(predictions, labels, 5),
+        "worst_class": m.worst_class(predictions, labels, 5),
         "nll": m.nll(logits, labels),
         "brier": m.brier(logits, labels),
         "ece": m.ece(logits, labels),
@@ -55,7 +56,7 @@ def test_the_target_changes_predictions_so_balanced_accuracy_too(draw):
     scores = Scores(logits, labels, carried=CARRIED)
     uniform = m.evaluate(scores, Prior.uniform(5))
     moved = retarget(logits, CARRIED, Prior.uniform(5)).argmax(dim=1)
-    assert uniform["balanced_accuracy"] == m.balanced_accuracy(m.recalls(moved, labels, 5))
+    assert uniform["balanced_accuracy"] == m.balanced_accuracy(moved, labels, 5)
     assert uniform["balanced_accuracy"] != m.evaluate(scores)["balanced_accuracy"]
     assert uniform["accuracy_under_target"] == pytest.approx(uniform["balanced_accuracy"])
 
@@ -118,9 +119,7 @@ def test_under_a_target_all_three_accuracies_have_the_one_name_they_have_everywh
     assert found["accuracy_under_target"] == pytest.approx(float(recall @ target.probs))
     assert found["balanced_accuracy"] == pytest.approx(float(recall.mean()))
     assert len({round(found[key], 9) for key in found if "accuracy" in key}) == 3
-    tally = m.Tally(torch.bincount(labels, minlength=5), target)
-    tally.add(scores.under(target).logits, labels)
-    measured = tally.metrics()
+    measured = m.Accumulator.of(scores.under(target), target).metrics()
     assert measured.keys() == found.keys()
     for key in ("accuracy", "accuracy_under_target", "balanced_accuracy"):
         assert measured[key].value == pytest.approx(found[key])

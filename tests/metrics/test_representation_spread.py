@@ -6,8 +6,8 @@ import torch
 from sklearn.covariance import ledoit_wolf, oas
 from torch.testing import assert_close
 
-from longtail import metrics
-from longtail.metrics import representation_classes
+from longtail.metrics import class_rows
+from longtail.metrics import representations as metrics
 
 COUNTS = [30, 9, 4, 1, 0]  # more, and fewer, than the 6 dimensions; one alone; none
 LABELS = torch.repeat_interleave(torch.arange(5), torch.tensor(COUNTS))
@@ -21,7 +21,7 @@ FEATURES = DRAWN * SCALES + 5.0
 @pytest.fixture(params=["one block", "small blocks"])
 def blocks(request, monkeypatch):
     if request.param == "small blocks":
-        monkeypatch.setattr(representation_classes, "_ROWS", 4)
+        monkeypatch.setattr(class_rows, "_ROWS", 4)
 
 
 def own(label):

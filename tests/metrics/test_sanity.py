@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from longtail.metrics import Comparison
+from longtail.metrics import Difference
 from longtail.report.sections.sanity import sanity_in_words
 
 LABELS = torch.tensor([0] * 300 + [1] * 60 + [2] * 30 + [3] * 10)
@@ -15,7 +15,7 @@ def compared(skill, labels=LABELS, after=None, seed=0):
     noise = torch.randn(len(labels), 4, generator=torch.Generator().manual_seed(seed))
     before = noise.clone()
     before[torch.arange(len(labels)), labels] += skill
-    both = Comparison(torch.bincount(labels, minlength=4))
+    both = Difference(4)
     both.add(before, before if after is None else after(before), labels)
     return both.sanity
 
@@ -43,7 +43,7 @@ def test_columns_in_another_order_are_told():
 
 
 def test_always_the_largest_class_is_near_chance_but_not_below_it():
-    both = Comparison(torch.bincount(LABELS))
+    both = Difference(4)
     constant = torch.tensor([[1.0, 0.0, 0.0, 0.0]]).expand(len(LABELS), 4)
     both.add(constant, constant, LABELS)
     assert both.sanity.near_chance
@@ -63,7 +63,7 @@ def test_samples_of_one_class_tell_nothing():
 def test_near_is_within_five_points_or_three_times_chance(classes, accuracy, near):
     labels = torch.arange(1000) % classes
     right = torch.from_numpy(np.random.default_rng(0).permutation(1000) < 1000 * accuracy)
-    both = Comparison(torch.bincount(labels))
+    both = Difference(classes)
     said = torch.where(right, labels, (labels + 1) % classes)
     logits = torch.nn.functional.one_hot(said, classes).double()
     both.add(logits, logits, labels)
@@ -74,11 +74,11 @@ def test_a_result_that_lost_accuracy_and_gained_nothing_is_told():
     labels = torch.arange(400) % 4
     good = 4 * torch.nn.functional.one_hot(labels, 4).double()
     bad = good.roll(1, dims=1)
-    both = Comparison(torch.bincount(labels))
+    both = Difference(4)
     both.add(good, bad, labels)
     assert both.sanity.has_lost
     assert both.sanity.result_accuracy == 0
     assert sanity_in_words(both.sanity).startswith("Do not use this result")
-    again = Comparison(torch.bincount(labels))
+    again = Difference(4)
     again.add(bad, good, labels)
     assert not again.sanity.has_lost

@@ -10,7 +10,6 @@ import torch
 
 from longtail import Prior, Scores, UnknownPriorError
 from longtail.core.minimise import UnsettledError
-from longtail.metrics import samples
 from longtail.posthoc import (
     BiasCorrectedTemperature,
     LogitAdjustment,
@@ -342,7 +341,7 @@ def test_the_belief_keeps_biases_of_rare_classes_and_is_outweighed_by_samples():
 @pytest.mark.parametrize("calibrator", CALIBRATORS)
 def test_blocks_of_rows_change_nothing(calibrator, monkeypatch):
     whole = calibrator.fit(SCORES).affine(SCORES.carried, 4)
-    monkeypatch.setattr(samples, "_BLOCK", 28)
+    monkeypatch.setattr(calibration_fit, "_BLOCK", 28)
     blocks = calibrator.fit(SCORES).affine(SCORES.carried, 4)
     torch.testing.assert_close(blocks.scale, whole.scale, atol=1e-7, rtol=0)
     torch.testing.assert_close(blocks.shift, whole.shift, atol=1e-7, rtol=0)

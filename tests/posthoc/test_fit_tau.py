@@ -11,6 +11,7 @@ from scipy.special import log_softmax, softmax
 from longtail import Prior, Scores, UnknownPriorError
 from longtail.metrics import ece, evaluate
 from longtail.posthoc import LogitAdjustment, WeightNormalization, tau_curve, weight_norm_curve
+from longtail.stats import NORMAL
 from longtail.testing import FiniteWorld, check_adjuster
 
 COUNTS = np.array([400, 100, 40, 10])
@@ -148,8 +149,8 @@ def test_accuracy_under_the_target_is_the_maximum_of_the_exact_curve(target):
     assert choice.value == pytest.approx(curve.at(choice.tau))
     error = error_of_best(curve)
     low, high = curve.bootstrap().interval()
-    assert choice.low == pytest.approx(min(low, curve.best_tau - 1.96 * error))
-    assert choice.high == pytest.approx(max(high, curve.best_tau + 1.96 * error))
+    assert choice.low == pytest.approx(min(low, curve.best_tau - NORMAL * error))
+    assert choice.high == pytest.approx(max(high, curve.best_tau + NORMAL * error))
     offset = np.log(target) - np.log(PI)
     assert (choice.tau, choice.trust) == pytest.approx(
         held_by_hand(curve.best_tau, error, offset.std())
@@ -367,7 +368,7 @@ def test_a_wide_best_piece_away_from_one_holds_tau_back():
     tau, trust = held_by_hand(3, 2 / np.sqrt(12), np.log(9) / 2)
     assert (choice.tau, choice.trust) == pytest.approx((tau, trust))
     assert (choice.low, choice.high) == pytest.approx(
-        (3 - 1.96 * 2 / np.sqrt(12), 3 + 1.96 * 2 / np.sqrt(12))
+        (3 - NORMAL * 2 / np.sqrt(12), 3 + NORMAL * 2 / np.sqrt(12))
     )
 
 

@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
 import longtail as lt
-from longtail.metrics import Comparison
+from longtail.metrics import Difference
 from longtail.recipes.reporting import scores_report
 from longtail.report import Footer, Judged, render_page, scores_page
 from longtail.report.scores_report import samples_in_words
@@ -41,7 +42,9 @@ def test_classes_without_samples_are_told():
 
 def test_where_the_table_is_of_more_samples_than_the_rest_both_are_told():
     part = samples_of([3, 2, 1], [0, 1, 2])
-    whole = Comparison([4000, 2, 1])
+    labels = np.repeat([0, 1, 2], [4000, 2, 1])
+    whole = Difference(3)
+    whole.add(np.eye(3)[labels], np.eye(3)[labels], labels)
     said = samples_in_words(part, whole)
     assert said.startswith("On 4,003 samples of 3 classes")
     assert "3 of the samples are looked at" in said

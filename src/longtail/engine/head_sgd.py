@@ -21,7 +21,7 @@ from longtail.engine.feature_rows import FeatureRows
 from longtail.engine.head_checkpoint import Progress, load_checkpoint, save_checkpoint
 from longtail.heads import Head, Recipe
 from longtail.losses import Deferred
-from longtail.metrics import balanced_error, recalls
+from longtail.metrics import balanced_error
 
 
 class HeldOut(NamedTuple):
@@ -127,7 +127,7 @@ def held_out_error(head: Head, held_out: HeldOut) -> float:
         if head.carried is not None:
             logits = retarget(logits, head.carried, uniform)
         predictions.append(logits.argmax(dim=1))
-    return balanced_error(recalls(torch.cat(predictions), held_out.labels, head.num_classes))
+    return balanced_error(torch.cat(predictions), held_out.labels, head.num_classes)
 
 
 def _epoch(

@@ -20,11 +20,10 @@ from longtail.core import Prior
 from longtail.core.prior import PriorLike
 from longtail.data.score_tables import ScoreTable, open_score_table
 from longtail.flows.compare_runs import BY_KEY, SampleSet, measured_run
-from longtail.flows.compare_sets import ComparedSet, compare_set, set_ranks
+from longtail.flows.compare_sets import ComparedSet, Ranks, compare_set, set_ranks
 from longtail.flows.method_names import method_names
 from longtail.flows.run_sources import Note, Source, find_sources
 from longtail.recipes.fix_inputs import read_prior
-from longtail.report.comparison.ranks import Ranks
 
 PathLike: TypeAlias = str | os.PathLike[str]
 

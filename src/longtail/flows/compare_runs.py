@@ -8,8 +8,8 @@ where w(y) is the weight of the class over its samples, and ± the sign of the g
 bin, which makes the ECE a sum. Two runs are then compared sample by sample.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, TypeAlias
 
@@ -17,13 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior, Scores, shot_groups
-from longtail.core.arrays import as_tensor
-from longtail.metrics import Measured, Tally
-from longtail.metrics.calibration import inner_edges
+from longtail.metrics import Accumulator, Interval
+from longtail.metrics.terms import bin_of
 
 Floats: TypeAlias = npt.NDArray[np.float64]
-_BLOCK = 2**22  # numbers looked at at once
-_BINS = 20
 _TERM = {"nll": "nll", "ece": "gap"}  # of all others it is `right`
 
 
@@ -133,11 +130,11 @@ class Run:
 
     method: str
     seed: str
-    metrics: Mapping[str, Measured]
+    metrics: Mapping[str, Interval]
     right: Floats
     nll: Floats
     gap: Floats
-    as_trained: Mapping[str, Measured] = field(default_factory=dict)
+    as_trained: Mapping[str, Interval] = field(default_factory=dict)
     moved: bool = True
     source: str = ""
 
@@ -173,32 +170,20 @@ def measured_run(
     target = samples.target
     known = target is not None and scores.carried is not None
     moved = scores.under(target) if target is not None and known else scores
-    tally = Tally(samples.label_counts, target, samples.counts)
-    parts = list(_blocks(replace(moved, labels=samples.labels), tally))
-    right, nll, confidence = (np.concatenate(column) for column in zip(*parts, strict=True))
-    bins = np.searchsorted(np.asarray(inner_edges(_BINS)), confidence)
-    weights = samples.weights("ece")[samples.labels]
-    nll = np.where(weights > 0, nll, 0.0)  # a class that does not count may have infinite ones
-    gaps = np.bincount(bins, weights * (right - confidence), minlength=_BINS)
-    gap = np.sign(gaps)[bins] * (right - confidence)
-    metrics = tally.metrics()
-    as_trained = metrics
+    sums = _sums(samples)
+    terms = sums.add(moved.logits, samples.labels)
+    # A class that does not count may have infinite ones.
+    nll = np.where(samples.weights("ece")[samples.labels] > 0, terms.nll, 0.0)
+    gap = np.sign(sums.bin_gaps)[bin_of(terms.confidence)] * (terms.right - terms.confidence)
+    metrics = as_trained = sums.metrics()
     if target is not None and scores.carried and not scores.carried.is_close(target):
-        as_they_are = Tally(samples.label_counts, target, samples.counts)
-        for _ in _blocks(replace(scores, labels=samples.labels), as_they_are):
-            pass  # the sums are all that is wanted
+        as_they_are = _sums(samples)
+        as_they_are.add(scores.logits, samples.labels)
         as_trained = as_they_are.metrics()
-    return Run(method, seed, metrics, right, nll, gap, as_trained, known or target is None, source)
+    right, is_moved = terms.right.astype(np.float64), known or target is None
+    return Run(method, seed, metrics, right, nll, gap, as_trained, is_moved, source)
 
 
-def _blocks(scores: Scores, tally: Tally) -> Iterator[tuple[Floats, Floats, Floats]]:
-    """Of each block what is right, the negative log-likelihoods and the confidences."""
-    logits = as_tensor(scores.logits)
-    labels = as_tensor(scores.labels if scores.labels is not None else []).cpu()
-    rows = max(1, _BLOCK // scores.num_classes)
-    for start in range(0, len(labels), rows):
-        block = logits[start : start + rows].double().cpu()
-        known = labels[start : start + rows]
-        terms = tally.add(block, known)
-        confidence = block.softmax(dim=1).amax(dim=1)
-        yield terms.right.double().numpy(), terms.nll.double().numpy(), confidence.numpy()
+def _sums(samples: SampleSet) -> Accumulator:
+    counts, known = samples.counts, samples.label_counts
+    return Accumulator(samples.num_classes, samples.target, counts, label_counts=known)

@@ -5,13 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from longtail.flows.compare_runs import BY_KEY, METRICS, Metric, Run, SampleSet
-from longtail.metrics import Measured, Tally
+from longtail.flows.noise import BesideBest as BesideBest
+from longtail.flows.noise import Verdict, verdict
+from longtail.metrics.recall import class_shares
 from longtail.report.accuracies import distinct_accuracies
-from longtail.report.comparison.intervals import Estimate, estimate
-from longtail.report.comparison.noise import Verdict, verdict
-from longtail.report.comparison.ranks import Ranks, average_ranks, seed_blocks
+from longtail.stats import Estimate as Estimate
+from longtail.stats import Interval, average_ranks, estimate, seed_blocks
+from longtail.stats import Ranks as Ranks
 
-_NONE = Measured(None)
+_NONE = Interval(None)
 # Of two that are one number the first is shown.
 _ACCURACIES = ("balanced_accuracy", "accuracy_under_target", "accuracy")
 
@@ -117,7 +119,7 @@ def set_ranks(sets: Sequence[ComparedSet]) -> Ranks | None:
         blocks.append(
             {n: -math.inf if (v := values[n]) is None else each.by.ahead(v) for n in sorted(names)}
         )
-    return average_ranks(blocks, f"{len(sets)} data sets")
+    return average_ranks(blocks, "data sets")
 
 
 def _by_method(runs: Sequence[Run]) -> tuple[dict[str, list[Run]], list[tuple[str, str]]]:
@@ -134,13 +136,13 @@ def _by_method(runs: Sequence[Run]) -> tuple[dict[str, list[Run]], list[tuple[st
     return grouped, copies
 
 
-def _estimates(runs: Sequence[Mapping[str, Measured]]) -> dict[str, Estimate]:
+def _estimates(runs: Sequence[Mapping[str, Interval]]) -> dict[str, Estimate]:
     return {m.key: estimate([run.get(m.key, _NONE) for run in runs]) for m in METRICS}
 
 
 def _shown_already(samples: SampleSet, by: str) -> set[str]:
     """The accuracies in which classes count as in another one, which is shown."""
-    shares = Tally(samples.label_counts, samples.target).class_shares
+    shares = class_shares(samples.label_counts, samples.target)
     order = sorted(_ACCURACIES, key=lambda key: key != by)
     return set(order) - set(distinct_accuracies(shares, order))
 
@@ -159,4 +161,4 @@ def _seed_ranks(methods: Sequence[Method], metric: Metric) -> Ranks | None:
     blocks = seed_blocks(values)
     if len(methods) < 2 or len(blocks) < 2:
         return None
-    return average_ranks(blocks, f"{len(blocks)} seeds")
+    return average_ranks(blocks, "seeds")

@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from longtail.core import Prior, shot_groups
 from longtail.core.retarget import prior_offset
+from longtail.stats import chi_square_score
 
 Counts: TypeAlias = npt.NDArray[np.int64]
 _SHOWN_MOVES = 5
@@ -214,8 +215,7 @@ def _surprise(train: Counts, test: Counts) -> float:
     n, m = train[some], test[some]
     scale = math.sqrt(m.sum() / n.sum())
     chi2 = float(((n * scale - m / scale) ** 2 / (n + m)).sum())
-    spread = 2 / (9 * free)
-    return (math.cbrt(chi2 / free) - (1 - spread)) / math.sqrt(spread)
+    return chi_square_score(chi2, free)
 
 
 def _names_where(mask: npt.NDArray[np.bool_], names: tuple[str, ...]) -> tuple[str, ...]:

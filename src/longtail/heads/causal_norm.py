@@ -19,9 +19,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from longtail.core.numbers import check_number
+from longtail.heads.distances import root, unit
 from longtail.heads.head import Head, copy_rows
 from longtail.heads.recipe import Recipe
-from longtail.metrics.representation_distances import root, unit
 
 
 class CausalNorm(Head):

@@ -12,9 +12,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from longtail.core.numbers import check_number
+from longtail.heads.distances import unit
 from longtail.heads.head import Head, copy_rows
 from longtail.heads.recipe import CRT
-from longtail.metrics.representation_distances import unit
 
 
 class Cosine(Head):

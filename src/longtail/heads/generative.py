@@ -23,7 +23,7 @@ from longtail.core import Prior, PriorLike
 from longtail.core.prior import check_same_classes, full_prior
 from longtail.heads.head import LinearHead, copy_rows
 from longtail.heads.moments import ClassMoments, MomentOptions, check_moments
-from longtail.metrics.representation_covariance import ledoit_wolf_shrinkage, oas_shrinkage
+from longtail.metrics.class_rows import ledoit_wolf_shrinkage, oas_shrinkage
 
 Shrinkage: TypeAlias = float | Literal["ledoit_wolf", "oas"] | None
 

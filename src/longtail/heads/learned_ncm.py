@@ -19,10 +19,10 @@ import torch
 from torch import Tensor, nn
 
 from longtail.core import Prior
+from longtail.heads.distances import distances
 from longtail.heads.head import Head, copy_rows
 from longtail.heads.moments import ClassMoments, MomentOptions, check_moments
 from longtail.heads.recipe import Recipe
-from longtail.metrics.representation_distances import distances
 
 
 class LearnedNCM(Head):

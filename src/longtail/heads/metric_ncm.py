@@ -20,10 +20,10 @@ from torch import Tensor, nn
 
 from longtail.core import Prior
 from longtail.heads.class_metrics import class_squares
+from longtail.heads.distances import squared_distances, without_autocast
 from longtail.heads.head import Head, copy_rows
 from longtail.heads.moments import ClassMoments, MomentOptions, check_moments
 from longtail.heads.recipe import Recipe
-from longtail.metrics.representation_distances import squared_distances, without_autocast
 
 Metric: TypeAlias = Literal["global", "per_class", "eigenbasis"]
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from longtail.core.labels import check_labels
-from longtail.metrics.representation_distances import unit
+from longtail.heads.distances import unit
 
 Scatter: TypeAlias = Literal["none", "pooled", "per_class"]
 

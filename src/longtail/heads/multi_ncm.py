@@ -15,10 +15,10 @@ import torch
 from torch import Tensor, nn
 
 from longtail.core import Prior
+from longtail.heads.distances import root, squared_distances, without_autocast
 from longtail.heads.head import Head, copy_rows
 from longtail.heads.learned_ncm import LearnedNCM
 from longtail.heads.moments import ClassMoments, MomentOptions, check_moments
-from longtail.metrics.representation_distances import root, squared_distances, without_autocast
 
 _START = 0.1  # of the centres' own spread: small, but not all alike, or all would learn the same
 

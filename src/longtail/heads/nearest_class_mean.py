@@ -20,9 +20,9 @@ import torch
 from torch import Tensor, nn
 
 from longtail.core import Prior
+from longtail.heads.distances import squared_distances, unit
 from longtail.heads.head import Head, as_linear, copy_rows
 from longtail.heads.moments import ClassMoments, MomentOptions, check_moments
-from longtail.metrics.representation_distances import squared_distances, unit
 
 NCMMetric: TypeAlias = Literal["euclidean", "cosine", "cl2n"]
 

@@ -19,9 +19,9 @@ from torch import Tensor, nn
 from longtail.core import PriorLike
 from longtail.core.numbers import check_number
 from longtail.core.prior import check_same_classes, full_prior
+from longtail.heads.distances import unit
 from longtail.heads.head import LinearHead, copy_rows
 from longtail.heads.recipe import Recipe
-from longtail.metrics.representation_distances import unit
 
 
 class WeightVectorNorm(LinearHead):

@@ -16,55 +16,51 @@ lets every sample enter once for every class, LADE's (eq. 29) only for its true 
 confidence is meant. With weights, counts become sums of weights.
 """
 
-from typing import Literal, TypeAlias
-
-import torch
-from torch import Tensor
+from typing import Any, Literal, TypeAlias
 
 from longtail.core.arrays import ArrayLike
 from longtail.core.numbers import check_whole
-from longtail.core.scores import Rows, Scores
-from longtail.metrics.samples import Samples, check_samples
+from longtail.metrics.accumulator import Accumulator, Reliability
+from longtail.metrics.samples import as_numpy, kind_of, labelled, to_kind
+from longtail.metrics.terms import BINS
 
 Form: TypeAlias = Literal["usual", "paper"]
 
 
 def ece(
-    logits: Rows | Scores, labels: ArrayLike, weights: ArrayLike | None = None, bins: int = 20
+    logits: Any,
+    labels: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    bins: int = BINS,
 ) -> float:
     """Expected calibration error of the most likely class.
 
     Args:
-        logits: Shape (N, C).
-        labels: True classes.
+        logits: Labelled scores, or an accumulator; or logits of shape (N, C).
+        labels: The true classes of logits.
         weights: How much each sample counts.
         bins: How many bins of equal width.
 
     >>> ece([[0.0, 0.0], [0.0, 0.0], [9.0, -9.0]], labels=[0, 0, 0])    # 2/3 · |1 - 0.5|
     0.333
     """
-    edges = inner_edges(bins)
-    gaps = torch.zeros(bins, dtype=torch.float64, device="cpu")
-    for block in check_samples(logits, labels, weights).blocks():
-        confidence, gap = _top_label(block)
-        add_gaps(gaps, torch.bucketize(confidence, edges), gap)
-    return float(gaps.abs().sum())
+    return float(abs(sums_of(logits, labels, weights, bins).bin_gaps).sum())
 
 
 def classwise_ece(
-    logits: Rows | Scores,
-    labels: ArrayLike,
+    logits: Any,
+    labels: ArrayLike | None = None,
     weights: ArrayLike | None = None,
-    bins: int = 20,
+    bins: int = BINS,
     form: Form = "usual",
 ) -> float:
     """Calibration error of every class's probability, averaged over all classes.
 
     Args:
-        logits: Shape (N, C).
-        labels: True classes.
-        weights: How much each sample counts.
-        bins: How many bins of equal width.
+        logits: As for `ece`.
+        labels: Likewise.
+        weights: Likewise.
+        bins: Likewise.
         form: "usual" (Kull et al.) or "paper" (LADE eq. 29).
 
     >>> logits, labels = [[0.0, 0.0], [0.0, 0.0], [9.0, -9.0]], [0, 0, 0]
@@ -75,45 +71,42 @@ def classwise_ece(
     """
     if form not in ("usual", "paper"):
         raise ValueError(f'form must be "usual" or "paper", got {form!r}')
-    edges = inner_edges(bins)
-    samples = check_samples(logits, labels, weights)
-    gaps = torch.zeros(samples.num_classes * bins, dtype=torch.float64, device="cpu")
-    for block in samples.blocks():
-        if form == "usual":
-            claimed = torch.softmax(block.logits, dim=1)
-            add_every_class(gaps, claimed, block.labels, block.weights, edges)
-        else:  # every sample enters for its true class only, in the bin of its confidence
-            confidence, gap = _top_label(block)
-            add_gaps(gaps, block.labels * bins + torch.bucketize(confidence, edges), gap)
-    return float(gaps.abs().sum()) / samples.num_classes
+    sums = sums_of(logits, labels, weights, bins)
+    error = sums.classwise_ece if form == "usual" else sums.classwise_ece_paper
+    if error is None:
+        raise ValueError(
+            "the class-wise calibration error under a target is no function of these sums; make "
+            "them with label_counts, or use form='paper'"
+        )
+    return error
 
 
-def add_gaps(gaps: Tensor, cells: Tensor, gap: Tensor) -> None:
-    """Add each sample's gap to its cell."""
-    gaps += torch.bincount(cells, gap, minlength=len(gaps))
+def reliability(
+    logits: Any,
+    labels: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    bins: int = BINS,
+) -> Reliability:
+    """For each bin of confidence: the share of samples in it, mean confidence, and accuracy.
+
+    What a reliability diagram shows (LADE fig. 4, 6): ECE = Σ_m share_m · |accuracy_m −
+    confidence_m|. Arguments as for `ece`.
+
+    >>> made = reliability([[0.0, 0.0], [0.0, 0.0], [9.0, -9.0]], labels=[0, 1, 0], bins=2)
+    >>> made.share.tolist(), made.confidence.tolist(), made.accuracy.tolist()
+    ([0.667, 0.333], [0.5, 1.0], [0.5, 1.0])
+    """
+    made = sums_of(logits, labels, weights, bins).reliability
+    return Reliability(*(to_kind(as_numpy(part), kind_of(logits)) for part in made))
 
 
-def add_every_class(
-    gaps: Tensor, claimed: Tensor, labels: Tensor, weights: Tensor, edges: Tensor
-) -> None:
-    """Every sample enters once for each class j, in the bin of p(j|x)."""
-    cells = torch.bucketize(claimed, edges, out_int32=True)
-    cells += torch.arange(0, len(gaps), len(edges) + 1, dtype=torch.int32, device="cpu")
-    gap = claimed * -weights[:, None]
-    gap[torch.arange(len(gap), device="cpu"), labels] += weights
-    add_gaps(gaps, cells.flatten(), gap.flatten())
-
-
-def _top_label(block: Samples) -> tuple[Tensor, Tensor]:
-    """The confidence in the predicted class, and weight · (correct - confidence)."""
-    confidence = torch.softmax(block.logits, dim=1).amax(dim=1)
-    # Predicted from the logits, as Scores.predict does: probabilities may tie where logits do not.
-    correct = block.logits.argmax(dim=1) == block.labels
-    return confidence, block.weights * (correct.double() - confidence)
-
-
-def inner_edges(bins: int) -> Tensor:
-    """What separates the bins; bucketize then puts p into (lo, hi], and 0 into the first bin."""
+def sums_of(
+    logits: Any, labels: ArrayLike | None, weights: ArrayLike | None, bins: int = BINS
+) -> Accumulator:
+    """The sums of labelled logits; those of an accumulator itself."""
+    if isinstance(logits, Accumulator):
+        if labels is not None or weights is not None or bins != logits.bins:
+            raise ValueError("an accumulator has its labels, weights and bins; leave them out")
+        return logits
     check_whole(bins, "bins", least=1)
-    # k/bins is the double nearest to the edge, which linspace does not promise.
-    return torch.arange(1, bins, dtype=torch.float64, device="cpu") / bins
+    return Accumulator.of(labelled(logits, labels), weights=weights, bins=bins)

@@ -10,22 +10,10 @@ predicted.
 
 from collections.abc import Mapping
 
-from torch import Tensor
-
-from longtail.core import Prior, PriorLike, Scores, shot_groups
-from longtail.core.arrays import ArrayLike, as_tensor
-from longtail.metrics.calibration import classwise_ece, ece
-from longtail.metrics.proper import brier, nll
-from longtail.metrics.recall import (
-    accuracy,
-    accuracy_under,
-    balanced_accuracy,
-    geometric_mean,
-    group_accuracies,
-    recalls,
-    worst_class,
-)
-from longtail.metrics.samples import weights_to
+from longtail.core import PriorLike, Scores
+from longtail.core.arrays import ArrayLike
+from longtail.metrics.accumulator import Accumulator
+from longtail.metrics.samples import labelled
 
 
 def evaluate(
@@ -55,47 +43,10 @@ def evaluate(
     >>> plain = evaluate(scores)
     >>> plain["accuracy"], plain["balanced_accuracy"], plain["nll"]
     (0.75, 0.5, 0.548)
-    >>> uniform = evaluate(scores, target=Prior.uniform(2))
+    >>> uniform = evaluate(scores, target=[1, 1])
     >>> uniform["accuracy"], uniform["accuracy_under_target"], uniform["balanced_accuracy"]
     (0.5, 0.667, 0.667)
     """
-    if scores.labels is None:
-        raise ValueError(
-            "evaluate compares scores with labels, but these have none; "
-            "give them: Scores(logits, labels=labels, ...)"
-        )
-    if not len(scores):
-        raise ValueError("evaluate needs at least one sample, got none")
-    moved = scores if target is None else scores.under(target)
-    predictions, labels = moved.predict(), scores.labels
-    recall = as_tensor(recalls(predictions, labels, scores.num_classes))
-    weights = None if target is None else weights_to(Prior.of(target), as_tensor(labels).cpu())
-    metrics: dict[str, float | None] = {
-        "accuracy": accuracy(predictions, labels, scores.num_classes),
-        "accuracy_under_target": None if target is None else accuracy_under(recall, target),
-        "balanced_accuracy": balanced_accuracy(recall),
-        "geometric_mean": geometric_mean(recall),
-        "worst_class": worst_class(recall),
-        "nll": nll(moved, labels, weights),
-        "brier": brier(moved, labels, weights),
-        "ece": ece(moved, labels, weights),
-        "classwise_ece": classwise_ece(moved, labels, weights),
-        "classwise_ece_paper": classwise_ece(moved, labels, weights, form="paper"),
-        "absent_classes": float(recall.isnan().sum()),
-    }
-    return metrics | _group_metrics(recall, _groups_of(scores, groups), taken=metrics)
-
-
-def _groups_of(scores: Scores, groups: Mapping[str, ArrayLike] | None) -> Mapping[str, ArrayLike]:
-    if groups is not None:
-        return groups
-    return {} if scores.counts is None else shot_groups(scores.counts)
-
-
-def _group_metrics(
-    recall: Tensor, groups: Mapping[str, ArrayLike], taken: Mapping[str, object]
-) -> dict[str, float | None]:
-    clash = sorted(groups.keys() & taken.keys())
-    if clash:
-        raise ValueError(f"groups must not be named like a metric, got {clash}; rename them")
-    return group_accuracies(recall, groups)
+    known = labelled(scores)
+    moved = known if target is None else known.under(target)
+    return Accumulator.of(moved, target, scores.counts, groups=groups).values()

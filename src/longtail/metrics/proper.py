@@ -7,47 +7,32 @@ weights w the mean is Σ_i w_i · term_i / Σ_i w_i: w_i = t(y_i) / test prior(y
 where labels follow t.
 """
 
-import torch
-import torch.nn.functional as F
+from typing import Any
 
 from longtail.core.arrays import ArrayLike
-from longtail.core.scores import Rows, Scores
-from longtail.metrics.samples import check_samples
+from longtail.metrics.calibration import sums_of
 
 
-def nll(logits: Rows | Scores, labels: ArrayLike, weights: ArrayLike | None = None) -> float:
+def nll(logits: Any, labels: ArrayLike | None = None, weights: ArrayLike | None = None) -> float:
     """The mean negative log-likelihood; infinite if a true class was ruled out (logit -inf).
 
     Args:
-        logits: Shape (N, C).
-        labels: True classes.
+        logits: Labelled scores, or an accumulator; or logits of shape (N, C).
+        labels: The true classes of logits.
         weights: How much each sample counts.
 
     >>> nll([[0.0, 0.0], [1000.0, 0.0]], labels=[0, 0])
     0.3466
     """
-    total = 0.0
-    for block in check_samples(logits, labels, weights).blocks():
-        terms = F.cross_entropy(block.logits, block.labels, reduction="none")
-        # A sample of weight zero does not count, even where its term is infinite.
-        total += float((block.weights * terms)[block.weights > 0].sum())
-    return total
+    sums = sums_of(logits, labels, weights)
+    return sums.mean(sums.nll)
 
 
-def brier(logits: Rows | Scores, labels: ArrayLike, weights: ArrayLike | None = None) -> float:
-    """The mean squared distance between the probabilities and the true class.
-
-    Args:
-        logits: Shape (N, C).
-        labels: True classes.
-        weights: How much each sample counts.
+def brier(logits: Any, labels: ArrayLike | None = None, weights: ArrayLike | None = None) -> float:
+    """The mean squared distance between the probabilities and the true class, as `nll`.
 
     >>> brier([[0.0, 0.0], [1000.0, 0.0]], labels=[0, 1])
     1.25
     """
-    total = 0.0
-    for block in check_samples(logits, labels, weights).blocks():
-        misses = torch.softmax(block.logits, dim=1)
-        misses[torch.arange(len(misses), device="cpu"), block.labels] -= 1
-        total += float(block.weights @ misses.square().sum(dim=1))
-    return total
+    sums = sums_of(logits, labels, weights)
+    return sums.mean(sums.brier)

@@ -4,135 +4,166 @@ Accuracy under a prior t is one weighted mean of the recalls,
 
     A(t) = Σ_y t(y) · recall_y  /  Σ_y t(y)              over the classes that have samples,
 
-and its error 1 - A(t). The test set's own frequencies for t give plain accuracy, the uniform prior
+and its error 1 - A(t). The samples' own frequencies for t give plain accuracy, the uniform prior
 balanced accuracy, a prior uniform on a group of classes the accuracy of many, medium or few. A
 class without samples has no recall (NaN) and is left out, as scikit-learn's balanced accuracy does.
 """
 
 from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
 
-import torch
-from torch import Tensor
+import numpy as np
+import numpy.typing as npt
 
 from longtail.core import Prior, PriorLike
-from longtail.core.arrays import Array, ArrayLike, as_kind_of, as_tensor
-from longtail.core.labels import check_labels
+from longtail.core.arrays import Array, ArrayLike
 from longtail.core.prior import check_same_classes
+from longtail.metrics.samples import Floats, as_numpy, kind_of, predicted, to_kind
 
 NO_RECALL = 0.001  # what stands for a recall of zero in a geometric mean
 
 
-def recalls(predictions: ArrayLike, labels: ArrayLike, num_classes: int) -> Array:
+@runtime_checkable
+class RightAnswers(Protocol):
+    """What recalls are made of: samples of each class, and how many of them are right."""
+
+    samples: Floats
+    right: Floats
+
+
+def recalls(answers: Any, labels: ArrayLike | None = None, num_classes: int | None = None) -> Array:
     """The share of each class's samples that were predicted right; NaN for a class without any.
 
     Args:
-        predictions: Predicted classes, one index a sample.
-        labels: True classes.
-        num_classes: How many classes there are, those without samples included.
+        answers: Labelled scores, or an accumulator; or logits, or predictions.
+        labels: The true classes of logits or predictions.
+        num_classes: How many classes predictions are of; by default the highest that occurs.
 
     Returns:
-        Shape (num_classes,), float64, on the CPU.
+        Shape (num_classes,), float64.
 
     >>> recalls([0, 1, 1, 1], [0, 0, 1, 1], num_classes=3).tolist()
     [0.5, 1.0, nan]
     """
-    hits, counts = _hits_and_counts(predictions, labels, num_classes)
-    return as_kind_of(hits / counts, predictions)
+    made: Array = to_kind(_recalls(answers, labels, num_classes), kind_of(answers))
+    return made
 
 
-def accuracy(predictions: ArrayLike, labels: ArrayLike, num_classes: int) -> float:
-    """The share of all samples that were predicted right.
+def accuracy(
+    answers: Any, labels: ArrayLike | None = None, num_classes: int | None = None
+) -> float:
+    """The share of all samples that were predicted right; arguments as for `recalls`.
 
-    >>> accuracy([0, 1, 1, 1], [0, 0, 1, 1], num_classes=3)
+    >>> accuracy([0, 1, 1, 1], [0, 0, 1, 1])
     0.75
     """
-    hits, counts = _hits_and_counts(predictions, labels, num_classes)
-    return _mean(hits / counts, counts)
+    right, samples = _right_and_samples(answers, labels, num_classes)
+    return mean_recall(ratio(right, samples), samples)
 
 
-def accuracy_under(recalls: ArrayLike, target: PriorLike) -> float:
-    """Accuracy where labels follow `target`, renormalised over the classes that have a recall.
+def accuracy_under(
+    answers: Any,
+    labels: ArrayLike | None = None,
+    num_classes: int | None = None,
+    *,
+    target: PriorLike,
+) -> float:
+    """Accuracy where labels follow `target`, renormalised over the classes that have samples.
 
-    Args:
-        recalls: One a class, NaN where there is none.
-        target: A Prior or class counts.
+    What is predicted stays as it is: `scores.under(target)` moves it.
 
-    >>> accuracy_under([0.9, 0.5, float("nan")], target=[30, 10, 20])
-    0.8
+    >>> accuracy_under([0, 1, 1, 1], [0, 0, 1, 1], target=[30, 10])
+    0.625
     """
-    checked, prior = _check_recalls(recalls), Prior.of(target)
-    check_same_classes(len(checked), prior, "the recalls have", "the target prior")
-    return _mean(checked, prior.probs)
+    found, prior = _recalls(answers, labels, num_classes), Prior.of(target)
+    check_same_classes(len(found), prior, "the samples have", "the target prior")
+    return mean_recall(found, np.asarray(prior.probs))
 
 
-def balanced_accuracy(recalls: ArrayLike) -> float:
+def balanced_accuracy(
+    answers: Any, labels: ArrayLike | None = None, num_classes: int | None = None
+) -> float:
     """The mean recall: accuracy under the uniform prior.
 
-    >>> balanced_accuracy([0.9, 0.5, float("nan")])
-    0.7
+    >>> balanced_accuracy([0, 1, 1, 1], [0, 0, 1, 1])
+    0.75
     """
-    checked = _check_recalls(recalls)
-    return _mean(checked, torch.ones_like(checked))
+    return mean_recall(_recalls(answers, labels, num_classes))
 
 
-def balanced_error(recalls: ArrayLike) -> float:
+def balanced_error(
+    answers: Any, labels: ArrayLike | None = None, num_classes: int | None = None
+) -> float:
     """One minus the balanced accuracy: the measure of LA's tables.
 
-    >>> balanced_error([0.9, 0.5, float("nan")])
-    0.3
+    >>> balanced_error([0, 1, 1, 1], [0, 0, 1, 1])
+    0.25
     """
-    return 1.0 - balanced_accuracy(recalls)
+    return 1.0 - balanced_accuracy(answers, labels, num_classes)
 
 
 def group_accuracies(
-    recalls: ArrayLike, groups: Mapping[str, ArrayLike]
+    answers: Any,
+    labels: ArrayLike | None = None,
+    num_classes: int | None = None,
+    *,
+    groups: Mapping[str, ArrayLike],
 ) -> dict[str, float | None]:
-    """The mean recall of each group; None, not 0, for a group none of whose classes has one.
+    """The mean recall of each group; None, not 0, for a group none of whose classes has samples.
 
     Args:
-        recalls: One a class, NaN where there is none.
+        answers: As for `recalls`.
+        labels: Likewise.
+        num_classes: Likewise.
         groups: A boolean mask over the classes for each name, as `shot_groups` makes them.
 
     >>> masks = {"many": [True, True, False], "few": [False, False, True]}
-    >>> group_accuracies([0.9, 0.5, float("nan")], masks)
-    {'many': 0.7, 'few': None}
+    >>> group_accuracies([0, 1, 1, 1], [0, 0, 1, 1], 3, groups=masks)
+    {'many': 0.75, 'few': None}
     """
-    checked = _check_recalls(recalls)
-    accuracies: dict[str, float | None] = {}
-    for name, mask in groups.items():
-        inside = _check_mask(mask, len(checked), name)
-        seen = (inside & ~checked.isnan()).any()
-        accuracies[name] = _mean(checked, inside.double()) if seen else None
-    return accuracies
+    return group_means(_recalls(answers, labels, num_classes), groups)
 
 
-def geometric_mean(recalls: ArrayLike, epsilon: float = NO_RECALL) -> float:
+def geometric_mean(
+    answers: Any,
+    labels: ArrayLike | None = None,
+    num_classes: int | None = None,
+    *,
+    epsilon: float = NO_RECALL,
+) -> float:
     """The geometric mean of the recalls, each recall of zero replaced by `epsilon`.
 
-    >>> geometric_mean([0.9, 0.4, float("nan")])
-    0.6
-    >>> geometric_mean([1.0, 0.0])
+    >>> geometric_mean([0, 0, 0, 1], [0, 0, 1, 1])
+    0.707
+    >>> geometric_mean([0, 0, 0, 0], [0, 0, 1, 1])
     0.0316
     """
     if not 0 <= epsilon <= 1:
         raise ValueError(f"epsilon stands in for a recall, so it must lie in 0 to 1, got {epsilon}")
-    seen = _seen(_check_recalls(recalls))
-    return float(torch.where(seen == 0, epsilon, seen).log().mean().exp())
+    return float(geometric_means(_seen(_recalls(answers, labels, num_classes)), epsilon))
 
 
-def worst_class(recalls: ArrayLike) -> float:
+def worst_class(
+    answers: Any, labels: ArrayLike | None = None, num_classes: int | None = None
+) -> float:
     """The smallest recall.
 
-    >>> worst_class([0.9, 0.5, float("nan")])
+    >>> worst_class([0, 1, 1, 1], [0, 0, 1, 1])
     0.5
     """
-    return float(_seen(_check_recalls(recalls)).min())
+    return float(_seen(_recalls(answers, labels, num_classes)).min())
 
 
-def _mean(recalls: Tensor, weights: Tensor) -> float:
-    """The one weighted mean behind every accuracy here."""
-    has_samples = ~recalls.isnan()
-    used, mass = recalls[has_samples], weights[has_samples]
+def ratio(parts: Floats, wholes: Floats) -> Floats:
+    """One by the other; NaN where the other is zero."""
+    made: Floats = np.full(wholes.shape, np.nan)
+    return np.divide(parts, wholes, out=made, where=wholes > 0)
+
+
+def mean_recall(recalls: Floats, weights: Floats | None = None) -> float:
+    """The one weighted mean behind every accuracy here; all classes alike by default."""
+    seen = ~np.isnan(recalls)
+    used, mass = recalls[seen], (np.ones(len(recalls)) if weights is None else weights)[seen]
     if not mass.sum() > 0:
         raise ValueError(
             "an accuracy needs samples of a class that counts, but the "
@@ -142,44 +173,69 @@ def _mean(recalls: Tensor, weights: Tensor) -> float:
     return float((mass * used).sum() / mass.sum())
 
 
-def _seen(recalls: Tensor) -> Tensor:
-    seen = recalls[~recalls.isnan()]
+def group_means(recalls: Floats, groups: Mapping[str, ArrayLike]) -> dict[str, float | None]:
+    """The mean of the recalls of each group; None where it has none."""
+    masks = {name: check_mask(mask, len(recalls), name) for name, mask in groups.items()}
+    return {
+        name: mean_recall(recalls, mask.astype(float))
+        if (mask & ~np.isnan(recalls)).any()
+        else None
+        for name, mask in masks.items()
+    }
+
+
+def class_shares(
+    samples: Floats, target: Prior | None = None, groups: Mapping[str, ArrayLike] | None = None
+) -> dict[str, Floats]:
+    """What each class counts for in each accuracy, all classes together one.
+
+    Classes without samples count for nothing, and what counts no class is left out: accuracy under
+    a target where there is none, a group without samples.
+    """
+    present = (samples > 0).astype(float)
+    shares = {"accuracy": samples}
+    if target is not None:
+        shares["accuracy_under_target"] = present * np.asarray(target.probs)
+    shares["balanced_accuracy"] = present
+    shares |= {name: present * as_numpy(mask) for name, mask in (groups or {}).items()}
+    return {name: share / share.sum() for name, share in shares.items() if share.sum() > 0}
+
+
+def geometric_means(recalls: Floats, epsilon: float = NO_RECALL) -> Floats:
+    """Of one set of recalls or many: the classes are the last axis."""
+    with np.errstate(divide="ignore"):  # an epsilon of zero
+        logs = np.log(np.where(recalls == 0, epsilon, recalls))
+    return np.asarray(np.exp(logs.mean(axis=-1)))
+
+
+def check_mask(mask: ArrayLike, num_classes: int, name: str) -> npt.NDArray[np.bool_]:
+    """A group of classes, or a ValueError."""
+    checked = as_numpy(mask)
+    if checked.dtype != np.bool_ or checked.shape != (num_classes,):
+        raise ValueError(
+            f"group {name!r} must be a boolean mask over {num_classes} classes, "
+            f"got {checked.dtype} of shape {checked.shape}; shot_groups makes such masks"
+        )
+    return checked
+
+
+def _seen(recalls: Floats) -> Floats:
+    seen: Floats = recalls[~np.isnan(recalls)]
     if not len(seen):
         raise ValueError(f"none of {len(recalls)} classes has samples; give data with labels")
     return seen
 
 
-def _hits_and_counts(
-    predictions: ArrayLike, labels: ArrayLike, num_classes: int
-) -> tuple[Tensor, Tensor]:
-    """For each class the samples predicted right, and all of them, in float64."""
-    known = check_labels(labels, num_classes).cpu()
-    try:
-        predicted = check_labels(predictions, num_classes).cpu()
-    except ValueError as error:
-        raise ValueError(f"the predictions are no classes: {error}") from error
-    if len(predicted) != len(known):
-        raise ValueError(f"got {len(predicted)} predictions but {len(known)} labels")
-    hits = torch.bincount(known[predicted == known], minlength=num_classes)
-    return hits.double(), torch.bincount(known, minlength=num_classes).double()
+def _recalls(answers: Any, labels: ArrayLike | None, num_classes: int | None) -> Floats:
+    return ratio(*_right_and_samples(answers, labels, num_classes))
 
 
-def _check_recalls(recalls: ArrayLike) -> Tensor:
-    checked = as_tensor(recalls).detach().to("cpu", torch.float64)
-    if checked.dim() != 1 or ((checked < 0) | (checked > 1)).any():
-        raise ValueError(
-            "recalls must be one number in 0 to 1 a class, or NaN where a class has no samples, "
-            f"got shape {tuple(checked.shape)} with values {checked.flatten()[:10].tolist()}; "
-            "make them with recalls(predictions, labels, num_classes)"
-        )
-    return checked
-
-
-def _check_mask(mask: ArrayLike, num_classes: int, name: str) -> Tensor:
-    checked = as_tensor(mask).cpu()
-    if checked.dtype != torch.bool or checked.shape != (num_classes,):
-        raise ValueError(
-            f"group {name!r} must be a boolean mask over {num_classes} classes, "
-            f"got {checked.dtype} of shape {tuple(checked.shape)}; shot_groups makes such masks"
-        )
-    return checked
+def _right_and_samples(
+    answers: Any, labels: ArrayLike | None, num_classes: int | None
+) -> tuple[Floats, Floats]:
+    """Of each class the samples that are right, and all of them."""
+    if isinstance(answers, RightAnswers):
+        return answers.right, answers.samples
+    guesses, truth, classes = predicted(answers, labels, num_classes)
+    right = np.bincount(truth[guesses == truth], minlength=classes)
+    return right.astype(float), np.bincount(truth, minlength=classes).astype(float)

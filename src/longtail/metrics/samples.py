@@ -1,75 +1,118 @@
-"""Labelled logits at the door of every metric that reads them, and their walk in blocks of rows."""
+"""What every metric is given, checked: labelled scores, or logits or predictions with labels."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from __future__ import annotations
 
-import torch
-from torch import Tensor
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from longtail.core import Prior, Scores
-from longtail.core.arrays import ArrayLike, as_tensor
-from longtail.core.scores import Rows
+from longtail.core.arrays import ArrayLike, as_kind_of, as_tensor
+from longtail.core.labels import check_labels
+from longtail.core.numbers import check_whole
 
-# Entries of a block in float64: 32 MB, so that no metric ever copies all of a large N × C matrix.
-_BLOCK = 2**22
+Floats: TypeAlias = npt.NDArray[np.float64]
+Labels: TypeAlias = npt.NDArray[np.int64]
 
 
-class Samples(NamedTuple):
-    """Checked samples, or a block of them.
+def as_numpy(values: Any) -> npt.NDArray[Any]:
+    """X."""
+    tensor = as_tensor(values).detach().cpu()
+    return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
 
-    All weights together sum to one, so that a mean is a sum of weighted terms over the blocks.
+
+def to_kind(array: npt.NDArray[Any], example: Any) -> Any:
+    """X."""
+    return as_kind_of(as_tensor(array), example)
+
+
+def kind_of(answers: Any) -> Any:
+    """What an array that comes back is to be the kind of."""
+    return answers.logits if isinstance(answers, Scores) else answers
+
+
+def labelled(logits: Any, labels: ArrayLike | None = None) -> Scores:
+    """Scores with labels and at least one sample, or a ValueError.
+
+    Args:
+        logits: Scores, or logits of shape (N, C).
+        labels: The true classes; those of the scores if there are none.
     """
-
-    logits: Tensor
-    labels: Tensor
-    weights: Tensor
-
-    @property
-    def num_classes(self) -> int:
-        """How many classes the logits have."""
-        return self.logits.shape[1]
-
-    def blocks(self) -> Iterator["Samples"]:
-        """All samples in order, a block of rows at a time, on the CPU and in float64."""
-        rows = max(1, _BLOCK // self.num_classes)
-        for start in range(0, len(self.labels), rows):
-            at = slice(start, start + rows)
-            logits = self.logits[at].to("cpu", torch.float64)
-            yield Samples(logits, self.labels[at], self.weights[at])
-
-
-def check_samples(logits: Rows | Scores, labels: ArrayLike, weights: ArrayLike | None) -> Samples:
-    """The samples as tensors, or a ValueError; without weights all samples count the same.
-
-    Scores were looked at when they were made: a few rows of them may sum to one by accident.
-    """
-    scores = logits if isinstance(logits, Scores) else Scores(logits, labels)
+    if not isinstance(logits, Scores):
+        scores = Scores(logits, labels)
+    else:  # they were looked at when they were made: a few rows may sum to one by accident
+        scores = logits if labels is None else replace(logits, labels=as_numpy(labels))
     if scores.labels is None:
-        raise ValueError("this metric compares logits with labels, got no labels")
+        raise ValueError(
+            "a metric compares scores with labels, but these have no labels; "
+            "give them: Scores(logits, labels=labels, ...)"
+        )
     if not len(scores):
-        raise ValueError("a metric is a mean over samples, got none")
-    known = as_tensor(scores.labels).cpu()
-    return Samples(as_tensor(scores.logits), known, _check_weights(weights, len(scores)))
+        raise ValueError("a metric needs at least one sample, got none")
+    return scores
 
 
-def weights_to(target: Prior, labels: Tensor) -> Tensor:
-    """For each sample t(y) over the count of y: t(y)/q(y) up to a factor all samples share."""
-    counts = torch.bincount(labels, minlength=target.num_classes)
-    return target.probs[labels] / counts[labels]
+def predicted(
+    answers: Any, labels: ArrayLike | None, num_classes: int | None
+) -> tuple[Labels, Labels, int]:
+    """Predicted and true classes, and how many classes there are.
+
+    Args:
+        answers: Scores, logits of shape (N, C), or predictions, one class index a sample.
+        labels: The true classes, unless the scores have them.
+        num_classes: How many classes predictions are of; by default the highest that occurs.
+    """
+    if isinstance(answers, Scores) or len(np.shape(answers)) != 1:
+        scores = labelled(answers, labels)
+        return as_numpy(scores.predict()), as_numpy(scores.labels), scores.num_classes
+    if labels is None:
+        raise ValueError("a metric compares predictions with labels, got no labels")
+    if num_classes is None:
+        classes = _num_classes(answers, labels)
+    else:
+        classes = check_whole(num_classes, "num_classes", least=1)
+    truth = np.asarray(check_labels(labels, classes))
+    try:
+        guesses = np.asarray(check_labels(answers, classes))
+    except ValueError as error:
+        raise ValueError(f"the predictions are no classes: {error}") from error
+    if len(guesses) != len(truth):
+        raise ValueError(f"got {len(guesses)} predictions but {len(truth)} labels")
+    return guesses, truth, classes
 
 
-def _check_weights(weights: ArrayLike | None, num_samples: int) -> Tensor:
+def check_weights(weights: ArrayLike | None, num_samples: int) -> Floats | None:
+    """What each sample counts, or a ValueError; without weights all count the same."""
     if weights is None:
-        return torch.full((num_samples,), 1 / num_samples, dtype=torch.float64, device="cpu")
-    checked = as_tensor(weights).detach().to("cpu", torch.float64)
+        return None
+    checked = as_numpy(weights).astype(np.float64)
     if checked.shape != (num_samples,):
         raise ValueError(
             f"weights must be one number for each of {num_samples} samples, "
-            f"got shape {tuple(checked.shape)}; for class weights pass weights[labels]"
+            f"got shape {checked.shape}; for class weights pass weights[labels]"
         )
-    if not (checked.isfinite() & (checked >= 0)).all() or not checked.sum() > 0:
+    if not (np.isfinite(checked) & (checked >= 0)).all() or not checked.sum() > 0:
         raise ValueError(
             "weights must be finite, none negative and not all zero, "
             f"got {checked.min():g} to {checked.max():g}"
         )
-    return checked / checked.sum()
+    return checked
+
+
+def sums_by(index: npt.NDArray[Any], values: npt.NDArray[Any], size: int) -> Floats:
+    """The sum of the values of each index from 0 to size − 1."""
+    return np.asarray(np.bincount(index, values, size), np.float64)
+
+
+def weights_to(target: Prior, labels: ArrayLike) -> Floats:
+    """For each sample t(y) over the count of y: t(y)/q(y) up to a factor all samples share."""
+    truth = as_numpy(labels)
+    counts = np.bincount(truth, minlength=target.num_classes)
+    return np.asarray(np.asarray(target.probs)[truth] / counts[truth])
+
+
+def _num_classes(*indices: ArrayLike) -> int:
+    highest = [int(values.max()) for values in map(as_numpy, indices) if values.size]
+    return 1 + max(highest, default=0)

@@ -9,8 +9,11 @@ nothing that is measured on such scores means anything.
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from longtail.metrics.class_variance import NORMAL
-from longtail.metrics.tally import Tally
+import numpy as np
+
+from longtail.metrics.accumulator import Accumulator
+from longtail.metrics.recall import mean_recall
+from longtail.stats import NORMAL
 
 _TIMES_CHANCE, _ABOVE_CHANCE = 3.0, 0.05  # nearer than both is near chance
 
@@ -45,31 +48,27 @@ class Sanity:
         return asdict(self)
 
 
-def sanity(model: Tally, result: Tally) -> Sanity:
+def sanity(model: Accumulator, result: Accumulator) -> Sanity:
     """Of a model's scores, beside the largest class, and what came of them, beside chance.
 
     Args:
         model: Of the scores as the model gives them.
-        result: Of the same samples after something was done, or the same tally.
+        result: Of the same samples after something was done, or the same sums.
 
-    >>> import torch
-    >>> tally = Tally([8, 2])
-    >>> _ = tally.add(torch.tensor([[0.0, 1.0]] * 10), torch.tensor([0] * 8 + [1] * 2))
-    >>> found = sanity(tally, tally)
-    >>> found.near_chance, found.below_largest_class
+    >>> sums = Accumulator(2)
+    >>> _ = sums.add([[0.0, 1.0]] * 10, [0] * 8 + [1] * 2)
+    >>> checked = sanity(sums, sums)
+    >>> checked.near_chance, checked.below_largest_class
     (True, True)
     """
-    counts = result.counts
-    present = counts > 0
-    balanced = float((result.hits / counts)[present].mean())
-    chance = 1 / int(present.sum())
-    samples = float(counts.sum())
-    accuracy, largest = float(model.hits.sum()) / samples, float(counts.max()) / samples
+    samples = float(result.samples.sum())
+    balanced, chance = mean_recall(result.recalls), 1 / int((result.samples > 0).sum())
+    accuracy, largest = float(model.right.sum()) / samples, float(result.samples.max()) / samples
     noise = NORMAL * (accuracy * (1 - accuracy) / samples) ** 0.5
-    after = float(result.hits.sum()) / samples
+    after = float(result.right.sum()) / samples
     shares = result.class_shares
     goal = shares.get("accuracy_under_target", shares["balanced_accuracy"])
-    aim, before = (float((tally.hits / counts).nan_to_num(0.0) @ goal) for tally in (result, model))
+    aim, before = (float(np.nan_to_num(sums.recalls) @ goal) for sums in (result, model))
     return Sanity(
         balanced_accuracy=balanced,
         chance=chance,

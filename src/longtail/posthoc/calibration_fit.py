@@ -21,10 +21,10 @@ from torch import Tensor
 from longtail.core.minimise import UnsettledError, minimise
 from longtail.core.numbers import check_number
 from longtail.core.retarget import prior_offset
-from longtail.metrics.samples import Samples
 from longtail.posthoc.held_out import HeldOut
 
 _MAX_ITER = 1000
+_BLOCK = 2**22  # numbers looked at at once
 _INFORMATION = 0.3  # about what a sample of a class tells of its bias: p (1 − p)
 
 Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
@@ -109,12 +109,14 @@ def held_out_loss(held: HeldOut) -> Loss:
     offset = torch.zeros_like(held.prior.log)
     if held.carried is not None:
         offset = prior_offset(held.carried, held.prior)
-    samples = Samples(held.logits, held.labels, torch.ones_like(held.labels))
+    rows = max(1, _BLOCK // held.logits.shape[1])
 
     def loss(scale: Tensor, shift: Tensor) -> Tensor:
         s, b = scale.detach(), shift.detach()
         value, by_scale, by_shift = 0.0, torch.zeros_like(offset), torch.zeros_like(offset)
-        for logits, labels, _ in samples.blocks():
+        for start in range(0, num_samples, rows):
+            at = slice(start, start + rows)
+            logits, labels = held.logits[at].to("cpu", torch.float64), held.labels[at]
             # What is ruled out stays so, but 0 · -inf in the derivatives would be no number.
             finite = logits.nan_to_num(neginf=0.0)
             moved = (finite * s + b + offset).masked_fill_(logits.isneginf(), -torch.inf)

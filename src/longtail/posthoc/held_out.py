@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from longtail.core import Prior, Scores
@@ -33,7 +34,7 @@ class HeldOut:
 
         Absent classes cannot count: the others share what the target gives to them.
         """
-        weights = weights_to(target, self.labels)
+        weights = torch.from_numpy(weights_to(target, self.labels))
         return weights / weights.sum()
 
 

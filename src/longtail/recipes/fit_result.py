@@ -10,7 +10,7 @@ import numpy as np
 
 from longtail.core import Prior, Scores
 from longtail.heads import Head
-from longtail.metrics import Measured
+from longtail.metrics import Interval
 from longtail.recipes.fix import target_json
 
 Criterion: TypeAlias = Literal["accuracy_under_target", "balanced_accuracy", "nll"]
@@ -53,10 +53,10 @@ class MethodResult:
     """
 
     name: str
-    held_out: dict[str, Measured]
-    test: dict[str, Measured] | None
-    gain: Measured
-    behind: Measured
+    held_out: dict[str, Interval]
+    test: dict[str, Interval] | None
+    gain: Interval
+    behind: Interval
     value: float | None
     seconds: float
     failed: str = ""

@@ -17,7 +17,7 @@ from torch import Tensor
 from longtail.core import Prior, Scores
 from longtail.engine import Features, save_head
 from longtail.heads import Head, Linear
-from longtail.metrics import Measured, Tally, paired_gain
+from longtail.metrics import Accumulator, Interval, paired_gain
 from longtail.posthoc import PCSoftmax, fold
 from longtail.recipes.fit_choice import DecaySearch, Predicted, judged, linear_layer, predicted
 from longtail.recipes.fit_methods import METHODS, SLOW, Aim, Method, Task
@@ -127,17 +127,18 @@ class _Judge:
         self.aim, self.target, self.counts = aim, aim.target, counts
         self.linear = torch.zeros(0, dtype=torch.bool)  # which it has right; it is judged first
 
-    def metrics(self, logits: Tensor, labels: Tensor) -> tuple[dict[str, Measured], Tensor]:
+    def metrics(self, logits: Tensor, labels: Tensor) -> tuple[dict[str, Interval], Tensor]:
         """All metrics, and which samples were right."""
-        seen = torch.bincount(labels, minlength=self.target.num_classes)
-        tally = Tally(seen, self.target, self.counts)
-        right = tally.add(logits, labels).right
-        return tally.metrics(), right
+        classes = self.target.num_classes
+        seen = torch.bincount(labels, minlength=classes)
+        sums = Accumulator(classes, self.target, self.counts, label_counts=seen)
+        right = torch.from_numpy(sums.add(logits, labels).right)
+        return sums.metrics(), right
 
-    def gain(self, before: Tensor, after: Tensor) -> Measured:
+    def gain(self, before: Tensor, after: Tensor) -> Interval:
         """Of accuracy under the target, paired; none for a method that failed."""
         if not len(before):
-            return Measured(None)
+            return Interval(None)
         return paired_gain(before, after, self.labels, self.target)
 
 
@@ -169,7 +170,7 @@ def _compared(
         with _quiet(whole.seed):
             head = method.fit(whole)
     except (ValueError, RuntimeError) as error:
-        none, took = Measured(None), perf_counter() - start
+        none, took = Interval(None), perf_counter() - start
         failed = MethodResult(name, {}, None, none, none, None, took, str(error))
         return _Found(failed, None, nothing, nothing, torch.zeros(0, dtype=torch.bool))
     if method.tuned is not None and value is not None:

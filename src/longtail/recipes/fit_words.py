@@ -1,6 +1,6 @@
 """The result of `longtail fit` in words and tables, for the terminal and the page alike."""
 
-from longtail.metrics import Measured
+from longtail.metrics import Interval
 from longtail.recipes.fit_methods import METHODS
 from longtail.recipes.fit_result import FitResult, MethodResult
 
@@ -154,17 +154,17 @@ def _loss(found: MethodResult) -> str:
     return "none" if loss is None else f"{loss:.3f}"
 
 
-def _percent(measured: Measured) -> str:
+def _percent(measured: Interval) -> str:
     return "none" if measured.value is None else f"{100 * measured.value:.1f}"
 
 
-def _with_interval(measured: Measured) -> str:
+def _with_interval(measured: Interval) -> str:
     if measured.low is None or measured.high is None:
         return _percent(measured)
     return f"{_percent(measured)} [{100 * measured.low:.1f},\u00a0{100 * measured.high:.1f}]"
 
 
-def _points(gain: Measured) -> str:
+def _points(gain: Interval) -> str:
     if gain.value is None or gain.low is None or gain.high is None:
         return "none"
     value, low, high = (

@@ -11,7 +11,7 @@ import numpy as np
 
 from longtail.core import Prior, Scores
 from longtail.data.score_tables import ScoreTable
-from longtail.metrics import Comparison
+from longtail.metrics import Difference
 from longtail.posthoc import (
     AffineAdjuster,
     LogitAdjustment,
@@ -65,7 +65,7 @@ class FixResult:
     fix: Fix | None
     carried: Prior | None
     target: Prior | None
-    comparison: Comparison | None
+    comparison: Difference | None
     judged: Judged | None
     measured: Literal["cross-fitted", "applied"] | None
     measured_on: str

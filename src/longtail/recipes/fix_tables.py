@@ -14,7 +14,7 @@ from torch import Tensor
 from longtail.core import Prior, Scores
 from longtail.core.arrays import as_kind_of, as_tensor, wide_dtype
 from longtail.data.score_tables import ScoreTable, open_score_writer
-from longtail.metrics import Comparison
+from longtail.metrics import Difference
 from longtail.posthoc import Affine
 from longtail.recipes.fix import MOST_NUMBERS, rows_to_fit_on
 
@@ -62,7 +62,7 @@ def write_fixed(
     compare_under: Prior | None,
     advance: Callable[[int], None],
     compare: bool = True,
-) -> Comparison | None:
+) -> Difference | None:
     """Write the adjusted table, and compare before and after if it has labels.
 
     Args:
@@ -77,7 +77,7 @@ def write_fixed(
     both = None
     if compare and table.labels is not None:
         seen = np.bincount(table.labels, minlength=table.num_classes)
-        both = Comparison(seen, compare_under, counts)
+        both = Difference(table.num_classes, compare_under, counts, label_counts=seen)
     with open_score_writer(
         place,
         table.num_rows,

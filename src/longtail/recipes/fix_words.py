@@ -31,7 +31,7 @@ def absent_in_words(result: FixResult) -> str:
     """How many classes nothing is said of, or nothing where all have samples."""
     if result.comparison is None:
         return ""
-    absent = int((result.comparison.before.counts == 0).sum())
+    absent = int((result.comparison.before.samples == 0).sum())
     return f"Classes without a sample there ({absent:,}) count for nothing." if absent else ""
 
 

@@ -17,7 +17,7 @@ from longtail.core.arrays import Array, as_tensor
 from longtail.data import two_gaussians, two_gaussians_error
 from longtail.engine import fit_linear
 from longtail.losses import Adaptive, CrossEntropy, Equalized, LogitAdjusted
-from longtail.metrics import balanced_error, recalls
+from longtail.metrics import balanced_error
 from longtail.posthoc import Adjuster, LogitAdjustment, WeightNormalization
 
 LOSSES = {
@@ -137,5 +137,5 @@ def _error(separator: Tensor) -> Tensor:
 
 
 def _sampled_error(logits: Tensor, labels: Tensor) -> Tensor:
-    error = balanced_error(recalls(logits.argmax(dim=1), labels, num_classes=2))
+    error = balanced_error(logits, labels)
     return torch.tensor(error, device="cpu")

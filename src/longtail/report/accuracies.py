@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import torch
-from torch import Tensor
+import numpy as np
+import numpy.typing as npt
 
 from longtail.core import Prior
-from longtail.metrics.tally import Tally
+from longtail.metrics import Accumulator
 
 # Which is the headline is decided by the target; the others follow in this order.
 ACCURACIES = {
@@ -42,14 +42,16 @@ def headline_key(target: Prior | None) -> str:
     return "balanced_accuracy" if is_uniform(target) else "accuracy_under_target"
 
 
-def shown_accuracies(tally: Tally) -> dict[str, str]:
+def shown_accuracies(tally: Accumulator) -> dict[str, str]:
     """The names of the accuracies from top to bottom: the headline, and those that differ from it.
 
     Classes count otherwise in each than in those above; two that are always equal have one row.
 
-    >>> shown_accuracies(Tally([2, 2], Prior.of([3, 1])))
+    >>> sums = Accumulator(2, Prior.of([3, 1]))
+    >>> _ = sums.add([[1.0, 0.0], [0.0, 1.0]], [0, 1])
+    >>> shown_accuracies(sums)
     {'accuracy_under_target': 'accuracy under the target', 'balanced_accuracy': 'balanced accuracy'}
-    >>> shown_accuracies(Tally([2, 2], Prior.uniform(2)))
+    >>> shown_accuracies(sums.weighted_to(Prior.uniform(2)))
     {'balanced_accuracy': 'balanced accuracy'}
     """
     first = headline_key(tally.target)
@@ -57,17 +59,19 @@ def shown_accuracies(tally: Tally) -> dict[str, str]:
     return {key: ACCURACIES[key] for key in distinct_accuracies(tally.class_shares, order)}
 
 
-def distinct_accuracies(shares: Mapping[str, Tensor], order: Sequence[str]) -> list[str]:
+def distinct_accuracies(
+    shares: Mapping[str, npt.NDArray[np.float64]], order: Sequence[str]
+) -> list[str]:
     """Those of `order` in which classes count otherwise than in all before.
 
     Args:
-        shares: What each class counts for in each accuracy, as a `Tally` has them.
+        shares: What each class counts for in each accuracy, as an `Accumulator` has them.
         order: Of two that are one number the first stays.
     """
     shown: list[str] = []
     for key in order:
         if key in shares and not any(
-            torch.allclose(shares[key], shares[above], rtol=1e-9, atol=0) for above in shown
+            np.allclose(shares[key], shares[above], rtol=1e-9, atol=0) for above in shown
         ):
             shown.append(key)
     return shown

@@ -10,11 +10,10 @@ from torch import Tensor
 
 from longtail.core import Prior, Scores, measure_carried, shot_groups
 from longtail.core.arrays import as_tensor
-from longtail.metrics import Comparison
+from longtail.metrics import Difference
 
 # What scores are called before and after they were moved to the target, wherever both are shown.
 AS_TRAINED, UNDER_TARGET = "as trained", "under the target"
-_BLOCK = 2**22  # numbers looked at at once
 _FITTED_ON = 2**22  # numbers that a fit of the report looks at: a few seconds
 
 
@@ -139,15 +138,9 @@ class Judged:
         return {name: as_tensor(mask).cpu() for name, mask in shot_groups(self.counts).items()}
 
     @cached_property
-    def comparison(self) -> Comparison:
+    def comparison(self) -> Difference:
         """All metrics of both, under the target."""
-        both = Comparison(self.label_counts, self.target, self.counts)
-        before, after = (as_tensor(part.logits) for part in (self.before, self.after))
-        rows = max(1, _BLOCK // self.num_classes)
-        for start in range(0, len(self.labels), rows):
-            at = slice(start, start + rows)
-            both.add(before[at], after[at], self.labels[at])
-        return both
+        return Difference.of(self.before, self.after, self.target, self.counts)
 
     @cached_property
     def measured(self) -> Prior | str:

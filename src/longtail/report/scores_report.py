@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from longtail.metrics import Comparison
+from longtail.metrics import Difference
 from longtail.report.accuracies import HEADLINES, headline_key
 from longtail.report.charts.scale import readable
 from longtail.report.judged import Judged
@@ -40,7 +40,7 @@ def scores_page(
     title: str,
     done: str = "",
     sections: Sequence[Section] = (),
-    comparison: Comparison | None = None,
+    comparison: Difference | None = None,
     advance: Callable[[], None] = lambda: None,
     written: bool = True,
 ) -> Page:
@@ -86,9 +86,9 @@ def scores_sections(judged: Judged, advance: Callable[[], None] = lambda: None) 
     return made
 
 
-def samples_in_words(judged: Judged, comparison: Comparison | None = None) -> str:
+def samples_in_words(judged: Judged, comparison: Difference | None = None) -> str:
     """What the report is on, and what of it counts for nothing."""
-    counts = judged.label_counts if comparison is None else comparison.before.counts
+    counts = judged.label_counts if comparison is None else comparison.before.samples
     split = f"{judged.before.split} " if judged.before.split else ""
     said = [
         f"On {int(counts.sum()):,} {split}samples of {judged.num_classes:,} classes"

@@ -17,10 +17,9 @@ from longtail.shift.confusion import by_confusion
 from longtail.shift.found import Found
 from longtail.shift.plain_em import plain_em
 from longtail.shift.shrinkage import shrunken_em
+from longtail.stats import NORMAL
 
 Method: TypeAlias = Literal["em", "bbse", "rlls"]
-
-_WIDTH = 1.96  # standard deviations on either side: 95 %
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,6 +194,6 @@ def _interval(found: Found, scores: Scores) -> tuple[Array | None, Array | None]
     """Normal on the logarithmic scale, which keeps it above 0."""
     if found.spread is None:
         return None, None
-    factor, probs = (_WIDTH * found.spread).exp(), found.prior.probs
+    factor, probs = (NORMAL * found.spread).exp(), found.prior.probs
     low, high = probs / factor, (probs * factor).clamp_max(1.0)
     return as_kind_of(low, scores.logits), as_kind_of(high, scores.logits)

@@ -3,13 +3,13 @@ import math
 import numpy as np
 import pytest
 import torch
+from longtail.metrics.student import reach, two_sided
+from longtail.report.comparison.differences import Difference, Part, difference, seed_noise
 
 from compared_worlds import plain_run
 from longtail import Prior
 from longtail.flows.compare_runs import SampleSet
 from longtail.metrics import paired_gain
-from longtail.metrics.student import reach, two_sided
-from longtail.report.comparison.differences import Difference, Part, difference, seed_noise
 
 KEY = "balanced_accuracy"
 

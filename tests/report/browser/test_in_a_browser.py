@@ -76,7 +76,7 @@ def at_tau(tau: float) -> tuple[list[float], list[float]]:
     scores = judged().before
     moved = LogitAdjustment(scores.carried, tau)(scores)
     recall = recalls(moved.predict(), scores.labels, scores.num_classes)
-    groups = group_accuracies(recall, lt.shot_groups(scores.counts))
+    groups = group_accuracies(moved, groups=lt.shot_groups(scores.counts))
     plain = float((moved.predict() == scores.labels).double().mean())
     measures = [float(recall.mean()), plain, groups["many"], groups["medium"], groups["few"]]
     return [100 * share for share in measures], (100 * recall).tolist()
@@ -102,7 +102,7 @@ def test_the_tau_slider_opens_at_the_result_and_a_button_goes_back_to_it(browser
     it = Opened(browser, page_files["fitted"])
     found = fitted()
     tally = found.comparison.after
-    recall = (tally.hits / tally.counts)[found.order]
+    recall = tally.recalls[found.order]
     keys = ("balanced_accuracy", "accuracy", "many", "medium", "few")
     measures = [100 * float(tally.class_shares[k][found.order] @ recall) for k in keys]
     it.unfold()

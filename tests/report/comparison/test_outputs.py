@@ -2,15 +2,15 @@ import re
 
 import numpy as np
 import pytest
+from longtail.report.comparison.intervals import Estimate
 
 import longtail as lt
 from compared_worlds import World, result_of
 from longtail.flows.compare_runs import BY_KEY, measured_run
 from longtail.flows.compare_sets import compare_set
 from longtail.report import Footer, Reference, render_page
-from longtail.report.charts.rows import Interval, interval_chart
+from longtail.report.charts.rows import IntervalRow, interval_chart
 from longtail.report.charts.svg import color
-from longtail.report.comparison.intervals import Estimate
 from longtail.report.comparison.page import comparison_page, differences_chart, values_chart
 from longtail.report.comparison.paper_tables import for_latex, latex, markdown
 from longtail.report.comparison.tables import as_json, cells, interval
@@ -189,7 +189,7 @@ def test_the_charts_have_a_line_a_method_and_a_dot_a_run(result, read):
 
 def test_an_interval_is_drawn_where_it_lies(read):
     chart = interval_chart(
-        [Interval("A", 2.0, 1.0, 4.0), Interval("B", float("nan"))],
+        [IntervalRow("A", 2.0, 1.0, 4.0), IntervalRow("B", float("nan"))],
         title="t",
         reference=Reference(0.0, "zero"),
     )

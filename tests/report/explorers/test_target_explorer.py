@@ -30,7 +30,7 @@ def test_scores_left_as_they_are_are_only_weighted(monkeypatch):
     monkeypatch.setattr("longtail.report.explorers.target._BLOCK", 20 * 7)  # many blocks, one short
     samples = judged()
     target = samples.before.carried.tempered(-0.5)
-    weights = weights_to(target, samples.labels)
+    weights = torch.from_numpy(weights_to(target, samples.labels))
     left = kept(told(samples.before.logits, samples.labels), weights)
     right = samples.before.predict() == samples.labels
     assert left.accuracy == pytest.approx(float((weights * right).sum() / weights.sum()))

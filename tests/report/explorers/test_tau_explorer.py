@@ -100,7 +100,7 @@ def test_it_starts_at_the_result_and_equals_it_there_to_the_last_digit(weights, 
     assert found.tau == found.values["tau"] == samples.tau
     assert found.values["between"]
     tables = [samples.comparison.before, samples.comparison.after]
-    recalls = [tally.hits / tally.counts for tally in tables]
+    recalls = [sums.recalls for sums in tables]
     assert counted(found.values, found.tau) == recalls[1][samples.order].tolist()
     shares = tables[0].class_shares
     keys = [*shown_accuracies(tables[0]), "many", "medium", "few"]

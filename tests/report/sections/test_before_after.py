@@ -7,7 +7,7 @@ import torch
 from scipy import stats
 
 import longtail as lt
-from longtail.metrics import Comparison, Tally
+from longtail.metrics import Accumulator, Difference
 from longtail.report import Judged
 from longtail.report.sections.before_after import alone, before_after, metric_rows
 from report_pages import judged
@@ -81,7 +81,7 @@ def test_what_is_one_number_has_one_row_and_one_name():
         (tailed, None, [plain, mean]),
         (balanced, None, [plain]),
     ):
-        tally = Tally(counts, target)
+        tally = Accumulator(4, target)
         labels = torch.arange(4).repeat_interleave(counts)
         tally.add(torch.eye(4)[labels.roll(3)], labels)
         shown = [row[0] for row in alone(tally).rows if "accuracy" in row[0]]
@@ -162,7 +162,7 @@ def test_few_samples_of_a_class_are_told_and_make_no_change_sure():
 
 def test_without_a_target_accuracy_is_that_of_the_samples_as_they_are():
     samples = judged()
-    as_they_are = Comparison(samples.label_counts)
+    as_they_are = Difference(samples.num_classes)
     as_they_are.add(samples.before.logits, samples.after.logits, samples.labels)
     names = [row[0] for row in metric_rows(as_they_are)]
     assert "accuracy under the target" not in names

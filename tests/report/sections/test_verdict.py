@@ -6,7 +6,7 @@ from dataclasses import replace
 import torch
 
 import longtail as lt
-from longtail.metrics import Comparison
+from longtail.metrics import Difference
 from longtail.report import Footer, Judged, scores_page
 from longtail.report.sections.verdict import gain_in_words, gain_of, next_step, next_step_alone
 from report_pages import judged
@@ -74,7 +74,7 @@ def test_a_sample_a_class_is_too_few_to_call_a_gain_real():
 
 def test_without_a_target_the_gain_is_of_plain_accuracy():
     samples = judged()
-    as_they_are = Comparison(samples.label_counts)
+    as_they_are = Difference(samples.num_classes)
     as_they_are.add(samples.before.logits, samples.after.logits, samples.labels)
     assert gain_in_words(as_they_are).startswith("Accuracy went from")
 

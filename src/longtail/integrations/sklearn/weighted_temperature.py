@@ -10,8 +10,8 @@ derivative's root is found by bracketing.
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq  # type: ignore[import-untyped]
-from scipy.special import softmax  # type: ignore[import-untyped]
+from scipy.optimize import brentq
+from scipy.special import softmax
 
 from longtail.core import Prior, Scores
 from longtail.core.retarget import prior_offset

@@ -20,6 +20,7 @@ from longtail.core.arrays import Array
 from longtail.posthoc.tau.intervals import Floats
 from longtail.posthoc.tau.rivals import Indices
 from longtail.posthoc.tau.steps import Steps, best_pieces
+from longtail.stats import Replicates, alike
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,25 +48,6 @@ class TauBootstrap:
         return float(tails[0]), float(tails[1])
 
 
-class Replicates:
-    """Class-stratified draws of samples: how often each was drawn."""
-
-    def __init__(self, labels: Indices, seed: int) -> None:
-        self._order = np.argsort(labels, kind="stable")
-        counts = np.bincount(labels)
-        counts = counts[counts > 0]
-        self._first = np.repeat(counts.cumsum() - counts, counts)
-        self._counts = np.repeat(counts, counts)
-        self._random = np.random.default_rng(seed)
-
-    def draw(self) -> Floats:
-        """How often each sample was drawn this time."""
-        drawn = self._first + self._random.integers(0, self._counts)
-        times = np.empty(len(self._order))
-        times[self._order] = np.bincount(drawn, minlength=len(self._order))
-        return times
-
-
 class SingleDraws:
     """Draws of samples each on its own, whatever is drawn of its class.
 
@@ -85,15 +67,6 @@ class SingleDraws:
         """The best τ of one draw."""
         drawn = self._weights * random.poisson(self._times) / self._times
         return best_pieces(self._steps.taus, self._steps.values(drawn), 1)[0].inner
-
-
-def alike(*keys: Floats | Indices) -> Indices:
-    """Which samples are the same by all keys: numbers that ascend with the keys, one a sample."""
-    order = np.lexsort(keys[::-1])
-    news = [np.append(True, key[order][1:] != key[order][:-1]) for key in keys]
-    which = np.empty(len(order), np.intp)
-    which[order] = np.logical_or.reduce(news).cumsum() - 1
-    return which
 
 
 def draw_curves(

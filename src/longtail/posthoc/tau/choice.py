@@ -26,11 +26,11 @@ from longtail.posthoc.tau.held_near_one import SPREAD, WIDE_SPREAD, held_near_on
 from longtail.posthoc.tau.paths import Shift, TauPath
 from longtail.posthoc.tau.proper import BRIER, NLL, Proper, lowest, places_of_change, scores_at
 from longtail.posthoc.tau.weighted import Weighted
+from longtail.stats import NORMAL
 
 Criterion: TypeAlias = Literal["accuracy_under_target", "nll", "brier", "ece"]
 
 _COARSE = 15  # points of the grid on which a score that is not convex is looked at first
-_NORMAL = 1.96  # 95 % of a normal distribution lie within so many standard deviations
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def _interval(found: _Found, error: float) -> tuple[float | None, float | None]:
     """The interval that was found, made as wide as the error that decides."""
     if found.low is None or found.high is None or isinf(error):
         return None, None
-    half = _NORMAL * error
+    half = NORMAL * error
     return min(found.low, found.optimum - half), max(found.high, found.optimum + half)
 
 
@@ -195,9 +195,9 @@ def _by_score(path: TauPath, samples: Weighted, proper: Proper, starts: list[flo
     if not bend > 0:
         return _Found(tau, inf, at)
     # The minimum moves by the slope over the bend (the delta method).
-    half = _NORMAL * samples.standard_error(scores.slope) / bend
+    half = NORMAL * samples.standard_error(scores.slope) / bend
     # Where the score falls for ever both vanish, and the bend alone tells that nothing is known.
-    spread = max(half / _NORMAL, (samples.worth * bend) ** -0.5)
+    spread = max(half / NORMAL, (samples.worth * bend) ** -0.5)
     return _Found(tau, spread, at, tau - half, tau + half)
 
 

@@ -14,15 +14,15 @@ import torch
 from torch import Tensor
 
 from longtail.core.arrays import wide_dtype
-from longtail.posthoc.tau.bootstrap import Replicates, alike
+from longtail.metrics.terms import BINS, inner_edges
 from longtail.posthoc.tau.intervals import Intervals
 from longtail.posthoc.tau.paths import TauPath
 from longtail.posthoc.tau.weighted import Weighted
+from longtail.stats import Replicates, alike
 
 _COARSE = [k / 20 for k in range(41)]
 _AROUND = [k / 200 for k in range(-9, 10)]
-_BINS = 20  # as in metrics.ece
-_EDGES = torch.arange(1, _BINS, dtype=torch.float64, device="cpu") / _BINS
+_EDGES = torch.from_numpy(inner_edges())
 _BLOCK = 2**16  # entries of a block, which stays in the cache for all τ
 _DRAWS = 200
 _DRAWS_OF_THE_GRID = 30  # each of which is looked at for every coarse τ
@@ -37,7 +37,7 @@ class _Gaps(NamedTuple):
     def error(self, times: Tensor | None = None) -> float:
         """The calibration error, of samples that were drawn so many times."""
         gaps = self.weighted if times is None else self.weighted * times
-        return float(torch.bincount(self.bins, gaps, minlength=_BINS).abs().sum())
+        return float(torch.bincount(self.bins, gaps, minlength=BINS).abs().sum())
 
 
 def lowest_ece(samples: Weighted, path: TauPath, right: Intervals) -> tuple[float, float]:

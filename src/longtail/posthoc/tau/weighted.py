@@ -4,7 +4,7 @@ A sample of class y counts t(y)/n_y, or t(y)·v_i/Σv over its class if samples 
 without samples cannot count, and the others share what the target gives to them. A weight is a
 number of repetitions; weights that sum to less than there are samples are taken for shares, and
 scaled to one a sample. Then with n_y = Σv the variance of a mean, samples of each class drawn
-apart, is that of `metrics.class_variance`, Σ_y t(y)² v_y / n_y.
+apart, is that of `stats.class_variance`, Σ_y t(y)² v_y / n_y.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from torch import Tensor
 
 from longtail.core import Prior
 from longtail.core.arrays import ArrayLike, as_tensor
-from longtail.metrics.class_variance import class_variances
+from longtail.stats import class_variances
 
 
 class Weighted(NamedTuple):
@@ -75,7 +75,8 @@ class Weighted(NamedTuple):
             for terms in (values, values.square())
         )
         counts = self.counts
-        variances = class_variances(sums, squares, counts) / counts
+        within = class_variances(sums.numpy(), squares.numpy(), counts.numpy())
+        variances = torch.from_numpy(within) / counts
         seen = counts > 0
         return float((self._masses.square() * variances)[seen].sum().sqrt())
 

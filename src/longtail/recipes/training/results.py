@@ -8,20 +8,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from longtail.core import Prior, Scores
-from longtail.core.arrays import as_tensor
 from longtail.core.scores import Split
 from longtail.engine.training import Trained
 from longtail.heads import Head
-from longtail.metrics import Measured, Tally
+from longtail.metrics import Accumulator, Interval
 from longtail.posthoc import TauChoice
 from longtail.recipes.training.recipe import Recipe
 from longtail.report.judged import AS_TRAINED, UNDER_TARGET
-
-_BLOCK = 2**22  # numbers looked at at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,18 +76,18 @@ class RunResult:
         return UNDER_TARGET if UNDER_TARGET in names else AS_TRAINED
 
     @cached_property
-    def tallies(self) -> dict[str, dict[str, Tally]]:
+    def tallies(self) -> dict[str, dict[str, Accumulator]]:
         """The sums behind the metrics, by split and variant."""
         return {
             split: {
-                variant.name: tallied(variant.scores[split], self.target, self.counts)
+                variant.name: Accumulator.of(variant.scores[split], self.target, self.counts)
                 for variant in self.variants
             }
             for split in self.variants[0].scores
         }
 
     @cached_property
-    def metrics(self) -> dict[str, dict[str, dict[str, Measured]]]:
+    def metrics(self) -> dict[str, dict[str, dict[str, Interval]]]:
         """By split, variant and metric, each with its interval."""
         return {
             split: {name: tally.metrics() for name, tally in found.items()}
@@ -121,16 +117,3 @@ class RunResult:
                 for split, variants in self.metrics.items()
             },
         }
-
-
-def tallied(scores: Scores, target: Prior, counts: Tensor) -> Tally:
-    """All sums behind the metrics of scores, each class counting as the target says."""
-    logits, labels = (
-        as_tensor(scores.logits),
-        as_tensor(scores.labels if scores.labels is not None else []),
-    )
-    tally = Tally(torch.bincount(labels, minlength=scores.num_classes), target, counts)
-    rows = max(1, _BLOCK // scores.num_classes)
-    for start in range(0, len(logits), rows):
-        tally.add(logits[start : start + rows], labels[start : start + rows])
-    return tally

@@ -176,7 +176,7 @@ _INTERVAL_STEP = 40.0
 
 
 @dataclass(frozen=True)
-class Interval:
+class IntervalRow:
     """A value with what is known of it.
 
     Attributes:
@@ -199,7 +199,7 @@ class Interval:
 
 
 def interval_chart(
-    intervals: Sequence[Interval],
+    intervals: Sequence[IntervalRow],
     *,
     title: str,
     value_title: str = "",
@@ -217,7 +217,7 @@ def interval_chart(
         colors: What the colours mean, for the legend.
         width: Of the figure; its height follows from the number of lines.
 
-    >>> both = [Interval("CE", 0.38, 0.37, 0.39), Interval("LA", 0.44, 0.42, 0.46)]
+    >>> both = [IntervalRow("CE", 0.38, 0.37, 0.39), IntervalRow("LA", 0.44, 0.42, 0.46)]
     >>> interval_chart(both, title="Accuracy").count('class="interval"')
     2
     """
@@ -254,7 +254,7 @@ def _grid(plot: Plot, x: Scale) -> Svg:
     return element("path", d=lines, stroke="currentColor", stroke_opacity=0.13)
 
 
-def _line(each: Interval, plot: Plot, top: float, x: Scale) -> list[Svg]:
+def _line(each: IntervalRow, plot: Plot, top: float, x: Scale) -> list[Svg]:
     middle, paint = top + _INTERVAL_STEP - 11, color(each.style)
     room = plot.right - plot.left - text_width(each.text) - 16
     drawn = [

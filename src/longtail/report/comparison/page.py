@@ -8,13 +8,12 @@ from longtail import __version__
 from longtail.core.files import written_whole
 from longtail.flows.compare import CompareResult
 from longtail.flows.compare_runs import Metric
-from longtail.flows.compare_sets import ComparedSet
+from longtail.flows.compare_sets import ComparedSet, Estimate
 from longtail.recipes.json_text import json_text
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.frame import Reference
-from longtail.report.charts.rows import Interval, interval_chart
+from longtail.report.charts.rows import IntervalRow, interval_chart
 from longtail.report.comparison import tables, text
-from longtail.report.comparison.intervals import Estimate
 from longtail.report.comparison.paper_tables import latex, markdown
 from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 from longtail.report.page import Figure, Footer, Page, Section, write_page
@@ -111,7 +110,7 @@ def values_chart(table: ComparedSet) -> Chart:
         shown = " ".join(filter(None, parts))
         dots = [metric.factor * dot for dot in found.runs]
         style = _style(table, method.name)
-        lines.append(Interval(method.name, value, ends[0], ends[1], shown, dots, style))
+        lines.append(IntervalRow(method.name, value, ends[0], ends[1], shown, dots, style))
     unit = " (%)" if metric.percent else ""
     return interval_chart(
         lines,
@@ -129,7 +128,9 @@ def differences_chart(table: ComparedSet) -> Chart:
         low, value, high = (metric.factor * end for end in (each.low, each.behind, each.high))
         verdict = "behind" if each.told_apart else "may be noise"
         shown = f"{value:.{metric.digits + 1}f}, {verdict}"
-        lines.append(Interval(each.method, value, low, high, shown, (), _style(table, each.method)))
+        lines.append(
+            IntervalRow(each.method, value, low, high, shown, (), _style(table, each.method))
+        )
     unit = "points" if metric.percent else metric.name
     return interval_chart(
         lines,
@@ -219,7 +220,7 @@ def _ranks(result: CompareResult) -> Section:
     rows = sorted(result.ranks.mean.items(), key=lambda item: item[1])
     columns = [Column("method"), Column("average rank", best="low")]
     said = (
-        f"By {result.sets[0].by.name}, over {result.ranks.over}, of the methods that are on all of "
+        f"By {result.sets[0].by.name}, over {result.ranks.blocks} {result.ranks.over}, of the methods that are on all of "
         "them. So few sets do not say which method is better in general."
     )
     return Section("Ranks", [said], Table(columns, rows))
@@ -242,7 +243,7 @@ def _pair(found: Estimate, metric: Metric, is_tied: bool = False) -> Cell:
     return Marked(cell, "†") if is_tied else cell
 
 
-def _colors(lines: list[Interval]) -> dict[int, str]:
+def _colors(lines: list[IntervalRow]) -> dict[int, str]:
     """What the colours of these lines mean; nothing where there is only one."""
     used = {line.style for line in lines}
     return {style: name for style, name in _COLORS.items() if style in used and len(lines) > 1}

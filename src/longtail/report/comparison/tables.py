@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 
 from longtail.flows.compare import CompareResult
 from longtail.flows.compare_runs import Metric
-from longtail.flows.compare_sets import ComparedSet, Method
+from longtail.flows.compare_sets import ComparedSet, Estimate, Method, Ranks
 from longtail.report.comparison import text
-from longtail.report.comparison.intervals import Estimate
 from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 
 
@@ -138,9 +137,13 @@ def as_json(result: CompareResult) -> dict[str, Any]:
     return {
         "target": text.target(result),
         "sets": [_set_json(table) for table in result.sets],
-        "ranks": None if result.ranks is None else asdict(result.ranks),
+        "ranks": None if result.ranks is None else _ranks_json(result.ranks),
         "notes": [text.note(each) for each in result.notes],
     }
+
+
+def _ranks_json(ranks: Ranks) -> dict[str, Any]:
+    return asdict(ranks) | {"over": f"{ranks.blocks} {ranks.over}"}
 
 
 def _set_json(table: ComparedSet) -> dict[str, Any]:

@@ -5,10 +5,8 @@ from collections.abc import Sequence
 
 from longtail.flows.compare import CompareResult
 from longtail.flows.compare_runs import Metric
-from longtail.flows.compare_sets import ComparedSet
+from longtail.flows.compare_sets import BesideBest, ComparedSet, Ranks
 from longtail.flows.run_sources import Note
-from longtail.report.comparison.noise import BesideBest
-from longtail.report.comparison.ranks import Ranks
 from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 
 _MOST_SEEDS, _MOST_SAMPLES, _NEAREST = 100, 1000, 3
@@ -162,7 +160,7 @@ def average_ranks(ranks: Ranks) -> str:
     """The ranks over several sets, the best first."""
     ordered = sorted(ranks.mean.items(), key=lambda item: item[1])
     shown = ", ".join(f"{name} {rank:.2f}" for name, rank in ordered)
-    return f"Average rank over {ranks.over}: {shown}"
+    return f"Average rank over {ranks.blocks} {ranks.over}: {shown}"
 
 
 def caption(table: ComparedSet, result: CompareResult) -> str:

@@ -19,14 +19,13 @@ from torch import Tensor
 from longtail.core import Prior
 from longtail.core.arrays import as_tensor, wide_dtype
 from longtail.core.retarget import retarget
-from longtail.metrics.calibration import add_gaps, inner_edges
 from longtail.metrics.samples import weights_to
+from longtail.metrics.terms import BINS, inner_edges
 from longtail.report.charts.chart import Chart
 from longtail.report.explorers.stage import WHOLE, Curve, curves
 from longtail.report.judged import Judged
 
 PLACES = tuple(k / 10 for k in range(21))  # 1 − s: 0 as before, 1 uniform, 2 reversed
-_BINS = 20
 _BLOCK = 2**22
 
 
@@ -71,7 +70,7 @@ def target_explorer(judged: Judged) -> TargetExplorer | None:
     left, moved = [], []
     for place in PLACES:
         target = source.tempered(1 - place)
-        weights = weights_to(target, labels)
+        weights = torch.from_numpy(weights_to(target, labels))
         left.append(kept(as_they_are, weights))
         moved.append(kept(told(logits, labels, result.carried, target), weights))
     charts = {
@@ -135,9 +134,8 @@ def told(
 def kept(samples: Told, weights: Tensor) -> Kept:
     """Accuracy, ECE and NLL where samples count by their weights."""
     shares = weights / weights.sum()
-    gaps = torch.zeros(_BINS, dtype=torch.float64)
-    bins = torch.bucketize(samples.confidence, inner_edges(_BINS))
-    add_gaps(gaps, bins, shares * (samples.right - samples.confidence))
+    bins = torch.bucketize(samples.confidence, torch.from_numpy(inner_edges()))
+    gaps = torch.bincount(bins, shares * (samples.right - samples.confidence), BINS)
     loss = float(shares @ samples.loss)
     accuracy = float(shares @ samples.right)
     return Kept(accuracy, float(gaps.abs().sum()), loss if math.isfinite(loss) else None)

@@ -87,7 +87,7 @@ def tau_explorer(judged: Judged) -> TauExplorer | None:
     (at_result,) = _recalls(np.zeros(1), curve, judged)
     tally = judged.comparison.before
     seen = judged.label_counts.numpy() > 0
-    at_first = (tally.hits / tally.counts.clamp(min=1)).numpy()
+    at_first = np.nan_to_num(tally.recalls)
     shown_first, shown_result = (
         100 * np.where(seen, at, np.nan)[order] for at in (at_first, at_result)
     )
@@ -221,7 +221,7 @@ def _measures(judged: Judged) -> dict[str, npt.NDArray[np.float64]]:
     tally = judged.comparison.before
     names = shown_accuracies(tally) | GROUPS
     shares = tally.class_shares
-    return {names[key]: shares[key].numpy() for key in names if key in shares}
+    return {names[key]: shares[key] for key in names if key in shares}
 
 
 def _recalls(

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from longtail.core.arrays import ArrayLike
-from longtail.metrics import ClassLogits, geometric_mean
+from longtail.metrics import ClassLogits
+from longtail.metrics.recall import geometric_means
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.frame import WIDTH, Guide, Reference
 from longtail.report.charts.lines import Line, Mark, line_chart
@@ -82,7 +83,7 @@ def class_accuracy_chart(
     lines: list[Line] = []
     for style, (name, each) in enumerate(by_name(recalls).items()):
         along(tail, each, name)
-        told = f"{name}, geometric mean {100 * geometric_mean(each):.1f} %"
+        told = f"{name}, geometric mean {100 * float(geometric_means(each[~np.isnan(each)])):.1f} %"
         lines += class_lines(told, 100 * each, tail, style)
     return over_classes(lines, tail, title="Accuracy by class", y_title="accuracy (%)", width=width)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from longtail.core.arrays import ArrayLike
 from longtail.flows.tsne import TsneMap
-from longtail.metrics import frequency_correlation
+from longtail.metrics.representations import frequency_correlation
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.heat import heat_chart
 from longtail.report.charts.lines import Line, line_chart

@@ -7,6 +7,7 @@ import numpy as np
 
 from longtail.core import Prior
 from longtail.core.arrays import Array, ArrayLike
+from longtail.metrics.recall import group_means
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.lines import Line, line_chart
 from longtail.report.figures.groups import Groups, masks_of
@@ -96,11 +97,8 @@ def tau_groups_chart(
     whole = "all" if _is_uniform(curve) else "all, under the target"
     drawn: dict[str, list[float]] = {whole: [100 * curve.at(tau) for tau in places]}
     for tau in places:
-        recalls = floats(curve.recalls(tau))
-        for name, mask in masks.items():
-            inside = recalls[mask & ~np.isnan(recalls)]
-            mean = float(inside.mean()) if len(inside) else np.nan
-            drawn.setdefault(name, []).append(100 * mean)
+        for name, mean in group_means(floats(curve.recalls(tau)), masks).items():
+            drawn.setdefault(name, []).append(np.nan if mean is None else 100 * mean)
     return line_chart(
         [Line(name, places, values) for name, values in drawn.items()],
         title="Accuracy of the groups against τ",

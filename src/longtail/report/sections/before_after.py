@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from longtail.metrics import Comparison, Measured
-from longtail.metrics.tally import Tally
+from longtail.metrics import Accumulator, Difference, Interval
 from longtail.report.accuracies import GROUPS, shown_accuracies
 from longtail.report.sections.verdict import has_too_few, is_above, is_below
 from longtail.report.table import Column, Table
@@ -30,7 +29,7 @@ OTHERS = (
 _FEW = 5  # of a class with fewer samples an interval knows little
 
 
-def before_after(comparison: Comparison, names: tuple[str, str] = ("before", "after")) -> Table:
+def before_after(comparison: Difference, names: tuple[str, str] = ("before", "after")) -> Table:
     """The table of the first screen, with 95 % intervals."""
     rows = metric_rows(comparison)
     return Table(
@@ -40,29 +39,29 @@ def before_after(comparison: Comparison, names: tuple[str, str] = ("before", "af
     )
 
 
-def alone(tally: Tally) -> Table:
+def alone(tally: Accumulator) -> Table:
     """The same where there is nothing to compare with."""
     found = tally.metrics()
     rows = [[row.name, _shown(found[row.key], row)] for row in _rows_of(tally, found)]
     return Table([Column("metric"), Column("value")], rows, _caption(tally))
 
 
-def _caption(tally: Tally) -> str:
+def _caption(tally: Accumulator) -> str:
     said = ["In %, but for the log-loss; in brackets 95 % intervals."]
     if tally.groups:
         said.append(
             "Many-shot classes have more than 100 training samples, few-shot ones fewer than 20."
         )
-    few = int(((tally.counts > 0) & (tally.counts < _FEW)).sum())
+    few = int(((tally.samples > 0) & (tally.samples < _FEW)).sum())
     if few:
         said.append(
-            f"Classes with fewer than {_FEW} samples here: {few:,} of {len(tally.counts):,}; "
+            f"Classes with fewer than {_FEW} samples here: {few:,} of {len(tally.samples):,}; "
             "their share of the intervals is borrowed from the other classes."
         )
     return " ".join(said)
 
 
-def metric_rows(comparison: Comparison) -> list[tuple[str, str, str, str]]:
+def metric_rows(comparison: Difference) -> list[tuple[str, str, str, str]]:
     """Name, before, after and change of each metric that there is."""
     before, after = (tally.metrics() for tally in (comparison.before, comparison.after))
     gains, sure = comparison.gains(), not has_too_few(comparison)
@@ -77,13 +76,13 @@ def metric_rows(comparison: Comparison) -> list[tuple[str, str, str, str]]:
     ]
 
 
-def _rows_of(tally: Tally, found: dict[str, Measured]) -> list[Row]:
+def _rows_of(tally: Accumulator, found: dict[str, Interval]) -> list[Row]:
     accuracies = (Row(key, name) for key, name in shown_accuracies(tally).items())
     rows = (*accuracies, *OTHERS)
     return [row for row in rows if row.key in found and found[row.key].value is not None]
 
 
-def _shown(measured: Measured, row: Row) -> str:
+def _shown(measured: Interval, row: Row) -> str:
     if measured.value is None:
         return "none"
     text = _number(measured.value, row)
@@ -100,7 +99,7 @@ def _number(value: float | None, row: Row, sign: str = "") -> str:
     return text.replace("-", "−").replace("inf", "∞")
 
 
-def _overlap(one: Measured, other: Measured) -> bool:
+def _overlap(one: Interval, other: Interval) -> bool:
     """Whether two intervals have a number in common; unknown ones have not."""
     if None in (one.low, one.high, other.low, other.high):
         return False
@@ -108,7 +107,7 @@ def _overlap(one: Measured, other: Measured) -> bool:
 
 
 def _change(
-    before: Measured, after: Measured, gain: Measured | None, row: Row, enough: bool
+    before: Interval, after: Interval, gain: Interval | None, row: Row, enough: bool
 ) -> str:
     """The difference with its paired interval where there is one, and what it means."""
     if before.value is None or after.value is None or before.value == after.value:

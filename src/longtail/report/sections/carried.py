@@ -14,6 +14,7 @@ from longtail.core.retarget import prior_offset, retarget
 from longtail.report.charts.lines import Line, line_chart
 from longtail.report.judged import Judged
 from longtail.report.page import Figure, Section
+from longtail.stats import chi_square_quantile
 
 # Mean distance of the logarithms, beyond what chance gives, up to which declared and measured are
 # taken as the same, and from which on they disagree.
@@ -84,10 +85,9 @@ def _may_be_chance(judged: Judged, declared: Prior, measured: Prior) -> bool:
         F.cross_entropy(retarget(logits, carried, held), labels, reduction="sum")
         for carried in (declared, measured)
     )
-    freedom = judged.num_classes - 1
-    part = 2 / (9 * freedom)
-    quantile = freedom * (1 - part + 1.645 * part**0.5) ** 3  # Wilson and Hilferty
-    return bool(2 * (declared_loss - least_loss) < quantile)
+    return bool(
+        2 * (declared_loss - least_loss) < chi_square_quantile(0.95, judged.num_classes - 1)
+    )
 
 
 def _fitted_on(judged: Judged) -> tuple[Tensor, Prior, Tensor]:

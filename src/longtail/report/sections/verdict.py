@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
 from longtail.core import Prior
-from longtail.metrics import Comparison, Measured
-from longtail.metrics.tally import Tally
+from longtail.metrics import Accumulator, Difference, Interval, ece
 from longtail.report.accuracies import HEADLINES, headline_key
 
 _MISCALIBRATED = 0.05  # an ECE that is by so much above what chance gives is told
@@ -15,14 +12,14 @@ _MISCALIBRATED = 0.05  # an ECE that is by so much above what chance gives is to
 _TOO_FEW = 3
 
 
-def gain_of(comparison: Comparison) -> tuple[str, Measured, Measured, Measured]:
+def gain_of(comparison: Difference) -> tuple[str, Interval, Interval, Interval]:
     """What counts, before, after, and the gain with its paired interval."""
     key = headline_key(comparison.before.target)
     before, after = comparison.metrics()[key]
     return HEADLINES[key], before, after, comparison.gains()[key]
 
 
-def gain_in_words(comparison: Comparison) -> str:
+def gain_in_words(comparison: Difference) -> str:
     """What was gained, in one sentence."""
     name, before, after, gain = gain_of(comparison)
     if not comparison.changed.any():
@@ -48,7 +45,7 @@ def gain_in_words(comparison: Comparison) -> str:
 
 
 def next_step(
-    comparison: Comparison, names: tuple[str, str] = ("before", "after"), written: bool = True
+    comparison: Difference, names: tuple[str, str] = ("before", "after"), written: bool = True
 ) -> str:
     """What the reader of a comparison should do now.
 
@@ -84,7 +81,7 @@ def next_step(
 
 
 def next_step_alone(
-    tally: Tally, carried: Prior | None, target: Prior, disagrees: bool = False
+    tally: Accumulator, carried: Prior | None, target: Prior, disagrees: bool = False
 ) -> str:
     """What to do with scores that nothing was done to yet.
 
@@ -115,24 +112,24 @@ def next_step_alone(
     return " ".join([step, *_calibration_step(tally)])
 
 
-def has_too_few(comparison: Comparison) -> bool:
+def has_too_few(comparison: Difference) -> bool:
     """Whether half of the classes have so few samples that intervals say nothing."""
-    counts = comparison.before.counts
+    counts = comparison.before.samples
     present = counts[counts > 0]
     return bool(2 * int((present < _TOO_FEW).sum()) >= len(present))
 
 
-def is_above(gain: Measured) -> bool:
+def is_above(gain: Interval) -> bool:
     """Whether a gain is more than chance."""
     return gain.low is not None and gain.low > 0
 
 
-def is_below(gain: Measured) -> bool:
+def is_below(gain: Interval) -> bool:
     """Whether it is a loss that is more than chance."""
     return gain.high is not None and gain.high < 0
 
 
-def is_open(gain: Measured) -> bool:
+def is_open(gain: Interval) -> bool:
     """Whether other samples might change, though it may be that none of these did."""
     return gain.low is not None and gain.high is not None and gain.low < gain.high
 
@@ -147,11 +144,9 @@ def points(share: float | None) -> str:
     return "none" if share is None else f"{100 * share:+.1f}".replace("-", "−")
 
 
-def _calibration_step(tally: Tally) -> list[str]:
-    error = float(tally.gaps.abs().sum())
-    # What chance alone gives a calibrated model: the mean of |gap| where a gap is normal around 0.
-    chance = math.sqrt(2 / math.pi) * float(tally.gap_squares.sqrt().sum())
-    if error - chance < _MISCALIBRATED:
+def _calibration_step(tally: Accumulator) -> list[str]:
+    error = ece(tally)
+    if error - tally.ece_by_chance < _MISCALIBRATED:
         return []
     return [
         f"Confidence is off by {percent(error)} points on average: before anyone relies on "

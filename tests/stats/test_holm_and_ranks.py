@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from longtail.report.comparison.holm import holm
-from longtail.report.comparison.ranks import average_ranks, ranked, seed_blocks
+from longtail.stats import average_ranks, holm, ranked, seed_blocks
 
 
 def naive_holm(values, alpha):

@@ -9,12 +9,12 @@ from scipy.stats import spearmanr
 from torch.testing import assert_close
 
 from longtail import metrics
-from longtail.metrics import samples
+from longtail.metrics import representations, sums
 
 
 @pytest.mark.parametrize("entries", [7, 2**22])
 def test_margins_by_loops_in_blocks(draw, monkeypatch, entries):
-    monkeypatch.setattr(samples, "_BLOCK", entries)
+    monkeypatch.setattr(sums, "_BLOCK", entries)
     logits, labels = draw(num_samples=60)
     ours = metrics.margins(logits, labels)
     for f, y, margin in zip(logits.tolist(), labels.tolist(), ours.tolist(), strict=True):
@@ -26,9 +26,10 @@ def test_margins_by_loops_in_blocks(draw, monkeypatch, entries):
 
 def test_the_share_of_margins_below_a_point_by_loops(draw):
     logits, labels = draw(num_samples=60)
+    wide = torch.cat([logits, torch.full((60, 1), -9e9)], 1)  # a class without samples
     margins = metrics.margins(logits, labels)
     at = [-1.0, 0.0, margins[3].item(), 100.0]
-    ours = metrics.margin_cdf(margins, labels, 6, at)
+    ours = metrics.margin_cdf(wide, labels, at=at)
     for y in range(5):
         own = margins[labels == y].tolist()
         for k, point in enumerate(at):
@@ -39,7 +40,7 @@ def test_the_share_of_margins_below_a_point_by_loops(draw):
 def test_at_zero_the_share_is_the_error_of_the_class(draw):
     logits, labels = draw()
     recalls = metrics.recalls(logits.argmax(1), labels, 5)
-    wrong = metrics.margin_cdf(metrics.margins(logits, labels), labels, 5, [0.0])
+    wrong = metrics.margin_cdf(logits, labels, at=[0.0])
     assert_close(wrong[:, 0], 1 - recalls)
 
 
@@ -48,7 +49,7 @@ def test_offsets_by_loops_and_nan_without_a_centre():
     weight = torch.randn(4, 3, generator=generator, dtype=torch.float64)
     features = torch.randn(20, 3, generator=generator, dtype=torch.float64)
     labels = torch.arange(20) % 3
-    ours = metrics.class_offsets(weight, metrics.class_means(features, labels, 4))
+    ours = representations.class_offsets(weight, representations.class_means(features, labels, 4))
     for y in range(3):
         mean = features[labels == y].mean(0)
         expected = 0.5 * sum(a * b for a, b in zip(mean.tolist(), weight[y].tolist(), strict=True))
@@ -59,7 +60,7 @@ def test_offsets_by_loops_and_nan_without_a_centre():
 def test_weight_norms_by_loops_in_half_precision():
     weight = torch.randn(4, 300, generator=torch.Generator().manual_seed(0)).half()
     expected = [math.sqrt(sum(v * v for v in row)) for row in weight.double().tolist()]
-    assert_close(metrics.weight_norms(weight), torch.tensor(expected, dtype=torch.float64))
+    assert_close(representations.weight_norms(weight), torch.tensor(expected, dtype=torch.float64))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -67,16 +68,20 @@ def test_the_correlation_with_frequency_is_spearman_s_with_ties(seed):
     generator = np.random.default_rng(seed)
     values, counts = generator.integers(0, 6, 20).astype(float), generator.integers(1, 8, 20)
     expected = spearmanr(values, counts).statistic
-    assert metrics.frequency_correlation(values, counts) == pytest.approx(expected, abs=1e-12)
+    assert representations.frequency_correlation(values, counts) == pytest.approx(
+        expected, abs=1e-12
+    )
     values[3] = math.nan
     kept = np.arange(20) != 3
     expected = spearmanr(values[kept], counts[kept]).statistic
-    assert metrics.frequency_correlation(values, counts) == pytest.approx(expected, abs=1e-12)
+    assert representations.frequency_correlation(values, counts) == pytest.approx(
+        expected, abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("values", [[1.0, math.nan, math.nan], [2.0, 2.0, 2.0]])
 def test_a_correlation_that_does_not_exist_is_nan(values):
-    assert math.isnan(metrics.frequency_correlation(values, [3, 2, 1]))
+    assert math.isnan(representations.frequency_correlation(values, [3, 2, 1]))
 
 
 def test_numpy_gives_numpy(draw):
@@ -84,9 +89,9 @@ def test_numpy_gives_numpy(draw):
     margins = metrics.margins(logits, labels)
     for ours in (
         margins,
-        metrics.margin_cdf(margins, labels, 5, [0.0]),
-        metrics.weight_norms(logits),
-        metrics.class_offsets(logits, logits),
+        metrics.margin_cdf(logits, labels, at=[0.0]),
+        representations.weight_norms(logits),
+        representations.class_offsets(logits, logits),
     ):
         assert type(ours) is np.ndarray
 
@@ -95,10 +100,10 @@ def test_numpy_gives_numpy(draw):
     ("call", "sentence"),
     [
         (lambda: metrics.margins([[1.0]], [0]), "the logits have only one"),
-        (lambda: metrics.margin_cdf([1.0, 2.0], [0], 1, [0.0]), "each of 1 labels"),
-        (lambda: metrics.class_offsets([[1.0]], [[1.0, 2.0]]), "must have one shape"),
-        (lambda: metrics.weight_norms([1.0]), r"weight must have shape \(C, D\)"),
-        (lambda: metrics.frequency_correlation([1.0], [1, 2]), "one number for each of 1"),
+        (lambda: metrics.margin_cdf([[1.0, 2.0]], [0], at=0.0), "at must be a list"),
+        (lambda: representations.class_offsets([[1.0]], [[1.0, 2.0]]), "must have one shape"),
+        (lambda: representations.weight_norms([1.0]), r"weight must have shape \(C, D\)"),
+        (lambda: representations.frequency_correlation([1.0], [1, 2]), "one number for each of 1"),
     ],
 )
 def test_wrong_input_gives_one_clear_sentence(call, sentence):
@@ -109,4 +114,4 @@ def test_wrong_input_gives_one_clear_sentence(call, sentence):
 @pytest.mark.parametrize("counts", [[5, math.nan, 1], [5, -1, 1], [5, math.inf, 1], [5, 1]])
 def test_counts_that_are_none_are_refused_by_the_correlation_with_frequency(counts):
     with pytest.raises(ValueError, match="counts must"):
-        metrics.frequency_correlation([0.1, 0.2, 0.3], counts)
+        representations.frequency_correlation([0.1, 0.2, 0.3], counts)

@@ -25,18 +25,10 @@ from functools import cached_property
 import numpy as np
 
 from longtail.flows.compare_runs import Floats, Run, SampleSet
-from longtail.metrics.student import reach, two_sided
+from longtail.stats import Part, stratified_variance, student_p, student_reach
 
 _RAREST, _HALVINGS = math.log(1e-12), 30
 _TOGETHER = 0.2  # unrelated runs come to 1/√((S − 1) · n) of it by chance
-
-
-@dataclass(frozen=True)
-class Part:
-    """A variance and its degrees of freedom."""
-
-    variance: float
-    freedom: float
 
 
 @dataclass(frozen=True)
@@ -70,7 +62,7 @@ class Difference:
             return float(self.value == 0)
         if self.seeds is None:
             error = math.sqrt(self.samples.variance)
-            return two_sided(self.value / error, self.samples.freedom)
+            return student_p(self.value / error, self.samples.freedom)
         low, high = _RAREST, 0.0  # logarithms of the probability
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
@@ -81,7 +73,7 @@ class Difference:
     def reach(self, level: float) -> float:
         """How far the difference may lie from its value, but for a probability of `level`."""
         parts = [self.samples] if self.seeds is None else [self.seeds, self.samples]
-        squares = [reach(level, part.freedom) ** 2 * part.variance for part in parts]
+        squares = [student_reach(level, part.freedom) ** 2 * part.variance for part in parts]
         return math.sqrt(sum(squares))
 
 
@@ -117,7 +109,7 @@ def difference(
     order = _err_together(first, second, one, other)
     parts = [one, other] if order is None else [one - other[order]]
     apart = one.mean(0) - other.mean(0)
-    both = _over_samples(apart, samples, weight)
+    both = stratified_variance(apart, samples.labels, weight)
     seeds, shared = [], 0.0
     for part in parts:
         if len(part) > 1:
@@ -155,27 +147,6 @@ def _err_together(
     left, right = (part - part.mean(1, keepdims=True) for part in (left, right))
     size = float(np.square(left).sum() * np.square(right).sum()) ** 0.5
     return order if float((left * right).sum()) > _TOGETHER * size > 0 else None
-
-
-def _over_samples(terms: Floats, samples: SampleSet, weight: Floats) -> Part:
-    """The variance of the weighted sum of terms drawn anew within classes."""
-    labels, counts = samples.labels, samples.label_counts
-    means = np.bincount(labels, terms, minlength=len(counts)) / np.maximum(counts, 1)
-    squares = np.square(terms - means[labels])
-    squares *= (counts / np.maximum(counts - 1, 1))[labels]
-    # A class with one sample says nothing about its variance: it gets that of the others.
-    counted = weight[labels] > 0
-    lone = (counts == 1)[labels] & counted
-    if lone.any():
-        others = squares[counted & ~lone]
-        squares[lone] = others.mean() if len(others) else terms[lone].var()
-    each = np.square(weight[labels]) * squares
-    if not each.any():  # all alike in every class: then as if they might as well have been opposite
-        each = np.square(weight[labels] * terms)
-    total = float(each.sum())
-    if total == 0:
-        return Part(0.0, math.inf)
-    return Part(total, max(total**2 / float(np.square(each).sum()) - 1, 1.0))
 
 
 def _rest(terms: Floats, samples: SampleSet, weight: Floats) -> float:

@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from longtail import Prior, Scores
-from longtail.metrics import Comparison, Tally, evaluate, paired_gain
-from longtail.metrics.class_variance import class_variances, share_interval
+from longtail import metrics as m
+from longtail.metrics import Accumulator, Difference, evaluate, paired_gain
+from longtail.stats import class_variances, share_interval
 
 TRAIN = [500, 60, 40, 5]
 
@@ -21,10 +22,11 @@ def make(samples=400, seed=0, classes=4, absent=()):
 
 
 def tallied(logits, labels, blocks, **options):
-    tally = Tally(torch.bincount(labels, minlength=logits.shape[1]), **options)
+    counts = torch.bincount(labels, minlength=logits.shape[1])
+    sums = Accumulator(logits.shape[1], label_counts=counts, **options)
     for rows, known in zip(logits.chunk(blocks), labels.chunk(blocks), strict=True):
-        tally.add(rows, known)
-    return tally.metrics()
+        sums.add(rows, known)
+    return sums.metrics()
 
 
 @pytest.mark.parametrize("target", [None, [1, 1, 1, 1], [5, 3, 1, 1]])
@@ -36,7 +38,7 @@ def test_every_metric_equals_that_of_evaluate(target, absent, blocks):
     expected = evaluate(scores, target)
     prior = None if target is None else Prior.of(target)
     moved = logits if prior is None else scores.under(prior).logits
-    got = tallied(moved, labels, blocks, target=prior, train_counts=TRAIN)
+    got = tallied(moved, labels, blocks, target=prior, counts=TRAIN)
     assert got.keys() == expected.keys()
     for name, value in expected.items():
         if value is None:
@@ -59,10 +61,10 @@ def test_the_interval_of_balanced_accuracy_has_the_width_of_the_closed_form():
 )
 def test_95_percent_intervals_cover_the_truth_about_as_often(name):
     large = make(200_000, seed=1)
-    truth = tallied(*large, 20, target=Prior.uniform(4), train_counts=TRAIN)[name].value
+    truth = tallied(*large, 20, target=Prior.uniform(4), counts=TRAIN)[name].value
     covered = 0
     for seed in range(100):
-        got = tallied(*make(400, seed=seed + 2), 1, target=Prior.uniform(4), train_counts=TRAIN)
+        got = tallied(*make(400, seed=seed + 2), 1, target=Prior.uniform(4), counts=TRAIN)
         covered += got[name].low <= truth <= got[name].high
     assert covered >= 88
 
@@ -74,30 +76,24 @@ def test_intervals_of_classes_with_few_samples_cover_the_truth_as_often(most, fe
     rng, classes = np.random.default_rng(0), 40
     counts = np.round(np.geomspace(most, fewest, classes)).astype(int)
     recall = np.linspace(first, last, classes)
-    labels = torch.from_numpy(np.repeat(np.arange(classes), counts))
+    labels = np.repeat(np.arange(classes), counts)
     up, down = np.linspace(0.01, 0.3, classes), np.linspace(0.08, 0.01, classes)
     covered = np.zeros(4)
     for _ in range(200):
         right = rng.random(len(labels)) < recall[labels]
         again = rng.random(len(labels)) < 0.15
         after = np.where(again, rng.random(len(labels)) < recall[labels], right)
-        hits = torch.bincount(labels[torch.from_numpy(right)], minlength=classes).double()
-        known = torch.from_numpy(counts).double()
-        for at, (shares, truth) in enumerate(
-            [(torch.ones(classes) / classes, recall.mean()), (known / known.sum(), None)]
-        ):
-            low, high = share_interval(hits, known, shares.double())
-            wanted = float(shares.double() @ torch.from_numpy(recall)) if truth is None else truth
-            covered[at] += low <= wanted <= high
-        sides = torch.from_numpy(right), torch.from_numpy(after)
-        gain = paired_gain(*sides, labels, Prior.uniform(classes))
+        hits = np.bincount(labels[right], minlength=classes).astype(float)
+        for at, shares in enumerate([np.ones(classes) / classes, counts / counts.sum()]):
+            low, high = share_interval(hits, counts.astype(float), shares)
+            covered[at] += low <= shares @ recall <= high
+        gain = paired_gain(right, after, labels, Prior.uniform(classes))
         covered[2] += gain.low <= 0 <= gain.high
         drawn = rng.random(len(labels))  # as scores that are moved: the tail rises, the head falls
         after = np.where(
             right, drawn >= (down / recall)[labels], drawn < (up / (1 - recall))[labels]
         )
-        sides = torch.from_numpy(right), torch.from_numpy(after)
-        gain = paired_gain(*sides, labels, Prior.uniform(classes))
+        gain = paired_gain(right, after, labels, Prior.uniform(classes))
         rises = np.minimum(up, 1 - recall)  # of a class that has all right nothing can rise
         covered[3] += gain.low <= (rises - down).mean() <= gain.high
     # Said is 90 % for accuracies and 95 % for gains; what lies below is the chance of 200 trials.
@@ -109,19 +105,19 @@ def test_intervals_of_classes_with_few_samples_cover_the_truth_as_often(most, fe
 def test_a_small_class_all_right_is_not_credited_with_the_certainty_it_seems_to_have():
     """20 samples beside 1000: without an end to the credit, 73 % of these intervals hold."""
     rng, recall = np.random.default_rng(0), np.array([0.8, 0.95])
-    counts = torch.tensor([1000.0, 20.0], dtype=torch.float64)
+    counts = np.array([1000.0, 20.0])
     held = 0
     for _ in range(300):
-        hits = torch.from_numpy(rng.binomial(counts.numpy().astype(int), recall)).double()
-        low, high = share_interval(hits, counts, torch.tensor([0.5, 0.5], dtype=torch.float64))
+        hits = rng.binomial(counts.astype(int), recall).astype(float)
+        low, high = share_interval(hits, counts, np.array([0.5, 0.5]))
         held += low <= recall.mean() <= high
     assert 0.93 * 300 <= held < 300
 
 
 def test_without_a_class_of_two_the_variance_is_the_unbiased_one_of_all_samples():
-    terms = torch.tensor([1.0, 4.0, 2.0, 9.0], dtype=torch.float64)
-    found = class_variances(terms, terms.square(), torch.ones(4, dtype=torch.float64))
-    np.testing.assert_allclose(found, float(terms.var(correction=1)))
+    terms = np.array([1.0, 4.0, 2.0, 9.0])
+    found = class_variances(terms, terms**2, np.ones(4))
+    np.testing.assert_allclose(found, terms.var(ddof=1))
 
 
 def test_a_single_sample_has_no_interval_of_its_log_loss():
@@ -148,14 +144,15 @@ def test_all_samples_right_does_not_make_the_worst_class_certain():
 
 def test_a_group_without_samples_has_no_value_and_no_interval():
     logits, labels = make(absent=(3,))
-    few = tallied(logits, labels, 2, train_counts=TRAIN)["few"]
+    few = tallied(logits, labels, 2, counts=TRAIN)["few"]
     assert (few.value, few.low, few.high) == (None, None, None)
 
 
 def test_add_says_which_samples_were_right():
     logits, labels = make(50)
-    terms = Tally(torch.bincount(labels, minlength=4)).add(logits, labels)
-    assert torch.equal(terms.right, logits.argmax(1) == labels)
+    terms = Accumulator(4).add(logits, labels)
+    np.testing.assert_array_equal(terms.right, logits.argmax(1) == labels)
+    np.testing.assert_allclose(terms.confidence, logits.double().softmax(1).amax(1))
 
 
 LOGITS = torch.tensor([[2.0, 0.0], [0.0, 1.0], [0.5, 0.0]])
@@ -164,14 +161,14 @@ LABELS = torch.tensor([0, 0, 1])
 
 @pytest.mark.parametrize("wrong", [[0, 3], [3, 0], [1, 1], [3, 1], [2, 2]])
 def test_label_counts_that_are_not_those_of_the_labels_are_refused(wrong):
-    tally = Tally(wrong)
+    tally = Accumulator(2, label_counts=wrong)
     tally.add(LOGITS, LABELS)
     with pytest.raises(ValueError, match=r"label_counts says that \d samples of class \d come"):
         tally.metrics()
 
 
 def test_a_comparison_refuses_them_too():
-    both = Comparison([3, 0])
+    both = Difference(2, label_counts=[3, 0])
     both.add(LOGITS, LOGITS, LABELS)
     for read in (both.metrics, both.gains, both.as_json):
         with pytest.raises(ValueError, match="label_counts says"):
@@ -179,7 +176,7 @@ def test_a_comparison_refuses_them_too():
 
 
 def test_a_tally_that_lacks_a_block_says_so():
-    tally = Tally([2, 1])
+    tally = Accumulator(2, label_counts=[2, 1])
     tally.add(LOGITS[:2], LABELS[:2])
     with pytest.raises(ValueError, match="1 samples of class 1 come, but 0 were added"):
         tally.metrics()
@@ -188,10 +185,10 @@ def test_a_tally_that_lacks_a_block_says_so():
 
 
 def test_target_and_training_counts_must_be_of_the_same_classes():
-    with pytest.raises(ValueError, match="label_counts have 2 classes but the target has 3"):
-        Tally([2, 1], target=Prior.uniform(3))
+    with pytest.raises(ValueError, match="the samples have 2 classes but the target has 3"):
+        Accumulator(2, target=Prior.uniform(3))
     with pytest.raises(ValueError, match="one entry for each of 2 classes, got 3"):
-        Tally([2, 1], train_counts=[5, 4, 3])
+        Accumulator(2, counts=[5, 4, 3])
 
 
 def test_no_interval_of_a_share_leaves_zero_to_one():
@@ -209,3 +206,102 @@ def test_one_or_two_samples_say_nothing_of_the_worst_class():
     more = tallied(logits.repeat(3, 1), labels.repeat(3), 12)["worst_class"]
     assert more.value == more.low == 0.0
     assert more.high > 0.1
+
+
+@pytest.mark.parametrize("target", [None, Prior.of([5, 3, 1, 1])])
+def test_parts_merge_to_what_one_pass_gives(target):
+    logits, labels = make(absent=(2,))
+    whole = Accumulator.of(Scores(logits, labels), target, TRAIN)
+    seen = torch.bincount(labels, minlength=4)
+    parts = [Accumulator(4, target, TRAIN, label_counts=seen) for _ in range(3)]
+    for part, rows, known in zip(parts, logits.chunk(3), labels.chunk(3), strict=True):
+        part.add(rows, known)
+    merged = parts[0] + parts[1] + parts[2]
+    for name, value in whole.values().items():
+        assert merged.values()[name] == (value if value is None else pytest.approx(value)), name
+    np.testing.assert_array_equal(merged.samples, whole.samples)
+    np.testing.assert_allclose(merged.reliability.share, whole.reliability.share)
+    assert parts[0].samples.sum() < merged.samples.sum()  # which is left as it was
+
+
+def test_sums_that_were_made_otherwise_do_not_merge():
+    for other in (Accumulator(3), Accumulator(4, [1, 2, 3, 4]), Accumulator(4, bins=10)):
+        with pytest.raises(ValueError, match="made alike"):
+            Accumulator(4) + other
+
+
+def test_after_a_reset_it_starts_anew():
+    logits, labels = make()
+    sums = Accumulator(4)
+    sums.add(logits[:9], labels[:9])
+    sums.reset()
+    with pytest.raises(ValueError, match="none was added"):
+        sums.metrics()
+    sums.add(logits, labels)
+    assert sums.values() == Accumulator.of(Scores(logits, labels)).values()
+
+
+def test_without_label_counts_only_the_class_wise_error_under_a_target_is_missing():
+    logits, labels = make()
+    target = Prior.of([5, 3, 1, 1])
+    known, stream = Accumulator.of(Scores(logits, labels), target), Accumulator(4, target)
+    stream.add(logits, labels)
+    values = stream.values()
+    assert values.pop("classwise_ece") is None
+    assert values == {k: v for k, v in known.values().items() if k != "classwise_ece"}
+    plain = stream.weighted_to(None).values()
+    assert plain == pytest.approx(Accumulator.of(Scores(logits, labels)).values())
+
+
+def test_the_same_sums_are_read_under_any_target():
+    logits, labels = make()
+    sums, target = Accumulator.of(Scores(logits, labels)), Prior.of([1, 1, 3, 5])
+    read = sums.weighted_to(target).values()
+    expected = Accumulator.of(Scores(logits, labels), target).values()
+    assert read.pop("classwise_ece") is None
+    assert read == {k: v for k, v in expected.items() if k != "classwise_ece"}
+    assert sums.target is None
+
+
+def test_weights_are_repetitions():
+    logits, labels = make(40)
+    times = torch.arange(40) % 4
+    repeated = Accumulator(4)
+    repeated.add(logits.repeat_interleave(times, 0), labels.repeat_interleave(times))
+    weighted = Accumulator(4)
+    weighted.add(logits, labels, times)
+    assert weighted.values() == pytest.approx(repeated.values())
+
+
+def test_recalls_have_wilsons_intervals_and_false_positives_are_counted():
+    logits, labels = make(absent=(2,))
+    sums = Accumulator.of(Scores(logits, labels))
+    low, high = sums.recall_ends
+    assert np.isnan([low[2], high[2], sums.recalls[2]]).all()
+    seen = sums.samples > 0
+    assert (low[seen] < sums.recalls[seen]).all()
+    assert (sums.recalls[seen] < high[seen]).all()
+    wrong = logits.argmax(1)[logits.argmax(1) != labels]
+    np.testing.assert_array_equal(sums.false_positives, np.bincount(wrong, minlength=4))
+
+
+def test_every_metric_takes_scores_logits_predictions_and_sums():
+    logits, labels = make()
+    scores = Scores(logits, labels)
+    sums = Accumulator.of(scores)
+    for metric in (m.accuracy, m.balanced_accuracy, m.balanced_error, m.geometric_mean):
+        alike = {metric(scores), metric(logits, labels), metric(scores.predict(), labels)}
+        assert alike == {metric(sums)}
+    for metric in (m.nll, m.brier, m.ece, m.classwise_ece):
+        assert metric(scores) == metric(logits, labels) == metric(sums)
+    for metric in (m.recalls, m.false_positives, m.margins):
+        np.testing.assert_array_equal(metric(scores), metric(logits, labels))
+    with pytest.raises(ValueError, match="leave them out"):
+        m.ece(sums, bins=5)
+
+
+def test_only_what_is_public_is_listed():
+    assert "np" not in dir(m)
+    assert {"Accumulator", "evaluate", "nll"} <= set(dir(m)) == set(m.__all__)
+    assert all(hasattr(m, name) for name in dir(m))
+    assert "np" not in dir(m.representations)

@@ -6,7 +6,7 @@ import torch
 from scipy import stats
 
 from longtail import Prior
-from longtail.metrics import Comparison, Tally, paired_gain
+from longtail.metrics import Accumulator, Difference, paired_gain
 
 LABELS = torch.arange(400) % 4
 COUNTS = torch.bincount(LABELS)
@@ -19,16 +19,16 @@ def logits(seed, lift):
 
 
 def compared(before, after, blocks=3, **options):
-    both = Comparison(COUNTS, **options)
+    both = Difference(4, label_counts=COUNTS, **options)
     parts = zip(before.chunk(blocks), after.chunk(blocks), LABELS.chunk(blocks), strict=True)
     for part in parts:
         both.add(*part)
     return both
 
 
-def test_both_sides_are_what_a_tally_of_each_gives():
+def test_both_sides_are_what_the_sums_of_each_give():
     before, after, target = logits(0, 0.5), logits(1, 1.0), Prior.of([7, 1, 1, 1])
-    alone = Tally(COUNTS, target)
+    alone = Accumulator(4, target, label_counts=COUNTS)
     alone.add(after, LABELS)
     shown = compared(before, after, target=target).metrics()
     for name, measured in alone.metrics().items():
@@ -104,7 +104,7 @@ def test_of_two_classes_an_offset_is_not_taken_for_a_temperature():
     before = torch.stack([margins, -margins], dim=1)
     labels = (margins < 0).long()
     for after, can_differ in ((before + torch.tensor([0.01, 0.0]), True), (2 * before, False)):
-        both = Comparison(torch.bincount(labels))
+        both = Difference(2)
         both.add(before, after, labels)
         assert not both.changed.any()
         assert both.can_differ is can_differ
@@ -145,7 +145,7 @@ def test_the_gain_of_a_group_is_as_sure_as_its_own_samples_make_it():
         after = before.clone()
         after[:changed] = after[:changed].roll(1, dims=1)  # of the first class, which is many-shot
         after[160] = after[160].roll(1)
-        both = Comparison(torch.bincount(labels), train_counts=[500, 50, 50, 5])
+        both = Difference(4, counts=[500, 50, 50, 5])
         both.add(before, after, labels)
         gains.append(both.gains()["few"])
     assert gains[0] == gains[1]
@@ -199,3 +199,16 @@ def test_a_score_that_is_infinite_has_no_change():
     before, after = logits(0, 0.5).double(), logits(0, 0.5).double()
     after[0, LABELS[0]] = -torch.inf
     assert compared(before, after).gains()["nll"].value is None
+
+
+def test_parts_merge_to_what_one_pass_gives():
+    before, after = logits(0, 0.5), logits(1, 1.0)
+    whole, halves = compared(before, after), []
+    for at in (slice(0, 150), slice(150, 400)):
+        halves.append(Difference(4))
+        halves[-1].add(before[at], after[at], LABELS[at])
+    merged = halves[0] + halves[1]
+    for name, gain in whole.gains().items():
+        again = merged.gains()[name]
+        assert (again.value, again.low) == (pytest.approx(gain.value), pytest.approx(gain.low))
+    assert merged.can_differ

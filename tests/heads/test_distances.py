@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from longtail.metrics.representation_distances import distances, root, squared_distances, unit
+from longtail.heads.distances import distances, root, squared_distances, unit
 
 GENERATOR = torch.Generator().manual_seed(0)
 ROWS = torch.randn(3, 4, 7, generator=GENERATOR, dtype=torch.float64)

@@ -11,14 +11,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from statistics import NormalDist
 from typing import NamedTuple
 
 from longtail.flows.compare_runs import BY_KEY, Run, SampleSet
-from longtail.report.comparison.differences import Difference, difference, seed_noise
-from longtail.report.comparison.holm import Judged, holm
+from longtail.flows.differences import Difference, difference, seed_noise
+from longtail.stats import HolmResult, holm, normal_quantile
 
-_POWER = NormalDist().inv_cdf(0.8)
+_POWER = 0.8  # how often a real difference should be told
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ def verdict(methods: Mapping[str, Sequence[Run]], samples: SampleSet, key: str) 
     return Verdict(key, order[0], tuple(others), left_out, noise is not None)
 
 
-def _beside_best(method: str, behind: float, found: Difference, judged: Judged) -> BesideBest:
+def _beside_best(method: str, behind: float, found: Difference, judged: HolmResult) -> BesideBest:
     wide = found.reach(judged.level)
     ends = behind - wide, behind + wide
     open_still = not judged.real and behind > 0
@@ -127,7 +126,8 @@ class Needed(NamedTuple):
 
 def needed(found: Difference, level: float) -> Needed:
     """Roughly what would tell a difference that is as large as the one seen."""
-    wanted = (abs(found.value) / (NormalDist().inv_cdf(1 - level / 2) + _POWER)) ** 2
+    reach = normal_quantile(1 - level / 2) + normal_quantile(_POWER)
+    wanted = (abs(found.value) / reach) ** 2
     more_samples = found.samples.variance + found.shared
     if found.seeds is None:
         return Needed(samples=more_samples / wanted)

@@ -1,0 +1,195 @@
+r"""Every metric from sums over samples, with intervals.
+
+Samples of class y count w_y, 1/n for the samples as they are and t(y)/n_y where labels follow t, so
+
+    mean = Σ_y w_y Σ_{i: y_i = y} term_i,        var(mean) = Σ_y w_y² · n_y · var_y(term),
+
+the variance of a mean over samples drawn anew within each class (stratified), where var_y leans on
+the other classes as far as class y has few samples (`stats.class_variance`). Accuracies have
+Wilson's interval with that variance. The right answers of a class that is drawn anew are binomial,
+so what else is made of recalls gets its interval by drawing those, of recalls that one sample of
+the mean recall was added to, which is kept off 0 and 1.
+"""
+
+from dataclasses import replace
+from math import isfinite, pi, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from longtail.core.arrays import Array
+from longtail.metrics.recall import class_shares, geometric_means, group_means, mean_recall, ratio
+from longtail.metrics.samples import Floats, as_numpy
+from longtail.metrics.sums import ClassSums
+from longtail.stats import (
+    Interval,
+    class_variances,
+    normal_interval,
+    quantile_interval,
+    share_interval,
+    wilson,
+)
+
+_DRAWS = 1000
+_TOO_FEW = 3  # samples of the worst class, for an interval
+
+
+class Reliability(NamedTuple):
+    """One entry a bin, float64; confidence and accuracy are NaN where a bin holds no sample."""
+
+    share: Array
+    confidence: Array
+    accuracy: Array
+
+    @property
+    def ece(self) -> float:
+        """The expected calibration error."""
+        share, confidence, accuracy = map(as_numpy, self)
+        return float(np.nansum(np.abs(share * (accuracy - confidence))))
+
+
+class Accumulator(ClassSums):
+    """Sums over samples, class by class: `add` blocks, merge with `+`, then read `metrics`.
+
+    Args:
+        num_classes: How many classes the logits have.
+        target: Where labels follow this prior; None for the samples as they are. Logits are taken
+            as they come: `Scores.under` moves them.
+        counts: Training samples of each class, for many, medium and few.
+        groups: Instead of these three: a boolean mask over the classes for each name.
+        label_counts: How many of the samples to come are of each class, where that is known: the
+            class-wise calibration error under a target needs it.
+        bins: How many bins of equal width confidences fall into.
+
+    Attributes:
+        samples: How many samples of each class were added.
+        right: How many of them were predicted right.
+        predicted: How many samples were predicted to be of each class.
+        nll, brier: The log-losses and Brier scores of each class, summed.
+        nll_squares, brier_squares: Their squares.
+
+    >>> first, second = Accumulator(2), Accumulator(2)
+    >>> first.add([[3.0, 0.0], [2.0, 0.0]], [0, 0]).right.tolist()
+    [True, True]
+    >>> second.add([[1.0, 0.0], [1.5, 0.0]], [0, 1]).right.tolist()
+    [True, False]
+    >>> (first + second).metrics()["nll"].value
+    0.548
+    """
+
+    @property
+    def recalls(self) -> Floats:
+        """The share of each class that is right; NaN for a class without samples."""
+        return ratio(self.right, self.samples)
+
+    @property
+    def recall_ends(self) -> tuple[Floats, Floats]:
+        """The ends of the 95 % interval of each recall (Wilson); NaN without samples."""
+        seen = np.where(self.samples > 0, self.samples, np.nan)
+        return wilson(self.recalls, seen)
+
+    @property
+    def false_positives(self) -> Floats:
+        """For each class the samples of other classes that were taken for it."""
+        return np.asarray(self.predicted - self.right)
+
+    @property
+    def class_shares(self) -> dict[str, Floats]:
+        """What each class counts for in each accuracy, all classes together one."""
+        return class_shares(self.samples, self.target, self.groups)
+
+    @property
+    def reliability(self) -> Reliability:
+        """By bin of confidence: the share of samples, their mean confidence and accuracy."""
+        mass, right, confidence = np.einsum("y,kyb->kb", self.weight, self._cells[:3])
+        return Reliability(mass, ratio(confidence, mass), ratio(right, mass))
+
+    @property
+    def bin_gaps(self) -> Floats:
+        """By bin of confidence: Σ_i w_i · (right_i − confidence_i), whose sizes are the ECE."""
+        return np.asarray(self.weight @ (self._cells[1] - self._cells[2]))
+
+    @property
+    def ece_by_chance(self) -> float:
+        """About the ECE of a calibrated model: the mean of |gap| where a gap is normal around 0."""
+        return sqrt(2 / pi) * float(np.sqrt(self.weight**2 @ self._cells[3]).sum())
+
+    def values(self) -> dict[str, float | None]:
+        """Every metric by its name; None where there is no such thing."""
+        self.check_complete()
+        recall, target = self.recalls, self.target
+        under = None if target is None else mean_recall(recall, np.asarray(target.probs))
+        values = {
+            "accuracy": mean_recall(recall, self.samples),
+            "accuracy_under_target": under,
+            "balanced_accuracy": mean_recall(recall),
+            "geometric_mean": float(geometric_means(recall[self.samples > 0])),
+            "worst_class": float(np.nanmin(recall)),
+            "nll": self.mean(self.nll),
+            "brier": self.mean(self.brier),
+            "ece": float(np.abs(self.bin_gaps).sum()),
+            "classwise_ece": self.classwise_ece,
+            "classwise_ece_paper": self.classwise_ece_paper,
+            "absent_classes": float((self.samples == 0).sum()),
+        }
+        clash = sorted(self.groups.keys() & values.keys())
+        if clash:
+            raise ValueError(f"groups must not be named like a metric, got {clash}; rename them")
+        return values | group_means(recall, self.groups)
+
+    def metrics(self, seed: int = 0) -> dict[str, Interval]:
+        """Every metric with its 95 % interval where there is one."""
+        measured = {name: Interval(value) for name, value in self.values().items()}
+        for name, shares in self.class_shares.items():
+            ends = share_interval(self.right, self.samples, shares)
+            measured[name] = replace(measured[name], low=ends[0], high=ends[1])
+        drawn = self._drawn_recalls(seed)
+        worst, mean = measured["worst_class"].value, measured["geometric_mean"].value
+        assert worst is not None
+        assert mean is not None
+        measured["geometric_mean"] = quantile_interval(mean, geometric_means(drawn))
+        if self.samples[self.recalls == worst].max() >= _TOO_FEW:  # fewer say nothing of a class
+            # The worst of many classes drawn anew is worse: the interval reaches up to the value.
+            measured["worst_class"] = quantile_interval(worst, drawn.min(axis=-1))
+        measured["nll"] = self._mean_between(self.nll, self.nll_squares)
+        measured["brier"] = self._mean_between(self.brier, self.brier_squares)
+        gap_squares = float((self.weight**2 @ self._cells[3]).sum())
+        measured["ece"] = normal_interval(float(np.abs(self.bin_gaps).sum()), gap_squares, 0.0, 1.0)
+        return measured
+
+    def mean(self, sums: Floats) -> float:
+        """The mean over samples of what `sums` is the sum of in each class, such as `nll`."""
+        seen = self.weight > 0  # a class that does not count may have an infinite sum
+        return float(self.weight[seen] @ sums[seen])
+
+    def _mean_between(self, sums: Floats, squares: Floats) -> Interval:
+        value, seen = self.mean(sums), self.weight > 0
+        n, weight = self.samples[seen], self.weight[seen]
+        if n.sum() < 2 or not isfinite(value):  # of one sample nobody knows how others would differ
+            return Interval(value)
+        variances = n * class_variances(sums[seen], squares[seen], n)
+        return normal_interval(value, float(weight**2 @ variances), least=0.0)
+
+    def _drawn_recalls(self, seed: int) -> Floats:
+        """Recalls of the classes that have samples, drawn anew: a row a draw."""
+        n, right = self.samples[self.samples > 0], self.right[self.samples > 0]
+        worth = len(n) ** 2 / float((1 / n).sum())  # samples (Kish)
+        # As for accuracies: where all are right, or all wrong, others need not be.
+        usual = (worth * float((right / n).mean()) + 0.5) / (worth + 1)
+        chances, random = (right + usual) / (n + 1), np.random.default_rng(seed)
+        drawn = random.binomial(n.round().astype(int), chances, (_DRAWS, len(n)))
+        return np.asarray(drawn / n)
+
+    @property
+    def classwise_ece(self) -> float | None:
+        """Of every class's probability; None under a target without label_counts."""
+        if self.target != self._gap_target:
+            return None
+        total = 1.0 if self._gap_target is not None else float(self.samples.sum())
+        return float(np.abs(self._cells[4]).sum()) / total / self.num_classes
+
+    @property
+    def classwise_ece_paper(self) -> float:
+        """LADE's form, in which a sample enters for its true class only."""
+        gaps = self.weight[:, None] * (self._cells[1] - self._cells[2])
+        return float(np.abs(gaps).sum()) / self.num_classes

@@ -1,0 +1,122 @@
+r"""The logits themselves: of each class on its own samples and on all others, and their margins.
+
+For class c: mean and standard deviation of f_c(x) over the samples of c, its positives, and over
+the samples of other classes, its negatives (LADE fig. 3). For logits that carry the uniform prior
+and classes that can be told apart, f_c of the positives tends to log C (LADE eq. 21). Margins are
+
+    γ(x, y) = f_y(x) − max_{y'≠y} f_y'(x),                                        (ELM fig. 3, 6)
+
+positive where the sample is classified right, and by how much.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from longtail.core import Scores
+from longtail.core.arrays import Array, ArrayLike
+from longtail.metrics.samples import Floats, Labels, as_numpy, kind_of, labelled, to_kind
+from longtail.metrics.sums import slices
+
+
+class ClassLogits(NamedTuple):
+    """One entry a class, float64; NaN where a class has no such samples."""
+
+    positive_mean: Array
+    positive_std: Array
+    negative_mean: Array
+    negative_std: Array
+
+
+def class_logits(logits: Any, labels: ArrayLike | None = None) -> ClassLogits:
+    """Mean and standard deviation of each class's logit, positives and negatives apart.
+
+    Deviations are those of the samples at hand: their squares are divided by how many they are.
+
+    Args:
+        logits: Labelled scores, or logits of shape (N, C).
+        labels: The true classes of logits.
+
+    >>> made = class_logits([[3.0, 1.0], [1.0, 2.0], [5.0, 0.0]], labels=[0, 1, 0])
+    >>> made.positive_mean.tolist(), made.positive_std.tolist(), made.negative_mean.tolist()
+    ([4.0, 2.0], [1.0, 0.0], [1.0, 0.5])
+    """
+    scores = labelled(logits, labels)
+    size = scores.num_classes
+    # About the first row's logits, so that squares lose no digits to a common part.
+    start = as_numpy(scores.logits[:1])[0].astype(np.float64)
+    start = np.where(np.isfinite(start), start, 0.0)
+    number, total, square = np.zeros((3, 2, size))
+    with np.errstate(invalid="ignore", divide="ignore"):  # of what is ruled out, or absent
+        for block, truth in _blocks(scores):
+            rows, at = block - start, np.arange(len(truth))
+            own = rows[at, truth]
+            rows[at, truth] = 0.0
+            counts = np.bincount(truth, minlength=size)
+            number += np.stack([counts, len(rows) - counts])
+            for sums, power in ((total, 1), (square, 2)):
+                sums[0] += np.bincount(truth, own**power, size)
+                sums[1] += (rows**power).sum(axis=0)
+        mean = total / number
+        spread = np.sqrt(np.maximum(square / number - mean**2, 0))
+    parts = (mean[0] + start, spread[0], mean[1] + start, spread[1])
+    return ClassLogits(*(to_kind(part, kind_of(logits)) for part in parts))
+
+
+def margins(logits: Any, labels: ArrayLike | None = None) -> Array:
+    """γ of each sample, shape (N,), float64; arguments as for `class_logits`.
+
+    >>> margins([[3.0, 1.0, 2.0], [0.0, 1.0, 4.0]], [0, 1]).tolist()
+    [1.0, -3.0]
+    """
+    made: Array = to_kind(_margins(labelled(logits, labels)), kind_of(logits))
+    return made
+
+
+def margin_cdf(logits: Any, labels: ArrayLike | None = None, *, at: ArrayLike) -> Array:
+    """The share of each class's samples whose margin is at most each of `at` (ELM fig. 6).
+
+    Args:
+        logits: As for `class_logits`.
+        labels: Likewise.
+        at: Where to evaluate, shape (K,).
+
+    Returns:
+        Shape (C, K), float64; NaN for a class without samples.
+
+    >>> logits = [[1.0, 0.0, -9.0], [0.0, 3.0, -9.0], [0.0, 2.0, -9.0]]
+    >>> margin_cdf(logits, [0, 0, 1], at=[0.0, 1.0]).tolist()
+    [[0.5, 1.0], [0.0, 0.0], [nan, nan]]
+    """
+    scores, points = labelled(logits, labels), as_numpy(at)
+    if points.ndim != 1:
+        raise ValueError(f"at must be a list of numbers, got shape {points.shape}")
+    values, truth = _margins(scores), as_numpy(scores.labels)
+    shares = np.full((scores.num_classes, len(points)), np.nan)
+    order = np.argsort(truth, kind="stable")
+    ends = np.cumsum(np.bincount(truth, minlength=scores.num_classes))
+    for label, own in enumerate(np.split(values[order], ends[:-1])):
+        if len(own):
+            shares[label] = np.searchsorted(np.sort(own), points, side="right") / len(own)
+    made: Array = to_kind(shares, kind_of(logits))
+    return made
+
+
+def _margins(scores: Scores) -> Floats:
+    if scores.num_classes < 2:
+        raise ValueError("a margin is taken to another class, but the logits have only one")
+    parts = []
+    for block, truth in _blocks(scores):
+        at = np.arange(len(truth))
+        own = block[at, truth]
+        block[at, truth] = -np.inf
+        parts.append(own - block.max(axis=1))
+    return np.concatenate(parts)
+
+
+def _blocks(scores: Scores) -> Iterator[tuple[Floats, Labels]]:
+    """Blocks of logits that may be written to, float64, and their labels."""
+    labels = as_numpy(scores.labels)
+    for at in slices(len(labels), scores.num_classes):
+        yield as_numpy(scores.logits[at]).astype(np.float64), labels[at]

@@ -1,0 +1,109 @@
+"""Which classes are taken for which."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from longtail.core.arrays import Array, ArrayLike
+from longtail.core.numbers import check_whole
+from longtail.metrics.recall import check_mask, ratio
+from longtail.metrics.samples import Floats, kind_of, predicted, to_kind
+
+
+def false_positives(
+    answers: Any, labels: ArrayLike | None = None, num_classes: int | None = None
+) -> Array:
+    """For each class the samples of other classes that were taken for it (EO fig. 5).
+
+    Args:
+        answers: Labelled scores; or logits, or predictions.
+        labels: The true classes of logits or predictions.
+        num_classes: How many classes predictions are of; by default the highest that occurs.
+
+    Returns:
+        Shape (num_classes,), int64.
+
+    >>> false_positives([0, 0, 0, 1], [0, 1, 2, 2], num_classes=3).tolist()
+    [2, 1, 0]
+    """
+    guesses, truth, classes = predicted(answers, labels, num_classes)
+    wrong = guesses[guesses != truth]
+    made: Array = to_kind(np.bincount(wrong, minlength=classes), kind_of(answers))
+    return made
+
+
+def group_confusion(
+    answers: Any,
+    labels: ArrayLike | None = None,
+    num_classes: int | None = None,
+    *,
+    groups: Mapping[str, ArrayLike],
+) -> Floats:
+    """A row for each group of true classes: the share right, then that wrong in each group.
+
+    A sample counts one over those of its class, so that classes count the same; NaN in the row of
+    a group without samples. Arguments as for `group_accuracies`.
+
+    >>> masks = {"many": [True, True, False], "few": [False, False, True]}
+    >>> group_confusion([0, 0, 1, 0, 2], [0, 1, 1, 2, 2], groups=masks).tolist()
+    [[0.75, 0.25, 0.0], [0.5, 0.5, 0.0]]
+    """
+    guesses, truth, classes = predicted(answers, labels, num_classes)
+    masks = np.stack([check_mask(mask, classes, name) for name, mask in groups.items()])
+    weights = 1 / np.bincount(truth, minlength=classes)[truth]
+    right = guesses == truth
+    rows = []
+    for mask in masks:
+        own = weights * mask[truth]
+        wrong = [own[~right & other[guesses]].sum() for other in masks]
+        rows.append(ratio(np.array([own[right].sum(), *wrong]), np.full(1 + len(masks), own.sum())))
+    return np.stack(rows)
+
+
+class Mistake(NamedTuple):
+    """Samples of one class that are taken for another.
+
+    Attributes:
+        true: Their class.
+        taken_for: What is predicted.
+        samples: How many there are.
+    """
+
+    true: int
+    taken_for: int
+    samples: int
+
+
+def most_mistaken(
+    answers: Any,
+    labels: ArrayLike | None = None,
+    num_classes: int | None = None,
+    *,
+    classes: ArrayLike | None = None,
+    most: int = 10,
+) -> list[Mistake]:
+    """The mistakes that most samples suffer; of equally many the larger share of their class.
+
+    Args:
+        answers: As for `false_positives`.
+        labels: Likewise.
+        num_classes: Likewise.
+        classes: A boolean mask over the true classes to look at; all by default.
+        most: How many mistakes at the most.
+
+    >>> most_mistaken([0, 0, 0, 1], [0, 1, 1, 2], most=1)
+    [Mistake(true=1, taken_for=0, samples=2)]
+    """
+    guesses, truth, number = predicted(answers, labels, num_classes)
+    check_whole(most, "most", least=1)
+    wrong = guesses != truth
+    if classes is not None:
+        wrong &= check_mask(classes, number, "classes")[truth]
+    cells, times = np.unique(truth[wrong] * number + guesses[wrong], return_counts=True)
+    share = times / np.bincount(truth, minlength=number)[cells // number]
+    order = np.argsort(-(times + 0.5 * share), kind="stable")[:most]
+    return [
+        Mistake(*divmod(int(cell), number), int(n))
+        for cell, n in zip(cells[order], times[order], strict=True)
+    ]

@@ -1,0 +1,194 @@
+r"""Sums over samples, class by class, that merge: of blocks, of streams, of machines.
+
+What is kept is, of each class, its samples, right answers and predictions, its NLL and Brier score
+with their squares, and cells of true class and bin of confidence. Every metric is a function of
+these, under any target (`accumulator`), but for one: the class-wise calibration error takes the
+absolute value of gaps in which samples of all classes meet, so under a target the weight of a
+sample must be known when it is added. Say `label_counts` where they are known; without them there
+is no class-wise error under a target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from longtail.core import Prior, PriorLike, Scores, shot_groups
+from longtail.core.arrays import ArrayLike
+from longtail.core.labels import check_counts, check_labels
+from longtail.core.numbers import check_whole
+from longtail.core.prior import check_same_classes
+from longtail.metrics.recall import check_mask, ratio
+from longtail.metrics.samples import Floats, Labels, as_numpy, check_weights, labelled, sums_by
+from longtail.metrics.terms import BINS, Terms, bin_of, block_sums
+
+_BLOCK = 2**22
+
+
+class ClassSums:
+    """What an `Accumulator` keeps, how it grows and how it merges."""
+
+    def __init__(
+        self,
+        num_classes: int,
+        target: PriorLike | None = None,
+        counts: ArrayLike | None = None,
+        *,
+        groups: Mapping[str, ArrayLike] | None = None,
+        label_counts: ArrayLike | None = None,
+        bins: int = BINS,
+    ) -> None:
+        self.num_classes = check_whole(num_classes, "num_classes", least=1)
+        self.bins = check_whole(bins, "bins", least=1)
+        self.target = None if target is None else Prior.of(target)
+        if self.target is not None:
+            check_same_classes(num_classes, self.target, "the samples have", "the target")
+        if groups is None:
+            known = None if counts is None else np.asarray(check_counts(counts, num_classes))
+            groups = {} if known is None else shot_groups(known)
+        self.groups = {name: check_mask(m, num_classes, name) for name, m in groups.items()}
+        self.label_counts: Floats | None = None
+        self._gap_target: Prior | None = None  # what samples are weighted to in the class-wise gaps
+        self._gap_weight = np.ones(num_classes)
+        if label_counts is not None:
+            self.label_counts = np.asarray(check_counts(label_counts, num_classes), np.float64)
+            if self.target is not None and self.label_counts.any():
+                self._gap_weight = _weights(self.label_counts, self.target)
+                self._gap_target = self.target
+        self._set_sums(np.zeros((7, num_classes)), np.zeros((5, num_classes, self.bins)))
+
+    def _set_sums(self, of_class: Floats, cells: Floats) -> None:
+        self._of_class, self._cells = of_class, cells
+        self.samples, self.right, self.predicted = of_class[:3]
+        self.nll, self.nll_squares, self.brier, self.brier_squares = of_class[3:]
+
+    @classmethod
+    def of(
+        cls,
+        scores: Scores,
+        target: PriorLike | None = None,
+        counts: ArrayLike | None = None,
+        *,
+        groups: Mapping[str, ArrayLike] | None = None,
+        weights: ArrayLike | None = None,
+        bins: int = BINS,
+    ) -> Self:
+        """The sums of labelled scores as they are; `weights`: as how many samples each counts."""
+        labels = as_numpy(labelled(scores).labels)
+        times = check_weights(weights, len(labels))
+        seen = np.bincount(labels, minlength=scores.num_classes) if times is None else None
+        sums = cls(scores.num_classes, target, counts, groups=groups, label_counts=seen, bins=bins)
+        for at in slices(len(labels), scores.num_classes):
+            sums._add(as_numpy(scores.logits[at]), labels[at], None if times is None else times[at])
+        return sums
+
+    def add(self, logits: Any, labels: ArrayLike, weights: ArrayLike | None = None) -> Terms:
+        """Count a block of samples in; what each of them added.
+
+        Args:
+            logits: Shape (N, C), of any kind.
+            labels: The true classes.
+            weights: As how many samples each counts; one by default.
+        """
+        rows, known = as_numpy(logits), np.asarray(check_labels(labels, self.num_classes))
+        if rows.shape != (len(known), self.num_classes):
+            raise ValueError(
+                f"expected logits of shape ({len(known)}, {self.num_classes}) for {len(known)} "
+                f"labels and {self.num_classes} classes, got {rows.shape}"
+            )
+        if not len(known):
+            return Terms(np.zeros(0, bool), *np.zeros((3, 0)))
+        times = check_weights(weights, len(known))
+        parts = [
+            self._add(rows[at], known[at], None if times is None else times[at])
+            for at in slices(len(known), self.num_classes)
+        ]
+        return Terms(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def _add(self, rows: npt.NDArray[Any], labels: Labels, weights: Floats | None) -> Terms:
+        times = np.ones(len(labels)) if weights is None else weights
+        sums = block_sums(rows, labels, times * self._gap_weight[labels], self.bins)
+        right, nll, brier, confidence = terms = sums.terms
+        if not times.all():  # a sample that counts for nothing may have an infinite log-loss
+            nll = np.where(times > 0, nll, 0.0)
+        gap = right - confidence
+        self.predicted += sums_by(sums.predictions, times, self.num_classes)
+        of_class = (times, times * right, times * nll, times * nll**2, times * brier)
+        for total, values in zip(
+            (self.samples, self.right, self.nll, self.nll_squares, self.brier, self.brier_squares),
+            (*of_class, times * brier**2),
+            strict=True,
+        ):
+            total += sums_by(labels, values, self.num_classes)
+        cell = labels * self.bins + bin_of(confidence, self.bins)
+        of_cell = (times, times * right, times * confidence, times * gap**2)
+        for cells, values in zip(self._cells, of_cell, strict=False):
+            cells += sums_by(cell, values, cells.size).reshape(cells.shape)
+        self._cells[4] += sums.class_gaps
+        return terms
+
+    def __add__(self, other: Self) -> Self:
+        mine, theirs = (
+            (each.num_classes, each.bins, each.target, each.groups.keys(), each._gap_target)
+            for each in (self, other)
+        )
+        if mine != theirs or not np.array_equal(self._gap_weight, other._gap_weight):
+            raise ValueError(
+                "sums merge if they were made alike; got other classes, bins, groups, target or "
+                "label_counts, which are those of all samples together"
+            )
+        merged = copy(self)
+        merged._set_sums(self._of_class + other._of_class, self._cells + other._cells)
+        return merged
+
+    def reset(self) -> None:
+        """Forget all samples."""
+        self._of_class[:] = 0
+        self._cells[:] = 0
+
+    def weighted_to(self, target: PriorLike | None) -> Self:
+        """The same sums where labels follow another prior; what was predicted stays as it is."""
+        read = copy(self)
+        read.target = None if target is None else Prior.of(target)
+        return read
+
+    @property
+    def weight(self) -> Floats:
+        """What a sample of each class counts; all samples together one."""
+        return _weights(self.samples, self.target)
+
+    def check_complete(self) -> None:
+        """Raise unless samples were added, and of each class as many as `label_counts` says."""
+        if not self.samples.any():
+            raise ValueError("a metric needs at least one sample, but none was added")
+        if self.label_counts is None:
+            return
+        wrong = np.flatnonzero(self.samples != self.label_counts)
+        if len(wrong):
+            at = int(wrong[0])
+            raise ValueError(
+                f"label_counts says that {int(self.label_counts[at])} samples of class {at} come, "
+                f"but {int(self.samples[at])} were added; give the counts of the labels that are "
+                "added, such as class_counts(labels, num_classes), or none"
+            )
+
+
+def _weights(samples: Floats, target: Prior | None) -> Floats:
+    """What a sample of each class counts, all together one; nothing where there are none."""
+    mass = samples if target is None else np.asarray(target.probs) * (samples > 0)
+    if not mass.sum() > 0:
+        raise ValueError(
+            "nothing can be measured where the classes without samples hold all the weight of the "
+            "target; use another target, or samples of its classes"
+        )
+    return np.nan_to_num(ratio(mass / mass.sum(), samples))
+
+
+def slices(num_rows: int, num_classes: int) -> Iterator[slice]:
+    """Slices of rows, a block at a time."""
+    step = max(1, _BLOCK // num_classes)
+    return (slice(start, start + step) for start in range(0, num_rows, step))

@@ -1,0 +1,126 @@
+r"""A value between the ends of its 95 % interval, and how the ends are found.
+
+Of S ≥ 2 runs the interval is Student's over seeds,  mean ± t(S − 1) · s/√S:  what other seeds would
+give on these same samples. Of one run it is that of the samples drawn anew within each class: what
+this model would give on other samples. Neither holds the other source of variation.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+from typing import Any, Literal, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from longtail.stats.distributions import NORMAL, student_reach
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A number with the ends of its 95 % interval, which are None where there is none."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def reach(self) -> float | None:
+        """Half the length of the interval."""
+        return None if self.low is None or self.high is None else (self.high - self.low) / 2
+
+    @property
+    def is_above_zero(self) -> bool:
+        """Whether the whole interval is above zero: a gain that is more than chance."""
+        return self.low is not None and self.low > 0
+
+    @property
+    def is_below_zero(self) -> bool:
+        """Whether the whole interval is below zero: a loss that is more than chance."""
+        return self.high is not None and self.high < 0
+
+    def overlaps(self, other: "Interval") -> bool:
+        """Whether the two have a number in common; unknown ones have not."""
+        if self.low is None or self.high is None or other.low is None or other.high is None:
+            return False
+        return self.low <= other.high and other.low <= self.high
+
+
+@dataclass(frozen=True)
+class Estimate(Interval):
+    """A metric of a method over its runs.
+
+    Attributes:
+        over: What the interval is over.
+        runs: The value of each run.
+    """
+
+    over: Literal["seeds", "samples"] | None = None
+    runs: tuple[float, ...] = ()
+
+
+def estimate(runs: Sequence[Interval]) -> Estimate:
+    """The mean over runs with its interval; without one where a value is infinite.
+
+    >>> made = estimate([Interval(0.40), Interval(0.42), Interval(0.44)])
+    >>> made.value, made.low, made.high, made.over
+    (0.420, 0.370, 0.470, 'seeds')
+    """
+    values = tuple(run.value for run in runs if run.value is not None)
+    if not values:
+        return Estimate(None)
+    mean = fmean(values)
+    if not all(map(math.isfinite, values)):
+        return Estimate(mean, runs=values)
+    if len(values) > 1:
+        reach = student_reach(0.05, len(values) - 1) * stdev(values) / math.sqrt(len(values))
+        return Estimate(mean, mean - reach, mean + reach, "seeds", values)
+    low, high = runs[0].low, runs[0].high
+    return Estimate(mean, low, high, None if low is None else "samples", values)
+
+
+def normal_interval(
+    value: float, variance: float, least: float = -math.inf, most: float = math.inf
+) -> Interval:
+    """The value ± 1.96 standard deviations, within least and most; none where it is infinite.
+
+    >>> normal_interval(0.5, 0.0625, most=0.9)
+    Interval(value=0.5, low=0.01, high=0.9)
+    """
+    if not math.isfinite(value):
+        return Interval(value)
+    reach = NORMAL * math.sqrt(variance)
+    return Interval(value, max(least, value - reach), min(most, value + reach))
+
+
+def quantile_interval(value: float, draws: npt.NDArray[Any]) -> Interval:
+    """Between the 2.5 and 97.5 % quantiles of what was drawn, and up to the value itself."""
+    low, high = np.quantile(draws, [0.025, 0.975]).tolist()
+    return Interval(value, min(low, value), max(high, value))
+
+
+@overload
+def wilson(share: float, samples: float) -> tuple[float, float]: ...
+
+
+@overload
+def wilson(share: Floats, samples: Floats) -> tuple[Floats, Floats]: ...
+
+
+def wilson(
+    share: float | Floats, samples: float | Floats
+) -> tuple[float, float] | tuple[Floats, Floats]:
+    """The 95 % interval of a share of so many samples (Wilson, 1927).
+
+    >>> wilson(1.0, 10.0)
+    (0.722, 1.0)
+    """
+    z = NORMAL**2 / samples
+    center = (share + z / 2) / (1 + z)
+    reach = (z * share * (1 - share) + z**2 / 4) ** 0.5 / (1 + z)
+    if isinstance(center, float) and isinstance(reach, float):
+        return max(0.0, center - reach), min(1.0, center + reach)
+    return np.maximum(0.0, center - reach), np.minimum(1.0, center + reach)
