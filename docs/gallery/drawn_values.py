@@ -18,8 +18,7 @@ def world() -> SimpleNamespace:
     log: list[dict[str, float | None]] = []
 
     def after(epoch: int, layer: torch.nn.Linear) -> None:
-        found = lt.metrics.recalls(layer(test).argmax(dim=1), truth, 101)
-        groups = lt.metrics.group_accuracies(found, lt.shot_groups(counts))
+        groups = lt.metrics.group_accuracies(layer(test), truth, groups=lt.shot_groups(counts))
         log.append({"epoch": epoch, **{f"val_{name}": value for name, value in groups.items()}})
 
     layer = trained("SGD", 0, train, labels, after)
@@ -50,34 +49,35 @@ def world() -> SimpleNamespace:
     weights = (1 / lt.class_counts(truth[~half], 101).double())[truth[~half]]
     curves = {n: lt.metrics.reliability(s.logits, s.labels, weights, 14) for n, s in held.items()}
     features = {"all 256 directions": test, "the first 32": test[:, :32]}
-    variances = lt.metrics.intra_class_variance(train, labels, 101, measure="trace")
+    variances = lt.metrics.representations.intra_class_variance(train, labels, 101, measure="trace")
     return SimpleNamespace(
         counts=counts,
         classes=data.classes,
         labels=truth,
         scores=scores,
-        recalls={n: lt.metrics.recalls(s.predict(), truth, 101) for n, s in both.items()},
-        false_positives={
-            n: lt.metrics.false_positives(s.predict(), truth, 101) for n, s in both.items()
-        },
-        margins={n: lt.metrics.margins(s.logits, truth) for n, s in both.items()},
-        class_logits=lt.metrics.class_logits(adjusted.logits, truth),
+        recalls={n: lt.metrics.recalls(s) for n, s in both.items()},
+        false_positives={n: lt.metrics.false_positives(s) for n, s in both.items()},
+        margins={n: lt.metrics.margins(s) for n, s in both.items()},
+        class_logits=lt.metrics.class_logits(adjusted),
         reliability=curves,
         ece={n: lt.metrics.ece(s.logits, s.labels, weights) for n, s in held.items()},
-        norms=lt.metrics.weight_norms(layer.weight),
+        norms=lt.metrics.representations.weight_norms(layer.weight),
         bias=layer.bias,
-        offsets=lt.metrics.class_offsets(layer.weight, lt.metrics.class_means(train, labels, 101)),
-        test_variances=lt.metrics.intra_class_variance(test, truth, 101),
+        offsets=lt.metrics.representations.class_offsets(
+            layer.weight, lt.metrics.representations.class_means(train, labels, 101)
+        ),
+        test_variances=lt.metrics.representations.intra_class_variance(test, truth, 101),
         distances={
-            n: lt.metrics.largest_intra_class_distances(f, truth, 101) for n, f in features.items()
+            n: lt.metrics.representations.largest_intra_class_distances(f, truth, 101)
+            for n, f in features.items()
         },
-        displacement=lt.metrics.centroid_displacement(centers[-1], centers[0]),
-        cdnv=[lt.metrics.mean_cdnv(variances, each) for each in centers],
+        displacement=lt.metrics.representations.centroid_displacement(centers[-1], centers[0]),
+        cdnv=[lt.metrics.representations.mean_cdnv(variances, each) for each in centers],
         projections=local.projections,
         train_features=train,
         train_labels=labels,
-        sgd=[(lt.metrics.weight_norms(each.weight), counts) for each in sgd],
-        adam=[(lt.metrics.weight_norms(each.weight), counts) for each in adam],
+        sgd=[(lt.metrics.representations.weight_norms(each.weight), counts) for each in sgd],
+        adam=[(lt.metrics.representations.weight_norms(each.weight), counts) for each in adam],
         log=log,
     )
 

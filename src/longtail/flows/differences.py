@@ -119,10 +119,11 @@ def difference(
         elif noise is not None:
             seeds.append(noise)
     shared = min(shared, both.variance)
+    value = float(apart @ weight[samples.labels])
     return Difference(
         first=first[0].method,
         second=second[0].method,
-        value=float(apart @ weight[samples.labels]),
+        value=value if abs(value) > 1e-12 else 0.0,  # what is left of equal sums is rounding
         seeds=_welch(seeds, shared) if seeds else None,
         samples=Part(both.variance - shared, both.freedom),
         shared=shared,

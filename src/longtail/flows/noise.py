@@ -91,7 +91,7 @@ def verdict(methods: Mapping[str, Sequence[Run]], samples: SampleSet, key: str) 
     for name, runs in methods.items():
         value = float(sum(run.terms(key) @ weight for run in runs)) / len(runs)
         if math.isfinite(value):
-            means[name] = metric.ahead(value)
+            means[name] = metric.ahead(round(value, 12))  # equal ones stay in the order given
     if not means:
         return None
     order = sorted(means, key=lambda name: -means[name])

@@ -7,7 +7,7 @@ import longtail as lt
 from compared_worlds import World, result_of
 from longtail.flows.compare_runs import SampleSet, measured_run
 from longtail.flows.compare_sets import compare_set
-from longtail.metrics import Measured
+from longtail.metrics import Interval
 from longtail.report.accuracies import shown_accuracies
 from longtail.report.comparison import text
 
@@ -48,7 +48,9 @@ def test_a_target_that_is_nearly_uniform_is_shown_as_on_the_page_of_a_run():
     labels = np.repeat(np.arange(2), 1000)
     samples = SampleSet("toy", labels, 2, lt.Prior.of([0.500005, 0.499995]))
     run = measured_run(lt.Scores(2 * np.eye(2)[labels], labels=labels), samples, "A")
-    shown = shown_accuracies(lt.metrics.Tally(samples.label_counts, samples.target))
+    sums = lt.metrics.Accumulator(2, samples.target)
+    sums.add(np.eye(2)[labels], labels)
+    shown = shown_accuracies(sums)
     keys = [m.key for m in compare_set(samples, [run], BY).metrics]
     assert set(shown) == {"accuracy_under_target", "balanced_accuracy"}
     assert set(shown) <= set(keys)
@@ -65,7 +67,7 @@ def test_ranks_are_of_the_seeds_that_have_a_value(world):
     runs = [*world.runs("CE", 0.2), *world.runs("LA", 1.5)]
     values = {"CE": [0.9, 0.5, 0.1], "LA": [None, 0.4, 0.2]}
     given = [
-        replace(run, metrics={**run.metrics, BY: Measured(values[run.method][int(run.seed)])})
+        replace(run, metrics={**run.metrics, BY: Interval(values[run.method][int(run.seed)])})
         for run in runs
     ]
     ranks = compare_set(world.samples, given, BY).ranks
@@ -161,7 +163,7 @@ def test_an_infinite_log_loss_stays_in_the_table_and_out_of_the_test(world):
     runs[0] = replace(
         runs[0],
         nll=np.full_like(runs[0].nll, infinite),
-        metrics=dict(runs[0].metrics) | {"nll": Measured(infinite)},
+        metrics=dict(runs[0].metrics) | {"nll": Interval(infinite)},
     )
     table = compare_set(world.samples, runs, BY)
     assert table.verdicts["nll"].left_out == ("CE",)
@@ -188,6 +190,6 @@ def test_ranks_over_sets_are_of_methods_on_all_of_them():
         sets.append(compare_set(world.samples, runs, BY))
     result = result_of(*sets)
     assert result.ranks.mean == {"CE": 2.0, "LA": 1.0}
-    assert result.ranks.over == "2 data sets"
+    assert (result.ranks.blocks, result.ranks.over) == (2, "data sets")
     assert any("different data" in note for note in text.notes(result))
     assert result_of(sets[0]).ranks is None

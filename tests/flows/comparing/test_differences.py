@@ -2,14 +2,13 @@ import math
 
 import numpy as np
 import pytest
-import torch
-from longtail.metrics.student import reach, two_sided
-from longtail.report.comparison.differences import Difference, Part, difference, seed_noise
 
 from compared_worlds import plain_run
 from longtail import Prior
 from longtail.flows.compare_runs import SampleSet
+from longtail.flows.differences import Difference, difference, seed_noise
 from longtail.metrics import paired_gain
+from longtail.stats import Part, student_p, student_reach
 
 KEY = "balanced_accuracy"
 
@@ -91,14 +90,13 @@ def test_of_one_run_each_it_is_the_paired_gain():
     (one,) = drawn(random, "A", (1, 100), 0.1)
     (other,) = drawn(random, "B", (1, 100))
     found = difference([one], [other], samples, KEY)
-    right = [torch.as_tensor(run.right > 0) for run in (other, one)]
-    gain = paired_gain(*right, torch.as_tensor(labels), Prior.uniform(4))
+    gain = paired_gain(other.right > 0, one.right > 0, labels, Prior.uniform(4))
     assert found.value == pytest.approx(gain.value)
     change = one.right - other.right
     within = sum(float(change[labels == k].var(ddof=1)) / 25 for k in range(4))
     assert found.samples.variance == pytest.approx(within / 16)
     assert found.seeds is None
-    assert found.p == two_sided(
+    assert found.p == student_p(
         found.value / math.sqrt(found.samples.variance), found.samples.freedom
     )
 
@@ -174,7 +172,7 @@ def test_one_run_borrows_the_noise_of_the_others(samples):
 def test_the_probability_and_the_interval_agree():
     found = Difference("A", "B", 0.03, Part(1e-4, 3.0), Part(5e-5, 40.0), 1e-5, 3, False)
     assert found.reach(found.p) == pytest.approx(0.03, rel=1e-6)
-    naive = math.sqrt(reach(0.05, 3) ** 2 * 1e-4 + reach(0.05, 40) ** 2 * 5e-5)
+    naive = math.sqrt(student_reach(0.05, 3) ** 2 * 1e-4 + student_reach(0.05, 40) ** 2 * 5e-5)
     assert found.reach(0.05) == pytest.approx(naive)
 
 
@@ -196,9 +194,9 @@ def false_alarms(trials, runs, sd_seed, sd_sample, sd_rest):
         alarms[0] += found.p < 0.05
         if found.seeds is not None:
             error = math.sqrt(found.seeds.variance)
-            alarms[1] += two_sided(found.value / error, found.seeds.freedom) < 0.05
+            alarms[1] += student_p(found.value / error, found.seeds.freedom) < 0.05
         error = math.sqrt(found.samples.variance + found.shared)
-        alarms[2] += two_sided(found.value / error, math.inf) < 0.05
+        alarms[2] += student_p(found.value / error, math.inf) < 0.05
     return (alarms / trials).tolist()
 
 

@@ -3,11 +3,12 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from longtail.report.comparison.differences import Difference, Part
-from longtail.report.comparison.noise import needed, verdict
 
 from compared_worlds import World, plain_run
 from longtail.flows.compare_runs import SampleSet
+from longtail.flows.differences import Difference
+from longtail.flows.noise import needed, verdict
+from longtail.stats import Part
 
 
 def test_the_best_what_is_tied_and_what_is_behind():

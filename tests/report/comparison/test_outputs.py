@@ -2,12 +2,11 @@ import re
 
 import numpy as np
 import pytest
-from longtail.report.comparison.intervals import Estimate
 
 import longtail as lt
 from compared_worlds import World, result_of
 from longtail.flows.compare_runs import BY_KEY, measured_run
-from longtail.flows.compare_sets import compare_set
+from longtail.flows.compare_sets import Estimate, compare_set
 from longtail.report import Footer, Reference, render_page
 from longtail.report.charts.rows import IntervalRow, interval_chart
 from longtail.report.charts.svg import color

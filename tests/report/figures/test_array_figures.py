@@ -34,8 +34,8 @@ def test_counts_run_from_the_most_frequent_and_zero_is_a_gap(read):
 
 
 def test_offsets_stand_in_the_order_of_frequency_under_their_names(read):
-    means = lt.metrics.class_means(FEATURES, LABELS, 4)
-    halves = lt.metrics.class_offsets(WEIGHT, means)
+    means = lt.metrics.representations.class_means(FEATURES, LABELS, 4)
+    halves = lt.metrics.representations.class_offsets(WEIGHT, means)
     chart = figures.offsets_chart({"trained": [1, 2, 3, 4], "empirical": halves}, COUNTS)
     assert tooltips(chart, read, "trained") == [2, 4, 1, 3]
     expected = [0.5 * sum(w * m for w, m in zip(WEIGHT[k], means[k], strict=True)) for k in ORDER]
@@ -45,7 +45,7 @@ def test_offsets_stand_in_the_order_of_frequency_under_their_names(read):
 
 
 def test_weight_norms_of_several_runs_are_averaged_in_a_band(read):
-    given = np.asarray(lt.metrics.weight_norms(WEIGHT))
+    given = np.asarray(lt.metrics.representations.weight_norms(WEIGHT))
     runs = {"SGD": [(given, COUNTS), (3 * given, COUNTS)], "Adam": [(given, COUNTS)]}
     chart = figures.weight_norms_chart(runs)
     norms = [sum(w**2 for w in WEIGHT[k]) ** 0.5 for k in ORDER]
@@ -70,7 +70,9 @@ def test_group_curves_leave_out_what_the_log_does_not_know(read):
 
 @pytest.mark.parametrize("measure", ["largest_eigenvalue", "trace", "mean_distance"])
 def test_variance_is_that_of_the_metric_over_the_training_count(read, measure):
-    spread = np.asarray(lt.metrics.intra_class_variance(FEATURES, LABELS, 4, measure=measure))
+    spread = np.asarray(
+        lt.metrics.representations.intra_class_variance(FEATURES, LABELS, 4, measure=measure)
+    )
     chart = figures.variance_chart(spread, COUNTS, measure=measure)
     assert tooltips(chart, read, "each dot") == pytest.approx(spread[ORDER], rel=1e-3)
     x = [x for x, _ in read(chart).marks()]
@@ -78,14 +80,14 @@ def test_variance_is_that_of_the_metric_over_the_training_count(read, measure):
 
 
 def test_a_class_without_training_samples_or_without_spread_is_left_out(read):
-    spread = lt.metrics.intra_class_variance(FEATURES[:46], LABELS[:46], 4)
+    spread = lt.metrics.representations.intra_class_variance(FEATURES[:46], LABELS[:46], 4)
     chart = figures.variance_chart(spread, [30, 0, 8, 200])
     assert len(read(chart).marks()) == 2
 
 
 def test_displacement_is_how_far_each_centroid_moved(read):
     moved = WEIGHT + SOURCE.normal(size=WEIGHT.shape)
-    distances = lt.metrics.centroid_displacement(moved, WEIGHT)
+    distances = lt.metrics.representations.centroid_displacement(moved, WEIGHT)
     chart = figures.displacement_chart(distances, COUNTS, classes=list("abcd"))
     expected = [np.linalg.norm(moved[k] - WEIGHT[k]) for k in ORDER]
     assert tooltips(chart, read, "each dot") == pytest.approx(expected, rel=1e-3)
@@ -93,9 +95,11 @@ def test_displacement_is_how_far_each_centroid_moved(read):
 
 
 def test_cdnv_is_the_mean_over_pairs_after_each_epoch(read):
-    variances = np.asarray(lt.metrics.intra_class_variance(FEATURES, LABELS, 4, measure="trace"))
+    variances = np.asarray(
+        lt.metrics.representations.intra_class_variance(FEATURES, LABELS, 4, measure="trace")
+    )
     epochs = [WEIGHT, 2 * WEIGHT]
-    values = [lt.metrics.mean_cdnv(variances, centers) for centers in epochs]
+    values = [lt.metrics.representations.mean_cdnv(variances, centers) for centers in epochs]
     shown = tooltips(figures.cdnv_chart(values, epochs=[5, 10]), read, "learned")
     for centers, value in zip(epochs, shown, strict=True):
         pairs = [
@@ -129,7 +133,7 @@ def test_more_projections_than_fit_are_means_of_neighbours(read):
 def test_largest_distances_are_drawn_for_each_group_and_representation(read):
     named = {"as is": FEATURES, "halved": FEATURES / 2}
     distances = {
-        name: lt.metrics.largest_intra_class_distances(rows, LABELS, 4)
+        name: lt.metrics.representations.largest_intra_class_distances(rows, LABELS, 4)
         for name, rows in named.items()
     }
     drawn = read(figures.largest_distances_chart(distances, LABELS, COUNTS))

@@ -28,18 +28,18 @@ def drawn_of(scores, kind=lambda values: values):
     curve = lt.posthoc.tau_curve(given.logits, labels, counts)
     log = [{"epoch": k, "val_many": k / 300, "val_few": k / 900} for k in range(1, 301)]
     values = given_values(two, features, labels, weight, centers, size)
-    norms = [lt.metrics.weight_norms(each) for each in (weight, centers)]
+    norms = [lt.metrics.representations.weight_norms(each) for each in (weight, centers)]
     return {
         "cdnv_chart": figures.cdnv_chart(values["cdnv"]),
         "class_accuracy_chart": figures.class_accuracy_chart(
             values["recalls"], counts, classes=names
         ),
         "class_logits_chart": figures.class_logits_chart(
-            lt.metrics.class_logits(given.logits, labels), counts, classes=names
+            lt.metrics.class_logits(given), counts, classes=names
         ),
         "counts_chart": figures.counts_chart(counts, classes=names),
         "displacement_chart": figures.displacement_chart(
-            lt.metrics.centroid_displacement(weight, centers), counts, classes=names
+            lt.metrics.representations.centroid_displacement(weight, centers), counts, classes=names
         ),
         "false_positives_chart": figures.false_positives_chart(values["wrong"], counts),
         "group_curves_chart": figures.group_curves_chart(log),
@@ -51,8 +51,8 @@ def drawn_of(scores, kind=lambda values: values):
         "offsets_chart": figures.offsets_chart(
             {
                 "trained": weight[:, 0],
-                "empirical": lt.metrics.class_offsets(weight, centers),
-                "estimated": lt.metrics.class_offsets(weight, weight),
+                "empirical": lt.metrics.representations.class_offsets(weight, centers),
+                "estimated": lt.metrics.representations.class_offsets(weight, weight),
             },
             counts,
             classes=names,
@@ -77,13 +77,15 @@ def given_values(two, features, labels, weight, centers, size):
     """What metrics make of the scores and features."""
     metrics, one = lt.metrics, np.ones(size)
     return {
-        "cdnv": [metrics.mean_cdnv(one, each) for each in (weight, centers)],
-        "recalls": {n: metrics.recalls(s.predict(), labels, size) for n, s in two.items()},
-        "wrong": {n: metrics.false_positives(s.predict(), labels, size) for n, s in two.items()},
-        "margins": {n: metrics.margins(s.logits, labels) for n, s in two.items()},
-        "reliability": {n: metrics.reliability(s.logits, labels) for n, s in two.items()},
-        "variances": metrics.intra_class_variance(features, labels, size, measure="trace"),
-        "distances": metrics.largest_intra_class_distances(features, labels, size),
+        "cdnv": [metrics.representations.mean_cdnv(one, each) for each in (weight, centers)],
+        "recalls": {n: metrics.recalls(s) for n, s in two.items()},
+        "wrong": {n: metrics.false_positives(s) for n, s in two.items()},
+        "margins": {n: metrics.margins(s) for n, s in two.items()},
+        "reliability": {n: metrics.reliability(s) for n, s in two.items()},
+        "variances": metrics.representations.intra_class_variance(
+            features, labels, size, measure="trace"
+        ),
+        "distances": metrics.representations.largest_intra_class_distances(features, labels, size),
     }
 
 

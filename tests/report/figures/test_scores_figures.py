@@ -13,15 +13,15 @@ from longtail.report.charts.svg import color
 
 
 def wrong(scores):
-    return lt.metrics.false_positives(scores.predict(), scores.labels, scores.num_classes)
+    return lt.metrics.false_positives(scores)
 
 
 def recalls(scores):
-    return lt.metrics.recalls(scores.predict(), scores.labels, scores.num_classes)
+    return lt.metrics.recalls(scores)
 
 
 def margins(scores):
-    return lt.metrics.margins(scores.logits, scores.labels)
+    return lt.metrics.margins(scores)
 
 
 def numbers(drawn, class_="line"):

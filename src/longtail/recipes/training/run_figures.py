@@ -11,7 +11,7 @@ from torch import Tensor
 
 from longtail.core.arrays import Array
 from longtail.data.files.errors import reading
-from longtail.metrics import weight_norms
+from longtail.metrics.representations import weight_norms
 from longtail.recipes.training.model_file import load_model
 from longtail.report import Chart
 from longtail.report.figures import group_curves_chart as group_curves_chart

@@ -14,7 +14,8 @@ from torch import Tensor
 
 from longtail import __version__
 from longtail.engine import save_head
-from longtail.metrics import Measured, weight_norms
+from longtail.metrics import Interval
+from longtail.metrics.representations import weight_norms
 from longtail.recipes.training.checking import plain
 from longtail.recipes.training.recipe import Recipe
 from longtail.recipes.training.results import RunResult
@@ -152,7 +153,7 @@ def metric_table(result: RunResult, split: str) -> list[list[str]]:
     rows = [["", *(title for _, title, _, _ in columns)]]
     for name, found in result.metrics[split].items():
         cells = [
-            _shown(found.get(key, Measured(None)), factor, digits, interval=at == 0)
+            _shown(found.get(key, Interval(None)), factor, digits, interval=at == 0)
             for at, (key, _, factor, digits) in enumerate(columns)
         ]
         rows.append([name, *cells])
@@ -237,7 +238,7 @@ def _in_words(value: Any) -> str:
     return str(value)
 
 
-def _shown(measured: Measured, factor: float, digits: int, interval: bool = True) -> str:
+def _shown(measured: Interval, factor: float, digits: int, interval: bool = True) -> str:
     if measured.value is None:
         return "none"
     text = f"{factor * measured.value:.{digits}f}"

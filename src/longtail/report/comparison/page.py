@@ -220,8 +220,8 @@ def _ranks(result: CompareResult) -> Section:
     rows = sorted(result.ranks.mean.items(), key=lambda item: item[1])
     columns = [Column("method"), Column("average rank", best="low")]
     said = (
-        f"By {result.sets[0].by.name}, over {result.ranks.blocks} {result.ranks.over}, of the methods that are on all of "
-        "them. So few sets do not say which method is better in general."
+        f"By {result.sets[0].by.name}, over {result.ranks.blocks} {result.ranks.over}, of the "
+        "methods that are on all of them. So few sets do not say which method is better in general."
     )
     return Section("Ranks", [said], Table(columns, rows))
 

@@ -24,8 +24,7 @@ def by_class_section(judged: Judged) -> Section:
         chart, caption = _dots(judged), "Each dot is a class."
     else:
         found = {
-            name: recalls(scores.predict(), judged.labels, judged.num_classes)
-            for name, scores in judged.sides.items()
+            name: recalls(scores.logits, judged.labels) for name, scores in judged.sides.items()
         }
         chart = class_accuracy_chart(found, judged.counts, classes=judged.classes, width=960)
         caption = (
@@ -63,7 +62,7 @@ def calibration_section(judged: Judged) -> Section:
 def margins_section(judged: Judged) -> Section:
     """Where the mistakes fall, and how clearly samples are told apart."""
     labels, sides = judged.labels, judged.sides.items()
-    wrong = {n: false_positives(s.predict(), labels, judged.num_classes) for n, s in sides}
+    wrong = {n: false_positives(s.logits, labels) for n, s in sides}
     clear = {n: margins(s.logits, labels) for n, s in sides}
     return Section(
         heading="Where mistakes fall, and how clear decisions are",
