@@ -87,8 +87,8 @@ def compare(
 
 def present(result: CompareResult, output: Path | None, *, as_json: bool, quiet: bool) -> None:
     """Print a comparison, and write its files if there is a folder for them."""
-    from longtail.report.comparison.page import write_comparison
-    from longtail.report.comparison.tables import as_json as plain
+    from longtail.report.pages.compare import write_comparison
+    from longtail.report.pages.compare_cells import as_json as plain
 
     if output is not None:
         with writing(output) as aside:
@@ -113,7 +113,7 @@ def _label(text: str) -> tuple[str, Path]:
 def _show(result: CompareResult) -> None:
     from rich.text import Text
 
-    from longtail.report.comparison import text
+    from longtail.report.pages import compare_text as text
 
     out = console()
     for table in result.sets:
@@ -129,7 +129,7 @@ def _show(result: CompareResult) -> None:
 
 def _table(table: ComparedSet, result: CompareResult) -> Table:
     """Narrow enough for 80 columns: few intervals and no column too many, the files have all."""
-    from longtail.report.comparison import text
+    from longtail.report.pages import compare_text as text
 
     shown = _columns(table)
     left_out = []
@@ -153,8 +153,8 @@ def _columns(table: ComparedSet) -> dict[str, list[str | Text]]:
     """The columns from left to right, each with its heading first, by what they are called."""
     from rich.text import Text
 
-    from longtail.report.comparison.tables import cells, columns
     from longtail.report.judged import AS_TRAINED, UNDER_TARGET
+    from longtail.report.pages.compare_cells import cells, columns
 
     made: dict[str, list[str | Text]] = {"method": ["method", *(m.name for m in table.methods)]}
     for shown, column in zip(columns(table), zip(*cells(table), strict=True), strict=True):

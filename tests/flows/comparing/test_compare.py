@@ -6,9 +6,9 @@ import pytest
 import longtail as lt
 from longtail.flows.compare import compare
 from longtail.recipes.json_text import json_text
-from longtail.report.comparison import text
-from longtail.report.comparison.page import FILES, write_comparison
-from longtail.report.comparison.tables import as_json
+from longtail.report.pages import compare_text as text
+from longtail.report.pages.compare import FILES, write_comparison
+from longtail.report.pages.compare_cells import as_json
 
 
 @pytest.fixture

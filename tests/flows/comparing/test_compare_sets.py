@@ -9,7 +9,7 @@ from longtail.flows.compare_runs import SampleSet, measured_run
 from longtail.flows.compare_sets import compare_set
 from longtail.metrics import Interval
 from longtail.report.accuracies import shown_accuracies
-from longtail.report.comparison import text
+from longtail.report.pages import compare_text as text
 
 BY = "balanced_accuracy"
 

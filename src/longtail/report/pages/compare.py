@@ -13,10 +13,11 @@ from longtail.recipes.json_text import json_text
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.frame import Reference
 from longtail.report.charts.rows import IntervalRow, interval_chart
-from longtail.report.comparison import tables, text
-from longtail.report.comparison.paper_tables import latex, markdown
 from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 from longtail.report.page import Figure, Footer, Page, Section, write_page
+from longtail.report.pages import compare_cells as cells
+from longtail.report.pages import compare_text as text
+from longtail.report.pages.compare_paper import latex, markdown
 from longtail.report.table import Cell, Column, Marked, Table
 
 FILES = ("report.html", "table.md", "table.tex", "comparison.json")
@@ -28,15 +29,15 @@ _COLORS = {_BEST: "the best", _TIED: "† may be as good", _BEHIND: "behind by m
 def write_comparison(result: CompareResult, folder: Path, command: str) -> None:
     """Write all `FILES` into the folder."""
     footer = Footer(version=__version__, date=date.today().isoformat(), command=command)
-    write_page(comparison_page(result, footer), folder / FILES[0])
-    numbers = {"version": __version__, "command": command} | tables.as_json(result)
+    write_page(compare_page(result, footer), folder / FILES[0])
+    numbers = {"version": __version__, "command": command} | cells.as_json(result)
     texts = (markdown(result), latex(result), json_text(numbers))
     for name, written in zip(FILES[1:], texts, strict=True):
         with written_whole(folder / name) as part:
             part.write_text(written, encoding="utf-8", newline="\n")
 
 
-def comparison_page(result: CompareResult, footer: Footer) -> Page:
+def compare_page(result: CompareResult, footer: Footer) -> Page:
     """Everything a comparison says."""
     sections = []
     for table in result.sets:
@@ -60,7 +61,7 @@ def results_table(table: ComparedSet, result: CompareResult) -> Table:
     unequal = len({len(method.runs) for method in table.methods}) > 1  # else the caption has it
     compete = len(table.methods) > 1
     columns = [Column("method")]
-    for metric, _, is_as_trained in tables.columns(table):
+    for metric, _, is_as_trained in cells.columns(table):
         best = metric.best if compete and not is_as_trained else None
         short = metric.short
         if table.has_moved and metric is table.by:  # which metric it is stands above the table
@@ -71,7 +72,7 @@ def results_table(table: ComparedSet, result: CompareResult) -> Table:
     rows: list[list[Cell]] = []
     for method in table.methods:
         row: list[Cell] = [method.name]
-        for metric, _, is_as_trained in tables.columns(table):
+        for metric, _, is_as_trained in cells.columns(table):
             found = method.as_trained if is_as_trained else method.estimates
             tied = set() if is_as_trained else _tied(table, metric)
             row.append(_pair(found[metric.key], metric, method.name in tied))
@@ -106,7 +107,7 @@ def values_chart(table: ComparedSet) -> Chart:
         ends = [math.nan if end is None else metric.factor * end for end in (found.low, found.high)]
         value = math.nan if found.value is None else metric.factor * found.value
         tied = "†" if _style(table, method.name) == _TIED else ""
-        parts = (tables.number(found.value, metric), tables.interval(found, metric), tied)
+        parts = (cells.number(found.value, metric), cells.interval(found, metric), tied)
         shown = " ".join(filter(None, parts))
         dots = [metric.factor * dot for dot in found.runs]
         style = _style(table, method.name)
@@ -166,7 +167,7 @@ def _as_trained(table: ComparedSet, result: CompareResult) -> list[Section]:
             table=as_trained_table(table),
             notes=[
                 "What is noise is judged under the target only. Scores of which nobody knows what "
-                "they carry, and those that carry the target, are the same in both tables."
+                "they carry, and those that carry the target, are the same in both cells."
             ],
         )
     ]
@@ -237,7 +238,7 @@ def _pair(found: Estimate, metric: Metric, is_tied: bool = False) -> Cell:
         return None
     cell: float | tuple[float, ...] = metric.factor * found.value
     if found.reach is not None:
-        is_even = tables.is_even(found, metric)
+        is_even = cells.is_even(found, metric)
         shown = (found.value, found.reach) if is_even else (found.value, found.low, found.high)
         cell = tuple(metric.factor * part for part in shown if part is not None)
     return Marked(cell, "†") if is_tied else cell

@@ -5,8 +5,8 @@ from collections import Counter
 
 from longtail.flows.compare import CompareResult
 from longtail.flows.compare_sets import ComparedSet
-from longtail.report.comparison import text
-from longtail.report.comparison.tables import Cell, Shown, cells, columns
+from longtail.report.pages import compare_text as text
+from longtail.report.pages.compare_cells import Cell, Shown, cells, columns
 
 _MARKDOWN = str.maketrans({char: f"\\{char}" for char in "\\`*_[]<>|#~"} | {"\n": " ", "\r": " "})
 _LATEX = {

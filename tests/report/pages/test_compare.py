@@ -10,9 +10,9 @@ from longtail.flows.compare_sets import Estimate, compare_set
 from longtail.report import Footer, Reference, render_page
 from longtail.report.charts.rows import IntervalRow, interval_chart
 from longtail.report.charts.svg import color
-from longtail.report.comparison.page import comparison_page, differences_chart, values_chart
-from longtail.report.comparison.paper_tables import for_latex, latex, markdown
-from longtail.report.comparison.tables import as_json, cells, interval
+from longtail.report.pages.compare import compare_page, differences_chart, values_chart
+from longtail.report.pages.compare_cells import as_json, cells, interval
+from longtail.report.pages.compare_paper import for_latex, latex, markdown
 
 NASTY = r"L_A & 50% $x^2$ #1 {a} ~b \c | τ=1 <script>alert(1)</script> 🙂 " + "x" * 300
 FOOTER = Footer(version="0", date="2026-01-01", command="longtail compare")
@@ -58,7 +58,7 @@ def test_every_output_has_each_method_as_trained_and_under_the_target():
     )
     assert trained != moved
     outputs = {
-        "page": render_page(comparison_page(result, FOOTER)),
+        "page": render_page(compare_page(result, FOOTER)),
         "markdown": markdown(result),
         "latex": latex(result),
     }
@@ -85,7 +85,7 @@ def test_an_interval_with_ends_unequally_far_is_shown_by_both():
     ends = f"[{100 * low:.1f}, 100.0]"
     assert f"| 100.0 {ends} |" in markdown(result)
     assert rf"$100.0\ {ends}$" in latex(result)
-    page = render_page(comparison_page(result, FOOTER))
+    page = render_page(compare_page(result, FOOTER))
     assert f"100.0 {ends}" in page
     assert page.count(f"100.0 {ends}") > 1  # in the figure too
     for text in (markdown(result), latex(result), page):
@@ -147,11 +147,11 @@ def test_one_method_is_neither_bold_nor_marked(world):
     only = result_of(compare_set(world.samples, world.runs("A", 1.0), "nll"))
     assert "mathbf" not in latex(only)
     assert "†" not in markdown(only)
-    assert "only one method" in render_page(comparison_page(only, FOOTER))
+    assert "only one method" in render_page(compare_page(only, FOOTER))
 
 
 def test_the_page_says_it_all_and_no_name_is_markup(result):
-    html = render_page(comparison_page(result, FOOTER))
+    html = render_page(compare_page(result, FOOTER))
     assert "<script>alert" not in html
     assert "cannot be told apart from the best" in html
     for heading in ("Methods and runs", "What is noise"):
@@ -167,7 +167,7 @@ def test_a_page_of_two_sets_names_them_and_ranks():
         world = World(seed=seed)
         runs = [*world.runs("A", 1.0), *world.runs("B", 0.2)]
         tables.append(compare_set(world.samples, runs, "balanced_accuracy"))
-    html = render_page(comparison_page(result_of(*tables), FOOTER))
+    html = render_page(compare_page(result_of(*tables), FOOTER))
     assert "Results on toy" in html
     assert "average rank" in html
     assert "Average rank over 2 data sets: A 1.00, B 2.00." in markdown(result_of(*tables))
@@ -201,7 +201,7 @@ def test_an_interval_is_drawn_where_it_lies(read):
 
 
 def test_the_table_of_the_page_marks_what_cannot_be_told_from_the_best(result):
-    page = render_page(comparison_page(result, FOOTER))
+    page = render_page(compare_page(result, FOOTER))
     lead = page[page.index("<table") : page.index("</table>")]
     tied = sum(cell.tied for row in cells(result.sets[0]) for cell in row)
     assert lead.count("†</span>") == tied > 0
