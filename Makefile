@@ -103,7 +103,7 @@ $(BIN)/python:
 
 $(VENV)/.installed: $(BIN)/python pyproject.toml constraints.txt
 	@echo "== Installing longtail and what it needs"
-	$(BIN)/pip install -q -e .
+	$(BIN)/pip install -q -e ".[torch]"
 	@touch $@
 
 $(VENV)/.installed-dev: $(BIN)/python pyproject.toml constraints.txt

@@ -93,7 +93,7 @@ CONTRACT = {
     "BalancedSoftmax": uniform,
     "VS, gamma 0": uniform,
     "CDT, gamma 0": lambda train: train,
-    "ClassBalanced": lambda train: train.reweighted(1 / (1 - 0.99 ** train.counts.double())),
+    "ClassBalanced": lambda train: train.reweighted(1 / (1 - 0.99**train.counts)),
     "Focal, gamma 0": lambda train: train,
     "LADE": uniform,
     "LADE, strong": uniform,
@@ -105,6 +105,7 @@ CONTRACT = {
 
 def margins(name, pi):
     """(Δ, α, scale) by hand: Δ[y, y'] from the definitions, not from how the library splits it."""
+    pi = torch.as_tensor(pi)
     log, c = pi.log(), len(pi)
     rows, columns = log.view(-1, 1), log.view(1, -1)
     ones, none = torch.ones(c, dtype=pi.dtype), torch.zeros(c, c, dtype=pi.dtype)

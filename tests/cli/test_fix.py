@@ -17,12 +17,12 @@ NAMES = ["cat", "fox", "[red]", "<b>lynx</b>"]
 def logits_of(labels, seed):
     rng = np.random.default_rng(seed)
     means = 2.0 * np.eye(4)
-    return (means[labels] + rng.normal(size=(len(labels), 4))) @ means.T + PRIOR.log.numpy()
+    return (means[labels] + rng.normal(size=(len(labels), 4))) @ means.T + PRIOR.log
 
 
 @pytest.fixture
 def folder(tmp_path):
-    labels = np.random.default_rng(0).choice(4, 600, p=PRIOR.probs.numpy())
+    labels = np.random.default_rng(0).choice(4, 600, p=PRIOR.probs)
     np.savez(tmp_path / "val.npz", logits=logits_of(labels, 1), labels=labels)
     balanced = np.arange(400) % 4
     np.savez(tmp_path / "test.npz", logits=logits_of(balanced, 2), labels=balanced)

@@ -33,7 +33,7 @@ def logits(skill: float = 1.5) -> np.ndarray:
 @pytest.fixture
 def scores(tmp_path):
     carried = lt.Prior.of(COUNTS)
-    moved = logits() + carried.log.numpy()
+    moved = logits() + carried.log
     place = tmp_path / "scores.safetensors"
     lt.Scores(moved, LABELS, carried=carried, counts=COUNTS, split="test").save(place)
     return place
@@ -73,7 +73,7 @@ def test_scores_that_say_what_they_carry_are_shown_as_they_are_and_moved(scores,
 
 def test_scores_of_another_format_need_to_be_told_about(tmp_path):
     place, counts = tmp_path / "scores.npz", tmp_path / "counts.json"
-    np.savez(place, logits=logits() + lt.Prior.of(COUNTS).log.numpy(), labels=LABELS)
+    np.savez(place, logits=logits() + lt.Prior.of(COUNTS).log, labels=LABELS)
     counts.write_text(json.dumps(COUNTS))
     assert "it is not guessed" in run("report", place).output
     given = ("--kind", "logits", "--counts", counts, "-o", tmp_path / "out")

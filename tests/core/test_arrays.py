@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from longtail import Prior, Scores, engine, heads, losses, metrics, retarget
-from longtail.core.arrays import as_rows, as_tensor
+from longtail.core.arrays import as_numpy, to_kind
 from longtail.core.labels import check_counts
+from longtail.core.tensors import as_rows, as_tensor
 
 
 @pytest.mark.parametrize(
@@ -23,14 +24,17 @@ from longtail.core.labels import check_counts
     ],
 )
 def test_what_is_no_array_of_numbers_gives_one_clear_sentence(values, sentence):
-    with pytest.raises(ValueError, match=sentence) as caught:
-        as_tensor(values)
-    assert "\n" not in str(caught.value)
+    for door in (as_numpy, as_tensor):
+        with pytest.raises(ValueError, match=sentence) as caught:
+            door(values)
+        assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("dtype", [">i4", ">f8", ">f2", "<u2", "longlong", "ulonglong", "bool"])
 def test_numbers_of_any_byte_order_and_size_keep_their_values(dtype):
     values = np.array([0, 1, 7]).astype(dtype)
+    assert as_numpy(values).tolist() == values.tolist()
+    assert as_numpy(values).dtype.isnative
     assert as_tensor(values).tolist() == values.tolist()
     assert as_tensor(values[2]).item() == values[2].item()
 
@@ -42,6 +46,27 @@ def test_an_array_is_not_copied_where_none_is_needed_and_a_read_only_one_is():
     values.flags.writeable = False
     as_tensor(values)[0] = 2
     assert values[0] == 1
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32, torch.int32])
+def test_tensors_with_or_without_a_gradient_become_numpy_arrays(dtype):
+    numbers = torch.tensor([1, 2, 3]).to(dtype)
+    if dtype.is_floating_point:
+        numbers.requires_grad_()
+    array = as_numpy(numbers)
+    assert array.tolist() == [1, 2, 3]
+    assert array.dtype.name == {"bfloat16": "float32"}.get(str(dtype)[6:], str(dtype)[6:])
+
+
+def test_an_array_comes_back_as_the_kind_of_an_example():
+    array = np.arange(3)
+    for example in (torch.zeros(1), np.zeros(1), [1.0]):
+        again = to_kind(array, example)
+        assert type(again) is (torch.Tensor if isinstance(example, torch.Tensor) else np.ndarray)
+        assert again.tolist() == [0, 1, 2]
+    array.flags.writeable = False
+    to_kind(array, torch.zeros(1))[0] = 7
+    assert array[0] == 0
 
 
 def test_reversed_arrays_and_tensors_are_taken_as_they_are():
@@ -56,6 +81,7 @@ COMPLEX = np.array([[1 + 2j, 3 + 0j]])
 @pytest.mark.parametrize(
     "door",
     [
+        as_numpy,
         as_tensor,
         as_rows,
         Scores,
@@ -83,9 +109,10 @@ MASKED = np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[False, True], [False, Fals
 @pytest.mark.parametrize(
     "door",
     [
+        as_numpy,
         as_tensor,
         as_rows,
-        lambda rows: as_tensor(list(rows)),
+        lambda rows: as_numpy(list(rows)),
         lambda rows: metrics.representations.class_means(rows, [0, 1], 2),
         lambda rows: metrics.representations.intra_class_variance(rows, [0, 1], 2),
         lambda rows: heads.class_moments(rows, [0, 1], 2),
@@ -111,6 +138,6 @@ def test_a_mask_is_refused_wherever_it_would_be_lost(door):
     ],
 )
 def test_tensors_without_numbers_to_count_with_are_refused(tensor, sentence):
-    for door in (as_tensor, Scores):
+    for door in (as_numpy, as_tensor, Scores):
         with pytest.raises(ValueError, match=sentence):
             door(tensor())

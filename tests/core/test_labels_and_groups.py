@@ -16,8 +16,8 @@ def test_counts_come_back_as_the_kind_of_the_labels():
 @pytest.mark.parametrize(
     ("labels", "sentence"),
     [
-        (np.array([0.0, 1.0]), "integer type, got torch.float64"),
-        (np.array([True, False]), "integer type, got torch.bool"),
+        (np.array([0.0, 1.0]), "integer type, got float64"),
+        (np.array([True, False]), "integer type, got bool"),
         (np.array([0, 3]), "lie in 0 to 2 for 3 classes, got 3 at position 1"),
         (np.array([0, -1]), "got -1 at position 1"),
         (np.array([[0, 1]]), r"one dimension.*\(1, 2\)"),

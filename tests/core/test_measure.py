@@ -41,7 +41,7 @@ def test_a_fit_that_does_not_settle_is_reported(monkeypatch):
 def test_priors_beyond_the_range_of_probabilities_are_measured_by_their_logarithms(size):
     far = torch.tensor([size, 0.0, 0.0, -size], dtype=torch.float64)
     measured = measure_carried(LOGITS + far, LABELS)
-    assert measured.is_close(Prior.from_log(WORLD.prior.log + far), 1e-6)
+    assert measured.is_close(Prior.from_log(WORLD.prior.log + far.numpy()), 1e-6)
 
 
 def test_it_works_in_inference_mode():

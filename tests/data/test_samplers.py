@@ -29,7 +29,7 @@ def test_the_batches_follow_the_induced_prior_to_within_a_draw_a_class(name, epo
     sampler = made(name)
     sampler.set_epoch(epoch)
     number = drawn(sampler)
-    expected = sampler.induced(Prior.of(COUNTS)).probs * number.sum()
+    expected = torch.as_tensor(sampler.induced(Prior.of(COUNTS)).probs) * number.sum()
     most = sampler.together  # m per class draws whole groups
     assert (number - expected).abs().max() <= most
     assert len(sampler) == number.sum()

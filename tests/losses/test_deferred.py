@@ -21,7 +21,7 @@ from longtail.testing.contract import require_carried
 
 COUNTS = [70, 20, 8, 2]
 PRIOR = Prior.of(COUNTS)
-BALANCED = class_balanced_weights(COUNTS)
+BALANCED = torch.as_tensor(class_balanced_weights(COUNTS))
 LOGITS = torch.randn(12, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 LABELS = torch.arange(12) % 4
 MAKE = {

@@ -194,7 +194,7 @@ def test_the_gradient_of_the_center_term_reaches_the_features_and_not_the_center
 
 
 def test_margins_of_drolt_fall_with_the_root_of_the_prior():
-    probs = Prior.of(COUNTS).probs
+    probs = torch.as_tensor(Prior.of(COUNTS).probs)
     margins = DROLT(COUNTS, 5, scale=0.7).margins
     assert margins[0] == 0.7
     assert_close(margins * probs.sqrt(), (0.7 * probs.max().sqrt()).expand(4))

@@ -81,7 +81,7 @@ def test_one_pass_gives_what_the_terms_give_one_after_the_other(spread, dtype):
     loss = losses.LADE(counts, alpha=0.3, lam=0.05)
     separate = losses.BalancedSoftmax(counts)
     ours, theirs = f.to(dtype, copy=True).requires_grad_(), f.clone().requires_grad_()
-    log_prior = Prior.of(counts).log
+    log_prior = torch.as_tensor(Prior.of(counts).log)
     terms = lade_pass.Terms(log_prior, log_prior.exp(), 0.05, 0.0, 0.3)
     total = loss(ours, y)
     expected = separate(theirs, y) + lade_pass._plain(theirs, y, terms)

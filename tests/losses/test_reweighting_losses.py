@@ -142,7 +142,7 @@ def test_what_is_carried_is_that_of_the_methods_table(name):
 
 
 def test_golden_class_balanced_weights():
-    weights = class_balanced_weights([70, 25, 5])
+    weights = torch.as_tensor(class_balanced_weights([70, 25, 5]))
     expected = torch.tensor([0.16903016, 0.47222155, 2.35874829], dtype=torch.float64)
     assert_close(weights, expected, rtol=0, atol=5e-9)
     assert_close(ClassBalanced([70, 25, 5]).alpha, weights)
@@ -161,21 +161,22 @@ def test_class_balanced_weights_are_exact_for_beta_near_one(beta):
     counts = [1_000_000, 1000, 7, 1]
     exact = [(1 - Decimal(beta)) / (1 - Decimal(beta) ** n) for n in counts]
     expected = [float(4 * weight / sum(exact)) for weight in exact]
-    got = class_balanced_weights(counts, beta)
+    got = torch.as_tensor(class_balanced_weights(counts, beta))
     assert_close(got, torch.tensor(expected, dtype=torch.float64), rtol=1e-13, atol=0)
 
 
 def test_beta_zero_weighs_all_classes_alike_and_beta_one_in_the_limit_by_their_counts():
     assert class_balanced_weights(COUNTS, 0.0).tolist() == [1.0] * 4
     by_count = torch.tensor([1 / n for n in COUNTS], dtype=torch.float64)
-    assert_close(class_balanced_weights(COUNTS, 1 - 1e-13), 4 * by_count / by_count.sum())
+    weights = torch.as_tensor(class_balanced_weights(COUNTS, 1 - 1e-13))
+    assert_close(weights, 4 * by_count / by_count.sum())
     same(ClassBalanced(PRIOR, beta=0)(LOGITS, LABELS), CrossEntropy(PRIOR)(LOGITS, LABELS))
 
 
 def test_a_class_without_samples_counts_half_a_sample_as_in_its_prior():
     weights = class_balanced_weights(Prior.of([5, 3, 0], zeros="smooth"), 1 - 1e-13)
     by_count = torch.tensor([1 / 5.5, 1 / 3.5, 1 / 0.5], dtype=torch.float64)
-    assert_close(weights, 3 * by_count / by_count.sum())
+    assert_close(torch.as_tensor(weights), 3 * by_count / by_count.sum())
 
 
 def test_class_balanced_weights_divide_by_the_number_of_samples_as_all_weights_of_papers():

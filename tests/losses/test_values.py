@@ -92,7 +92,7 @@ def test_plain_cross_entropy_is_torchs_for_weighted_soft_labels_too(reduction):
 
 def test_the_papers_class_weights_divide_by_the_number_of_samples():
     loss = losses.Balanced(PRIOR)
-    weighted = F.cross_entropy(LOGITS, LABELS, 1 / PRIOR.probs, reduction="sum")
+    weighted = F.cross_entropy(LOGITS, LABELS, torch.as_tensor(1 / PRIOR.probs), reduction="sum")
     assert_close(loss(LOGITS, LABELS), weighted / len(LABELS))
 
 

@@ -7,6 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from longtail.core.blocks import blocks
 from longtail.metrics import classwise_ece, ece, sums, terms
 
 
@@ -161,7 +162,7 @@ def test_blocks_of_rows_add_up(metric, draw, monkeypatch):
     logits, labels = draw()
     weights = torch.arange(1.0, 401.0)
     whole = metric(logits, labels, weights)
-    monkeypatch.setattr(sums, "_BLOCK", 7 * 5)
+    monkeypatch.setattr(sums, "blocks", partial(blocks, numbers=7 * 5))
     monkeypatch.setattr(terms, "_IN_CACHE", 3 * 5)
     assert metric(logits, labels, weights) == pytest.approx(whole, rel=1e-9)
 

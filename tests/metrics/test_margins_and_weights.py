@@ -1,6 +1,7 @@
 """Margins, offsets and weight norms: by loops, and against SciPy."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,12 +10,13 @@ from scipy.stats import spearmanr
 from torch.testing import assert_close
 
 from longtail import metrics
-from longtail.metrics import representations, sums
+from longtail.core.blocks import blocks
+from longtail.metrics import representations
 
 
 @pytest.mark.parametrize("entries", [7, 2**22])
 def test_margins_by_loops_in_blocks(draw, monkeypatch, entries):
-    monkeypatch.setattr(sums, "_BLOCK", entries)
+    monkeypatch.setattr("longtail.metrics.logits.blocks", partial(blocks, numbers=entries))
     logits, labels = draw(num_samples=60)
     ours = metrics.margins(logits, labels)
     for f, y, margin in zip(logits.tolist(), labels.tolist(), ours.tolist(), strict=True):

@@ -136,7 +136,10 @@ def test_vector_scaling_is_the_minimum_of_the_naive_objective(name):
 
 def test_the_written_out_derivatives_are_those_that_autograd_finds():
     held = held_out(HELD_OUT["classes ruled out"], "this")
-    offset = held.prior.log - torch.tensor([0.4, 0.3, 0.2, 0.1], dtype=torch.float64).log()
+    offset = (
+        torch.as_tensor(held.prior.log)
+        - torch.tensor([0.4, 0.3, 0.2, 0.1], dtype=torch.float64).log()
+    )
     generator = torch.Generator().manual_seed(0)
     scale = torch.rand(4, generator=generator, dtype=torch.float64).requires_grad_()
     shift = torch.rand(4, generator=generator, dtype=torch.float64).requires_grad_()

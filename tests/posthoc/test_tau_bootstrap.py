@@ -65,7 +65,7 @@ def test_the_best_tau_of_a_replicate_does_not_tell_weights_from_repetitions_in_a
     again = np.random.default_rng(0).permutation(np.repeat(np.arange(80), times))
     curves = [
         curve_along(path, Weighted.under(GOAL, torch.tensor(rows), known, within), GOAL, rows)
-        for path in [Shift(-Prior.of(COUNTS).log)]
+        for path in [Shift(-torch.as_tensor(Prior.of(COUNTS).log))]
         for rows, known, within in [
             (logits, torch.tensor(labels), times),
             (logits[again], torch.tensor(labels[again]), None),

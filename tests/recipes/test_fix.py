@@ -26,12 +26,12 @@ def sample(labels, seed, overconfident=2.0):
     rng = np.random.default_rng(seed)
     means = 2.0 * np.eye(4)
     features = means[labels] + rng.normal(size=(len(labels), 4))
-    logits = features @ means.T + PRIOR.log.numpy()
+    logits = features @ means.T + PRIOR.log
     return overconfident * logits
 
 
 def validation(samples=1500, seed=0):
-    labels = np.random.default_rng(seed).choice(4, samples, p=PRIOR.probs.numpy())
+    labels = np.random.default_rng(seed).choice(4, samples, p=PRIOR.probs)
     return Scores(sample(labels, seed), labels, carried=PRIOR, counts=COUNTS)
 
 
@@ -323,7 +323,7 @@ def test_a_tau_that_the_samples_do_not_determine_is_held_near_one_and_said_so():
     fix = fit_fix(scores, Plan(Prior.of(near)))
     assert fix.adjustment.tau == pytest.approx(1, abs=0.3)
     assert "do not determine τ, so it was held near 1" in described(fix.steps[-1])
-    rounded = Prior.of(PRIOR.probs.numpy() * (1 + 1e-15 * np.arange(4)))
+    rounded = Prior.of(PRIOR.probs * (1 + 1e-15 * np.arange(4)))
     for alike in (scores.carried, rounded):
         same = fit_fix(scores, Plan(alike))
         assert same.adjustment.tau == 1

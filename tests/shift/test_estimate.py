@@ -93,7 +93,7 @@ def test_the_result_says_what_was_done(gaussian_scores):
     assert checked.calibration.temperature == pytest.approx(1, abs=0.2)
     assert 0 <= checked.trust <= 1
     counts = np.bincount(validation.labels, minlength=3)
-    weights = (checked.prior.probs.numpy() / counts)[validation.labels]
+    weights = (checked.prior.probs / counts)[validation.labels]
     assert checked.effective_samples == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
     assert estimate_prior(scores, validation=validation, calibrate=False).calibration is None
 
@@ -108,7 +108,7 @@ def test_calibration_mends_a_model_that_is_too_sure(gaussian_scores):
         np.abs(
             estimate_prior(
                 sure[1], validation=sure[0], calibrate=calibrate, shrink=False, resamples=0
-            ).prior.probs.numpy()
+            ).prior.probs
             - truth
         ).sum()
         for calibrate in (True, False)
@@ -155,7 +155,7 @@ def test_more_samples_make_narrower_intervals(gaussian_scores):
 
 def test_intervals_lie_around_the_estimate_within_zero_and_one(gaussian_scores):
     estimate = estimate_prior(gaussian_scores([1, 0, 0], 10, 1))
-    probs = estimate.prior.probs.numpy()
+    probs = estimate.prior.probs
     assert ((estimate.low > 0) & (estimate.low <= probs)).all()
     assert ((probs <= estimate.high) & (estimate.high <= 1)).all()
 

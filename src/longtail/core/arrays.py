@@ -1,41 +1,148 @@
-"""Arrays at the door: torch tensors or NumPy arrays come in, the same kind goes out.
+"""Array kinds at the door: NumPy, torch and JAX come in, the same kind goes out.
 
-Inside the package everything is a tensor. The class axis is axis 1, or axis 0 of a single sample.
+Torch and JAX are found in `sys.modules`, never imported: an array of theirs can only exist where
+its library was imported. Elementwise work is done in the caller's kind, sums and fits in NumPy.
+The class axis is axis 1, or axis 0 of a single sample.
 """
 
+from __future__ import annotations
+
+import sys
 from collections.abc import Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, cast
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import Tensor
 
-Array: TypeAlias = Tensor | npt.NDArray[Any]
+if TYPE_CHECKING:
+    from torch import Tensor
+    from typing_extensions import TypeVar
+
+
+class Array(Protocol):
+    """An array of any kind: NumPy's, torch's or JAX's."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its lengths."""
+        ...
+
+    @property
+    def dtype(self) -> Any:
+        """The type of its numbers."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, at: Any, /) -> Any: ...
+
+
+class Table(Protocol):
+    """A DataFrame of any library: numbers in named columns. It comes out as a NumPy array."""
+
+    @property
+    def columns(self) -> Any:
+        """The names of its columns."""
+        ...
+
+    def to_numpy(self) -> npt.NDArray[Any]:
+        """Its numbers."""
+        ...
+
+
 ArrayLike: TypeAlias = Array | Sequence[float]
-ArrayT = TypeVar("ArrayT", bound=Tensor | npt.NDArray[Any])
+RowsLike: TypeAlias = Array | Table | Sequence[Sequence[float]]
+if TYPE_CHECKING:  # a plain `Scores` is one of any kind, which typing says from Python 3.13 on
+    ArrayT = TypeVar("ArrayT", bound=Array, default=Any)
+else:
+    from typing import TypeVar
+
+    ArrayT = TypeVar("ArrayT", bound=Array)
 
 
-def as_tensor(values: ArrayLike) -> Tensor:
-    """The values as a tensor, without a copy where none is needed, or a ValueError."""
-    refuse_lossy(values)
-    if isinstance(values, Tensor):
-        _check_dense(values)
-        return values
-    array = _as_numbers(values)
-    if array.ndim:  # of an array without axes it would make one with an axis
-        array = np.ascontiguousarray(array)
-    # torch warns of read-only memory, which memory-mapped and shared arrays have.
-    return torch.from_numpy(array if array.flags.writeable else array.copy())
+def is_torch(values: object) -> TypeGuard[Tensor]:
+    """Whether this is a torch tensor."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(values, torch.Tensor)
 
 
-def as_rows(values: Any) -> Any:
-    """Rows that may lie on the disk: tensors, arrays and memory maps as they are, others a tensor.
+def is_jax(values: object) -> bool:
+    """Whether this is an array of JAX, or one that it traces."""
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(values, jax.Array)
 
-    For what is read in blocks: `as_tensor` would read all of it.
+
+def as_numpy(values: object) -> npt.NDArray[Any]:
+    """The values as a NumPy array, without a copy where none is needed, or a ValueError.
+
+    Bfloat16, which NumPy does not have, is widened to float32.
     """
+    if type(values) is np.ndarray and values.dtype.char in "dfl" and values.dtype.isnative:
+        return values
+    if is_torch(values):
+        check_dense(values)
+        wide = values.float() if str(values.dtype) == "torch.bfloat16" else values
+        return cast("npt.NDArray[Any]", _refuse_complex(wide.detach().cpu().resolve_neg()).numpy())
     refuse_lossy(values)
-    return values if hasattr(values, "shape") else as_tensor(values)
+    if hasattr(values, "to_numpy") and not isinstance(values, np.ndarray):
+        values = values.to_numpy()
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(
+            f"expected an array of numbers, got a {type(values).__name__} that NumPy cannot read "
+            f"as one ({error}); give rows of equal length, or an array"
+        ) from error
+    _refuse_complex(array)  # a list of complex numbers
+    if array.dtype.name == "bfloat16":
+        return array.astype(np.float32)
+    if array.dtype.kind not in "biuf" or array.dtype.char == "g":
+        raise ValueError(
+            f"expected an array of numbers, got a {type(values).__name__} of type {array.dtype}; "
+            "give a list of numbers, or an array of integers or float64"
+        )
+    # In this byte order, and of the C types that share a size the usual one.
+    plain = np.dtype(f"{array.dtype.kind}{array.dtype.itemsize}")
+    usual = array.dtype.isnative and array.dtype.char == plain.char
+    return array if usual else array.astype(plain)
+
+
+def as_array(values: object) -> Any:
+    """The values in their own kind: torch and JAX as they are, all else as a NumPy array."""
+    if is_torch(values):
+        check_dense(values)
+        _refuse_complex(values)
+        return values
+    return values if is_jax(values) else as_numpy(values)
+
+
+def to_kind(array: npt.NDArray[Any], example: object) -> Any:
+    """A NumPy array as the kind of the example, and on its device; as it is for other examples."""
+    if is_torch(example):
+        array = array if array.flags.writeable else array.copy()  # torch warns of the others
+        return sys.modules["torch"].from_numpy(np.ascontiguousarray(array)).to(example.device)
+    if is_jax(example):
+        return sys.modules["jax"].numpy.asarray(array)
+    return array
+
+
+def class_axis(logits: Array) -> int:
+    """Axis 1 of a batch, axis 0 of a single sample."""
+    return 1 if len(logits.shape) > 1 else 0
+
+
+def is_floating(array: Array) -> bool:
+    """Whether its numbers are of a floating type."""
+    if is_torch(array):
+        return array.is_floating_point()
+    return bool(array.dtype.kind == "f") or array.dtype.name == "bfloat16"
+
+
+def precision(array: Array) -> float:
+    """The machine precision of its floating type."""
+    if is_torch(array):
+        return float(sys.modules["torch"].finfo(array.dtype).eps)
+    return 2.0**-7 if array.dtype.name == "bfloat16" else float(np.finfo(array.dtype).eps)
 
 
 def refuse_lossy(values: object) -> None:
@@ -46,39 +153,12 @@ def refuse_lossy(values: object) -> None:
             "expected an array without a mask, which would be lost, got a masked array; "
             "pass its .compressed() values, or .filled(value)"
         )
-    if _is_complex(getattr(values, "dtype", None)):
-        raise ValueError(
-            "Complex data not supported: expected real numbers, got complex ones, whose imaginary "
-            "part would be lost; pass .real, or the absolute values"
-        )
+    _refuse_complex(values)
 
 
-def as_kind_of(tensor: Tensor, example: object) -> Array:
-    """The tensor as a NumPy array if the example is one, else as it is."""
-    if isinstance(example, np.ndarray):
-        return tensor.detach().cpu().numpy()
-    return tensor
-
-
-def class_axis(logits: Tensor) -> int:
-    """Axis 1 of a batch, axis 0 of a single sample."""
-    return 1 if logits.dim() > 1 else 0
-
-
-def along_classes(per_class: Tensor, logits: Tensor) -> Tensor:
-    """One number a class, shaped to broadcast over logits of shape (N, C) or (N, C, d, ...)."""
-    trailing = logits.dim() - 1 - class_axis(logits)
-    return per_class.view(-1, *(1,) * trailing) if trailing else per_class
-
-
-def wide_dtype(dtype: torch.dtype) -> torch.dtype:
-    """Where sums of exponentials are safe: float32 for the halves, else the dtype itself."""
-    return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
-
-
-def _check_dense(tensor: Tensor) -> None:
+def check_dense(tensor: Tensor) -> None:
     """A ValueError for tensors whose numbers are not all there, or not of a type to count with."""
-    if tensor.is_nested or tensor.layout != torch.strided:
+    if tensor.is_nested or str(tensor.layout) != "torch.strided":
         kind = "nested" if tensor.is_nested else "sparse"
         raise ValueError(
             f"expected a dense tensor, got a {kind} one; pass .to_padded_tensor(value) or "
@@ -92,28 +172,11 @@ def _check_dense(tensor: Tensor) -> None:
         )
 
 
-def _is_complex(dtype: object) -> bool:
-    if isinstance(dtype, torch.dtype):
-        return dtype.is_complex
-    return isinstance(dtype, np.dtype) and dtype.kind == "c"
-
-
-def _as_numbers(values: ArrayLike) -> npt.NDArray[Any]:
-    """The values as a NumPy array of a type that torch has."""
-    try:
-        array = np.asarray(values)
-    except (TypeError, ValueError, RuntimeError) as error:
+def _refuse_complex(values: Any) -> Any:
+    dtype = getattr(values, "dtype", None)
+    if getattr(dtype, "is_complex", False) or getattr(dtype, "kind", None) == "c":
         raise ValueError(
-            f"expected an array of numbers, got a {type(values).__name__} that NumPy cannot read "
-            f"as one ({error}); give rows of equal length, or an array"
-        ) from error
-    refuse_lossy(array)  # a list of complex numbers
-    if array.dtype.kind not in "biuf" or array.dtype.char == "g":
-        raise ValueError(
-            f"expected an array of numbers, got a {type(values).__name__} of type {array.dtype}; "
-            "give a list of numbers, or an array of integers or float64"
+            "Complex data not supported: expected real numbers, got complex ones, whose imaginary "
+            "part would be lost; pass .real, or the absolute values"
         )
-    # In this byte order, and of the C types that share a size the one that torch knows.
-    plain = np.dtype(f"{array.dtype.kind}{array.dtype.itemsize}")
-    known = array.dtype.isnative and array.dtype.char == plain.char
-    return array if known else array.astype(plain)
+    return values

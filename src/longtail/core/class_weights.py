@@ -2,15 +2,15 @@
 
 import math
 
-import torch
-from torch import Tensor
+import numpy as np
+import numpy.typing as npt
 
 from longtail.core.prior import Prior, PriorLike, full_prior
 
 
 def class_balanced_weights(
     train: PriorLike, beta: float = 0.9999, label_smoothing: float = 0.0
-) -> Tensor:
+) -> npt.NDArray[np.float64]:
     """(1 − β) / (1 − β^{n_y}) of each class, scaled to sum to the number of classes; float64.
 
     Args:
@@ -21,7 +21,7 @@ def class_balanced_weights(
             labels of N, and weighs by these.
 
     >>> class_balanced_weights([70, 25, 5])
-    tensor([0.169, 0.472, 2.359], dtype=torch.float64)
+    array([0.169, 0.472, 2.359])
     """
     prior = full_prior(train, "train")
     if prior.counts is None:
@@ -31,12 +31,12 @@ def class_balanced_weights(
         )
     if not 0 <= beta < 1:
         raise ValueError(f"beta must lie in [0, 1), got {beta}")
-    counts = prior.counts.double()
+    counts = prior.counts.astype(np.float64)
     if not counts.all():
         counts = counts + 0.5  # only zeros="smooth" makes a full prior of counts with a zero
     if label_smoothing:
         counts = counts.sum() * Prior.of(counts).smoothed(label_smoothing).probs
     # 1 − β^n without cancellation: for β near one it is smaller than the rounding of β^n.
     log_beta = math.log(beta) if beta > 0 else -math.inf
-    weights = -1 / torch.expm1(counts * log_beta)
-    return weights * len(weights) / weights.sum()
+    weights = -1 / np.expm1(counts * log_beta)
+    return np.asarray(weights * len(weights) / weights.sum())

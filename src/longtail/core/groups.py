@@ -1,6 +1,8 @@
 """Many, medium and few: groups of classes by how often they were seen in training."""
 
-from longtail.core.arrays import Array, ArrayLike, as_kind_of
+from typing import Any
+
+from longtail.core.arrays import ArrayLike, to_kind
 from longtail.core.labels import check_counts
 from longtail.core.numbers import check_number
 
@@ -12,7 +14,7 @@ def shot_groups(
     few: int = 20,
     many_inclusive: bool = False,
     few_inclusive: bool = False,
-) -> dict[str, Array]:
+) -> dict[str, Any]:
     """Boolean masks over the classes, by training count.
 
     Papers disagree about the edges. The default is that of most code: many > 100, few < 20.
@@ -40,4 +42,4 @@ def shot_groups(
     is_many = checked >= many if many_inclusive else checked > many
     is_few = checked <= few if few_inclusive else checked < few
     masks = {"many": is_many, "medium": ~(is_many | is_few), "few": is_few}
-    return {name: as_kind_of(mask, counts) for name, mask in masks.items()}
+    return {name: to_kind(mask, counts) for name, mask in masks.items()}

@@ -1,34 +1,35 @@
 """Labels and class counts: checked here, once."""
 
-import torch
-from torch import Tensor
+from typing import Any
 
-from longtail.core.arrays import Array, ArrayLike, as_kind_of, as_tensor
+import numpy as np
+import numpy.typing as npt
+
+from longtail.core.arrays import ArrayLike, as_numpy, to_kind
 
 # Class indices may leave gaps, but a table of all classes must be worth its memory.
 MOST_CLASSES, CLASSES_PER_SAMPLE = 10**6, 2
 MOST = 2**53  # from here on float64 no longer tells a count from the next
 
 
-def check_labels(labels: ArrayLike, num_classes: int) -> Tensor:
+def check_labels(labels: object, num_classes: int) -> npt.NDArray[np.int64]:
     """The labels as int64 class indices in 0 ... num_classes - 1, or a ValueError."""
-    checked = as_tensor(labels)
+    checked = as_numpy(labels)
     if checked.shape == (0,):
-        checked = checked.long()  # an empty list has no integer in it to say what it is of
-    if checked.dtype == torch.bool or checked.is_floating_point() or checked.is_complex():
+        checked = checked.astype(np.int64)  # an empty list has no integer to say what it is of
+    if checked.dtype.kind not in "iu":
         raise ValueError(
             f"labels must be class indices of an integer type, got {checked.dtype}; "
             "convert them, or pass probabilities where a function takes soft labels"
         )
-    if checked.dim() != 1:
+    if checked.ndim != 1:
         raise ValueError(
-            f"labels must have one dimension, one class index a sample, "
-            f"got shape {tuple(checked.shape)}"
+            f"labels must have one dimension, one class index a sample, got shape {checked.shape}"
         )
-    checked = checked.long()  # small integer types would wrap where num_classes does not fit
+    checked = checked.astype(np.int64, copy=False)
     wrong = (checked < 0) | (checked >= num_classes)
     if wrong.any():
-        at = int(wrong.nonzero()[0])
+        at = int(wrong.argmax())
         raise ValueError(
             f"labels must lie in 0 to {num_classes - 1} for {num_classes} classes, "
             f"got {int(checked[at])} at position {at}; "
@@ -52,25 +53,25 @@ def check_num_classes(number: int, num_samples: int, where: str = "labels") -> i
     return number
 
 
-def class_counts(labels: ArrayLike, num_classes: int) -> Array:
+def class_counts(labels: ArrayLike, num_classes: int) -> Any:
     """How many samples each class has; classes without samples count 0.
 
     >>> class_counts([0, 2, 0], num_classes=4).tolist()
     [2, 0, 1, 0]
     """
-    counts = torch.bincount(check_labels(labels, num_classes), minlength=num_classes)
-    return as_kind_of(counts, labels)
+    counts = np.bincount(check_labels(labels, num_classes), minlength=num_classes)
+    return to_kind(counts, labels)
 
 
-def check_counts(counts: ArrayLike, num_classes: int | None = None) -> Tensor:
+def check_counts(counts: object, num_classes: int | None = None) -> npt.NDArray[np.int64]:
     """The counts as int64, zeros allowed, or a ValueError."""
-    checked = as_tensor(counts).detach().cpu()
-    whole = checked.double()
-    if checked.dim() != 1 or not len(checked):
+    checked = as_numpy(counts)
+    if checked.ndim != 1 or not len(checked):
         raise ValueError(
-            f"counts must be one number a class, got an array of shape {tuple(checked.shape)}"
+            f"counts must be one number a class, got an array of shape {checked.shape}"
         )
-    if not ((whole >= 0) & (whole == whole.round()) & whole.isfinite()).all():
+    whole = checked.astype(np.float64)
+    if not ((whole >= 0) & (whole == np.rint(whole)) & np.isfinite(whole)).all():
         raise ValueError(
             f"counts must be whole numbers, none negative, got {whole.tolist()[:10]}; "
             "for probabilities use Prior.of"
@@ -84,4 +85,4 @@ def check_counts(counts: ArrayLike, num_classes: int | None = None) -> Tensor:
         raise ValueError(
             f"counts must have one entry for each of {num_classes} classes, got {len(checked)}"
         )
-    return checked.long()
+    return checked.astype(np.int64)

@@ -8,27 +8,36 @@ h. So fit one offset b per class by maximum likelihood on held-out labels (conve
 How well the data determine b_k is their information on it, Σ_i p_ik (1 - p_ik) with p_i the fitted
 probabilities: no standard error is below its inverse root. Where a class is told apart perfectly
 nothing bounds b_k, and the fit only says where it stopped.
+
+With P the fitted probabilities, the gradient is P's mean minus h and the Hessian
+(diag(Σ_i p_i) − PᵀP)/N, whose null space is the constant that b is free of: a few Newton steps.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
-import torch
-import torch.nn.functional as F
-from torch import Tensor
+import numpy as np
+import numpy.typing as npt
 
-from longtail.core.arrays import Array, ArrayLike, as_tensor
+from longtail.core.arrays import ArrayLike, RowsLike, as_array, as_numpy
+from longtail.core.blocks import slices
 from longtail.core.labels import check_labels
-from longtail.core.minimise import UnsettledError, for_autograd, minimise
+from longtail.core.minimise import UnsettledError, minimise
 from longtail.core.prior import Prior
 from longtail.core.probabilities import check_not_probs
 from longtail.core.retarget import check_logits
 
 _MAX_ITER = 1000
 _LEAST_INFORMATION = 1e-2  # below it the standard error of a log-probability is above ten
+_MOST_FOR_NEWTON = 1000  # classes; from there on the Hessian costs more than it saves
+_TOLERANCE = 1e-10
+_IN_CACHE = 2**16
+
+Floats = npt.NDArray[np.float64]
 
 
 def measure_carried(
-    logits: Array, labels: ArrayLike, classes: Sequence[str] | None = None
+    logits: RowsLike, labels: ArrayLike, classes: Sequence[str] | None = None
 ) -> Prior:
     """The prior that best explains held-out labels.
 
@@ -40,26 +49,27 @@ def measure_carried(
         labels: Class indices; every class must occur, and none be told apart perfectly.
         classes: What the classes are called, so that an error can name them.
     """
-    given = as_tensor(logits).detach()
-    if given.dim() != 2:
-        raise ValueError(f"logits must have shape (N, C), got {tuple(given.shape)}")
-    check_logits(given, given.shape[1])
-    if not given.isfinite().all():
+    array = as_array(logits)
+    if len(array.shape) != 2:
+        raise ValueError(f"logits must have shape (N, C), got {tuple(array.shape)}")
+    check_logits(array, array.shape[1])
+    rows = as_numpy(array)
+    if not np.isfinite(rows).all():
         raise ValueError("logits must be finite to measure what they carry, got NaN or infinity")
-    check_not_probs(given)
-    known = check_labels(labels, given.shape[1]).to(given.device)
-    if len(known) != len(given):
-        raise ValueError(f"got {len(given)} rows of logits but {len(known)} labels")
-    counts = torch.bincount(known, minlength=given.shape[1])
+    check_not_probs(array)
+    indices = check_labels(labels, rows.shape[1])
+    if len(indices) != len(rows):
+        raise ValueError(f"got {len(rows)} rows of logits but {len(indices)} labels")
+    counts = np.bincount(indices, minlength=rows.shape[1])
     if (counts == 0).any():
-        absent = (counts == 0).nonzero().flatten().tolist()
+        absent = np.flatnonzero(counts == 0)
         raise ValueError(
             f"every class must occur in the held-out labels, {len(absent)} of "
-            f"{given.shape[1]} do not (the first is {class_named(absent[0], classes)}); "
+            f"{rows.shape[1]} do not (the first is {class_named(int(absent[0]), classes)}); "
             "what the logits carry for them cannot be measured"
         )
-    offset = _best_offset(given.double(), known, classes)
-    return Prior.from_log(Prior.of(counts).log - offset)
+    labelled = Prior.of(counts)
+    return Prior.from_log(labelled.log - _best_offset(rows, indices, labelled, classes))
 
 
 def class_named(index: int, classes: Sequence[str] | None) -> str:
@@ -67,31 +77,100 @@ def class_named(index: int, classes: Sequence[str] | None) -> str:
     return f"class {index}" if classes is None else f"{classes[index]!r}"
 
 
-def _best_offset(logits: Tensor, labels: Tensor, classes: Sequence[str] | None) -> Tensor:
+def _best_offset(
+    logits: npt.NDArray[Any],
+    labels: npt.NDArray[np.int64],
+    labelled: Prior,
+    classes: Sequence[str] | None,
+) -> Floats:
     """One offset per class that maximises the likelihood, with mean zero."""
-    logits, labels = for_autograd(logits), for_autograd(labels)
-    with torch.inference_mode(False):
-        offset = torch.zeros(logits.shape[1], dtype=logits.dtype, device=logits.device)
-    offset.requires_grad_()
-    gradient = minimise(
-        lambda: F.cross_entropy(logits + offset, labels),
-        [offset],
-        max_iter=_MAX_ITER,
-        tolerance=1e-10,
-    )
+    likelihood = _Likelihood(logits, labels, labelled.probs)
+    # Classes on one level: a probability that underflows has no curvature to step by.
+    start = labelled.log - logits.mean(axis=0, dtype=np.float64)
+    start -= start.mean()
+    if len(start) <= _MOST_FOR_NEWTON:
+        best, gradient = _newton(likelihood, start)
+    else:
+        best, gradient = minimise(
+            lambda offset: likelihood(offset)[:2], start, max_iter=_MAX_ITER, tolerance=_TOLERANCE
+        )
     if not gradient < 1e-6:
         raise UnsettledError(
             f"the offsets did not settle in {_MAX_ITER} iterations: the likelihood still rises by "
             f"{gradient:.2g} for each unit of one; use more held-out data, or logits on a smaller "
             "scale"
         )
-    best = offset.detach()
-    _check_information(torch.softmax(logits + best, dim=1), classes)
-    return (best - best.mean()).cpu()
+    _check_information(likelihood.information(best), classes)
+    return np.asarray(best - best.mean())
 
 
-def _check_information(probs: Tensor, classes: Sequence[str] | None) -> None:
-    information = (probs * (1 - probs)).sum(dim=0)
+class _Likelihood:
+    """mean_i −log softmax(z_i + b)[y_i] as a function of b, with its derivatives."""
+
+    def __init__(
+        self, logits: npt.NDArray[Any], labels: npt.NDArray[np.int64], shares: Floats
+    ) -> None:
+        self._logits, self._shares = logits, shares
+        self._of_labels = float(
+            np.take_along_axis(logits, labels[:, None], 1).sum(dtype=np.float64) / len(labels)
+        )
+
+    def __call__(self, offset: Floats, second: bool = False) -> tuple[float, Floats, Floats]:
+        """Value, gradient and, if asked for, the Hessian (else an empty array)."""
+        size = len(offset)
+        total, mass = 0.0, np.zeros(size)
+        squares = np.zeros((size, size) if second else (0, 0))
+        for probs, log_sum in self._blocks(offset):
+            total += float(log_sum.sum())
+            mass += probs.sum(axis=0)
+            if second:
+                squares += probs.T @ probs
+        count = len(self._logits)
+        value = total / count - self._of_labels - float(offset @ self._shares)
+        hessian = (np.diag(mass) - squares) / count if second else squares
+        return value, mass / count - self._shares, hessian
+
+    def information(self, offset: Floats) -> Floats:
+        """Σ_i p_ik (1 − p_ik) of each class."""
+        found = np.zeros(len(offset))
+        for probs, _ in self._blocks(offset):
+            found += (probs * (1 - probs)).sum(axis=0)
+        return found
+
+    def _blocks(self, offset: Floats) -> Any:
+        for part in slices(len(self._logits), len(offset), _IN_CACHE):
+            moved = self._logits[part] + offset
+            top = moved.max(axis=1, keepdims=True)
+            probs = np.exp(np.subtract(moved, top, out=moved), out=moved)
+            sums = probs.sum(axis=1, keepdims=True)
+            probs /= sums
+            yield probs, top + np.log(sums)
+
+
+def _newton(likelihood: Callable[..., Any], start: Floats) -> tuple[Floats, float]:
+    """A minimum by Newton's steps, halved until they lower the value; the gradient there."""
+    offset = start
+    value, gradient, hessian = likelihood(offset, second=True)
+    for _ in range(_MAX_ITER):
+        if np.abs(gradient).max() <= _TOLERANCE:
+            break
+        # The constant direction, in which nothing changes, gets a curvature of one.
+        ridge = 1e-12 * np.trace(hessian) / len(offset)
+        curved = hessian + 1 / len(offset) + ridge * np.eye(len(offset))
+        step = np.linalg.solve(curved, gradient)
+        slope, size = float(gradient @ step), 1.0
+        while size > 1e-9:
+            moved = likelihood(offset - size * step, second=True)
+            if moved[0] <= value - 1e-4 * size * slope or np.abs(moved[1]).max() <= _TOLERANCE:
+                break
+            size /= 2
+        else:
+            break
+        offset, (value, gradient, hessian) = offset - size * step, moved
+    return offset, float(np.abs(gradient).max())
+
+
+def _check_information(information: Floats, classes: Sequence[str] | None) -> None:
     if (information < _LEAST_INFORMATION).any():
         least = int(information.argmin())
         raise ValueError(

@@ -4,10 +4,10 @@ import math
 import operator
 from typing import Literal
 
-import torch
-from torch import Tensor
+import numpy as np
+import numpy.typing as npt
 
-from longtail.core.arrays import ArrayLike, as_tensor
+from longtail.core.arrays import ArrayLike, as_numpy
 
 
 def check_per_class(
@@ -15,18 +15,18 @@ def check_per_class(
     num_classes: int,
     name: str,
     least: Literal["positive", "zero", "any"] = "positive",
-) -> Tensor:
-    """One finite number a class, as a float64 copy on the CPU, or a ValueError."""
-    given = as_tensor(values).detach().to("cpu", torch.float64, copy=True)
+) -> npt.NDArray[np.float64]:
+    """One finite number a class, as a float64 copy, or a ValueError."""
+    given = np.array(as_numpy(values), np.float64)
     if given.shape != (num_classes,):
         raise ValueError(
             f"{name} must have one number for each of {num_classes} classes, "
-            f"got shape {tuple(given.shape)}"
+            f"got shape {given.shape}"
         )
-    low = {"positive": given > 0, "zero": given >= 0, "any": given.isfinite()}[least]
-    wrong = ~(low & given.isfinite())
+    low = {"positive": given > 0, "zero": given >= 0, "any": True}[least]
+    wrong = ~(low & np.isfinite(given))
     if wrong.any():
-        at = int(wrong.nonzero()[0])
+        at = int(wrong.argmax())
         wanted = {"positive": "positive and finite", "zero": "finite, none negative"}
         raise ValueError(
             f"{name} must be {wanted.get(least, 'finite')}, got {given[at]:g} for class {at}"

@@ -7,18 +7,20 @@ power or difference of priors, where float32 probabilities of rare classes would
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import Tensor
 
-from longtail.core.arrays import ArrayLike, as_tensor
+from longtail.core.arrays import ArrayLike, as_numpy
 from longtail.core.labels import MOST, check_counts, check_labels
 from longtail.core.numbers import check_number, check_per_class
+from longtail.core.softmax import log_softmax
 
+Floats: TypeAlias = npt.NDArray[np.float64]
 Zeros: TypeAlias = Literal["error", "smooth", "keep"]
 
 
@@ -27,7 +29,7 @@ class Prior:
     """A label prior. Two are equal if they give every class the same probability.
 
     Attributes:
-        log: Natural logarithms of the probabilities, float64, on the CPU.
+        log: Natural logarithms of the probabilities, a NumPy array of float64.
         counts: The class counts it was made from, or None if it was not made from counts.
 
     >>> prior = Prior.of([70, 25, 5])
@@ -37,12 +39,12 @@ class Prior:
     Prior([0.469, 0.28, 0.251])
     """
 
-    log: Tensor
-    counts: Tensor | None = None
+    log: Floats
+    counts: npt.NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         log = _check_log(self.log)
-        total = float(log.exp().sum())
+        total = float(np.exp(log).sum())
         if not abs(total - 1) <= 1e-6:
             raise ValueError(
                 f"Prior(log) takes logarithms of probabilities that sum to one, got {_shown(log)}, "
@@ -50,74 +52,80 @@ class Prior:
                 "probabilities, or with Prior.from_log from logarithms of any weights"
             )
         counts = None if self.counts is None else check_counts(self.counts, len(log))
-        object.__setattr__(self, "log", torch.log_softmax(log, dim=0))
+        object.__setattr__(self, "log", log_softmax(log, axis=0))
         object.__setattr__(self, "counts", counts)
 
     @classmethod
-    def of(cls, weights: PriorLike, zeros: Zeros = "error") -> Prior:
+    def of(
+        cls, weights: PriorLike, zeros: Zeros = "error", classes: Sequence[str] | None = None
+    ) -> Prior:
         """From class counts, probabilities or any non-negative weights.
 
         Whole numbers are taken for counts and kept as `counts`, if they are below 2**53.
 
         Args:
-            weights: One number a class. A Prior is returned as it is, but for zeros to smooth.
+            weights: One number a class, in order or by class index or name. A Prior is returned as
+                it is, but for zeros to smooth.
             zeros: What to do with a class of weight zero. "error" refuses it; "smooth" adds one
                 half to every count (Jeffreys' rule; the kept `counts` stay as given); "keep" means
                 that the class cannot occur, which only a target prior may say.
+            classes: The names of the classes in order, for weights by name.
+
+        >>> Prior.of({"dog": 1, "cat": 3}, classes=["cat", "dog"])
+        Prior([0.75, 0.25])
         """
         if zeros not in ("error", "smooth", "keep"):
             raise ValueError(f'zeros must be "error", "smooth" or "keep", got {zeros!r}')
         if isinstance(weights, Prior):
             return _smoothed(weights) if weights.has_zeros and zeros == "smooth" else weights
-        given = as_tensor(weights).detach().to("cpu", torch.float64)
-        if given.dim() != 1 or not len(given):
-            raise ValueError(
-                f"a prior needs one weight a class, got an array of shape {tuple(given.shape)}"
-            )
-        if not (given.isfinite() & (given >= 0)).all() or not given.sum() > 0:
+        if isinstance(weights, Mapping):
+            weights = _in_order(weights, classes)
+        given = as_numpy(weights).astype(np.float64)
+        if given.ndim != 1 or not len(given):
+            raise ValueError(f"a prior needs one weight a class, got shape {given.shape}")
+        if not (np.isfinite(given) & (given >= 0)).all() or not given.sum() > 0:
             raise ValueError(
                 "the weights of a prior must be finite, none negative and not all zero, "
                 f"got {_shown(given)}"
             )
-        whole = (given == given.round()) & (given < MOST)
+        whole = (given == np.rint(given)) & (given < MOST)
         counts = check_counts(given) if whole.all() else None
         if (given == 0).any():
             given = _without_zeros(given, counts, zeros)
-        return cls.from_log(given.log(), counts)
+        with np.errstate(divide="ignore"):
+            return cls.from_log(np.log(given), counts)
 
     @classmethod
-    def from_log(cls, log: ArrayLike, counts: Tensor | None = None) -> Prior:
+    def from_log(cls, log: ArrayLike, counts: npt.NDArray[np.int64] | None = None) -> Prior:
         """From natural logarithms of weights of any total; -inf for a class that cannot occur."""
-        return cls(torch.log_softmax(_check_log(log), dim=0), counts)
+        return cls(log_softmax(_check_log(log), axis=0), counts)
 
     @classmethod
     def from_labels(cls, labels: ArrayLike, num_classes: int, zeros: Zeros = "error") -> Prior:
         """The class frequencies of integer labels; `zeros` as in `of`."""
-        return cls.of(
-            torch.bincount(check_labels(labels, num_classes), minlength=num_classes), zeros
-        )
+        return cls.of(np.bincount(check_labels(labels, num_classes), minlength=num_classes), zeros)
 
     @classmethod
     def uniform(cls, num_classes: int) -> Prior:
         """Every class equally likely."""
         if num_classes < 1:
             raise ValueError(f"a prior needs at least one class, got {num_classes}")
-        return cls.from_log(torch.zeros(num_classes, dtype=torch.float64, device="cpu"))
+        return cls.from_log(np.zeros(num_classes))
 
     @property
-    def probs(self) -> Tensor:
+    def probs(self) -> Floats:
         """The probabilities, float64."""
-        return self.log.exp()
+        return np.asarray(np.exp(self.log))
 
     @property
     def num_classes(self) -> int:
         """How many classes there are, those with probability zero included."""
         return len(self.log)
 
-    @property
+    @cached_property
     def has_zeros(self) -> bool:
         """Whether some class cannot occur."""
-        return bool(self.log.isinf().any())
+        return bool(np.isneginf(self.log).any())
 
     def tempered(self, power: float) -> Prior:
         """The prior proportional to p(y)**power: 1 gives the same, 0 uniform, -1 the inverse."""
@@ -131,7 +139,7 @@ class Prior:
     def reweighted(self, weights: ArrayLike) -> Prior:
         """The prior proportional to w(y)·p(y): what class weights or a sampler turn p into."""
         factors = check_per_class(weights, self.num_classes, "weights")
-        return Prior.from_log(self.log + factors.log())
+        return Prior.from_log(self.log + np.log(factors))
 
     def smoothed(self, epsilon: float) -> Prior:
         """(1−ε)·p + ε/C: the prior of labels that are smoothed by ε in [0, 1), of C classes.
@@ -142,20 +150,21 @@ class Prior:
         epsilon = check_number(epsilon, "label_smoothing", least=0, below=1)
         if not epsilon:
             return self
-        uniform = torch.full_like(self.log, math.log(epsilon / self.num_classes))
-        return Prior.from_log(torch.logaddexp(self.log + math.log1p(-epsilon), uniform))
+        uniform = math.log(epsilon / self.num_classes)
+        return Prior.from_log(np.logaddexp(self.log + math.log1p(-epsilon), uniform))
 
     def is_close(self, other: Prior, tolerance: float = 1e-6) -> bool:
         """Whether the two give every class the same probability, up to a relative tolerance."""
-        return self.num_classes == other.num_classes and torch.allclose(
-            self.log, other.log, rtol=0, atol=tolerance
+        return self is other or (
+            self.num_classes == other.num_classes
+            and np.allclose(self.log, other.log, rtol=0, atol=tolerance)
         )
 
     def __eq__(self, other: object) -> bool:
         return self.is_close(other, 1e-12) if isinstance(other, Prior) else NotImplemented
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        return np.asarray(self.probs.numpy(), dtype=dtype)
+        return np.asarray(self.probs, dtype=dtype)
 
     def __len__(self) -> int:
         return self.num_classes
@@ -167,7 +176,8 @@ class Prior:
         return f"Prior({self.num_classes} classes, {probs.max():.3g} to {probs.min():.3g})"
 
 
-PriorLike: TypeAlias = Prior | ArrayLike
+# A prior, class counts or other weights in order, or by class index or name.
+PriorLike: TypeAlias = Prior | ArrayLike | Mapping[int, float] | Mapping[str, float]
 
 
 def full_prior(prior: PriorLike, role: str) -> Prior:
@@ -191,13 +201,34 @@ def check_same_classes(num_classes: int, prior: Prior, what: str, role: str = "t
         )
 
 
-def _check_log(log: ArrayLike) -> Tensor:
-    """Logarithms of weights as float64 on the CPU, or a ValueError."""
-    given = as_tensor(log).detach().to("cpu", torch.float64)
-    if given.dim() != 1 or not len(given) or given.isnan().any() or not given.max().isfinite():
+def _in_order(
+    weights: Mapping[int, float] | Mapping[str, float], classes: Sequence[str] | None
+) -> list[float]:
+    """Weights by class index or name, as a list in the order of the classes."""
+    by_class: dict[Any, float] = dict(weights)
+    order = range(len(by_class)) if classes is None else classes
+    if classes is not None and all(isinstance(key, int) for key in by_class):
+        order = range(len(classes))
+    if by_class.keys() != set(order):
+        expected = (
+            f"class indices from 0 to {len(by_class) - 1}, or names with classes=[...] in the "
+            "order of the logits' columns"
+            if classes is None
+            else f"each of the {len(classes)} classes once, with 0 for those without samples"
+        )
+        raise ValueError(
+            f"weights by class must name {expected}; got {list(by_class)!r:.80}; leave none out"
+        )
+    return [by_class[key] for key in order]
+
+
+def _check_log(log: ArrayLike) -> Floats:
+    """Logarithms of weights as float64, or a ValueError."""
+    given = as_numpy(log).astype(np.float64)
+    if given.ndim != 1 or not len(given) or not np.isfinite(given.max()):
         raise ValueError(
             "a prior needs one logarithm a class, finite or -inf and not all -inf, "
-            f"got {_shown(given)} of shape {tuple(given.shape)}; "
+            f"got {_shown(given)} of shape {given.shape}; "
             "make priors with Prior.of, Prior.from_labels or Prior.uniform"
         )
     return given
@@ -212,11 +243,11 @@ def _smoothed(prior: Prior) -> Prior:
     return Prior.of(prior.counts, zeros="smooth")
 
 
-def _without_zeros(weights: Tensor, counts: Tensor | None, zeros: Zeros) -> Tensor:
+def _without_zeros(weights: Floats, counts: npt.NDArray[np.int64] | None, zeros: Zeros) -> Floats:
     if zeros == "keep":
         return weights
     if zeros == "smooth" and counts is not None:
-        return weights + 0.5
+        return np.asarray(weights + 0.5)
     if zeros == "smooth":
         raise ValueError(
             "zeros='smooth' adds one half to every class count, "
@@ -229,11 +260,11 @@ def _without_zeros(weights: Tensor, counts: Tensor | None, zeros: Zeros) -> Tens
     )
 
 
-def _zero_classes(weights: Tensor) -> str:
-    at = (weights == 0).nonzero().flatten().tolist()
+def _zero_classes(weights: Floats) -> str:
+    at = np.flatnonzero(weights == 0).tolist()
     return ", ".join(map(str, at[:10])) + (f" and {len(at) - 10} more" if len(at) > 10 else "")
 
 
-def _shown(weights: Tensor) -> str:
+def _shown(weights: Floats) -> str:
     values = [f"{w:g}" for w in weights.flatten()[:10].tolist()]
-    return f"[{', '.join(values)}{', ...' if weights.numel() > 10 else ''}]"
+    return f"[{', '.join(values)}{', ...' if weights.size > 10 else ''}]"

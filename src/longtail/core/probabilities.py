@@ -18,11 +18,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
-import torch
-from torch import Tensor
+import numpy as np
+import numpy.typing as npt
 
-from longtail.core.arrays import wide_dtype
+from longtail.core.arrays import Array, as_numpy, precision
 
 # What the probabilities of a thousand classes in float16 can miss one by.
 SUM_TOLERANCE = 1e-3
@@ -58,16 +59,16 @@ class RowSums:
     high: float
 
     @classmethod
-    def of(cls, rows: Tensor) -> RowSums:
-        """Of some rows, one or more."""
-        sums = rows.sum(dim=1, dtype=torch.float64)
+    def of(cls, rows: npt.NDArray[Any], eps: float | None = None) -> RowSums:
+        """Of some rows, one or more; `eps` of what they were before they were widened."""
+        sums = rows.sum(axis=1, dtype=np.float64)
         return cls(
             num_rows=rows.shape[0],
             num_classes=rows.shape[1],
-            eps=torch.finfo(rows.dtype).eps,
-            least=float(rows.amin()),
-            low=float(sums.amin()),
-            high=float(sums.amax()),
+            eps=precision(rows) if eps is None else eps,
+            least=float(rows.min()),
+            low=float(sums.min()),
+            high=float(sums.max()),
         )
 
     def joined(self, other: RowSums) -> RowSums:
@@ -86,7 +87,7 @@ class RowSums:
         """What every row of probabilities sums to, 1 or 100 (percent); None if these are none."""
         if self.num_rows == 1:
             # In half precision the logits of one row sum to one by accident now and then.
-            is_wide = self.eps <= torch.finfo(torch.float32).eps
+            is_wide = self.eps <= float(np.finfo(np.float32).eps)
             return self._total_within(max(8, self.num_classes) * self.eps) if is_wide else None
         few = self.num_rows <= FIRST_ROWS
         return self._total_within(SUM_TOLERANCE if few else ROUNDED_TOLERANCE)
@@ -106,11 +107,13 @@ class RowSums:
         return None
 
 
-def check_not_probs(rows: Tensor) -> None:
+def check_not_probs(logits: Array) -> None:
     """Raise NotLogitsError if these logits of shape (N, C), all together, are probabilities."""
-    if not rows.numel() or not RowSums.of(rows[:FIRST_ROWS]).may_be_probs:
+    rows, eps = as_numpy(logits), precision(logits)
+    first = rows[:FIRST_ROWS]
+    if not rows.size or first.min() < 0 or not RowSums.of(first, eps).may_be_probs:
         return
-    total = RowSums.of(rows).total
+    total = RowSums.of(rows, eps).total
     if total is not None:
         raise NotLogitsError(
             f"these logits are {kind_in_words(total)}; write "
@@ -128,33 +131,34 @@ def kind_in_words(total: float) -> str:
 
 
 def log_probs(
-    rows: Tensor, where: str, otherwise: str, first_row: int = 0, stacklevel: int = 2
-) -> Tensor:
+    probs: Array, where: str, otherwise: str, first_row: int = 0, stacklevel: int = 2
+) -> npt.NDArray[Any]:
     """Logarithms of probabilities, rounded ones and percentages too; zeros are floored.
 
     Warns of what was done to them, and raises a ValueError for rows that are no probabilities.
 
     Args:
-        rows: Shape (N, C), none NaN or infinite.
+        probs: Shape (N, C), none NaN or infinite.
         where: What they are called in messages.
         otherwise: What to do with logits.
         first_row: The number of the first of these rows in messages.
         stacklevel: Whose line a warning names: 2 is the caller.
     """
-    sums = rows.sum(dim=1, dtype=torch.float64)
+    rows = as_numpy(probs)
+    sums = rows.sum(axis=1, dtype=np.float64)
     percent = bool(len(sums)) and abs(float(sums[0]) / _PERCENT - 1) <= ROUNDED_TOLERANCE
     total = _PERCENT if percent else 1.0
-    missed = (sums / total - 1).abs()
-    wrong = (missed > ROUNDED_TOLERANCE) | (rows < 0).any(dim=1)
+    missed = np.abs(sums / total - 1)
+    wrong = (missed > ROUNDED_TOLERANCE) | (rows < 0).any(axis=1)
     if wrong.any():
-        at = int(wrong.nonzero()[0])
+        at = int(wrong.argmax())
         advice = _advice(rows, float(sums[at]), otherwise)
         raise ValueError(
             f"{where} must be probabilities, each row summing to one and none negative; row "
             f"{first_row + at} sums to {sums[at]:.6g} with smallest entry {rows[at].min():.3g}; "
             f"{advice}"
         )
-    rounded = bool((missed > max(SUM_TOLERANCE, torch.finfo(rows.dtype).eps)).any())
+    rounded = bool((missed > max(SUM_TOLERANCE, precision(probs))).any())
     said = {
         f"the rows of {where} sum to 100: they are taken for percentages": percent,
         f"the rows of {where} do not sum to {total:.0f} exactly, as after rounding: each is "
@@ -165,11 +169,11 @@ def log_probs(
     for sentence, is_so in said.items():
         if is_so:
             warnings.warn(sentence, stacklevel=stacklevel)
-    wide = rows.to(wide_dtype(rows.dtype))
-    return floored_log(wide / sums[:, None].to(wide.dtype) if percent or rounded else wide)
+    wide = rows.astype(np.float32) if rows.dtype.itemsize == 2 else rows
+    return floored_log(wide / sums[:, None].astype(wide.dtype) if percent or rounded else wide)
 
 
-def floored_log(probs: Tensor, eps: float | None = None) -> Tensor:
+def floored_log(probs: npt.NDArray[Any], eps: float | None = None) -> npt.NDArray[Any]:
     """Logarithms of probabilities, those of zero floored.
 
     Args:
@@ -178,13 +182,13 @@ def floored_log(probs: Tensor, eps: float | None = None) -> Tensor:
     """
     none = probs == 0
     if not none.any():
-        return probs.log()
-    most = torch.finfo(probs.dtype).eps if eps is None else eps
-    least = probs.masked_fill(none, most).amin(dim=1, keepdim=True).clamp(max=most)
-    return torch.where(none, least, probs).log()
+        return np.asarray(np.log(probs))
+    most = probs.dtype.type(precision(probs) if eps is None else eps)
+    least = np.minimum(np.where(none, most, probs).min(axis=1, keepdims=True), most)
+    return np.asarray(np.log(np.where(none, least, probs)))
 
 
-def _advice(rows: Tensor, total: float, otherwise: str) -> str:
+def _advice(rows: npt.NDArray[Any], total: float, otherwise: str) -> str:
     """What to do with rows that are no probabilities; one of them has that sum."""
     near = min(abs(total - 1), abs(total / _PERCENT - 1))
     if rows.min() < 0 or (rows.max() > 1 and near > _NEAR):

@@ -8,18 +8,22 @@ c. Under target t they are
 and softmax of that is p_t(y|x) exactly (LADE theorem 1), as long as p(x|y) stays the same.
 """
 
-from typing import cast
+from collections.abc import Sequence
+from typing import Any, overload
 
-from torch import Tensor
+import numpy as np
+import numpy.typing as npt
 
 from longtail.core.arrays import (
+    Array,
     ArrayT,
-    along_classes,
-    as_kind_of,
-    as_tensor,
+    RowsLike,
+    Table,
+    as_array,
     class_axis,
-    wide_dtype,
+    is_floating,
 )
+from longtail.core.elementwise import scaled_and_shifted
 from longtail.core.prior import Prior, PriorLike, check_same_classes, full_prior
 
 
@@ -36,20 +40,32 @@ class UnknownPriorError(ValueError):
         )
 
 
-def prior_offset(carried: PriorLike | None, target: PriorLike) -> Tensor:
+def prior_offset(carried: PriorLike | None, target: PriorLike) -> npt.NDArray[np.float64]:
     """What to add to each class's logit, float64; -inf for a class that the target rules out."""
     if carried is None:
         raise UnknownPriorError
     source, goal = full_prior(carried, "carried"), Prior.of(target)
     check_same_classes(source.num_classes, goal, "the carried prior has", "the target prior")
-    return goal.log - source.log
+    return np.asarray(goal.log - source.log)
 
 
-def retarget(logits: ArrayT, carried: PriorLike | None, target: PriorLike) -> ArrayT:
+@overload
+def retarget(
+    logits: Table | Sequence[Any], carried: PriorLike | None, target: PriorLike
+) -> npt.NDArray[Any]: ...
+
+
+@overload
+def retarget(logits: ArrayT, carried: PriorLike | None, target: PriorLike) -> ArrayT: ...
+
+
+def retarget(logits: RowsLike, carried: PriorLike | None, target: PriorLike) -> Any:
     """Logits that carry `carried`, moved so that they carry `target`.
 
     Args:
-        logits: Shape (N, C), (N, C, d, ...) or (C,), of a floating type, which is kept.
+        logits: Shape (N, C), (N, C, d, ...) or (C,), of a floating type, which is kept, as is the
+            kind: NumPy, torch on its device (differentiable), JAX. Lists and DataFrames come back
+            as NumPy arrays.
         carried: The prior the logits carry: a Prior or class counts. None raises
             UnknownPriorError.
         target: The prior to move to: a Prior or class counts.
@@ -60,20 +76,19 @@ def retarget(logits: ArrayT, carried: PriorLike | None, target: PriorLike) -> Ar
     >>> np.exp(moved) / np.exp(moved).sum()
     array([[0.333, 0.333, 0.333]])
     """
-    given = as_tensor(logits)
+    rows = as_array(logits)
     offset = prior_offset(carried, target)
-    check_logits(given, len(offset))
-    wide = wide_dtype(given.dtype)
-    moved = given.to(wide) + along_classes(offset.to(given.device, wide), given)
-    return cast(ArrayT, as_kind_of(moved.to(given.dtype), logits))
+    check_logits(rows, len(offset))
+    return scaled_and_shifted(rows, None, offset)
 
 
-def check_logits(logits: Tensor, num_classes: int) -> None:
+def check_logits(logits: Array, num_classes: int) -> None:
     """Raise unless the logits are of a floating type and have that many classes."""
-    if not logits.is_floating_point():
+    if not is_floating(logits):
         raise ValueError(f"logits must be of a floating type, got {logits.dtype}")
-    if logits.dim() < 1 or logits.shape[class_axis(logits)] != num_classes:
+    axis = class_axis(logits)
+    if len(logits.shape) < 1 or logits.shape[axis] != num_classes:
         raise ValueError(
-            f"logits must have {num_classes} classes on axis {class_axis(logits)}, "
+            f"logits must have {num_classes} classes on axis {axis}, "
             f"got shape {tuple(logits.shape)}"
         )

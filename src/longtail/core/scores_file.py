@@ -8,89 +8,86 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
-from longtail.core.arrays import Array, as_kind_of, as_tensor
 from longtail.core.prior import Prior
-from longtail.core.tensor_saving import save_tensors
+from longtail.core.tensor_file import read_tensor_file, save_tensors
 
 VERSION = 1
 
 
 class Header(msgspec.Struct):
-    """What the JSON header says."""
+    """What the JSON header says; `arrays` is for readers of the first release."""
 
     version: int
-    arrays: Literal["torch", "numpy"]
+    arrays: Literal["torch", "numpy"] = "numpy"
     classes: tuple[str, ...] | None = None
     split: Literal["train", "validation", "test"] | None = None
+    ids: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
 class StoredScores:
     """What a scores file holds."""
 
-    arrays: dict[str, Array]
+    arrays: dict[str, npt.NDArray[Any]]
     carried: Prior | None
     classes: tuple[str, ...] | None
     split: Literal["train", "validation", "test"] | None
+    ids: npt.NDArray[Any] | None
 
 
 def write(
     path: str | os.PathLike[str],
-    arrays: Mapping[str, Array | None],
+    arrays: Mapping[str, npt.NDArray[Any]],
     carried: Prior | None,
     classes: tuple[str, ...] | None,
     split: Literal["train", "validation", "test"] | None,
+    ids: npt.NDArray[Any] | None = None,
 ) -> None:
     """Write the file, whole or not at all."""
-    tensors = {n: as_tensor(a) for n, a in arrays.items() if a is not None}
+    tensors = dict(arrays)
     if carried is not None:
         tensors["carried"] = carried.log
         if carried.counts is not None:
             tensors["carried_counts"] = carried.counts
-    header = Header(
-        version=VERSION,
-        arrays="numpy" if isinstance(arrays["logits"], np.ndarray) else "torch",
-        classes=classes,
-        split=split,
-    )
-    said = {"format": "pt", "longtail": msgspec.json.encode(header).decode()}
-    save_tensors(path, tensors, said)
+    names = None
+    if ids is not None and ids.dtype.kind == "U":
+        names = tuple(ids.tolist())
+    elif ids is not None:
+        tensors["ids"] = ids.astype(np.int64)
+    header = Header(version=VERSION, classes=classes, split=split, ids=names)
+    save_tensors(path, tensors, {"format": "pt", "longtail": msgspec.json.encode(header).decode()})
 
 
 def read(path: str | os.PathLike[str]) -> StoredScores:
     """Read the file, or raise FileNotFoundError or a ValueError that says what is wrong with it."""
-    from safetensors import SafetensorError, safe_open
-
     place = Path(path)
     if not place.is_file():
         raise FileNotFoundError(f"there is no scores file at {place}")
     try:
-        with safe_open(place, framework="pt") as file:
-            text = (file.metadata() or {}).get("longtail")
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
-        raise ValueError(
-            f"{place} cannot be read as a safetensors file ({error}); "
-            "scores files are made by Scores.save"
-        ) from error
-    if text is None or "logits" not in tensors:
+        metadata, arrays = read_tensor_file(place)
+    except (ValueError, OSError) as error:
+        raise ValueError(f"{error}; scores files are made by Scores.save") from error
+    text = metadata.get("longtail")
+    if text is None or "logits" not in arrays:
         raise ValueError(
             f"{place} is a safetensors file but not one of longtail's scores (it has "
-            f"{', '.join(sorted(tensors)) or 'no tensors'}); build Scores(logits, ...) from it"
+            f"{', '.join(sorted(arrays)) or 'no tensors'}); build Scores(logits, ...) from it"
         )
     header = decode_header(text, place)
-    example = np.empty(0) if header.arrays == "numpy" else None
-    log, counts = tensors.pop("carried", None), tensors.pop("carried_counts", None)
+    log, counts = arrays.pop("carried", None), arrays.pop("carried_counts", None)
+    numbers = arrays.pop("ids", None)
     return StoredScores(
-        arrays={name: as_kind_of(tensor, example) for name, tensor in tensors.items()},
+        arrays=arrays,
         carried=None if log is None else Prior(log, counts),
         classes=header.classes,
         split=header.split,
+        ids=numbers if header.ids is None else np.array(header.ids),
     )
 
 

@@ -1,32 +1,81 @@
-"""Safetensors files larger than memory: written row by row, read as memory maps. No pickle.
+"""Safetensors files: the same bytes for the same content, written row by row, read as maps.
 
 The format is eight bytes with the length of a JSON header, the header, and the tensors one after
-the other. Here the large tensor comes last, so that its rows can be written as they arrive.
+the other. `safetensors` itself writes metadata in the order of a hash map, which differs from run
+to run, gives the file to its owner alone, and cannot write rows as they arrive. Reading is checked
+by it. Bfloat16, which NumPy does not have, is read as float32.
 """
 
+from __future__ import annotations
+
 import math
+import os
 import struct
+import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-_NAMES = {
-    "float16": "F16",
-    "float32": "F32",
+from longtail.core.arrays import is_torch
+from longtail.core.files import written_whole
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+_CODES = {
     "float64": "F64",
-    "int8": "I8",
+    "float32": "F32",
+    "float16": "F16",
+    "bfloat16": "BF16",
+    "complex64": "C64",
     "int64": "I64",
+    "int32": "I32",
+    "int16": "I16",
+    "int8": "I8",
+    "uint8": "U8",
+    "bool": "BOOL",
 }
-_DTYPES = {code: np.dtype(name) for name, code in _NAMES.items()}
+_DTYPES = {code: np.dtype(name) for name, code in _CODES.items() if code != "BF16"}
 
 
 def can_store(dtype: npt.DTypeLike) -> bool:
     """Whether tensors of this type can be written."""
-    return np.dtype(dtype).name in _NAMES
+    return np.dtype(dtype).name in _CODES
+
+
+def save_tensors(
+    path: str | os.PathLike[str],
+    tensors: Mapping[str, npt.NDArray[Any] | Tensor],
+    metadata: Mapping[str, str],
+) -> None:
+    """Write the file, whole or not at all.
+
+    Args:
+        path: Where to.
+        tensors: By name, NumPy's or torch's; those that share memory are written each.
+        metadata: Goes into the header.
+    """
+    parts = {name: _bytes_of(name, tensor) for name, tensor in tensors.items()}
+    # As safetensors has it: by size of their numbers, so that all are aligned, then by name.
+    order = sorted(parts, key=lambda name: (-parts[name][0], name))
+    entries: dict[str, Any] = {"__metadata__": dict(sorted(metadata.items()))}
+    end = 0
+    for name in order:
+        _, code, shape, content = parts[name]
+        entries[name] = {
+            "dtype": code,
+            "shape": shape,
+            "data_offsets": (end, end + content.nbytes),
+        }
+        end += content.nbytes
+    with written_whole(path) as part, part.open("wb") as file:
+        _write_header(file, entries)
+        for name in order:
+            file.write(parts[name][3].data)
 
 
 def begin_tensor_file(
@@ -37,7 +86,7 @@ def begin_tensor_file(
     dtype: np.dtype[Any],
     shape: tuple[int, ...],
 ) -> None:
-    """Write all but the rows of the large tensor, which are to follow.
+    """Write all but the rows of the large tensor, which comes last and is to follow.
 
     Args:
         file: Where to.
@@ -60,9 +109,7 @@ def begin_tensor_file(
         entries["_padding"] = _entry(np.dtype(np.int8), (gap,), end)
         end += gap
     entries[name] = _entry(dtype, shape, end)
-    text = msgspec.json.encode(entries)
-    text += b" " * (-len(text) % 8)
-    file.write(struct.pack("<Q", len(text)) + text)
+    _write_header(file, entries)
     for array in arrays.values():
         file.write(np.ascontiguousarray(array).data)
 
@@ -75,27 +122,57 @@ def map_tensor_file(path: Path) -> tuple[dict[str, str], dict[str, npt.NDArray[A
         # Opening checks all of the header: types, shapes, offsets that neither overlap nor leave
         # gaps, and that the file is as long as they say.
         with safe_open(path, framework="np") as checked:
-            said = dict(checked.metadata() or {})
+            metadata = dict(checked.metadata() or {})
         with path.open("rb") as file:
             (length,) = struct.unpack("<Q", file.read(8))
             entries = msgspec.json.decode(file.read(length), type=dict[str, dict[str, Any]])
         entries.pop("__metadata__", None)
-        return said, {key: _mapped(path, entry, 8 + length) for key, entry in entries.items()}
+        return metadata, {key: _mapped(path, entry, 8 + length) for key, entry in entries.items()}
     except (SafetensorError, struct.error, RecursionError, ValueError) as error:
         raise ValueError(
             f"{path} cannot be read as a safetensors file ({error}); make it again"
         ) from error
 
 
+def read_tensor_file(path: Path) -> tuple[dict[str, str], dict[str, npt.NDArray[Any]]]:
+    """The metadata and the tensors of a file, in memory."""
+    metadata, arrays = map_tensor_file(path)
+    return metadata, {name: np.array(array) for name, array in arrays.items()}
+
+
 def _mapped(path: Path, entry: Mapping[str, Any], base: int) -> npt.NDArray[Any]:
-    dtype, shape = _DTYPES.get(entry["dtype"]), tuple(entry["shape"])
+    code, shape = entry["dtype"], tuple(entry["shape"])
+    dtype = np.dtype(np.uint16) if code == "BF16" else _DTYPES.get(code)
     if dtype is None:
-        raise ValueError(f"numbers of type {entry['dtype']} are not known here")
+        raise ValueError(f"numbers of type {code} are not known here")
     if not math.prod(shape):
-        return np.empty(shape, dtype)
-    return np.memmap(path, dtype, "r", base + entry["data_offsets"][0], shape)
+        return np.empty(shape, np.float32 if code == "BF16" else dtype)
+    mapped = np.memmap(path, dtype, "r", base + entry["data_offsets"][0], shape)
+    if code == "BF16":  # the upper half of a float32
+        return (mapped.astype(np.uint32) << 16).view(np.float32)
+    return mapped
 
 
 def _entry(dtype: np.dtype[Any], shape: tuple[int, ...], start: int) -> dict[str, object]:
     size = math.prod(shape) * dtype.itemsize
-    return {"dtype": _NAMES[dtype.name], "shape": shape, "data_offsets": (start, start + size)}
+    return {"dtype": _CODES[dtype.name], "shape": shape, "data_offsets": (start, start + size)}
+
+
+def _bytes_of(
+    name: str, tensor: npt.NDArray[Any] | Tensor
+) -> tuple[int, str, tuple[int, ...], npt.NDArray[Any]]:
+    """Bytes a number, the format's code of its type, the shape, and the content as an array."""
+    code = _CODES.get(str(tensor.dtype).removeprefix("torch."))
+    if code is None:
+        raise ValueError(f"tensors of {tensor.dtype} cannot be stored, got one called {name}")
+    shape = tuple(tensor.shape)
+    if is_torch(tensor):
+        flat = tensor.detach().cpu().contiguous().reshape(-1)
+        return tensor.element_size(), code, shape, flat.view(sys.modules["torch"].uint8).numpy()
+    return tensor.dtype.itemsize, code, shape, np.ascontiguousarray(tensor)
+
+
+def _write_header(file: IO[bytes], entries: dict[str, Any]) -> None:
+    text = msgspec.json.encode(entries)
+    text += b" " * (-len(text) % 8)
+    file.write(struct.pack("<Q", len(text)) + text)

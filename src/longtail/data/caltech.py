@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from longtail.core.labels import class_counts
+from longtail.core.tensors import as_tensor
 from longtail.data.profiles import exponential_counts
 from longtail.data.subsets import long_tailed_subset, ranks_by_count
 
@@ -73,7 +74,7 @@ def caltech101_long_tailed(seed: int = 0) -> LabelledFeatures:
     available = np.asarray(class_counts(whole.train_labels, num_classes))
     profile = exponential_counts(300, num_classes, imbalance_ratio=100)
     counts = np.minimum(available, profile[ranks_by_count(available)])
-    kept = long_tailed_subset(whole.train_labels, counts, seed)
+    kept = as_tensor(long_tailed_subset(whole.train_labels, counts, seed))
     return replace(
         whole, train_features=whole.train_features[kept], train_labels=whole.train_labels[kept]
     )

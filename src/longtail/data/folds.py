@@ -2,9 +2,9 @@
 
 import torch
 
-from longtail.core.arrays import Array, ArrayLike, as_kind_of, as_tensor
-from longtail.core.labels import check_labels
+from longtail.core.arrays import Array, ArrayLike
 from longtail.core.numbers import check_whole
+from longtail.core.tensors import as_kind_of, as_tensor, label_tensor
 
 
 def stratified_folds(labels: ArrayLike, num_folds: int, seed: int = 0) -> Array:
@@ -17,7 +17,7 @@ def stratified_folds(labels: ArrayLike, num_folds: int, seed: int = 0) -> Array:
     [3, 3]
     """
     given = as_tensor(labels)
-    checked = check_labels(given, int(given.max()) + 1 if len(given) else 1).cpu()
+    checked = label_tensor(given, int(given.max()) + 1 if len(given) else 1).cpu()
     check_whole(num_folds, "num_folds")
     if num_folds < 2:
         raise ValueError(f"num_folds must be two or more, got {num_folds}")

@@ -20,9 +20,9 @@ from torch.utils.data import Sampler
 
 from longtail.core.arrays import ArrayLike
 from longtail.core.class_weights import class_balanced_weights
-from longtail.core.labels import check_labels
 from longtail.core.numbers import check_whole
 from longtail.core.prior import Prior, PriorLike, full_prior
+from longtail.core.tensors import as_tensor, label_tensor
 
 
 class ClassSampler(Sampler[int], ABC):
@@ -50,7 +50,7 @@ class ClassSampler(Sampler[int], ABC):
         num_replicas: int = 1,
         rank: int = 0,
     ) -> None:
-        known = check_labels(labels, num_classes).cpu()
+        known = label_tensor(labels, num_classes).cpu()
         if not len(known):
             raise ValueError("a sampler needs at least one sample, got no labels")
         for number, name in ((seed, "seed"), (num_replicas, "num_replicas"), (rank, "rank")):
@@ -193,7 +193,7 @@ class EffectiveNumberSampler(ClassSampler):
 
     def weights(self) -> Tensor:
         """(1 − β) / (1 − β^n)."""
-        return class_balanced_weights(self.counts.clamp(min=1), self.beta)
+        return as_tensor(class_balanced_weights(self.counts.clamp(min=1), self.beta))
 
 
 class ProgressiveSampler(ClassSampler):

@@ -17,8 +17,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import Array, ArrayLike, as_kind_of
-from longtail.core.labels import check_counts, check_labels
+from longtail.core.arrays import Array, ArrayLike
+from longtail.core.tensors import as_kind_of, count_tensor, label_tensor
 from longtail.data.profiles import check_imbalance_ratio, exponential_counts, exponential_shares
 
 
@@ -39,7 +39,7 @@ def long_tailed_subset(labels: ArrayLike, counts: ArrayLike, seed: int = 0) -> A
     >>> long_tailed_subset([0, 1, 0, 1, 0, 1], counts=[3, 1]).tolist()
     [4, 2, 0, 5]
     """
-    asked = check_counts(counts).numpy()
+    asked = count_tensor(counts).numpy()
     by_class = _positions(labels, len(asked))
     for index, (number, positions) in enumerate(zip(asked, by_class, strict=True)):
         if number > len(positions):
@@ -101,13 +101,13 @@ def shifted_subset(
 
 def ranks_by_count(counts: ArrayLike) -> npt.NDArray[np.int64]:
     """The rank of each class by descending count, 0 for the largest; ties go by index."""
-    order = np.argsort(-check_counts(counts).numpy(), kind="stable")
+    order = np.argsort(-count_tensor(counts).numpy(), kind="stable")
     return np.argsort(order)
 
 
 def _positions(labels: ArrayLike, num_classes: int) -> list[npt.NDArray[np.int64]]:
     """The positions of each class in file order, by one sort: thousands of classes cost no more."""
-    known = check_labels(labels, num_classes).cpu().numpy()
+    known = label_tensor(labels, num_classes).cpu().numpy()
     ends = np.cumsum(np.bincount(known, minlength=num_classes))
     return np.split(np.argsort(known, kind="stable"), ends[:-1])
 

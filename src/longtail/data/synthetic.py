@@ -20,8 +20,9 @@ import math
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import Array, ArrayLike, as_kind_of, as_tensor
+from longtail.core.arrays import Array, ArrayLike
 from longtail.core.numbers import check_whole
+from longtail.core.tensors import as_kind_of, as_tensor
 
 # Φ(-√2), by Φ(x) = ½ erfc(-x / √2).
 TWO_GAUSSIANS_BAYES_ERROR = 0.5 * math.erfc(1.0)

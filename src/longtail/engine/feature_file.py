@@ -20,9 +20,10 @@ import numpy.typing as npt
 
 from longtail.core.arrays import refuse_lossy
 from longtail.core.files import written_whole
-from longtail.core.labels import check_labels, check_num_classes
+from longtail.core.labels import check_num_classes
 from longtail.core.scores import Split
 from longtail.core.tensor_file import begin_tensor_file, map_tensor_file
+from longtail.core.tensors import label_tensor
 
 _VERSION = 1
 _BLOCK = 2**22  # numbers written at once
@@ -162,7 +163,7 @@ def checked_features(
     total = num_classes or (len(classes) if classes is not None else most)
     check_num_classes(total, sum(len(part.labels) for part in checked.values()))
     for part in checked.values():
-        check_labels(part.labels, total)
+        label_tensor(part.labels, total)
     if classes is not None and len(classes) != total:
         raise ValueError(f"classes must name each of {total} classes, got {len(classes)} names")
     names = None if classes is None else tuple(map(str, classes))
@@ -223,7 +224,7 @@ def _checked_tensors(
         known = not set(sizes) - set(SPLITS) and all(size >= 0 for size in sizes.values())
         if not known or sum(sizes.values()) != len(labels):
             raise ValueError(f"its splits have {sizes} rows, but there are {len(labels)}")
-        check_labels(labels, check_num_classes(header.num_classes, len(labels)))
+        label_tensor(labels, check_num_classes(header.num_classes, len(labels)))
         if classes is not None and len(classes) != header.num_classes:
             raise ValueError(f"it names {len(classes)} of {header.num_classes} classes")
     except (KeyError, ValueError) as error:

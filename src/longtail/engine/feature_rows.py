@@ -12,7 +12,7 @@ from torch import Tensor
 
 from longtail.core.arrays import Array, refuse_lossy
 from longtail.core.disk_rows import on_disk
-from longtail.core.minimise import for_autograd
+from longtail.losses.minimise import for_autograd
 
 BLOCK = 2**22  # numbers read at once: 16 MB in float32
 

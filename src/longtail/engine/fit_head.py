@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from longtail.core import Prior, Scores
-from longtail.core.arrays import Array, ArrayLike
+from longtail.core.arrays import Array, ArrayLike, is_torch
 from longtail.core.numbers import check_whole
 from longtail.core.prior import check_same_classes
 from longtail.data import SAMPLERS, ClassSampler, InstanceSampler, ProgressiveSampler
@@ -200,9 +200,10 @@ def _minimise(
     if not isinstance(made, Loss):
         raise ValueError("L-BFGS has no epochs to switch the loss in; use solver='sgd'")
     if isinstance(head, Linear):
-        half = isinstance(features, Tensor) and features.element_size() < 4
+        if is_torch(features) and features.element_size() < 4:
+            features = features.float()
         layer = fit_linear(
-            features.float() if half else features,  # type: ignore[union-attr]
+            features,
             labels,
             made,
             weight_decay=recipe.weight_decay,

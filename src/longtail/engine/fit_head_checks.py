@@ -5,8 +5,8 @@ from __future__ import annotations
 from torch import Tensor
 
 from longtail.core.arrays import ArrayLike
-from longtail.core.labels import check_labels
 from longtail.core.numbers import check_whole
+from longtail.core.tensors import label_tensor
 from longtail.engine.feature_rows import FeatureRows
 from longtail.heads import Head, TauNorm
 
@@ -48,7 +48,7 @@ def check_options(
 
 def checked_labels(labels: ArrayLike, rows: FeatureRows, head: Head, what: str) -> Tensor:
     """The labels of these rows, which must be finite and of the head's dimension."""
-    known = check_labels(labels, head.num_classes).cpu()
+    known = label_tensor(labels, head.num_classes).cpu()
     if len(known) != len(rows) or not len(rows) or rows.dim != head.dim:
         raise ValueError(
             f"{what} must have {head.dim} numbers for each of {len(known)} labels, at least one, "

@@ -8,7 +8,7 @@ import msgspec
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from longtail.core.tensor_saving import save_tensors
+from longtail.core.tensor_file import save_tensors
 
 _KEY = "longtail_fit"
 

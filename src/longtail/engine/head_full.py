@@ -12,11 +12,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from longtail.core.minimise import minimise
 from longtail.engine.feature_rows import FeatureRows
 from longtail.engine.linear_objective import loss_shares, shared_losses
 from longtail.heads import Head, LearnableScale
 from longtail.losses import Loss, RegularizedLoss
+from longtail.losses.minimise import minimise
 
 _TOLERANCE = 1e-6
 _KEPT = 2**24  # logits that are kept from one look at all samples to the next: 128 MB

@@ -18,13 +18,13 @@ from torch import Tensor, nn
 
 from longtail.core.arrays import ArrayLike, refuse_lossy
 from longtail.core.disk_rows import on_disk
-from longtail.core.labels import check_labels
-from longtail.core.minimise import for_autograd
 from longtail.core.numbers import check_number, check_whole
+from longtail.core.tensors import label_tensor
 from longtail.engine.convex_descent import descend
 from longtail.engine.linear_curvature import Curvature
 from longtail.engine.linear_objective import LinearObjective, Rows, blocks, loss_shares
 from longtail.losses import Loss, RegularizedLoss
+from longtail.losses.minimise import for_autograd
 
 
 def fit_linear(
@@ -73,7 +73,7 @@ def fit_linear(
     check_whole(max_iter, "max_iter", least=0)
     with torch.inference_mode(False), torch.no_grad():
         rows = _checked_rows(features)
-        known = check_labels(labels, loss.num_classes)
+        known = label_tensor(labels, loss.num_classes)
         if len(known) != len(rows):
             raise ValueError(f"got {len(rows)} rows of features but {len(known)} labels")
         known = for_autograd(known.to(rows.device if isinstance(rows, Tensor) else "cpu"))

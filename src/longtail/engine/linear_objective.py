@@ -9,19 +9,19 @@ the features' precision (float16 in float32), sums over samples and blocks in fl
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import wide_dtype
+from longtail.core.arrays import Array
+from longtail.core.tensors import wide_dtype
 from longtail.losses import Loss
 
 BLOCK = 2**22  # numbers of features, or of logits, looked at at once
 
-Rows: TypeAlias = Tensor | npt.NDArray[Any]
+Rows: TypeAlias = Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from longtail.core.arrays import ArrayLike
+from longtail.core.arrays import ArrayLike, as_numpy
 from longtail.core.labels import check_counts
 from longtail.data.label_files import LabelCounts, align_counts, read_label_counts
 from longtail.flows.label_profile import Group, Profile, Shift, groups_of, profile_of, shift_of
@@ -217,11 +217,11 @@ def audit_counts(
     >>> [(group.name, group.num_classes, group.class_error) for group in result.groups]
     [('many', 1, 7.07), ('medium', 1, 7.07), ('few', 1, 7.07)]
     """
-    counts = np.asarray(check_counts(train))
+    counts = check_counts(train)
     names = tuple(map(str, range(len(counts)) if classes is None else classes))
     if len(names) != len(counts):
         raise ValueError(f"classes must name each of {len(counts)} classes, got {len(names)} names")
-    tested = None if test is None else np.asarray(check_counts(test, len(counts)))
+    tested = None if test is None else check_counts(test, len(counts))
     return AuditResult(
         classes=names,
         counts=tuple(counts.tolist()),
@@ -242,7 +242,7 @@ def _parts(
         return read_label_counts(Path(labels), column, header)
     if isinstance(labels, Mapping):
         return {"all": LabelCounts.of_names(labels, "the counts")}
-    names, counts = np.unique(np.asarray(labels), return_counts=True)
+    names, counts = np.unique(as_numpy(labels), return_counts=True)
     counted = dict(zip(map(str, names.tolist()), counts.tolist(), strict=True))
     return {"all": LabelCounts.of_names(counted, "the labels")}
 

@@ -168,8 +168,7 @@ def profile_of(counts: Counts, names: tuple[str, ...]) -> Profile:
 def groups_of(train: Counts, test: Counts | None = None) -> tuple[Group, ...]:
     """Classes with many, medium and few training samples, with their test samples."""
     groups = []
-    for name, mask in shot_groups(train).items():
-        inside = np.asarray(mask)
+    for name, inside in shot_groups(train).items():
         group = Group(name, int(inside.sum()), int(train[inside].sum()))
         if test is not None:
             some = test[inside & (test > 0)]
@@ -192,8 +191,7 @@ def shift_of(train: Counts, test: Counts, names: tuple[str, ...]) -> Shift:
     both = (train + test) / (train.sum() + test.sum())
     # A share varies by p(1-p)/n, and a normal number is off by √(2/π) of its spread on average.
     spread = np.sqrt(both * (1 - both) * (1 / train.sum() + 1 / test.sum()))
-    offset = prior_offset(Prior.of(train, zeros="smooth"), Prior.of(test, zeros="keep"))
-    ratios = np.asarray(offset)
+    ratios = prior_offset(Prior.of(train, zeros="smooth"), Prior.of(test, zeros="keep"))
     order = np.argsort(-np.abs(p - q), kind="stable")[:_SHOWN_MOVES]
     return Shift(
         total_variation=float(np.abs(p - q).sum() / 2),

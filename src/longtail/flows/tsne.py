@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core.arrays import Array, ArrayLike
+from longtail.core.arrays import Array, ArrayLike, as_numpy
 from longtail.core.labels import check_labels, check_num_classes
 
 _LEAST = 10  # fewer samples than this show no cluster
@@ -46,8 +46,8 @@ def tsne(
         perplexity: How many neighbours a sample has, about; no more than a third of the samples.
         seed: Of the draw and of t-SNE.
     """
-    given = np.asarray(labels)
-    known = np.asarray(check_labels(given, check_num_classes(int(given.max()) + 1, len(given))))
+    given = as_numpy(labels)
+    known = check_labels(given, check_num_classes(int(given.max()) + 1, len(given)))
     counts = np.bincount(known)
     picked = _default(counts) if chosen is None else list(chosen)
     random = np.random.default_rng(seed)
@@ -55,7 +55,7 @@ def tsne(
     for label, own in zip(picked, rows, strict=True):
         if not len(own):
             raise ValueError(f"class {label} has no samples here; choose classes that have some")
-    plane = _embedded(np.asarray(features[np.concatenate(rows)]), perplexity, seed)
+    plane = _embedded(as_numpy(features[np.concatenate(rows)]), perplexity, seed)
     places = np.split(plane, np.cumsum([len(own) for own in rows])[:-1])
     return TsneMap(tuple(picked), tuple(int(counts[k]) for k in picked), tuple(places))
 

@@ -21,6 +21,7 @@ from torch import Tensor
 
 from longtail.core import Prior, PriorLike
 from longtail.core.prior import check_same_classes, full_prior
+from longtail.core.tensors import as_tensor
 from longtail.heads.head import LinearHead, copy_rows
 from longtail.heads.moments import ClassMoments, MomentOptions, check_moments
 from longtail.metrics.class_rows import ledoit_wolf_shrinkage, oas_shrinkage
@@ -83,7 +84,7 @@ class Generative(LinearHead):
         bias = -0.5 * ((means + middle) * weight).sum(dim=1)
         prior = Prior.uniform(self.num_classes) if self.prior is None else self.prior
         if self.prior is not None:
-            bias = bias + prior.log
+            bias = bias + as_tensor(prior.log)
         copy_rows(self.weight, weight, "weight")
         copy_rows(self.bias, bias, "bias")
         self._is_set = True

@@ -18,9 +18,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from longtail.core import Prior, PriorLike
-from longtail.core.arrays import wide_dtype
 from longtail.core.numbers import check_number
 from longtail.core.prior import check_same_classes, full_prior
+from longtail.core.tensors import as_tensor, wide_dtype
 from longtail.heads.moments import ClassMoments, MomentOptions
 from longtail.heads.recipe import Recipe
 
@@ -79,7 +79,7 @@ class Head(nn.Module, ABC):
         carried = None if prior is None else full_prior(prior, "carried")
         if carried is not None:
             check_same_classes(self.num_classes, carried, "the head has", "the carried prior")
-        self.hold("carried_log", None if carried is None else carried.log)
+        self.hold("carried_log", None if carried is None else as_tensor(carried.log))
 
     @property
     def moment_options(self) -> MomentOptions | None:

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 import torch
 from torch import Tensor
 
-from longtail.core.labels import check_labels
+from longtail.core.tensors import label_tensor
 from longtail.heads.distances import unit
 
 Scatter: TypeAlias = Literal["none", "pooled", "per_class"]
@@ -48,7 +48,7 @@ class MomentSums:
     def add(self, features: Tensor, labels: Tensor) -> None:
         """Add samples, in any order and any number of calls."""
         rows = transformed(features, self._origin)
-        known = check_labels(labels, len(self._counts)).cpu()
+        known = label_tensor(labels, len(self._counts)).cpu()
         if rows.shape != (len(known), self._means.shape[1]):
             raise ValueError(
                 f"features must have shape ({len(known)}, {self._means.shape[1]}), a row a label, "

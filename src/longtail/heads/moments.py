@@ -15,9 +15,9 @@ from typing import Any, TypedDict
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import Array, ArrayLike, as_rows, as_tensor
+from longtail.core.arrays import Array, ArrayLike
 from longtail.core.disk_rows import on_disk
-from longtail.core.labels import check_labels
+from longtail.core.tensors import as_rows, as_tensor, label_tensor
 from longtail.heads.moment_sums import MomentSums, Scatter, transformed
 
 # Entries of a block in float64: 32 MB.
@@ -86,7 +86,7 @@ def class_moments(
     ([[1.0, 1.0], [5.0, 5.0]], [[2.0, 0.0], [0.0, 0.0]])
     """
     rows = on_disk(as_rows(features))
-    known = check_labels(labels, num_classes).cpu()
+    known = label_tensor(labels, num_classes).cpu()
     if len(rows.shape) != 2 or len(rows) != len(known) or not len(known):
         raise ValueError(
             f"features must have shape (N, D) with a row for each of {len(known)} labels and at "

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from longtail.core import PriorLike
 from longtail.core.numbers import check_number
 from longtail.core.prior import check_same_classes, full_prior
+from longtail.core.tensors import as_tensor
 from longtail.heads.head import LinearHead, copy_rows
 
 
@@ -47,7 +48,7 @@ class TauNorm(LinearHead):
         prior = None if train is None else full_prior(train, "train")
         if prior is not None:
             check_same_classes(num_classes, prior, "the head has", "the train prior")
-        self.hold("train_log", None if prior is None else prior.log)
+        self.hold("train_log", None if prior is None else as_tensor(prior.log))
 
     @classmethod
     def from_linear(

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from longtail.core import PriorLike
 from longtail.core.numbers import check_number
 from longtail.core.prior import check_same_classes, full_prior
+from longtail.core.tensors import as_tensor
 from longtail.heads.distances import unit
 from longtail.heads.head import LinearHead, copy_rows
 from longtail.heads.recipe import Recipe
@@ -55,7 +56,10 @@ class WeightVectorNorm(LinearHead):
         prior = None if train is None else full_prior(train, "train")
         if prior is not None:
             check_same_classes(num_classes, prior, "the head has", "the train prior")
-        self.hold("log_share", None if prior is None else prior.log - prior.log.max())
+        self.hold(
+            "log_share",
+            None if prior is None else as_tensor(prior.log) - as_tensor(prior.log).max(),
+        )
 
     @classmethod
     def from_linear(

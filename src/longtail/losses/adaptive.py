@@ -9,6 +9,7 @@ consistent for the balanced error.
 from typing import Unpack
 
 from longtail.core.prior import PriorLike
+from longtail.core.tensors import as_tensor
 from longtail.losses.loss import LossOptions, label_prior
 from longtail.losses.margin import MarginLoss
 
@@ -26,7 +27,7 @@ class Adaptive(MarginLoss):
 
     def __init__(self, train: PriorLike, **options: Unpack[LossOptions]) -> None:
         prior = label_prior(train, options)
-        super().__init__(train, positive=-(prior.probs**-0.25), **options)
+        super().__init__(train, positive=-(as_tensor(prior.probs) ** -0.25), **options)
 
 
 class LogitAdjustedAdaptive(MarginLoss):
@@ -40,5 +41,5 @@ class LogitAdjustedAdaptive(MarginLoss):
 
     def __init__(self, train: PriorLike, **options: Unpack[LossOptions]) -> None:
         prior = label_prior(train, options)
-        positive = prior.log - prior.probs**-0.25
-        super().__init__(train, negative=prior.log, positive=positive, **options)
+        positive = as_tensor(prior.log) - as_tensor(prior.probs) ** -0.25
+        super().__init__(train, negative=as_tensor(prior.log), positive=positive, **options)

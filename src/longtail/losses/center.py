@@ -15,7 +15,7 @@ Carries: it claims nothing of logits.
 import torch
 from torch import Tensor
 
-from longtail.core.labels import check_labels
+from longtail.core.tensors import label_tensor
 from longtail.losses.kernel import can_look
 from longtail.losses.regularizer import Regularizer
 
@@ -121,4 +121,4 @@ def check_fit(rows: Tensor, labels: Tensor, centers: Tensor) -> None:
             "give the dimension of the features when making the regularizer"
         )
     if can_look(labels):
-        check_labels(labels, num_classes)
+        label_tensor(labels, num_classes)

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from longtail.core.class_weights import class_balanced_weights as class_balanced_weights
 from longtail.core.prior import PriorLike
+from longtail.core.tensors import as_tensor
 from longtail.losses.focal import check_gamma, focal_class_losses, focal_losses
 from longtail.losses.kernel import Share
 from longtail.losses.loss import Loss, LossOptions, label_prior
@@ -24,7 +25,7 @@ class ClassBalanced(Loss):
 
     The weights depend on the counts themselves, not on their ratios. As all weights of a paper
     they divide by the number of samples in a mean; torch's own weighted mean, which divides by
-    their sum, is `CrossEntropy(train, weight=class_balanced_weights(train))`.
+    their sum, is `CrossEntropy(train, weight=as_tensor(class_balanced_weights(train)))`.
 
     Args:
         train: The class counts, or a Prior made from them.
@@ -47,7 +48,7 @@ class ClassBalanced(Loss):
         **options: Unpack[LossOptions],
     ) -> None:
         prior = label_prior(train, options)
-        alpha = class_balanced_weights(train, beta, options.get("label_smoothing", 0.0))
+        alpha = as_tensor(class_balanced_weights(train, beta, options.get("label_smoothing", 0.0)))
         self_weighted = gamma is not None and check_gamma(gamma) > 0
         carried = None if self_weighted else prior.reweighted(alpha)
         super().__init__(train, carried, alpha, **options)

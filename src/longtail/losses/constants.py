@@ -4,7 +4,7 @@ from typing import Any, Self
 
 from torch import Tensor, nn
 
-from longtail.core.arrays import wide_dtype
+from longtail.core.tensors import wide_dtype
 from longtail.losses.kernel import can_look
 
 

@@ -8,6 +8,7 @@ Carries: the train prior if α = 1; uniform if α = 1/π.
 from typing import Unpack
 
 from longtail.core.prior import PriorLike
+from longtail.core.tensors import as_tensor
 from longtail.losses.loss import LossOptions, label_prior
 from longtail.losses.margin import MarginLoss
 
@@ -43,4 +44,4 @@ class Balanced(MarginLoss):
 
     def __init__(self, train: PriorLike, **options: Unpack[LossOptions]) -> None:
         prior = label_prior(train, options)
-        super().__init__(train, alpha=1 / prior.probs, **options)
+        super().__init__(train, alpha=1 / as_tensor(prior.probs), **options)

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from longtail.core.numbers import check_whole
 from longtail.core.prior import Prior, PriorLike, full_prior
+from longtail.core.tensors import as_tensor
 from longtail.losses.class_balanced import class_balanced_weights
 from longtail.losses.loss import Loss
 
@@ -140,7 +141,7 @@ def deferred_reweighting(
     """
     prior = full_prior(train, "train")
     before = make(prior)
-    weights = class_balanced_weights(prior, beta, before.label_smoothing)
+    weights = as_tensor(class_balanced_weights(prior, beta, before.label_smoothing))
     return Deferred(before, make(prior, weight=weights), start)
 
 
@@ -172,5 +173,5 @@ def deferred_resampling(
     1 [0.169, 0.472, 2.358] Prior([0.334, 0.333, 0.333])
     """
     prior = full_prior(train, "train")
-    weights = class_balanced_weights(prior, beta)
+    weights = as_tensor(class_balanced_weights(prior, beta))
     return Deferred(make(prior), make(prior.reweighted(weights)), start, weights)

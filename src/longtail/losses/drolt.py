@@ -20,6 +20,7 @@ from torch import Tensor
 
 from longtail.core.numbers import check_number
 from longtail.core.prior import PriorLike, full_prior
+from longtail.core.tensors import as_tensor
 from longtail.losses.center import check_fit, check_rate, moved_centers, zero_centers
 from longtail.losses.regularizer import Regularizer
 
@@ -63,7 +64,7 @@ class DROLT(Regularizer):
         prior = full_prior(train, "train")
         self.rate = check_rate(rate)
         self.hold("centers", zero_centers(prior.num_classes, dim))
-        self.hold("margins", scale * (prior.probs.max() / prior.probs).sqrt())
+        self.hold("margins", scale * (as_tensor(prior.probs).max() / as_tensor(prior.probs)).sqrt())
 
     def values(self, rows: Tensor, labels: Tensor) -> Tensor:
         """Ω of each row. In training mode, the centroids move afterwards."""

@@ -8,6 +8,7 @@ Carries: uniform, claimed for the logit term; Ω shapes the features only.
 from typing import Unpack
 
 from longtail.core.prior import PriorLike
+from longtail.core.tensors import as_tensor
 from longtail.losses.loss import LossOptions, label_prior
 from longtail.losses.pull import Margins, Pull
 from longtail.losses.regularizer import RegularizedLoss
@@ -45,5 +46,5 @@ class ELM(RegularizedLoss):
         **options: Unpack[LossOptions],
     ) -> None:
         pull = Pull(train, margins, scale, gather=gather)
-        shift = label_prior(train, options).log
+        shift = as_tensor(label_prior(train, options).log)
         super().__init__(train, pull, lam, on="features", negative=shift, **options)

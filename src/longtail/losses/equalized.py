@@ -14,9 +14,9 @@ from typing import Unpack
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import along_classes, wide_dtype
 from longtail.core.numbers import check_number
 from longtail.core.prior import PriorLike
+from longtail.core.tensors import along_classes, as_tensor, wide_dtype
 from longtail.losses import kernel
 from longtail.losses.loss import Loss, LossOptions, label_prior
 
@@ -65,8 +65,8 @@ class Equalized(Loss):
         power = 1.0 if tau is None else check_number(tau, "tau")
         if threshold is not None:
             check_number(threshold, "threshold", least=0)
-        self.hold("negative", power * prior.log if threshold is None else None)
-        self.hold("rare", None if threshold is None else prior.probs < threshold)
+        self.hold("negative", power * as_tensor(prior.log) if threshold is None else None)
+        self.hold("rare", None if threshold is None else as_tensor(prior.probs) < threshold)
 
     def label_losses(self, logits: Tensor, labels: Tensor) -> Tensor:
         """ℓ(y_i, f_i) for class indices in range."""

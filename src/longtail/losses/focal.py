@@ -16,8 +16,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from longtail.core.arrays import wide_dtype
 from longtail.core.prior import PriorLike
+from longtail.core.tensors import wide_dtype
 from longtail.losses import kernel
 from longtail.losses.kernel import Share, weighted
 from longtail.losses.loss import Loss, LossOptions, label_prior

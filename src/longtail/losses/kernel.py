@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from longtail.core.arrays import wide_dtype
+from longtail.core.tensors import wide_dtype
 
 Share: TypeAlias = Tensor | float | None
 

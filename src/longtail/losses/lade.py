@@ -21,9 +21,9 @@ from typing import Literal, Unpack, cast
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import wide_dtype
 from longtail.core.numbers import check_number
 from longtail.core.prior import PriorLike, full_prior
+from longtail.core.tensors import as_tensor, wide_dtype
 from longtail.losses.kernel import can_look
 from longtail.losses.lade_pass import Terms, joined
 from longtail.losses.loss import LossOptions, all_count
@@ -67,8 +67,8 @@ class LADER(Regularizer):
         self.lam = check_number(lam, "lam", least=0)
         self.variant = variant
         prior = full_prior(train, "train")
-        self.hold("log_prior", prior.log)
-        self.hold("prior", prior.probs)
+        self.hold("log_prior", as_tensor(prior.log))
+        self.hold("prior", as_tensor(prior.probs))
 
     def values(self, rows: Tensor, labels: Tensor) -> Tensor:
         """The regulariser of the batch, shape ()."""
@@ -144,7 +144,7 @@ class LADE(RegularizedLoss):
             LADER(prior, lam, variant, gather=gather),
             alpha,
             on="logits",
-            negative=(prior.probs + 1e-9).log() if released else prior.log,
+            negative=(as_tensor(prior.probs) + 1e-9).log() if released else as_tensor(prior.log),
             **options,
         )
         if released or self.weight is not None:

@@ -14,8 +14,8 @@ from typing import Literal, Unpack
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import wide_dtype
 from longtail.core.prior import Prior, PriorLike
+from longtail.core.tensors import as_tensor, wide_dtype
 from longtail.losses import kernel
 from longtail.losses.kernel import Share
 from longtail.losses.loss import LossOptions, label_prior
@@ -84,4 +84,4 @@ class LDAM(MarginLoss):
 
 def _margins(prior: Prior, max_margin: float) -> Tensor:
     """n_y^(−1/4), scaled to the largest margin: ratios of counts are ratios of probabilities."""
-    return max_margin * (0.25 * (prior.log.min() - prior.log)).exp()
+    return max_margin * (0.25 * (as_tensor(prior.log).min() - as_tensor(prior.log))).exp()

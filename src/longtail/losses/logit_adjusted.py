@@ -11,8 +11,9 @@ Carries: π^(1−τ) for the logit-adjusted loss, which is uniform at τ = 1; un
 from typing import Unpack
 
 from longtail.core.arrays import ArrayLike
-from longtail.core.numbers import check_number, check_per_class
+from longtail.core.numbers import check_number
 from longtail.core.prior import PriorLike
+from longtail.core.tensors import as_tensor, per_class_tensor
 from longtail.losses.loss import LossOptions, label_prior
 from longtail.losses.margin import MarginLoss
 
@@ -36,7 +37,7 @@ class LogitAdjusted(MarginLoss):
 
     def __init__(self, train: PriorLike, tau: float = 1.0, **options: Unpack[LossOptions]) -> None:
         prior = label_prior(train, options)
-        super().__init__(train, negative=check_number(tau, "tau") * prior.log, **options)
+        super().__init__(train, negative=check_number(tau, "tau") * as_tensor(prior.log), **options)
 
 
 class BalancedSoftmax(MarginLoss):
@@ -50,7 +51,7 @@ class BalancedSoftmax(MarginLoss):
 
     def __init__(self, train: PriorLike, **options: Unpack[LossOptions]) -> None:
         prior = label_prior(train, options)
-        super().__init__(train, negative=prior.log, **options)
+        super().__init__(train, negative=as_tensor(prior.log), **options)
 
 
 class WeightedLogitAdjusted(MarginLoss):
@@ -68,8 +69,10 @@ class WeightedLogitAdjusted(MarginLoss):
 
     def __init__(self, train: PriorLike, tau: float = 0.5, **options: Unpack[LossOptions]) -> None:
         prior = label_prior(train, options)
-        shift = check_number(tau, "tau") * prior.log
-        super().__init__(train, alpha=((tau - 1) * prior.log).exp(), negative=shift, **options)
+        shift = check_number(tau, "tau") * as_tensor(prior.log)
+        super().__init__(
+            train, alpha=((tau - 1) * as_tensor(prior.log)).exp(), negative=shift, **options
+        )
 
 
 class ConsistentMargin(MarginLoss):
@@ -89,5 +92,7 @@ class ConsistentMargin(MarginLoss):
 
     def __init__(self, train: PriorLike, delta: ArrayLike, **options: Unpack[LossOptions]) -> None:
         prior = label_prior(train, options)
-        given = check_per_class(delta, prior.num_classes, "delta")
-        super().__init__(train, alpha=given / prior.probs, negative=given.log(), **options)
+        given = per_class_tensor(delta, prior.num_classes, "delta")
+        super().__init__(
+            train, alpha=given / as_tensor(prior.probs), negative=given.log(), **options
+        )

@@ -19,10 +19,16 @@ from typing import Literal, TypedDict, Unpack
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import ArrayLike, along_classes, wide_dtype
-from longtail.core.labels import check_labels
-from longtail.core.numbers import check_number, check_per_class, check_whole
+from longtail.core.arrays import ArrayLike
+from longtail.core.numbers import check_number, check_whole
 from longtail.core.prior import Prior, PriorLike, full_prior
+from longtail.core.tensors import (
+    along_classes,
+    as_tensor,
+    label_tensor,
+    per_class_tensor,
+    wide_dtype,
+)
 from longtail.losses.class_axis import ClassAxis
 from longtail.losses.constants import ConstantsModule
 from longtail.losses.kernel import Share, can_look, weighted
@@ -101,14 +107,14 @@ class Loss(ConstantsModule, ABC):
         self.class_axis = ClassAxis(options.get("class_dim"))
         weight = options.get("weight")
         if weight is not None:
-            weight = check_per_class(weight, self.num_classes, "weight", least="zero")
+            weight = per_class_tensor(weight, self.num_classes, "weight", least="zero")
         if weight is not None and carried is not None:
             # A class of weight zero is never learned, and what is then carried is no prior.
             carried = carried.reweighted(weight) if (weight > 0).all() else None
         self.hold("alpha", alpha)
         self.hold("weight", weight)
-        self.hold("carried_log", None if carried is None else carried.log)
-        self.hold("batches_log", batches.log)
+        self.hold("carried_log", None if carried is None else as_tensor(carried.log))
+        self.hold("batches_log", as_tensor(batches.log))
 
     @property
     def batches(self) -> Prior:
@@ -158,7 +164,7 @@ class Loss(ConstantsModule, ABC):
             return self._of_some(logits, index)
         except (IndexError, RuntimeError):
             counted = index.masked_fill(index == self.ignore_index, 0).flatten()
-            check_labels(counted, self.num_classes)  # says it in a sentence, if it is that
+            label_tensor(counted, self.num_classes)  # says it in a sentence, if it is that
             raise
 
     def _of_all(self, logits: Tensor, index: Tensor) -> Tensor:

@@ -12,8 +12,8 @@ from typing import Unpack
 
 from torch import Tensor
 
-from longtail.core.arrays import along_classes
 from longtail.core.prior import Prior, PriorLike
+from longtail.core.tensors import along_classes, as_tensor
 from longtail.losses import kernel
 from longtail.losses.kernel import Share
 from longtail.losses.loss import Loss, LossOptions, label_prior
@@ -46,7 +46,7 @@ class MarginLoss(Loss):
     ) -> None:
         carried = None
         if positive is None and scale is None:
-            log = label_prior(train, options).log
+            log = as_tensor(label_prior(train, options).log)
             log = log if alpha is None else log + alpha.log()
             carried = Prior.from_log(log if negative is None else log - negative)
         super().__init__(train, carried, alpha, **options)

@@ -14,9 +14,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import ArrayLike, as_tensor, wide_dtype
-from longtail.core.numbers import check_per_class
+from longtail.core.arrays import ArrayLike
 from longtail.core.prior import PriorLike, full_prior
+from longtail.core.tensors import as_tensor, per_class_tensor, wide_dtype
 from longtail.losses import kernel
 from longtail.losses.loss import Loss, LossOptions
 
@@ -57,7 +57,7 @@ class PairwiseMargin(Loss):
             raise ValueError("delta_matrix must be finite, got NaN or infinity")
         alpha = None
         if weights is not None:
-            alpha = check_per_class(weights, prior.num_classes, "weights")
+            alpha = per_class_tensor(weights, prior.num_classes, "weights")
         super().__init__(prior, None, alpha, **options)  # no change of prior
         self.hold("delta", delta.fill_diagonal_(0.0))
 

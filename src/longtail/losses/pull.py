@@ -15,8 +15,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from longtail.core.arrays import ArrayLike
-from longtail.core.numbers import check_number, check_per_class
+from longtail.core.numbers import check_number
 from longtail.core.prior import Prior, PriorLike, full_prior
+from longtail.core.tensors import as_tensor, per_class_tensor
 from longtail.losses.kernel import can_look
 from longtail.losses.regularizer import Regularizer
 
@@ -45,23 +46,23 @@ def pull_margins(train: PriorLike, rule: Margins = "relative", scale: float = 1.
     check_number(scale, "scale", least=0)
     if isinstance(rule, str):
         return scale * _by_rule(prior, rule)
-    return scale * check_per_class(rule, prior.num_classes, "margins", least="any")
+    return scale * per_class_tensor(rule, prior.num_classes, "margins", least="any")
 
 
 def _by_rule(prior: Prior, rule: str) -> Tensor:
     if rule == "relative":
-        return (prior.probs / prior.probs.max()).sqrt()
+        return (as_tensor(prior.probs) / as_tensor(prior.probs).max()).sqrt()
     if rule == "prior":
-        return prior.probs
+        return as_tensor(prior.probs)
     if rule == "sqrt_prior":
-        return prior.probs.sqrt()
+        return as_tensor(prior.probs).sqrt()
     if rule == "sqrt_count":
         if prior.counts is None:
             raise ValueError(
                 "margins='sqrt_count' needs class counts, but this prior was made of "
                 "probabilities; make it with Prior.of(counts)"
             )
-        return prior.counts.double().sqrt()
+        return as_tensor(prior.counts).double().sqrt()
     raise ValueError(
         'margins must be "relative", "prior", "sqrt_prior", "sqrt_count" or one number a class, '
         f"got {rule!r}"

@@ -11,9 +11,9 @@ from typing import Literal, Unpack
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import wide_dtype
 from longtail.core.numbers import check_number, check_whole
 from longtail.core.prior import PriorLike
+from longtail.core.tensors import wide_dtype
 from longtail.losses.class_axis import ClassAxis
 from longtail.losses.constants import ConstantsModule
 from longtail.losses.kernel import can_look

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from longtail.core.numbers import check_number
 from longtail.core.prior import Prior, PriorLike
+from longtail.core.tensors import as_tensor
 from longtail.losses.loss import LossOptions, label_prior
 from longtail.losses.margin import MarginLoss
 
@@ -37,7 +38,7 @@ class VS(MarginLoss):
         **options: Unpack[LossOptions],
     ) -> None:
         prior = label_prior(train, options)
-        shift = check_number(tau, "tau") * prior.log
+        shift = check_number(tau, "tau") * as_tensor(prior.log)
         super().__init__(train, scale=_scale(prior, gamma), negative=shift, **options)
 
 
@@ -59,4 +60,6 @@ class CDT(MarginLoss):
 
 def _scale(prior: Prior, gamma: float) -> Tensor | None:
     check_number(gamma, "gamma")
-    return None if gamma == 0 else (gamma * (prior.log - prior.log.max())).exp()
+    return (
+        None if gamma == 0 else (gamma * (as_tensor(prior.log) - as_tensor(prior.log).max())).exp()
+    )

@@ -13,8 +13,8 @@ from typing import Literal, Unpack
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import along_classes, wide_dtype
 from longtail.core.prior import Prior, PriorLike
+from longtail.core.tensors import along_classes, as_tensor, wide_dtype
 from longtail.losses.loss import Loss, LossOptions, label_prior
 
 
@@ -68,6 +68,6 @@ class LabelAwareSmoothing(Loss):
 
 def _height(prior: Prior) -> Tensor:
     """Where each class's count lies between the smallest, 0, and the largest, 1."""
-    probs = prior.probs
+    probs = as_tensor(prior.probs)
     span = probs.max() - probs.min()
     return torch.ones_like(probs) if span == 0 else (probs - probs.min()) / span

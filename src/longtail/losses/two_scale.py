@@ -12,6 +12,7 @@ from typing import Unpack
 
 from longtail.core.numbers import check_number
 from longtail.core.prior import PriorLike
+from longtail.core.tensors import as_tensor
 from longtail.losses.loss import LossOptions, label_prior
 from longtail.losses.margin import MarginLoss
 
@@ -33,7 +34,7 @@ class TwoScale(MarginLoss):
         **options: Unpack[LossOptions],
     ) -> None:
         prior = label_prior(train, options)
-        negative = check_number(tau_neg, "tau_neg") * prior.log
-        positive = check_number(tau_pos, "tau_pos") * prior.log
+        negative = check_number(tau_neg, "tau_neg") * as_tensor(prior.log)
+        positive = check_number(tau_pos, "tau_pos") * as_tensor(prior.log)
         same = tau_pos == tau_neg
         super().__init__(train, negative=negative, positive=None if same else positive, **options)

@@ -13,13 +13,13 @@ the mean recall was added to, which is kept off 0 and 1.
 
 from dataclasses import replace
 from math import isfinite, pi, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from longtail.core.arrays import Array
+from longtail.core.arrays import as_numpy
 from longtail.metrics.recall import class_shares, geometric_means, group_means, mean_recall, ratio
-from longtail.metrics.samples import Floats, as_numpy
+from longtail.metrics.samples import Floats
 from longtail.metrics.sums import ClassSums
 from longtail.stats import (
     Interval,
@@ -37,9 +37,9 @@ _TOO_FEW = 3  # samples of the worst class, for an interval
 class Reliability(NamedTuple):
     """One entry a bin, float64; confidence and accuracy are NaN where a bin holds no sample."""
 
-    share: Array
-    confidence: Array
-    accuracy: Array
+    share: Any
+    confidence: Any
+    accuracy: Any
 
     @property
     def ece(self) -> float:
@@ -118,7 +118,7 @@ class Accumulator(ClassSums):
         """Every metric by its name; None where there is no such thing."""
         self.check_complete()
         recall, target = self.recalls, self.target
-        under = None if target is None else mean_recall(recall, np.asarray(target.probs))
+        under = None if target is None else mean_recall(recall, target.probs)
         values = {
             "accuracy": mean_recall(recall, self.samples),
             "accuracy_under_target": under,

@@ -16,19 +16,19 @@ lets every sample enter once for every class, LADE's (eq. 29) only for its true 
 confidence is meant. With weights, counts become sums of weights.
 """
 
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
-from longtail.core.arrays import ArrayLike
+from longtail.core.arrays import ArrayLike, to_kind
 from longtail.core.numbers import check_whole
 from longtail.metrics.accumulator import Accumulator, Reliability
-from longtail.metrics.samples import as_numpy, kind_of, labelled, to_kind
+from longtail.metrics.samples import Logits, kind_of, labelled
 from longtail.metrics.terms import BINS
 
 Form: TypeAlias = Literal["usual", "paper"]
 
 
 def ece(
-    logits: Any,
+    logits: Logits | Accumulator,
     labels: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     bins: int = BINS,
@@ -48,7 +48,7 @@ def ece(
 
 
 def classwise_ece(
-    logits: Any,
+    logits: Logits | Accumulator,
     labels: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     bins: int = BINS,
@@ -82,7 +82,7 @@ def classwise_ece(
 
 
 def reliability(
-    logits: Any,
+    logits: Logits | Accumulator,
     labels: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     bins: int = BINS,
@@ -97,11 +97,14 @@ def reliability(
     ([0.667, 0.333], [0.5, 1.0], [0.5, 1.0])
     """
     made = sums_of(logits, labels, weights, bins).reliability
-    return Reliability(*(to_kind(as_numpy(part), kind_of(logits)) for part in made))
+    return Reliability(*(to_kind(part, kind_of(logits)) for part in made))
 
 
 def sums_of(
-    logits: Any, labels: ArrayLike | None, weights: ArrayLike | None, bins: int = BINS
+    logits: Logits | Accumulator,
+    labels: ArrayLike | None,
+    weights: ArrayLike | None,
+    bins: int = BINS,
 ) -> Accumulator:
     """The sums of labelled logits; those of an accumulator itself."""
     if isinstance(logits, Accumulator):

@@ -16,14 +16,14 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core.arrays import Array, ArrayLike, as_rows
+from longtail.core.arrays import ArrayLike, RowsLike, as_numpy, refuse_lossy, to_kind
+from longtail.core.blocks import BLOCK, slices
 from longtail.core.labels import check_labels
-from longtail.metrics.samples import Floats, Labels, as_numpy
+from longtail.metrics.samples import Floats, Labels
 
 Estimator: TypeAlias = Literal["empirical", "ledoit_wolf", "oas"]
 
-_BLOCK = 2**22  # numbers of a block
-_ROWS = 2048  # and no more rows, so that the pairs of two blocks take no more
+_ROWS = 2048  # of a block at the most, so that the pairs of two blocks take no more memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,10 +40,9 @@ class ClassRows:
 
     def blocks(self, label: int) -> Iterator[tuple[Labels, Floats]]:
         """Places and rows of one class, in float64, a block at a time."""
-        size, places = max(1, min(_ROWS, _BLOCK // self.dim)), self.places[label]
-        for start in range(0, len(places), size):
-            at = places[start : start + size]
-            yield at, rows_at(self.features, at)
+        places = self.places[label]
+        for part in slices(len(places), max(self.dim, BLOCK // _ROWS)):
+            yield places[part], rows_at(self.features, places[part])
 
     def mean(self, label: int) -> Floats:
         """The mean of one class; NaN without samples."""
@@ -85,10 +84,11 @@ class ClassRows:
         return (1 - amount) * largest + amount * trace / dim
 
 
-def by_class(features: Array, labels: ArrayLike, num_classes: int) -> ClassRows:
+def by_class(features: RowsLike, labels: ArrayLike, num_classes: int) -> ClassRows:
     """The features of each class, or a ValueError."""
-    rows = as_rows(features)
-    known = np.asarray(check_labels(labels, num_classes))
+    refuse_lossy(features)
+    rows: Any = features if hasattr(features, "shape") else as_numpy(features)
+    known = check_labels(labels, num_classes)
     if len(rows.shape) != 2 or len(rows) != len(known):
         raise ValueError(
             f"features must have shape (N, D) with a row for each of {len(known)} labels, "
@@ -100,7 +100,8 @@ def by_class(features: Array, labels: ArrayLike, num_classes: int) -> ClassRows:
 
 def rows_at(features: Any, places: npt.NDArray[Any]) -> Floats:
     """Some rows, in float64; of a memory-mapped array only these are read."""
-    return as_numpy(features[places]).astype(np.float64)
+    at = to_kind(places, features)  # torch and JAX index by their own kind
+    return as_numpy(features[at]).astype(np.float64)
 
 
 def ledoit_wolf_shrinkage(trace: float, square: float, fourth: float, n: int, p: int) -> float:

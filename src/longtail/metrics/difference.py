@@ -31,12 +31,12 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core import PriorLike, Scores
-from longtail.core.arrays import ArrayLike
+from longtail.core.arrays import ArrayLike, RowsLike, as_numpy
+from longtail.core.blocks import blocks
 from longtail.core.prior import Prior
 from longtail.metrics.accumulator import Accumulator
-from longtail.metrics.samples import Floats, as_numpy, labelled, sums_by
+from longtail.metrics.samples import Floats, labelled, sums_by
 from longtail.metrics.sanity import Sanity, sanity
-from longtail.metrics.sums import slices
 from longtail.stats import Interval, class_variances, normal_interval, student_reach
 
 _SCORES = ("nll", "brier")
@@ -87,28 +87,29 @@ class Difference:
     @classmethod
     def of(
         cls,
-        before: Scores,
-        after: Scores,
+        before: Scores[Any],
+        after: Scores[Any],
         target: PriorLike | None = None,
         counts: ArrayLike | None = None,
     ) -> Difference:
         """The sums of labelled scores of the same samples."""
         labels, classes = as_numpy(labelled(before).labels), before.num_classes
         both = cls(classes, target, counts, label_counts=np.bincount(labels, minlength=classes))
-        for at in slices(len(labels), classes):
-            both.add(before.logits[at], after.logits[at], labels[at])
+        for was, now, truth in blocks(before.logits, after.logits, labels):
+            both.add(was, now, truth)
         return both
 
-    def add(self, before: Any, after: Any, labels: ArrayLike) -> None:
+    def add(self, before: RowsLike, after: RowsLike, labels: ArrayLike) -> None:
         """Count in a block of logits before and after, of the same samples."""
         rows = as_numpy(before), as_numpy(after)
         was, now = self.before.add(rows[0], labels), self.after.add(rows[1], labels)
         truth, classes = as_numpy(labels), len(self.changed)
         self.changed += np.bincount(truth[was.right != now.right], minlength=classes)
         for name, sums in self._falls.items():
-            with np.errstate(invalid="ignore"):  # infinite before and after
+            with np.errstate(invalid="ignore", over="ignore"):  # infinite before and after
                 fall = getattr(was, name) - getattr(now, name)
-            for total, terms in zip(sums, (fall, fall**2), strict=True):
+                square = fall**2
+            for total, terms in zip(sums, (fall, square), strict=True):
                 total += sums_by(truth, terms, classes)
         self.can_differ = self.can_differ or not _is_scaled(*rows)
 
@@ -185,7 +186,7 @@ def paired_gain(
     counts = np.bincount(truth, minlength=prior.num_classes).astype(float)
     net = sums_by(truth, now.astype(float) - was, prior.num_classes)
     changed = np.bincount(truth[was != now], minlength=prior.num_classes).astype(float)
-    shares = np.asarray(prior.probs) * (counts > 0)
+    shares = prior.probs * (counts > 0)
     if not shares.any():
         return Interval(None)
     weight = shares / shares.sum() / np.maximum(counts, 1)
@@ -219,10 +220,12 @@ def _is_scaled(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> bool:
         return True
     kinds = [part.dtype for part in (before, after) if part.dtype.kind == "f"]
     eps = max((float(np.finfo(kind).eps) for kind in kinds), default=0.0)
-    was, now = before.astype(np.float64), after.astype(np.float64)
-    if was.shape[1] < 3:
-        was, now = ((part - part.mean(axis=1, keepdims=True)).reshape(1, -1) for part in (was, now))
-    with np.errstate(invalid="ignore"):  # −∞, which is no multiple of anything
+    with np.errstate(invalid="ignore", over="ignore"):  # −∞ is no multiple of anything
+        was, now = before.astype(np.float64), after.astype(np.float64)
+        if was.shape[1] < 3:
+            was, now = (
+                (part - part.mean(axis=1, keepdims=True)).reshape(1, -1) for part in (was, now)
+            )
         x, y = (part - part.mean(axis=1, keepdims=True) for part in (was, now))
         squares = (x**2).sum(axis=1)
         factor = (x * y).sum(axis=1) / np.where(squares > 0, squares, 1.0)

@@ -9,6 +9,7 @@ predicted.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 from longtail.core import PriorLike, Scores
 from longtail.core.arrays import ArrayLike
@@ -17,7 +18,7 @@ from longtail.metrics.samples import labelled
 
 
 def evaluate(
-    scores: Scores,
+    scores: Scores[Any],
     target: PriorLike | None = None,
     groups: Mapping[str, ArrayLike] | None = None,
 ) -> dict[str, float | None]:

@@ -15,21 +15,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from longtail.core import Scores
-from longtail.core.arrays import Array, ArrayLike
-from longtail.metrics.samples import Floats, Labels, as_numpy, kind_of, labelled, to_kind
-from longtail.metrics.sums import slices
+from longtail.core.arrays import ArrayLike, as_numpy, to_kind
+from longtail.core.blocks import blocks
+from longtail.metrics.samples import Floats, Labels, Logits, kind_of, labelled
 
 
 class ClassLogits(NamedTuple):
     """One entry a class, float64; NaN where a class has no such samples."""
 
-    positive_mean: Array
-    positive_std: Array
-    negative_mean: Array
-    negative_std: Array
+    positive_mean: Any
+    positive_std: Any
+    negative_mean: Any
+    negative_std: Any
 
 
-def class_logits(logits: Any, labels: ArrayLike | None = None) -> ClassLogits:
+def class_logits(logits: Logits, labels: ArrayLike | None = None) -> ClassLogits:
     """Mean and standard deviation of each class's logit, positives and negatives apart.
 
     Deviations are those of the samples at hand: their squares are divided by how many they are.
@@ -64,17 +64,16 @@ def class_logits(logits: Any, labels: ArrayLike | None = None) -> ClassLogits:
     return ClassLogits(*(to_kind(part, kind_of(logits)) for part in parts))
 
 
-def margins(logits: Any, labels: ArrayLike | None = None) -> Array:
+def margins(logits: Logits, labels: ArrayLike | None = None) -> Any:
     """γ of each sample, shape (N,), float64; arguments as for `class_logits`.
 
     >>> margins([[3.0, 1.0, 2.0], [0.0, 1.0, 4.0]], [0, 1]).tolist()
     [1.0, -3.0]
     """
-    made: Array = to_kind(_margins(labelled(logits, labels)), kind_of(logits))
-    return made
+    return to_kind(_margins(labelled(logits, labels)), kind_of(logits))
 
 
-def margin_cdf(logits: Any, labels: ArrayLike | None = None, *, at: ArrayLike) -> Array:
+def margin_cdf(logits: Logits, labels: ArrayLike | None = None, *, at: ArrayLike) -> Any:
     """The share of each class's samples whose margin is at most each of `at` (ELM fig. 6).
 
     Args:
@@ -99,11 +98,10 @@ def margin_cdf(logits: Any, labels: ArrayLike | None = None, *, at: ArrayLike) -
     for label, own in enumerate(np.split(values[order], ends[:-1])):
         if len(own):
             shares[label] = np.searchsorted(np.sort(own), points, side="right") / len(own)
-    made: Array = to_kind(shares, kind_of(logits))
-    return made
+    return to_kind(shares, kind_of(logits))
 
 
-def _margins(scores: Scores) -> Floats:
+def _margins(scores: Scores[Any]) -> Floats:
     if scores.num_classes < 2:
         raise ValueError("a margin is taken to another class, but the logits have only one")
     parts = []
@@ -115,8 +113,7 @@ def _margins(scores: Scores) -> Floats:
     return np.concatenate(parts)
 
 
-def _blocks(scores: Scores) -> Iterator[tuple[Floats, Labels]]:
+def _blocks(scores: Scores[Any]) -> Iterator[tuple[Floats, Labels]]:
     """Blocks of logits that may be written to, float64, and their labels."""
-    labels = as_numpy(scores.labels)
-    for at in slices(len(labels), scores.num_classes):
-        yield as_numpy(scores.logits[at]).astype(np.float64), labels[at]
+    for rows, labels in blocks(scores.logits, scores.labels):
+        yield rows.astype(np.float64), labels

@@ -5,15 +5,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from longtail.core.arrays import Array, ArrayLike
+from longtail.core.arrays import ArrayLike, to_kind
 from longtail.core.numbers import check_whole
 from longtail.metrics.recall import check_mask, ratio
-from longtail.metrics.samples import Floats, kind_of, predicted, to_kind
+from longtail.metrics.samples import Floats, Logits, kind_of, predicted
 
 
 def false_positives(
-    answers: Any, labels: ArrayLike | None = None, num_classes: int | None = None
-) -> Array:
+    answers: Logits | ArrayLike, labels: ArrayLike | None = None, num_classes: int | None = None
+) -> Any:
     """For each class the samples of other classes that were taken for it (EO fig. 5).
 
     Args:
@@ -29,12 +29,11 @@ def false_positives(
     """
     guesses, truth, classes = predicted(answers, labels, num_classes)
     wrong = guesses[guesses != truth]
-    made: Array = to_kind(np.bincount(wrong, minlength=classes), kind_of(answers))
-    return made
+    return to_kind(np.bincount(wrong, minlength=classes), kind_of(answers))
 
 
 def group_confusion(
-    answers: Any,
+    answers: Logits | ArrayLike,
     labels: ArrayLike | None = None,
     num_classes: int | None = None,
     *,
@@ -76,7 +75,7 @@ class Mistake(NamedTuple):
 
 
 def most_mistaken(
-    answers: Any,
+    answers: Logits | ArrayLike,
     labels: ArrayLike | None = None,
     num_classes: int | None = None,
     *,

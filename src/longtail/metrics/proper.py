@@ -7,13 +7,17 @@ weights w the mean is Σ_i w_i · term_i / Σ_i w_i: w_i = t(y_i) / test prior(y
 where labels follow t.
 """
 
-from typing import Any
-
 from longtail.core.arrays import ArrayLike
+from longtail.metrics.accumulator import Accumulator
 from longtail.metrics.calibration import sums_of
+from longtail.metrics.samples import Logits
 
 
-def nll(logits: Any, labels: ArrayLike | None = None, weights: ArrayLike | None = None) -> float:
+def nll(
+    logits: Logits | Accumulator,
+    labels: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+) -> float:
     """The mean negative log-likelihood; infinite if a true class was ruled out (logit -inf).
 
     Args:
@@ -28,7 +32,11 @@ def nll(logits: Any, labels: ArrayLike | None = None, weights: ArrayLike | None 
     return sums.mean(sums.nll)
 
 
-def brier(logits: Any, labels: ArrayLike | None = None, weights: ArrayLike | None = None) -> float:
+def brier(
+    logits: Logits | Accumulator,
+    labels: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+) -> float:
     """The mean squared distance between the probabilities and the true class, as `nll`.
 
     >>> brier([[0.0, 0.0], [1000.0, 0.0]], labels=[0, 1])

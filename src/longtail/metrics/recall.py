@@ -10,28 +10,22 @@ class without samples has no recall (NaN) and is left out, as scikit-learn's bal
 """
 
 from collections.abc import Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior, PriorLike
-from longtail.core.arrays import Array, ArrayLike
+from longtail.core.arrays import ArrayLike, as_numpy, to_kind
 from longtail.core.prior import check_same_classes
-from longtail.metrics.samples import Floats, as_numpy, kind_of, predicted, to_kind
+from longtail.metrics.samples import Answers, Floats, RightAnswers, kind_of, predicted
 
 NO_RECALL = 0.001  # what stands for a recall of zero in a geometric mean
 
 
-@runtime_checkable
-class RightAnswers(Protocol):
-    """What recalls are made of: samples of each class, and how many of them are right."""
-
-    samples: Floats
-    right: Floats
-
-
-def recalls(answers: Any, labels: ArrayLike | None = None, num_classes: int | None = None) -> Array:
+def recalls(
+    answers: Answers, labels: ArrayLike | None = None, num_classes: int | None = None
+) -> Any:
     """The share of each class's samples that were predicted right; NaN for a class without any.
 
     Args:
@@ -45,12 +39,11 @@ def recalls(answers: Any, labels: ArrayLike | None = None, num_classes: int | No
     >>> recalls([0, 1, 1, 1], [0, 0, 1, 1], num_classes=3).tolist()
     [0.5, 1.0, nan]
     """
-    made: Array = to_kind(_recalls(answers, labels, num_classes), kind_of(answers))
-    return made
+    return to_kind(_recalls(answers, labels, num_classes), kind_of(answers))
 
 
 def accuracy(
-    answers: Any, labels: ArrayLike | None = None, num_classes: int | None = None
+    answers: Answers, labels: ArrayLike | None = None, num_classes: int | None = None
 ) -> float:
     """The share of all samples that were predicted right; arguments as for `recalls`.
 
@@ -62,7 +55,7 @@ def accuracy(
 
 
 def accuracy_under(
-    answers: Any,
+    answers: Answers,
     labels: ArrayLike | None = None,
     num_classes: int | None = None,
     *,
@@ -77,11 +70,11 @@ def accuracy_under(
     """
     found, prior = _recalls(answers, labels, num_classes), Prior.of(target)
     check_same_classes(len(found), prior, "the samples have", "the target prior")
-    return mean_recall(found, np.asarray(prior.probs))
+    return mean_recall(found, prior.probs)
 
 
 def balanced_accuracy(
-    answers: Any, labels: ArrayLike | None = None, num_classes: int | None = None
+    answers: Answers, labels: ArrayLike | None = None, num_classes: int | None = None
 ) -> float:
     """The mean recall: accuracy under the uniform prior.
 
@@ -92,7 +85,7 @@ def balanced_accuracy(
 
 
 def balanced_error(
-    answers: Any, labels: ArrayLike | None = None, num_classes: int | None = None
+    answers: Answers, labels: ArrayLike | None = None, num_classes: int | None = None
 ) -> float:
     """One minus the balanced accuracy: the measure of LA's tables.
 
@@ -103,7 +96,7 @@ def balanced_error(
 
 
 def group_accuracies(
-    answers: Any,
+    answers: Answers,
     labels: ArrayLike | None = None,
     num_classes: int | None = None,
     *,
@@ -125,7 +118,7 @@ def group_accuracies(
 
 
 def geometric_mean(
-    answers: Any,
+    answers: Answers,
     labels: ArrayLike | None = None,
     num_classes: int | None = None,
     *,
@@ -144,7 +137,7 @@ def geometric_mean(
 
 
 def worst_class(
-    answers: Any, labels: ArrayLike | None = None, num_classes: int | None = None
+    answers: Answers, labels: ArrayLike | None = None, num_classes: int | None = None
 ) -> float:
     """The smallest recall.
 
@@ -195,7 +188,7 @@ def class_shares(
     present = (samples > 0).astype(float)
     shares = {"accuracy": samples}
     if target is not None:
-        shares["accuracy_under_target"] = present * np.asarray(target.probs)
+        shares["accuracy_under_target"] = present * target.probs
     shares["balanced_accuracy"] = present
     shares |= {name: present * as_numpy(mask) for name, mask in (groups or {}).items()}
     return {name: share / share.sum() for name, share in shares.items() if share.sum() > 0}
@@ -226,12 +219,12 @@ def _seen(recalls: Floats) -> Floats:
     return seen
 
 
-def _recalls(answers: Any, labels: ArrayLike | None, num_classes: int | None) -> Floats:
+def _recalls(answers: Answers, labels: ArrayLike | None, num_classes: int | None) -> Floats:
     return ratio(*_right_and_samples(answers, labels, num_classes))
 
 
 def _right_and_samples(
-    answers: Any, labels: ArrayLike | None, num_classes: int | None
+    answers: Answers, labels: ArrayLike | None, num_classes: int | None
 ) -> tuple[Floats, Floats]:
     """Of each class the samples that are right, and all of them."""
     if isinstance(answers, RightAnswers):

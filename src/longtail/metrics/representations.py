@@ -15,15 +15,15 @@ where they are learned centres (fig. 3). Norms ‖w_k‖ rise with frequency und
 Adam (LA fig. 1), which is why dividing by them is no remedy that holds.
 """
 
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from longtail.core.arrays import Array, ArrayLike
+from longtail.core.arrays import ArrayLike, RowsLike, as_numpy, to_kind
+from longtail.core.blocks import slices
 from longtail.core.numbers import check_per_class
 from longtail.metrics.class_rows import Estimator, by_class
-from longtail.metrics.samples import Floats, as_numpy, to_kind
-from longtail.metrics.sums import slices
+from longtail.metrics.samples import Floats
 from longtail.stats import rank_correlation
 
 __all__ = [
@@ -47,23 +47,23 @@ def __dir__() -> list[str]:
     return __all__
 
 
-def class_means(features: Array, labels: ArrayLike, num_classes: int) -> Array:
+def class_means(features: RowsLike, labels: ArrayLike, num_classes: int) -> Any:
     """The mean feature of each class, shape (C, D), float64; NaN for a class without samples.
 
     >>> class_means([[0.0, 1.0], [2.0, 1.0], [5.0, 5.0]], [0, 0, 2], num_classes=3).tolist()
     [[1.0, 1.0], [nan, nan], [5.0, 5.0]]
     """
     rows = by_class(features, labels, num_classes)
-    return _as(np.stack([rows.mean(label) for label in range(num_classes)]), features)
+    return to_kind(np.stack([rows.mean(label) for label in range(num_classes)]), features)
 
 
 def intra_class_variance(
-    features: Array,
+    features: RowsLike,
     labels: ArrayLike,
     num_classes: int,
     measure: Measure = "largest_eigenvalue",
     estimator: Estimator = "empirical",
-) -> Array:
+) -> Any:
     """The spread of each class about its mean; NaN for a class of fewer than two samples.
 
     Args:
@@ -102,12 +102,12 @@ def intra_class_variance(
             spread[label] = rows.largest_eigenvalue(label, estimator)
         else:
             spread[label] = rows.mean_power(label, 2 if measure == "trace" else 1)
-    return _as(spread, features)
+    return to_kind(spread, features)
 
 
 def largest_intra_class_distances(
-    features: Array, labels: ArrayLike, num_classes: int, normalised: bool = True
-) -> Array:
+    features: RowsLike, labels: ArrayLike, num_classes: int, normalised: bool = True
+) -> Any:
     """For each sample the distance to the farthest one of its class (ELM fig. 4).
 
     Args:
@@ -135,10 +135,10 @@ def largest_intra_class_distances(
                 others = (other - mean for _, other in rows.blocks(label))
                 squares = [_squared_distances(block - mean, other).max(axis=1) for other in others]
                 farthest[at] = np.sqrt(np.max(squares, axis=0))
-    return _as(farthest / norm if normalised else farthest, features)
+    return to_kind(farthest / norm if normalised else farthest, features)
 
 
-def cdnv(variances: ArrayLike, centers: Array) -> Array:
+def cdnv(variances: ArrayLike, centers: RowsLike) -> Any:
     """The CDNV of all pairs of classes, shape (C, C), float64.
 
     Args:
@@ -152,10 +152,10 @@ def cdnv(variances: ArrayLike, centers: Array) -> Array:
     [[nan, 0.5], [0.5, nan]]
     """
     checked, rows = _check_variances(variances, centers)
-    return _as(_pairs(checked, rows, slice(0, len(rows))), centers)
+    return to_kind(_pairs(checked, rows, slice(0, len(rows))), centers)
 
 
-def mean_cdnv(variances: ArrayLike, centers: Array) -> float:
+def mean_cdnv(variances: ArrayLike, centers: RowsLike) -> float:
     """The mean CDNV over the pairs that have one, a block of rows at a time; NaN if none has.
 
     >>> mean_cdnv([1.0, 3.0, float("nan")], [[0.0, 0.0], [2.0, 0.0], [5.0, 5.0]])
@@ -170,17 +170,17 @@ def mean_cdnv(variances: ArrayLike, centers: Array) -> float:
     return total / number if number else float("nan")
 
 
-def centroid_displacement(centers: Array, start: ArrayLike) -> Array:
+def centroid_displacement(centers: RowsLike, start: RowsLike | ArrayLike) -> Any:
     """How far each centre lies from where it started, ‖μ_y − μ̃_y‖ (NCM fig. 6), float64.
 
     >>> centroid_displacement([[3.0, 4.0]], [[0.0, 0.0]]).tolist()
     [5.0]
     """
     moved, before = _check_pair(centers, start, ("centers", "start"))
-    return _as(np.linalg.norm(moved - before, axis=1), centers)
+    return to_kind(np.linalg.norm(moved - before, axis=1), centers)
 
 
-def class_offsets(weight: Array, centers: ArrayLike) -> Array:
+def class_offsets(weight: RowsLike, centers: RowsLike | ArrayLike) -> Any:
     """½ c_k·w_k of each class, float64; NaN where a class has no centre.
 
     Args:
@@ -191,16 +191,16 @@ def class_offsets(weight: Array, centers: ArrayLike) -> Array:
     [3.0, 1.5]
     """
     rows, around = _check_pair(weight, centers, ("weight", "centers"))
-    return _as(0.5 * (rows * around).sum(axis=1), weight)
+    return to_kind(0.5 * (rows * around).sum(axis=1), weight)
 
 
-def weight_norms(weight: Array) -> Array:
+def weight_norms(weight: RowsLike) -> Any:
     """‖w_k‖ of each class, float64.
 
     >>> weight_norms([[3.0, 4.0], [0.0, 1.0]]).tolist()
     [5.0, 1.0]
     """
-    return _as(np.linalg.norm(_check_rows(weight, "weight"), axis=1), weight)
+    return to_kind(np.linalg.norm(_check_rows(weight, "weight"), axis=1), weight)
 
 
 def frequency_correlation(values: ArrayLike, counts: ArrayLike) -> float:
@@ -214,7 +214,7 @@ def frequency_correlation(values: ArrayLike, counts: ArrayLike) -> float:
     given = as_numpy(values).astype(np.float64)
     if given.ndim != 1:
         raise ValueError(f"values must be one number a class, got shape {given.shape}")
-    sizes = np.asarray(check_per_class(counts, len(given), "counts", least="zero"))
+    sizes = check_per_class(counts, len(given), "counts", least="zero")
     known = ~np.isnan(given)
     return rank_correlation(given[known], sizes[known])
 
@@ -239,7 +239,7 @@ def _squared_distances(rows: Floats, others: Floats) -> Floats:
     return squared
 
 
-def _check_variances(variances: ArrayLike, centers: Array) -> tuple[Floats, Floats]:
+def _check_variances(variances: ArrayLike, centers: RowsLike) -> tuple[Floats, Floats]:
     checked, rows = as_numpy(variances).astype(np.float64), _check_rows(centers, "centers")
     if checked.shape != (len(rows),) or (checked < 0).any():
         raise ValueError(
@@ -249,9 +249,7 @@ def _check_variances(variances: ArrayLike, centers: Array) -> tuple[Floats, Floa
     return checked, rows
 
 
-def _check_pair(
-    first: ArrayLike, second: ArrayLike, names: tuple[str, str]
-) -> tuple[Floats, Floats]:
+def _check_pair(first: object, second: object, names: tuple[str, str]) -> tuple[Floats, Floats]:
     one, other = _check_rows(first, names[0]), _check_rows(second, names[1])
     if one.shape != other.shape:
         raise ValueError(
@@ -260,14 +258,9 @@ def _check_pair(
     return one, other
 
 
-def _check_rows(values: ArrayLike, name: str) -> Floats:
+def _check_rows(values: object, name: str) -> Floats:
     """One row a class in float64, or a ValueError."""
     checked = as_numpy(values).astype(np.float64)
     if checked.ndim != 2:
         raise ValueError(f"{name} must have shape (C, D), got {checked.shape}")
     return checked
-
-
-def _as(array: Floats, example: object) -> Array:
-    made: Array = to_kind(array, example)
-    return made

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior, Scores
-from longtail.core.arrays import ArrayLike, as_kind_of, as_tensor
+from longtail.core.arrays import ArrayLike, RowsLike, as_numpy
 from longtail.core.labels import check_labels
 from longtail.core.numbers import check_whole
 
@@ -17,23 +17,24 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Labels: TypeAlias = npt.NDArray[np.int64]
 
 
-def as_numpy(values: Any) -> npt.NDArray[Any]:
-    """X."""
-    tensor = as_tensor(values).detach().cpu()
-    return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
+@runtime_checkable
+class RightAnswers(Protocol):
+    """What recalls are made of: samples of each class, and how many of them are right."""
+
+    samples: Floats
+    right: Floats
 
 
-def to_kind(array: npt.NDArray[Any], example: Any) -> Any:
-    """X."""
-    return as_kind_of(as_tensor(array), example)
+Logits: TypeAlias = Scores[Any] | RowsLike
+Answers: TypeAlias = Logits | ArrayLike | RightAnswers
 
 
-def kind_of(answers: Any) -> Any:
+def kind_of(answers: Answers) -> object:
     """What an array that comes back is to be the kind of."""
     return answers.logits if isinstance(answers, Scores) else answers
 
 
-def labelled(logits: Any, labels: ArrayLike | None = None) -> Scores:
+def labelled(logits: Logits, labels: ArrayLike | None = None) -> Scores[Any]:
     """Scores with labels and at least one sample, or a ValueError.
 
     Args:
@@ -41,7 +42,7 @@ def labelled(logits: Any, labels: ArrayLike | None = None) -> Scores:
         labels: The true classes; those of the scores if there are none.
     """
     if not isinstance(logits, Scores):
-        scores = Scores(logits, labels)
+        scores: Scores[Any] = Scores(cast(Any, logits), labels)
     else:  # they were looked at when they were made: a few rows may sum to one by accident
         scores = logits if labels is None else replace(logits, labels=as_numpy(labels))
     if scores.labels is None:
@@ -55,7 +56,7 @@ def labelled(logits: Any, labels: ArrayLike | None = None) -> Scores:
 
 
 def predicted(
-    answers: Any, labels: ArrayLike | None, num_classes: int | None
+    answers: Logits | ArrayLike, labels: ArrayLike | None, num_classes: int | None
 ) -> tuple[Labels, Labels, int]:
     """Predicted and true classes, and how many classes there are.
 
@@ -64,8 +65,8 @@ def predicted(
         labels: The true classes, unless the scores have them.
         num_classes: How many classes predictions are of; by default the highest that occurs.
     """
-    if isinstance(answers, Scores) or len(np.shape(answers)) != 1:
-        scores = labelled(answers, labels)
+    if isinstance(answers, Scores) or len(np.shape(cast(Any, answers))) != 1:
+        scores = labelled(cast(Logits, answers), labels)
         return as_numpy(scores.predict()), as_numpy(scores.labels), scores.num_classes
     if labels is None:
         raise ValueError("a metric compares predictions with labels, got no labels")
@@ -73,9 +74,9 @@ def predicted(
         classes = _num_classes(answers, labels)
     else:
         classes = check_whole(num_classes, "num_classes", least=1)
-    truth = np.asarray(check_labels(labels, classes))
+    truth = check_labels(labels, classes)
     try:
-        guesses = np.asarray(check_labels(answers, classes))
+        guesses = check_labels(answers, classes)
     except ValueError as error:
         raise ValueError(f"the predictions are no classes: {error}") from error
     if len(guesses) != len(truth):
@@ -110,9 +111,9 @@ def weights_to(target: Prior, labels: ArrayLike) -> Floats:
     """For each sample t(y) over the count of y: t(y)/q(y) up to a factor all samples share."""
     truth = as_numpy(labels)
     counts = np.bincount(truth, minlength=target.num_classes)
-    return np.asarray(np.asarray(target.probs)[truth] / counts[truth])
+    return np.asarray(target.probs[truth] / counts[truth])
 
 
-def _num_classes(*indices: ArrayLike) -> int:
-    highest = [int(values.max()) for values in map(as_numpy, indices) if values.size]
-    return 1 + max(highest, default=0)
+def _num_classes(*indices: object) -> int:
+    arrays = [array for array in map(as_numpy, indices) if array.size and array.dtype.kind in "iu"]
+    return 1 + max((int(array.max()) for array in arrays), default=0)

@@ -10,7 +10,7 @@ is no class-wise error under a target.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from copy import copy
 from typing import Any, Self
 
@@ -18,15 +18,14 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior, PriorLike, Scores, shot_groups
-from longtail.core.arrays import ArrayLike
+from longtail.core.arrays import ArrayLike, RowsLike, as_numpy
+from longtail.core.blocks import blocks
 from longtail.core.labels import check_counts, check_labels
 from longtail.core.numbers import check_whole
 from longtail.core.prior import check_same_classes
 from longtail.metrics.recall import check_mask, ratio
-from longtail.metrics.samples import Floats, Labels, as_numpy, check_weights, labelled, sums_by
+from longtail.metrics.samples import Floats, Labels, check_weights, labelled, sums_by
 from longtail.metrics.terms import BINS, Terms, bin_of, block_sums
-
-_BLOCK = 2**22
 
 
 class ClassSums:
@@ -48,14 +47,13 @@ class ClassSums:
         if self.target is not None:
             check_same_classes(num_classes, self.target, "the samples have", "the target")
         if groups is None:
-            known = None if counts is None else np.asarray(check_counts(counts, num_classes))
-            groups = {} if known is None else shot_groups(known)
+            groups = {} if counts is None else shot_groups(check_counts(counts, num_classes))
         self.groups = {name: check_mask(m, num_classes, name) for name, m in groups.items()}
         self.label_counts: Floats | None = None
         self._gap_target: Prior | None = None  # what samples are weighted to in the class-wise gaps
         self._gap_weight = np.ones(num_classes)
         if label_counts is not None:
-            self.label_counts = np.asarray(check_counts(label_counts, num_classes), np.float64)
+            self.label_counts = check_counts(label_counts, num_classes).astype(float)
             if self.target is not None and self.label_counts.any():
                 self._gap_weight = _weights(self.label_counts, self.target)
                 self._gap_target = self.target
@@ -69,7 +67,7 @@ class ClassSums:
     @classmethod
     def of(
         cls,
-        scores: Scores,
+        scores: Scores[Any],
         target: PriorLike | None = None,
         counts: ArrayLike | None = None,
         *,
@@ -82,11 +80,12 @@ class ClassSums:
         times = check_weights(weights, len(labels))
         seen = np.bincount(labels, minlength=scores.num_classes) if times is None else None
         sums = cls(scores.num_classes, target, counts, groups=groups, label_counts=seen, bins=bins)
-        for at in slices(len(labels), scores.num_classes):
-            sums._add(as_numpy(scores.logits[at]), labels[at], None if times is None else times[at])
+        columns = (labels,) if times is None else (labels, times)
+        for block in blocks(scores.logits, *columns):
+            sums._add(*block)
         return sums
 
-    def add(self, logits: Any, labels: ArrayLike, weights: ArrayLike | None = None) -> Terms:
+    def add(self, logits: RowsLike, labels: ArrayLike, weights: ArrayLike | None = None) -> Terms:
         """Count a block of samples in; what each of them added.
 
         Args:
@@ -94,7 +93,7 @@ class ClassSums:
             labels: The true classes.
             weights: As how many samples each counts; one by default.
         """
-        rows, known = as_numpy(logits), np.asarray(check_labels(labels, self.num_classes))
+        rows, known = as_numpy(logits), check_labels(labels, self.num_classes)
         if rows.shape != (len(known), self.num_classes):
             raise ValueError(
                 f"expected logits of shape ({len(known)}, {self.num_classes}) for {len(known)} "
@@ -103,13 +102,12 @@ class ClassSums:
         if not len(known):
             return Terms(np.zeros(0, bool), *np.zeros((3, 0)))
         times = check_weights(weights, len(known))
-        parts = [
-            self._add(rows[at], known[at], None if times is None else times[at])
-            for at in slices(len(known), self.num_classes)
-        ]
+        columns = (known,) if times is None else (known, times)
+        parts = [self._add(*block) for block in blocks(rows, *columns)]
         return Terms(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
-    def _add(self, rows: npt.NDArray[Any], labels: Labels, weights: Floats | None) -> Terms:
+    @np.errstate(over="ignore")  # squares of log-losses near the end of float64
+    def _add(self, rows: npt.NDArray[Any], labels: Labels, weights: Floats | None = None) -> Terms:
         times = np.ones(len(labels)) if weights is None else weights
         sums = block_sums(rows, labels, times * self._gap_weight[labels], self.bins)
         right, nll, brier, confidence = terms = sums.terms
@@ -179,16 +177,10 @@ class ClassSums:
 
 def _weights(samples: Floats, target: Prior | None) -> Floats:
     """What a sample of each class counts, all together one; nothing where there are none."""
-    mass = samples if target is None else np.asarray(target.probs) * (samples > 0)
+    mass = samples if target is None else target.probs * (samples > 0)
     if not mass.sum() > 0:
         raise ValueError(
             "nothing can be measured where the classes without samples hold all the weight of the "
             "target; use another target, or samples of its classes"
         )
     return np.nan_to_num(ratio(mass / mass.sum(), samples))
-
-
-def slices(num_rows: int, num_classes: int) -> Iterator[slice]:
-    """Slices of rows, a block at a time."""
-    step = max(1, _BLOCK // num_classes)
-    return (slice(start, start + step) for start in range(0, num_rows, step))

@@ -60,6 +60,7 @@ def bin_of(probs: Floats, bins: int = BINS) -> npt.NDArray[np.intp]:
     return np.searchsorted(inner_edges(bins), probs)
 
 
+@np.errstate(over="ignore")  # logits near the end of float64
 def block_sums(
     rows: npt.NDArray[np.floating], labels: Labels, weights: Floats, bins: int
 ) -> BlockSums:

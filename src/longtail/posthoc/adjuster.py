@@ -14,7 +14,7 @@ from typing import Protocol
 from torch import Tensor
 
 from longtail.core import Prior, Scores
-from longtail.core.arrays import as_kind_of, as_tensor, wide_dtype
+from longtail.core.tensors import as_kind_of, as_tensor, wide_dtype
 
 
 class Adjuster(Protocol):

@@ -4,7 +4,7 @@ from math import inf
 from typing import Any, TypeAlias
 
 import msgspec
-import torch
+import numpy as np
 from torch import Tensor
 
 from longtail.core import Prior
@@ -123,8 +123,8 @@ def entry_of_prior(prior: Prior) -> PriorEntry:
 def prior_of(entry: PriorEntry) -> Prior:
     """The prior again, or a ValueError."""
     logs = [-inf if value is None else value for value in entry.log_probs]
-    counts = None if entry.counts is None else torch.tensor(entry.counts, device="cpu")
-    return Prior(torch.tensor(logs, dtype=torch.float64, device="cpu"), counts)
+    counts = None if entry.counts is None else np.array(entry.counts)
+    return Prior(np.array(logs, np.float64), counts)
 
 
 def _plain(value: Any) -> Any:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from longtail.core import Prior, PriorLike, Scores, UnknownPriorError
-from longtail.core.arrays import as_kind_of, as_tensor, wide_dtype
+from longtail.core.tensors import as_kind_of, as_tensor, wide_dtype
 
 
 def average(

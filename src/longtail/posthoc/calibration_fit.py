@@ -18,9 +18,11 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from longtail.core.minimise import UnsettledError, minimise
+from longtail.core.minimise import UnsettledError
 from longtail.core.numbers import check_number
 from longtail.core.retarget import prior_offset
+from longtail.core.tensors import as_tensor
+from longtail.losses.minimise import minimise
 from longtail.posthoc.held_out import HeldOut
 
 _MAX_ITER = 1000
@@ -51,7 +53,7 @@ def fit_calibration(
         bias: The spread of each b; 0 keeps them at zero.
         scale: The spread of each log s; 0 keeps them at zero.
     """
-    loss, num_samples, shares = held_out_loss(held), len(held.labels), held.prior.probs
+    loss, num_samples, shares = held_out_loss(held), len(held.labels), as_tensor(held.prior.probs)
     log_t = _Believed.at_zero(temperature, shares.sum(), num_samples)
     biases = _Believed.at_zero(bias, shares, num_samples)
     log_s = _Believed.at_zero(scale, shares, num_samples)
@@ -106,9 +108,9 @@ def held_out_loss(held: HeldOut) -> Loss:
     """
     _check_possible(held)
     num_samples = len(held.labels)
-    offset = torch.zeros_like(held.prior.log)
+    offset = torch.zeros_like(as_tensor(held.prior.log))
     if held.carried is not None:
-        offset = prior_offset(held.carried, held.prior)
+        offset = as_tensor(prior_offset(held.carried, held.prior))
     rows = max(1, _BLOCK // held.logits.shape[1])
 
     def loss(scale: Tensor, shift: Tensor) -> Tensor:

@@ -5,10 +5,10 @@ from typing import Literal
 from torch import Tensor
 
 from longtail.core import Prior, PriorLike, UnknownPriorError
-from longtail.core.arrays import ArrayLike, as_tensor
+from longtail.core.arrays import ArrayLike
 from longtail.core.measure import class_named
-from longtail.core.numbers import check_per_class
 from longtail.core.prior import full_prior
+from longtail.core.tensors import as_tensor, per_class_tensor
 from longtail.posthoc.adjuster import AffineAdjuster
 from longtail.posthoc.held_out import HeldOut
 
@@ -67,7 +67,7 @@ def fitted_priors(held: HeldOut) -> tuple[Prior | None, Prior]:
     """What the samples carry, and what they carry once calibrated with a free bias a class."""
     if held.carried is not None:
         return held.carried, held.carried
-    absent = held.prior.log.isinf().nonzero().flatten().tolist()
+    absent = as_tensor(held.prior.log).isinf().nonzero().flatten().tolist()
     if absent:
         first = class_named(absent[0], held.classes)
         raise ValueError(
@@ -84,7 +84,7 @@ def one_a_class(
     """The numbers of as many classes as there are, or None for what was not given."""
     if values is None:
         return None
-    return check_per_class(values, as_tensor(values).numel(), name, least)
+    return per_class_tensor(values, as_tensor(values).numel(), name, least)
 
 
 def filled(values: Tensor | None, name: str, default: Tensor) -> Tensor:

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from longtail.core import Prior, Scores
-from longtail.core.arrays import as_tensor
-from longtail.core.minimise import for_autograd
+from longtail.core.tensors import as_tensor
+from longtail.losses.minimise import for_autograd
 from longtail.metrics.samples import weights_to
 
 

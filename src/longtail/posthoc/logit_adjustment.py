@@ -16,6 +16,7 @@ from longtail.core.arrays import ArrayLike
 from longtail.core.numbers import check_number
 from longtail.core.prior import check_same_classes, full_prior
 from longtail.core.retarget import prior_offset
+from longtail.core.tensors import as_tensor
 from longtail.posthoc.adjuster import Affine, AffineAdjuster
 from longtail.posthoc.held_out import held_out
 from longtail.posthoc.tau.choice import Criterion, TauChoice, choose_tau
@@ -90,12 +91,12 @@ class LogitAdjustment(AffineAdjuster):
         """The move; a ValueError if it would count the prior twice."""
         self._check_carried(carried)
         scale, shift = self._path.affine(self.tau)
-        reached = self.target if self.choice else Prior.from_log(self.prior.log + shift)
+        reached = self.target if self.choice else Prior.from_log(as_tensor(self.prior.log) + shift)
         return Affine(scale, shift, reached)
 
     @property
     def _path(self) -> Shift:
-        return Shift(prior_offset(self.prior, self.target))
+        return Shift(as_tensor(prior_offset(self.prior, self.target)))
 
     def _check_carried(self, carried: Prior | None) -> None:
         if carried is None:

@@ -13,6 +13,7 @@ import torch
 
 from longtail.core import Prior, PriorLike, Scores
 from longtail.core.retarget import prior_offset
+from longtail.core.tensors import as_tensor
 from longtail.posthoc.adjuster import Affine, AffineAdjuster
 
 
@@ -33,7 +34,7 @@ class PCSoftmax(AffineAdjuster):
 
     def affine(self, carried: Prior | None, num_classes: int) -> Affine:
         """The move from what is carried to the target."""
-        shift = prior_offset(carried, self.target)
+        shift = as_tensor(prior_offset(carried, self.target))
         return Affine(torch.ones_like(shift), shift, self.target)
 
     def __call__(self, scores: Scores) -> Scores:

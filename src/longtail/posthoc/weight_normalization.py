@@ -16,9 +16,10 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from longtail.core import Prior, PriorLike, Scores
-from longtail.core.arrays import Array, ArrayLike, as_tensor
-from longtail.core.numbers import check_number, check_per_class
+from longtail.core.arrays import Array, ArrayLike
+from longtail.core.numbers import check_number
 from longtail.core.prior import check_same_classes, full_prior
+from longtail.core.tensors import as_tensor, per_class_tensor
 from longtail.posthoc.adjuster import Affine, AffineAdjuster
 from longtail.posthoc.held_out import held_out
 from longtail.posthoc.tau.choice import Criterion, TauChoice, choose_tau
@@ -45,7 +46,7 @@ class WeightNormalization(AffineAdjuster):
     choice: TauChoice | None
 
     def __init__(self, nu: ArrayLike, tau: float = 1.0, choice: TauChoice | None = None) -> None:
-        scales = check_per_class(nu, as_tensor(nu).numel(), "nu")
+        scales = per_class_tensor(nu, as_tensor(nu).numel(), "nu")
         vars(self).update(nu=scales, tau=check_number(tau, "tau"), choice=choice)
 
     @classmethod
@@ -56,7 +57,9 @@ class WeightNormalization(AffineAdjuster):
             raise ValueError(
                 f"weight must be that of a linear layer, of shape (C, D), got {tuple(rows.shape)}"
             )
-        return cls(check_per_class(rows.double().norm(dim=1), len(rows), "the norm of weight"), tau)
+        return cls(
+            per_class_tensor(rows.double().norm(dim=1), len(rows), "the norm of weight"), tau
+        )
 
     @classmethod
     def by_prior(cls, prior: PriorLike, tau: float = 1.0) -> WeightNormalization:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from longtail.core import Prior, Scores
-from longtail.core.arrays import as_tensor
+from longtail.core.tensors import as_tensor
 from longtail.data import LabelledFeatures, caltech101_long_tailed, stratified_folds
 from longtail.engine import fit_linear
 from longtail.losses import CrossEntropy, LogitAdjusted, Loss
@@ -145,7 +145,7 @@ def _test_scores(data: LabelledFeatures, loss: Loss, prior: Prior, decay: float)
         layer(data.test_features),
         labels=data.test_labels,
         carried=loss.carried,
-        counts=prior.counts,
+        counts=as_tensor(prior.counts),
         classes=data.classes,
         split="test",
     )

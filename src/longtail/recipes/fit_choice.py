@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from longtail.core import Prior, Scores
-from longtail.core.arrays import as_tensor
+from longtail.core.tensors import as_tensor
 from longtail.data import stratified_folds
 from longtail.engine import fit_linear
 from longtail.heads import Head

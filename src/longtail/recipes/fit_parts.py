@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import as_tensor
 from longtail.core.scores import Split
+from longtail.core.tensors import as_tensor
 from longtail.data import stratified_folds
 from longtail.engine import FeatureRows, Features
 

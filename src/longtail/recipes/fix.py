@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from longtail.core import Prior, Scores
-from longtail.core.arrays import as_kind_of, as_tensor
+from longtail.core.tensors import as_kind_of, as_tensor
 from longtail.data import stratified_folds
 from longtail.posthoc import (
     AffineAdjuster,

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from torch import Tensor
 
 from longtail.core import Prior, Scores
-from longtail.core.arrays import as_kind_of, as_tensor, wide_dtype
+from longtail.core.tensors import as_kind_of, as_tensor, wide_dtype
 from longtail.data.score_tables import ScoreTable, open_score_writer
 from longtail.metrics import Difference
 from longtail.posthoc import Affine

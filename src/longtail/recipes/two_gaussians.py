@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from longtail.core import Prior, Scores
-from longtail.core.arrays import Array, as_tensor
+from longtail.core.arrays import Array
+from longtail.core.tensors import as_tensor
 from longtail.data import two_gaussians, two_gaussians_error
 from longtail.engine import fit_linear
 from longtail.losses import Adaptive, CrossEntropy, Equalized, LogitAdjusted

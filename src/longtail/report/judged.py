@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from longtail.core import Prior, Scores, measure_carried, shot_groups
-from longtail.core.arrays import as_tensor
+from longtail.core.tensors import as_tensor
 from longtail.metrics import Difference
 
 # What scores are called before and after they were moved to the target, wherever both are shown.
@@ -112,7 +112,7 @@ class Judged:
         if self.counts is not None:
             known = self.counts
         else:
-            known = self.label_counts if self.source is None else self.source.probs
+            known = self.label_counts if self.source is None else as_tensor(self.source.probs)
         return known.argsort(descending=True, stable=True)
 
     @property
@@ -170,4 +170,4 @@ class Judged:
 
 def shown(prior: Prior, judged: Judged) -> list[float]:
     """The probabilities in percent, in the order in which classes are shown."""
-    return (100 * prior.probs[judged.order]).tolist()
+    return (100 * as_tensor(prior.probs)[judged.order]).tolist()

@@ -21,6 +21,7 @@ from typing import Literal, TypeAlias
 import torch
 from torch import Tensor
 
+from longtail.core.tensors import as_tensor
 from longtail.posthoc.held_out import HeldOut
 from longtail.shift.found import Found, drawn_again, full
 from longtail.shift.nonnegative import solve_nonnegative
@@ -70,7 +71,7 @@ def by_confusion(
         drawn = drawn_again(once, len(once), resamples, generator)
         known_drawn = drawn_again(known_once, len(known_once), resamples, generator)
         pairs = zip(drawn.T, known_drawn.T, strict=True)
-        again = torch.stack([full(estimate(*pair)[0]).log for pair in pairs])
+        again = torch.stack([as_tensor(full(estimate(*pair)[0]).log) for pair in pairs])
         spread = again.std(dim=0)
     return Found(full(probs), spread, iterations, converged)
 

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from longtail.core import Prior, Scores, UnknownPriorError
-from longtail.core.arrays import Array, as_kind_of, as_tensor
+from longtail.core.arrays import Array
 from longtail.core.numbers import check_number, check_whole
+from longtail.core.tensors import as_kind_of, as_tensor
 from longtail.posthoc import BiasCorrectedTemperature, Calibrator
 from longtail.posthoc.held_out import HeldOut, effective_samples, held_out
 from longtail.shift.confusion import by_confusion
@@ -163,7 +164,7 @@ def _checked(validation: Scores, num_classes: int) -> Scores:
     held = held_out(validation, "estimate_prior")
     if held.carried is None:
         raise UnknownPriorError("the validation scores carry no known prior")
-    present, needed = int((held.prior.probs > 0).sum()), min(3, num_classes)
+    present, needed = int((as_tensor(held.prior.probs) > 0).sum()), min(3, num_classes)
     if present < needed:
         raise ValueError(
             f"the validation scores must have samples of {needed} classes or more to tell how far "
@@ -187,13 +188,13 @@ def _log_counts(scores: Scores, validation: Scores | None, held: HeldOut) -> Ten
         given = validation.counts
     if given is None:
         given = torch.bincount(held.labels, minlength=scores.num_classes)
-    return Prior.of(given, zeros="smooth").log
+    return as_tensor(Prior.of(given, zeros="smooth").log)
 
 
 def _interval(found: Found, scores: Scores) -> tuple[Array | None, Array | None]:
     """Normal on the logarithmic scale, which keeps it above 0."""
     if found.spread is None:
         return None, None
-    factor, probs = (NORMAL * found.spread).exp(), found.prior.probs
+    factor, probs = (NORMAL * found.spread).exp(), as_tensor(found.prior.probs)
     low, high = probs / factor, (probs * factor).clamp_max(1.0)
     return as_kind_of(low, scores.logits), as_kind_of(high, scores.logits)

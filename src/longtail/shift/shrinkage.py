@@ -33,6 +33,7 @@ from torch import Tensor
 
 from longtail.core import Prior
 from longtail.core.retarget import prior_offset
+from longtail.core.tensors import as_tensor
 from longtail.posthoc.held_out import HeldOut
 from longtail.shift.em import (
     TOLERANCE,
@@ -87,7 +88,7 @@ def shrunken_em(
     pair = _estimates(likelihoods(logits), once, log_counts, pseudo_count, TOLERANCE)
     trend, free = full(pair.trend[:, 0]), full(pair.free.priors[:, 0])
     # Classes without validation samples cannot be drawn: draws are a problem of the others.
-    present = held.prior.probs > 0
+    present = as_tensor(held.prior.probs) > 0
     known, along = likelihoods(held.logits[:, present]), log_counts[present]
 
     def drawn(truth: Prior, draws: int, again: bool = False) -> _Pair:
@@ -100,7 +101,7 @@ def shrunken_em(
     noise = float(drawn(trend, _DRAWS).apart.square().mean())
     apart = float(pair.apart.square().mean())
     trust = max(0.0, 1 - noise / apart) if apart > 0 else 0.0
-    prior = Prior.from_log(trend.log + trust * prior_offset(trend, free))
+    prior = Prior.from_log(as_tensor(trend.log) + trust * as_tensor(prior_offset(trend, free)))
     spread = None
     if resamples:
         unseen = (1 - trust) ** 2 * noise * (trust + 2 * (2 / trend.num_classes) ** 0.5)
@@ -111,7 +112,7 @@ def shrunken_em(
         spread,
         pair.free.iterations,
         pair.free.converged,
-        slope=slope_of(trend.probs, log_counts),
+        slope=slope_of(as_tensor(trend.probs), log_counts),
         trust=trust,
     )
 
@@ -142,7 +143,7 @@ def _off(drawn: _Pair, truth: Prior, trust: float, present: Tensor) -> Tensor:
     and stands alone for a class without any.
     """
     guessed = torch.log_softmax(drawn.trend.log() + trust * drawn.apart, dim=0)
-    right = torch.log_softmax(truth.log[present], dim=0)
+    right = torch.log_softmax(as_tensor(truth.log)[present], dim=0)
     own = (guessed - right[:, None]).square().mean(dim=1)
     levelled = own.mean().expand(len(present)).clone()
     levelled[present] = 0.5 * (own + own.mean())

@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 
 from longtail.core import Prior, Scores
-from longtail.core.arrays import as_tensor
 from longtail.core.numbers import check_number, check_whole
 from longtail.core.retarget import retarget
+from longtail.core.tensors import as_tensor
 from longtail.shift.em import climb, free_step, likelihoods
 from longtail.shift.found import full
 
@@ -63,6 +63,8 @@ class StreamingPrior:
         self._likelihood = torch.cat([self._likelihood, likelihoods(moved)])[-self._window :]
         if self.num_samples:
             weights = torch.ones(self.num_samples, 1, dtype=torch.float64, device="cpu")
-            end = climb(self._likelihood, weights, self._prior.probs[:, None], self._step)
+            end = climb(
+                self._likelihood, weights, as_tensor(self._prior.probs)[:, None], self._step
+            )
             self._prior = full(end.priors[:, 0])
         return self._prior

@@ -41,6 +41,7 @@ class Part(NamedTuple):
     freedom: float
 
 
+@np.errstate(over="ignore", invalid="ignore")  # of infinite terms there is no variance
 def class_variances(sums: Floats, squares: Floats, counts: Floats, least: float = 0.0) -> Floats:
     """The variance of one sample of each class, from sums over its samples; 0 without samples.
 

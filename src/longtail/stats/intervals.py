@@ -85,12 +85,12 @@ def estimate(runs: Sequence[Interval]) -> Estimate:
 def normal_interval(
     value: float, variance: float, least: float = -math.inf, most: float = math.inf
 ) -> Interval:
-    """The value ± 1.96 standard deviations, within least and most; none where it is infinite.
+    """The value ± 1.96 standard deviations, within least and most; none where either is infinite.
 
     >>> normal_interval(0.5, 0.0625, most=0.9)
     Interval(value=0.5, low=0.01, high=0.9)
     """
-    if not math.isfinite(value):
+    if not math.isfinite(value) or not math.isfinite(variance):
         return Interval(value)
     reach = NORMAL * math.sqrt(variance)
     return Interval(value, max(least, value - reach), min(most, value + reach))

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from longtail.core import Prior, Scores
-from longtail.core.arrays import as_tensor
+from longtail.core.tensors import as_tensor
 from longtail.posthoc import Adjuster
 from longtail.testing.contract import require, require_carried, require_same
 from longtail.testing.world import FiniteWorld
@@ -29,7 +29,7 @@ def check_adjuster(make: Callable[[Prior], Adjuster], world: FiniteWorld | None 
         exact.clone(),
         labels=world.balanced_decisions(),
         carried=world.prior,
-        counts=world.prior.counts,
+        counts=as_tensor(world.prior.counts),
         classes=[f"class {k}" for k in range(world.num_classes)],
         split="validation",
     )

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from longtail.core.minimise import minimise
 from longtail.core.prior import Prior, PriorLike
+from longtail.core.tensors import as_tensor
+from longtail.losses.minimise import minimise
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +77,7 @@ class FiniteWorld:
             label_smoothing: ε, for the posterior of labels that were smoothed by it; that of the
                 true labels is the one at 0.
         """
-        joint = self._likelihood(label_smoothing) * Prior.of(target).probs
+        joint = self._likelihood(label_smoothing) * as_tensor(Prior.of(target).probs)
         return joint / joint.sum(dim=1, keepdim=True)
 
     def balanced_decisions(self) -> Tensor:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import ArrayLike, as_tensor
+from longtail.core.arrays import ArrayLike
+from longtail.core.tensors import as_tensor
 from longtail.data.images.labelled import LabelledImages, check_positions
 
 _CHANNELS = (1, 3, 4)

@@ -13,8 +13,9 @@ slightly shorter one.
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import Array, ArrayLike, as_kind_of, as_tensor
-from longtail.core.labels import check_labels, check_num_classes
+from longtail.core.arrays import Array, ArrayLike
+from longtail.core.labels import check_num_classes
+from longtail.core.tensors import as_kind_of, as_tensor, label_tensor
 
 
 def hold_out(labels: ArrayLike, fraction: float = 0.1, seed: int = 0) -> tuple[Array, Array]:
@@ -33,7 +34,7 @@ def hold_out(labels: ArrayLike, fraction: float = 0.1, seed: int = 0) -> tuple[A
         raise ValueError(f"fraction must lie in 0 to 1, 1 excluded, got {fraction}")
     given = as_tensor(labels)
     number = int(given.max()) + 1 if given.numel() else 1
-    checked = check_labels(given, check_num_classes(number, len(given))).cpu()
+    checked = label_tensor(given, check_num_classes(number, len(given))).cpu()
     generator = torch.Generator("cpu").manual_seed(seed)
     shuffled = torch.randperm(len(checked), generator=generator, device="cpu")
     # Stable, so that each class keeps the shuffled order, and its first samples are a random part.

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 from torch.utils.data import Dataset
 
-from longtail.core.arrays import ArrayLike, as_tensor
-from longtail.core.labels import check_labels, check_num_classes, class_counts
+from longtail.core.arrays import ArrayLike
+from longtail.core.labels import check_num_classes, class_counts
+from longtail.core.tensors import as_tensor, label_tensor
 from longtail.data.files.class_names import check_written
 
 
@@ -58,7 +59,7 @@ class LabelledImages(Dataset[tuple[Tensor, int]]):
         check_names(names)
         # The values are frozen; what is set here is what they were given, in its final type.
         object.__setattr__(self, "classes", names)
-        object.__setattr__(self, "labels", check_labels(labels, len(names)))
+        object.__setattr__(self, "labels", label_tensor(labels, len(names)))
 
 
 def check_names(names: Sequence[str]) -> None:

@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import ConcatDataset, Dataset, Subset, TensorDataset
 
-from longtail.core.arrays import as_tensor
-from longtail.core.labels import check_labels
+from longtail.core.tensors import as_tensor, label_tensor
 
 
 def labels_of(dataset: Dataset[Any]) -> Tensor:
@@ -54,7 +53,7 @@ def _checked(values: Any, where: str, dataset: Any) -> Tensor:
         if transform is not None:
             values = [int(transform(value)) for value in values]
         given = as_tensor(values).cpu()
-        labels = check_labels(given, int(given.max()) + 1 if given.numel() else 1)
+        labels = label_tensor(given, int(given.max()) + 1 if given.numel() else 1)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{where} must be a class index for each sample: {error}") from error
     if len(labels) != len(dataset):

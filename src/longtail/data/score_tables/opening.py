@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core.arrays import ArrayLike
-from longtail.core.labels import check_counts
+from longtail.core.tensors import count_tensor
 from longtail.data.files.class_names import read_class_names
 from longtail.data.files.errors import check_is_file
 from longtail.data.files.label_codes import LabelCodes
@@ -158,6 +158,6 @@ def _only(parts: Mapping[str, LabelCodes], source: Place) -> LabelCodes:
 
 def _counts(found: Contents, path: Path) -> npt.NDArray[np.int64]:
     try:
-        return check_counts(np.asarray(found.counts), found.shape[1]).numpy()
+        return count_tensor(np.asarray(found.counts), found.shape[1]).numpy()
     except ValueError as error:
         raise ValueError(f"'counts' of {path}: {error}") from error

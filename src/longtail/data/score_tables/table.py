@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior, PriorLike, Scores
-from longtail.core.arrays import ArrayLike, as_tensor
+from longtail.core.arrays import ArrayLike
 from longtail.core.memory import check_memory
 from longtail.core.probabilities import (
     FIRST_ROWS,
@@ -122,7 +122,7 @@ class ScoreTable:
 
     def _sums(self, rows: int) -> Iterator[RowSums]:
         for stored in self.contents.read(max(1, rows)):
-            yield RowSums.of(as_tensor(stored.astype(self.dtype, copy=False)))
+            yield RowSums.of(stored.astype(self.dtype, copy=False))
 
     def as_scores(
         self,
@@ -186,5 +186,5 @@ class ScoreTable:
 
     def _logs(self, rows: Matrix, start: int) -> Matrix:
         say = "say --kind logits (kind='logits' in Python)"
-        logs: Matrix = log_probs(as_tensor(rows), str(self.path), say, first_row=start).numpy()
+        logs: Matrix = log_probs(rows, str(self.path), say, first_row=start)
         return logs

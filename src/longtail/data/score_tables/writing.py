@@ -18,12 +18,12 @@ import torch
 from numpy.lib import format as npy
 
 from longtail.core import PriorLike, Scores
-from longtail.core.arrays import ArrayLike, as_tensor
+from longtail.core.arrays import ArrayLike
 from longtail.core.files import written_whole
-from longtail.core.labels import check_labels
 from longtail.core.scores import Split
 from longtail.core.scores_file import VERSION, Header
 from longtail.core.tensor_file import begin_tensor_file, can_store
+from longtail.core.tensors import as_tensor, label_tensor
 
 
 @dataclass
@@ -112,7 +112,7 @@ def _labels(
 ) -> npt.NDArray[np.int64] | None:
     if labels is None:
         return None
-    checked = check_labels(labels, num_classes).cpu().numpy()
+    checked = label_tensor(labels, num_classes).cpu().numpy()
     if len(checked) != num_rows:
         raise ValueError(f"got {num_rows} rows of logits but {len(checked)} labels")
     return checked
@@ -129,8 +129,10 @@ def _begin_safetensors(writer: ScoreWriter, known: Scores, labels: npt.NDArray[A
     small = {
         "labels": labels,
         "counts": known.counts,
-        "carried": None if prior is None else prior.log.numpy(),
-        "carried_counts": None if prior is None or prior.counts is None else prior.counts.numpy(),
+        "carried": None if prior is None else as_tensor(prior.log).numpy(),
+        "carried_counts": None
+        if prior is None or prior.counts is None
+        else as_tensor(prior.counts).numpy(),
     }
     header = Header(VERSION, "numpy", known.classes, known.split)
     begin_tensor_file(

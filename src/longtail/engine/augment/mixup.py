@@ -16,7 +16,7 @@ import torch
 from torch import Generator, Tensor
 from torch.nn import functional as F
 
-from longtail.core.labels import check_labels
+from longtail.core.tensors import label_tensor
 from longtail.engine.augment.augmentation import check_images, draw_integers
 
 
@@ -48,7 +48,7 @@ class Mixup:
         """The mixed images, and soft labels (N, num_classes) of their type."""
         if not check_images(images).is_floating_point():
             raise ValueError("mixup is for floating images, got uint8; put it after Normalize")
-        known = check_labels(labels, num_classes).to(images.device)
+        known = label_tensor(labels, num_classes).to(images.device)
         if len(known) != len(images):
             raise ValueError(f"got {len(images)} images but {len(known)} labels")
         share = self._shares(len(images), generator).to(images)

@@ -27,6 +27,7 @@ from sklearn.svm import SVC, LinearSVC, NuSVC
 from sklearn.utils.class_weight import compute_class_weight
 
 from longtail.core import Prior
+from longtail.core.tensors import as_tensor
 from longtail.integrations.sklearn.encoded_labels import EncodedLabels
 from longtail.integrations.sklearn.logits import gives_probs
 from longtail.integrations.sklearn.training_labels import TrainingLabels
@@ -122,7 +123,7 @@ def _balance(estimator: Any, class_weight: Any, labels: TrainingLabels) -> npt.N
             dtype=np.float64,
         )
     if _BY_WEIGHT and isinstance(estimator, LogisticRegression | LogisticRegressionCV | LinearSVC):
-        return 1 / labels.prior.probs.numpy()
+        return 1 / as_tensor(labels.prior.probs).numpy()
     return 1 / labels.counts
 
 

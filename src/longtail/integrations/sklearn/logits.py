@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core.arrays import as_tensor
 from longtail.core.probabilities import floored_log
 
 
@@ -36,5 +35,5 @@ def class_logits(estimator: Any, X: Any) -> npt.NDArray[np.float64]:
         return np.stack([-values / 2, values / 2], axis=1) if values.ndim == 1 else values
     probs = np.asarray(estimator.predict_proba(X))
     eps = float(np.finfo(probs.dtype if probs.dtype.kind == "f" else np.float64).eps)
-    logs: npt.NDArray[np.float64] = floored_log(as_tensor(probs.astype(np.float64)), eps).numpy()
+    logs: npt.NDArray[np.float64] = floored_log(probs.astype(np.float64), eps)
     return logs

@@ -43,7 +43,7 @@ def _folds(num_folds: int, labels: TrainingLabels, seed: int | None) -> Splits:
         return []
     if seed is None:  # by NumPy's global stream, as scikit-learn takes None
         seed = int(check_random_state(None).randint(2**31 - 1))
-    folds = stratified_folds(labels.codes, min(num_folds, len(labels.codes)), seed)
+    folds = np.asarray(stratified_folds(labels.codes, min(num_folds, len(labels.codes)), seed))
     folds = np.where(single, -1, folds)
     return [
         (np.flatnonzero(folds != fold), np.flatnonzero(folds == fold))

@@ -15,6 +15,7 @@ from scipy.special import softmax
 
 from longtail.core import Prior, Scores
 from longtail.core.retarget import prior_offset
+from longtail.core.tensors import as_tensor
 from longtail.posthoc import Temperature
 
 _FARTHEST = 9.0  # log T beyond which a model says nothing, or everything
@@ -25,7 +26,7 @@ def fit_temperature(scores: Scores, weights: npt.NDArray[np.float64] | None) -> 
     logits, labels = np.asarray(scores.logits), np.asarray(scores.labels)
     counted = np.ones(len(labels)) if weights is None else weights
     prior = Prior.of(np.bincount(labels, counted, scores.num_classes), zeros="keep")
-    offset = prior_offset(scores.carried, prior).numpy()
+    offset = as_tensor(prior_offset(scores.carried, prior)).numpy()
     ruled_out = np.isneginf(logits)
     finite = np.where(ruled_out, 0.0, logits)
     own = finite[np.arange(len(labels)), labels]

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from longtail.core import Prior
 from longtail.core.arrays import ArrayLike
+from longtail.core.tensors import as_tensor
 from longtail.posthoc.held_out import HeldOut, effective_samples
 from longtail.posthoc.tau.curve import curve_along
 from longtail.posthoc.tau.ece import ece_at, lowest_ece
@@ -123,7 +124,7 @@ def _size(logits: Tensor) -> float:
 
 
 def _effective_tail(samples: Weighted, training: Prior) -> float:
-    rarer = training.log.argsort()[: (training.num_classes + 1) // 2]
+    rarer = as_tensor(training.log.argsort(kind="stable"))[: (training.num_classes + 1) // 2]
     weights = samples.weights[torch.isin(samples.labels, rarer)]
     return effective_samples(weights) if len(weights) else 0.0
 

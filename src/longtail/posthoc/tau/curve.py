@@ -21,12 +21,11 @@ import torch
 from torch import Tensor
 
 from longtail.core import Prior, PriorLike, Scores
-from longtail.core.arrays import Array, ArrayLike, as_kind_of, as_tensor
-from longtail.core.labels import check_labels
-from longtail.core.numbers import check_per_class
+from longtail.core.arrays import Array, ArrayLike
 from longtail.core.prior import check_same_classes, full_prior
 from longtail.core.probabilities import check_not_probs
 from longtail.core.retarget import prior_offset
+from longtail.core.tensors import as_kind_of, as_tensor, label_tensor, per_class_tensor
 from longtail.posthoc.tau.bootstrap import TauBootstrap, draw_curves
 from longtail.posthoc.tau.intervals import Intervals
 from longtail.posthoc.tau.paths import Scale, Shift, TauPath
@@ -121,7 +120,7 @@ def tau_curve(
     source = full_prior(prior, "training")
     check_same_classes(rows.shape[1], source, "the logits have", "the training prior")
     goal = Prior.uniform(source.num_classes) if target is None else Prior.of(target)
-    path = Shift(prior_offset(source, goal))
+    path = Shift(as_tensor(prior_offset(source, goal)))
     return curve_along(path, Weighted.under(goal, rows, known), goal, logits)
 
 
@@ -144,7 +143,7 @@ def weight_norm_curve(
     (0.292, 1.0)
     """
     rows, known = _check(logits, labels)
-    log_nu = check_per_class(nu, rows.shape[1], "nu").log()
+    log_nu = per_class_tensor(nu, rows.shape[1], "nu").log()
     goal = Prior.uniform(rows.shape[1]) if target is None else Prior.of(target)
     check_same_classes(rows.shape[1], goal, "the logits have", "the target prior")
     return curve_along(Scale(log_nu), Weighted.under(goal, rows, known), goal, logits)
@@ -184,7 +183,7 @@ def _check(logits: Array, labels: ArrayLike) -> tuple[Tensor, Tensor]:
     if rows.dim() != 2 or not rows.is_floating_point() or not _all_have_a_highest(rows):
         Scores(logits)  # which says what is wrong with them
     check_not_probs(rows)
-    known = check_labels(labels, rows.shape[1]).cpu()
+    known = label_tensor(labels, rows.shape[1]).cpu()
     if not len(rows) or len(rows) != len(known):
         raise ValueError(
             f"a curve needs samples and their labels, got {len(rows)} rows of logits and "

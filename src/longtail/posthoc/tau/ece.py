@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import wide_dtype
+from longtail.core.tensors import wide_dtype
 from longtail.metrics.terms import BINS, inner_edges
 from longtail.posthoc.tau.intervals import Intervals
 from longtail.posthoc.tau.paths import TauPath

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import wide_dtype
+from longtail.core.tensors import wide_dtype
 from longtail.posthoc.tau.intervals import Intervals
 from longtail.posthoc.tau.rivals import NEVER, Load, line_intervals
 

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import wide_dtype
+from longtail.core.tensors import wide_dtype
 from longtail.posthoc.tau.intervals import Intervals
 from longtail.posthoc.tau.paths import TauPath
 from longtail.posthoc.tau.weighted import Weighted

@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 
 from longtail.core import Prior
-from longtail.core.arrays import ArrayLike, as_tensor
+from longtail.core.arrays import ArrayLike
+from longtail.core.tensors import as_tensor
 from longtail.stats import class_variances
 
 
@@ -98,7 +99,7 @@ class Weighted(NamedTuple):
 
 def weights_to(target: Prior, labels: Tensor, shares: Tensor) -> Tensor:
     """The shares times what the target gives to each class, summing to one."""
-    weights = target.probs[labels] * shares
+    weights = as_tensor(target.probs)[labels] * shares
     if not weights.sum() > 0:
         raise ValueError(
             "no sample counts: the target prior gives all to classes that have no samples here; "

@@ -11,7 +11,7 @@ import torch
 from safetensors import safe_open
 
 from longtail.core import Prior
-from longtail.core.tensor_saving import save_tensors
+from longtail.core.tensor_file import save_tensors
 from longtail.data.files.errors import reading
 from longtail.engine.augment import Normalize
 from longtail.engine.training import Model

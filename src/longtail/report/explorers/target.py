@@ -17,8 +17,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from longtail.core import Prior
-from longtail.core.arrays import as_tensor, wide_dtype
 from longtail.core.retarget import retarget
+from longtail.core.tensors import as_tensor, wide_dtype
 from longtail.metrics.samples import weights_to
 from longtail.metrics.terms import BINS, inner_edges
 from longtail.report.charts.chart import Chart
@@ -87,7 +87,7 @@ def target_explorer(judged: Judged) -> TargetExplorer | None:
         )
         for name, title, span in (("accuracy", "accuracy", WHOLE), ("ece", "ECE", None))
     }
-    ratio = float((source.log.max() - source.log.min()).exp())
+    ratio = float((as_tensor(source.log).max() - as_tensor(source.log).min()).exp())
     values = {
         "places": PLACES,
         "left": left,

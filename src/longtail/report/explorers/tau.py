@@ -23,8 +23,8 @@ import numpy.typing as npt
 import torch
 
 from longtail.core import Prior
-from longtail.core.arrays import as_tensor
 from longtail.core.retarget import prior_offset
+from longtail.core.tensors import as_tensor
 from longtail.posthoc import TauCurve
 from longtail.posthoc.tau.curve import curve_along
 from longtail.posthoc.tau.paths import Shift
@@ -146,7 +146,7 @@ def way(judged: Judged) -> tuple[torch.Tensor, float] | None:
         is_move = False
     if source is None or source.is_close(judged.target):
         return None
-    offset = prior_offset(source, judged.target)
+    offset = as_tensor(prior_offset(source, judged.target))
     # What the target rules out is ruled out in the result already.
     return offset.nan_to_num(neginf=0.0), judged.tau or 0.0 if is_move else 0.0
 

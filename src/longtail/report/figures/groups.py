@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core import shot_groups
-from longtail.core.arrays import ArrayLike
+from longtail.core.arrays import ArrayLike, as_numpy
 from longtail.core.labels import check_counts, check_labels
 from longtail.report.charts.chart import Chart, panels
 from longtail.report.charts.lines import Line, line_chart
@@ -118,9 +118,9 @@ def masks_of(groups: Groups | None, counts: ArrayLike) -> dict[str, npt.NDArray[
     """A boolean mask over the classes for each group: those given, or many, medium and few."""
     size = len(check_counts(counts))
     if groups is None:
-        shot = {name: np.asarray(mask) for name, mask in shot_groups(counts).items()}
+        shot = {name: as_numpy(mask) for name, mask in shot_groups(counts).items()}
         return {name: mask for name, mask in shot.items() if mask.any()}
-    masks = {name: np.asarray(mask, dtype=bool) for name, mask in groups.items()}
+    masks = {name: as_numpy(mask).astype(bool) for name, mask in groups.items()}
     for name, mask in masks.items():
         if mask.shape != (size,):
             raise ValueError(
@@ -168,7 +168,7 @@ def _group_panels(
 ) -> Chart:
     """The curve of each run's values over the places, in each group of classes."""
     size = len(next(iter(groups.values()))) if groups else 0
-    known = np.asarray(check_labels(labels, size))
+    known = check_labels(labels, size)
     for name, values in named.items():
         if values.shape != known.shape:
             raise ValueError(

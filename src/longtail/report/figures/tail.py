@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core.arrays import ArrayLike, as_tensor
+from longtail.core.arrays import ArrayLike, as_numpy
 from longtail.core.labels import check_counts
 from longtail.report.charts.chart import Chart, panels
 from longtail.report.charts.frame import WIDTH, Reference
@@ -39,8 +39,7 @@ class Tail(NamedTuple):
 
 def floats(values: ArrayLike) -> Floats:
     """Values as float64 NumPy numbers, for drawing."""
-    numbers: Floats = as_tensor(values).detach().cpu().double().numpy()
-    return numbers
+    return np.asarray(as_numpy(values), dtype=np.float64)
 
 
 def by_name(values: Values, name: str = "model") -> dict[str, Floats]:

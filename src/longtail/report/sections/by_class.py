@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from longtail.core.arrays import as_tensor
+from longtail.core.tensors import as_tensor
 from longtail.metrics import ece, false_positives, margins, recalls, reliability
 from longtail.metrics.samples import weights_to
 from longtail.report.charts.chart import Chart

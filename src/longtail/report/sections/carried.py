@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from longtail.core import Prior
-from longtail.core.arrays import as_tensor
 from longtail.core.retarget import prior_offset, retarget
+from longtail.core.tensors import as_tensor
 from longtail.report.charts.lines import Line, line_chart
 from longtail.report.judged import Judged
 from longtail.report.page import Figure, Section
@@ -60,7 +60,7 @@ def disagrees(judged: Judged) -> bool:
 
 
 def _apart(declared: Prior, measured: Prior) -> float:
-    return float(prior_offset(declared, measured).abs().mean())
+    return float(as_tensor(prior_offset(declared, measured)).abs().mean())
 
 
 def _by_chance(judged: Judged, measured: Prior) -> float:
@@ -124,7 +124,7 @@ def _verdict(judged: Judged) -> str:
 
 
 def _line(name: str, prior: Prior, judged: Judged, style: int) -> Line:
-    logs = (prior.log + math.log(judged.num_classes))[judged.order]
+    logs = (as_tensor(prior.log) + math.log(judged.num_classes))[judged.order]
     logs = torch.where(logs.isfinite(), logs, math.nan)
     names = [judged.classes[k] for k in judged.order.tolist()]
     return Line(name, range(1, len(logs) + 1), logs.tolist(), labels=names, style=style)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from longtail.core import Prior
-from longtail.core.arrays import as_tensor
+from longtail.core.tensors import as_tensor
 from longtail.report.charts.lines import Line, line_chart
 from longtail.report.explorers.target import target_explorer
 from longtail.report.explorers.tau import MOST_SAMPLES, tau_explorer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from longtail.core.arrays import as_tensor
+from longtail.core.tensors import as_tensor
 from longtail.report.charts.heat import heat_chart
 from longtail.report.judged import Judged
 from longtail.report.page import Figure, Section

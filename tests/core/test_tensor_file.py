@@ -12,7 +12,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 
 import longtail as lt
-from longtail.core.tensor_saving import save_tensors
+from longtail.core.tensor_file import map_tensor_file, save_tensors
 from longtail.data.score_tables import open_score_writer
 from longtail.engine import pack_features, save_head
 from longtail.engine.head_checkpoint import Progress, save_checkpoint
@@ -36,6 +36,21 @@ def test_safetensors_reads_what_is_written(tmp_path):
         assert torch.equal(loaded[name], tensor)
     with safe_open(tmp_path / "t", "pt") as file:
         assert file.metadata() == {"z": "1", "y": "é"}
+
+
+def test_the_same_arrays_of_numpy_and_torch_have_the_same_bytes(tmp_path):
+    tensors = {name: tensor for name, tensor in TENSORS.items() if name != "half"}
+    save_tensors(tmp_path / "torch", tensors, {})
+    save_tensors(tmp_path / "numpy", {n: t.numpy() for n, t in tensors.items()}, {})
+    assert (tmp_path / "torch").read_bytes() == (tmp_path / "numpy").read_bytes()
+
+
+def test_bfloat16_is_read_as_float32(tmp_path):
+    numbers = torch.tensor([[1.5, -2.25, 3e-38, float("inf")]], dtype=torch.bfloat16)
+    save_tensors(tmp_path / "t", {"half": numbers}, {})
+    _, read = map_tensor_file(tmp_path / "t")
+    assert read["half"].dtype == np.float32
+    np.testing.assert_array_equal(read["half"], numbers.float())
 
 
 def test_a_type_that_cannot_be_stored_is_named(tmp_path):

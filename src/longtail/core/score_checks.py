@@ -1,0 +1,91 @@
+"""What scores are checked for at the door."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from longtail.core import elementwise
+from longtail.core.arrays import Array, as_numpy, to_kind
+from longtail.core.labels import check_counts, check_labels
+from longtail.core.prior import Prior, PriorLike
+from longtail.core.retarget import check_logits
+
+
+def check_rows(rows: Array, name: str) -> None:
+    """Raise unless these are rows of logits, or of probabilities, of one class or more."""
+    if len(rows.shape) != 2 or not rows.shape[1]:
+        raise ValueError(
+            f"{name} must have shape (samples, classes), got {tuple(rows.shape)}; "
+            "a single sample is one row"
+        )
+    check_logits(rows, rows.shape[1])
+    if not rows.shape[0]:
+        return
+    # NaN, +inf, or nothing but -inf, which leaves no class to predict.
+    wrong = ~np.isfinite(elementwise.largest(rows))
+    if wrong.any():
+        row = int(wrong.argmax())
+        values = as_numpy(cast(Any, rows)[row])
+        column = int((~(values < np.inf)).argmax())
+        raise ValueError(
+            f"{name} must be numbers below +inf with one finite value in every row, "
+            f"got {values[column]} in row {row}, class {column}; "
+            "the model that made them has diverged, or a file was read with the wrong type"
+        )
+
+
+def check_class_left(logits: Array) -> None:
+    """Raise if all classes of a row are ruled out."""
+    empty = np.isneginf(elementwise.largest(logits))
+    if empty.any():
+        raise ValueError(
+            f"row {int(empty.argmax())} has no class left: its logits rule out every class "
+            "that the target prior does not; leave such rows out, or use a target without zeros"
+        )
+
+
+def labels_of(rows: Array, labels: object) -> Any:
+    """One label a row, in the kind of the rows."""
+    checked = check_labels(labels, rows.shape[1])
+    if len(checked) != rows.shape[0]:
+        raise ValueError(f"got {rows.shape[0]} rows of logits but {len(checked)} labels")
+    return to_kind(checked, rows)
+
+
+def counts_of(
+    counts: PriorLike, num_classes: int, classes: tuple[str, ...] | None
+) -> npt.NDArray[np.int64]:
+    """Class counts in order, from a list, a mapping or a Prior that was made from them."""
+    if isinstance(counts, Mapping):
+        counts = Prior.of(counts, zeros="keep", classes=classes)
+    if isinstance(counts, Prior):
+        if counts.counts is None:
+            raise ValueError(f"counts must be class counts, got {counts!r}, made from none")
+        counts = counts.counts
+    return check_counts(counts, num_classes)
+
+
+def check_ids(ids: object, num_rows: int) -> npt.NDArray[Any]:
+    """One number or text a row."""
+    checked = np.asarray(ids)
+    if checked.shape != (num_rows,) or checked.dtype.kind not in "iuU":
+        raise ValueError(
+            f"ids must be one number or text for each of {num_rows} rows, got shape "
+            f"{checked.shape} of type {checked.dtype}"
+        )
+    return checked
+
+
+def check_names(classes: Sequence[str], num_classes: int) -> tuple[str, ...]:
+    """Each class named once."""
+    names = tuple(classes)
+    if isinstance(classes, str) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"classes must be a sequence of names, got {names!r:.80}")
+    if len(names) != num_classes or len(set(names)) != len(names):
+        raise ValueError(
+            f"classes must name each of {num_classes} classes once, "
+            f"got {len(names)} names, {len(set(names))} of them different"
+        )
+    return tuple(map(str, names))  # NumPy's strings are str, but no file format knows them
