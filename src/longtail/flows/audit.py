@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from longtail.core.arrays import ArrayLike, as_numpy
+from longtail.core.arrays import ArrayLike, as_numpy, is_torch
 from longtail.core.labels import check_counts
 from longtail.data.label_files import LabelCounts, align_counts, read_label_counts
 from longtail.flows.label_profile import Group, Profile, Shift, groups_of, profile_of, shift_of
@@ -242,7 +242,8 @@ def _parts(
         return read_label_counts(Path(labels), column, header)
     if isinstance(labels, Mapping):
         return {"all": LabelCounts.of_names(labels, "the counts")}
-    names, counts = np.unique(as_numpy(labels), return_counts=True)
+    values = as_numpy(labels) if is_torch(labels) else np.asarray(labels)
+    names, counts = np.unique(values, return_counts=True)
     counted = dict(zip(map(str, names.tolist()), counts.tolist(), strict=True))
     return {"all": LabelCounts.of_names(counted, "the labels")}
 

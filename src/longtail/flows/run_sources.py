@@ -22,15 +22,7 @@ _PLAIN = ("scores", "test", "validation")  # names of files that say nothing abo
 _PARTS = ("test", "validation")
 _SEED = re.compile(r"^(.*?)[-_. ]*seed[-_= ]?(\d+)$", re.IGNORECASE)
 # Keys of a recipe that change nothing of what is learned.
-_FREE = (
-    "about",
-    "source",
-    "num_workers",
-    "compile",
-    "parallel",
-    "checkpoint_every",
-    "tensorboard",
-)
+_FREE = {"about", "source", "num_workers", "compile", "parallel", "checkpoint_every", "tensorboard"}
 # Keys of metrics.json that are read here, and the types they may have.
 _TYPES = {
     "best": str,
@@ -176,7 +168,7 @@ def _train(path: Path) -> list[Source]:
         for file in sorted(filter(Path.is_file, path.glob(f"scores-{part}*.safetensors"))):
             head = file.stem.removeprefix(f"scores-{part}").removeprefix("-")
             settings = trained | stage if head else trained
-            note = None if head else _part_note(path, part)
+            note = None if head or part == "test" else Note("no_test_part", str(path))
             sources.append(Source(file, base, seed, settings=settings, head=head, note=note))
         if sources:
             break
@@ -190,8 +182,9 @@ def _fit(path: Path, metrics: Mapping[str, Any]) -> list[Source]:
     if file is None:
         return []
     settings = {key: metrics[key] for key in (TARGET, "criterion") if key in metrics}
-    seed, note = str(metrics.get("seed", 0)), _part_note(path, file.stem)
-    return [Source(file, f"fit {metrics['best']}", seed, settings=settings, note=note)]
+    note = None if file.stem == "test" else Note("no_test_part", str(path))
+    seed, base = str(metrics.get("seed", 0)), f"fit {metrics['best']}"
+    return [Source(file, base, seed, settings=settings, note=note)]
 
 
 def _fix(path: Path, metrics: Mapping[str, Any]) -> Source:
@@ -246,10 +239,6 @@ def _npz_kind(path: Path) -> Kind:
     return kinds[0]
 
 
-def _part_note(path: Path, part: str) -> Note | None:
-    return None if part == "test" else Note("no_test_part", str(path))
-
-
 def _recipe_values(path: Path) -> dict[str, Any]:
     """What of a stored recipe decides what is learned, by dotted keys; where the data lie does not.
 
@@ -269,8 +258,8 @@ def _recipe_values(path: Path) -> dict[str, Any]:
 def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in tree.items():
-        inner = isinstance(value, Mapping)
-        flat |= _flat(value, f"{prefix}{key}.") if inner else {f"{prefix}{key}": value}
+        name = f"{prefix}{key}"
+        flat |= _flat(value, f"{name}.") if isinstance(value, Mapping) else {name: value}
     return flat
 
 

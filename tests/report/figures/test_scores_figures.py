@@ -113,7 +113,7 @@ def test_error_against_tau_is_what_adjusting_by_hand_gives(scores, read):
     drawn = read(figures.tau_error_chart(curve, low=0.0, high=2.0))
     [line] = numbers(drawn)
     shown = levels(drawn, line)
-    log = lt.Prior.of(scores.counts).log
+    log = torch.as_tensor(lt.Prior.of(scores.counts).log)
     for at in (0, 60, 120, 240):
         tau = at / 120
         guess = (torch.as_tensor(scores.logits).double() - tau * log).argmax(1)
