@@ -11,9 +11,18 @@ import pytest
 from click.testing import CliRunner
 
 from longtail.cli import app
-from longtail.flows import doctor, machine
-from longtail.flows.doctor import EXTRAS, NEEDED, Checkup, Package, Torch, look_at_package
-from longtail.flows.machine import Folder, Machine, look_at_machine
+from longtail.flows import doctor
+from longtail.flows.doctor import (
+    EXTRAS,
+    NEEDED,
+    Checkup,
+    Folder,
+    Machine,
+    Package,
+    Torch,
+    look_at_machine,
+    look_at_package,
+)
 
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 PACKAGE = Package("numpy", "all", None, True, "2.13.0+cpu", "2.6")
@@ -159,7 +168,7 @@ def test_the_limits_of_a_container_count(tmp_path, monkeypatch):
     (tmp_path / "cpu.max").write_text("150000 100000\n")
     (tmp_path / "memory.max").write_text(f"{2**20}\n")
     (tmp_path / "memory.current").write_text(f"{2**19}\n")
-    monkeypatch.setattr(machine, "_CGROUP", tmp_path)
+    monkeypatch.setattr(doctor, "_CGROUP", tmp_path)
     monkeypatch.setattr("os.sched_getaffinity", lambda process: range(8), raising=False)
     found = look_at_machine()
     assert (found.cores, found.memory, found.memory_free) == (2, 2**20, 2**19)

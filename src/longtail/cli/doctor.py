@@ -13,8 +13,7 @@ from longtail.cli.outputs import console, print_json, rich_table
 from longtail.cli.progress import status
 
 if TYPE_CHECKING:
-    from longtail.flows.doctor import Checkup, Package, Torch
-    from longtail.flows.machine import Machine
+    from longtail.flows.doctor import Checkup, Machine, Package, Torch
 
 
 @click.command(cls=Command, short_help="Say what is installed, what it can do here, what to mend.")

@@ -12,18 +12,18 @@ import platform
 import re
 import shutil
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from longtail import __version__
-from longtail.flows.machine import Machine, look_at_machine
 
-# Of each package what longtail does with it.
-NEEDED = {
+NEEDED = {  # what longtail does with them
     "numpy": "arrays",
     "scipy": "fits and intervals",
     "safetensors": "scores, features and models in files",
@@ -33,8 +33,7 @@ NEEDED = {
     "jinja2": "the report page",
     "pyyaml": "recipes in YAML",
 }
-# Likewise, after the extra that brings it.
-EXTRAS = {
+EXTRAS = {  # the extras that bring them, and what for
     "torch": ("torch", "losses, heads, fit, train, features, demo"),
     "pillow": ("vision", "training on image files"),
     "torchvision": (None, "its backbones"),
@@ -46,11 +45,10 @@ EXTRAS = {
     "tensorboard": ("tensorboard", "training logs for TensorBoard"),
 }
 _MODULES = {"pyyaml": "yaml", "pillow": "PIL", "scikit-learn": "sklearn"}
-_TORCHVISION = (
-    "install the torchvision that was built for your torch (for a torch without CUDA the one of "
-    "the same index), or remove it: longtail does without"
-)
+_TORCHVISION = "install the one that was built for your torch, or remove it: longtail does without"
 _SETTINGS = ("OMP_WAIT_POLICY", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "CUDA_VISIBLE_DEVICES")
+_CGROUP = Path("/sys/fs/cgroup")  # where Linux keeps the limits of a container
+_SHARED = Path("/dev/shm")  # it is looked at, not written to
 
 
 @dataclass(frozen=True)
@@ -88,6 +86,28 @@ class Torch:
     mps: bool
     backends: tuple[str, ...]
     compiler: str | None
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder: how many bytes are free, and whether this process may write to it."""
+
+    role: str
+    path: str
+    free: int
+    can_write: bool
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Cores this process may use, and bytes; None is not known."""
+
+    cores: int
+    memory: int | None
+    memory_free: int | None
+    shared_memory: int | None
+    temporary: Folder
+    current: Folder
 
 
 @dataclass(frozen=True)
@@ -160,6 +180,46 @@ def look_at_package(name: str) -> Package:
     return Package(name, gives, extra, name in NEEDED, version, _floor(name), error)
 
 
+def look_at_machine() -> Machine:
+    """Cores, memory and room for files, as far as this process may use them."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    quota = re.fullmatch(r"(\d+) (\d+)\s*", _text(_CGROUP / "cpu.max"))
+    limit = max(1, round(int(quota[1]) / int(quota[2]))) if quota else usable
+    temporary = Path(os.environ.get("TMPDIR", "/tmp"))  # if none can be written to
+    with suppress(FileNotFoundError):
+        temporary = Path(tempfile.gettempdir())
+    shared = shutil.disk_usage(_SHARED).free if _SHARED.is_dir() else None
+    folders = _folder("temporary", temporary), _folder("current", Path.cwd())
+    return Machine(min(usable or 1, limit or 1), *_memory(), shared, *folders)
+
+
+def _memory() -> tuple[int | None, int | None]:
+    """All of it and what is free, within the limit of the container if there is one."""
+    lines = re.findall(r"(\w+):\s+(\d+) kB", _text(Path("/proc/meminfo")))
+    sizes = {name: 1024 * int(size) for name, size in lines}
+    total, free = sizes.get("MemTotal"), sizes.get("MemAvailable")
+    if total is None and "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
+        total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    limit = _text(_CGROUP / "memory.max").strip()
+    if limit.isdigit() and (total is None or int(limit) < total):
+        used = _text(_CGROUP / "memory.current").strip()
+        total = int(limit)
+        left = total - int(used) if used.isdigit() else total
+        free = left if free is None else min(free, left)
+    return total, free
+
+
+def _folder(role: str, path: Path) -> Folder:
+    free = shutil.disk_usage(path).free if path.is_dir() else 0
+    return Folder(role, str(path), free, path.is_dir() and os.access(path, os.W_OK | os.X_OK))
+
+
+def _text(path: Path) -> str:
+    with suppress(OSError):
+        return path.read_text(encoding="utf-8")
+    return ""
+
+
 def _import_error(module: str) -> str:
     """Why it cannot be used, or nothing. Broken packages raise whatever they like."""
     try:
@@ -185,11 +245,7 @@ def _floor(name: str) -> str | None:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """The numbers a version begins with.
-
-    >>> _numbers("2.13.0+cpu") < _numbers("2.6")
-    False
-    """
+    """The numbers a version begins with."""
     numbers = re.match(r"[\d.]*", version)
     return tuple(int(number) for number in (numbers[0] if numbers else "").split(".") if number)
 
@@ -224,9 +280,8 @@ def _package_problems(packages: tuple[Package, ...]) -> Iterator[Problem]:
             "broken": f"{name} {package.version} is installed but does not import: {package.error}",
             "too old": f"{name} {package.version} is older than {package.floor}",
         }[state]
-        remedy = f"{os.path.basename(sys.executable)} -m pip install {how} {wanted}"
-        remedy = _TORCHVISION if name == "torchvision" else remedy
-        yield Problem(what, remedy, package.is_needed)
+        install = f"{os.path.basename(sys.executable)} -m pip install {how} {wanted}"
+        yield Problem(what, _TORCHVISION if name == "torchvision" else install, package.is_needed)
 
 
 def _machine_problems(machine: Machine) -> Iterator[Problem]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from longtail.flows.method_names import method_names
+from longtail.flows.compare import method_names
 from longtail.flows.run_sources import Note, find_sources
 
 

@@ -16,7 +16,7 @@ from longtail.recipes.training.model_file import load_model
 from longtail.report import Chart
 from longtail.report.figures import group_curves_chart as group_curves_chart
 from longtail.report.figures import weight_norms_chart as weight_norms_chart
-from longtail.report.figures.epochs import GROUPS as GROUPS
+from longtail.report.figures.classes import GROUPS as GROUPS
 
 
 def read_log(folder: Path) -> list[dict[str, float | None]]:

@@ -1,4 +1,7 @@
-"""Classes along the tail: their counts, accuracy, mistakes, logits, offsets and weights."""
+"""Classes along the tail: their counts, accuracy, mistakes, logits, offsets and weights.
+
+And the accuracy of groups of them over the epochs.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -21,6 +24,8 @@ from longtail.report.figures.tail import (
     over_classes,
     tail_of,
 )
+
+GROUPS = ("many", "medium", "few")
 
 
 def counts_chart(
@@ -209,4 +214,35 @@ def weight_norms_chart(runs: Mapping[str, Sequence[tuple[ArrayLike, ArrayLike]]]
         title="Norms of the weights of each class",
         x_title=AXIS,
         y_title="norm of its weights",
+    )
+
+
+def group_curves_chart(log: Sequence[Mapping[str, float | None]], title: str = "") -> Chart:
+    """Validation accuracy of many-, medium- and few-shot classes after each epoch (NCM fig. 4).
+
+    Args:
+        log: For each epoch `epoch`, `val_many`, `val_medium`, `val_few`; None where unknown.
+        title: What a screen reader says first; not drawn.
+
+    >>> rows = [{"epoch": 1.0, "val_many": 0.5}, {"epoch": 2.0, "val_many": 0.75}]
+    >>> "many-shot starts at 50 and ends at 75" in group_curves_chart(rows)
+    True
+    """
+    rows = [row for row in log if any(row.get(f"val_{name}") is not None for name in GROUPS)]
+    if not rows:
+        raise ValueError(
+            "the log has no accuracy of many, medium and few: train with a validation part, "
+            "data.held_out=0.1"
+        )
+    lines = []
+    for name in GROUPS:
+        points = [(row["epoch"], row.get(f"val_{name}")) for row in rows]
+        known = {at: 100 * value for at, value in points if at is not None and value is not None}
+        if known:
+            lines.append(Line(f"{name}-shot", list(known), list(known.values())))
+    return line_chart(
+        lines,
+        title=title or "Accuracy of groups of classes over the epochs",
+        x_title="epoch",
+        y_title="validation accuracy (%)",
     )

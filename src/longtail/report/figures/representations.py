@@ -9,10 +9,10 @@ from longtail.flows.tsne import TsneMap
 from longtail.metrics.representations import frequency_correlation
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.heat import heat_chart
-from longtail.report.charts.lines import Line, line_chart
+from longtail.report.charts.lines import Line, Mark, line_chart
 from longtail.report.charts.plane import Points, plane_chart
 from longtail.report.charts.scale import fixed
-from longtail.report.figures.tail import along, floats, tail_of
+from longtail.report.figures.tail import Values, along, by_name, floats, tail_of
 
 _MOST_ROWS, _MOST_COLUMNS = 20, 16
 _SPREADS = {
@@ -69,6 +69,30 @@ def displacement_chart(
         "distance of the learned centroid from where it began",
     )
     return _against_counts(distances, counts, classes, title, y_title)
+
+
+def cdnv_chart(values: Values, *, epochs: Sequence[float] | None = None) -> Chart:
+    """Class-distance normalised variance after each epoch, the lower the better (NCM fig. 6).
+
+    Args:
+        values: The mean over pairs of classes after each epoch
+            (`metrics.representations.mean_cdnv`), or several such under their names.
+        epochs: When they were taken; by default 0, 1, 2 and so on.
+
+    >>> "starts at 0.5 and ends at 0.125" in cdnv_chart([0.5, 0.125])
+    True
+    """
+    lines = []
+    for name, each in by_name(values, "learned centroids").items():
+        at = list(range(len(each))) if epochs is None else list(epochs)
+        mark: Mark = "both" if len(each) <= 30 else "line"
+        lines.append(Line(name, at, each, mark=mark))
+    return line_chart(
+        lines,
+        title="Class-distance normalised variance over the epochs",
+        x_title="epoch",
+        y_title="mean CDNV of all pairs of classes",
+    )
 
 
 def projections_chart(
