@@ -10,13 +10,15 @@ from pathlib import Path
 import torch
 
 import longtail as lt
-from longtail.report import Footer, Judged, scores_page, write_page
+from longtail.flows.judge import Judgement
+from longtail.flows.samples import BeforeAfter
+from longtail.report import Footer, scores_page, write_page
 
 SAMPLES = 50_000
 SETS = ((100, 2.0), (1000, 4.0))  # classes, and the megabytes they may take
 
 
-def judged(classes: int) -> Judged:
+def samples_of(classes: int) -> BeforeAfter:
     """Logits of a model that learned the tail of its labels, and the same moved to uniform."""
     random = torch.Generator().manual_seed(0)
     counts = lt.data.exponential_counts(1280, classes, 256)
@@ -29,7 +31,7 @@ def judged(classes: int) -> Judged:
         3 * seen + prior.log.float(), labels, carried=prior, counts=counts, classes=names
     )
     uniform = lt.Prior.uniform(classes)
-    return Judged(before, before.under(uniform), uniform, tau=1.0)
+    return BeforeAfter(before, before.under(uniform), uniform, tau=1.0)
 
 
 def main() -> None:
@@ -39,9 +41,9 @@ def main() -> None:
     print("|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         for classes, allowed in SETS:
-            samples = judged(classes)
+            samples = samples_of(classes)
             started = time.perf_counter()
-            page = scores_page(samples, Footer("", "", ""), title="longtail report")
+            page = scores_page(Judgement.of(samples), Footer("", "", ""), title="longtail report")
             size = write_page(page, Path(folder) / "report.html").stat().st_size / 1e6
             took = time.perf_counter() - started
             print(f"| {classes:,} | {size:.2f} MB | {allowed:g} MB | {took:.0f} s |", flush=True)

@@ -2,15 +2,15 @@
 
 from dataclasses import replace
 
-import numpy as np
 import torch
 
 import longtail as lt
 from longtail.flows.compare import CompareResult
 from longtail.flows.compare_runs import SampleSet, measured_run
 from longtail.flows.compare_sets import compare_set
+from longtail.flows.judge import Judgement, judge
+from longtail.flows.samples import BeforeAfter
 from longtail.posthoc import BiasCorrectedTemperature, LogitAdjustment
-from longtail.report import Judged
 
 NAMES = (
     "<script>alert(1)</script>",
@@ -23,7 +23,7 @@ NAMES = (
 )
 
 
-def judged(names: tuple[str, ...] = ()) -> Judged:
+def samples_of(names: tuple[str, ...] = ()) -> BeforeAfter:
     """Scores of a model that learned the tail of its labels, and the same moved to uniform."""
     classes, samples = 20, 1500
     random = torch.Generator().manual_seed(7)
@@ -38,25 +38,35 @@ def judged(names: tuple[str, ...] = ()) -> Judged:
         logits + prior.log, labels, carried=prior, counts=counts, classes=called, split="test"
     )
     uniform = lt.Prior.uniform(classes)
-    return Judged(before, before.under(uniform), uniform, tau=1.0)
+    return BeforeAfter(before, before.under(uniform), uniform, tau=1.0)
 
 
-def fitted() -> Judged:
+def judged(names: tuple[str, ...] = ()) -> Judgement:
+    """What is to be said of them."""
+    return Judgement.of(samples_of(names))
+
+
+def fitted() -> Judgement:
     """The same twice too sure, then calibrated with a bias and moved by a τ of many digits."""
-    plain = judged().before
+    plain = samples_of().before
     before = replace(plain, logits=2 * plain.logits)
     bias = torch.linspace(-0.5, 0.5, plain.num_classes, dtype=torch.float64)
     calibrate = BiasCorrectedTemperature(2.0, bias, plain.carried)
     tau = 0.8714285714
     after = LogitAdjustment(plain.carried, tau)(calibrate(before))
-    return Judged(before, after, lt.Prior.uniform(plain.num_classes), tau=tau)
+    return judge(before, after, lt.Prior.uniform(plain.num_classes), tau=tau)
 
 
 def compared() -> CompareResult:
     """Three methods of hostile names, two runs each."""
-    samples = judged()
-    labels, counts = np.asarray(samples.labels), np.asarray(samples.counts)
-    held = SampleSet("held out", labels, samples.num_classes, samples.target, counts)
+    samples = samples_of()
+    held = SampleSet(
+        "held out",
+        samples.labels,
+        samples.num_classes,
+        samples.target,
+        samples.counts,
+    )
     random = torch.Generator().manual_seed(3)
     runs = []
     for place, name in enumerate(NAMES[:3]):
@@ -64,5 +74,4 @@ def compared() -> CompareResult:
             noise = torch.randn(samples.before.logits.shape, generator=random)
             scores = replace(samples.after, logits=samples.after.logits + place * noise)
             runs.append(measured_run(scores, held, name, seed, f"{place}-{seed}"))
-    table = compare_set(held, runs, "balanced_accuracy")
-    return CompareResult((table,), None, "uniform")
+    return CompareResult((compare_set(held, runs, "balanced_accuracy"),), None, "uniform")

@@ -28,8 +28,8 @@ SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(
     [
         "longtail.cli",
-        "longtail.recipes.comparing",
-        "longtail.recipes.fix_page",
+        "longtail.flows.compare",
+        "longtail.report.pages.fix",
         "longtail.recipes.fit_page",
     ]
 )
@@ -203,7 +203,7 @@ class Killing:
         return self.left()
 
     def left(self):
-        from longtail.recipes.generation import settle
+        from longtail.flows.generation import settle
 
         out = self.place / "out"
         found = self._whole()

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from longtail.cli import app
-from longtail.cli.errors import told
+from longtail.cli.errors import error_text
 from longtail.recipes.training.checking import RecipeError
 
 
@@ -61,7 +61,7 @@ class TorchError(RuntimeError):
     ],
 )
 def test_an_error_has_a_code_a_sentence_and_a_hint(error, code, sentence, hint):
-    found = told(error)
+    found = error_text(error)
     assert (found.code, found.sentence) == (code, sentence)
     assert hint in found.hint
 

@@ -21,7 +21,7 @@ from longtail.cli.outputs import (
     print_json,
     rich_table,
 )
-from longtail.recipes.json_text import json_text
+from longtail.flows.json_text import json_text
 
 
 def drawn(table, width=80):

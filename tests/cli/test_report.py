@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 import longtail as lt
 from longtail.cli import app
-from report_pages import judged
+from report_pages import samples_of
 
 RECIPE = """
 data: {kind: npz, held_out: 0.2}
@@ -168,7 +168,7 @@ def test_a_model_below_its_largest_class_is_said_in_the_first_line(tmp_path):
 
 
 def test_a_report_that_moves_scores_says_that_it_did_not_write_them(tmp_path):
-    samples = judged()
+    samples = samples_of()
     samples.before.save(tmp_path / "before.safetensors")
     samples.after.save(tmp_path / "after.safetensors")
     said = ["report", str(tmp_path / "before.safetensors"), "-o", str(tmp_path / "out")]
@@ -179,7 +179,7 @@ def test_a_report_that_moves_scores_says_that_it_did_not_write_them(tmp_path):
 
 
 def test_probabilities_are_compared_with_the_scores_that_a_fix_wrote(tmp_path):
-    samples = judged()
+    samples = samples_of()
     probs = np.asarray(samples.before.probs())
     np.savez(tmp_path / "before.npz", probs=probs, labels=np.asarray(samples.labels))
     samples.after.save(tmp_path / "after.safetensors")

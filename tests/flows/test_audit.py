@@ -10,7 +10,7 @@ from scipy import stats
 from longtail.flows.audit import audit, audit_counts
 from longtail.report import Footer, render_page
 from longtail.report.pages.audit import as_json, audit_page, audit_tables
-from longtail.report.pages.audit_text import expectations, lines, why
+from longtail.report.pages.audit_text import expectations, why
 
 TRAIN = [500, 120, 40, 20, 19, 7, 1, 1, 0, 30, 25]
 TEST = [50, 60, 10, 0, 9, 4, 2, 0, 3, 30, 1]
@@ -22,7 +22,9 @@ def said(train, test=None, classes=None):
 
 def tried(train, test=None, classes=None):
     found = audit_counts(train, test, classes)
-    return " ".join(" ".join((why(found, each), *lines(each))) for each in found.remedies)
+    return " ".join(
+        " ".join((why(found, each), each.command, each.python)) for each in found.remedies
+    )
 
 
 def test_the_profile_is_what_loops_over_the_counts_give():

@@ -88,7 +88,7 @@ def test_a_wrong_declaration_is_caught():
     class Wrong(losses.MarginLoss):
         def __init__(self, train, **options):
             super().__init__(train, **options)
-            self.carried_log = Prior.uniform(train.num_classes).log
+            self.carried_log = torch.as_tensor(Prior.uniform(train.num_classes).log)
 
     with pytest.raises(ContractError, match="off the true posterior by"):
         check_carried(Wrong)

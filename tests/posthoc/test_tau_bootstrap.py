@@ -88,7 +88,7 @@ def test_the_best_tau_of_a_replicate_is_that_of_the_rows_drawn():
         at = np.flatnonzero(times)
         parts = (logits, labels, weights, weights * times, times)
         rows = Weighted(*(torch.tensor(part[at]) for part in parts))
-        again = curve_along(Shift(-Prior.of(COUNTS).log), rows, GOAL, logits)
+        again = curve_along(Shift(-torch.as_tensor(Prior.of(COUNTS).log)), rows, GOAL, logits)
         assert found[-1] == pytest.approx(again.best_tau, rel=1e-9)
     assert len(set(found)) > 2
 

@@ -27,7 +27,7 @@ BREAKS = {
     "check_label_smoothing": broken(  # smooths labels, and declares the prior of the true ones
         __init__=lambda self, train, **options: (
             losses.CrossEntropy.__init__(self, train, **options),
-            setattr(self, "carried_log", train.log),
+            setattr(self, "carried_log", torch.as_tensor(train.log)),
         )[0]
     ),
     "check_class_dim": broken(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import codecs
 import difflib
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, NoReturn
+from types import FrameType
+from typing import Any, NoReturn, TextIO
 
 import click
 
@@ -21,11 +24,11 @@ from longtail.cli.errors import (
     show_interrupt,
 )
 from longtail.cli.outputs import ARGUMENTS
-from longtail.cli.plain_text import echo
-from longtail.cli.plainer import PLAINER
-from longtail.cli.processes import is_first
-from longtail.cli.signals import raise_on_signals
-from longtail.cli.streams import open_closed_streams
+from longtail.cli.plain_text import echo, is_first
+
+# What a terminal without Unicode shows: the sign of a number stays, what has no like is a `?`.
+_PLAINER = "longtail.plainer"
+_LIKE = {"−": "-", "\u00a0": " ", "•": "*", "τ": "tau", "±": "+-", "…": "...", "→": "->", "†": "^"}
 
 
 class App(click.Group):
@@ -95,12 +98,12 @@ def run(app: App) -> NoReturn:
     # Spinning threads slow each other down several times over on a few shared cores. It must be
     # set before torch is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    open_closed_streams()
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors=PLAINER)
+            stream.reconfigure(errors=_PLAINER)
     warnings.showwarning = _show_warning  # type: ignore[assignment]  # it needs only the text
-    raise_on_signals()
+    _raise_on_signals()
     app.main(prog_name="longtail")
     raise AssertionError("main ends the process")
 
@@ -115,3 +118,58 @@ def _say_once(sentence: str) -> None:
     """A file is read several times, and each time there is the same to say of it."""
     if is_first():
         echo(f"Warning: {shortened(sentence)}", err=True)
+
+
+class Terminated(KeyboardInterrupt):
+    """Somebody ended the process."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"ended by signal {number}")
+        self.signal = number
+
+
+def _raise_on_signals() -> None:
+    """From now on these signals raise Terminated in the main thread; nohup keeps its meaning."""
+    process = os.getpid()
+
+    def end(number: int, frame: FrameType | None) -> NoReturn:
+        if os.getpid() != process:  # a worker that inherited this
+            os._exit(128 + number)
+        raise Terminated(number)
+
+    for name in ("SIGTERM", "SIGHUP"):  # Windows has no SIGHUP
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, end)
+
+
+def _open_closed_streams() -> None:
+    """Standard streams that the caller has closed (`longtail ... >&-`) go nowhere.
+
+    Their numbers are taken too. Else the next file that is opened would get one of them, and
+    whatever a library prints would stand in that file.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # it gets the lowest number that is free: this one
+    if sys.stdout is None:
+        sys.stdout = _nowhere()
+    if sys.stderr is None:
+        sys.stderr = _nowhere()
+
+
+def _nowhere() -> TextIO:
+    return open(os.devnull, "w", encoding="utf-8")
+
+
+def _plainer(error: UnicodeError) -> tuple[str, int]:
+    """What to write in place of the characters that cannot be."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    wrong = error.object[error.start : error.end]
+    return "".join(_LIKE.get(character, "?") for character in wrong), error.end
+
+
+codecs.register_error(_PLAINER, _plainer)

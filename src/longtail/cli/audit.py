@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ import click
 
 from longtail.cli import options
 from longtail.cli.command import Command, writing
-from longtail.cli.outputs import closing, console, footer, note, print_json, rich_table
+from longtail.cli.outputs import closing, command, console, note, print_json, rich_table
 from longtail.cli.progress import status
 
 if TYPE_CHECKING:
@@ -68,16 +69,16 @@ def audit(
 
         place = None if column is None else options.name_or_place(column)
         result = audit_labels(labels, test=test, column=place, header=header)
-        shown = _counts_files(labels, output)
+        files = _counts_files(labels, output)
+        result = replace(result, counts_files=files, command=command())
     if output is not None:
         with writing(output) as aside:
-            write_audit(result, aside, footer(), shown)
+            names = write_audit(result, aside)
     if as_json:
-        print_json(plain(result, shown))
+        print_json(plain(result))
     else:
-        _show(result, shown)
+        _show(result)
     if output is not None:
-        names = _FILES[: 3 if result.test is None else 4]
         closing(output, names, as_json=as_json, quiet=quiet)
     elif not as_json:
         said = "\n-o FOLDER writes the counts, and this as report.html and audit.json."
@@ -93,11 +94,11 @@ def _counts_files(labels: Path, output: Path | None) -> tuple[str, str]:
     return (shlex.quote(str(labels)) if given else _COUNTS[0]), _COUNTS[1]
 
 
-def _show(result: AuditResult, files: tuple[str, str]) -> None:
+def _show(result: AuditResult) -> None:
     from rich.text import Text
 
     from longtail.report.pages.audit import audit_tables
-    from longtail.report.pages.audit_text import expectations, lines, why
+    from longtail.report.pages.audit_text import expectations, why
 
     shown = console()
     for role, source in zip(("train", "test"), result.sources, strict=False):
@@ -114,7 +115,7 @@ def _show(result: AuditResult, files: tuple[str, str]) -> None:
         shown.print(Text("  (lt is longtail, counts are the training samples of each class)"))
     for remedy in result.remedies:
         shown.print(_item(why(result, remedy)))
-        for line in lines(remedy, files):  # not wrapped: they are there to be copied
+        for line in filter(None, (remedy.command, remedy.python)):  # not wrapped: to be copied
             shown.print(Text(f"     {line}", style="cyan"), soft_wrap=True)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from longtail.recipes.generation import (
+from longtail.flows.generation import (
     check_kind,
     check_not_others,
     generation,

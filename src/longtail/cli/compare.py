@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,7 +93,7 @@ def present(result: CompareResult, output: Path | None, *, as_json: bool, quiet:
 
     if output is not None:
         with writing(output) as aside:
-            write_comparison(result, aside, command())
+            write_comparison(replace(result, command=command()), aside)
     if as_json:
         print_json(plain(result))
     else:
@@ -153,7 +154,7 @@ def _columns(table: ComparedSet) -> dict[str, list[str | Text]]:
     """The columns from left to right, each with its heading first, by what they are called."""
     from rich.text import Text
 
-    from longtail.report.judged import AS_TRAINED, UNDER_TARGET
+    from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
     from longtail.report.pages.compare_cells import cells, columns
 
     made: dict[str, list[str | Text]] = {"method": ["method", *(m.name for m in table.methods)]}

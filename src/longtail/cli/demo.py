@@ -11,8 +11,9 @@ import click
 
 from longtail.cli import options
 from longtail.cli.command import Command, writing
-from longtail.cli.outputs import console, footer, note, print_json, rich_table, write_json
+from longtail.cli.outputs import console, footer, note, print_json, rich_table
 from longtail.cli.progress import bars
+from longtail.flows.json_text import write_json
 
 if TYPE_CHECKING:
     from rich.table import Table

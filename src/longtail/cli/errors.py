@@ -17,13 +17,13 @@ from typing import NamedTuple
 
 import click
 
-from longtail.cli.plain_text import echo
-from longtail.cli.processes import is_first, rank
+from longtail.cli.plain_text import echo, is_first, rank
 
 FAILURE, USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 # torchrun ends all processes when one does; in this many seconds the one that speaks has spoken.
 _PATIENCE = 5.0
 _LONGEST = 2000  # characters of a sentence
+_INSTALLED = "longtail doctor shows what is installed"
 _ASK = "--traceback shows where it comes from"
 
 
@@ -35,7 +35,7 @@ class Interrupted(click.Abort):
         self.signal = signal
 
 
-class Told(NamedTuple):
+class ErrorText(NamedTuple):
     """An error as the user sees it."""
 
     sentence: str
@@ -43,41 +43,45 @@ class Told(NamedTuple):
     code: int
 
 
-def told(error: BaseException) -> Told:
+def error_text(error: BaseException) -> ErrorText:
     """The error in words. Errors nobody expected are said to be bugs."""
     if isinstance(error, click.UsageError):
-        return Told(_sentence(error.format_message()), _usage_hint(error), USAGE)
+        return ErrorText(_sentence(error.format_message()), _usage_hint(error), USAGE)
     from longtail.recipes.training.checking import RecipeError
 
     if isinstance(error, RecipeError):
-        return Told(str(error), "longtail recipes NAME prints a recipe with every value", USAGE)
+        return ErrorText(
+            str(error), "longtail recipes NAME prints a recipe with every value", USAGE
+        )
     from longtail.core.probabilities import NotLogitsError
 
     if isinstance(error, NotLogitsError):
-        return Told(str(error), "nothing was adjusted or measured", USAGE)
+        return ErrorText(str(error), "nothing was adjusted or measured", USAGE)
     if isinstance(error, click.ClickException):
-        return Told(_sentence(error.format_message()), _ASK, FAILURE)
+        return ErrorText(_sentence(error.format_message()), _ASK, FAILURE)
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         hint = "smaller batches or fewer processes; longtail doctor shows what there is"
-        return Told(f"out of memory: {error}".rstrip(": "), hint, FAILURE)
+        return ErrorText(f"out of memory: {error}".rstrip(": "), hint, FAILURE)
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == "torch":
+        return ErrorText('this needs torch: pip install "longtail[torch]"', _INSTALLED, FAILURE)
     if isinstance(error, ImportError) and not (error.name or "").startswith("longtail"):
-        return Told(str(error), "longtail doctor shows what is installed", FAILURE)
+        return ErrorText(str(error), _INSTALLED, FAILURE)
     if isinstance(error, FileNotFoundError):  # as click says of arguments: a wrong one
-        return Told(_os_error(error), "check its spelling, and the folder you are in", USAGE)
+        return ErrorText(_os_error(error), "check its spelling, and the folder you are in", USAGE)
     if isinstance(error, OSError):
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         hint = "make room, or write elsewhere; longtail doctor shows the room" if full else _ASK
-        return Told(_os_error(error), hint, FAILURE)
+        return ErrorText(_os_error(error), hint, FAILURE)
     # A file or a number can be wrong; and torch's own errors are of devices and networks.
     if isinstance(error, ValueError | FloatingPointError) or _is_of_torch(error):
-        return Told(str(error), _ASK, FAILURE)
+        return ErrorText(str(error), _ASK, FAILURE)
     sentence = f"longtail has a bug: {type(error).__name__}: {error}".rstrip(": ")
-    return Told(sentence, f"{_ASK}; please report it with that", FAILURE)
+    return ErrorText(sentence, f"{_ASK}; please report it with that", FAILURE)
 
 
 def show_error(error: Exception, arguments: Sequence[str]) -> int:
     """Print the error to standard error, and say which exit code it has."""
-    sentence, hint, code = told(error)
+    sentence, hint, code = error_text(error)
     sentence = shortened(sentence)
     # Every process of a run meets the same usage error: one of a machine says it. A failure may be
     # that of a single process, so each tells its own.

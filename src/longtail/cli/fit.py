@@ -148,7 +148,7 @@ def _methods(methods: str) -> list[str]:
 
 def _target(target: str | Path, features: Features, source: Path) -> Prior | None:
     from longtail.core import Prior
-    from longtail.recipes.fix_inputs import ClassesOf, read_prior
+    from longtail.flows.prior_files import ClassesOf, read_prior
 
     if target == "uniform":
         return None

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from longtail.cli.plain_text import echo, plain_console, plain_json, plain_text
-from longtail.cli.processes import is_first
-from longtail.recipes.json_text import json_text
+from longtail.cli.plain_text import echo, is_first, plain_console, plain_json, plain_text
+from longtail.flows.json_text import json_text, write_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -51,14 +50,6 @@ def print_json(value: Any) -> None:
     if is_first():
         can_show_all = (sys.stdout.encoding or "").lower().startswith("utf")
         click.echo(plain_json(json_text(value, ascii_only=not can_show_all)), nl=False)
-
-
-def write_json(path: Path, value: Any) -> None:
-    """A result as a JSON file, whole or not at all."""
-    from longtail.core.files import written_whole
-
-    with written_whole(path) as part:
-        part.write_text(json_text(value), encoding="utf-8", newline="\n")
 
 
 def metrics_json(path: Path, values: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ characters that turn the direction of writing.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -64,3 +65,15 @@ def plain_console(**settings: Any) -> Console:
 
 def _written(number: int) -> str:
     return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"
+
+
+def is_first() -> bool:
+    """Whether this is the process that prints: the only one, or rank 0."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def rank() -> str | None:
+    """The rank in words for an error of one process among several."""
+    if int(os.environ.get("WORLD_SIZE", "1")) < 2:
+        return None
+    return f"rank {os.environ.get('RANK', '0')}"

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from longtail.cli.plain_text import plain_console
-from longtail.cli.processes import is_first
+from longtail.cli.plain_text import is_first, plain_console
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -11,20 +11,12 @@ import click
 from longtail.cli import options
 from longtail.cli.command import Command, writing
 from longtail.cli.compare import FILES, present
-from longtail.cli.outputs import closing, console, footer, print_json, rich_table
+from longtail.cli.outputs import closing, command, console, footer, print_json, rich_table
 from longtail.cli.progress import status
-from longtail.cli.score_inputs import (
-    Said,
-    carried_prior,
-    known_counts,
-    open_table,
-    score_options,
-    target_prior,
-)
+from longtail.cli.score_inputs import ScoreOptions, read_target, score_options
 
 if TYPE_CHECKING:
     from longtail.core import Prior, Scores
-    from longtail.recipes.reporting import Report
     from longtail.report import Page
 
 
@@ -59,7 +51,7 @@ def report(
     output: Path,
     as_json: bool,
     quiet: bool,
-    said: Said,
+    reader: ScoreOptions,
 ) -> None:
     """Write one self-contained page: on a run folder, on a file of scores, or on many of both.
 
@@ -67,17 +59,17 @@ def report(
     longtail fix reads. Several, or a folder with several in it, are compared, as by longtail
     compare.
     """
-    used = [*([] if after is None else ["--after"]), *said.options()]
     with status("Reading", quiet) as say:
-        from longtail.flows import compare as comparing
-        from longtail.recipes.reporting import run_folder_report, scores_report, single_run
-        from longtail.report import write_page
+        from longtail.recipes.reporting import run_folder_report, single_run
 
         one = single_run(paths)
+        used = [*([] if after is None else ["--after"]), *reader.names()]
         if used and (one is None or one.is_dir()):
             raise click.UsageError(f"{used[0]} is for a report on one file of scores")
         say("Measuring")
         if one is None:
+            from longtail.flows import compare as comparing
+
             compared = comparing.compare(paths, target=target)
         elif one.is_dir():
             if target != "uniform":
@@ -85,52 +77,56 @@ def report(
                     "a run is reported under the target of its recipe: leave --target out, or give "
                     "its file of scores"
                 )
-            made = run_folder_report(one, footer())
+            page, judgement = run_folder_report(one, footer())
         else:
-            made = scores_report(str(one), *_scores(one, after, target, said), footer())
-        if one is not None:
-            with writing(output) as aside:
-                write_page(made.page, aside / "report.html")
+            from longtail.flows.judge import judge_scores
+            from longtail.report import page_of
+
+            judged = judge_scores(*_read(one, after, target, reader))
+            judgement = replace(judged, source=str(one), command=command())
+            page = page_of(judgement)
     if one is None:
         present(compared, output, as_json=as_json, quiet=quiet)
         return
+    with writing(output) as aside:
+        from longtail.report import write_page
+
+        write_page(page, aside / "report.html")
     if as_json:
-        print_json(_values(made))
+        print_json({"summary": page.summary, "next": page.next_step} | judgement.as_json())
     else:
-        _show(made.page)
+        _show(page)
     closing(output, ["report.html"], as_json=as_json, quiet=quiet)
 
 
-def _scores(
-    path: Path, after: Path | None, target: str | Path, said: Said
+def _read(
+    path: Path, after: Path | None, target: str | Path, reader: ScoreOptions
 ) -> tuple[Scores, Scores | None, Prior]:
     """The scores before, those after if there are any, and the target."""
+    from longtail.core import Prior
     from longtail.flows.run_sources import is_longtail_scores
 
-    table = open_table(path, said, said.labels)
-    known = known_counts(table, said)
-    before = table.as_scores(carried=carried_prior(said, table, known), counts=known)
+    table = reader.open(path)
+    counts = reader.read_counts(table)
+    before = table.as_scores(carried=reader.read_carried(table, counts), counts=counts)
     if before.labels is None:
         raise ValueError(
             f"{path} has no labels, and a report is on what scores get right; give --labels FILE"
         )
-    goal = target_prior(target, table)
+    word = read_target(target, table)
+    goal = Prior.uniform(table.num_classes) if isinstance(word, str) else word
     if after is None:
         return before, None, goal
-    # What longtail wrote needs no words; and a column may be one of --labels.
+    # What longtail wrote needs no options; and a column may be one of --labels.
     if after.suffix.lower() == ".safetensors":
-        kind = None if is_longtail_scores(after) else said.kind
-        said = replace(said, kind=kind, array=None, label_column=None)
-    elif said.labels is not None:
-        said = replace(said, label_column=None)
-    other = open_table(after, said, None, table.classes).as_scores()
+        kind = None if is_longtail_scores(after) else reader.kind
+        reader = replace(reader, kind=kind, array=None, label_column=None)
+    elif reader.labels is not None:
+        reader = replace(reader, label_column=None)
+    other = replace(reader, labels=None).open(after, table.classes).as_scores()
     # They are of the same samples, so what one file does not say the other does.
-    labelled = before.labels if other.labels is None else other.labels
-    return (
-        before,
-        replace(before, logits=other.logits, labels=labelled, carried=other.carried),
-        goal,
-    )
+    labels = before.labels if other.labels is None else other.labels
+    return before, replace(before, logits=other.logits, labels=labels, carried=other.carried), goal
 
 
 def _show(page: Page) -> None:
@@ -144,8 +140,3 @@ def _show(page: Page) -> None:
     shown.print(page.summary)
     if page.next_step:
         shown.print(f"What to do next: {page.next_step}")
-
-
-def _values(made: Report) -> dict[str, object]:
-    said = {"summary": made.page.summary, "next": made.page.next_step}
-    return said | made.judged.comparison.as_json()

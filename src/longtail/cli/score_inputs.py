@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
 
@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 
     from longtail.core import Prior
     from longtail.data.score_tables import Kind, ScoreTable
+    from longtail.flows.fix_steps import TargetWord
+    from longtail.flows.score_sources import CarriedWord
 
 _AUTO = "auto"
 
 
 @dataclass(frozen=True)
-class Said:
+class ScoreOptions:
     """What is said of a file of scores that does not say it itself; as the options below."""
 
     kind: Kind | None
@@ -38,11 +40,70 @@ class Said:
     carried: str | Path
     zeros: Literal["error", "smooth"]
 
-    def options(self) -> list[str]:
+    def names(self) -> list[str]:
         """The options that were given, by name."""
-        unsaid = (None, "", _AUTO, "error")
-        given = [field.name for field in fields(self) if getattr(self, field.name) not in unsaid]
-        return [f"--{name.replace('_', '-')}" for name in given]
+        defaults = (None, "", _AUTO, "error")
+        used = [field.name for field in fields(self) if getattr(self, field.name) not in defaults]
+        return [f"--{name.replace('_', '-')}" for name in used]
+
+    def open(self, path: Path, usual_classes: Sequence[str] | None = None) -> ScoreTable:
+        """The file of scores, or a usage error where it is not known what it holds.
+
+        Args:
+            path: The file.
+            usual_classes: The names of its classes, where nothing else says them.
+        """
+        from longtail.data.score_tables import Layout, open_score_table
+
+        kind = self.kind
+        if kind is None and path.suffix.lower() == ".safetensors":
+            kind = "logits"
+        if kind is None:
+            raise click.UsageError(
+                f"say what {path} holds: --kind logits or --kind probs; it is not guessed"
+            )
+        layout = Layout(
+            scores=self.array,
+            labels=None if self.label_column is None else name_or_place(self.label_column),
+            skip=[name_or_place(name.strip()) for name in self.skip.split(",") if name.strip()],
+            header=self.header,
+            delimiter=self.delimiter,
+        )
+        return open_score_table(path, kind, self.labels, self.classes, layout, usual_classes)
+
+    def open_others(self, path: Path, labels: Path | None, table: ScoreTable) -> ScoreTable:
+        """Other scores of the same model: without the labels and class names that the table has."""
+        others = replace(self, labels=labels)
+        try:
+            return others.open(path, table.classes)
+        except ValueError as error:
+            absent = (f"has no {what} {self.label_column!r}" for what in ("array", "column"))
+            if not any(words in str(error) for words in absent):
+                raise
+            return replace(others, label_column=None, labels=None).open(path, table.classes)
+
+    def read_counts(self, table: ScoreTable) -> npt.NDArray[np.int64] | None:
+        """Training samples of each class: those of --counts, else those the file of scores has."""
+        from longtail.flows.prior_files import read_counts
+
+        return table.counts if self.counts is None else read_counts(self.counts, table)
+
+    def read_carried(self, table: ScoreTable, counts: npt.NDArray[np.int64] | None) -> Prior | None:
+        """What the scores carry; None if "auto" finds nothing that says it."""
+        from longtail.flows.prior_files import read_prior
+        from longtail.flows.score_sources import carried_by
+
+        if isinstance(self.carried, Path):
+            return read_prior(self.carried, table)
+        if self.carried == _AUTO and (table.carried is not None or counts is None):
+            return table.carried
+        word = cast("CarriedWord", "counts" if self.carried == _AUTO else self.carried)
+        if word == "counts":
+            if counts is None:
+                raise click.UsageError("--carried counts needs the training counts: --counts FILE")
+            if self.zeros == "error":
+                _refuse_zeros(counts, table)
+        return carried_by(table, word, None, counts, self.zeros)
 
 
 def _delimiter(context: click.Context, option: click.Parameter, given: str | None) -> str | None:
@@ -110,91 +171,26 @@ _OPTIONS = (
 
 
 def score_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The options of Said: the command takes said."""
+    """The options of ScoreOptions: the command takes them as `reader`."""
 
     @functools.wraps(command)
-    def with_said(**given: Any) -> None:
-        said = Said(**{field.name: given.pop(field.name) for field in fields(Said)})
-        command(said=said, **given)
+    def with_reader(**options: Any) -> None:
+        reader = ScoreOptions(
+            **{field.name: options.pop(field.name) for field in fields(ScoreOptions)}
+        )
+        command(reader=reader, **options)
 
-    made: Callable[..., None] = with_said
+    made: Callable[..., None] = with_reader
     for option in reversed(_OPTIONS):
         made = option(made)
     return made
 
 
-def open_table(
-    path: Path, said: Said, labels: Path | None, usual_classes: Sequence[str] | None = None
-) -> ScoreTable:
-    """The file of scores, or a usage error where it is not known what it holds.
+def read_target(target: str | Path, table: ScoreTable) -> TargetWord | Prior:
+    """The prior of a file; a word stays what it is."""
+    from longtail.flows.prior_files import read_prior
 
-    Args:
-        path: The file.
-        said: What is said of it.
-        labels: A file of its labels, if it does not hold them.
-        usual_classes: The names of its classes, where nothing else says them.
-    """
-    from longtail.data.score_tables import Layout, open_score_table
-
-    kind = said.kind
-    if kind is None and path.suffix.lower() == ".safetensors":
-        kind = "logits"
-    if kind is None:
-        raise click.UsageError(
-            f"say what {path} holds: --kind logits or --kind probs; it is not guessed"
-        )
-    layout = Layout(
-        scores=said.array,
-        labels=None if said.label_column is None else name_or_place(said.label_column),
-        skip=[name_or_place(name.strip()) for name in said.skip.split(",") if name.strip()],
-        header=said.header,
-        delimiter=said.delimiter,
-    )
-    return open_score_table(path, kind, labels, said.classes, layout, usual_classes)
-
-
-def known_counts(table: ScoreTable, said: Said) -> npt.NDArray[np.int64] | None:
-    """Training samples of each class: those of --counts, else those the file of scores has."""
-    from longtail.recipes.fix_inputs import read_counts
-
-    return table.counts if said.counts is None else read_counts(said.counts, table)
-
-
-def target_prior(target: str | Path, table: ScoreTable) -> Prior:
-    """The uniform prior, or that of a file."""
-    from longtail.core import Prior
-    from longtail.recipes.fix_inputs import read_prior
-
-    if target == "uniform":
-        return Prior.uniform(table.num_classes)
-    return read_prior(Path(target), table)
-
-
-def carried_prior(
-    said: Said, table: ScoreTable, counts: npt.NDArray[np.int64] | None
-) -> Prior | None:
-    """What the scores carry; None if "auto" finds nothing that says it."""
-    from longtail.core import Prior, measure_carried
-    from longtail.recipes.fix_inputs import read_prior
-    from longtail.recipes.fix_tables import scores_to_fit_on
-
-    carried = said.carried
-    if carried == _AUTO and (table.carried is not None or counts is None):
-        return table.carried
-    if carried in (_AUTO, "counts"):
-        if counts is None:
-            raise click.UsageError("--carried counts needs the training counts: --counts FILE")
-        if said.zeros == "error":
-            _refuse_zeros(counts, table)
-        return Prior.of(counts, zeros=said.zeros)
-    if carried == "uniform":
-        return Prior.uniform(table.num_classes)
-    if carried == "measure":
-        held_out = scores_to_fit_on(table, None, counts, seed=0)
-        if held_out.labels is None:
-            raise click.UsageError("--carried measure needs labels")
-        return measure_carried(held_out.logits, held_out.labels, held_out.classes)
-    return read_prior(Path(carried), table)
+    return read_prior(target, table) if isinstance(target, Path) else cast("TargetWord", target)
 
 
 def _refuse_zeros(counts: npt.NDArray[np.int64], table: ScoreTable) -> None:

@@ -16,8 +16,7 @@ from longtail.cli.command import Command, is_same
 from longtail.cli.completion import recipe_names
 from longtail.cli.errors import Interrupted
 from longtail.cli.outputs import closing, console, print_json, rich_table
-from longtail.cli.plain_text import echo
-from longtail.cli.processes import is_first
+from longtail.cli.plain_text import echo, is_first
 from longtail.cli.progress import bars, is_shown, status
 
 if TYPE_CHECKING:

@@ -31,6 +31,7 @@ _MAX_ITER = 1000
 _LEAST_INFORMATION = 1e-2  # below it the standard error of a log-probability is above ten
 _MOST_FOR_NEWTON = 1000  # classes; from there on the Hessian costs more than it saves
 _TOLERANCE = 1e-10
+_LONGEST = 5.0  # a step of an offset: further off the curvature is another
 _IN_CACHE = 2**16
 
 Floats = npt.NDArray[np.float64]
@@ -85,9 +86,10 @@ def _best_offset(
 ) -> Floats:
     """One offset per class that maximises the likelihood, with mean zero."""
     likelihood = _Likelihood(logits, labels, labelled.probs)
-    # Classes on one level: a probability that underflows has no curvature to step by.
-    start = labelled.log - logits.mean(axis=0, dtype=np.float64)
-    start -= start.mean()
+    # As they are, or on one level: a probability that underflows has no curvature to step by.
+    levelled = labelled.log - logits.mean(axis=0, dtype=np.float64)
+    starts = (np.zeros_like(levelled), levelled - levelled.mean())
+    start = min(starts, key=lambda offset: likelihood(offset)[0])
     if len(start) <= _MOST_FOR_NEWTON:
         best, gradient = _newton(likelihood, start)
     else:
@@ -158,7 +160,7 @@ def _newton(likelihood: Callable[..., Any], start: Floats) -> tuple[Floats, floa
         ridge = 1e-12 * np.trace(hessian) / len(offset)
         curved = hessian + 1 / len(offset) + ridge * np.eye(len(offset))
         step = np.linalg.solve(curved, gradient)
-        slope, size = float(gradient @ step), 1.0
+        slope, size = float(gradient @ step), min(1.0, _LONGEST / np.abs(step).max())
         while size > 1e-9:
             moved = likelihood(offset - size * step, second=True)
             if moved[0] <= value - 1e-4 * size * slope or np.abs(moved[1]).max() <= _TOLERANCE:

@@ -1,1 +1,1 @@
-"""From inputs to one result value: numbers, no prose."""
+"""The commands as functions: inputs in, one frozen result with every number out, no prose."""

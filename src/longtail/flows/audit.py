@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
@@ -18,13 +18,14 @@ from longtail.core.arrays import ArrayLike, as_numpy, is_torch
 from longtail.core.labels import check_counts
 from longtail.data.label_files import LabelCounts, align_counts, read_label_counts
 from longtail.flows.label_profile import Group, Profile, Shift, groups_of, profile_of, shift_of
+from longtail.flows.results import Result
 
 Labels: TypeAlias = str | os.PathLike[str] | Mapping[str, int] | Sequence[str] | ArrayLike
 # Up to this ratio logits start 0.4 nats apart at the most: little that a method could win back.
 _BALANCED = 1.5
 _SUSPICIOUS = 20  # so many samples of as many classes are no labels
 _UNCERTAIN = 3.0  # points of a mean recall: more cannot tell one τ from another
-_FIX = ("longtail", "fix", "VAL", "--kind", "KIND", "--counts", "COUNTS", "--target")
+COUNTS_FILES = ("counts.json", "test_counts.json")
 _SCORES = "lt.Scores(logits, labels, carried=counts)"
 
 
@@ -35,18 +36,17 @@ class Remedy:
     Attributes:
         kind: What it does: "absent", "move", "loss", "keep_tau", "choose_tau", "target", "metrics"
             or "single".
-        command: The words of a command that does it; COUNTS and TEST_COUNTS are files of counts,
-            VAL one of scores, KIND what it holds.
+        command: A command that does it, in which VAL is a file of scores, and KIND what it holds.
         python: A line of Python that does it.
     """
 
     kind: str
-    command: tuple[str, ...] = ()
+    command: str = ""
     python: str = ""
 
 
 @dataclass(frozen=True)
-class AuditResult:
+class AuditResult(Result):
     """What labels say.
 
     Attributes:
@@ -58,6 +58,8 @@ class AuditResult:
         test: How long the tail of the test set is.
         shift: How far the test set differs from the training set.
         sources: The files that the two sets are from, if from files.
+        counts_files: What remedies call the files of these counts.
+        command: What made it.
     """
 
     classes: tuple[str, ...]
@@ -68,6 +70,10 @@ class AuditResult:
     test: Profile | None = None
     shift: Shift | None = None
     sources: tuple[str, ...] = ()
+    counts_files: tuple[str, str] = COUNTS_FILES
+    command: str = "lt.audit"
+
+    kind: ClassVar[str] = "audit"
 
     @property
     def bias(self) -> float:
@@ -136,6 +142,8 @@ class AuditResult:
         return tuple(self._remedies())
 
     def _remedies(self) -> Iterator[Remedy]:
+        train, test = self.counts_files
+        fix = f"longtail fix VAL --kind KIND --counts {train} --target"
         if self.train.absent:
             smooth = 'prior = lt.Prior.of(counts, zeros="smooth")'
             yield Remedy("absent", python=f"{smooth}  # for counts, where a prior is asked")
@@ -143,16 +151,14 @@ class AuditResult:
             error = self.groups[-1].mean_error or 0.0
             choose = "lt.posthoc.LogitAdjustment(counts).fit(validation)"
             uniform = "lt.Prior.uniform(len(counts))"
-            yield Remedy("move", (*_FIX, "uniform", "-o", "fixed"), f"{_SCORES}.under({uniform})")
+            yield Remedy("move", f"{fix} uniform -o fixed", f"{_SCORES}.under({uniform})")
             yield Remedy("loss", python="loss = lt.losses.LogitAdjusted(counts)")
             certain = error <= _UNCERTAIN
             yield Remedy("choose_tau", python=choose) if certain else Remedy("keep_tau")
         if self.shift is not None and self.shift.is_real and not self.tests_balanced:
             absent = self.test is not None and self.test.absent
             prior = 'lt.Prior.of(test_counts, zeros="keep")' if absent else "test_counts"
-            yield Remedy(
-                "target", (*_FIX, "TEST_COUNTS", "-o", "fixed"), f"{_SCORES}.under({prior})"
-            )
+            yield Remedy("target", f"{fix} {test} -o fixed", f"{_SCORES}.under({prior})")
         if self.has_tail:
             evaluate = "lt.metrics.evaluate(lt.Scores(logits, labels, counts=counts))"
             yield Remedy("metrics", python=evaluate)

@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -22,8 +22,9 @@ from longtail.core.prior import PriorLike
 from longtail.data.score_tables import ScoreTable, open_score_table
 from longtail.flows.compare_runs import BY_KEY, SampleSet, measured_run
 from longtail.flows.compare_sets import ComparedSet, Ranks, compare_set, set_ranks
+from longtail.flows.prior_files import read_prior
+from longtail.flows.results import Result
 from longtail.flows.run_sources import TARGET, Note, Source, find_sources
-from longtail.recipes.fix_inputs import read_prior
 
 PathLike: TypeAlias = str | os.PathLike[str]
 # Other data make another table, not another method.
@@ -34,7 +35,7 @@ _MOST = 10  # values of a list that a name has room for
 
 
 @dataclass(frozen=True, eq=False)
-class CompareResult:
+class CompareResult(Result):
     """Methods on one set of samples or more.
 
     Attributes:
@@ -43,12 +44,16 @@ class CompareResult:
         target: What the metrics are under: "uniform", "none" for scores and samples as they are,
             the file of its weights, or "given" for a prior.
         notes: What the reader should know about the files.
+        command: What made it.
     """
 
     sets: tuple[ComparedSet, ...]
     ranks: Ranks | None
     target: str
     notes: tuple[Note, ...] = ()
+    command: str = "lt.compare"
+
+    kind: ClassVar[str] = "compare"
 
 
 @dataclass(eq=False)

@@ -4,11 +4,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from longtail.flows.accuracies import distinct_accuracies
 from longtail.flows.compare_runs import BY_KEY, METRICS, Metric, Run, SampleSet
 from longtail.flows.noise import BesideBest as BesideBest
 from longtail.flows.noise import Verdict, verdict
 from longtail.metrics.recall import class_shares
-from longtail.report.accuracies import distinct_accuracies
 from longtail.stats import Estimate as Estimate
 from longtail.stats import Interval, average_ranks, estimate, seed_blocks
 from longtail.stats import Ranks as Ranks

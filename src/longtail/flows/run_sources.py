@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from longtail.data.files.arrays import npz_names
 from longtail.data.score_tables import Kind
-from longtail.recipes.fix import CROSS_FITTED
-from longtail.recipes.generation import settle
+from longtail.flows.fix_result import CROSS_FITTED
+from longtail.flows.generation import settle
 from longtail.recipes.training.yaml_text import read_yaml
 
 RECIPE, VERSIONS, METRICS = "recipe.yaml", "versions.json", "metrics.json"

@@ -31,6 +31,14 @@ from longtail.metrics.terms import BINS, Terms, bin_of, block_sums
 class ClassSums:
     """What an `Accumulator` keeps, how it grows and how it merges."""
 
+    samples: Floats
+    right: Floats
+    predicted: Floats
+    nll: Floats
+    nll_squares: Floats
+    brier: Floats
+    brier_squares: Floats
+
     def __init__(
         self,
         num_classes: int,

@@ -6,6 +6,7 @@ from dataclasses import replace
 from torch import Tensor
 
 from longtail.core import Prior
+from longtail.flows.judge import judge
 from longtail.recipes.caltech101 import Method
 from longtail.recipes.demo import BAYES, Demo
 from longtail.recipes.two_gaussians import TAUS, TwoGaussians
@@ -14,7 +15,6 @@ from longtail.report import (
     Column,
     Figure,
     Footer,
-    Judged,
     Line,
     Page,
     Points,
@@ -38,20 +38,20 @@ _BAYES_LINE = Reference(BAYES, f"Bayes {BAYES:.3f} %")
 def demo_page(demo: Demo, footer: Footer) -> Page:
     """The page of `longtail demo`: the report on the pictures first, then the plain problem."""
     before, after = demo.caltech[0], demo.caltech[-1]
-    judged = Judged(
+    judgement = judge(
         before.scores,
         after.scores,
         Prior.uniform(before.scores.num_classes),
         names=(before.name, after.name),
     )
-    page = scores_page(judged, footer, title="longtail demo")
+    page = scores_page(judgement, footer, title="longtail demo")
     return replace(
         page,
         summary=(
             "A classifier that saw 300 pictures of one class and 3 of another favours the frequent "
             "one: its logits carry the label prior of its training set. Logit adjustment takes "
             "that prior out, in the loss or after training. Here on pictures of 101 classes: "
-            f"{gain_in_words(judged.comparison)}"
+            f"{gain_in_words(judgement)}"
         ),
         next_step=(
             "Try it on your own model, without training it again. longtail audit LABELS says how "

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from longtail.flows.judge import Judgement, judge
 from longtail.recipes.fit_methods import METHODS
 from longtail.recipes.fit_result import FitResult
 from longtail.recipes.fit_words import (
@@ -18,7 +19,6 @@ from longtail.report import (
     Column,
     Figure,
     Footer,
-    Judged,
     Line,
     Page,
     Section,
@@ -26,35 +26,34 @@ from longtail.report import (
     line_chart,
     scores_page,
 )
-from longtail.report.scores_report import samples_in_words
-from longtail.report.sections.verdict import gain_of, is_above
+from longtail.report.pages.scores import samples_in_words
 
 
 def fit_page(result: FitResult, footer: Footer) -> Page:
     """The page of `longtail fit`."""
     best = result.validation if result.test is None else result.test
     title = METHODS[result.best].title
-    judged = Judged(
+    judgement = judge(
         result.linear,
         result.linear if result.best == "linear" else best,
         result.target,
         names=("linear layer", title),
     )
-    page = scores_page(judged, footer, title="longtail fit", sections=[_choices(result)])
+    page = scores_page(judgement, footer, title="longtail fit", sections=[_choices(result)])
     return replace(
         page,
-        summary=f"{headline(result)} {samples_in_words(judged)}",
-        next_step=_next_step(result, judged, page.next_step),
+        summary=f"{headline(result)} {samples_in_words(judgement)}",
+        next_step=_next_step(result, judgement, page.next_step),
         sections=[_methods(result), *page.sections],
     )
 
 
-def _next_step(result: FitResult, judged: Judged, otherwise: str) -> str:
+def _next_step(result: FitResult, judgement: Judgement, otherwise: str) -> str:
     """Use the best; or what the report on scores says, where the linear layer is the best."""
     title = METHODS[result.best].title
     if result.best == "linear":
         return f"Use the linear layer as it is, in model.safetensors. {otherwise}"
-    if is_above(gain_of(judged.comparison)[3]):
+    if judgement.gain.is_above_zero:
         step = f"Use model.safetensors: {title}."
     else:
         step = (

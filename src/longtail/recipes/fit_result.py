@@ -9,9 +9,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from longtail.core import Prior, Scores
+from longtail.flows.fix_steps import target_json
 from longtail.heads import Head
 from longtail.metrics import Interval
-from longtail.recipes.fix import target_json
 
 Criterion: TypeAlias = Literal["accuracy_under_target", "balanced_accuracy", "nll"]
 

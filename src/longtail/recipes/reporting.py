@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from longtail.core import Prior, Scores
+from longtail.flows.judge import Judgement, judge
 from longtail.flows.run_sources import find_sources
+from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.recipes.training import building
 from longtail.recipes.training.model_file import load_model
 from longtail.recipes.training.reading import read_recipe
@@ -15,8 +17,7 @@ from longtail.recipes.training.run_figures import read_log
 from longtail.recipes.training.run_folder import RECIPE
 from longtail.recipes.training.run_page import recipe_section, training_section
 from longtail.recipes.training.run_scores import adjusted
-from longtail.report import Footer, Judged, Page, scores_page
-from longtail.report.judged import AS_TRAINED, UNDER_TARGET
+from longtail.report import Footer, Page, scores_page
 
 
 def single_run(paths: Sequence[Path]) -> Path | None:
@@ -35,7 +36,7 @@ class Report(NamedTuple):
     """A page, and the samples it is on."""
 
     page: Page
-    judged: Judged
+    judgement: Judgement
 
 
 def run_folder_report(folder: Path, footer: Footer) -> Report:
@@ -55,18 +56,18 @@ def run_folder_report(folder: Path, footer: Footer) -> Report:
     target = building.build_target(recipe, Prior.of(stored.counts))
     before, held = next(iter(found.values())), found.get("validation")
     move = adjusted(recipe.target, before.carried, target, held)
-    judged = Judged(
+    judgement = judge(
         before,
         before if move is None else move.move(before),
         target,
-        held if "test" in found else None,
+        validation=held if "test" in found else None,
         names=(AS_TRAINED, UNDER_TARGET),
         tau=0.0 if move is None else move.tau,
     )
     history = read_log(folder)
     weight, counts = stored.model.head.rows.detach(), stored.counts
     page = scores_page(
-        judged,
+        judgement,
         footer,
         title=f"longtail report: {folder.resolve().name}",
         done=f"A model was trained for {recipe.epochs} epochs on {sum(counts):,} images.",
@@ -76,32 +77,4 @@ def run_folder_report(folder: Path, footer: Footer) -> Report:
         ],
         written=False,
     )
-    return Report(page, judged)
-
-
-def scores_report(
-    name: str, before: Scores, after: Scores | None, target: Prior, footer: Footer
-) -> Report:
-    """The report on scores: beside them those after, or where it is known how, them moved.
-
-    Args:
-        name: Where the scores are from.
-        before: Scores with labels.
-        after: Scores of the same samples after something was done, if there are any.
-        target: The prior to look under.
-        footer: Where the page comes from.
-    """
-    done, moved, tau = f"Scores of {name}.", after, None
-    if moved is not None:
-        done = f"Scores of {name}, before and after."
-    elif before.carried is not None and not before.carried.is_close(target):
-        moved, tau = before.under(target), 1.0
-        done = f"Scores of {name}, as they are and moved from the prior they carry to the target."
-    if moved is None:
-        judged = Judged(before, before, target, names=("as they are", "as they are"), tau=0.0)
-    else:
-        judged = Judged(before, moved, target, tau=tau)
-    page = scores_page(
-        judged, footer, title="longtail report", done=done, written=after is not None
-    )
-    return Report(page, judged)
+    return Report(page, judgement)

@@ -15,7 +15,8 @@ from pathlib import Path
 from longtail.core import Prior
 from longtail.core.locks import locked
 from longtail.engine.training import EpochEnd, StepEnd, processes, train
-from longtail.recipes.generation import generation
+from longtail.flows.generation import generation
+from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.recipes.training import building
 from longtail.recipes.training.data_checks import check_network, check_target
 from longtail.recipes.training.model_file import MODEL, StoredModel, save_model
@@ -25,7 +26,6 @@ from longtail.recipes.training.results import RunResult, Variant
 from longtail.recipes.training.run_folder import task_values, write_start
 from longtail.recipes.training.run_page import write_results
 from longtail.recipes.training.run_scores import adjusted, scores_of_parts, second_stage_scores
-from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 
 Watch = Callable[[StepEnd | EpochEnd | str], None]
 

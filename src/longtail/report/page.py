@@ -19,8 +19,7 @@ from markupsafe import Markup
 
 from longtail.core.files import written_whole
 from longtail.report.charts.svg import Svg
-from longtail.report.explorers.target import TargetExplorer
-from longtail.report.explorers.tau import TauExplorer
+from longtail.report.explorers import TargetExplorer, TauExplorer
 from longtail.report.table import Table, laid_out
 
 

@@ -1,11 +1,12 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import longtail as lt
 from longtail.flows.compare import compare
-from longtail.recipes.json_text import json_text
+from longtail.flows.json_text import json_text
 from longtail.report.pages import compare_text as text
 from longtail.report.pages.compare import FILES, write_comparison
 from longtail.report.pages.compare_cells import as_json
@@ -75,7 +76,7 @@ def test_a_target_may_leave_classes_out_as_that_of_fix_may(two_methods):
     assert "la" in shown
     assert "nan" not in shown
     (two_methods.place / "out").mkdir()
-    write_comparison(result, two_methods.place / "out", "longtail compare")
+    write_comparison(result, two_methods.place / "out")
     assert "nan" not in (two_methods.place / "out/table.md").read_text()
 
 
@@ -167,7 +168,7 @@ def test_the_files_are_written(two_methods, tmp_path):
     result = compare([two_methods.place])
     output = tmp_path / "folder"
     output.mkdir()
-    write_comparison(result, output, "longtail compare runs")
+    write_comparison(replace(result, command="longtail compare runs"), output)
     assert sorted(path.name for path in output.iterdir()) == sorted(FILES)
     assert "∞" in (output / "table.md").read_text()
     assert r"\infty" in (output / "table.tex").read_text()

@@ -5,10 +5,10 @@ import pytest
 
 import longtail as lt
 from compared_worlds import World, result_of
+from longtail.flows.accuracies import shown_accuracies
 from longtail.flows.compare_runs import SampleSet, measured_run
 from longtail.flows.compare_sets import compare_set
 from longtail.metrics import Interval
-from longtail.report.accuracies import shown_accuracies
 from longtail.report.pages import compare_text as text
 
 BY = "balanced_accuracy"
@@ -50,7 +50,7 @@ def test_a_target_that_is_nearly_uniform_is_shown_as_on_the_page_of_a_run():
     run = measured_run(lt.Scores(2 * np.eye(2)[labels], labels=labels), samples, "A")
     sums = lt.metrics.Accumulator(2, samples.target)
     sums.add(np.eye(2)[labels], labels)
-    shown = shown_accuracies(sums)
+    shown = shown_accuracies(sums.class_shares, samples.target)
     keys = [m.key for m in compare_set(samples, [run], BY).metrics]
     assert set(shown) == {"accuracy_under_target", "balanced_accuracy"}
     assert set(shown) <= set(keys)

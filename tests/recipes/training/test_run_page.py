@@ -7,12 +7,12 @@ import torch
 
 from longtail import Prior, Scores
 from longtail.engine.training import Trained
+from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.recipes.run import run_recipe
 from longtail.recipes.training.catalogue import RECIPES
 from longtail.recipes.training.checking import recipe_from
 from longtail.recipes.training.results import RunResult, Variant
 from longtail.recipes.training.run_page import headline, metric_table, recipe_section
-from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 
 
 def test_the_recipe_is_told_in_words():

@@ -7,7 +7,7 @@ import pytest
 import longtail as lt
 from longtail.metrics import group_accuracies, recalls
 from longtail.posthoc import LogitAdjustment
-from report_pages import NAMES, fitted, judged
+from report_pages import NAMES, fitted, samples_of
 
 TAU, TARGET = "[data-explorer=tau]", "[data-explorer=target]"
 
@@ -73,7 +73,7 @@ def opened(windows):
 
 def at_tau(tau: float) -> tuple[list[float], list[float]]:
     """What the library says of the same scores: the measures of the table, and every class."""
-    scores = judged().before
+    scores = samples_of().before
     moved = LogitAdjustment(scores.carried, tau)(scores)
     recall = recalls(moved.predict(), scores.labels, scores.num_classes)
     groups = group_accuracies(moved, groups=lt.shot_groups(scores.counts))
@@ -101,10 +101,10 @@ def test_the_tau_slider_opens_at_the_result_and_a_button_goes_back_to_it(browser
     """The τ of the result has more digits than a step of the slider."""
     it = Opened(browser, page_files["fitted"])
     found = fitted()
-    tally = found.comparison.after
-    recall = tally.recalls[found.order]
+    order = found.samples.order
+    recall = found.recalls["after"][order]
     keys = ("balanced_accuracy", "accuracy", "many", "medium", "few")
-    measures = [100 * float(tally.class_shares[k][found.order] @ recall) for k in keys]
+    measures = [100 * float(found.shares[k][order] @ recall) for k in keys]
     it.unfold()
 
     def shows_the_result() -> None:
@@ -180,7 +180,7 @@ def test_a_button_sets_tau(opened):
 def test_the_target_slider_shows_what_evaluate_computes_under_that_prior(opened, place, power):
     it = opened()
     set_slider(it.page, "#target", place)
-    scores = judged().before
+    scores = samples_of().before
     target = scores.carried.tempered(power)
     found = lt.metrics.evaluate(scores, target)
     shown = it.numbers(TARGET, "[data-row=moved] td")

@@ -6,11 +6,12 @@ from dataclasses import replace
 import torch
 
 import longtail as lt
-from longtail.report import Judged, render_page, scores_page
+from longtail.flows.judge import Judgement, judge
+from longtail.report import render_page, scores_page
 from longtail.report.page import Footer
 from longtail.report.sections.carried import carried_section
 from longtail.report.sections.explorers import target_section, tau_section
-from report_pages import judged
+from report_pages import judged, samples_of
 
 FOOTER = Footer("0", "2026-01-01", "longtail report")
 
@@ -22,46 +23,46 @@ def test_an_honest_declaration_agrees_with_what_is_measured():
 
 
 def test_a_wrong_declaration_is_told():
-    samples = judged()
+    samples = samples_of()
     wrong = replace(samples.before, carried=lt.Prior.uniform(20))
-    section = carried_section(Judged(wrong, wrong, samples.target))
+    section = carried_section(judge(wrong))
     assert section.paragraphs[0].startswith("Declared and measured disagree")
 
 
 def test_few_samples_are_not_called_a_disagreement():
-    samples = judged()
-    kept = torch.cat([(samples.labels == k).nonzero().flatten()[:2] for k in range(20)])
+    samples = samples_of()
+    kept = torch.cat([(samples.before.labels == k).nonzero().flatten()[:2] for k in range(20)])
     few = replace(
         samples.before,
         logits=samples.before.logits[kept] * 1.5,
-        labels=samples.labels[kept],
+        labels=samples.before.labels[kept],
     )
-    found = carried_section(Judged(few, few, samples.target)).paragraphs[0]
+    found = carried_section(judge(few)).paragraphs[0]
     assert found.startswith("Declared and measured agree as far as these samples can tell")
 
 
 def test_a_difference_is_told_beside_the_one_that_chance_gives():
-    samples = judged()
-    said = carried_section(samples).paragraphs[0]
+    samples = samples_of()
+    said = carried_section(judged()).paragraphs[0]
     apart, chance = (float(number) for number in re.findall(r"\d\.\d\d", said))
     assert 1 < apart < 1.1 * chance  # the declaration is right, so chance is all there is
     wrong = replace(samples.before, carried=samples.before.carried.tempered(0.6))
-    said = carried_section(Judged(wrong, wrong, samples.target)).paragraphs[0]
+    said = carried_section(judge(wrong)).paragraphs[0]
     apart, chance = (float(number) for number in re.findall(r"\d\.\d\d", said))
     assert apart > 1.2 * chance
     assert "agree" not in said.removeprefix("Declared and measured disagree")
 
 
 def test_where_nothing_is_declared_the_measured_one_stands_alone():
-    samples = judged()
+    samples = samples_of()
     unknown = replace(samples.before, carried=None)
-    section = carried_section(Judged(unknown, unknown, samples.target))
+    section = carried_section(judge(unknown))
     assert "not declared" in section.paragraphs[0]
 
 
 def test_what_cannot_be_measured_says_why():
     scores = lt.Scores(torch.randn(5, 3), [0, 1, 1, 0, 1], carried=[5, 3, 2])
-    section = carried_section(Judged(scores, scores, lt.Prior.uniform(3)))
+    section = carried_section(judge(scores))
     assert "could not be measured here: every class must occur" in section.paragraphs[0]
     assert section.notes == []
 
@@ -75,15 +76,15 @@ def test_the_estimated_prior_stands_beside_the_labels():
 
 
 def test_with_validation_scores_the_estimate_is_calibrated_first():
-    samples = judged()
+    samples = samples_of()
     held = replace(samples.before, split="validation")
-    section = target_section(replace(samples, validation=held))
+    section = target_section(Judgement.of(replace(samples, validation=held)))
     assert "Calibrated on the validation scores" in section.figures[0].caption
 
 
 def test_logits_that_carry_nothing_known_have_no_explorers_but_a_page():
-    unknown = replace(judged().before, carried=None, counts=None)
-    samples = Judged(unknown, unknown, lt.Prior.uniform(20))
+    unknown = replace(samples_of().before, carried=None, counts=None)
+    samples = judge(unknown)
     assert tau_section(samples) is None
     assert target_section(samples) is None
     html = render_page(scores_page(samples, FOOTER, title="t"))
@@ -100,9 +101,11 @@ def test_of_too_many_samples_the_page_says_why_tau_cannot_be_moved(monkeypatch):
 
 
 def test_what_tau_means_depends_on_what_the_logits_carry():
-    samples = judged()
-    assert "all the way" in tau_section(samples).paragraphs[0]
+    samples = samples_of()
+    assert "all the way" in tau_section(judged()).paragraphs[0]
     there = replace(samples, before=samples.after)
-    assert "carry the target already" in tau_section(there).paragraphs[0]
+    assert "carry the target already" in tau_section(Judgement.of(there)).paragraphs[0]
     unknown = replace(samples.before, carried=None)
-    assert "not declared" in tau_section(replace(samples, before=unknown)).paragraphs[0]
+    assert (
+        "not declared" in tau_section(Judgement.of(replace(samples, before=unknown))).paragraphs[0]
+    )

@@ -13,11 +13,11 @@ from torch import Tensor
 from longtail.core import Prior, Scores
 from longtail.core.scores import Split
 from longtail.engine.training import Trained
+from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.heads import Head
 from longtail.metrics import Accumulator, Interval
 from longtail.posthoc import TauChoice
 from longtail.recipes.training.recipe import Recipe
-from longtail.report.judged import AS_TRAINED, UNDER_TARGET
 
 
 @dataclass(frozen=True, eq=False)

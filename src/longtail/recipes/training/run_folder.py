@@ -5,7 +5,6 @@ What is wrong with a folder is told without importing torch.
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from longtail import __version__
+from longtail.flows.json_text import write_json
 from longtail.recipes.training.checking import RecipeError, plain
 from longtail.recipes.training.reading import read_recipe
 from longtail.recipes.training.recipe import Recipe
@@ -105,11 +105,6 @@ def versions() -> dict[str, str | int]:
         except PackageNotFoundError:
             continue
     return found
-
-
-def write_json(place: Path, values: Mapping[str, Any]) -> None:
-    """A JSON file, whole or not at all."""
-    write_text(place, json.dumps(values, indent=2) + "\n")
 
 
 def write_text(place: Path, text: str) -> None:

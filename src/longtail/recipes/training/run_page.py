@@ -14,18 +14,21 @@ from torch import Tensor
 
 from longtail import __version__
 from longtail.engine import save_head
+from longtail.flows.accuracies import headline_key, shown_accuracies
+from longtail.flows.json_text import write_json
+from longtail.flows.judge import Judgement, judge
+from longtail.flows.samples import AS_TRAINED
 from longtail.metrics import Interval
 from longtail.metrics.representations import weight_norms
 from longtail.recipes.training.checking import plain
 from longtail.recipes.training.recipe import Recipe
 from longtail.recipes.training.results import RunResult
 from longtail.recipes.training.run_figures import GROUPS, group_curves_chart, weight_norms_chart
-from longtail.recipes.training.run_folder import METRICS, write_json
+from longtail.recipes.training.run_folder import METRICS
 from longtail.report import (
     Column,
     Figure,
     Footer,
-    Judged,
     Line,
     Page,
     Section,
@@ -34,9 +37,8 @@ from longtail.report import (
     scores_page,
     write_page,
 )
-from longtail.report.accuracies import ACCURACIES, HEADLINES, headline_key, shown_accuracies
-from longtail.report.judged import AS_TRAINED
-from longtail.report.sections.held_tau import held_near_one_in_words
+from longtail.report.names import ACCURACIES, HEADLINES
+from longtail.report.sections.verdict import tau_in_words
 
 # What is shown, what it is called, what it is multiplied by, and with how many digits.
 _COLUMNS = (
@@ -79,8 +81,8 @@ def run_page(result: RunResult, footer: Footer) -> Page:
         ),
         recipe_section(result.recipe),
     ]
-    judged = _judged(result)
-    if judged is None:
+    judgement = _judgement(result)
+    if judgement is None:
         return Page("longtail train", headline(result), own, footer)
     done = (
         f"A model was trained for {result.recipe.epochs} epochs on "
@@ -88,22 +90,22 @@ def run_page(result: RunResult, footer: Footer) -> Page:
         + (f": {result.recipe.about.rstrip('.')}." if result.recipe.about else ".")
     )
     return scores_page(
-        judged, footer, title="longtail train", done=done, sections=own, written=False
+        judgement, footer, title="longtail train", done=done, sections=own, written=False
     )
 
 
-def _judged(result: RunResult) -> Judged | None:
+def _judgement(result: RunResult) -> Judgement | None:
     """As trained beside under the target, on the part that the headline is of."""
     split = result.judged_on
     if split is None:
         return None
     found = {variant.name: variant for variant in result.variants}
     trained, shown = found[AS_TRAINED], found[result.headline]
-    return Judged(
+    return judge(
         trained.scores[split],
         shown.scores[split],
         result.target,
-        trained.scores.get("validation") if split == "test" else None,
+        validation=trained.scores.get("validation") if split == "test" else None,
         names=(AS_TRAINED, result.headline),
         tau=shown.tau,
     )
@@ -148,7 +150,8 @@ def headline(result: RunResult) -> str:
 
 def metric_table(result: RunResult, split: str) -> list[list[str]]:
     """The heads of the columns, then a row a variant; in % but for the log-loss."""
-    shown = shown_accuracies(result.tallies[split][AS_TRAINED])
+    tally = result.tallies[split][AS_TRAINED]
+    shown = shown_accuracies(tally.class_shares, tally.target)
     columns = [c for c in _COLUMNS if c[0] in shown or c[0] not in ACCURACIES]
     rows = [["", *(title for _, title, _, _ in columns)]]
     for name, found in result.metrics[split].items():
@@ -169,7 +172,7 @@ def _notes(result: RunResult) -> list[str]:
         said.append("The logits carry the target as they are.")
     for variant in result.variants:
         if variant.choice is not None:
-            held = held_near_one_in_words(variant.choice)
+            held = tau_in_words(variant.choice)
             said.append(f"The validation part chose τ = {variant.tau:.3g}.{held}")
     smoothing = getattr(result.recipe.loss, "label_smoothing", 0.0)
     if carried is not None and smoothing:

@@ -1,1 +1,1 @@
-"""One file for each result of a flow: the result as text, tables and a page."""
+"""One page for each kind of result."""

@@ -5,51 +5,51 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from longtail.core.files import written_whole
-from longtail.flows.audit import AuditResult
+from longtail.flows.audit import COUNTS_FILES, AuditResult, Remedy
+from longtail.flows.json_text import write_json
 from longtail.flows.label_profile import ClassCount, Profile
-from longtail.recipes.json_text import json_text
 from longtail.report.charts.lines import Line, line_chart
 from longtail.report.figures.classes import counts_chart
-from longtail.report.page import Figure, Footer, Page, Section, write_page
-from longtail.report.pages.audit_text import COUNTS, class_called, expectations, lines, times, why
+from longtail.report.page import Figure, Footer, Page, Section
+from longtail.report.pages.audit_text import class_called, expectations, times, why
+from longtail.report.saving import save
 from longtail.report.table import Column, Table
 
 _SHOWN_POINTS = 100  # of each curve: more could not be told apart
 _RANGES = {"many": "over 100", "medium": "20 to 100", "few": "under 20"}
 
 
-def write_audit(result: AuditResult, folder: Path, footer: Footer, shown: Sequence[str]) -> None:
-    """Write the counts, audit.json and the page; `shown` are the counts files that lines name."""
-    counts = [result.counts] + ([result.test_counts] if result.test_counts else [])
-    values: dict[str, Any] = {
-        name: dict(zip(result.classes, part, strict=True))
-        for name, part in zip(COUNTS, counts, strict=False)
-    }
-    for name, value in (values | {"audit.json": as_json(result, shown)}).items():
-        with written_whole(folder / name) as part:
-            part.write_text(json_text(value), encoding="utf-8", newline="\n")
-    write_page(audit_page(result, footer, shown), folder / "report.html")
+def write_audit(result: AuditResult, folder: Path) -> tuple[str, ...]:
+    """Write the page, audit.json and the counts; their names."""
+    values: dict[str, Any] = {"audit.json": as_json(result)}
+    for name, part in zip(COUNTS_FILES, (result.counts, result.test_counts), strict=True):
+        if part is not None:
+            values[name] = dict(zip(result.classes, part, strict=True))
+    for name, value in values.items():
+        write_json(folder / name, value)
+    return save(result, folder).name, *values
 
 
-def as_json(result: AuditResult, shown: Sequence[str] = COUNTS) -> dict[str, Any]:
+def as_json(result: AuditResult) -> dict[str, Any]:
     """Everything as plain values."""
     values = asdict(result)
     keys = ("train", "groups", "test", "shift")
     return {key: values[key] for key in keys} | {
         "bias": result.bias,
         "expect": expectations(result),
-        "try": [
-            {"why": why(result, each), "lines": lines(each, shown)} for each in result.remedies
-        ],
+        "try": [{"why": why(result, each), "lines": _lines(each)} for each in result.remedies],
     }
 
 
-def audit_page(result: AuditResult, footer: Footer, shown: Sequence[str] = COUNTS) -> Page:
+def _lines(remedy: Remedy) -> list[str]:
+    return [line for line in (remedy.command, remedy.python) if line]
+
+
+def audit_page(result: AuditResult, footer: Footer) -> Page:
     """The page of `longtail audit`."""
     train = result.train
     first, *others = audit_tables(result)
-    tried = [[why(result, each), "; ".join(lines(each, shown))] for each in result.remedies]
+    tried = [[why(result, each), "; ".join(_lines(each))] for each in result.remedies]
     remedies = Section("What to try", table=Table([Column("what"), Column("how")], tried))
     return Page(
         title="longtail audit",

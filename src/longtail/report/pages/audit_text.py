@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from longtail.flows.audit import AuditResult, Remedy
 
-COUNTS = ("counts.json", "test_counts.json")
 # What the file of scores holds only its owner knows: a word to replace, as VAL itself.
 _KIND_MEANT = "KIND is logits or probs: what VAL, the file of held-out scores, holds."
 _REMEDIES = {
@@ -118,13 +117,6 @@ def why(result: AuditResult, remedy: Remedy) -> str:
     """What a remedy is for."""
     absent, single = classes_have(result.train.absent), classes_have(result.train.single)
     return _REMEDIES[remedy.kind].format(absent=absent, single=single)
-
-
-def lines(remedy: Remedy, shown: Sequence[str] = COUNTS) -> list[str]:
-    """The lines that do it, of the shell and of Python; `shown` are the files of counts."""
-    files = dict(zip(("COUNTS", "TEST_COUNTS"), shown, strict=True))
-    command = " ".join(files.get(word, word) for word in remedy.command)
-    return [line for line in (command, remedy.python) if line]
 
 
 def class_called(name: str) -> str:

@@ -1,7 +1,6 @@
 """The page of a comparison, its figures, and all its files."""
 
 import math
-from datetime import date
 from pathlib import Path
 
 from longtail import __version__
@@ -9,15 +8,16 @@ from longtail.core.files import written_whole
 from longtail.flows.compare import CompareResult
 from longtail.flows.compare_runs import Metric
 from longtail.flows.compare_sets import ComparedSet, Estimate
-from longtail.recipes.json_text import json_text
+from longtail.flows.json_text import write_json
+from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.frame import Reference
 from longtail.report.charts.rows import IntervalRow, interval_chart
-from longtail.report.judged import AS_TRAINED, UNDER_TARGET
-from longtail.report.page import Figure, Footer, Page, Section, write_page
+from longtail.report.page import Figure, Footer, Page, Section
 from longtail.report.pages import compare_cells as cells
 from longtail.report.pages import compare_text as text
 from longtail.report.pages.compare_paper import latex, markdown
+from longtail.report.saving import save
 from longtail.report.table import Cell, Column, Marked, Table
 
 FILES = ("report.html", "table.md", "table.tex", "comparison.json")
@@ -26,15 +26,14 @@ _BEST, _TIED, _BEHIND = 0, 4, 1  # colours: the best, what may be as good, what 
 _COLORS = {_BEST: "the best", _TIED: "† may be as good", _BEHIND: "behind by more than noise"}
 
 
-def write_comparison(result: CompareResult, folder: Path, command: str) -> None:
+def write_comparison(result: CompareResult, folder: Path) -> None:
     """Write all `FILES` into the folder."""
-    footer = Footer(version=__version__, date=date.today().isoformat(), command=command)
-    write_page(compare_page(result, footer), folder / FILES[0])
-    numbers = {"version": __version__, "command": command} | cells.as_json(result)
-    texts = (markdown(result), latex(result), json_text(numbers))
-    for name, written in zip(FILES[1:], texts, strict=True):
+    save(result, folder)
+    numbers = {"version": __version__, "command": result.command} | cells.as_json(result)
+    write_json(folder / FILES[3], numbers)
+    for name, text_of in zip(FILES[1:3], (markdown, latex), strict=True):
         with written_whole(folder / name) as part:
-            part.write_text(written, encoding="utf-8", newline="\n")
+            part.write_text(text_of(result), encoding="utf-8", newline="\n")
 
 
 def compare_page(result: CompareResult, footer: Footer) -> Page:

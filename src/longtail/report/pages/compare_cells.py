@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from longtail.flows.compare import CompareResult
 from longtail.flows.compare_runs import Metric
 from longtail.flows.compare_sets import ComparedSet, Estimate, Method, Ranks
-from longtail.report.judged import AS_TRAINED, UNDER_TARGET
+from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.report.pages import compare_text as text
 
 

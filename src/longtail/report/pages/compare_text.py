@@ -7,7 +7,7 @@ from longtail.flows.compare import CompareResult
 from longtail.flows.compare_runs import Metric
 from longtail.flows.compare_sets import BesideBest, ComparedSet, Ranks
 from longtail.flows.run_sources import Note
-from longtail.report.judged import AS_TRAINED, UNDER_TARGET
+from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 
 _MOST_SEEDS, _MOST_SAMPLES, _NEAREST = 100, 1000, 3
 

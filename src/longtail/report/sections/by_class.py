@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from longtail.core.tensors import as_tensor
-from longtail.metrics import ece, false_positives, margins, recalls, reliability
-from longtail.metrics.samples import weights_to
+from longtail.flows.judge import Judgement
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.lines import Line, line_chart
 from longtail.report.figures import (
@@ -13,20 +11,18 @@ from longtail.report.figures import (
     margin_cdf_chart,
     reliability_chart,
 )
-from longtail.report.judged import Judged
+from longtail.report.names import order_title
 from longtail.report.page import Figure, Section
-from longtail.report.sections.groups import groups_of
 
 
-def by_class_section(judged: Judged) -> Section:
+def by_class_section(judgement: Judgement) -> Section:
     """Class counts and the accuracy of each class by frequency."""
-    if judged.counts is None:
-        chart, caption = _dots(judged), "Each dot is a class."
+    samples = judgement.samples
+    if samples.counts is None:
+        chart, caption = _dots(judgement), "Each dot is a class."
     else:
-        found = {
-            name: recalls(scores.logits, judged.labels) for name, scores in judged.sides.items()
-        }
-        chart = class_accuracy_chart(found, judged.counts, classes=judged.classes, width=960)
+        names, recalls = samples.classes, judgement.recalls
+        chart = class_accuracy_chart(recalls, samples.counts, classes=names, width=960)
         caption = (
             "Each mark is a class, above its training samples; of more than 30 classes the lines "
             "are running means, and the marks are pale."
@@ -36,18 +32,13 @@ def by_class_section(judged: Judged) -> Section:
     )
 
 
-def calibration_section(judged: Judged) -> Section:
+def calibration_section(judgement: Judgement) -> Section:
     """The reliability diagram."""
-    bins = min(max(len(judged.labels) // 100, 5), 20)
-    weights = weights_to(judged.target, judged.labels)
-    sides = judged.sides.items()
-    chart = reliability_chart(
-        {n: reliability(s.logits, judged.labels, weights, bins) for n, s in sides},
-        ece={n: ece(s.logits, judged.labels, weights) for n, s in sides},
-    )
+    chart = reliability_chart(judgement.reliability, judgement.eces)
+    bins = len(next(iter(judgement.reliability.values())).share)
     caption = (
-        f"Samples count as their classes do under the target. {bins} bins "
-        "are drawn; the ECE has 20, as in the papers."
+        f"Samples count as their classes do under the target. {bins} bins are drawn; the ECE has "
+        "20, as in the papers."
     )
     return Section(
         heading="Can the confidence be trusted?",
@@ -59,21 +50,21 @@ def calibration_section(judged: Judged) -> Section:
     )
 
 
-def margins_section(judged: Judged) -> Section:
+def margins_section(judgement: Judgement) -> Section:
     """Where the mistakes fall, and how clearly samples are told apart."""
-    labels, sides = judged.labels, judged.sides.items()
-    wrong = {n: false_positives(s.logits, labels) for n, s in sides}
-    clear = {n: margins(s.logits, labels) for n, s in sides}
+    samples = judgement.samples
     return Section(
         heading="Where mistakes fall, and how clear decisions are",
         figures=[
             Figure(
-                false_positives_chart(wrong, judged.frequencies),
+                false_positives_chart(judgement.false_positives, samples.frequencies),
                 "Mistakes that fall on the most frequent classes, added up. A line above the "
                 "dotted one of its colour favours frequent classes.",
             ),
             Figure(
-                margin_cdf_chart(clear, labels, judged.frequencies, groups_of(judged)),
+                margin_cdf_chart(
+                    judgement.margins, samples.labels, samples.frequencies, samples.groups
+                ),
                 "The margin of a sample is the logit of its class minus the highest other one: "
                 "left of 0 it is wrong.",
             ),
@@ -81,18 +72,24 @@ def margins_section(judged: Judged) -> Section:
     )
 
 
-def _dots(judged: Judged) -> Chart:
+def _dots(judgement: Judgement) -> Chart:
     """Accuracy by class where nobody knows the training counts."""
-    names = [judged.classes[k] for k in judged.order.tolist()]
-    lines = []
-    for name, scores in judged.sides.items():
-        found = as_tensor(recalls(scores.predict(), judged.labels, judged.num_classes))
-        shown = (100 * found.cpu()[judged.order]).tolist()
-        lines.append(Line(name, range(1, len(names) + 1), shown, labels=names, mark="dots"))
+    samples = judgement.samples
+    names = [samples.classes[k] for k in samples.order]
+    lines = [
+        Line(
+            name,
+            range(1, len(names) + 1),
+            (100 * recalls[samples.order]).tolist(),
+            labels=names,
+            mark="dots",
+        )
+        for name, recalls in judgement.recalls.items()
+    ]
     return line_chart(
         lines,
         title="Accuracy by class",
-        x_title=judged.order_title,
+        x_title=order_title(samples),
         y_title="accuracy (%)",
         width=960,
     )

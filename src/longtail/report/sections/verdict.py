@@ -2,154 +2,165 @@
 
 from __future__ import annotations
 
-from longtail.core import Prior
-from longtail.metrics import Accumulator, Difference, Interval, ece
-from longtail.report.accuracies import HEADLINES, headline_key
+from longtail.flows.carried_check import Agreement
+from longtail.flows.changes import Outcome
+from longtail.flows.fix_steps import TauChoice
+from longtail.flows.judge import Judgement
+from longtail.metrics.sanity import Sanity
+from longtail.report.names import HEADLINES, percent, points
 
-_MISCALIBRATED = 0.05  # an ECE that is by so much above what chance gives is told
-# The spread of a class with one or two samples is mostly borrowed from the others: right where
-# classes vary alike, which cannot be seen if half of them have no more.
-_TOO_FEW = 3
+_ENDS = {
+    Outcome.TOO_FEW: "; of so few samples a class, the interval is rough.",
+    Outcome.GAIN: ": a gain that is more than chance.",
+    Outcome.LOSS: ": a loss that is more than chance.",
+    Outcome.CHANCE: ": it may be chance.",
+}
+_CHECK = (
+    "Check that the columns are in the order of the classes and of the counts, that every column "
+    "is a class, and that the labels are those of these rows."
+)
 
 
-def gain_of(comparison: Difference) -> tuple[str, Interval, Interval, Interval]:
-    """What counts, before, after, and the gain with its paired interval."""
-    key = headline_key(comparison.before.target)
-    before, after = comparison.metrics()[key]
-    return HEADLINES[key], before, after, comparison.gains()[key]
-
-
-def gain_in_words(comparison: Difference) -> str:
+def gain_in_words(judgement: Judgement) -> str:
     """What was gained, in one sentence."""
-    name, before, after, gain = gain_of(comparison)
-    if not comparison.changed.any():
-        losses = " to ".join(f"{loss.value:.3f}" for loss in comparison.metrics()["nll"])
-        between = ""
-        if is_open(gain):
-            between = f" (95 % interval of the change {points(gain.low)} to {points(gain.high)})"
-        return (
-            f"No sample turned right or wrong: {name.lower()} stays at {percent(before.value)} %"
-            f"{between}, and the log-loss went from {losses.replace('inf', '∞')}."
+    name, gain = HEADLINES[judgement.headline], judgement.gain
+    before, after = (side[judgement.headline].value for side in (judgement.before, judgement.after))
+    ends = f"{points(gain.low)} to {points(gain.high)}"
+    if judgement.outcome not in _ENDS:
+        losses = " to ".join(
+            f"{side['nll'].value:.3f}".replace("inf", "∞")
+            for side in (judgement.before, judgement.after)
         )
-    said = (
-        f"{name} went from {percent(before.value)} to {percent(after.value)} %, by "
-        f"{points(gain.value)} points (95 % interval {points(gain.low)} to {points(gain.high)})"
+        # Others of these samples' kind might change, unless none can.
+        is_open = gain.low is not None and gain.high is not None and gain.low < gain.high
+        between = f" (95 % interval of the change {ends})" if is_open else ""
+        return (
+            f"No sample turned right or wrong: {name.lower()} stays at {percent(before)} %"
+            f"{between}, and the log-loss went from {losses}."
+        )
+    return (
+        f"{name} went from {percent(before)} to {percent(after)} %, by {points(gain.value)} points "
+        f"(95 % interval {ends}){_ENDS[judgement.outcome]}"
     )
-    if has_too_few(comparison):
-        return f"{said}; of so few samples a class, the interval is rough."
-    if is_above(gain):
-        return f"{said}: a gain that is more than chance."
-    if is_below(gain):
-        return f"{said}: a loss that is more than chance."
-    return f"{said}: it may be chance."
 
 
-def next_step(
-    comparison: Difference, names: tuple[str, str] = ("before", "after"), written: bool = True
-) -> str:
-    """What the reader of a comparison should do now.
+def alone_in_words(judgement: Judgement) -> str:
+    """How good scores are that nothing was done to."""
+    values = {key: judgement.before[key].value for key in judgement.metrics}
+    groups = [
+        f"{name} {percent(values[name])}"
+        for name in judgement.samples.shot_groups
+        if name in values
+    ]
+    said = f"{HEADLINES[judgement.headline]} is {percent(values[judgement.headline])} %"
+    return f"{said} ({', '.join(groups)})." if groups else f"{said}."
+
+
+def next_step(judgement: Judgement, written: bool = True) -> str:
+    """What the reader should do now.
 
     Args:
-        comparison: Of the scores before and after.
-        names: What the two are called.
+        judgement: Of scores before and after, or as they are.
         written: Whether a file holds the scores after.
     """
-    before, after = names
+    if not judgement.samples.is_changed:
+        return _next_step_alone(judgement)
+    before, after = judgement.samples.names
     unwritten = "" if written else " No file holds them yet: longtail fix writes such scores."
-    gain = gain_of(comparison)[3]
-    losses = [measured.value or 0.0 for measured in comparison.metrics()["nll"]]
-    used = comparison.after
-    if not comparison.changed.any() and losses[1] < losses[0]:
-        step = f"Use the scores {after}: right on the same samples, with a lower log-loss."
-        step += unwritten
-    elif not comparison.changed.any():
-        step = f"Keep the scores {before}: the others are right on the same samples, and no better."
-        used = comparison.before
-    elif has_too_few(comparison):
-        step = "Do not decide yet: label more held-out samples, at least a few of every class."
-    elif not (is_above(gain) or is_below(gain)):
-        step = (
-            "Do not decide yet: label more held-out samples, of the rare classes above all, until "
-            "the interval of the change leaves zero."
-        )
-    elif is_above(gain):
-        step = f"Use the scores {after}: the gain is real on these samples.{unwritten}"
-    else:
-        step = f"Keep the scores {before}; try another criterion, calibration or target."
-        used = comparison.before
-    return " ".join([step, *_calibration_step(used)])
+    steps = {
+        Outcome.SAME_AND_SURER: f"Use the scores {after}: right on the same samples, with a lower "
+        f"log-loss.{unwritten}",
+        Outcome.SAME: f"Keep the scores {before}: the others are right on the same samples, and no "
+        "better.",
+        Outcome.TOO_FEW: "Do not decide yet: label more validation samples, at least a few of "
+        "every class.",
+        Outcome.CHANCE: "Do not decide yet: label more validation samples, of the rare classes "
+        "above all, until the interval of the change leaves zero.",
+        Outcome.GAIN: f"Use the scores {after}: the gain is real on these samples.{unwritten}",
+        Outcome.LOSS: f"Keep the scores {before}; try another criterion, calibration or target.",
+    }
+    return f"{steps[judgement.outcome]}{_calibration_step(judgement)}"
 
 
-def next_step_alone(
-    tally: Accumulator, carried: Prior | None, target: Prior, disagrees: bool = False
-) -> str:
-    """What to do with scores that nothing was done to yet.
-
-    Args:
-        tally: Of them.
-        carried: What they are declared to carry.
-        target: The prior to look under.
-        disagrees: Whether their labels say that they carry something else.
-    """
+def _next_step_alone(judgement: Judgement) -> str:
+    carried = judgement.samples.before.carried
     if carried is None:
         step = (
             "Say what prior these logits carry, or measure it (longtail fix --carried measure): "
             "then they can be moved to the prior of where they are used."
         )
-    elif disagrees:
+    elif judgement.carried.agreement is Agreement.DISAGREE:
         return (
             "These logits do not behave as if they carried what is declared, see What the logits "
-            "carry: calibrate them, or measure what they carry, on held-out scores (longtail fix "
+            "carry: calibrate them, or measure what they carry, on validation scores (longtail fix "
             "--calibrate bias, or --carried measure)."
         )
-    elif not carried.is_close(target):
+    elif not carried.is_close(judgement.samples.target):
         step = (
             "These logits carry another prior than the target: move them with longtail fix, on "
-            "held-out scores, and look at this page again."
+            "validation scores, and look at this page again."
         )
     else:
         step = "These logits carry the target already: there is no prior left to take out."
-    return " ".join([step, *_calibration_step(tally)])
+    return f"{step}{_calibration_step(judgement)}"
 
 
-def has_too_few(comparison: Difference) -> bool:
-    """Whether half of the classes have so few samples that intervals say nothing."""
-    counts = comparison.before.samples
-    present = counts[counts > 0]
-    return bool(2 * int((present < _TOO_FEW).sum()) >= len(present))
+def _calibration_step(judgement: Judgement) -> str:
+    if judgement.miscalibration is None:
+        return ""
+    return (
+        f" Confidence is off by {percent(judgement.miscalibration)} points on average: before "
+        "anyone relies on the probabilities, calibrate (longtail fix --calibrate bias); if that "
+        "was done, more validation samples are needed."
+    )
 
 
-def is_above(gain: Interval) -> bool:
-    """Whether a gain is more than chance."""
-    return gain.low is not None and gain.low > 0
+def warning(sanity: Sanity) -> str:
+    """Why not to trust the scores, before all else; nothing where nothing is wrong."""
+    wrong = []
+    if sanity.near_chance:
+        wrong.append(
+            f"the result is near chance (balanced accuracy {percent(sanity.balanced_accuracy)} %, "
+            f"one answer for all gives {percent(sanity.chance)} %)"
+        )
+    if sanity.below_largest_class:
+        wrong.append(
+            f"the model is right on {percent(sanity.accuracy)} % of the samples, always answering "
+            f"the largest class would be on {percent(sanity.largest_class)} %"
+        )
+    if sanity.has_lost:
+        return (
+            "Do not use this result: it is right on "
+            f"{percent(sanity.result_accuracy)} % of the samples, where the scores before were on "
+            f"{percent(sanity.accuracy)} %, and nothing was gained for it. What was fitted does "
+            "not suit these scores; try longtail fix --calibrate none, or --tau 1."
+        )
+    if not wrong:
+        return ""
+    said = "; ".join(wrong)
+    if sanity.near_chance:
+        return f"Do not trust these numbers: {said}. {_CHECK}"
+    return (
+        f"Look twice before you trust these numbers: {said}. A model that was trained to treat "
+        f"classes alike may be. {_CHECK}"
+    )
 
 
-def is_below(gain: Interval) -> bool:
-    """Whether it is a loss that is more than chance."""
-    return gain.high is not None and gain.high < 0
-
-
-def is_open(gain: Interval) -> bool:
-    """Whether other samples might change, though it may be that none of these did."""
-    return gain.low is not None and gain.high is not None and gain.low < gain.high
-
-
-def percent(share: float | None) -> str:
-    """A share in percent."""
-    return "none" if share is None else f"{100 * share:.1f}"
-
-
-def points(share: float | None) -> str:
-    """A difference of shares in points, with its sign."""
-    return "none" if share is None else f"{100 * share:+.1f}".replace("-", "−")
-
-
-def _calibration_step(tally: Accumulator) -> list[str]:
-    error = ece(tally)
-    if error - tally.ece_by_chance < _MISCALIBRATED:
-        return []
-    return [
-        f"Confidence is off by {percent(error)} points on average: before anyone relies on "
-        "the probabilities, calibrate (longtail fix --calibrate bias); if that was done, more "
-        "held-out samples are needed."
-    ]
+def tau_in_words(choice: TauChoice | None) -> str:
+    """Why τ is near 1 and not where the validation samples have it; nothing if it is there."""
+    if choice is None or choice.is_determined:
+        return ""
+    if choice.trust == 0:  # no move, or a criterion that no longer changes with τ
+        return " The validation samples do not determine τ, so it is 1, where the move is exact."
+    between = ""
+    if choice.low is not None and choice.high is not None:
+        between = f" (95 % interval {choice.low:.3g} to {choice.high:.3g})"
+    if choice.optimum == 1:
+        return (
+            " The validation samples do not determine τ, so it is 1, where the move is exact: "
+            f"none does better on them{between}."
+        )
+    return (
+        " The validation samples do not determine τ, so it was held near 1, where the move is "
+        f"exact: they alone would have it at {choice.optimum:.3g}{between}."
+    )

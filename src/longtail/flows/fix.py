@@ -1,0 +1,211 @@
+"""Fixing a trained model: fit on validation scores, adjust them or others, compare honestly."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from longtail.core import Prior, PriorLike
+from longtail.core.minimise import UnsettledError
+from longtail.flows.fix_result import APPLIED, CROSS_FITTED, SCORES, FixResult
+from longtail.flows.fix_steps import (
+    Calibration,
+    Criterion,
+    Plan,
+    TargetWord,
+    cross_fitted,
+    fit_steps,
+    target_json,
+    tau_of,
+)
+from longtail.flows.judge import judge
+from longtail.flows.score_sources import (
+    CarriedWord,
+    Source,
+    SourceLike,
+    adjust,
+    adjusted,
+    as_source,
+    carried_by,
+    check_alike,
+    comparison_of,
+    counts_of,
+    name_of,
+    scores_to_estimate_from,
+    scores_to_fit_on,
+)
+from longtail.posthoc import StoredAdjusters, chain_affine, load_adjusters
+
+_quiet: Callable[[int], None] = lambda rows: None  # noqa: E731
+
+
+def fix(
+    validation: SourceLike,
+    apply: SourceLike | None = None,
+    train: PriorLike | Mapping[str, int] | None = None,
+    target: PriorLike | TargetWord = "uniform",
+    *,
+    output: str | os.PathLike[str] | None = None,
+    carried: PriorLike | CarriedWord | None = None,
+    tau: float | None = None,
+    criterion: Criterion = "accuracy_under_target",
+    calibration: Calibration = "auto",
+    zeros: Literal["error", "smooth"] = "error",
+    seed: int = 0,
+    progress: Callable[[int], None] = _quiet,
+    command: str = "longtail.fix",
+) -> FixResult:
+    """Fix a trained model without training it again: calibrate its scores, and move their prior.
+
+    What is gained is measured on samples that nothing was fitted on: those of `apply` if they have
+    labels, else each fifth of the validation samples by what was fitted on the others.
+
+    Args:
+        validation: Labelled scores that the model was not trained on: Scores, logits and labels, or
+            a table of a file.
+        apply: Other scores of the same model to adjust; by default those of validation.
+        train: Training samples of each class.
+        target: The prior to move to. "source" stays and only calibrates, "estimate" finds the
+            prior of `apply`.
+        output: A folder for scores.safetensors, adjuster.json and metrics.json. Rows of files are
+            adjusted a block at a time then, and never in memory all at once.
+        carried: What the scores carry: by default what they say themselves, else the training
+            counts. "measure" fits it on the validation scores.
+        tau: How far to move: 1 is all the way. None chooses it on the validation scores.
+        criterion: What τ is chosen by.
+        calibration: What is fitted before the move: a temperature, also a bias a class, also a
+            scale a class. "auto" is "temperature", and "bias" where the target is estimated.
+        zeros: Classes without training samples: refuse them, or add one half to every count.
+        seed: Decides what is drawn at random.
+        progress: Called with the number of rows written since the last call.
+        command: What metrics.json and the page say has made them.
+
+    >>> logits = [[3.0, 1.0], [2.0, 0.5], [1.0, 0.8], [1.2, 1.0], [2.0, 1.9]] * 2
+    >>> result = fix((logits, [0, 0, 0, 1, 1] * 2), train=[90, 10], calibration="none", tau=1.0)
+    >>> result.scores.carried, result.before["accuracy"].value, result.after["accuracy"].value
+    (Prior([0.5, 0.5]), 0.6, 0.4)
+    """
+    # Inputs: the scores to fit on, those to adjust, and what both carry.
+    source = as_source(validation)
+    rows = source if apply is None else as_source(apply)
+    counts = counts_of(train, source)
+    prior = carried_by(source, carried, train, counts, zeros)
+    check_alike(rows, source, prior)
+    labelled = scores_to_fit_on(source, prior, counts, seed)
+
+    # Fit: calibration, target and move, on the validation scores.
+    plan = Plan(_target(target, source), tau, criterion, calibration, seed).resolved()
+    asked, to_come = plan.as_json(), None
+    if plan.target == "estimate":
+        if apply is None:
+            raise ValueError(
+                "the target is estimated from scores of the samples to come: give them (--apply), "
+                "or name a target"
+            )
+        to_come = scores_to_estimate_from(rows, prior, seed)
+    try:
+        fitted = fit_steps(labelled, plan, to_come)
+    except UnsettledError as error:
+        raise ValueError(f"nothing can be fitted to {name_of(source)}: {error}") from error
+    adjuster = StoredAdjusters(fitted.steps, prior, source.classes)
+    step = chain_affine(fitted.steps, prior, source.num_classes)
+    # What was asked for, also where a given τ does not reach it.
+    goal = plan.target if isinstance(plan.target, Prior) else fitted.target
+    strength = tau_of(fitted.steps, goal)
+
+    # Apply: all steps as one. Samples whose prior was estimated stand for themselves.
+    is_new = apply is not None and rows.labels is not None
+    under = None if fitted.estimate is not None else goal
+    sums = comparison_of(rows, under, counts) if is_new else None
+    path = None if output is None else Path(output) / SCORES
+    scores = adjust(rows, step, counts, sums, path, progress)
+
+    # Judge: on samples that nothing was fitted on.
+    if is_new:
+        before = scores_to_fit_on(rows, prior, counts, seed)
+        after = adjusted(before, step)
+        judgement = judge(before, after, goal, validation=labelled, tau=strength, comparison=sums)
+    else:
+        if fitted.estimate is not None:
+            plan = replace(plan, target=goal, tau=1.0)
+        before, after = cross_fitted(labelled, plan)
+        judgement = judge(before, after, goal, tau=strength, is_cross_fitted=True)
+    return FixResult(
+        adjuster=adjuster,
+        carried=prior,
+        target=step.carried,
+        estimate=fitted.estimate,
+        judgement=judgement,
+        measured=APPLIED if is_new else CROSS_FITTED,
+        measured_on=name_of(rows if is_new else source),
+        asked=asked,
+        classes=source.classes,
+        counts=counts,
+        command=command,
+        _scores=scores,
+    ).written_to(output)
+
+
+def fix_again(
+    scores: SourceLike,
+    adjuster: str | os.PathLike[str] | StoredAdjusters,
+    train: PriorLike | Mapping[str, int] | None = None,
+    *,
+    output: str | os.PathLike[str] | None = None,
+    progress: Callable[[int], None] = _quiet,
+    command: str = "longtail.fix_again",
+) -> FixResult:
+    """Apply adjusters that were fitted before to scores of the same model; fit nothing.
+
+    Args:
+        scores: What to adjust.
+        adjuster: What `fix` gave, or an adjuster.json.
+        train: Training samples of each class.
+        output: A folder, as for `fix`.
+        progress: Called with the number of rows written since the last call.
+        command: What metrics.json and the page say has made them.
+    """
+    source = as_source(scores)
+    stored = adjuster if isinstance(adjuster, StoredAdjusters) else load_adjusters(adjuster)
+    if stored.classes and source.classes and stored.classes != source.classes:
+        raise ValueError(
+            f"the adjuster was fitted for the classes {', '.join(stored.classes[:3])}, ..., but "
+            f"{name_of(source)} has {', '.join(source.classes[:3])}, ...; give scores of the same "
+            "model"
+        )
+    counts, carried = counts_of(train, source), source.carried or stored.carried
+    step = chain_affine(stored.adjusters, carried, source.num_classes)
+    sums = None if source.labels is None else comparison_of(source, step.carried, counts)
+    path = None if output is None else Path(output) / SCORES
+    moved = adjust(source, step, counts, sums, path, progress)
+    judgement = None
+    if sums is not None:
+        before = scores_to_fit_on(source, carried, counts, seed=0)
+        goal = step.carried or Prior.uniform(source.num_classes)
+        strength = tau_of(stored.adjusters, goal)
+        judgement = judge(before, adjusted(before, step), goal, tau=strength, comparison=sums)
+    return FixResult(
+        adjuster=stored,
+        carried=carried,
+        target=step.carried,
+        estimate=None,
+        judgement=judgement,
+        measured=None if judgement is None else APPLIED,
+        measured_on=name_of(source),
+        asked={} if step.carried is None else {"target": target_json(step.carried)},
+        classes=source.classes or stored.classes,
+        counts=counts,
+        command=command,
+        _scores=moved,
+    ).written_to(output)
+
+
+def _target(
+    target: PriorLike | TargetWord, source: Source
+) -> Prior | Literal["source", "estimate"]:
+    if isinstance(target, str):
+        return Prior.uniform(source.num_classes) if target == "uniform" else target
+    return Prior.of(target)

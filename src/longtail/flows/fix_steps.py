@@ -1,0 +1,188 @@
+r"""What a fix is: calibration, then a move to the target, as a row of adjusters.
+
+    scores that carry c  →  calibrated, still c  →  f + τ·(log t − log c), which carry t
+
+Calibration comes first, under the validation samples' own prior; then the move to the target t. Its
+strength τ is chosen on the validation samples, or 1 where the target was estimated: the estimate is
+of p_t itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+
+from longtail.core import Prior, Scores
+from longtail.core.arrays import as_numpy
+from longtail.data import stratified_folds
+from longtail.flows.score_sources import concat, take
+from longtail.posthoc import (
+    AffineAdjuster,
+    BiasCorrectedTemperature,
+    LogitAdjustment,
+    PCSoftmax,
+    Temperature,
+    VectorScaling,
+)
+from longtail.posthoc import TauChoice as TauChoice
+from longtail.shift import PriorEstimate, estimate_prior
+
+Criterion: TypeAlias = Literal["accuracy_under_target", "nll", "brier", "ece"]
+TargetWord: TypeAlias = Literal["uniform", "source", "estimate"]
+Calibration: TypeAlias = Literal["auto", "temperature", "bias", "vector", "none"]
+
+FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What was asked for.
+
+    Attributes:
+        target: A prior; "source" to stay with what the scores carry; "estimate" for the prior of
+            the samples to come.
+        tau: The strength of the move, or None to choose it.
+        criterion: What τ is chosen by.
+        calibration: What is fitted before the move; "auto" is a temperature, and with a bias for
+            each class where the target is estimated, since EM takes what is wrong with a class for
+            a change of its frequency.
+        seed: Decides folds and subsets.
+    """
+
+    target: Prior | Literal["source", "estimate"]
+    tau: float | None = None
+    criterion: Criterion = "accuracy_under_target"
+    calibration: Calibration = "auto"
+    seed: int = 0
+
+    def resolved(self) -> Plan:
+        """The same with "auto" decided, so that a plan for parts or folds means the same too."""
+        if self.calibration != "auto":
+            return self
+        return replace(self, calibration="bias" if self.target == "estimate" else "temperature")
+
+    def as_json(self) -> dict[str, Any]:
+        """What was asked for, so that a comparison of runs can tell them apart."""
+        return {
+            "target": target_json(self.target) if isinstance(self.target, Prior) else self.target,
+            "tau": "auto" if self.tau is None else self.tau,
+            "criterion": self.criterion,
+            "calibration": self.calibration,
+            "seed": self.seed,
+        }
+
+
+class StepFacts(NamedTuple):
+    """What an adjuster does, in numbers; those that it does not have are None."""
+
+    name: str
+    temperature: float | None
+    tau: float | None
+    choice: TauChoice | None
+
+    @classmethod
+    def of(cls, step: AffineAdjuster) -> StepFacts:
+        """Of any adjuster."""
+        numbers = (getattr(step, name, None) for name in ("temperature", "tau", "choice"))
+        return cls(type(step).__name__, *numbers)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedSteps:
+    """What was fitted.
+
+    Attributes:
+        steps: The adjusters in the order in which they are applied.
+        target: What the adjusted scores carry.
+        estimate: The estimate of the target, where it was estimated.
+    """
+
+    steps: tuple[AffineAdjuster, ...]
+    target: Prior
+    estimate: PriorEstimate | None = None
+
+    def __call__(self, scores: Scores) -> Scores:
+        """The scores after all steps."""
+        for step in self.steps:
+            scores = step(scores)
+        return scores
+
+
+def target_json(target: Prior) -> Literal["uniform"] | list[float]:
+    """A target as files of results hold it: by its word, or one probability a class."""
+    uniform = target.is_close(Prior.uniform(target.num_classes))
+    return "uniform" if uniform else as_numpy(target.probs).tolist()
+
+
+def fit_steps(validation: Scores, plan: Plan, unlabelled: Scores | None = None) -> FittedSteps:
+    """Fit the adjusters on labelled validation scores that say what they carry.
+
+    Args:
+        validation: What to fit on.
+        plan: What to fit.
+        unlabelled: Scores of the samples to come, for a target that is estimated.
+    """
+    assert validation.carried is not None
+    calibrators = _calibrators(validation, plan)
+    if plan.target == "source":
+        return FittedSteps(calibrators, validation.carried)
+    if plan.target == "estimate":
+        assert unlabelled is not None
+        estimate = estimate_prior(unlabelled, validation=validation)
+        return FittedSteps((*calibrators, PCSoftmax(estimate.prior)), estimate.prior, estimate)
+    move = LogitAdjustment(validation.carried, plan.tau or 0.0, plan.target)
+    if plan.tau is not None:
+        reached = move.affine(validation.carried, validation.num_classes).carried
+        return FittedSteps((*calibrators, move), reached or plan.target)
+    calibrated = FittedSteps(calibrators, validation.carried)(validation)
+    return FittedSteps((*calibrators, move.fit(calibrated, criterion=plan.criterion)), plan.target)
+
+
+def _calibrators(validation: Scores, plan: Plan) -> tuple[AffineAdjuster, ...]:
+    match plan.resolved().calibration:
+        case "bias":
+            return (BiasCorrectedTemperature.fit(validation),)
+        case "vector":
+            return (VectorScaling.fit(validation),)
+        case "none":
+            return ()
+    return (Temperature.fit(validation),)
+
+
+def cross_fitted(validation: Scores, plan: Plan) -> tuple[Scores, Scores]:
+    """The scores before and after, each part adjusted by what was fitted on the others.
+
+    What a fix gains on the samples it was fitted on would look better than it is.
+    """
+    if len(validation) < FOLDS:
+        raise ValueError(
+            f"what a fix gains is measured on validation samples in {FOLDS} parts, and there are "
+            f"only {len(validation)} of them; give more, or others with their labels: --apply"
+        )
+    folds = as_numpy(stratified_folds(as_numpy(validation.labels), FOLDS, plan.seed))
+    parts = []
+    for fold in range(FOLDS):
+        fitted = fit_steps(take(validation, np.flatnonzero(folds != fold)), plan)
+        part = take(validation, np.flatnonzero(folds == fold))
+        parts.append((part, fitted(part)))
+    before, after = (concat(side) for side in zip(*parts, strict=True))
+    return before, after
+
+
+def tau_of(steps: tuple[AffineAdjuster, ...], target: Prior) -> float | None:
+    """How far the steps move towards the target, beside calibrating; None if they do more."""
+    tau = 0.0
+    for step in steps:
+        match step:
+            case LogitAdjustment():
+                # A τ that was given reaches a prior on the way, and that all the way.
+                tau = step.tau if step.target.is_close(target) else 1.0
+            case PCSoftmax():
+                tau = 1.0
+            case Temperature() | BiasCorrectedTemperature() | VectorScaling():
+                pass
+            case _:
+                return None
+    return tau

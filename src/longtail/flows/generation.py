@@ -1,0 +1,293 @@
+"""The files of one run of a command: written aside, and put in place together.
+
+They are written to a new folder in OUT/.longtail. When all are on the disk, that folder is renamed
+to OUT/.longtail/placing: from this moment they count. Then the files of the run before are removed,
+the new ones move to OUT, and generation.json, which names them, last. A run that is killed before
+that moment leaves the old files as they were; one that is killed after it leaves old files or new
+ones, never both, and `placing`, by which the next one who looks finishes what it began.
+
+Files of others in OUT stay, and a command that would write over one is refused.
+
+A folder may come from a stranger, and by generation.json files are removed. So it is read only if
+it is a plain file, and believed only as a whole: every key is there, and every name is that of a
+file in the folder itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+HIDDEN = ".longtail"  # as core.locks has it
+_MANIFEST = "generation.json"
+_MOST_BYTES = 2**20
+_LONGEST = 255  # characters of a name, on all file systems
+_PLACING, _WRITING = "placing", "writing-"
+_PAGE = "report.html"  # every command writes it
+_HEAD = 4096  # bytes of a page in which its title is
+_TRAIN = "recipe.yaml"  # a run that is being trained has this before it has results
+
+
+class _Manifest(NamedTuple):
+    """What a generation is, its files, and files of older runs that it takes the place of."""
+
+    kind: str
+    files: tuple[str, ...]
+    replaces: tuple[str, ...]
+
+
+class Generation(NamedTuple):
+    """What a folder holds: files, and of what kind they are, such as "fix"."""
+
+    kind: str
+    files: tuple[str, ...]
+
+
+def held_in(folder: Path) -> Generation | None:
+    """What a command has put in the folder; None if none did, or one that did not say so."""
+    found = _read_manifest(folder / HIDDEN / _MANIFEST)
+    if found is not None:
+        return Generation(found.kind, found.files)
+    return Generation("train", (_TRAIN,)) if (folder / _TRAIN).is_file() else None
+
+
+@contextmanager
+def generation(folder: Path, kind: str, names: Sequence[str] = ()) -> Iterator[Path]:
+    """A folder to write files to; they take the place of those that were there before.
+
+    Args:
+        folder: Where they go; made if it is not there.
+        kind: What they are; a folder with files of another kind is refused.
+        names: Files that older runs may have left without saying so.
+
+    Raises:
+        BlockingIOError: Somebody else is writing there.
+    """
+    from longtail.core.locks import locked
+
+    with locked(folder):
+        _finish(folder)
+        check_kind(folder, kind)
+        hidden = folder / HIDDEN
+        for orphan in hidden.glob(f"{_WRITING}*"):
+            shutil.rmtree(orphan, ignore_errors=True)
+        aside = Path(tempfile.mkdtemp(prefix=_WRITING, dir=hidden))
+        try:
+            with _said_of(folder, aside):
+                yield aside
+            files = sorted(os.listdir(aside))
+            _check_places(folder, files)
+            check_not_others(folder, files, names)
+            left = names if _is_of_older_longtail(folder, names) else ()
+            manifest = _Manifest(kind, tuple(files), tuple(sorted(left)))._asdict()
+            (aside / _MANIFEST).write_text(json.dumps(manifest) + "\n", encoding="utf-8")
+            _sync(aside)
+            aside.rename(hidden / _PLACING)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+        try:
+            _finish(folder)
+        except KeyboardInterrupt:  # it has begun, and takes no time
+            _finish(folder)
+            raise
+
+
+@contextmanager
+def _said_of(folder: Path, aside: Path) -> Iterator[None]:
+    """An error of the system names the file by the place where its reader would look for it."""
+    try:
+        yield
+    except OSError as error:
+        name = Path(str(error.filename))
+        if error.filename is None or name.parent != aside:
+            raise
+        raise OSError(error.errno, error.strerror, str(folder / name.name)) from error
+
+
+def check_kind(folder: Path, kind: str) -> None:
+    """A ValueError if the folder holds what another command has written."""
+    held = held_in(folder)
+    if held is not None and held.kind != kind:
+        raise ValueError(
+            f"{folder} holds the files of longtail {held.kind}, which would be lost; take another "
+            "folder, or remove this one"
+        )
+
+
+def check_not_others(folder: Path, files: Iterable[str], names: Sequence[str]) -> None:
+    """A ValueError if one of the files is there and no longtail has written it.
+
+    Args:
+        folder: Where they are to go.
+        files: Their names.
+        names: All that the command may write, by which the folder of an older longtail is known.
+    """
+    held = held_in(folder)
+    if held is not None and held.kind == "train":  # of a run some are written before it is done
+        return
+    if held is None and _is_of_older_longtail(folder, names):
+        return
+    ours = () if held is None else held.files
+    for name in files:
+        if name not in ours and os.path.lexists(folder / name):
+            raise ValueError(
+                f"{folder / name} is there and was not written by longtail, which would write over "
+                "it; take another folder, or move that file"
+            )
+
+
+def settle(folder: Path) -> bool:
+    """Finish what a killed run began; whether the folder holds one generation, and whole."""
+    if not os.path.lexists(folder / HIDDEN / _PLACING):
+        return True
+    from longtail.core.locks import locked
+
+    try:
+        with locked(folder):
+            _finish(folder)
+    except OSError:  # somebody is at it, or we may not write here
+        return False
+    return True
+
+
+def _finish(folder: Path) -> None:
+    """Put in place what is to be; it may be called again however far it came.
+
+    All that could be wrong with what is found is looked for before the first file is removed.
+    """
+    hidden = folder / HIDDEN
+    placing = hidden / _PLACING
+    if not os.path.lexists(placing):
+        return
+    if not stat.S_ISDIR(os.lstat(placing).st_mode):
+        raise ValueError(
+            f"{placing} is where longtail keeps files that are to be put in place, and is no "
+            "folder; remove it"
+        )
+    new = _read_manifest(placing / _MANIFEST)
+    if new is None:  # it was moved last: there is nothing else
+        if os.listdir(placing):
+            raise ValueError(
+                f"{placing} holds files and no list of them, so nobody knows what they are; move "
+                "them elsewhere, or remove it"
+            )
+        shutil.rmtree(placing)
+        return
+    before = _read_manifest(hidden / _MANIFEST)
+    waiting = [name for name in new.files if os.path.lexists(placing / name)]
+    for name in waiting:
+        if not _is_plain_file(placing / name):
+            raise ValueError(f"{placing / name} is no file that longtail wrote; remove {placing}")
+    _check_places(folder, new.files)
+    if len(waiting) == len(new.files):  # else all that was there is gone already
+        old = [] if before is None else before.files
+        gone = {*new.files, *new.replaces, *old}
+        _check_places(folder, gone)
+        for name in gone:
+            (folder / name).unlink(missing_ok=True)
+    for name in waiting:
+        (placing / name).replace(folder / name)
+    (placing / _MANIFEST).replace(hidden / _MANIFEST)
+    shutil.rmtree(placing)
+
+
+def _is_of_older_longtail(folder: Path, names: Sequence[str]) -> bool:
+    """Whether the files in a folder are of a longtail that did not yet name what it wrote.
+
+    It wrote its page and something beside it, or a page alone, which says whose it is.
+    """
+    page = folder / _PAGE
+    if held_in(folder) is not None or not _is_plain_file(page):
+        return False
+    if any(name != _PAGE and _is_plain_file(folder / name) for name in names):
+        return True
+    with page.open("rb") as file:
+        return b"<title>longtail" in file.read(_HEAD)
+
+
+def _check_places(folder: Path, names: Iterable[str]) -> None:
+    for name in names:
+        if (folder / name).is_dir() and not (folder / name).is_symlink():
+            raise IsADirectoryError(
+                f"{folder / name} is a folder, and a file of that name is to be written; move it, "
+                "or take another output folder"
+            )
+
+
+def _sync(folder: Path) -> None:
+    for path in folder.iterdir():
+        with path.open("rb+") as file:
+            os.fsync(file.fileno())
+    if hasattr(os, "O_DIRECTORY"):
+        with suppress(OSError):  # not every file system can
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+
+def _read_manifest(place: Path) -> _Manifest | None:
+    """What the file says, None if there is none; a ValueError that names it if it is damaged."""
+    try:
+        data = _bytes_of(place)
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        raise _damaged(place) from None
+    try:
+        said = json.loads(data.decode("utf-8"))
+        return _Manifest(_name(said["kind"]), _names(said["files"]), _names(said["replaces"]))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise _damaged(place) from None
+
+
+def _is_plain_file(place: Path) -> bool:
+    """Whether it is a file, and no link, pipe or device."""
+    try:
+        return stat.S_ISREG(os.lstat(place).st_mode)
+    except OSError:
+        return False
+
+
+def _bytes_of(place: Path) -> bytes:
+    """A ValueError if it is no plain file of a size that such a list has."""
+    if os.path.lexists(place) and not _is_plain_file(place):
+        raise ValueError("no plain file")
+    # Should it become a pipe in between: nobody waits for a writer.
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
+    with open(os.open(place, flags), "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_BYTES:
+            raise ValueError("no plain file, or too large")
+        return file.read(_MOST_BYTES)
+
+
+def _damaged(place: Path) -> ValueError:
+    hidden = next(parent for parent in place.parents if parent.name == HIDDEN)
+    return ValueError(
+        f"{place} is damaged; remove {hidden}, and what is in {hidden.parent} counts as yours"
+    )
+
+
+def _names(names: Any) -> tuple[str, ...]:
+    if not isinstance(names, list):
+        raise TypeError("no list")
+    return tuple(map(_name, names))
+
+
+def _name(name: Any) -> str:
+    """A name of a file and no path: what is removed lies in the folder, whatever a file says."""
+    if not isinstance(name, str) or not 0 < len(name) <= _LONGEST:
+        raise TypeError("no name")
+    if name in (".", "..") or name.casefold() == HIDDEN or any(c in name for c in "/\\\0"):
+        raise ValueError("a name with a folder in it")
+    name.encode("utf-8")  # not every str is the name of a file
+    return name

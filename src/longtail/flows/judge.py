@@ -1,0 +1,279 @@
+"""What is to be said of scores before and after: every number of the page, and no word of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from longtail.core import Prior, Scores
+from longtail.core.arrays import as_numpy
+from longtail.flows.accuracies import GROUPS, headline_key, shown_accuracies
+from longtail.flows.carried_check import CarriedCheck, check_carried
+from longtail.flows.changes import Change, Outcome, change_of
+from longtail.flows.mistakes import Mistakes, find_mistakes
+from longtail.flows.results import Result
+from longtail.flows.samples import BeforeAfter
+from longtail.flows.target_path import TargetPath, target_path
+from longtail.flows.tau_path import TauPath, tau_path
+from longtail.metrics import (
+    Accumulator,
+    Difference,
+    Interval,
+    Reliability,
+    ece,
+    margins,
+    reliability,
+)
+from longtail.metrics.samples import weights_to
+from longtail.metrics.sanity import Sanity
+from longtail.shift import PriorEstimate, estimate_prior
+
+_MISCALIBRATED = 0.05  # an ECE that is by so much above what chance gives is told
+# The spread of a class with one or two samples is mostly borrowed from the others: right where
+# classes vary alike, which cannot be seen if half of them have no more.
+_TOO_FEW = 3
+_IN_A_BIN = 100  # samples on average: the accuracy of such a bin is known to ten points
+SHOWN = (*GROUPS, "worst_class", "ece", "nll")  # beside the accuracies
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement(Result):
+    """Every number that is said of samples before and after.
+
+    Attributes:
+        samples: What is judged; where the samples are very many, only some of them.
+        comparison: The sums over all samples, from which the metrics follow.
+        source: Where the scores are from.
+        command: What made it.
+    """
+
+    samples: BeforeAfter
+    comparison: Difference
+    source: str = "these scores"
+    command: str = "longtail.judge"
+
+    kind: ClassVar[str] = "scores"
+
+    @classmethod
+    def of(cls, samples: BeforeAfter) -> Judgement:
+        """The judgement of all of the samples."""
+        sums = Difference.of(samples.before, samples.after, samples.target, samples.counts)
+        return cls(samples, sums)
+
+    @cached_property
+    def label_counts(self) -> npt.NDArray[np.int64]:
+        """How many of all samples are of each class."""
+        return self.comparison.before.samples.astype(np.int64)
+
+    @cached_property
+    def shares(self) -> dict[str, Floats]:
+        """What each class counts for in each accuracy that there is."""
+        return self.comparison.before.class_shares
+
+    @cached_property
+    def headline(self) -> str:
+        """The accuracy that was asked for."""
+        return headline_key(self.comparison.before.target)
+
+    @cached_property
+    def accuracies(self) -> tuple[str, ...]:
+        """The accuracies that are shown, the headline first."""
+        return tuple(shown_accuracies(self.shares, self.comparison.before.target))
+
+    @cached_property
+    def before(self) -> dict[str, Interval]:
+        """Every metric before, with its interval."""
+        return self.comparison.before.metrics()
+
+    @cached_property
+    def after(self) -> dict[str, Interval]:
+        """Every metric after, with its interval."""
+        return self.comparison.after.metrics()
+
+    @cached_property
+    def gains(self) -> dict[str, Interval]:
+        """By how much each accuracy rose, and log-loss and Brier score fell, paired."""
+        return self.comparison.gains()
+
+    @property
+    def gain(self) -> Interval:
+        """By how much the headline rose."""
+        return self.gains[self.headline]
+
+    @cached_property
+    def sanity(self) -> Sanity:
+        """Whether these scores are better than those of no model."""
+        return self.comparison.sanity
+
+    @cached_property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics of the first table that there are, from top to bottom."""
+        keys = (*self.accuracies, *SHOWN)
+        return tuple(k for k in keys if k in self.before and self.before[k].value is not None)
+
+    @cached_property
+    def changes(self) -> dict[str, Change]:
+        """The first table: each of the metrics before and after, and which way it went."""
+        few = self.has_too_few
+        return {
+            key: change_of(key, self.before[key], self.after[key], self.gains.get(key), not few)
+            for key in self.metrics
+        }
+
+    @cached_property
+    def has_too_few(self) -> bool:
+        """Whether half of the classes have so few samples that intervals say nothing."""
+        present = self.label_counts[self.label_counts > 0]
+        return bool(2 * int((present < _TOO_FEW).sum()) >= len(present))
+
+    @cached_property
+    def outcome(self) -> Outcome:
+        """What came of it."""
+        if not self.comparison.changed.any():
+            was, now = (side["nll"].value or 0.0 for side in (self.before, self.after))
+            return Outcome.SAME_AND_SURER if now < was else Outcome.SAME
+        if self.has_too_few:
+            return Outcome.TOO_FEW
+        if self.gain.is_above_zero:
+            return Outcome.GAIN
+        return Outcome.LOSS if self.gain.is_below_zero else Outcome.CHANCE
+
+    @cached_property
+    def miscalibration(self) -> float | None:
+        """The calibration error of the scores to be used, where it is more than chance gives."""
+        stays = self.outcome in (Outcome.SAME, Outcome.LOSS) or not self.samples.is_changed
+        sums = self.comparison.before if stays else self.comparison.after
+        error = ece(sums)
+        return error if error - sums.ece_by_chance >= _MISCALIBRATED else None
+
+    @cached_property
+    def sums(self) -> dict[str, Accumulator]:
+        """The sums over all samples by side; one side where nothing was done."""
+        both = (self.comparison.before, self.comparison.after)
+        return dict(zip(self.samples.sides, both, strict=False))
+
+    @cached_property
+    def recalls(self) -> dict[str, Floats]:
+        """The accuracy of each class by side; NaN for a class without samples."""
+        return {name: sums.recalls for name, sums in self.sums.items()}
+
+    @cached_property
+    def false_positives(self) -> dict[str, Floats]:
+        """By side, how many samples of other classes are taken for each class."""
+        return {name: sums.false_positives for name, sums in self.sums.items()}
+
+    @cached_property
+    def reliability(self) -> dict[str, Reliability]:
+        """Accuracy by confidence and side under the target, in as many bins as samples fill."""
+        samples = self.samples
+        bins = min(max(len(samples.labels) // _IN_A_BIN, 5), 20)
+        weights = weights_to(samples.target, samples.labels)
+        return {
+            name: reliability(scores.logits, samples.labels, weights, bins)
+            for name, scores in samples.sides.items()
+        }
+
+    @cached_property
+    def eces(self) -> dict[str, float]:
+        """The calibration error of each side under the target, of 20 bins."""
+        return {name: ece(sums) for name, sums in self.sums.items()}
+
+    @cached_property
+    def margins(self) -> dict[str, Floats]:
+        """By side, each sample's logit of its class minus the highest other one."""
+        return {name: as_numpy(margins(scores)) for name, scores in self.samples.sides.items()}
+
+    @cached_property
+    def carried(self) -> CarriedCheck:
+        """What the logits carried before, declared and measured."""
+        return check_carried(self.samples)
+
+    @cached_property
+    def estimate(self) -> PriorEstimate | None:
+        """The prior of the samples, estimated without their labels; None if it cannot be."""
+        samples = self.samples
+        before = replace(samples.before, labels=None, split=None, counts=samples.counts)
+        unlabelled = replace(before, logits=as_numpy(samples.before.logits)[samples.some])
+        validation = samples.validation
+        if validation is not None and validation.carried is None:
+            same = before.carried
+            validation = None if same is None else replace(validation, carried=same)
+        try:
+            return estimate_prior(unlabelled, validation=validation, resamples=20)
+        except (ValueError, RuntimeError):
+            return None
+
+    @cached_property
+    def tau_path(self) -> TauPath | None:
+        """Accuracy at every τ; None without a known prior or with too many samples."""
+        return tau_path(self.samples, self.shares, (*self.accuracies, *GROUPS))
+
+    @cached_property
+    def target_path(self) -> TargetPath | None:
+        """Accuracy and calibration as the labels' prior moves; None without a known prior."""
+        return target_path(self.samples)
+
+    @cached_property
+    def mistakes(self) -> Mistakes:
+        """Which classes are taken for which."""
+        return find_mistakes(self.samples)
+
+    def as_json(self) -> dict[str, Any]:
+        """Whether to trust it, every metric before and after, and the gains with intervals."""
+        return self.comparison.as_json()
+
+
+def judge(
+    before: Scores,
+    after: Scores | None = None,
+    target: Prior | None = None,
+    *,
+    validation: Scores | None = None,
+    names: tuple[str, str] = ("before", "after"),
+    tau: float | None = None,
+    is_cross_fitted: bool = False,
+    comparison: Difference | None = None,
+) -> Judgement:
+    """Judge labelled scores: before and after something was done to them, or as they are.
+
+    Args:
+        before: Scores with labels.
+        after: Of the same samples; None where nothing was done.
+        target: The prior that accuracy and calibration are meant under, uniform by default.
+        validation: Validation scores of the model that `before` is of, if there are any.
+        names: What before and after are called.
+        tau: How far `after` was moved towards the target, if it is such a move.
+        is_cross_fitted: Whether parts of the samples were each moved by a τ of their own.
+        comparison: The sums over all samples, where these are only some of them.
+
+    >>> scores = Scores([[2.0, 1.0], [0.9, 0.0], [1.0, 0.7]], labels=[0, 0, 1], carried=[90, 10])
+    >>> found = judge(scores, scores.under([1, 1]), tau=1.0)
+    >>> found.headline, found.before["balanced_accuracy"].value, found.gain.value
+    ('balanced_accuracy', 0.5, -0.0)
+    """
+    goal = Prior.uniform(before.num_classes) if target is None else target
+    samples = BeforeAfter(
+        before, before if after is None else after, goal, validation, names, tau, is_cross_fitted
+    )
+    return Judgement.of(samples) if comparison is None else Judgement(samples, comparison)
+
+
+def judge_scores(before: Scores, after: Scores | None, target: Prior) -> Judgement:
+    """Judge scores beside those after; where there are none, moved to the target, if that is known.
+
+    Args:
+        before: Scores with labels.
+        after: Scores of the same samples after something was done, if there are any.
+        target: The prior to look under.
+    """
+    if after is not None:
+        return judge(before, after, target)
+    if before.carried is not None and not before.carried.is_close(target):
+        return judge(before, before.under(target), target, tau=1.0)
+    return judge(before, None, target, names=("as they are", "as they are"), tau=0.0)

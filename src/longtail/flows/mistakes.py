@@ -1,0 +1,66 @@
+"""Which classes are taken for which: group by group, and the worst pairs of classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from longtail.core.arrays import as_numpy
+from longtail.flows.samples import BeforeAfter
+from longtail.metrics import group_confusion, most_mistaken
+
+_PAIRS = 10
+
+
+class Pair(NamedTuple):
+    """A class that is taken for another.
+
+    Attributes:
+        true: The class.
+        taken: What it is taken for.
+        samples: How many samples it has here.
+        shares: The share of them that is taken for the other, before, and after if that differs.
+    """
+
+    true: int
+    taken: int
+    samples: int
+    shares: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Mistakes:
+    """The mistakes of the samples.
+
+    Attributes:
+        confusions: By side a row for each group of true classes: the share right, then the share
+            wrong in each group. A sample counts one over those of its class, so that classes count
+            the same; NaN in the row of a group without samples.
+        pairs: What the rarer half of the classes loses most samples to before, the worst first.
+    """
+
+    confusions: dict[str, npt.NDArray[np.float64]]
+    pairs: tuple[Pair, ...]
+
+
+def find_mistakes(samples: BeforeAfter) -> Mistakes:
+    """Count the mistakes of both sides."""
+    labels, classes = samples.labels, samples.num_classes
+    taken = {name: as_numpy(scores.predict()) for name, scores in samples.sides.items()}
+    rare = np.zeros(classes, dtype=bool)
+    rare[samples.order[classes // 2 :]] = True
+    pairs = []
+    for worst in most_mistaken(taken[samples.names[0]], labels, classes, classes=rare, most=_PAIRS):
+        own = labels == worst.true
+        shares = tuple(float((side[own] == worst.taken_for).mean()) for side in taken.values())
+        pairs.append(Pair(worst.true, worst.taken_for, int(own.sum()), shares))
+    return Mistakes(
+        {
+            name: group_confusion(side, labels, classes, groups=samples.groups)
+            for name, side in taken.items()
+        },
+        tuple(pairs),
+    )

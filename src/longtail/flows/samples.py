@@ -1,0 +1,161 @@
+"""Labelled scores of the same samples before and after: what every judgement looks at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from longtail.core import Prior, Scores, shot_groups
+from longtail.core.arrays import as_numpy
+
+# What scores are called before and after they were moved to the target, wherever both are shown.
+AS_TRAINED, UNDER_TARGET = "as trained", "under the target"
+_FITTED_ON = 2**22  # numbers that a fit for the page looks at: a second or two
+
+Integers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class BeforeAfter:
+    """The same samples scored before and after.
+
+    Attributes:
+        before: Scores with labels.
+        after: Of the same samples; the same scores where nothing was done.
+        target: The prior that accuracy and calibration are meant under.
+        validation: Validation scores of the model that `before` is of, if there are any: what the
+            prior of the samples is estimated with.
+        names: What before and after are called.
+        tau: How far `after` was moved from what `before` carries towards the target, beside being
+            calibrated: 0 for not at all. None where it is no such move, but another model.
+        is_cross_fitted: Whether parts of the samples were each moved by a τ of their own, near
+            `tau`, that the other parts chose.
+    """
+
+    before: Scores
+    after: Scores
+    target: Prior
+    validation: Scores | None = None
+    names: tuple[str, str] = ("before", "after")
+    tau: float | None = None
+    is_cross_fitted: bool = False
+
+    def __post_init__(self) -> None:
+        if self.before.labels is None or self.after.labels is None:
+            raise ValueError(
+                "a report compares scores with labels, but these have none; "
+                "give them: Scores(logits, labels=labels, ...)"
+            )
+        if not len(self.before):
+            raise ValueError("a report needs at least one sample, got none")
+        same = np.array_equal(self.labels, as_numpy(self.after.labels))
+        if not same or self.before.num_classes != self.after.num_classes:
+            raise ValueError(
+                f"before and after must be of the same samples in the same order; got "
+                f"{len(self.before)} and {len(self.after)} rows, or other labels"
+            )
+
+    @property
+    def num_classes(self) -> int:
+        """How many classes there are."""
+        return self.before.num_classes
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether there is an after to compare with."""
+        return self.after is not self.before
+
+    @property
+    def sides(self) -> dict[str, Scores]:
+        """Before, and after where there is one, under their names."""
+        both = {self.names[0]: self.before}
+        return both | {self.names[1]: self.after} if self.is_changed else both
+
+    @cached_property
+    def labels(self) -> Integers:
+        """The true classes."""
+        return as_numpy(self.before.labels)
+
+    @cached_property
+    def label_counts(self) -> Integers:
+        """How many of the samples are of each class."""
+        return np.bincount(self.labels, minlength=self.num_classes)
+
+    @cached_property
+    def counts(self) -> Integers | None:
+        """Training samples of each class, if known."""
+        counts = self.before.counts if self.before.counts is not None else self.after.counts
+        return None if counts is None else as_numpy(counts)
+
+    @property
+    def frequencies(self) -> Integers:
+        """Training samples of each class, or where they are not known, samples here."""
+        return self.label_counts if self.counts is None else self.counts
+
+    @cached_property
+    def source(self) -> Prior | None:
+        """What the logits carried before, or else the training prior; None if neither is known."""
+        if self.before.carried is not None and not self.before.carried.is_close(self.target):
+            return self.before.carried
+        if self.counts is not None:
+            return Prior.of(self.counts, zeros="smooth")
+        return self.before.carried
+
+    @property
+    def ordered_by(self) -> Literal["counts", "source", "labels"]:
+        """What decides which class is more frequent than another."""
+        if self.counts is not None:
+            return "counts"
+        return "labels" if self.source is None else "source"
+
+    @cached_property
+    def order(self) -> Integers:
+        """The classes from the most to the least frequent in training, or else in the samples."""
+        if self.ordered_by == "source":
+            assert self.source is not None
+            return np.argsort(-as_numpy(self.source.probs), kind="stable")
+        return np.argsort(-self.frequencies, kind="stable")
+
+    @cached_property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes."""
+        named = self.before.classes or self.after.classes
+        return named or tuple(f"class {k}" for k in range(self.num_classes))
+
+    @cached_property
+    def shot_groups(self) -> dict[str, Mask]:
+        """Which classes are many-, medium- and few-shot; empty if the counts are not known."""
+        if self.counts is None:
+            return {}
+        return {name: as_numpy(mask) for name, mask in shot_groups(self.counts).items()}
+
+    @cached_property
+    def groups(self) -> dict[str, Mask]:
+        """Those of them that have classes; thirds of the classes where counts are not known."""
+        shots = {name: mask for name, mask in self.shot_groups.items() if mask.any()}
+        if shots:
+            return {f"{name}-shot": mask for name, mask in shots.items()}
+        thirds = np.empty_like(self.order)
+        thirds[self.order] = np.arange(self.num_classes) * 3 // self.num_classes
+        named = {name: thirds == number for number, name in enumerate(("head", "middle", "tail"))}
+        return {name: mask for name, mask in named.items() if mask.any()}
+
+    @cached_property
+    def some(self) -> Integers:
+        """Which samples a fit for the page looks at: all, or the same share of each class."""
+        most = max(_FITTED_ON // self.num_classes, 2 * self.num_classes)
+        if len(self.labels) <= most:
+            return np.arange(len(self.labels))
+        drawn = np.random.default_rng(0).permutation(len(self.labels))
+        by_class = drawn[np.argsort(self.labels[drawn], kind="stable")]
+        first = np.cumsum(self.label_counts) - self.label_counts
+        rank = np.arange(len(drawn)) - first[self.labels[by_class]]
+        # The same share of every class, so that their frequencies stay, but two of each at least.
+        share = most / len(self.labels)
+        kept = np.maximum(np.ceil(share * self.label_counts), 2)[self.labels[by_class]]
+        return np.sort(by_class[rank < kept])

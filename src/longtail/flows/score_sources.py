@@ -1,0 +1,251 @@
+"""Where scores come from and go to: in memory, or files that are read and written in blocks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from longtail.core import Prior, PriorLike, Scores, measure_carried
+from longtail.core.arrays import ArrayLike, as_numpy
+from longtail.core.labels import check_counts
+from longtail.core.scores import Rows
+from longtail.data.score_tables import ScoreTable, open_score_table, open_score_writer
+from longtail.flows.prior_files import values_in_order
+from longtail.flows.samples import Integers
+from longtail.metrics import Difference
+from longtail.posthoc import Affine
+
+Source: TypeAlias = Scores | ScoreTable
+# Whatever can be taken for scores: also a .safetensors file, logits, or logits with labels.
+SourceLike: TypeAlias = Source | str | os.PathLike[str] | tuple[Rows, ArrayLike] | Rows
+
+CarriedWord: TypeAlias = Literal["counts", "uniform", "measure"]
+
+# Numbers that are fitted on at once: 512 MB in float64.
+MOST_NUMBERS = 2**26
+
+
+def as_source(scores: SourceLike) -> Source:
+    """The scores in memory, or the table of their file."""
+    match scores:
+        case Scores() | ScoreTable():
+            return scores
+        case str() | os.PathLike():
+            if Path(scores).suffix.lower() != ".safetensors":
+                raise ValueError(
+                    f"it is not known whether {scores} holds logits or probabilities; say it: "
+                    "longtail.data.open_score_table(path, kind)"
+                )
+            return open_score_table(scores, "logits")
+        case tuple() if len(scores) == 2:
+            return Scores(*scores)
+    return Scores(cast(Rows, scores))  # which refuses what is no array
+
+
+def name_of(source: Source) -> str:
+    """What errors and pages call the scores."""
+    return str(source.path) if isinstance(source, ScoreTable) else "these scores"
+
+
+def counts_of(train: PriorLike | Mapping[str, int] | None, source: Source) -> Integers | None:
+    """Training samples of each class: those given, else those that come with the scores."""
+    if train is None:
+        return None if source.counts is None else as_numpy(source.counts)
+    if isinstance(train, Prior):
+        return None if train.counts is None else as_numpy(train.counts)
+    if isinstance(train, Mapping):
+        by_name = {str(name): value for name, value in train.items()}
+        train = values_in_order(by_name, source.classes, "the training counts", name_of(source), 0)
+    return as_numpy(check_counts(train, source.num_classes))
+
+
+def carried_by(
+    source: Source,
+    carried: PriorLike | CarriedWord | None,
+    train: object,
+    counts: Integers | None,
+    zeros: Literal["error", "smooth"],
+) -> Prior:
+    """What the scores carry: what is given, else what they say, else the training prior."""
+    if carried == "uniform":
+        return Prior.uniform(source.num_classes)
+    if carried == "measure":
+        labelled = scores_to_fit_on(source, None, counts, seed=0)
+        return measure_carried(labelled.logits, as_numpy(labelled.labels), labelled.classes)
+    if carried is not None and not isinstance(carried, str):
+        return Prior.of(carried)
+    if carried is None and source.carried is not None:
+        return source.carried
+    if isinstance(train, Prior):
+        return train
+    if counts is None:
+        raise ValueError(
+            f"it is not known what prior {name_of(source)} carries: give the training counts if "
+            "the model was trained by cross-entropy (train=, --counts), or say it (carried=, "
+            "--carried)"
+        )
+    return Prior.of(counts, zeros=zeros)
+
+
+def check_alike(other: Source, source: Source, carried: Prior) -> None:
+    """Raise unless both are of one model: the same classes, the same carried prior."""
+    one, two = source.classes, other.classes
+    if one and two and one != two and sorted(one) == sorted(two):
+        at = next(at for at, pair in enumerate(zip(one, two, strict=True)) if len(set(pair)) > 1)
+        raise ValueError(
+            f"{name_of(other)} has the classes of {name_of(source)} in another order: column {at} "
+            f"is {two[at]!r} there and {one[at]!r} here; put its columns in the same order"
+        )
+    if other.num_classes != source.num_classes or (one and two and one != two):
+        raise ValueError(
+            f"{name_of(other)} has {other.num_classes} classes and {name_of(source)} "
+            f"{source.num_classes}, or they name them differently; both must be scores of the same "
+            "model"
+        )
+    if other is not source and other.carried and not carried.is_close(other.carried):
+        raise ValueError(
+            f"{name_of(other)} says that it carries {other.carried!r}, but what is fitted starts "
+            f"from {carried!r}: the scores were adjusted already, or another model made them"
+        )
+
+
+def scores_to_fit_on(source: Source, carried: Prior | None, counts: Any, seed: int) -> Scores:
+    """The labelled scores; of a huge set a part, whole for the small classes."""
+    if source.labels is None:
+        raise ValueError(
+            f"{name_of(source)} has no labels, and a fix is fitted on labelled scores: give them "
+            "(--labels), or apply a fix that was fitted before (--with)"
+        )
+    rows = rows_to_fit_on(as_numpy(source.labels), source.num_classes, seed)
+    if isinstance(source, ScoreTable):
+        return source.as_scores(carried=carried, counts=counts, rows=rows)
+    scores = source if rows is None else take(source, rows)
+    return replace(
+        scores,
+        carried=scores.carried if carried is None else carried,
+        counts=scores.counts if counts is None else counts,
+    )
+
+
+def scores_to_estimate_from(source: Source, carried: Prior | None, seed: int) -> Scores:
+    """The scores without their labels; of a huge set a part, drawn at random."""
+    size = source.num_rows if isinstance(source, ScoreTable) else len(source)
+    most, rows = MOST_NUMBERS // source.num_classes, None
+    if size > most:
+        rows = np.sort(np.random.default_rng(seed).choice(size, most, replace=False))
+    if isinstance(source, ScoreTable):
+        scores = source.as_scores(carried=carried, rows=rows)
+    else:
+        scores = source if rows is None else take(source, rows)
+        scores = replace(scores, carried=carried or scores.carried)
+    return replace(scores, labels=None, counts=None, split=None)
+
+
+def rows_to_fit_on(labels: Integers, num_classes: int, seed: int = 0) -> Integers | None:
+    """Positions of at most MOST_NUMBERS / C samples, or None for all of them.
+
+    Large classes give up samples first. That changes the label prior of what is left, which fitting
+    takes into account, and keeps every sample of the small ones.
+    """
+    most = max(MOST_NUMBERS // num_classes, num_classes)
+    if len(labels) <= most:
+        return None
+    counts = np.bincount(labels, minlength=num_classes)
+    # The cap of each class at which all of them together are just few enough.
+    low, high = 1, int(counts.max())
+    while low < high:
+        middle = (low + high + 1) // 2
+        fits = np.minimum(counts, middle).sum() <= most
+        low, high = (middle, high) if fits else (low, middle - 1)
+    shuffled = np.random.default_rng(seed).permutation(len(labels))
+    by_class = shuffled[np.argsort(labels[shuffled], kind="stable")]
+    rank = np.arange(len(labels)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.sort(by_class[rank < low])
+
+
+def take(scores: Scores, rows: Integers) -> Scores:
+    """Some of the samples, by their positions."""
+    labels = None if scores.labels is None else as_numpy(scores.labels)[rows]
+    return replace(scores, logits=as_numpy(scores.logits)[rows], labels=labels)
+
+
+def concat(parts: tuple[Scores, ...]) -> Scores:
+    """Labelled parts of the samples one after the other."""
+    logits, labels = (
+        np.concatenate([as_numpy(getattr(part, name)) for part in parts])
+        for name in ("logits", "labels")
+    )
+    return replace(parts[0], logits=logits, labels=labels)
+
+
+def adjusted(scores: Scores, step: Affine) -> Scores:
+    """The scores after all adjusters as one, number for number as `adjust` writes them."""
+    return replace(scores, logits=_moved(as_numpy(scores.logits), step), carried=step.carried)
+
+
+def _moved(rows: npt.NDArray[Any], step: Affine) -> npt.NDArray[Any]:
+    wide = rows.dtype if rows.dtype.itemsize > 2 else np.dtype(np.float32)
+    scale, shift = (as_numpy(part).astype(wide) for part in (step.scale, step.shift))
+    moved: npt.NDArray[Any] = rows.astype(wide) * scale + shift
+    return moved
+
+
+def comparison_of(source: Source, target: Prior | None, counts: Integers | None) -> Difference:
+    """The sums of labelled scores before and after, for `adjust` to fill."""
+    seen = np.bincount(as_numpy(source.labels), minlength=source.num_classes)
+    return Difference(source.num_classes, target, counts, label_counts=seen)
+
+
+def adjust(
+    source: Source,
+    step: Affine,
+    counts: Integers | None,
+    comparison: Difference | None,
+    path: Path | None,
+    progress: Callable[[int], None],
+) -> Scores | Path:
+    """The adjusted scores, or the file that has them: rows of a file are never in memory at once.
+
+    Args:
+        source: The scores as the model gives them.
+        step: All adjusters as one.
+        counts: Training samples of each class, if known.
+        comparison: The sums of before and after, to be filled; None for none.
+        path: The .safetensors file to write, if any.
+        progress: Called with the number of rows of each block that is done.
+    """
+
+    def count(before: npt.NDArray[Any], after: npt.NDArray[Any], labels: object) -> None:
+        if comparison is not None and labels is not None:
+            comparison.add(before, after, as_numpy(labels))
+        progress(len(after))
+
+    if isinstance(source, Scores) or path is None:
+        scores = source if isinstance(source, Scores) else source.as_scores()
+        moved = replace(adjusted(scores, step), counts=counts)
+        count(as_numpy(scores.logits), as_numpy(moved.logits), scores.labels)
+        if path is not None:
+            moved.save(path)
+        return moved
+    with open_score_writer(
+        path,
+        source.num_rows,
+        source.num_classes,
+        source.dtype,
+        labels=source.labels,
+        carried=step.carried,
+        counts=counts,
+        classes=source.classes,
+        split=source.split,
+    ) as writer:
+        for block in source.blocks():
+            after = _moved(block.logits, step)
+            writer.write(after)
+            count(block.logits, after, block.labels)
+    return path

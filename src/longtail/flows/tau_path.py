@@ -1,0 +1,182 @@
+r"""Accuracy of every class and group at any τ, exactly and at once.
+
+The way starts at the result that the page is about, whose logits f are calibrated and moved by τ₀.
+At another τ they are
+
+    f + (τ − τ₀)·(log t − log π),
+
+so that at τ₀ nothing is added: what is counted there is what the tables beside it count. A sample
+is right on one interval [start, stop) of τ. So two numbers a sample are enough: the places on a
+slider from which on and up to which it is right. Both are found in float64. τ₀ has a place of its
+own among those of the slider.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from longtail.core import Prior
+from longtail.core.arrays import as_numpy
+from longtail.core.retarget import prior_offset
+from longtail.core.tensors import as_tensor
+from longtail.flows.samples import BeforeAfter
+from longtail.posthoc import TauCurve
+from longtail.posthoc.tau.curve import curve_along
+from longtail.posthoc.tau.intervals import Intervals
+from longtail.posthoc.tau.paths import Shift
+from longtail.posthoc.tau.weighted import Weighted
+
+STEP = 0.001  # of the slider
+MOST_SAMPLES = 250_000  # two numbers a sample: above a megabyte and a third in a page
+_DRAWN = 20  # so many places of the slider for a point of the drawn curves
+_FARTHEST = 30.0  # 60,000 places, which two bytes can number
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class TauPath:
+    """What becomes of the samples at every τ. Classes are in their own order.
+
+    Attributes:
+        tau: That of the result, where the slider starts.
+        best_tau: Where on the slider accuracy under the target is highest on these samples.
+        slider: The steps of the slider.
+        place: That of the result among the steps and itself.
+        is_between: Whether that place lies between those of the steps.
+        ends: From which place on and up to which each sample is right, a row a sample; the samples
+            by class, in the order in which classes are shown.
+        weights: What each class counts for in each accuracy.
+        before: The accuracy of each class before; NaN where there are no samples.
+        result: The same of the result.
+        totals: Each accuracy before and of the result.
+        drawn: The τ at which the accuracies are drawn.
+        curves: Each accuracy there.
+    """
+
+    tau: float
+    best_tau: float
+    slider: Floats
+    place: int
+    is_between: bool
+    ends: npt.NDArray[np.uint16]
+    weights: dict[str, Floats]
+    before: Floats
+    result: Floats
+    totals: dict[str, tuple[float, float]]
+    drawn: Floats
+    curves: dict[str, Floats]
+
+
+def tau_path(
+    samples: BeforeAfter, shares: Mapping[str, Floats], keys: Sequence[str]
+) -> TauPath | None:
+    """The path of the result; None without a known prior or with too many samples.
+
+    Args:
+        samples: Before and after.
+        shares: What each class counts for in each accuracy.
+        keys: Which accuracies to follow, as far as there are any.
+    """
+    way = _way(samples)
+    if way is None or len(samples.labels) > MOST_SAMPLES:
+        return None
+    offset, tau = way
+    curve = _curve(samples, offset)
+    steps = slider(curve.best_tau + tau, tau)
+    taus = np.union1d(steps, tau)  # the result has a place of its own
+    seen, right = samples.label_counts > 0, as_numpy(samples.before.predict()) == samples.labels
+    hits = np.bincount(samples.labels[right], minlength=samples.num_classes)
+    before = hits / np.maximum(samples.label_counts, 1)
+    (result,) = _recalls(np.zeros(1), curve.intervals, samples)
+    weights = {key: shares[key] for key in keys if key in shares}
+    drawn = steps[::_DRAWN]
+    recalls = _recalls(drawn - tau, curve.intervals, samples)
+    return TauPath(
+        tau=tau,
+        best_tau=best_place(steps, tau, curve),
+        slider=steps,
+        place=int(np.searchsorted(taus, tau)),
+        is_between=len(taus) > len(steps),
+        ends=_ends(taus - tau, curve.intervals, samples),
+        weights=weights,
+        before=np.where(seen, before, np.nan),
+        result=np.where(seen, result, np.nan),
+        totals={key: (float(before @ w), float(result @ w)) for key, w in weights.items()},
+        drawn=drawn,
+        curves={key: recalls @ w for key, w in weights.items()},
+    )
+
+
+def slider(*taus: float) -> Floats:
+    """The steps of the slider: −1 to 3, and further where a τ that it has to reach lies further."""
+    low = max(min(-1.0, math.floor(min(taus) - 1)), -_FARTHEST)
+    high = min(max(3.0, math.ceil(max(taus) + 1)), _FARTHEST)
+    steps = round(1 / STEP)
+    # Divided, not multiplied: so each is the double that its decimals stand for.
+    return np.arange(round(low) * steps, round(high) * steps + 1) / steps
+
+
+def best_place(taus: Floats, start: float, curve: TauCurve) -> float:
+    """The τ of the slider with the highest accuracy under the target.
+
+    The best τ of all may lie in a piece of the curve that no place of the slider falls into. Of
+    equally good places it is the nearest to that τ.
+    """
+    pieces = np.searchsorted(as_numpy(curve.taus), taus - start, side="right")
+    accuracy = as_numpy(curve.accuracy)[pieces]
+    good = taus[accuracy > accuracy.max() - 1e-12]
+    return float(good[np.abs(good - start - curve.best_tau).argmin()])
+
+
+def _way(samples: BeforeAfter) -> tuple[Floats, float] | None:
+    """What is added to the result's logits for each unit of τ, and the τ of the result.
+
+    A result that is no move of the scores before is taken as it is, at τ = 0.
+    """
+    is_move = samples.tau is not None
+    source = samples.before.carried if is_move else samples.after.carried
+    if source is None or source.is_close(samples.target):
+        # There is no way to go from here but that of the training prior.
+        source = None if samples.counts is None else Prior.of(samples.counts, zeros="smooth")
+        is_move = False
+    if source is None or source.is_close(samples.target):
+        return None
+    # What the target rules out is ruled out in the result already.
+    offset = np.nan_to_num(as_numpy(prior_offset(source, samples.target)), neginf=0.0)
+    return offset, samples.tau or 0.0 if is_move else 0.0
+
+
+def _curve(samples: BeforeAfter, offset: Floats) -> TauCurve:
+    """Accuracy of the result's logits for every τ beyond that of the result."""
+    rows, labels = as_tensor(as_numpy(samples.after.logits)), as_tensor(samples.labels)
+    weighted = Weighted.under(samples.target, rows, labels)
+    return curve_along(Shift(as_tensor(offset)), weighted, samples.target, samples.after.logits)
+
+
+def _ends(taus: Floats, intervals: Intervals, samples: BeforeAfter) -> npt.NDArray[np.uint16]:
+    """The places of the interval of each sample; `taus` are counted from the result."""
+    rank = np.empty_like(samples.order)
+    rank[samples.order] = np.arange(len(rank))
+    by_class = np.argsort(rank[samples.labels], kind="stable")
+    start, stop = (np.searchsorted(taus, end) for end in intervals)
+    return np.stack([start, stop], axis=1)[by_class].astype(np.uint16)
+
+
+def _recalls(taus: Floats, intervals: Intervals, samples: BeforeAfter) -> Floats:
+    """The recall of every class at each τ, counted from that of the result, a row a τ.
+
+    It is zero for a class without samples, which weighs none.
+    """
+    classes, able = samples.num_classes, intervals.start < intervals.stop
+    labels, right = samples.labels[able], np.zeros((len(taus) + 1, classes))
+    for ends, sign in ((intervals.start, 1), (intervals.stop, -1)):
+        cells = np.searchsorted(taus, ends[able]) * classes + labels
+        right += sign * np.bincount(cells, minlength=right.size).reshape(right.shape)
+    recalls: Floats = right[:-1].cumsum(axis=0) / np.maximum(samples.label_counts, 1)
+    return recalls

@@ -1,1 +1,0 @@
-"""What a reader of the page can move: τ, and the prior the labels follow."""

@@ -1,0 +1,40 @@
+"""What metrics and axes are called, on every page and in every table."""
+
+from longtail.flows.samples import BeforeAfter
+
+ACCURACIES = {
+    "accuracy_under_target": "accuracy under the target",
+    "balanced_accuracy": "balanced accuracy",
+    "accuracy": "accuracy, samples as they are",
+}
+GROUPS = {name: f"{name}-shot classes" for name in ("many", "medium", "few")}
+METRICS = (
+    ACCURACIES
+    | GROUPS
+    | {"worst_class": "worst class", "ece": "calibration error (ECE)", "nll": "log-loss"}
+)
+HEADLINES = {
+    "accuracy": "Accuracy",
+    "accuracy_under_target": "Accuracy under the target",
+    "balanced_accuracy": "Balanced accuracy",
+}
+_ORDERS = {
+    "counts": "class, from most to fewest training samples",
+    "source": "class, from most to least likely before",
+    "labels": "class, from most to fewest samples",
+}
+
+
+def order_title(samples: BeforeAfter) -> str:
+    """What an axis of the ordered classes says."""
+    return _ORDERS[samples.ordered_by]
+
+
+def percent(share: float | None) -> str:
+    """A share in percent."""
+    return "none" if share is None else f"{100 * share:.1f}"
+
+
+def points(share: float | None) -> str:
+    """A difference of shares in points, with its sign."""
+    return "none" if share is None else f"{100 * share:+.1f}".replace("-", "−")

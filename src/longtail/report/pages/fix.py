@@ -1,0 +1,130 @@
+"""The page of `longtail fix`, and the same in the words of the terminal."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from longtail.core import Prior
+from longtail.flows.fix_result import CROSS_FITTED, FixResult
+from longtail.flows.fix_steps import StepFacts
+from longtail.report.charts.lines import Line, line_chart
+from longtail.report.page import Figure, Footer, Page, Section
+from longtail.report.pages.scores import scores_page
+from longtail.report.sections.verdict import gain_in_words, tau_in_words
+
+_AGAIN = (
+    "The same again, on other scores of this model: longtail fix SCORES --kind logits --with "
+    "adjuster.json -o OUT (--kind probs if they are probabilities)."
+)
+
+
+def fix_page(result: FixResult, footer: Footer) -> Page:
+    """The page on scores before and after, and what was done."""
+    if result.judgement is None:
+        return Page(
+            title="longtail fix",
+            summary=headline(result),
+            sections=[_steps(result)],
+            footer=footer,
+            next_step="Give the labels of some of these samples, and what the fix gains is "
+            "measured: --labels, or --apply-labels for those of --apply.",
+        )
+    return scores_page(
+        result.judgement,
+        footer,
+        title="longtail fix",
+        done="The scores of a trained model were adjusted, as said at the end of this page. "
+        f"Measured on {measured_on(result)}.",
+        sections=[_steps(result)],
+        written=True,
+    )
+
+
+def headline(result: FixResult) -> str:
+    """What the fix gained, in one sentence."""
+    if result.judgement is None:
+        return "The scores have no labels, so what the fix gained could not be measured."
+    return gain_in_words(result.judgement)
+
+
+def measured_on(result: FixResult) -> str:
+    """What samples it was measured on, and how."""
+    if result.measured == CROSS_FITTED:
+        return f"{result.measured_on}, each fifth fixed by what was fitted on the others"
+    return result.measured_on
+
+
+def absent_in_words(result: FixResult) -> str:
+    """How many classes nothing is said of, or nothing where all have samples."""
+    if result.judgement is None or result.judgement.label_counts.all():
+        return ""
+    absent = int((result.judgement.label_counts == 0).sum())
+    return f"Classes without a sample there ({absent:,}) count for nothing."
+
+
+def steps_in_words(result: FixResult) -> list[str]:
+    """What was done, a sentence a step."""
+    return [in_words(step) for step in result.steps]
+
+
+def _steps(result: FixResult) -> Section:
+    said = steps_in_words(result)
+    if result.estimate is not None:
+        said.append("The target was estimated from the scores themselves, without labels.")
+    return Section(
+        heading="What was done",
+        paragraphs=said,
+        figures=[] if result.carried is None else [_priors(result, result.carried)],
+        notes=[_AGAIN],
+    )
+
+
+def _priors(result: FixResult, carried: Prior) -> Figure:
+    shares = np.asarray(carried) if result.counts is None else result.counts
+    order = np.argsort(-shares, kind="stable")
+    names = [result.classes[k] if result.classes else f"class {k}" for k in order]
+
+    def percent(values: object) -> list[float]:
+        ordered: list[float] = (100 * np.asarray(values)[order]).tolist()
+        return ordered
+
+    places, estimate = range(1, len(order) + 1), result.estimate
+    lines = [Line("carried before", places, percent(carried), labels=names, style=0)]
+    if estimate is not None:
+        ends = percent(estimate.low), percent(estimate.high)
+        name, now = "carried now, estimated with its interval", percent(estimate.prior)
+        lines.append(Line(name, places, now, *ends, labels=names, style=1))
+    elif result.target is not None:
+        lines.append(Line("carried now", places, percent(result.target), labels=names, style=1))
+    chart = line_chart(
+        lines,
+        title="Label priors",
+        x_title="class, from most to fewest training samples"
+        if result.counts is not None
+        else "class, from most to least likely before",
+        y_title="share of the samples (%)",
+        width=960,
+    )
+    return Figure(chart, "What the logits carried before, and what they carry now.", wide=True)
+
+
+def in_words(step: StepFacts) -> str:
+    """An adjuster in one sentence."""
+    match step.name:
+        case "BiasCorrectedTemperature":
+            return f"Divide the logits by {step.temperature:.3g} and add a bias to each class."
+        case "Temperature":
+            return f"Divide the logits by {step.temperature:.3g}."
+        case "VectorScaling":
+            return "Scale the logits of each class and add a bias to it."
+        case "LogitAdjustment" if step.tau is not None:
+            where = "towards" if step.tau >= 0 else "away from"
+            return (
+                f"Move the logits from what they carry {where} the target, by τ = {step.tau:.3g}."
+                f"{tau_in_words(step.choice)}"
+            )
+        case "PCSoftmax":
+            return "Move the logits from what they carry to the target."
+        case "WeightNormalization":
+            return f"Divide the logits of each class by its scale to the power {step.tau:.3g}."
+    return step.name

@@ -1,0 +1,360 @@
+"""The fix: calibrate, then move; chosen on validation scores, measured on others."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from longtail import Prior, Scores
+from longtail.data.score_tables import open_score_table
+from longtail.flows import fix_steps, score_sources
+from longtail.flows.fix import fix, fix_again
+from longtail.flows.fix_steps import Plan, StepFacts, cross_fitted, fit_steps
+from longtail.metrics import nll
+from longtail.posthoc import LogitAdjustment, PCSoftmax, Temperature, load_adjusters
+from longtail.report import page_of
+from longtail.report.names import ACCURACIES, GROUPS
+from longtail.report.pages.fix import in_words, measured_on
+
+COUNTS = np.array([700, 200, 70, 30])
+PRIOR = Prior.of(COUNTS)
+
+
+def sample(labels, seed, overconfident=2.0):
+    """Scores of an overconfident model that carries the training prior."""
+    rng = np.random.default_rng(seed)
+    means = 2.0 * np.eye(4)
+    features = means[labels] + rng.normal(size=(len(labels), 4))
+    logits = features @ means.T + PRIOR.log
+    return overconfident * logits
+
+
+def validation(samples=1500, seed=0):
+    labels = np.random.default_rng(seed).choice(4, samples, p=PRIOR.probs)
+    return Scores(sample(labels, seed), labels, carried=PRIOR, counts=COUNTS)
+
+
+def test_a_known_target_is_reached_by_a_temperature_and_then_a_fitted_move():
+    fitted = fit_steps(validation(), Plan(Prior.uniform(4)))
+    first, second = fitted.steps
+    assert isinstance(first, Temperature)
+    assert isinstance(second, LogitAdjustment)
+    assert 1.5 < first.temperature < 2.5
+    assert second.choice is not None
+    assert fitted(validation(seed=1)).carried.is_close(Prior.uniform(4))
+
+
+def test_source_only_calibrates_and_keeps_what_is_carried():
+    fitted = fit_steps(validation(), Plan("source"))
+    assert [type(step) for step in fitted.steps] == [Temperature]
+    assert fitted.target == PRIOR
+
+
+def test_an_estimated_target_comes_near_the_prior_of_the_samples_to_come():
+    truth = np.array([0.1, 0.2, 0.3, 0.4])
+    labels = np.random.default_rng(5).choice(4, 2000, p=truth)
+    unlabelled = Scores(sample(labels, 6), carried=PRIOR, counts=COUNTS)
+    fitted = fit_steps(validation(), Plan("estimate"), unlabelled)
+    assert isinstance(fitted.steps[-1], PCSoftmax)
+    np.testing.assert_allclose(np.asarray(fitted.target), truth, atol=0.05)
+
+
+def test_a_given_tau_is_kept():
+    fitted = fit_steps(validation(), Plan(Prior.uniform(4), tau=0.5, calibration="none"))
+    assert [step.tau for step in fitted.steps] == [0.5]
+    assert fitted.target.is_close(PRIOR.tempered(0.5))
+
+
+def test_each_part_is_fixed_by_what_was_fitted_on_the_others():
+    scores = validation(200)
+    plan = Plan(Prior.uniform(4), tau=1.0, calibration="none")
+    before, after = cross_fitted(scores, plan)
+    assert len(before) == 200
+    assert sorted(before.logits.tolist()) == sorted(scores.logits.tolist())
+    np.testing.assert_allclose(after.probs(), before.under(Prior.uniform(4)).probs())
+
+
+def test_the_gain_of_a_cross_fit_is_smaller_than_on_what_it_was_fitted_on():
+    """Vector scaling with as many parameters as samples shines only on its own samples."""
+    scores = validation(40, seed=3)
+    plan = Plan("source", calibration="vector")
+    own = fit_steps(scores, plan)(scores)
+    _, cross = cross_fitted(scores, plan)
+    losses = [nll(side.logits, side.labels) for side in (own, cross)]
+    assert losses[0] < losses[1]
+
+
+def test_a_huge_set_keeps_the_small_classes_whole(monkeypatch):
+    monkeypatch.setattr(score_sources, "MOST_NUMBERS", 4 * 100)
+    labels = np.array([0] * 500 + [1] * 80 + [2] * 10 + [3])
+    rows = score_sources.rows_to_fit_on(labels, 4)
+    assert np.bincount(labels[rows]).tolist() == [44, 44, 10, 1]
+    assert rows.tolist() == sorted(set(rows.tolist()))
+    assert score_sources.rows_to_fit_on(labels[:90], 4) is None
+
+
+def saved(scores, place, **changes):
+    replace(scores, **changes).save(place)
+    return open_score_table(place, "logits")
+
+
+def test_a_run_writes_scores_and_an_adjuster_that_give_the_same_again(tmp_path):
+    table = saved(validation(), tmp_path / "val.safetensors")
+    test_labels = np.arange(400) % 4
+    test = saved(
+        Scores(sample(test_labels, 9), test_labels, carried=PRIOR, counts=COUNTS),
+        tmp_path / "test.safetensors",
+    )
+    (tmp_path / "first").mkdir()
+    (tmp_path / "again").mkdir()
+    result = fix(table, test, output=tmp_path / "first")
+    before, after, *_ = result.judgement.changes["balanced_accuracy"]
+    assert after.value > before.value + 0.05
+    gain = result.judgement.gains["balanced_accuracy"]
+    np.testing.assert_allclose(gain.value, after.value - before.value)
+    first = Scores.load(tmp_path / "first/scores.safetensors")
+    assert first.carried.is_close(Prior.uniform(4))
+    assert load_adjusters(tmp_path / "first/adjuster.json").carried.is_close(PRIOR)
+    again = fix_again(test, tmp_path / "first/adjuster.json", output=tmp_path / "again")
+    second = Scores.load(tmp_path / "again/scores.safetensors")
+    np.testing.assert_allclose(second.logits, first.logits, rtol=1e-12)
+    np.testing.assert_allclose(
+        again.judgement.after["nll"].value, result.judgement.after["nll"].value
+    )
+
+
+def test_without_other_scores_the_comparison_is_cross_fitted(tmp_path):
+    table = saved(validation(), tmp_path / "val.safetensors")
+    result = fix(table, output=tmp_path)
+    assert result.measured == "cross-fitted"
+    assert "fitted on the others" in measured_on(result)
+    before, after, *_ = result.judgement.changes["balanced_accuracy"]
+    assert after.value > before.value
+
+
+@pytest.mark.parametrize("calibration", ["auto", "temperature", "bias", "vector", "none"])
+@pytest.mark.parametrize(
+    ("target", "tau"),
+    [(Prior.uniform(4), None), (Prior.uniform(4), 0.5), ("source", None), ("estimate", None)],
+)
+def test_what_is_measured_is_what_is_saved(tmp_path, monkeypatch, target, calibration, tau):
+    """Each fifth is fixed by the same steps as the scores that are written."""
+    fitted = []
+
+    def recorded(*given):
+        fitted.append(fit_steps(*given))
+        return fitted[-1]
+
+    monkeypatch.setattr(fix_steps, "fit_steps", recorded)
+    monkeypatch.setattr("longtail.flows.fix.fit_steps", recorded)
+    table = saved(validation(400), tmp_path / "val.safetensors")
+    labels = np.random.default_rng(5).choice(4, 300, p=[0.1, 0.2, 0.3, 0.4])
+    unlabelled = Scores(sample(labels, 6), carried=PRIOR, counts=COUNTS)
+    new = saved(unlabelled, tmp_path / "new.safetensors")
+    options = {"target": target, "tau": tau, "calibration": calibration}
+    result = fix(table, new, output=tmp_path, **options)
+    assert result.measured == "cross-fitted"
+    assert len(fitted) == 6
+    moves = {PCSoftmax: LogitAdjustment}  # an estimate is moved to all the way: by τ = 1
+    kinds = [[moves.get(type(step), type(step)) for step in each.steps] for each in fitted]
+    assert all(kind == kinds[0] for kind in kinds)
+    assert [type(step) for step in load_adjusters(tmp_path / "adjuster.json").adjusters] == [
+        type(step) for step in result.adjuster.adjusters
+    ]
+    for each in fitted[1:]:
+        given = [step.tau for step in each.steps if isinstance(step, LogitAdjustment)]
+        if target == "estimate":
+            assert given == [1.0]
+        elif target != "source" and tau is not None:
+            assert given == [tau]
+
+
+def test_an_estimated_target_is_measured_with_the_calibration_that_is_saved(tmp_path):
+    """Class by class the model is off, so that a temperature alone gives other numbers."""
+    held = validation(600)
+    off = np.array([0.0, 2.0, -2.0, 1.0])
+    table = saved(held, tmp_path / "val.safetensors", logits=held.logits + off)
+    labels = np.random.default_rng(5).choice(4, 400, p=[0.1, 0.2, 0.3, 0.4])
+    new = saved(Scores(sample(labels, 6) + off, carried=PRIOR), tmp_path / "new.safetensors")
+    found = {
+        calibration: fix(table, new, target="estimate", calibration=calibration)
+        for calibration in ("auto", "bias", "temperature")
+    }
+    nll = {name: r.judgement.after["nll"].value for name, r in found.items()}
+    assert nll["auto"] == nll["bias"] < nll["temperature"] - 0.01
+
+
+def test_a_given_tau_is_measured_under_the_target_that_was_asked_for(tmp_path):
+    """Half the way does not reach it, so it gains less than the whole way."""
+    table = saved(validation(), tmp_path / "val.safetensors")
+    gains = []
+    for tau in (0.5, 1.0):
+        result = fix(table, tau=tau, calibration="none")
+        assert result.judgement.samples.target.is_close(Prior.uniform(4))
+        assert result.as_json()["tau"] == tau
+        assert "Balanced accuracy" in page_of(result).summary
+        gains.append(result.judgement.gains["accuracy_under_target"].value)
+    assert result.target.is_close(Prior.uniform(4))
+    assert 0 < gains[0] < gains[1]
+
+
+@pytest.mark.parametrize(
+    ("target", "calibration", "on"),
+    [
+        (Prior.uniform(4), "temperature", "others"),
+        (Prior.of([6, 2, 1, 1]), "bias", "others"),
+        ("estimate", "auto", "others"),
+        (Prior.uniform(4), "vector", "itself"),
+        (Prior.of([6, 2, 1, 1]), "temperature", "itself"),
+    ],
+)
+def test_the_tau_slider_starts_at_the_result_and_says_what_the_table_says(
+    tmp_path, target, calibration, on
+):
+    table = saved(validation(600), tmp_path / "val.safetensors")
+    labels = np.repeat(np.arange(4), (160, 120, 80, 40))
+    test = Scores(sample(labels, 9).astype(np.float32), labels, carried=PRIOR, split="test")
+    other = saved(test, tmp_path / "test.safetensors") if on == "others" else None
+    result = fix(table, other, COUNTS, target, calibration=calibration)
+    page = page_of(result)
+    (explorer,) = [section.explorer for section in page.sections if "τ" in section.heading]
+    assert explorer.tau == (1.0 if target == "estimate" else result.choice.tau)
+    assert explorer.best_tau != explorer.tau
+    changes, names = result.judgement.changes, ACCURACIES | GROUPS
+    shown = {name: numbers for name, *numbers in explorer.rows}
+    lead = [row[0] for row in page.lead.rows]
+    common = [key for key, name in names.items() if name in shown and name in lead]
+    assert len(common) >= 4
+    for key in common:
+        expected = [100 * side.value for side in changes[key][:2]]
+        assert shown[names[key]] == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_target_that_was_asked_for_is_the_headline_and_balanced_accuracy_follows(tmp_path):
+    """Most samples are cats where it is used: that the rare classes lose is no loss there."""
+    target = Prior.of([0.97, 0.01, 0.01, 0.01])
+    table = saved(validation(), tmp_path / "val.safetensors")
+    result = fix(table, None, COUNTS, target)
+    page = page_of(result)
+    first, second = page.lead.rows[:2]
+    assert first[0] == "accuracy under the target"
+    assert first[3].endswith("better")
+    assert second[0] == "balanced accuracy"
+    assert second[3].endswith("worse")
+    assert "Accuracy under the target went from" in page.summary
+    assert page.next_step.startswith("Use the scores after")
+    stored = result.as_json()
+    gain = stored["metrics"]["accuracy_under_target"]
+    assert gain["after"]["value"] > gain["before"]["value"]
+    right = result.judgement.samples.after.predict() == result.judgement.samples.after.labels
+    assert stored["metrics"]["accuracy"]["after"]["value"] == pytest.approx(float(right.mean()))
+    assert "top1" not in stored["metrics"]
+    assert stored["asked"]["target"] == pytest.approx([0.97, 0.01, 0.01, 0.01])
+    assert stored["measured"] == "cross-fitted"
+
+
+def test_a_fix_that_only_calibrates_is_not_called_chance(tmp_path):
+    table = saved(validation(), tmp_path / "val.safetensors")
+    result = fix(table, target="source")
+    # Though each part has a temperature of its own.
+    assert not result.judgement.comparison.can_differ
+    page = page_of(result)
+    assert "No sample turned right or wrong" in page.summary
+    assert "interval" not in page.summary
+    assert page.next_step.startswith("Use the scores after")
+
+
+def test_the_test_set_is_refused_as_held_out_set(tmp_path):
+    table = saved(validation(), tmp_path / "val.safetensors", split="test")
+    with pytest.raises(ValueError, match="must not be fitted on split='test'"):
+        fix(table)
+
+
+@pytest.mark.parametrize(
+    ("changes", "target", "words"),
+    [
+        ({"labels": None}, "uniform", "no labels, .*--with"),
+        ({"carried": None, "counts": None}, "uniform", "not known what prior"),
+        ({}, "estimate", "--apply"),
+    ],
+)
+def test_what_is_missing_is_said_in_one_sentence(tmp_path, changes, target, words):
+    table = saved(validation(200), tmp_path / "val.safetensors", **changes)
+    with pytest.raises(ValueError, match=words):
+        fix(table, target=target)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"carried": Prior.uniform(4)}, "adjusted already"),
+        ({"classes": list("abcd")}, None),
+        ({"logits": np.zeros((8, 3)), "carried": None, "counts": None}, "3 classes and .* 4"),
+    ],
+)
+def test_other_scores_must_be_of_the_same_model(tmp_path, changes, sentence):
+    table = saved(validation(200), tmp_path / "val.safetensors")
+    labels = np.arange(8) % 3
+    test = Scores(sample(labels, 9), labels, carried=PRIOR, counts=COUNTS)
+    other = saved(test, tmp_path / "test.safetensors", **changes)
+    if sentence is None:
+        fix(table, other)
+        return
+    with pytest.raises(ValueError, match=sentence):
+        fix(table, other)
+
+
+def test_a_tau_that_the_samples_do_not_determine_is_held_near_one_and_said_so():
+    scores = validation()
+    near = np.asarray(COUNTS) * np.linspace(0.98, 1.02, len(COUNTS))
+
+    def last(target):
+        return StepFacts.of(fit_steps(scores, Plan(target)).steps[-1])
+
+    held = last(Prior.of(near))
+    assert held.tau == pytest.approx(1, abs=0.3)
+    assert "do not determine τ, so it was held near 1" in in_words(held)
+    rounded = Prior.of(PRIOR.probs * (1 + 1e-15 * np.arange(4)))
+    for alike in (scores.carried, rounded):
+        same = last(alike)
+        assert same.tau == 1
+        assert "do not determine τ, so it is 1" in in_words(same)
+    far = last(Prior.uniform(4))
+    assert in_words(far).endswith(f"τ = {far.tau:.3g}.")
+
+
+def test_plain_arrays_and_files_give_the_same_as_scores(tmp_path):
+    scores = validation(400)
+    by_arrays = fix((scores.logits.tolist(), scores.labels.tolist()), train=COUNTS.tolist())
+    by_scores = fix(scores)
+    scores.save(tmp_path / "val.safetensors")
+    by_file = fix(tmp_path / "val.safetensors", output=tmp_path)
+    expected = by_scores.scores.logits
+    for result in (by_arrays, by_file):
+        np.testing.assert_allclose(result.scores.logits, expected, rtol=1e-12)
+        assert result.after["nll"].value == pytest.approx(by_scores.after["nll"].value)
+        assert result.choice == by_scores.choice
+    np.testing.assert_allclose(by_scores.adjuster(scores).logits, expected, rtol=1e-12)
+    names = {"adjuster.json", "metrics.json", "scores.safetensors", "val.safetensors"}
+    assert {path.name for path in tmp_path.iterdir()} == names
+
+
+def test_training_counts_may_be_given_by_name_and_scores_say_what_they_are(tmp_path):
+    scores = replace(validation(300), carried=None, counts=None, classes=("a", "b", "c", "d"))
+    by_name = fix(scores, train=dict(zip("abcd", COUNTS.tolist(), strict=True)))
+    assert by_name.counts.tolist() == COUNTS.tolist()
+    assert by_name.carried.is_close(PRIOR)
+    by_prior = fix(scores, train=PRIOR)
+    np.testing.assert_allclose(by_prior.scores.logits, by_name.scores.logits)
+    np.save(tmp_path / "val.npy", scores.logits)
+    with pytest.raises(ValueError, match="logits or probabilities"):
+        fix(tmp_path / "val.npy", train=COUNTS)
+    with pytest.raises(ValueError, match="a class 'e'"):
+        fix(scores, train={"a": 1, "b": 1, "c": 1, "d": 1, "e": 1})
+
+
+def test_a_result_shows_its_page_in_a_notebook(tmp_path):
+    result = fix(validation(200), tau=1.0)
+    html = result._repr_html_()
+    assert html.startswith("<iframe srcdoc=")
+    assert "What was done" in html
