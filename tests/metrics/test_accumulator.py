@@ -1,5 +1,9 @@
 """One pass over blocks gives what evaluate gives, with intervals that can be trusted."""
 
+import pickle
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -305,3 +309,25 @@ def test_only_what_is_public_is_listed():
     assert {"Accumulator", "evaluate", "nll"} <= set(dir(m)) == set(m.__all__)
     assert all(hasattr(m, name) for name in dir(m))
     assert "np" not in dir(m.representations)
+
+
+def test_sums_from_another_process_go_on_growing_and_merge():
+    logits, labels = make()
+    sent = Accumulator(4)
+    sent.add(logits[:100], labels[:100])
+    came, rest = pickle.loads(pickle.dumps(sent)), Accumulator(4)  # noqa: S301
+    came.add(logits[100:200], labels[100:200])
+    rest.add(logits[200:], labels[200:])
+    whole = Accumulator.of(Scores(logits, labels)).values()
+    assert (came + rest).values() == pytest.approx(whole)
+
+
+def test_metrics_need_no_torch():
+    code = (
+        "import sys; sys.modules['torch'] = None; import longtail as lt, numpy as np; "
+        "scores = lt.Scores(np.eye(4) * 3, np.arange(4), carried=[4, 3, 2, 1]); "
+        "lt.metrics.evaluate(scores, [1, 1, 1, 1]); assert 'scipy' not in sys.modules; "
+        "lt.metrics.Accumulator.of(scores).metrics(); lt.metrics.representations.cdnv([1, 2], "
+        "np.eye(2)); lt.metrics.Difference.of(scores, scores.under([1, 1, 1, 1])).gains()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

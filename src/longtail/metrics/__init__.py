@@ -7,12 +7,11 @@ functions of sums over samples take an `Accumulator` too. Measures of features a
 
 from longtail.metrics import representations
 from longtail.metrics.accumulator import Accumulator, Reliability
-from longtail.metrics.calibration import classwise_ece, ece, reliability
 from longtail.metrics.difference import Difference, paired_gain
 from longtail.metrics.evaluate import evaluate
 from longtail.metrics.logits import ClassLogits, class_logits, margin_cdf, margins
 from longtail.metrics.mistakes import Mistake, false_positives, group_confusion, most_mistaken
-from longtail.metrics.proper import brier, nll
+from longtail.metrics.probabilities import brier, classwise_ece, ece, nll, reliability
 from longtail.metrics.recall import (
     accuracy,
     accuracy_under,

@@ -143,10 +143,8 @@ class Accumulator(ClassSums):
         for name, shares in self.class_shares.items():
             ends = share_interval(self.right, self.samples, shares)
             measured[name] = replace(measured[name], low=ends[0], high=ends[1])
-        drawn = self._drawn_recalls(seed)
-        worst, mean = measured["worst_class"].value, measured["geometric_mean"].value
-        assert worst is not None
-        assert mean is not None
+        recall, drawn = self.recalls[self.samples > 0], self._drawn_recalls(seed)
+        mean, worst = float(geometric_means(recall)), float(recall.min())
         measured["geometric_mean"] = quantile_interval(mean, geometric_means(drawn))
         if self.samples[self.recalls == worst].max() >= _TOO_FEW:  # fewer say nothing of a class
             # The worst of many classes drawn anew is worse: the interval reaches up to the value.
@@ -172,13 +170,13 @@ class Accumulator(ClassSums):
 
     def _drawn_recalls(self, seed: int) -> Floats:
         """Recalls of the classes that have samples, drawn anew: a row a draw."""
-        n, right = self.samples[self.samples > 0], self.right[self.samples > 0]
+        recall, n = self.recalls[self.samples > 0], self.samples[self.samples > 0]
         worth = len(n) ** 2 / float((1 / n).sum())  # samples (Kish)
         # As for accuracies: where all are right, or all wrong, others need not be.
-        usual = (worth * float((right / n).mean()) + 0.5) / (worth + 1)
-        chances, random = (right + usual) / (n + 1), np.random.default_rng(seed)
-        drawn = random.binomial(n.round().astype(int), chances, (_DRAWS, len(n)))
-        return np.asarray(drawn / n)
+        usual = (worth * float(recall.mean()) + 0.5) / (worth + 1)
+        chances, times = (n * recall + usual) / (n + 1), np.ceil(n).astype(int)
+        drawn = np.random.default_rng(seed).binomial(times, chances, (_DRAWS, len(n)))
+        return np.asarray(drawn / times)
 
     @property
     def classwise_ece(self) -> float | None:

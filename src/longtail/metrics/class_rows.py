@@ -88,14 +88,14 @@ def by_class(features: RowsLike, labels: ArrayLike, num_classes: int) -> ClassRo
     """The features of each class, or a ValueError."""
     refuse_lossy(features)
     rows: Any = features if hasattr(features, "shape") else as_numpy(features)
-    known = check_labels(labels, num_classes)
-    if len(rows.shape) != 2 or len(rows) != len(known):
+    truth = check_labels(labels, num_classes)
+    if len(rows.shape) != 2 or len(rows) != len(truth):
         raise ValueError(
-            f"features must have shape (N, D) with a row for each of {len(known)} labels, "
+            f"features must have shape (N, D) with a row for each of {len(truth)} labels, "
             f"got {tuple(rows.shape)}"
         )
-    ends = np.cumsum(np.bincount(known, minlength=num_classes))[:-1]
-    return ClassRows(rows, np.split(np.argsort(known, kind="stable"), ends))
+    ends = np.cumsum(np.bincount(truth, minlength=num_classes))[:-1]
+    return ClassRows(rows, np.split(np.argsort(truth, kind="stable"), ends))
 
 
 def rows_at(features: Any, places: npt.NDArray[Any]) -> Floats:
@@ -107,8 +107,6 @@ def rows_at(features: Any, places: npt.NDArray[Any]) -> Floats:
 def ledoit_wolf_shrinkage(trace: float, square: float, fourth: float, n: int, p: int) -> float:
     """Ledoit and Wolf's s, from tr S, tr S² and Σ ‖x_i‖⁴.
 
-    >>> ledoit_wolf_shrinkage(trace=3.0, square=5.0, fourth=180.0, n=10, p=2)
-    1.0
     >>> ledoit_wolf_shrinkage(trace=3.0, square=8.0, fourth=180.0, n=10, p=2)
     0.286
     """

@@ -48,6 +48,6 @@ def evaluate(
     >>> uniform["accuracy"], uniform["accuracy_under_target"], uniform["balanced_accuracy"]
     (0.5, 0.667, 0.667)
     """
-    known = labelled(scores)
-    moved = known if target is None else known.under(target)
+    measured = labelled(scores)
+    moved = measured if target is None else measured.under(target)
     return Accumulator.of(moved, target, scores.counts, groups=groups).values()

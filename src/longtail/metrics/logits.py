@@ -17,7 +17,7 @@ import numpy as np
 from longtail.core import Scores
 from longtail.core.arrays import ArrayLike, as_numpy, to_kind
 from longtail.core.blocks import blocks
-from longtail.metrics.samples import Floats, Labels, Logits, kind_of, labelled
+from longtail.metrics.samples import Floats, Labels, LabelsLike, Logits, kind_of, labelled
 
 
 class ClassLogits(NamedTuple):
@@ -29,7 +29,7 @@ class ClassLogits(NamedTuple):
     negative_std: Any
 
 
-def class_logits(logits: Logits, labels: ArrayLike | None = None) -> ClassLogits:
+def class_logits(logits: Logits, labels: LabelsLike = None) -> ClassLogits:
     """Mean and standard deviation of each class's logit, positives and negatives apart.
 
     Deviations are those of the samples at hand: their squares are divided by how many they are.
@@ -64,7 +64,7 @@ def class_logits(logits: Logits, labels: ArrayLike | None = None) -> ClassLogits
     return ClassLogits(*(to_kind(part, kind_of(logits)) for part in parts))
 
 
-def margins(logits: Logits, labels: ArrayLike | None = None) -> Any:
+def margins(logits: Logits, labels: LabelsLike = None) -> Any:
     """γ of each sample, shape (N,), float64; arguments as for `class_logits`.
 
     >>> margins([[3.0, 1.0, 2.0], [0.0, 1.0, 4.0]], [0, 1]).tolist()
@@ -73,7 +73,7 @@ def margins(logits: Logits, labels: ArrayLike | None = None) -> Any:
     return to_kind(_margins(labelled(logits, labels)), kind_of(logits))
 
 
-def margin_cdf(logits: Logits, labels: ArrayLike | None = None, *, at: ArrayLike) -> Any:
+def margin_cdf(logits: Logits, labels: LabelsLike = None, *, at: ArrayLike) -> Any:
     """The share of each class's samples whose margin is at most each of `at` (ELM fig. 6).
 
     Args:

@@ -8,18 +8,18 @@ import numpy as np
 from longtail.core.arrays import ArrayLike, to_kind
 from longtail.core.numbers import check_whole
 from longtail.metrics.recall import check_mask, ratio
-from longtail.metrics.samples import Floats, Logits, kind_of, predicted
+from longtail.metrics.samples import Floats, LabelsLike, Logits, kind_of, predicted
 
 
 def false_positives(
-    answers: Logits | ArrayLike, labels: ArrayLike | None = None, num_classes: int | None = None
+    answers: Logits | ArrayLike, labels: LabelsLike = None, num_classes: int | None = None
 ) -> Any:
     """For each class the samples of other classes that were taken for it (EO fig. 5).
 
     Args:
         answers: Labelled scores; or logits, or predictions.
         labels: The true classes of logits or predictions.
-        num_classes: How many classes predictions are of; by default the highest that occurs.
+        num_classes: How many classes predictions are of; by default up to the highest that occurs.
 
     Returns:
         Shape (num_classes,), int64.
@@ -34,7 +34,7 @@ def false_positives(
 
 def group_confusion(
     answers: Logits | ArrayLike,
-    labels: ArrayLike | None = None,
+    labels: LabelsLike = None,
     num_classes: int | None = None,
     *,
     groups: Mapping[str, ArrayLike],
@@ -61,13 +61,7 @@ def group_confusion(
 
 
 class Mistake(NamedTuple):
-    """Samples of one class that are taken for another.
-
-    Attributes:
-        true: Their class.
-        taken_for: What is predicted.
-        samples: How many there are.
-    """
+    """So many samples of one class are taken for another."""
 
     true: int
     taken_for: int
@@ -76,7 +70,7 @@ class Mistake(NamedTuple):
 
 def most_mistaken(
     answers: Logits | ArrayLike,
-    labels: ArrayLike | None = None,
+    labels: LabelsLike = None,
     num_classes: int | None = None,
     *,
     classes: ArrayLike | None = None,
@@ -84,12 +78,7 @@ def most_mistaken(
 ) -> list[Mistake]:
     """The mistakes that most samples suffer; of equally many the larger share of their class.
 
-    Args:
-        answers: As for `false_positives`.
-        labels: Likewise.
-        num_classes: Likewise.
-        classes: A boolean mask over the true classes to look at; all by default.
-        most: How many mistakes at the most.
+    Of all true classes, or of those in the boolean mask `classes`; so many mistakes at the most.
 
     >>> most_mistaken([0, 0, 0, 1], [0, 1, 1, 2], most=1)
     [Mistake(true=1, taken_for=0, samples=2)]

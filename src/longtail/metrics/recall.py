@@ -18,20 +18,18 @@ import numpy.typing as npt
 from longtail.core import Prior, PriorLike
 from longtail.core.arrays import ArrayLike, as_numpy, to_kind
 from longtail.core.prior import check_same_classes
-from longtail.metrics.samples import Answers, Floats, RightAnswers, kind_of, predicted
+from longtail.metrics.samples import Answers, Floats, LabelsLike, RightAnswers, kind_of, predicted
 
 NO_RECALL = 0.001  # what stands for a recall of zero in a geometric mean
 
 
-def recalls(
-    answers: Answers, labels: ArrayLike | None = None, num_classes: int | None = None
-) -> Any:
+def recalls(answers: Answers, labels: LabelsLike = None, num_classes: int | None = None) -> Any:
     """The share of each class's samples that were predicted right; NaN for a class without any.
 
     Args:
         answers: Labelled scores, or an accumulator; or logits, or predictions.
         labels: The true classes of logits or predictions.
-        num_classes: How many classes predictions are of; by default the highest that occurs.
+        num_classes: How many classes predictions are of; by default up to the highest that occurs.
 
     Returns:
         Shape (num_classes,), float64.
@@ -42,9 +40,7 @@ def recalls(
     return to_kind(_recalls(answers, labels, num_classes), kind_of(answers))
 
 
-def accuracy(
-    answers: Answers, labels: ArrayLike | None = None, num_classes: int | None = None
-) -> float:
+def accuracy(answers: Answers, labels: LabelsLike = None, num_classes: int | None = None) -> float:
     """The share of all samples that were predicted right; arguments as for `recalls`.
 
     >>> accuracy([0, 1, 1, 1], [0, 0, 1, 1])
@@ -56,7 +52,7 @@ def accuracy(
 
 def accuracy_under(
     answers: Answers,
-    labels: ArrayLike | None = None,
+    labels: LabelsLike = None,
     num_classes: int | None = None,
     *,
     target: PriorLike,
@@ -68,13 +64,13 @@ def accuracy_under(
     >>> accuracy_under([0, 1, 1, 1], [0, 0, 1, 1], target=[30, 10])
     0.625
     """
-    found, prior = _recalls(answers, labels, num_classes), Prior.of(target)
-    check_same_classes(len(found), prior, "the samples have", "the target prior")
-    return mean_recall(found, prior.probs)
+    recall, prior = _recalls(answers, labels, num_classes), Prior.of(target)
+    check_same_classes(len(recall), prior, "the samples have", "the target prior")
+    return mean_recall(recall, prior.probs)
 
 
 def balanced_accuracy(
-    answers: Answers, labels: ArrayLike | None = None, num_classes: int | None = None
+    answers: Answers, labels: LabelsLike = None, num_classes: int | None = None
 ) -> float:
     """The mean recall: accuracy under the uniform prior.
 
@@ -85,30 +81,22 @@ def balanced_accuracy(
 
 
 def balanced_error(
-    answers: Answers, labels: ArrayLike | None = None, num_classes: int | None = None
+    answers: Answers, labels: LabelsLike = None, num_classes: int | None = None
 ) -> float:
-    """One minus the balanced accuracy: the measure of LA's tables.
-
-    >>> balanced_error([0, 1, 1, 1], [0, 0, 1, 1])
-    0.25
-    """
+    """One minus the balanced accuracy: the measure of LA's tables."""
     return 1.0 - balanced_accuracy(answers, labels, num_classes)
 
 
 def group_accuracies(
     answers: Answers,
-    labels: ArrayLike | None = None,
+    labels: LabelsLike = None,
     num_classes: int | None = None,
     *,
     groups: Mapping[str, ArrayLike],
 ) -> dict[str, float | None]:
     """The mean recall of each group; None, not 0, for a group none of whose classes has samples.
 
-    Args:
-        answers: As for `recalls`.
-        labels: Likewise.
-        num_classes: Likewise.
-        groups: A boolean mask over the classes for each name, as `shot_groups` makes them.
+    The groups are boolean masks over the classes by name, as `shot_groups` makes them.
 
     >>> masks = {"many": [True, True, False], "few": [False, False, True]}
     >>> group_accuracies([0, 1, 1, 1], [0, 0, 1, 1], 3, groups=masks)
@@ -119,15 +107,13 @@ def group_accuracies(
 
 def geometric_mean(
     answers: Answers,
-    labels: ArrayLike | None = None,
+    labels: LabelsLike = None,
     num_classes: int | None = None,
     *,
     epsilon: float = NO_RECALL,
 ) -> float:
     """The geometric mean of the recalls, each recall of zero replaced by `epsilon`.
 
-    >>> geometric_mean([0, 0, 0, 1], [0, 0, 1, 1])
-    0.707
     >>> geometric_mean([0, 0, 0, 0], [0, 0, 1, 1])
     0.0316
     """
@@ -137,13 +123,9 @@ def geometric_mean(
 
 
 def worst_class(
-    answers: Answers, labels: ArrayLike | None = None, num_classes: int | None = None
+    answers: Answers, labels: LabelsLike = None, num_classes: int | None = None
 ) -> float:
-    """The smallest recall.
-
-    >>> worst_class([0, 1, 1, 1], [0, 0, 1, 1])
-    0.5
-    """
+    """The smallest recall."""
     return float(_seen(_recalls(answers, labels, num_classes)).min())
 
 
@@ -219,12 +201,12 @@ def _seen(recalls: Floats) -> Floats:
     return seen
 
 
-def _recalls(answers: Answers, labels: ArrayLike | None, num_classes: int | None) -> Floats:
+def _recalls(answers: Answers, labels: LabelsLike, num_classes: int | None) -> Floats:
     return ratio(*_right_and_samples(answers, labels, num_classes))
 
 
 def _right_and_samples(
-    answers: Answers, labels: ArrayLike | None, num_classes: int | None
+    answers: Answers, labels: LabelsLike, num_classes: int | None
 ) -> tuple[Floats, Floats]:
     """Of each class the samples that are right, and all of them."""
     if isinstance(answers, RightAnswers):

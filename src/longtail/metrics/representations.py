@@ -15,7 +15,7 @@ where they are learned centres (fig. 3). Norms ‖w_k‖ rise with frequency und
 Adam (LA fig. 1), which is why dividing by them is no remedy that holds.
 """
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -74,23 +74,16 @@ def intra_class_variance(
             squared distance to the mean, the Var of CDNV), or the "mean_distance" itself.
         estimator: Of the covariance: as it is, or shrunk, which changes its eigenvalues only.
 
-    Returns:
-        Shape (C,), float64.
-
     >>> features = [[0.0, 0.0], [4.0, 0.0], [2.0, 1.0], [2.0, -1.0], [9.0, 9.0]]
     >>> intra_class_variance(features, [0, 0, 0, 0, 1], num_classes=2).tolist()
     [2.0, nan]
-    >>> intra_class_variance(features, [0, 0, 0, 0, 1], num_classes=2, measure="trace").tolist()
-    [2.5, nan]
     """
-    if estimator not in ("empirical", "ledoit_wolf", "oas"):
-        raise ValueError(
-            f'estimator must be "empirical", "ledoit_wolf" or "oas", got {estimator!r}'
-        )
-    if measure not in ("largest_eigenvalue", "trace", "mean_distance"):
-        raise ValueError(
-            f"measure must be one of largest_eigenvalue, trace, mean_distance, got {measure!r}"
-        )
+    for name, value, kinds in (
+        ("estimator", estimator, get_args(Estimator)),
+        ("measure", measure, get_args(Measure)),
+    ):
+        if value not in kinds:
+            raise ValueError(f"{name} must be one of {', '.join(kinds)}, got {value!r}")
     if measure == "mean_distance" and estimator != "empirical":
         raise ValueError("the mean distance is not made of a covariance; leave out the estimator")
     rows = by_class(features, labels, num_classes)
@@ -110,14 +103,7 @@ def largest_intra_class_distances(
 ) -> Any:
     """For each sample the distance to the farthest one of its class (ELM fig. 4).
 
-    Args:
-        features: Shape (N, D).
-        labels: Class indices, shape (N,).
-        num_classes: How many classes there are.
-        normalised: Whether to divide by the largest norm of all features.
-
-    Returns:
-        Shape (N,), float64; NaN for a sample that is alone in its class.
+    NaN for a sample that is alone in its class; by default over the largest norm of all features.
 
     >>> features = [[0.0, 0.0], [3.0, 4.0], [0.0, 10.0]]
     >>> largest_intra_class_distances(features, [0, 0, 1], num_classes=2).tolist()
@@ -141,12 +127,8 @@ def largest_intra_class_distances(
 def cdnv(variances: ArrayLike, centers: RowsLike) -> Any:
     """The CDNV of all pairs of classes, shape (C, C), float64.
 
-    Args:
-        variances: Var of each class; NaN where a class has too few samples.
-        centers: Shape (C, D): class means, or learned centres.
-
-    Returns:
-        NaN on the diagonal and for classes without a variance, inf where centres coincide.
+    From the Var of each class and its mean, or a learned centre. NaN on the diagonal and for
+    classes without a variance, inf where centres coincide.
 
     >>> cdnv([1.0, 3.0], [[0.0, 0.0], [2.0, 0.0]]).tolist()
     [[nan, 0.5], [0.5, nan]]
@@ -183,9 +165,7 @@ def centroid_displacement(centers: RowsLike, start: RowsLike | ArrayLike) -> Any
 def class_offsets(weight: RowsLike, centers: RowsLike | ArrayLike) -> Any:
     """½ c_k·w_k of each class, float64; NaN where a class has no centre.
 
-    Args:
-        weight: Of a linear layer, shape (C, D).
-        centers: Class means or learned centres, shape (C, D).
+    From the weight of a linear layer, and class means or learned centres, each of shape (C, D).
 
     >>> class_offsets([[1.0, 2.0], [0.0, 1.0]], [[2.0, 2.0], [4.0, 3.0]]).tolist()
     [3.0, 1.5]
@@ -211,23 +191,23 @@ def frequency_correlation(values: ArrayLike, counts: ArrayLike) -> float:
     >>> frequency_correlation([0.1, 0.4, 0.2, float("nan")], [90, 5, 30, 1])
     -1.0
     """
-    given = as_numpy(values).astype(np.float64)
-    if given.ndim != 1:
-        raise ValueError(f"values must be one number a class, got shape {given.shape}")
-    sizes = check_per_class(counts, len(given), "counts", least="zero")
-    known = ~np.isnan(given)
-    return rank_correlation(given[known], sizes[known])
+    numbers = as_numpy(values).astype(np.float64)
+    if numbers.ndim != 1:
+        raise ValueError(f"values must be one number a class, got shape {numbers.shape}")
+    sizes = check_per_class(counts, len(numbers), "counts", least="zero")
+    finite = ~np.isnan(numbers)
+    return rank_correlation(numbers[finite], sizes[finite])
 
 
 def _pairs(variances: Floats, rows: Floats, at: slice) -> Floats:
-    known = np.asarray(~np.isnan(rows).any(axis=1))
-    middle = rows[known].mean(axis=0) if known.any() else 0.0
+    has_center = np.asarray(~np.isnan(rows).any(axis=1))
+    middle = rows[has_center].mean(axis=0) if has_center.any() else 0.0
     # Taken about their mean, whose digits a difference of squares would lose.
-    filled = np.where(known[:, None], rows - middle, 0.0)
+    filled = np.where(has_center[:, None], rows - middle, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):  # centres that coincide
         values = (variances[at, None] + variances) / (2 * _squared_distances(filled[at], filled))
     index = np.arange(len(rows))
-    values[(index[at, None] == index) | ~known[at, None] | ~known] = np.nan
+    values[(index[at, None] == index) | ~has_center[at, None] | ~has_center] = np.nan
     return values
 
 

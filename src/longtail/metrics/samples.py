@@ -27,6 +27,7 @@ class RightAnswers(Protocol):
 
 Logits: TypeAlias = Scores[Any] | RowsLike
 Answers: TypeAlias = Logits | ArrayLike | RightAnswers
+LabelsLike: TypeAlias = ArrayLike | None  # None where the scores have them
 
 
 def kind_of(answers: Answers) -> object:
@@ -34,7 +35,7 @@ def kind_of(answers: Answers) -> object:
     return answers.logits if isinstance(answers, Scores) else answers
 
 
-def labelled(logits: Logits, labels: ArrayLike | None = None) -> Scores[Any]:
+def labelled(logits: Logits, labels: LabelsLike = None) -> Scores[Any]:
     """Scores with labels and at least one sample, or a ValueError.
 
     Args:
@@ -56,14 +57,14 @@ def labelled(logits: Logits, labels: ArrayLike | None = None) -> Scores[Any]:
 
 
 def predicted(
-    answers: Logits | ArrayLike, labels: ArrayLike | None, num_classes: int | None
+    answers: Logits | ArrayLike, labels: LabelsLike, num_classes: int | None
 ) -> tuple[Labels, Labels, int]:
     """Predicted and true classes, and how many classes there are.
 
     Args:
         answers: Scores, logits of shape (N, C), or predictions, one class index a sample.
         labels: The true classes, unless the scores have them.
-        num_classes: How many classes predictions are of; by default the highest that occurs.
+        num_classes: How many classes predictions are of; by default up to the highest that occurs.
     """
     if isinstance(answers, Scores) or len(np.shape(cast(Any, answers))) != 1:
         scores = labelled(cast(Logits, answers), labels)

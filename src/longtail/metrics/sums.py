@@ -72,6 +72,10 @@ class ClassSums:
         self.samples, self.right, self.predicted = of_class[:3]
         self.nll, self.nll_squares, self.brier, self.brier_squares = of_class[3:]
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)  # from another process, where names are no longer parts of one
+        self._set_sums(self._of_class, self._cells)
+
     @classmethod
     def of(
         cls,
@@ -101,16 +105,16 @@ class ClassSums:
             labels: The true classes.
             weights: As how many samples each counts; one by default.
         """
-        rows, known = as_numpy(logits), check_labels(labels, self.num_classes)
-        if rows.shape != (len(known), self.num_classes):
+        rows, truth = as_numpy(logits), check_labels(labels, self.num_classes)
+        if rows.shape != (len(truth), self.num_classes):
             raise ValueError(
-                f"expected logits of shape ({len(known)}, {self.num_classes}) for {len(known)} "
+                f"expected logits of shape ({len(truth)}, {self.num_classes}) for {len(truth)} "
                 f"labels and {self.num_classes} classes, got {rows.shape}"
             )
-        if not len(known):
+        if not len(truth):
             return Terms(np.zeros(0, bool), *np.zeros((3, 0)))
-        times = check_weights(weights, len(known))
-        columns = (known,) if times is None else (known, times)
+        times = check_weights(weights, len(truth))
+        columns = (truth,) if times is None else (truth, times)
         parts = [self._add(*block) for block in blocks(rows, *columns)]
         return Terms(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
@@ -139,8 +143,7 @@ class ClassSums:
 
     def __add__(self, other: Self) -> Self:
         mine, theirs = (
-            (each.num_classes, each.bins, each.target, each.groups.keys(), each._gap_target)
-            for each in (self, other)
+            (each.num_classes, each.bins, each.target, each.groups.keys()) for each in (self, other)
         )
         if mine != theirs or not np.array_equal(self._gap_weight, other._gap_weight):
             raise ValueError(
@@ -168,9 +171,8 @@ class ClassSums:
         return _weights(self.samples, self.target)
 
     def check_complete(self) -> None:
-        """Raise unless samples were added, and of each class as many as `label_counts` says."""
-        if not self.samples.any():
-            raise ValueError("a metric needs at least one sample, but none was added")
+        """Raise unless as many samples of each class were added as `label_counts` says."""
+        _check_any(self.samples)
         if self.label_counts is None:
             return
         wrong = np.flatnonzero(self.samples != self.label_counts)
@@ -185,6 +187,7 @@ class ClassSums:
 
 def _weights(samples: Floats, target: Prior | None) -> Floats:
     """What a sample of each class counts, all together one; nothing where there are none."""
+    _check_any(samples)
     mass = samples if target is None else target.probs * (samples > 0)
     if not mass.sum() > 0:
         raise ValueError(
@@ -192,3 +195,8 @@ def _weights(samples: Floats, target: Prior | None) -> Floats:
             "target; use another target, or samples of its classes"
         )
     return np.nan_to_num(ratio(mass / mass.sum(), samples))
+
+
+def _check_any(samples: Floats) -> None:
+    if not samples.any():
+        raise ValueError("a metric needs at least one sample, but none was added")

@@ -74,18 +74,18 @@ def block_sums(
     buffer = np.empty((step, classes))
     for start in range(0, size, step):
         part = slice(start, min(start + step, size))
-        block, known = rows[part], labels[part]
+        block, truth = rows[part], labels[part]
         index = np.arange(len(block))
         top = block.argmax(axis=1)
         e = np.subtract(
             block, block[index, top][:, None], out=buffer[: len(block)], dtype=np.float64
         )
-        own_logit = e[index, known]
+        own_logit = e[index, truth]
         np.exp(e, out=e)
         total = e.sum(axis=1)
-        own_exp = e[index, known]
+        own_exp = e[index, truth]
         own[part] = own_exp / total
-        predictions[part], right[part] = top, top == known
+        predictions[part], right[part] = top, top == truth
         nll[part] = np.log(total) - own_logit
         confidence[part] = 1 / total
         brier[part] = (np.einsum("ij,ij->i", e, e) - own_exp**2) / total**2 + (1 - own[part]) ** 2

@@ -77,7 +77,7 @@ def share_interval(right: Floats, counts: Floats, shares: Floats) -> tuple[float
     as_one = inside * (1 - inside)  # the variance of a sample of any class
     within = class_variances(right, right, counts, least=as_one)
     variance = float((shares**2 * within / counts).sum())
-    low, high = wilson(value, min(as_one / variance, _MOST_GAIN * samples))
+    low, high = map(float, wilson(value, min(as_one / variance, _MOST_GAIN * samples)))
     return min(low, value), max(high, value)  # which rounding may leave out
 
 

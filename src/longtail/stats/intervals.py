@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
-from typing import Any, Literal, overload
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -102,25 +102,14 @@ def quantile_interval(value: float, draws: npt.NDArray[Any]) -> Interval:
     return Interval(value, min(low, value), max(high, value))
 
 
-@overload
-def wilson(share: float, samples: float) -> tuple[float, float]: ...
-
-
-@overload
-def wilson(share: Floats, samples: Floats) -> tuple[Floats, Floats]: ...
-
-
-def wilson(
-    share: float | Floats, samples: float | Floats
-) -> tuple[float, float] | tuple[Floats, Floats]:
+def wilson(share: Floats | float, samples: Floats | float) -> tuple[Floats, Floats]:
     """The 95 % interval of a share of so many samples (Wilson, 1927).
 
-    >>> wilson(1.0, 10.0)
+    >>> low, high = wilson(1.0, 10.0)
+    >>> float(low), float(high)
     (0.722, 1.0)
     """
-    z = NORMAL**2 / samples
+    z = NORMAL**2 / np.asarray(samples)
     center = (share + z / 2) / (1 + z)
-    reach = (z * share * (1 - share) + z**2 / 4) ** 0.5 / (1 + z)
-    if isinstance(center, float) and isinstance(reach, float):
-        return max(0.0, center - reach), min(1.0, center + reach)
+    reach = np.sqrt(z * share * (1 - share) + z**2 / 4) / (1 + z)
     return np.maximum(0.0, center - reach), np.minimum(1.0, center + reach)

@@ -1,6 +1,12 @@
-r"""Calibration errors: how far confidence lies from the frequency with which it is right.
+r"""Scores of probabilities: proper ones, and how far confidence lies from being right.
 
-Samples are put into bins (lo, hi] of equal width by a probability. A bin B_m adds
+    NLL = mean_i  -log p(y_i|x_i)            Brier = mean_i  Σ_c (p(c|x_i) - 1[y_i = c])²
+
+Only the true probabilities minimise these two. The Brier score lies in 0 to 2. LADE eq. 30 and 31
+print sums; its tables, and we, take means. With weights w the mean is Σ_i w_i · term_i / Σ_i w_i:
+w_i = t(y_i) / test prior(y_i) estimates the mean where labels follow t.
+
+For calibration, samples are put into bins (lo, hi] of equal width by a probability. A bin B_m adds
 
     |B_m|/N · |mean true - mean claimed|  =  |Σ_{i in B_m} (true_i - claimed_i)| / N,
 
@@ -21,25 +27,43 @@ from typing import Literal, TypeAlias
 from longtail.core.arrays import ArrayLike, to_kind
 from longtail.core.numbers import check_whole
 from longtail.metrics.accumulator import Accumulator, Reliability
-from longtail.metrics.samples import Logits, kind_of, labelled
+from longtail.metrics.samples import LabelsLike, Logits, kind_of, labelled
 from longtail.metrics.terms import BINS
 
 Form: TypeAlias = Literal["usual", "paper"]
+Source: TypeAlias = Logits | Accumulator
+Weights: TypeAlias = ArrayLike | None
 
 
-def ece(
-    logits: Logits | Accumulator,
-    labels: ArrayLike | None = None,
-    weights: ArrayLike | None = None,
-    bins: int = BINS,
-) -> float:
-    """Expected calibration error of the most likely class.
+def nll(logits: Source, labels: LabelsLike = None, weights: Weights = None) -> float:
+    """The mean negative log-likelihood; infinite if a true class was ruled out (logit -inf).
 
     Args:
         logits: Labelled scores, or an accumulator; or logits of shape (N, C).
         labels: The true classes of logits.
         weights: How much each sample counts.
-        bins: How many bins of equal width.
+
+    >>> nll([[0.0, 0.0], [1000.0, 0.0]], labels=[0, 0])
+    0.3466
+    """
+    sums = sums_of(logits, labels, weights)
+    return sums.mean(sums.nll)
+
+
+def brier(logits: Source, labels: LabelsLike = None, weights: Weights = None) -> float:
+    """The mean squared distance between the probabilities and the true class, as `nll`.
+
+    >>> brier([[0.0, 0.0], [1000.0, 0.0]], labels=[0, 1])
+    1.25
+    """
+    sums = sums_of(logits, labels, weights)
+    return sums.mean(sums.brier)
+
+
+def ece(
+    logits: Source, labels: LabelsLike = None, weights: Weights = None, bins: int = BINS
+) -> float:
+    """Expected calibration error of the most likely class, in so many bins of equal width.
 
     >>> ece([[0.0, 0.0], [0.0, 0.0], [9.0, -9.0]], labels=[0, 0, 0])    # 2/3 · |1 - 0.5|
     0.333
@@ -48,20 +72,15 @@ def ece(
 
 
 def classwise_ece(
-    logits: Logits | Accumulator,
-    labels: ArrayLike | None = None,
-    weights: ArrayLike | None = None,
+    logits: Source,
+    labels: LabelsLike = None,
+    weights: Weights = None,
     bins: int = BINS,
     form: Form = "usual",
 ) -> float:
     """Calibration error of every class's probability, averaged over all classes.
 
-    Args:
-        logits: As for `ece`.
-        labels: Likewise.
-        weights: Likewise.
-        bins: Likewise.
-        form: "usual" (Kull et al.) or "paper" (LADE eq. 29).
+    The form is the "usual" one (Kull et al.) or that of the "paper" (LADE eq. 29).
 
     >>> logits, labels = [[0.0, 0.0], [0.0, 0.0], [9.0, -9.0]], [0, 0, 0]
     >>> classwise_ece(logits, labels)                     # (1/3 + 1/3) / 2
@@ -82,10 +101,7 @@ def classwise_ece(
 
 
 def reliability(
-    logits: Logits | Accumulator,
-    labels: ArrayLike | None = None,
-    weights: ArrayLike | None = None,
-    bins: int = BINS,
+    logits: Source, labels: LabelsLike = None, weights: Weights = None, bins: int = BINS
 ) -> Reliability:
     """For each bin of confidence: the share of samples in it, mean confidence, and accuracy.
 
@@ -100,12 +116,7 @@ def reliability(
     return Reliability(*(to_kind(part, kind_of(logits)) for part in made))
 
 
-def sums_of(
-    logits: Logits | Accumulator,
-    labels: ArrayLike | None,
-    weights: ArrayLike | None,
-    bins: int = BINS,
-) -> Accumulator:
+def sums_of(logits: Source, labels: LabelsLike, weights: Weights, bins: int = BINS) -> Accumulator:
     """The sums of labelled logits; those of an accumulator itself."""
     if isinstance(logits, Accumulator):
         if labels is not None or weights is not None or bins != logits.bins:
