@@ -14,10 +14,8 @@ from pathlib import Path
 import numpy as np
 
 import longtail as lt
-from longtail.recipes.fit_methods import METHODS
-from longtail.recipes.fit_result import FitPlan
-from longtail.recipes.fit_run import run_fit
-from longtail.recipes.fit_words import HEADINGS, decision, headline, method_rows
+from longtail.flows.fit import fit
+from longtail.report.pages.fit import decision, headline, method_columns
 
 
 def packed(path, folder):
@@ -36,19 +34,20 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         features = packed(sys.argv[1], folder)
         start = time.perf_counter()
-        result = run_fit(features, FitPlan())
+        result = fit(features)
         took = time.perf_counter() - start
     print("# `longtail fit` on CIFAR-100-LT features\n")
     print(f"`python benchmarks/fit_cifar100.py cifar100_features.npz`: {took:.0f} s.\n")
     print(f"{headline(result)} {decision(result)}\n")
-    print("| " + " | ".join(HEADINGS) + " |")
-    print("|---|" + "---:|" * (len(HEADINGS) - 1))
-    for row in method_rows(result):
+    columns = method_columns(result)
+    print("| " + " | ".join(columns) + " |")
+    print("|---|" + "---:|" * (len(columns) - 1))
+    for row in zip(*columns.values(), strict=True):
         print("| " + " | ".join(row) + " |")
-    best = result.methods[0].test["balanced_accuracy"].value
-    adjusted = next(m for m in result.methods if m.name == "adjusted").test["balanced_accuracy"]
+    best = result.best.test["balanced_accuracy"].value
+    adjusted = next(m for m in result.table if m.name == "adjusted").test["balanced_accuracy"]
     print(
-        f"\nChosen: {METHODS[result.best].title}, {100 * best:.2f} % on the test set, target 59.5; "
+        f"\nChosen: {result.best.title}, {100 * best:.2f} % on the test set, target 59.5; "
         f"the logit-adjusted layer {100 * adjusted.value:.2f} %."
     )
 

@@ -51,14 +51,14 @@ def measure(path, what):
     # Warm up: what the first fit of any size imports and allocates.
     small = np.random.default_rng(0).normal(size=(400, DIM)).astype(np.float16)
     head = heads.Linear(DIM, CLASSES)
-    recipe = replace(head.recipe, epochs=1)
-    lt.fit_head(head, small, np.arange(400) % CLASSES, recipe=recipe)
+    recipe = replace(head.sgd, epochs=1)
+    lt.fit_head(head, small, np.arange(400) % CLASSES, sgd=recipe)
     before, start = peak(), time.perf_counter()
     if what == "learned NCM, one epoch":
         head = heads.LearnedNCM(DIM, CLASSES)
-        lt.fit_head(head, features, labels, recipe=replace(head.recipe, epochs=1))
+        lt.fit_head(head, features, labels, sgd=replace(head.sgd, epochs=1))
     elif what == "cRT, one epoch":
-        lt.fit_head(head, features, labels, recipe=recipe)
+        lt.fit_head(head, features, labels, sgd=recipe)
     elif what == "LDA":
         lt.fit_head(heads.Generative(DIM, CLASSES), features, labels)
     else:

@@ -18,10 +18,9 @@ import torch
 from scipy import stats
 
 import longtail as lt
-from longtail.engine.feature_file import checked_features
-from longtail.recipes.fit_methods import METHODS, SLOW
-from longtail.recipes.fit_result import FitPlan
-from longtail.recipes.fit_run import run_fit
+from longtail.data.tables.features import checked_features
+from longtail.flows.fit import fit
+from longtail.flows.fit_methods import METHODS, SLOW
 
 SHARED = Path(__file__).parents[2] / "shared/data/cifar100_features.npz"
 SEEDS = range(3)
@@ -50,8 +49,8 @@ def caltech(seed):
     data = lt.data.caltech101_long_tailed(seed)
     return checked_features(
         {
-            "train": (data.train_features.numpy(), data.train_labels.numpy()),
-            "test": (data.test_features.numpy(), data.test_labels.numpy()),
+            "train": (data.train_features, data.train_labels),
+            "test": (data.test_features, data.test_labels),
         }
     )
 
@@ -76,9 +75,9 @@ def run(job):
     torch.set_num_threads(1)
     start = time.perf_counter()
     methods = ("linear", *SLOW) if slow else ()
-    result = run_fit(SETS[name](seed), FitPlan(methods, folds=FOLDS, seed=seed))
-    test = {m.name: (m.test["balanced_accuracy"].value, m.seconds) for m in result.methods}
-    return job, test, (result.best, result.weight_decay), time.perf_counter() - start
+    result = fit(SETS[name](seed), methods=methods, folds=FOLDS, seed=seed)
+    test = {m.name: (m.test["balanced_accuracy"].value, m.seconds) for m in result.table}
+    return job, test, (result.best.name, result.weight_decay), time.perf_counter() - start
 
 
 def spread(values):

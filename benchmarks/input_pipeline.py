@@ -15,13 +15,12 @@ import torch
 import torch.nn.functional as F
 
 import longtail as lt
-from longtail.data.images import ImageArrays
-from longtail.data.samplers import InstanceSampler
-from longtail.engine.augment import Chain, Flip, Normalize, RandomCrop
 from longtail.engine.backbones import backbone
 from longtail.engine.training import Model, StepEnd, TrainingOptions, train
-from longtail.engine.training.image_source import image_source
-from longtail.engine.training.inputs import Inputs
+from longtail.engine.training.image_source import Inputs, image_source
+from longtail.images import ImageArrays
+from longtail.images.augment import Chain, Flip, Normalize, RandomCrop
+from longtail.images.samplers import InstanceSampler
 
 CLASSES, BATCH = 100, 128
 AUGMENT, NORMALIZE = Chain(RandomCrop(padding=4), Flip()), Normalize()
@@ -87,7 +86,7 @@ def take_turns(name, data, steps):
         options,
         normalize=NORMALIZE,
         augment=AUGMENT,
-        log=turn,
+        progress=turn,
         stop_after=steps,
     )
     return torch.stack(loop[3:]), torch.stack(bare[3:])  # the first ones warm up

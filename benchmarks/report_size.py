@@ -7,7 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
-import torch
+import numpy as np
 
 import longtail as lt
 from longtail.flows.judge import Judgement
@@ -20,16 +20,14 @@ SETS = ((100, 2.0), (1000, 4.0))  # classes, and the megabytes they may take
 
 def samples_of(classes: int) -> BeforeAfter:
     """Logits of a model that learned the tail of its labels, and the same moved to uniform."""
-    random = torch.Generator().manual_seed(0)
+    random = np.random.default_rng(0)
     counts = lt.data.exponential_counts(1280, classes, 256)
-    labels = torch.randint(classes, (SAMPLES,), generator=random)
-    seen = torch.randn(SAMPLES, classes, generator=random)
-    seen[torch.arange(SAMPLES), labels] += 3.0
+    labels = random.integers(classes, size=SAMPLES)
+    seen = random.standard_normal((SAMPLES, classes), dtype=np.float32)
+    seen[np.arange(SAMPLES), labels] += 3.0
     names = [f"a class with a name of usual length {k}" for k in range(classes)]
     prior = lt.Prior.of(counts)
-    before = lt.Scores(
-        3 * seen + prior.log.float(), labels, carried=prior, counts=counts, classes=names
-    )
+    before = lt.Scores((3 * seen + prior.log).astype(np.float32), labels, prior, counts, names)
     uniform = lt.Prior.uniform(classes)
     return BeforeAfter(before, before.under(uniform), uniform, tau=1.0)
 
@@ -50,5 +48,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    torch.set_num_threads(1)
     main()

@@ -41,10 +41,7 @@ def digits(seed):
 
 def caltech(seed):
     data = lt.data.caltech101_long_tailed(seed)
-    return tuple(
-        part.numpy()
-        for part in (data.train_features, data.train_labels, data.test_features, data.test_labels)
-    )
+    return data.train_features, data.train_labels, data.test_features, data.test_labels
 
 
 def texts(name, counts_of, seed):

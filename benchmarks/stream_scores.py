@@ -33,7 +33,7 @@ ROW_GROUP = 100  # chunks: a million rows, as parquet writers make them
 def make_npy(place, rows, classes):
     import numpy as np
 
-    from longtail.data.score_tables import open_score_writer
+    from longtail.data import open_score_writer
 
     chunk = np.random.default_rng(0).normal(size=(CHUNK, classes)).astype(np.float32)
     with open_score_writer(place, rows, classes) as writer:
@@ -94,7 +94,7 @@ MAKERS = {
 def stream(source, result):
     """What `longtail fix` does to scores once it knows what to add."""
     from longtail import Prior, retarget
-    from longtail.data.score_tables import open_score_table, open_score_writer
+    from longtail.data import open_score_table, open_score_writer
 
     start = time.perf_counter()
     table = open_score_table(source, "logits")

@@ -10,14 +10,13 @@ benchmarks/tau_shrinkage.py` for this table alone.
 """
 
 import itertools
-from contextlib import ExitStack
 from unittest import mock
 
 import numpy as np
 import torch
 
 import longtail as lt
-from longtail.posthoc.tau import choice, held_near_one
+from longtail.posthoc.tau import choice
 
 TAUS = (0.7, 0.85, 1.0, 1.25, 1.5)
 SAMPLES = (100, 300, 1_000, 3_000, 10_000)
@@ -67,7 +66,7 @@ def middle(curve):
 
 def gain(world, held_out, fresh, criterion="accuracy_under_target", target=None):
     """By how much the τ held near 1 is better than the best one, the best one, and that used."""
-    held = lt.posthoc.LogitAdjustment(world.prior, target=target).fit(held_out, criterion)
+    held = lt.posthoc.LogitAdjustment.fit(held_out, world.prior, target, criterion)
     best = held.choice.optimum
     if criterion == "accuracy_under_target":
         best = middle(lt.posthoc.tau_curve(held_out.logits, held_out.labels, world.prior, target))
@@ -76,7 +75,7 @@ def gain(world, held_out, fresh, criterion="accuracy_under_target", target=None)
 
 
 def normalisation_gain(held_out, fresh, nu):
-    held = lt.posthoc.WeightNormalization(nu).fit(held_out)
+    held = lt.posthoc.WeightNormalization.fit(held_out, nu)
     best = middle(lt.posthoc.weight_norm_curve(held_out.logits, held_out.labels, nu))
     free = lt.posthoc.WeightNormalization(nu, best)
     return accuracy(fresh, held) - accuracy(fresh, free)
@@ -154,8 +153,8 @@ def try_separable():
 def fitted(world, held_out, name):
     """What the constant of that name is for: weight normalisation, or logit adjustment."""
     if name == "WIDE_SPREAD":
-        return lt.posthoc.WeightNormalization(world.prior**0.2).fit(held_out)
-    return lt.posthoc.LogitAdjustment(world.prior).fit(held_out)
+        return lt.posthoc.WeightNormalization.fit(held_out, world.prior**0.2)
+    return lt.posthoc.LogitAdjustment.fit(held_out, world.prior)
 
 
 def try_constants():
@@ -170,10 +169,7 @@ def try_constants():
         for name, values in CONSTANTS.items():
             ours = accuracy(fresh, fitted(world, held_out, name))
             for value in values:
-                with ExitStack() as changed:
-                    for module in (choice, held_near_one):
-                        if hasattr(module, name):
-                            changed.enter_context(mock.patch.object(module, name, value))
+                with mock.patch.object(choice, name, value):
                     other = accuracy(fresh, fitted(world, held_out, name))
                 found[name, value].append(other - ours)
     return found
@@ -236,7 +232,7 @@ Made by `make bench`.
     print("the worlds; `WIDE_SPREAD` by weight normalisation.\n")
     print("| constant | ours | other | points |\n|---|---|---|---|")
     for (name, value), differences in try_constants().items():
-        ours = getattr(held_near_one, name)
+        ours = getattr(choice, name)
         print(f"| `{name}` | {ours:g} | {value:g} | {shown(differences)} |")
     print("\n## Targets near the training prior\n")
     range_table(near, "log target − log prior, deviation", "accuracy under the target")

@@ -35,7 +35,12 @@ def samples_of(names: tuple[str, ...] = ()) -> BeforeAfter:
     logits = 1.8 * seen  # the true posterior, so the model is calibrated
     called = [*names, *(f"class {k}" for k in range(len(names), classes))]
     before = lt.Scores(
-        logits + prior.log, labels, carried=prior, counts=counts, classes=called, split="test"
+        logits + torch.from_numpy(prior.log),
+        labels,
+        carried=prior,
+        counts=counts,
+        classes=called,
+        split="test",
     )
     uniform = lt.Prior.uniform(classes)
     return BeforeAfter(before, before.under(uniform), uniform, tau=1.0)

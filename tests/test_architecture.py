@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import longtail
+from prior_arithmetic import two_priors
 
 SOURCE = Path(longtail.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -29,9 +30,76 @@ def test_there_is_no_utils():
 
 @pytest.mark.parametrize("path", FILES, ids=name)
 def test_only_retarget_subtracts_two_priors(path):
-    if name(path) == "core/retarget.py":
-        return
-    assert not re.search(r"\.log\s*-\s*\w+\.log\b(?!\.max)", path.read_text())
+    lines = two_priors(path.read_text())
+    assert bool(lines) == (name(path) == "core/retarget.py"), f"two priors meet in lines {lines}"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "target.log - carried.log",
+        "-carried.log + target.log",
+        "self.log_prior_a - self.log_prior_b",
+        "def move(log_prior, z):\n    return z + target.log - log_prior",
+        "np.asarray(target.log) - tau * np.log(carried.probs)",
+        "torch.sub(target.log, carried.log)",
+        "target.log.sub(self.carried_log)",
+        "goal, source = target.log, carried.log\nshift = goal - source[:, None]",
+        "shift = target.log\nshift -= carried.log",
+        "batches.smoothed(e).probs / loss.batches.smoothed(e).probs",
+        "np.log(target.probs / carried.probs)",
+        "target.probs * (1 / carried.probs)",
+        "target.probs * carried.probs**-1",
+        "np.exp(target.log) / np.exp(carried.log)",
+        "prior.reweighted(1 / other.probs)",
+        "prior.reweighted(other.tempered(-1).probs)",
+        "weights = 1 / other.probs\nprior.reweighted(weights)",
+        # A field that is given a prior is one.
+        """
+class Pair:
+    trend: Tensor
+    free: Climb
+
+    @property
+    def apart(self):
+        return (self.free.priors / self.trend).log()
+
+def estimates():
+    trend = climb(start).priors
+    return Pair(trend, climb(trend))
+""",
+        """
+class Head:
+    def __init__(self, train):
+        self.offset = train.log
+
+    def forward(self, logits, target):
+        return logits + (target.log - self.offset)
+""",
+    ],
+)
+def test_two_priors_are_seen_wherever_they_meet(code):
+    assert two_priors(code)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "logits + prior.log",
+        "prior.log - prior.log.max()",
+        "prior.log.min() - prior.log",
+        "prior.probs / prior.probs.max()",
+        "tau * prior.log - prior.probs**-0.25",
+        "loss(1 / prior.probs)",
+        "prior.reweighted(class_balanced_weights(counts))",
+        "a.probs - b.probs",  # how far apart they are, not a move
+        "carried.log + prior_offset(loss.batches, batches)",
+        "np.log(counts) - np.log(other)",
+        "logits.log() - other.log()",
+    ],
+)
+def test_what_is_no_pair_of_priors_is_let_be(code):
+    assert not two_priors(code)
 
 
 @pytest.mark.parametrize("path", FILES, ids=name)

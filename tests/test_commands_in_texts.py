@@ -25,8 +25,8 @@ from command_texts import (
     texts,
 )
 from longtail.cli import app
-from longtail.recipes.training.overrides import overridden
-from longtail.recipes.training.reading import read_recipe
+from longtail.flows.train.reading import overridden
+from longtail.recipes.catalogue import read_recipe
 
 IN_DOCS = sorted({words for path in DOCS for words in block_commands(path)})
 IN_SENTENCES = sorted(

@@ -3,15 +3,29 @@
 import inspect
 import math
 from functools import partial
+from types import SimpleNamespace
+from typing import Annotated, get_origin
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from longtail import data, fit_head, heads, losses, metrics, posthoc, shift, shot_groups
+from longtail import (
+    data,
+    fit_head,
+    heads,
+    images,
+    losses,
+    metrics,
+    posthoc,
+    ranges,
+    shift,
+    shot_groups,
+)
 from longtail.core import Scores
-from longtail.engine import augment, averaging, backbones, fit_linear, schedules, training
+from longtail.engine import averaging, backbones, fit_linear, schedules, training
+from longtail.images import augment
 from loss_examples import MAKE
 
 COUNTS = [70, 20, 8, 2]
@@ -19,7 +33,9 @@ LABELS = np.repeat(np.arange(4), COUNTS)
 FEATURES = np.random.default_rng(0).normal(size=(100, 3)).astype(np.float32)
 LOGITS = np.random.default_rng(1).normal(size=(100, 4))
 SCORES = Scores(LOGITS, LABELS, carried=COUNTS, counts=COUNTS)
-NUMBERS = {"float", "int", "float | None", "int | None"}
+RANGES = [name for name, kind in vars(ranges).items() if get_origin(kind) is Annotated]
+KINDS = ("float", "int", *RANGES)
+NUMBERS = {*KINDS, *(f"{kind} | None" for kind in KINDS)}
 
 
 def of_samples(make, **options):
@@ -65,7 +81,7 @@ MAKERS = {
     },
     "heads.WeightVectorNorm": partial(heads.WeightVectorNorm, dim=4, num_classes=4, train=COUNTS),
     "heads.Experts": partial(heads.Experts, dim=6, num_classes=4),
-    "heads.Recipe": partial(heads.Recipe, lr=0.1),
+    "heads.SGDConfig": partial(heads.SGDConfig, lr=0.1),
     "posthoc.BiasCorrectedTemperature": posthoc.BiasCorrectedTemperature,
     "posthoc.Temperature": posthoc.Temperature,
     "posthoc.LogitAdjustment": partial(posthoc.LogitAdjustment, COUNTS),
@@ -104,13 +120,13 @@ MAKERS = {
     "data.shifted_subset": partial(data.shifted_subset, LABELS, COUNTS, 1),
     "data.two_gaussians": partial(data.two_gaussians, 10, 0),
     "data.two_moons": partial(data.two_moons, 10, 0),
-    "data.ClassBalancedSampler": of_samples(data.ClassBalancedSampler),
-    "data.EffectiveNumberSampler": of_samples(data.EffectiveNumberSampler),
-    "data.InstanceSampler": of_samples(data.InstanceSampler),
-    "data.MPerClassSampler": of_samples(data.MPerClassSampler, m=2),
-    "data.ProgressiveSampler": of_samples(data.ProgressiveSampler, num_epochs=3),
-    "data.ReversedSampler": of_samples(data.ReversedSampler),
-    "data.SquareRootSampler": of_samples(data.SquareRootSampler),
+    "images.ClassBalancedSampler": of_samples(images.ClassBalancedSampler),
+    "images.EffectiveNumberSampler": of_samples(images.EffectiveNumberSampler),
+    "images.InstanceSampler": of_samples(images.InstanceSampler),
+    "images.MPerClassSampler": of_samples(images.MPerClassSampler, m=2),
+    "images.ProgressiveSampler": of_samples(images.ProgressiveSampler, num_epochs=3),
+    "images.ReversedSampler": of_samples(images.ReversedSampler),
+    "images.SquareRootSampler": of_samples(images.SquareRootSampler),
     "schedules.Constant": schedules.Constant,
     "schedules.Steps": partial(schedules.Steps, milestones=(1,), decay=0.1),
     "schedules.Cosine": partial(schedules.Cosine, total=5),
@@ -136,6 +152,8 @@ MAKERS = {
 
 def is_number(parameter):
     kind = parameter.annotation
+    if any(kind is vars(ranges)[name] for name in RANGES):
+        return True
     return str(kind) in NUMBERS or getattr(kind, "__name__", None) in NUMBERS
 
 
@@ -152,8 +170,16 @@ def number_options():
 # Values that the library makes and returns, functions whose only numbers are sizes of what they
 # are given, and what cannot be made by itself.
 NOT_WALKED = {
-    *("losses.Loss", "losses.MarginLoss", "losses.RegularizedLoss", "losses.Regularizer"),
-    *("losses.SpreadOut", "data.ClassSampler", "data.caltech101_long_tailed"),
+    *(
+        "losses.Loss",
+        "losses.SampleLoss",
+        "losses.MarginLoss",
+        "losses.RegularizedLoss",
+        "losses.Regularizer",
+    ),
+    *("losses.SpreadOut", "images.ClassSampler", "data.caltech101_long_tailed"),
+    *("data.Features", "data.pack_features", "data.Block", "data.ScoreWriter"),
+    *("data.open_score_writer", "data.ScoreTable"),
     *("heads.MomentSums", "heads.ClassMoments", "heads.class_moments"),
     *("posthoc.chain_affine", "posthoc.TauChoice", "posthoc.TauCurve"),
     *("metrics.Interval", "metrics.Mistake", "metrics.Sanity", "shift.PriorEstimate"),
@@ -163,6 +189,7 @@ NOT_WALKED = {
 def test_everything_public_that_takes_a_number_is_walked():
     places = {"losses": losses, "heads": heads, "posthoc": posthoc, "data": data}
     places |= {"metrics": metrics, "shift": shift, "schedules": schedules, "augment": augment}
+    places["images"] = SimpleNamespace(**{kind.__name__: kind for kind in images.SAMPLERS.values()})
     walked = {name.split(",")[0] for name in MAKERS} | NOT_WALKED
     for place, module in places.items():
         for name, thing in vars(module).items():

@@ -8,9 +8,9 @@ import torch
 
 from longtail import Prior, Scores
 from longtail.engine import load_head
+from longtail.flows.train.model_file import load_model
 from longtail.posthoc import load_adjusters, save_adjusters
-from longtail.recipes.training.model_file import load_model
-from longtail.recipes.training.reading import read_recipe
+from longtail.recipes.catalogue import read_recipe
 
 RELEASED = Path(__file__).parent / "released"
 

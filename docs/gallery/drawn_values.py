@@ -11,8 +11,8 @@ import longtail as lt
 def world() -> SimpleNamespace:
     """What the figures are drawn of, the same every time."""
     data = lt.data.caltech101_long_tailed()
-    train, labels = data.train_features.float(), data.train_labels
-    test, truth = data.test_features.float(), data.test_labels
+    train, labels = torch.from_numpy(data.train_features), torch.from_numpy(data.train_labels)
+    test, truth = torch.from_numpy(data.test_features), torch.from_numpy(data.test_labels)
     counts = lt.class_counts(labels, 101)
 
     log: list[dict[str, float | None]] = []
@@ -35,11 +35,11 @@ def world() -> SimpleNamespace:
     centers = [ncm.rows.detach().clone()]
     lt.fit_head(ncm, train, labels, progress=lambda _: centers.append(ncm.rows.detach().clone()))
     local = lt.heads.MetricNCM(16, 101, metric="eigenbasis", learn_centers=False)
-    lt.fit_head(local, train[:, :16], labels, recipe=lt.heads.Recipe(lr=10.0, epochs=10))
+    lt.fit_head(local, train[:, :16], labels, sgd=lt.heads.SGDConfig(lr=10.0, epochs=10))
     adjusted = scores.under(uniform)
     both = {"cross-entropy": scores, "adjusted": adjusted}
     moved = unseen.under(uniform)
-    temperature = lt.posthoc.Temperature().fit(some.under(uniform))
+    temperature = lt.posthoc.Temperature.fit(some.under(uniform))
     held = {
         "cross-entropy": unseen,
         "adjusted": moved,

@@ -1,13 +1,43 @@
 """longtail: classifiers for long-tailed labels, on one idea: logits carry a label prior.
 
-Names are resolved when they are first used, so that the command line starts without torch.
+Names are resolved when they are first used: the command line starts at once, and whoever loads an
+adjuster imports NumPy alone.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
+_FOLDERS = (
+    "core",
+    "data",
+    "engine",
+    "heads",
+    "images",
+    "integrations",
+    "losses",
+    "metrics",
+    "posthoc",
+    "report",
+    "shift",
+    "stats",
+    "testing",
+)
+_WHERE = {
+    "Prior": "core",
+    "Scores": "core",
+    "UnknownPriorError": "core",
+    "class_counts": "core",
+    "fit": "flows.fit",
+    "fit_head": "engine",
+    "fix": "flows.fix",
+    "load": "flows.predict",
+    "measure_carried": "core",
+    "retarget": "core",
+    "shot_groups": "core",
+    "train": "flows.train.train",
+}
 __all__ = [
     "Prior",
     "Scores",
@@ -16,9 +46,13 @@ __all__ = [
     "core",
     "data",
     "engine",
+    "fit",
     "fit_head",
+    "fix",
     "heads",
+    "images",
     "integrations",
+    "load",
     "losses",
     "measure_carried",
     "metrics",
@@ -28,6 +62,7 @@ __all__ = [
     "shift",
     "shot_groups",
     "testing",
+    "train",
 ]
 
 if TYPE_CHECKING:
@@ -36,6 +71,7 @@ if TYPE_CHECKING:
         data,
         engine,
         heads,
+        images,
         integrations,
         losses,
         metrics,
@@ -53,31 +89,21 @@ if TYPE_CHECKING:
         retarget,
         shot_groups,
     )
-    from longtail.engine import fit_head
+    from longtail.engine.fit_head import fit_head
+    from longtail.flows.fit import fit
+    from longtail.flows.fix import fix
+    from longtail.flows.predict import load
+    from longtail.flows.train.train import train
+else:  # not for type checkers, to whom every name would then exist
 
-_FOLDERS = (
-    "core",
-    "data",
-    "engine",
-    "heads",
-    "integrations",
-    "losses",
-    "metrics",
-    "posthoc",
-    "report",
-    "shift",
-    "testing",
-)
-
-
-def __getattr__(name: str) -> Any:
-    if name in _FOLDERS:
-        return import_module(f"longtail.{name}")
-    if name == "fit_head":
-        return import_module("longtail.engine").fit_head
-    if name in __all__:
-        return getattr(import_module("longtail.core"), name)
-    raise AttributeError(f"module 'longtail' has no attribute {name!r}")
+    def __getattr__(name):
+        if name in _FOLDERS:
+            return import_module(f"longtail.{name}")
+        if name not in _WHERE:
+            raise AttributeError(f"module 'longtail' has no attribute {name!r}")
+        if _WHERE[name].startswith("flows") and name != "load":
+            import_module("longtail.report")  # so that a result can show its page in a notebook
+        return getattr(import_module(f"longtail.{_WHERE[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -30,7 +30,7 @@ SERVER.set_forkserver_preload(
         "longtail.cli",
         "longtail.flows.compare",
         "longtail.report.pages.fix",
-        "longtail.recipes.fit_page",
+        "longtail.report.pages.fit",
     ]
 )
 
@@ -126,9 +126,9 @@ def wait():
 
 def train_and_wait(folder):
     """For a process of its own: a run that waits at its first step until it is killed."""
-    from longtail.recipes.run import run_recipe
-    from longtail.recipes.training.overrides import overridden
-    from longtail.recipes.training.reading import read_recipe
+    from longtail.flows.train.reading import overridden
+    from longtail.flows.train.train import train
+    from longtail.recipes.catalogue import read_recipe
 
     def wait(event):
         Path(folder, "waits").touch()
@@ -136,7 +136,7 @@ def train_and_wait(folder):
 
     given = [f"data.path={folder}/images.npz"]
     recipe = overridden(read_recipe(f"{folder}/mine.yaml"), given)
-    run_recipe(recipe, Path(folder, "run"), wait)
+    train(recipe, Path(folder, "run"), progress=wait)
 
 
 def start(place, arguments, said=None):

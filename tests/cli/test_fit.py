@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from longtail import Prior, Scores
 from longtail.cli import app
 from longtail.engine import pack_features
-from longtail.recipes.fit_methods import METHODS, Method
+from longtail.flows.fit_methods import METHODS, Method
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_the_table_keeps_its_numbers_whole_in_80_columns_and_failures_are_told(
     monkeypatch.setitem(METHODS, "broken", Method("broken", "", fail))
     done = run(npz, "--methods", "adjusted_tau,broken", "--folds", 3, "-o", tmp_path / "out")
     said = json.loads((tmp_path / "out/metrics.json").read_text())["methods"]
-    found = said["adjusted_tau"]["held_out"]["accuracy_under_target"]["value"]
+    found = said["adjusted_tau"]["validation"]["accuracy_under_target"]["value"]
     rows = [line for line in done.output.split("\n") if line.startswith(" linear, ")]
     assert f"{100 * found:.1f}" in " ".join(rows).split()
     assert max(map(len, rows)) <= 80
@@ -87,7 +87,7 @@ def test_a_target_can_be_the_training_prior_or_a_file(npz, tmp_path):
         done = run(
             npz, "--methods", "adjusted", "--folds", 2, "--target", target, "--json", "-o", tmp_path
         )
-        losses.append(json.loads(done.stdout)["methods"]["adjusted"]["held_out"]["nll"]["value"])
+        losses.append(json.loads(done.stdout)["methods"]["adjusted"]["validation"]["nll"]["value"])
     assert len(set(losses)) == 3
     found = Scores.load(tmp_path / "test.safetensors").carried
     assert found is None or found.is_close(Prior.of([1, 1, 2, 4]))
@@ -103,7 +103,7 @@ def test_a_target_by_class_name(npz, tmp_path):
         (tmp_path / "target.json").write_text(text)
         given = ("--methods", "ncm", "--folds", 2, "--json", "-o", tmp_path / "out")
         done = run(place, "--target", tmp_path / "target.json", *given)
-        losses.append(json.loads(done.stdout)["methods"]["ncm"]["held_out"])
+        losses.append(json.loads(done.stdout)["methods"]["ncm"]["validation"])
     assert losses[0] == losses[1]
 
 

@@ -287,7 +287,6 @@ def frame_of(folder, index, header=("a", "b", "c", "d", "label"), own=str):
         ("Unnamed: 0", str),
         ("", lambda row: str(7 * row)),
         ("", lambda row: f"{row}.png"),
-        ("id", str),
     ],
 )
 def test_the_index_of_a_data_frame_is_no_class(folder, index, own):
@@ -299,6 +298,12 @@ def test_the_index_of_a_data_frame_is_no_class(folder, index, own):
     found = json.loads((folder / "out/metrics.json").read_text())
     assert found["metrics"]["balanced_accuracy"]["after"]["value"] > 0.6
     assert found["sanity"]["near_chance"] is False
+
+
+def test_a_column_of_ids_is_no_class(folder):
+    done, _ = fix(folder, frame_of(folder, "id", own=str), "--kind", "logits")
+    assert done.exit_code == 0, done.output
+    assert Scores.load(folder / "out/scores.safetensors").classes == ("a", "b", "c", "d")
 
 
 def test_a_result_near_chance_is_said_in_the_first_line(folder):

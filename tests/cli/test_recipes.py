@@ -8,10 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 from longtail.cli import app
-from longtail.recipes.training.catalogue import RECIPES
-from longtail.recipes.training.checking import recipe_from
-from longtail.recipes.training.reading import read_recipe
-from longtail.recipes.training.yaml_text import read_yaml
+from longtail.flows.train.checking import recipe_from
+from longtail.flows.train.yaml_text import read_yaml
+from longtail.recipes.catalogue import RECIPES, read_recipe
 
 
 def printed(*arguments):

@@ -136,3 +136,31 @@ def test_measuring_works_where_gradients_are_off():
     with torch.no_grad():
         measured = measure_carried(world.posterior(world.prior).log()[points], labels)
     assert measured.is_close(world.prior, 1e-5)
+
+
+def test_it_is_differentiable_and_traced_whole_by_compile_and_export():
+    carried, target = Prior.of([70, 25, 5]), Prior.of([1, 2, 3])
+    expected = retarget(LOGITS, carried, target)
+    compiled = torch.compile(
+        lambda logits: retarget(logits, carried, target), fullgraph=True, backend="eager"
+    )
+    logits = LOGITS.clone().requires_grad_()
+    assert_close(compiled(logits), expected)
+    compiled(logits).sum().backward()
+    assert_close(logits.grad, torch.ones_like(LOGITS))
+
+    class Moved(torch.nn.Module):
+        def forward(self, logits):
+            return retarget(logits, carried, target)
+
+    assert_close(torch.export.export(Moved(), (LOGITS,)).module()(LOGITS), expected)
+
+
+def test_jax_stays_jax():
+    jax = pytest.importorskip("jax")
+    logits = jax.numpy.asarray(LOGITS.numpy())
+    moved = jax.jit(lambda rows: retarget(rows, [70, 25, 5], [1, 1, 1]))(logits)
+    assert isinstance(moved, jax.Array)
+    np.testing.assert_allclose(
+        moved, retarget(LOGITS.numpy(), [70, 25, 5], [1, 1, 1]), rtol=1e-5, atol=1e-5
+    )

@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 
 import longtail as lt
 from longtail.core.tensor_file import map_tensor_file, save_tensors
-from longtail.data.score_tables import open_score_writer
+from longtail.data import open_score_writer
 from longtail.engine import pack_features, save_head
 from longtail.engine.head_checkpoint import Progress, save_checkpoint
 from longtail.engine.training.checkpoint_folder import write_checkpoint

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from longtail.core import memory
-from longtail.data.files.arrays import load_npy, load_npz, npz_header
-from longtail.data.label_files import read_label_counts
-from longtail.data.score_tables import open_score_table
+from longtail.data import open_score_table, read_label_counts
+from longtail.data.tables.arrays import load_npy, load_npz, npz_header
 
 MAGIC = b"\x93NUMPY\x01\x00"
 
@@ -90,7 +89,7 @@ def test_labels_of_more_samples_than_there_are_scores_are_refused_before_they_ar
     tmp_path, monkeypatch
 ):
     monkeypatch.setattr(
-        "longtail.data.score_tables.arrays.load_npz",
+        "longtail.data.tables.score_readers.load_npz",
         lambda *_: pytest.fail("nothing should be unpacked"),
     )
     labels = np.zeros(10**6, np.int64)

@@ -6,8 +6,8 @@ import json
 import numpy as np
 import pytest
 
-from longtail.data.files import text as text_files
-from longtail.data.label_files import LabelCounts, align_counts, read_label_counts, read_labels
+from longtail.data import LabelCounts, align_counts, read_label_counts, read_labels
+from longtail.data.tables import text as text_files
 
 
 def counts_of(path, **given):

@@ -12,8 +12,8 @@ from safetensors.torch import save_file
 
 from longtail import Prior, Scores
 from longtail.core.probabilities import NotLogitsError
-from longtail.data.files.errors import reading
-from longtail.data.score_tables import Layout, open_score_table
+from longtail.data import Layout, open_score_table
+from longtail.data.tables.errors import reading
 
 RNG = np.random.default_rng(0)
 LOGITS = RNG.normal(size=(23, 4)).astype(np.float32)
@@ -208,7 +208,7 @@ def test_rounded_probabilities_are_refused_as_logits_too(tmp_path):
 
 
 def test_one_row_that_is_no_probability_makes_a_file_one_of_logits(tmp_path, monkeypatch):
-    monkeypatch.setattr("longtail.data.score_tables.table.BLOCK", 40)  # the last row of the third
+    monkeypatch.setattr("longtail.data.tables.score_table.BLOCK", 40)  # the last row of the third
     rows = PROBS.copy()
     rows[-1] = [-1.0, 1.0, 0.5, 0.5]
     np.save(tmp_path / "a.npy", rows)
@@ -401,7 +401,7 @@ def test_a_flipped_bit_in_an_npz_is_found(tmp_path):
 
 
 def test_a_large_packed_array_in_column_order_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("longtail.data.score_tables.arrays._MOST_UNPACKED", 100)
+    monkeypatch.setattr("longtail.data.tables.arrays._MOST_TURNED", 100)
     np.savez(tmp_path / "a.npz", logits=np.asfortranarray(LOGITS))
     with pytest.raises(ValueError, match=r"column order, too large .*\.ascontiguousarray"):
         list(open_score_table(tmp_path / "a.npz", "logits").blocks())
@@ -469,3 +469,56 @@ def test_the_name_that_pandas_gives_an_index_in_parquet_is_known_without_its_wor
     pq.write_table(pa.table(columns), tmp_path / "a.parquet")
     with pytest.warns(UserWarning, match="is the index of a table"):
         assert open_score_table(tmp_path / "a.parquet", "logits").classes == ("a", "b")
+
+
+NAMED_IDS = np.array([f"img_{at}" for at in range(23)])
+
+
+@pytest.mark.parametrize("ids", [NAMED_IDS, np.arange(100, 123)])
+def test_ids_stay_with_their_rows(tmp_path, ids):
+    np.savez(tmp_path / "a.npz", logits=LOGITS, ids=ids)
+    Scores(LOGITS, LABELS, ids=ids).save(tmp_path / "a.safetensors")
+    (tmp_path / "a.csv").write_text(
+        csv_text(LOGITS, [f"{y},{each}" for y, each in zip(LABELS, ids, strict=True)],
+                 (*CLASSES, "label", "id"))
+    )  # fmt: skip
+    for name in ("a.npz", "a.safetensors", "a.csv"):
+        table = open_score_table(tmp_path / name, "logits")
+        assert table.ids.tolist() == (ids.astype(str) if name == "a.csv" else ids).tolist()
+        assert table.num_classes == 4
+        some = table.as_scores(rows=np.array([2, 7]))
+        assert some.ids.tolist() == table.ids[[2, 7]].tolist()
+
+
+def test_ids_of_parquet_stand_in_a_column(tmp_path):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = {name: LOGITS[:, at] for at, name in enumerate(CLASSES)}
+    for scores in (columns, {"logits": LOGITS.tolist()}):
+        parquet.write_table(arrow.table({"id": NAMED_IDS, **scores}), tmp_path / "a.parquet")
+        table = open_score_table(tmp_path / "a.parquet", "logits")
+        assert table.ids.tolist() == NAMED_IDS.tolist()
+        assert (table.num_classes, table.labels) == (4, None)
+
+
+def test_ids_of_another_number_of_samples_are_refused(tmp_path):
+    np.savez(tmp_path / "a.npz", logits=LOGITS, ids=NAMED_IDS[:5])
+    with pytest.raises(ValueError, match="23 rows but 'ids' has 5 ids"):
+        open_score_table(tmp_path / "a.npz", "logits")
+    np.savez(tmp_path / "a.npz", logits=LOGITS, ids=np.ones(23))
+    with pytest.raises(ValueError, match=r"'ids' of .*a\.npz: ids must be one number or text"):
+        open_score_table(tmp_path / "a.npz", "logits")
+
+
+def test_half_precision_of_torch_is_widened_and_tensors_of_other_types_do_not_matter(tmp_path):
+    stored = {
+        "logits": torch.from_numpy(LOGITS).bfloat16(),
+        "labels": torch.from_numpy(LABELS).int(),
+        "others": torch.zeros(23, dtype=torch.float8_e4m3fn),
+    }
+    save_file(stored, tmp_path / "a.safetensors")
+    table = open_score_table(tmp_path / "a.safetensors", "logits")
+    assert table.dtype == np.float32
+    blocks = np.concatenate([block.logits for block in table.blocks(12)])
+    np.testing.assert_array_equal(blocks, stored["logits"].float().numpy())
+    with pytest.raises(ValueError, match=r"a\.safetensors has numbers of type F8_E4M3"):
+        open_score_table(tmp_path / "a.safetensors", "logits", layout=Layout(labels="others"))

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
-from longtail.data.score_tables import Layout, open_score_table
+from longtail.data import Layout, open_score_table
 
 
 def opened(place, text, layout=None, kind="logits", **given):
@@ -69,6 +69,13 @@ def test_quotes_hold_names_with_commas_together(tmp_path):
     assert rows(table) == [[1, 2], [3, 4]]
 
 
+def test_quoted_text_over_several_lines_is_one_row(tmp_path):
+    text = 'note,cat,fox,label\n"two\nlines, ""x""",1,2,cat\nplain,3,4,fox\n"y",5,6,cat\n'
+    table = opened(tmp_path / "a.csv", text, Layout(skip=["note"]))
+    assert [block.logits.tolist() for block in table.blocks(2)] == [[[1, 2]], [[3, 4]], [[5, 6]]]
+    assert table.labels.tolist() == [0, 1, 0]
+
+
 def test_in_tsv_quotes_are_text(tmp_path):
     table = opened(tmp_path / "a.tsv", '5" disk\tfox\tlabel\n1\t2\t5" disk\n')
     assert table.classes == ('5" disk', "fox")
@@ -122,7 +129,7 @@ def test_text_labels_are_names_if_all_are_names_and_else_indices(tmp_path):
 @pytest.mark.parametrize(
     ("text", "layout", "sentence"),
     [
-        ("a,b\n1,2\n3\n", None, "has 2 columns, but 1 in row 1; mend it"),
+        ("a,b\n1,2\n3\n", None, "has 2 columns, but 1 in row 1; correct it"),
         ("a,b\n1,2\n3,4,5\n", None, "has 2 columns, but 3 in row 1"),
         ('a,b\n1,2\n"3,4\n', None, "has 2 columns, but 1 in row 1"),
         ("a,b\n1,2\n3,x\n", None, "has 'x' in row 1, column 'b', where a score was expected"),

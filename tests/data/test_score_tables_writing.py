@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from longtail import Prior, Scores
-from longtail.data.score_tables import open_score_table, open_score_writer
+from longtail.data import open_score_table, open_score_writer
 
 LOGITS = np.random.default_rng(0).normal(size=(11, 3)).astype(np.float32)
 LABELS = np.arange(11) % 3
@@ -28,6 +28,14 @@ def test_a_file_written_in_blocks_is_loaded_as_scores(tmp_path):
     assert again.carried.counts.tolist() == [5, 3, 1]
     assert (again.classes, again.split) == (saved.classes, "test")
     assert list(tmp_path.iterdir()) == [place]
+
+
+@pytest.mark.parametrize("ids", [[f"img_{at}" for at in range(11)], list(range(5, 16))])
+def test_ids_come_back(tmp_path, ids):
+    with open_score_writer(tmp_path / "a.safetensors", 11, 3, ids=ids) as writer:
+        writer.write(LOGITS)
+    assert Scores.load(tmp_path / "a.safetensors").ids.tolist() == ids
+    assert open_score_table(tmp_path / "a.safetensors", "logits").ids.tolist() == ids
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
@@ -110,6 +118,7 @@ def test_rows_that_do_not_fit_leave_no_file(tmp_path, rows, sentence):
         ("a.npy", {"counts": [1, 1]}, "one entry for each of 3 classes"),
         ("a.npy", {"classes": ["a"]}, "name each of 3 classes once"),
         ("a.npy", {"split": "dev"}, "split must be"),
+        ("a.npy", {"ids": [1, 2]}, "for each of 11 rows"),
         ("nowhere/a.npy", {}, "there is no folder"),
     ],
 )

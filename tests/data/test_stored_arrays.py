@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from longtail.data.files.arrays import load_npy, load_npz
-from longtail.data.label_files import read_label_counts
-from longtail.data.score_tables import open_score_table
+from longtail.data import open_score_table, read_label_counts
+from longtail.data.tables.arrays import load_npy, load_npz
 
 LOGITS = np.random.default_rng(0).normal(size=(4, 3))
 NAMES = np.array(["cat", "dog", "cat", "élan"], dtype=object)

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch.testing import assert_close
 
 import longtail as lt
-from longtail import Prior, data, fit_head, heads, losses
+from longtail import Prior, data, fit_head, heads, images, losses
 from longtail.core.scores import Scores
 from longtail.posthoc import WeightNormalization
 
@@ -28,7 +28,7 @@ def drawn(counts, seed, spread=1.0):
 
 X, Y = drawn(COUNTS, seed=0)
 PRIOR = Prior.of(COUNTS)
-SHORT = heads.Recipe(lr=0.1, weight_decay=1e-3, epochs=3, batch_size=16)
+SHORT = heads.SGDConfig(lr=0.1, weight_decay=1e-3, epochs=3, batch_size=16)
 
 
 def layer(seed=0):
@@ -36,43 +36,41 @@ def layer(seed=0):
     return torch.nn.Linear(D, C)
 
 
-def naive_sgd(parameters, forward, recipe, sampler, objective=F.cross_entropy, clip=None):
+def naive_sgd(parameters, forward, sgd, sampler, objective=F.cross_entropy, clip=None):
     """Momentum, decay, clipping and the cosine written out by hand, batch by batch."""
     velocity = [torch.zeros_like(p) for p in parameters]
-    for epoch in range(recipe.epochs):
+    for epoch in range(sgd.epochs):
         sampler.set_epoch(epoch)
         order = list(sampler)
-        batches = [
-            order[i : i + recipe.batch_size] for i in range(0, len(order), recipe.batch_size)
-        ]
+        batches = [order[i : i + sgd.batch_size] for i in range(0, len(order), sgd.batch_size)]
         for number, batch in enumerate(batches):
             for p in parameters:
                 p.requires_grad_()
             value = objective(forward(X[batch]), Y[batch])
             slopes = torch.autograd.grad(value, parameters)
-            progress = (epoch + number / len(batches)) / recipe.epochs
+            progress = (epoch + number / len(batches)) / sgd.epochs
             factor = 1.0
-            if recipe.schedule == "cosine":
+            if sgd.schedule == "cosine":
                 factor = 0.5 * (1 + np.cos(np.pi * progress))
             with torch.no_grad():
                 for k, p in enumerate(parameters):
                     slope = slopes[k] if clip is None else slopes[k].clamp(-clip, clip)
-                    slope = slope + recipe.weight_decay * p
+                    slope = slope + sgd.weight_decay * p
                     velocity[k] = (
-                        slope if not velocity[k].any() else recipe.momentum * velocity[k] + slope
+                        slope if not velocity[k].any() else sgd.momentum * velocity[k] + slope
                     )
                     p.requires_grad_(False)
-                    p -= recipe.lr * factor * velocity[k]
+                    p -= sgd.lr * factor * velocity[k]
     return parameters
 
 
 def test_crt_is_a_new_linear_layer_on_class_balanced_batches():
     start = layer()
     weight, bias = start.weight.detach().clone(), start.bias.detach().clone()
-    sampler = data.ClassBalancedSampler(Y, C, seed=3)
+    sampler = images.ClassBalancedSampler(Y, C, seed=3)
     naive_sgd([weight, bias], lambda x: x @ weight.T + bias, SHORT, sampler)
     head = heads.Linear.from_linear(start)
-    carried = fit_head(head, X, Y, recipe=SHORT, seed=3)
+    carried = fit_head(head, X, Y, sgd=SHORT, seed=3)
     assert_close(head.weight, weight)
     assert_close(head.bias, bias)
     assert carried == Prior.uniform(C)
@@ -82,25 +80,25 @@ def test_crt_is_a_new_linear_layer_on_class_balanced_batches():
 def test_lws_learns_a_scale_a_class_and_nothing_else():
     start = layer()
     scale = torch.ones(C)
-    sampler = data.ClassBalancedSampler(Y, C)
+    sampler = images.ClassBalancedSampler(Y, C)
     naive_sgd([scale], lambda x: scale * start(x).detach(), SHORT, sampler)
     head = heads.LearnableScale.from_linear(start)
-    assert fit_head(head, X, Y, recipe=SHORT) is None
+    assert fit_head(head, X, Y, sgd=SHORT) is None
     assert_close(head.scale, scale)
     assert torch.equal(head.weight, start.weight)
 
 
 def test_learned_ncm_moves_the_class_means_by_clipped_steps():
     centers = torch.stack([X[k == Y].mean(0) for k in range(C)])
-    recipe = replace(heads.LearnedNCM.recipe, epochs=2, batch_size=16)
-    sampler = data.ClassBalancedSampler(Y, C)
+    sgd = replace(heads.LearnedNCM.sgd, epochs=2, batch_size=16)
+    sampler = images.ClassBalancedSampler(Y, C)
 
     def forward(x):
         return torch.stack([-0.5 * (x - c).square().sum(1).sqrt() for c in centers], dim=1)
 
-    naive_sgd([centers], forward, recipe, sampler, clip=0.1)
+    naive_sgd([centers], forward, sgd, sampler, clip=0.1)
     head = heads.LearnedNCM(D, C)
-    assert fit_head(head, X, Y, recipe=recipe) == Prior.uniform(C)
+    assert fit_head(head, X, Y, sgd=sgd) == Prior.uniform(C)
     assert_close(head.centers.detach(), centers, rtol=1e-4, atol=1e-4)
 
 
@@ -115,7 +113,7 @@ def test_the_tau_of_tau_norm_is_the_best_on_held_out_samples_as_far_as_they_dete
     start = layer()
     held, labels = drawn(torch.tensor([30, 30, 30, 30]), seed=5)
     head = heads.TauNorm.from_linear(start)
-    assert fit_head(head, X, Y, held_out=(held, labels)) is None
+    assert fit_head(head, X, Y, validation=(held, labels)) is None
     plain = held @ start.weight.T
     norms = start.weight.norm(dim=1)
 
@@ -124,8 +122,8 @@ def test_the_tau_of_tau_norm_is_the_best_on_held_out_samples_as_far_as_they_dete
         return 1 - sum(right[labels == k].double().mean() for k in range(C)) / C
 
     with torch.no_grad():
-        adjuster = WeightNormalization.by_norm(start.weight.detach()).fit(
-            Scores(plain.detach(), labels, split="validation")
+        adjuster = WeightNormalization.fit(
+            Scores(plain.detach(), labels, split="validation"), norms.detach()
         )
         least = min(error(tau) for tau in np.linspace(-3, 3, 601))
         assert error(adjuster.choice.optimum) <= least + 1e-9
@@ -151,7 +149,7 @@ def test_learned_ncm_is_not_worse_than_ncm_on_a_third_split():
         train, stop, third = sample(counts), sample([20] * 8), sample([300] * 8)
         accuracy = []
         for head in (heads.NearestClassMean(16, 8), heads.LearnedNCM(16, 8)):
-            options = {} if head.recipe is None else {"held_out": stop}
+            options = {} if head.sgd is None else {"validation": stop}
             fit_head(head, *train, **options)
             accuracy.append(lt.metrics.balanced_accuracy(head(third[0]), third[1]))
         gains.append(accuracy[1] - accuracy[0])
@@ -161,27 +159,27 @@ def test_learned_ncm_is_not_worse_than_ncm_on_a_third_split():
 
 def test_adjustment_on_class_balanced_batches_carries_a_power_of_the_prior():
     head = heads.LearnedNCM(D, C)
-    recipe = replace(heads.LearnedNCM.adjusted_recipe, epochs=1)
-    assert fit_head(head, X, Y, recipe=recipe).is_close(PRIOR.tempered(-1 / 8))
+    sgd = replace(heads.LearnedNCM.adjusted_sgd, epochs=1)
+    assert fit_head(head, X, Y, sgd=sgd).is_close(PRIOR.tempered(-1 / 8))
 
 
 @pytest.mark.parametrize("sampler", ["instance", "class_balanced", "square_root", "reversed"])
 @pytest.mark.parametrize("make", [losses.CrossEntropy, losses.LogitAdjusted])
 def test_a_loss_class_is_made_for_the_batches(sampler, make):
     head = heads.Linear(D, C)
-    batches = data.SAMPLERS[sampler](Y, C).induced(PRIOR)
-    carried = fit_head(head, X, Y, loss=make, sampler=sampler, recipe=replace(SHORT, epochs=1))
+    batches = images.SAMPLERS[sampler](Y, C).induced(PRIOR)
+    carried = fit_head(head, X, Y, loss=make, sampler=sampler, sgd=replace(SHORT, epochs=1))
     assert carried.is_close(make(batches).carried)
 
 
 def test_a_loss_for_other_batches_is_accounted_for():
     head = heads.Linear(D, C)
     loss = losses.LogitAdjusted(PRIOR)  # as if the batches followed the data
-    carried = fit_head(head, X, Y, loss=loss, sampler="class_balanced", recipe=SHORT)
+    carried = fit_head(head, X, Y, loss=loss, sampler="class_balanced", sgd=SHORT)
     assert carried.is_close(Prior.of(1 / PRIOR.probs))
 
 
-def test_a_given_loss_is_not_mixed_with_the_recipes_sampler():
+def test_a_given_loss_is_not_mixed_with_the_sampler_of_its_sgd():
     head = heads.Linear(D, C)
     assert fit_head(head, X, Y, loss=losses.LogitAdjusted(PRIOR)) == Prior.uniform(C)
 
@@ -190,11 +188,11 @@ def test_what_is_carried_is_what_measuring_finds():
     """On a problem that a linear layer solves exactly, the declared prior is the measured one."""
     many = torch.tensor([4000, 1500, 700, 300])
     features, labels = drawn(many, seed=2, spread=4.0)
-    recipe = heads.Recipe(lr=0.1, epochs=30, batch_size=256)
+    sgd = heads.SGDConfig(lr=0.1, epochs=30, batch_size=256)
     for sampler in ("instance", "class_balanced", "square_root"):
         torch.manual_seed(0)
         head = heads.Linear(D, C)
-        declared = fit_head(head, features, labels, losses.CrossEntropy, sampler, recipe=recipe)
+        declared = fit_head(head, features, labels, losses.CrossEntropy, sampler, sgd=sgd)
         held, truth = drawn(torch.tensor([4000] * 4), seed=3, spread=4.0)
         with torch.no_grad():
             measured = lt.measure_carried(head(held), truth)
@@ -203,7 +201,7 @@ def test_what_is_carried_is_what_measuring_finds():
 
 def test_the_full_solver_is_the_minimum_over_weighted_samples():
     head = heads.Linear(D, C)
-    carried = fit_head(head, X, Y, solver="lbfgs", recipe=replace(SHORT, weight_decay=0.01))
+    carried = fit_head(head, X, Y, solver="lbfgs", sgd=replace(SHORT, weight_decay=0.01))
     assert carried.is_close(Prior.uniform(C))
     weight = head.weight.detach().double().requires_grad_()
     bias = head.bias.detach().double().requires_grad_()
@@ -217,7 +215,7 @@ def test_the_full_solver_is_the_minimum_over_weighted_samples():
 def test_the_full_solver_finds_lws_where_many_steps_of_sgd_go():
     start = layer()
     exact = heads.LearnableScale.from_linear(start)
-    fit_head(exact, X, Y, solver="lbfgs", recipe=replace(SHORT, weight_decay=0.01))
+    fit_head(exact, X, Y, solver="lbfgs", sgd=replace(SHORT, weight_decay=0.01))
     scale = exact.scale.detach().double().requires_grad_()
     logits = scale * start(X).double().detach()
     share = 1 / (C * COUNTS[Y])
@@ -250,8 +248,8 @@ def test_all_heads_go_through_it_and_end_in_evaluation_mode():
         heads.WeightVectorNorm(D, C, train=COUNTS),
     ]
     for head in made:
-        recipe = None if head.recipe is None else replace(head.recipe, epochs=2, batch_size=20)
-        carried = fit_head(head, X, Y, recipe=recipe)
+        sgd = None if head.sgd is None else replace(head.sgd, epochs=2, batch_size=20)
+        carried = fit_head(head, X, Y, sgd=sgd)
         assert not head.training
         assert carried == head.carried
         right = (head(X).argmax(1) == Y).double()
@@ -260,32 +258,32 @@ def test_all_heads_go_through_it_and_end_in_evaluation_mode():
 
 def test_multi_ncm_keeps_the_centres_it_was_given():
     learned = heads.LearnedNCM(D, C)
-    fit_head(learned, X, Y, recipe=replace(learned.recipe, epochs=1))
+    fit_head(learned, X, Y, sgd=replace(learned.sgd, epochs=1))
     multi = heads.MultiNCM.from_learned(learned, num_displacements=3)
-    fit_head(multi, X, Y, recipe=replace(multi.recipe, epochs=1))
+    fit_head(multi, X, Y, sgd=replace(multi.sgd, epochs=1))
     assert torch.equal(multi.centers, learned.centers)
 
 
 @pytest.mark.parametrize("make", [losses.LADE, losses.ELM, losses.LDAM, losses.Focal])
 def test_any_loss_can_be_trained_with(make):
     head = heads.Linear(D, C)
-    assert fit_head(head, X, Y, loss=make, recipe=SHORT) == make(PRIOR).carried
+    assert fit_head(head, X, Y, loss=make, sgd=SHORT) == make(PRIOR).carried
 
 
 def test_deferred_losses_are_told_the_epoch():
     loss = losses.Deferred(losses.CrossEntropy(PRIOR), losses.LogitAdjusted(PRIOR), start=2)
-    assert fit_head(heads.Linear(D, C), X, Y, loss=loss, recipe=SHORT) == Prior.uniform(C)
+    assert fit_head(heads.Linear(D, C), X, Y, loss=loss, sgd=SHORT) == Prior.uniform(C)
     assert loss.epoch == 2
 
 
 def test_it_stops_by_held_out_samples_and_keeps_the_best_epoch():
     held = drawn(torch.tensor([40] * 4), seed=8, spread=3.0)
-    recipe = heads.Recipe(lr=3.0, epochs=40, batch_size=10, schedule="constant")
+    sgd = heads.SGDConfig(lr=3.0, epochs=40, batch_size=10, schedule="constant")
     seen = []
     torch.manual_seed(0)
     head = heads.Linear(D, C)
-    fit_head(head, X, Y, recipe=recipe, held_out=held, patience=4, progress=seen.append)
-    errors = [done.held_out_error for done in seen]
+    fit_head(head, X, Y, sgd=sgd, validation=held, patience=4, progress=seen.append)
+    errors = [done.validation_error for done in seen]
     assert len(errors) < 40
     assert len(errors) == errors.index(min(errors)) + 1 + 4
     assert lt.metrics.balanced_error(head(held[0]), held[1]) == pytest.approx(min(errors))
@@ -303,9 +301,9 @@ def stop(done):
 @pytest.mark.parametrize("stopping", [True, False])
 @pytest.mark.parametrize("sampler", ["class_balanced", "progressive"])
 def test_a_stopped_fit_goes_on_bit_for_bit(tmp_path, stopping, sampler):
-    recipe = replace(SHORT, epochs=6)
+    sgd = replace(SHORT, epochs=6)
     held = drawn(torch.tensor([10] * 4), seed=8) if stopping else None
-    options = {"recipe": recipe, "held_out": held, "patience": 6, "sampler": sampler}
+    options = {"sgd": sgd, "validation": held, "patience": 6, "sampler": sampler}
     torch.manual_seed(0)
     unbroken = heads.Linear(D, C)
     fit_head(unbroken, X, Y, **options)
@@ -327,9 +325,9 @@ def test_a_stopped_fit_goes_on_bit_for_bit(tmp_path, stopping, sampler):
 @pytest.mark.parametrize(
     "change",
     [
-        {"recipe": replace(SHORT, epochs=7)},
+        {"sgd": replace(SHORT, epochs=7)},
         {"loss": losses.LogitAdjusted(PRIOR, tau=2.0)},
-        {"held_out": None},
+        {"validation": None},
         {"labels": Y.flip(0)},
         {"features": -X},
         {"seed": 1},
@@ -343,8 +341,8 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path, change):
         "features": X,
         "labels": Y,
         "loss": losses.LogitAdjusted(PRIOR),
-        "held_out": held,
-        "recipe": SHORT,
+        "validation": held,
+        "sgd": SHORT,
         "checkpoint": place,
     }
     fit_head(heads.Linear(D, C), **options)
@@ -361,16 +359,16 @@ def test_a_damaged_checkpoint_is_named(tmp_path):
 
 def test_deferred_resampling_draws_as_the_loss_asks():
     loss = losses.deferred_resampling(losses.CrossEntropy, PRIOR, start=1)
-    carried = fit_head(heads.Linear(D, C), X, Y, loss=loss, recipe=SHORT)
+    carried = fit_head(heads.Linear(D, C), X, Y, loss=loss, sgd=SHORT)
     assert carried.is_close(loss.after.carried)
     with pytest.raises(ValueError, match="the loss says itself how often"):
-        fit_head(heads.Linear(D, C), X, Y, loss=loss, sampler="square_root", recipe=SHORT)
+        fit_head(heads.Linear(D, C), X, Y, loss=loss, sampler="square_root", sgd=SHORT)
 
 
 def test_torch_half_features_are_widened():
     for solver in ("sgd", "lbfgs"):
         head = heads.Linear.from_linear(layer())
-        fit_head(head, X.half(), Y, recipe=SHORT, solver=solver)
+        fit_head(head, X.half(), Y, sgd=SHORT, solver=solver)
         assert head.weight.isfinite().all()
 
 
@@ -379,7 +377,7 @@ def test_the_same_seed_gives_the_same_head_and_torchs_own_numbers_stay():
     for _ in range(2):
         head = heads.Linear.from_linear(layer())
         before = torch.random.get_rng_state()
-        fit_head(head, X, Y, recipe=SHORT, seed=4)
+        fit_head(head, X, Y, sgd=SHORT, seed=4)
         assert torch.equal(torch.random.get_rng_state(), before)
         fitted.append(head.weight)
     assert torch.equal(*fitted)
@@ -395,7 +393,7 @@ def test_memory_mapped_features_give_what_those_in_memory_give(tmp_path, dtype):
     for solver in ("sgd", "lbfgs"):
         both = [heads.Linear.from_linear(layer()) for _ in range(2)]
         for head, features in zip(both, (mapped, widened), strict=True):
-            fit_head(head, features, Y, recipe=SHORT, solver=solver)
+            fit_head(head, features, Y, sgd=SHORT, solver=solver)
         assert_close(both[0].weight, both[1].weight)
     ncm = heads.NearestClassMean(D, C)
     fit_head(ncm, mapped, Y.numpy())
@@ -411,7 +409,7 @@ def test_linear_heads_that_were_fitted_fold_into_a_plain_layer():
         heads.EmpiricalOffset.from_linear(start),
         heads.EstimatedOffset.from_linear(start),
     ):
-        options = {"held_out": held} if head.recipe is None and head.moment_options is None else {}
+        options = {"validation": held} if head.sgd is None and head.moment_options is None else {}
         fit_head(head, X, Y, **options)
         plain = head.to_linear()
         assert type(plain) is torch.nn.Linear
@@ -428,29 +426,29 @@ def test_linear_heads_that_were_fitted_fold_into_a_plain_layer():
         (heads.Cosine(D, C), {"solver": "lbfgs"}, "not convex"),
         (heads.NearestClassMean(D, C), {"sampler": "instance"}, "nothing to train"),
         (heads.NearestClassMean(D, C), {"solver": "lbfgs"}, "nothing to train"),
-        (heads.NearestClassMean(D, C), {"recipe": SHORT}, "nothing to train"),
-        (heads.NearestClassMean(D, C), {"held_out": (X, Y)}, "nothing to stop by"),
-        (heads.TauNorm(D, C), {}, "give held_out"),
+        (heads.NearestClassMean(D, C), {"sgd": SHORT}, "nothing to train"),
+        (heads.NearestClassMean(D, C), {"validation": (X, Y)}, "nothing to stop by"),
+        (heads.TauNorm(D, C), {}, "give validation"),
         (heads.TauNorm(D, C), {"loss": losses.LDAM}, "nothing to train"),
         (heads.Linear(D, C), {"patience": 0}, "patience must be 1 or more"),
-        (heads.Linear(D, C), {"held_out": (X / 0, Y)}, "held-out features must be finite"),
+        (heads.Linear(D, C), {"validation": (X / 0, Y)}, "validation features must be finite"),
         (heads.Linear(D, C), {"solver": "lbfgs", "sampler": "progressive"}, "draws no batches"),
         (
             heads.Linear(D, C),
             {"loss": losses.CrossEntropy(PRIOR, reduction="none")},
             "minimises one number",
         ),
-        (heads.Linear(D, C), {"sampler": data.InstanceSampler(Y.flip(0), C)}, "other labels"),
+        (heads.Linear(D, C), {"sampler": images.InstanceSampler(Y.flip(0), C)}, "other labels"),
         (heads.Linear(D + 1, C), {}, "features must have 7 numbers"),
         (
             heads.Linear(D, C),
             {"solver": "lbfgs", "loss": losses.LogitAdjusted, "sampler": "square_root"},
             "L-BFGS draws no batches",
         ),
-        (heads.Linear(D, C), {"solver": "lbfgs", "held_out": (X, Y)}, "in one go"),
+        (heads.Linear(D, C), {"solver": "lbfgs", "validation": (X, Y)}, "in one go"),
         (
             heads.Linear(D, C),
-            {"sampler": data.InstanceSampler(Y[:50], C)},
+            {"sampler": images.InstanceSampler(Y[:50], C)},
             "made for other labels",
         ),
     ],
@@ -475,9 +473,9 @@ def test_features_that_are_not_finite_are_refused():
             fit_head(head, broken, Y)
 
 
-def test_recipes_that_train_nothing_are_refused():
+def test_an_sgd_that_trains_nothing_is_refused():
     for wrong in ({"epochs": 0}, {"batch_size": 0}, {"schedule": "steps"}):
-        with pytest.raises(ValueError, match=r"recipe needs|schedule must"):
+        with pytest.raises(ValueError, match=r"(epochs|batch_size|schedule) must be"):
             replace(SHORT, **wrong)
 
 
@@ -485,7 +483,7 @@ def test_a_head_with_a_unit_divides_the_features_and_is_not_fitted_again(tmp_pat
     for head in (heads.NearestClassMean(D, C), heads.Linear.from_linear(layer())):
         fit_head(head, X, Y)
         logits, plain = head(X), head.to_linear()(X)
-        head.measure_in(5.0)
+        head.set_feature_scale(5.0)
         assert_close(head(5 * X), logits)
         assert_close(head.to_linear()(5 * X), plain)
         lt.engine.save_head(head, tmp_path / "head.safetensors")
@@ -494,9 +492,9 @@ def test_a_head_with_a_unit_divides_the_features_and_is_not_fitted_again(tmp_pat
         with pytest.raises(ValueError, match="divides features by 5"):
             fit_head(head, X, Y)
         with pytest.raises(ValueError, match="above zero"):
-            head.measure_in(0.0)
+            head.set_feature_scale(0.0)
 
 
 def test_a_fit_that_diverges_says_so():
     with pytest.raises(ValueError, match="no longer finite in epoch"):
-        fit_head(heads.Linear(D, C), 1e30 * X, Y, recipe=replace(SHORT, lr=1e9))
+        fit_head(heads.Linear(D, C), 1e30 * X, Y, sgd=replace(SHORT, lr=1e9))

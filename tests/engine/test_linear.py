@@ -12,7 +12,7 @@ from longtail.data import TWO_GAUSSIANS_BAYES_ERROR, two_gaussians, two_gaussian
 from longtail.engine import fit_linear
 from longtail.posthoc import LogitAdjustment, WeightNormalization
 
-FEATURES, LABELS = two_gaussians(2000, seed=0)
+FEATURES, LABELS = map(torch.from_numpy, two_gaussians(2000, seed=0))
 FEATURES = FEATURES.double()
 PRIOR = Prior.from_labels(LABELS, 2)
 

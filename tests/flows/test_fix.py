@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from longtail import Prior, Scores
-from longtail.data.score_tables import open_score_table
+from longtail.data import open_score_table
 from longtail.flows import fix_steps, score_sources
 from longtail.flows.fix import fix, fix_again
 from longtail.flows.fix_steps import Plan, StepFacts, cross_fitted, fit_steps
@@ -349,7 +350,7 @@ def test_training_counts_may_be_given_by_name_and_scores_say_what_they_are(tmp_p
     np.save(tmp_path / "val.npy", scores.logits)
     with pytest.raises(ValueError, match="logits or probabilities"):
         fix(tmp_path / "val.npy", train=COUNTS)
-    with pytest.raises(ValueError, match="a class 'e'"):
+    with pytest.raises(ValueError, match="each of the 4 classes"):
         fix(scores, train={"a": 1, "b": 1, "c": 1, "d": 1, "e": 1})
 
 
@@ -358,3 +359,12 @@ def test_a_result_shows_its_page_in_a_notebook(tmp_path):
     html = result._repr_html_()
     assert html.startswith("<iframe srcdoc=")
     assert "What was done" in html
+
+
+def test_torch_comes_back_as_torch():
+    scores = validation(200)
+    logits = torch.from_numpy(scores.logits)
+    result = fix(replace(scores, logits=logits), tau=1.0, calibration="none")
+    assert isinstance(result.scores.logits, torch.Tensor)
+    expected = fix(scores, tau=1.0, calibration="none").scores.logits
+    np.testing.assert_allclose(result.scores.logits.numpy(), expected)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flows.dying import NEW, OLD, die_at, write
-from longtail.flows.generation import Generation, generation, held_in, settle
+from longtail.flows.generation import Generation, generation, generation_in, settle
 
 SERVER = multiprocessing.get_context("forkserver")
 # There is one server for all tests: what others preload must stay in the list.
@@ -32,7 +32,7 @@ def test_files_take_the_place_of_those_before_and_nothing_else_is_touched(out):
     assert visible(out) == OLD | {"notes.txt": "mine"}
     write(out, "new", NEW)
     assert visible(out) == NEW | {"notes.txt": "mine"}
-    assert held_in(out) == Generation("fix", ("new.json", "report.html", "shared.json"))
+    assert generation_in(out) == Generation("fix", ("new.json", "report.html", "shared.json"))
     assert sorted(os.listdir(out / ".longtail")) == ["generation.json", "lock"]
 
 

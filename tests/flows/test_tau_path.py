@@ -115,9 +115,10 @@ def test_it_starts_at_the_result_and_equals_it_there_to_the_last_digit(weights, 
 def test_other_places_move_the_calibrated_logits_of_the_result():
     samples = calibrated_and_moved(lt.Prior.uniform(20))
     found = tau_explorer(Judgement.of(samples))
-    at_zero = samples.after.logits + samples.tau * samples.before.carried.log
+    log = torch.from_numpy(samples.before.carried.log)
+    at_zero = samples.after.logits + samples.tau * log
     for tau in (-1.0, 0.0, 0.812, 0.813, 1.5):
-        predicted = (at_zero - tau * samples.before.carried.log).argmax(dim=1)
+        predicted = (at_zero - tau * log).argmax(dim=1)
         expected = lt.metrics.recalls(predicted, samples.before.labels, 20)[samples.order]
         assert counted(found.values, tau) == pytest.approx(expected.tolist())
 

@@ -126,9 +126,8 @@ def test_the_boundary_of_the_empirical_offset_is_equally_far_from_both_means(mom
             assert distance(j, k) == pytest.approx(distance(k, j), rel=1e-9)
     with_bias = head.to_linear()
     with torch.no_grad():
-        with_bias.bias += torch.as_tensor(
-            Prior.of(COUNTS).log
-        )  # the term that EO leaves out moves it
+        # The term that EO leaves out moves it.
+        with_bias.bias += torch.as_tensor(Prior.of(COUNTS).log)
         gaps = with_bias(given.means).diag()[:, None] - with_bias(given.means)
     assert not np.allclose(gaps.numpy(), gaps.numpy().T)
 

@@ -268,14 +268,14 @@ def test_sizes_are_checked(kind, sizes):
 
 
 def test_the_recipes_have_the_papers_numbers():
-    assert heads.LearnedNCM.recipe == heads.Recipe(
+    assert heads.LearnedNCM.sgd == heads.SGDConfig(
         lr=5.0, momentum=0.9, clip_value=0.1, sampler="class_balanced", schedule="constant"
     )
-    assert heads.LearnedNCM.adjusted_recipe.tau == heads.MultiNCM.adjusted_recipe.tau == 1 / 8
-    assert heads.Linear.recipe.lr == heads.LearnableScale.recipe.lr == 0.2
-    assert (heads.Linear.recipe.epochs, heads.LearnableScale.recipe.epochs) == (10, 5)
+    assert heads.LearnedNCM.adjusted_sgd.tau == heads.MultiNCM.adjusted_sgd.tau == 1 / 8
+    assert heads.Linear.sgd.lr == heads.LearnableScale.sgd.lr == 0.2
+    assert (heads.Linear.sgd.epochs, heads.LearnableScale.sgd.epochs) == (10, 5)
     closed = (heads.NearestClassMean, heads.Generative, heads.TauNorm, heads.EmpiricalOffset)
-    assert all(head.recipe is None for head in closed)
+    assert all(head.sgd is None for head in closed)
 
 
 def test_heads_have_parameters_only_where_something_is_trained():

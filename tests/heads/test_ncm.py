@@ -152,7 +152,7 @@ def test_exactly_on_the_centre_the_gradient_is_zero():
 
 def test_the_adjustment_belongs_to_the_loss(features, labels, moments):
     """NCM equation 9 with loops; the head itself stays the nearest centre."""
-    head, tau = made(heads.LearnedNCM, moments), heads.LearnedNCM.adjusted_recipe.tau
+    head, tau = made(heads.LearnedNCM, moments), heads.LearnedNCM.adjusted_sgd.tau
     centers = head.centers.tolist()
     total = 0.0
     for x, y in zip(features.tolist(), labels.tolist(), strict=True):
@@ -278,16 +278,16 @@ def test_metrics_start_as_the_nearest_class_mean(features, moments):
 
 
 def test_classes_are_walked_a_few_at_a_time(features, moments, monkeypatch):
-    from longtail.heads import class_metrics
+    from longtail.heads import metric_ncm
 
     head = shifted(made(heads.MetricNCM, moments, "per_class"))
     whole = head(features)
     (gradient,) = torch.autograd.grad(whole.square().sum(), head.map)
-    monkeypatch.setattr(class_metrics, "_BLOCK", 44 * 6 * 2)
+    monkeypatch.setattr(metric_ncm, "BLOCK", 44 * 6 * 2)
     sizes = []
-    plain = class_metrics._squares
+    plain = metric_ncm._squares
     monkeypatch.setattr(
-        class_metrics, "_squares", lambda *given: sizes.append(len(given[1])) or plain(*given)
+        metric_ncm, "_squares", lambda *given: sizes.append(len(given[1])) or plain(*given)
     )
     in_parts = head(features)
     (again,) = torch.autograd.grad(in_parts.square().sum(), head.map)

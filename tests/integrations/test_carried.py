@@ -24,7 +24,7 @@ from sklearn.tree import DecisionTreeClassifier
 import longtail as lt
 from longtail.integrations.sklearn import LogitAdjustedClassifier
 from longtail.integrations.sklearn.carried import carried_by
-from longtail.integrations.sklearn.training_labels import TrainingLabels
+from longtail.integrations.sklearn.training_set import TrainingLabels
 
 BOOSTED = {"n_estimators": 40, "max_depth": 2, "n_jobs": 1, "verbose": -1}
 BALANCED = LogisticRegression(class_weight="balanced")

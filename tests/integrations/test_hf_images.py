@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader
 
-from longtail.data.images import ImageSplits, labels_of, long_tailed_images
+from longtail.images import ImageSplits, labels_of, long_tailed_images
 from longtail.integrations.hf import from_hugging_face, read_hugging_face
 
 image = pytest.importorskip("PIL.Image")

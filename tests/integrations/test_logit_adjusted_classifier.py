@@ -92,7 +92,9 @@ def test_tau_is_that_of_logit_adjustment_by_every_criterion(three_classes, crite
         LogisticRegression(), criterion=criterion, calibration=None, random_state=0
     ).fit(X, y)
     prior = lt.Prior.of([240, 45, 15])
-    by_hand = lt.posthoc.LogitAdjustment(prior).fit(adjusted.out_of_fold_scores_, criterion)
+    by_hand = lt.posthoc.LogitAdjustment.fit(
+        adjusted.out_of_fold_scores_, prior, criterion=criterion
+    )
     assert adjusted.tau_ == by_hand.tau
     assert adjusted.calibrator_ is None
     assert adjusted.to_scores(X).carried == lt.Prior.uniform(3)
@@ -224,9 +226,11 @@ def test_nothing_is_said_before_it_is_fitted(three_classes):
     [
         ({"tau": "best"}, 'tau must be "auto" or a number'),
         ({"tau": np.nan}, "tau must be a finite number"),
-        ({"criterion": "accuracy"}, "criterion must be one of accuracy_under_target, nll"),
-        ({"calibration": "isotonic"}, "calibration must be None"),
-        ({"carried": "prior"}, 'carried must be "train" or "measure"'),
+        ({"criterion": "accuracy"}, 'criterion must be "accuracy_under_target", "nll"'),
+        ({"criterion": None}, "criterion must be .* got None"),
+        ({"calibration": "isotonic"}, 'calibration must be "auto", .* or None'),
+        ({"calibration": 3}, "calibration must be .* got 3"),
+        ({"carried": "prior"}, 'carried must be "train", "measure" or one probability'),
         ({"carried": [1, 2]}, "have 3 classes but carried has 2"),
         ({"target": "balanced"}, 'target must be "uniform"'),
         ({"cv": 1}, "two folds or more"),

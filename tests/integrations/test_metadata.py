@@ -57,9 +57,7 @@ def test_weights_within_a_class_count_in_the_choice_of_tau(two_gaussians):
     folds = [(np.arange(2000), np.arange(2000))]  # the same scores, counted otherwise
     frozen = LogitAdjustedClassifier(LogisticRegression(), calibration=None, cv=folds)
     plain, weighted = (frozen.fit(X, y).tau_, frozen.fit(X, y, sample_weight=favoured).tau_)
-    by_hand = lt.posthoc.LogitAdjustment(frozen.carried_).fit(
-        frozen.out_of_fold_scores_, weights=favoured
-    )
+    by_hand = lt.posthoc.LogitAdjustment.fit(frozen.out_of_fold_scores_, weights=favoured)
     assert weighted == by_hand.tau
     assert weighted != pytest.approx(plain)
 

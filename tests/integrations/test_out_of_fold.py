@@ -8,11 +8,8 @@ from sklearn.model_selection import KFold, LeaveOneGroupOut, StratifiedKFold
 
 import longtail as lt
 from longtail.integrations.sklearn import LogitAdjustedClassifier
-from longtail.integrations.sklearn.metadata import Routed
-from longtail.integrations.sklearn.out_of_fold import out_of_fold
-from longtail.integrations.sklearn.splits import splits_of
-from longtail.integrations.sklearn.training_labels import TrainingLabels
-from longtail.integrations.sklearn.training_set import TrainingSet
+from longtail.integrations.sklearn.folds import out_of_fold, splits_of
+from longtail.integrations.sklearn.training_set import Routed, TrainingLabels, TrainingSet
 
 COUNTS = np.array([40, 7, 3, 2, 1])
 

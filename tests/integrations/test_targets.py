@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 
 import longtail as lt
 from longtail.integrations.sklearn import LogitAdjustedClassifier
-from longtail.integrations.sklearn.targets import target_prior
+from longtail.integrations.sklearn.adjustment import target_prior
 
 CLASSES = np.array(["ant", "bee", "cat"])
 TRAIN = lt.Prior.of([240, 45, 15])

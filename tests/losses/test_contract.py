@@ -14,16 +14,21 @@ from longtail.testing import LOSS_CHECKS, ContractError, FiniteWorld, check_carr
 from loss_examples import CONTRACT, MAKE
 
 WORLD = FiniteWorld.long_tailed()
-ABSTRACT = (losses.Loss, losses.MarginLoss, losses.RegularizedLoss)
-OF_SEVERAL_LOGITS = (losses.Experts,)  # of logits (N, C, K): as OneExpert, and test_experts.py
+ABSTRACT = (losses.Loss, losses.SampleLoss, losses.MarginLoss, losses.RegularizedLoss)
+# Experts are of logits (N, C, K): as OneExpert, and test_experts.py; test_deferred.py.
+OF_SEVERAL = (losses.Experts, losses.Deferred)
 
 
 def every_loss():
     """Every concrete loss class defined anywhere below longtail.losses, found by walking it."""
     found = set()
     for module in pkgutil.walk_packages(losses.__path__, "longtail.losses."):
-        for _, thing in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
-            if issubclass(thing, losses.Loss) and thing not in ABSTRACT + OF_SEVERAL_LOGITS:
+        for name, thing in inspect.getmembers(
+            importlib.import_module(module.name), inspect.isclass
+        ):
+            if name.startswith("_") or inspect.isabstract(thing):
+                continue  # what several losses have in common
+            if issubclass(thing, losses.Loss) and thing not in ABSTRACT + OF_SEVERAL:
                 found.add(thing)
     return found
 
@@ -85,13 +90,38 @@ def test_a_loss_that_carries_no_prior_refuses_to_be_moved(name):
 
 
 def test_a_wrong_declaration_is_caught():
-    class Wrong(losses.MarginLoss):
-        def __init__(self, train, **options):
-            super().__init__(train, **options)
-            self.carried_log = torch.as_tensor(Prior.uniform(train.num_classes).log)
+    class Wrong(losses.CrossEntropy):
+        @property
+        def carried(self):
+            return Prior.uniform(self.num_classes)
 
     with pytest.raises(ContractError, match="off the true posterior by"):
         check_carried(Wrong)
+
+
+OF_ONE_FORMULA = [
+    name
+    for name in CONTRACT
+    if isinstance(MAKE[name](WORLD.prior), losses.SampleLoss)  # not those with a term beside it
+]
+
+
+@pytest.mark.parametrize("name", OF_ONE_FORMULA)
+@pytest.mark.parametrize("label_smoothing", [0.0, 0.2])
+def test_a_loss_is_the_cross_entropy_of_logits_moved_from_what_it_declares(name, label_smoothing):
+    options = {"label_smoothing": label_smoothing, "reduction": "none"}
+    loss = MAKE[name](WORLD.prior, **options)
+    followed = WORLD.prior.smoothed(label_smoothing)
+    alpha = torch.ones(4).double() if loss.alpha is None else loss.alpha
+    logits = torch.randn(6, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    labels = torch.tensor([0, 1, 2, 3, 0, 1])
+    moved = retarget(logits, loss.carried, followed.reweighted(alpha))
+    soft = (
+        torch.nn.functional.one_hot(labels, 4).double() * (1 - label_smoothing)
+        + label_smoothing / 4
+    )
+    expected = -(alpha * soft * torch.log_softmax(moved, dim=1)).sum(dim=1)
+    torch.testing.assert_close(loss(logits, labels), expected, rtol=1e-12, atol=1e-12)
 
 
 CONSISTENT = ["Balanced", "LogitAdjusted", "WeightedLogitAdjusted", "ConsistentMargin"]

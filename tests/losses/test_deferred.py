@@ -10,12 +10,18 @@ from torch.testing import assert_close
 from torch.utils.data import WeightedRandomSampler
 
 from longtail import Prior, UnknownPriorError, retarget
-from longtail.losses.class_balanced import ClassBalanced, class_balanced_weights
-from longtail.losses.cross_entropy import CrossEntropy
-from longtail.losses.deferred import Deferred, deferred_resampling, deferred_reweighting
-from longtail.losses.focal import Focal, SigmoidFocal
-from longtail.losses.ldam import LDAM
-from longtail.losses.logit_adjusted import LogitAdjusted
+from longtail.losses import (
+    LDAM,
+    ClassBalanced,
+    CrossEntropy,
+    Deferred,
+    Focal,
+    LogitAdjusted,
+    SigmoidFocal,
+    class_balanced_weights,
+    deferred_resampling,
+    deferred_reweighting,
+)
 from longtail.testing import FiniteWorld
 from longtail.testing.contract import require_carried
 
@@ -50,12 +56,12 @@ def test_an_epoch_can_be_said_again():
     loss = deferred_reweighting(LDAM, COUNTS, start=2)
     for epoch, switched in ((2, True), (1, False), (5, True), (0, False)):
         loss.set_epoch(epoch)
-        assert loss.current is (loss.after if switched else loss.before)
+        assert loss.part is (loss.after if switched else loss.before)
 
 
 def test_a_start_of_zero_never_uses_the_first():
     loss = deferred_reweighting(LDAM, COUNTS, start=0)
-    assert loss.current is loss.after
+    assert loss.part is loss.after
 
 
 def test_the_weighted_mean_divides_by_the_sum_of_the_weights_as_in_torch():
@@ -98,7 +104,7 @@ def test_a_model_trained_on_resampled_batches_carries_what_is_declared(make):
     _, labels = world.samples()
     for epoch in (0, 1):
         loss.set_epoch(epoch)
-        each = loss.current
+        each = loss.part
         each.reduction = "none"
         drawn = loss.sampling_weights[labels]  # in expectation, a draw counts its weight
 
@@ -154,8 +160,8 @@ def test_a_copy_switches_by_itself():
     loss = deferred_reweighting(LDAM, COUNTS, start=3)
     other = copy.deepcopy(loss)
     other.set_epoch(3)
-    assert loss.current is loss.before
-    assert other.current is other.after
+    assert loss.part is loss.before
+    assert other.part is other.after
 
 
 def test_it_is_a_module_among_modules():

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 from longtail import Prior, losses
-from longtail.losses import pull
-from longtail.losses.pull import pull_margins, same_class_pairs
+from longtail.losses import elm
+from longtail.losses.elm import pull_margins, same_class_pairs
 
 COUNTS = [64, 16, 4]
 GENERATOR = torch.Generator().manual_seed(0)
@@ -52,7 +52,7 @@ def test_gradients_agree_with_finite_differences_also_in_chunks(monkeypatch):
     rows = FEATURES.clone().requires_grad_()
     assert torch.autograd.gradcheck(lambda x: term.values(x, LABELS), rows)
     whole = torch.autograd.grad(term(rows, LABELS), rows)[0]
-    monkeypatch.setattr(pull, "_CHUNK", 15)  # three pairs at a time
+    monkeypatch.setattr(elm, "_CHUNK", 15)  # three pairs at a time
     assert_close(torch.autograd.grad(term(rows, LABELS), rows)[0], whole)
 
 

@@ -7,11 +7,8 @@ import torch
 from torch.testing import assert_close
 
 from longtail import Prior
-from longtail.losses.center import Center, moved_centers
-from longtail.losses.drolt import DROLT
-from longtail.losses.lifted import LiftedStructure
-from longtail.losses.range_loss import Range
-from longtail.losses.spread_out import SpreadOut
+from longtail.losses import DROLT, Center, LiftedStructure, Range, SpreadOut
+from longtail.losses.center import moved_centers
 
 COUNTS = [70, 20, 8, 2]
 GENERATOR = torch.Generator().manual_seed(0)

@@ -4,11 +4,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from longtail.losses.center import Center
-from longtail.losses.drolt import DROLT
-from longtail.losses.lifted import LiftedStructure
-from longtail.losses.range_loss import Range
-from longtail.losses.spread_out import SpreadOut
+from longtail.losses import DROLT, Center, LiftedStructure, Range, SpreadOut
 
 MAKE = {
     "Center": lambda **options: Center(6, 4, **options),
@@ -193,9 +189,9 @@ def test_labels_without_a_center_and_features_of_another_dimension_are_named(nam
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: Center(6, 4, rate=1.5), "rate must lie in 0 to 1, got 1.5"),
-        (lambda: Center(0, 4), "one class and one dimension"),
-        (lambda: DROLT([5, 3], 6, rate=-1), "rate must lie in 0 to 1"),
+        (lambda: Center(6, 4, rate=1.5), "rate must be .* got 1.5"),
+        (lambda: Center(0, 4), "dim must be 1 or more"),
+        (lambda: DROLT([5, 3], 6, rate=-1), "rate must be"),
         (lambda: DROLT([5, 3], 6, scale=-1), "must be a finite number of 0 or more"),
         (lambda: DROLT([5, 0], 6), "zeros='smooth'"),
         (lambda: Range(largest=0), "largest must be 1 or more"),

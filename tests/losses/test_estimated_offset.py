@@ -177,7 +177,7 @@ def test_huge_features_and_odd_batches_stay_finite():
     [
         (lambda: losses.EstimatedOffset([1, 1], make_head()), "the head has 3 classes"),
         (lambda: losses.EstimatedOffset(COUNTS, make_head(), center_weight=-1), "0 or more"),
-        (lambda: losses.EstimatedOffset(COUNTS, make_head(), rate=2), "0 to 1"),
+        (lambda: losses.EstimatedOffset(COUNTS, make_head(), rate=2), "rate must be"),
         (
             lambda: losses.EstimatedOffset(COUNTS, make_head())(FEATURES[:, :3], LABELS),
             "needs features",

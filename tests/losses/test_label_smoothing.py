@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.testing import assert_close
 
-from longtail import Prior, data, fit_head, heads, losses
+from longtail import Prior, fit_head, heads, images, losses
 from longtail.engine import fit_linear
 from longtail.testing import FiniteWorld, check_carried, loss_checks
 from loss_examples import CONTRACT, MAKE, OTHER_FORMS, margins
@@ -192,8 +192,8 @@ def test_a_sampler_that_the_loss_was_not_made_for_changes_the_prior_of_smoothed_
         features,
         labels,
         loss=losses.CrossEntropy(PRIOR, label_smoothing=EPSILON),
-        sampler=data.ClassBalancedSampler(labels, 4),
-        recipe=heads.Recipe(lr=0.1, epochs=1),
+        sampler=images.ClassBalancedSampler(labels, 4),
+        sgd=heads.SGDConfig(lr=0.1, epochs=1),
     )
     assert carried.is_close(Prior.uniform(4))  # smoothed, it is uniform still
 

@@ -7,7 +7,7 @@ import torch
 from torch.testing import assert_close
 
 from longtail import Prior, losses
-from longtail.losses import lade_pass
+from longtail.losses import lade as lade_module
 
 F = torch.tensor(
     [[2, 0.5, -1], [1, 1.5, 0], [0.2, -0.3, 0.8], [1.5, 0.1, 0.4]], dtype=torch.float64
@@ -82,9 +82,9 @@ def test_one_pass_gives_what_the_terms_give_one_after_the_other(spread, dtype):
     separate = losses.BalancedSoftmax(counts)
     ours, theirs = f.to(dtype, copy=True).requires_grad_(), f.clone().requires_grad_()
     log_prior = torch.as_tensor(Prior.of(counts).log)
-    terms = lade_pass.Terms(log_prior, log_prior.exp(), 0.05, 0.0, 0.3)
+    terms = lade_module.Terms(log_prior, log_prior.exp(), 0.05, 0.0, 0.3)
     total = loss(ours, y)
-    expected = separate(theirs, y) + lade_pass._plain(theirs, y, terms)
+    expected = separate(theirs, y) + lade_module._plain(theirs, y, terms)
     total.backward()
     expected.backward()
     tolerance = {"rtol": 1e-4 if dtype == torch.float32 else 1e-10, "atol": 1e-5}

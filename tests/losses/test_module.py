@@ -90,7 +90,7 @@ def test_a_class_without_samples_needs_an_explicit_word(name):
         (lambda: losses.TwoScale(PRIOR, tau_pos=torch.nan), "tau_pos must be"),
         (lambda: losses.Equalized(PRIOR, tau=2.0, threshold=0.1), "tau belongs to"),
         (lambda: losses.Equalized(PRIOR, drop_rate=0.5), "drop_rate to the one"),
-        (lambda: losses.Equalized(PRIOR, threshold=0.1, drop_rate=2), "probability"),
+        (lambda: losses.Equalized(PRIOR, threshold=0.1, drop_rate=2), "drop_rate must be"),
         (lambda: losses.LabelAwareSmoothing(PRIOR, head=1.5), r"in \[0, 1\)"),
         (lambda: losses.LabelAwareSmoothing(PRIOR, shape="cubic"), "linear"),
     ],
@@ -211,6 +211,16 @@ def test_loading_a_state_writes_into_nothing_that_the_user_holds(name):
     loss.load_state_dict(MAKE[name]([2, 8, 20, 70], weight=[9, 9, 9, 9]).state_dict())
     assert prior.is_close(Prior.of([70, 20, 8, 2]), 1e-15)
     assert weight.tolist() == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("name", ["CrossEntropy", "LogitAdjusted", "WeightedLogitAdjusted", "ELM"])
+def test_a_state_can_be_loaded_into_a_loss_for_other_counts_even_ones_included(name):
+    even, uneven = MAKE[name]([1, 1, 1, 1]).eval(), MAKE[name](PRIOR).eval()
+    even.load_state_dict(uneven.state_dict())
+    assert_close(value_of(even, LOGITS, LABELS), value_of(uneven, LOGITS, LABELS))
+    even = MAKE[name]([1, 1, 1, 1]).eval()
+    uneven.load_state_dict(even.state_dict())
+    assert_close(value_of(uneven, LOGITS, LABELS), value_of(even, LOGITS, LABELS))
 
 
 @pytest.mark.parametrize("name", ["CrossEntropy", "LogitAdjusted", "LADE", "ELM"])

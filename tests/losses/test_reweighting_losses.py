@@ -10,10 +10,14 @@ import torch.nn.functional as F
 from torch.testing import assert_close
 
 from longtail import Prior, UnknownPriorError, retarget
-from longtail.losses.class_balanced import ClassBalanced, class_balanced_weights
-from longtail.losses.cross_entropy import CrossEntropy
-from longtail.losses.focal import Focal, SigmoidFocal
-from longtail.losses.ldam import LDAM
+from longtail.losses import (
+    LDAM,
+    ClassBalanced,
+    CrossEntropy,
+    Focal,
+    SigmoidFocal,
+    class_balanced_weights,
+)
 from longtail.testing import LOSS_CHECKS, check_carried
 
 COUNTS = [70, 20, 8, 2]
@@ -302,14 +306,14 @@ def test_compiled_equals_eager(name):
         (lambda: ClassBalanced(PRIOR, beta=1.0), r"beta must lie in \[0, 1\), got 1.0"),
         (lambda: ClassBalanced(PRIOR, beta=-0.1), r"beta must lie in \[0, 1\)"),
         (lambda: ClassBalanced(PRIOR, beta=math.nan), r"beta must lie in \[0, 1\)"),
-        (lambda: ClassBalanced(PRIOR, gamma=-1.0), "gamma must be a finite number, zero or more"),
+        (lambda: ClassBalanced(PRIOR, gamma=-1.0), "gamma must be a finite number"),
         (lambda: ClassBalanced([0.7, 0.2, 0.1]), r"need class counts.*Prior.of\(counts\)"),
         (lambda: class_balanced_weights(PRIOR.tempered(0.5)), "need class counts"),
         (lambda: class_balanced_weights([3, 0]), "zeros='smooth'"),
-        (lambda: Focal(PRIOR, gamma=-0.5), "gamma must be a finite number, zero or more, got -0.5"),
+        (lambda: Focal(PRIOR, gamma=-0.5), "gamma must be a finite number.*got -0.5"),
         (lambda: Focal(PRIOR, gamma=math.inf), "gamma must be a finite number"),
         (lambda: SigmoidFocal(PRIOR, gamma=math.nan), "gamma must be a finite number"),
-        (lambda: LDAM(PRIOR, max_margin=-1), "max_margin must be a finite number, zero or more"),
+        (lambda: LDAM(PRIOR, max_margin=-1), "max_margin must be"),
         (lambda: LDAM(PRIOR, scale=0), "scale must be a finite number above zero, got 0"),
         (lambda: LDAM(PRIOR, scale_in="both"), 'scale_in must be "loss" or "head", got \'both\''),
     ],

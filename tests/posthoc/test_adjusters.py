@@ -138,3 +138,28 @@ def test_an_adjuster_that_lies_about_what_is_carried_is_caught():
 def test_an_adjuster_that_loses_or_changes_anything_else_is_caught(name, other):
     with pytest.raises(ContractError, match=f"must keep their {name}"):
         check_adjuster(lambda prior: lambda scores: replace(scores, **{name: other}))
+
+
+def test_what_an_adjuster_does_is_differentiable_and_exported_with_the_model():
+    step = LogitAdjustment(COUNTS, 0.7).affine(Prior.of(COUNTS), 3)
+
+    class Model(torch.nn.Module):
+        def forward(self, logits):
+            return step(logits)
+
+    logits = torch.tensor(LOGITS, requires_grad=True)
+    adjusted = step(logits)
+    torch.testing.assert_close(adjusted, torch.tensor(LOGITS - 0.7 * np.log(PI) - 0.7 * np.log(3)))
+    adjusted[:, 0].sum().backward()
+    assert logits.grad.tolist() == [[1.0, 0.0, 0.0]] * 6
+    exported = torch.export.export(Model(), (logits.detach(),)).module()
+    torch.testing.assert_close(exported(logits.detach()), adjusted.detach())
+
+
+def test_a_row_is_adjusted_without_looking_at_the_prior_again(monkeypatch):
+    adjust = LogitAdjustment(COUNTS)
+    first = adjust(SCORES)
+    monkeypatch.setattr(LogitAdjustment, "affine", None)
+    again = adjust(Scores(LOGITS[:1], carried=COUNTS))
+    np.testing.assert_array_equal(again.logits, first.logits[:1])
+    assert again.carried is first.carried

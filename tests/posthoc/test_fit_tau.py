@@ -74,13 +74,11 @@ def scaled(scores, target):
 FAMILIES = {
     "logit adjustment": (
         shifted,
-        lambda scores, criterion, target: LogitAdjustment(COUNTS, target=target).fit(
-            scores, criterion
-        ),
+        lambda scores, criterion, target: LogitAdjustment.fit(scores, COUNTS, target, criterion),
     ),
     "weight normalisation": (
         scaled,
-        lambda scores, criterion, target: WeightNormalization(NU).fit(scores, criterion, target),
+        lambda scores, criterion, target: WeightNormalization.fit(scores, NU, target, criterion),
     ),
 }
 
@@ -110,7 +108,7 @@ def test_a_proper_score_is_as_low_as_scipy_finds_it(family, criterion, target, d
 @pytest.mark.parametrize("criterion", BY_HAND)
 def test_the_errors_of_a_proper_score_and_of_its_tau_follow_from_single_samples(criterion):
     scores = draw()
-    choice = LogitAdjustment(COUNTS).fit(scores, criterion).choice
+    choice = LogitAdjustment.fit(scores, COUNTS, criterion=criterion).choice
     weights = weights_by_hand(scores.labels, [1] * 4)
     step = 1e-4
 
@@ -144,7 +142,7 @@ def error_of_best(curve):
 def test_accuracy_under_the_target_is_the_maximum_of_the_exact_curve(target):
     scores = draw()
     curve = tau_curve(scores.logits, scores.labels, COUNTS, target)
-    choice = LogitAdjustment(COUNTS, target=target).fit(scores).choice
+    choice = LogitAdjustment.fit(scores, COUNTS, target).choice
     assert (choice.criterion, choice.optimum) == ("accuracy_under_target", curve.best_tau)
     assert choice.value == pytest.approx(curve.at(choice.tau))
     error = error_of_best(curve)
@@ -183,14 +181,14 @@ def test_calibration_error_is_the_lowest_of_all_that_were_looked_at(family):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_value_is_what_the_metrics_say_of_the_adjusted_scores(criterion, dtype):
     scores = draw(dtype=dtype)
-    fitted = LogitAdjustment(COUNTS, target=[1, 2, 3, 4]).fit(scores, criterion)
+    fitted = LogitAdjustment.fit(scores, COUNTS, [1, 2, 3, 4], criterion)
     metrics = evaluate(fitted(scores), target=[1, 2, 3, 4])
     assert fitted.choice.value == pytest.approx(metrics[criterion], rel=1e-5)
 
 
 def test_a_fitted_tau_carries_the_target_and_a_given_one_what_lies_on_the_way():
     scores, target = draw(), Prior.of([1, 2, 3, 4])
-    fitted = LogitAdjustment(COUNTS, target=target).fit(scores)
+    fitted = LogitAdjustment.fit(scores, COUNTS, target)
     given = LogitAdjustment(COUNTS, fitted.tau, target)
     assert fitted(scores).carried == target
     way = PI ** (1 - given.tau) * target.probs**given.tau
@@ -215,14 +213,14 @@ def test_where_the_model_is_exact_a_proper_score_finds_one_whatever_the_held_out
 ):
     world = FiniteWorld.long_tailed()
     scores = world_scores(world, repeats)
-    fitted = LogitAdjustment(world.prior, target=target).fit(scores, criterion)
+    fitted = LogitAdjustment.fit(scores, world.prior, target, criterion)
     assert fitted.tau == pytest.approx(1.0, abs=1e-6)
 
 
 def test_a_fitted_adjustment_keeps_the_contract_of_adjusters():
     scores = world_scores(FiniteWorld.long_tailed())
-    check_adjuster(lambda prior: LogitAdjustment(prior).fit(scores, "nll"))
-    check_adjuster(lambda prior: WeightNormalization.by_prior(prior).fit(scores, "brier"))
+    check_adjuster(lambda prior: LogitAdjustment.fit(scores, prior, criterion="nll"))
+    check_adjuster(lambda prior: WeightNormalization.fit(scores, prior.probs, criterion="brier"))
 
 
 def test_the_interval_of_a_proper_score_covers_the_true_tau_at_least_as_often_as_it_says():
@@ -240,7 +238,7 @@ def test_the_interval_of_a_proper_score_covers_the_true_tau_at_least_as_often_as
         sample = replace(
             everything, logits=everything.logits[drawn], labels=everything.labels[drawn]
         )
-        choices.append(LogitAdjustment(world.prior).fit(sample, "nll").choice)
+        choices.append(LogitAdjustment.fit(sample, world.prior, criterion="nll").choice)
     assert sum(choice.low < 1 < choice.high for choice in choices) >= 0.95 * 150
     widths = [(choice.high - choice.low) / (2 * 1.96) for choice in choices]
     assert 1 < np.mean(widths) / np.std([choice.optimum for choice in choices]) < 3
@@ -250,13 +248,13 @@ def test_the_interval_of_a_proper_score_covers_the_true_tau_at_least_as_often_as
 def test_weights_within_classes_are_repetitions(criterion):
     scores = draw(samples=60)
     times = 1 + np.random.default_rng(5).integers(0, 3, 60)
-    weighted = LogitAdjustment(COUNTS).fit(scores, criterion, weights=times).choice
+    weighted = LogitAdjustment.fit(scores, COUNTS, criterion=criterion, weights=times).choice
     repeated = replace(
         scores,
         logits=np.repeat(scores.logits, times, axis=0),
         labels=np.repeat(scores.labels, times),
     )
-    plain = LogitAdjustment(COUNTS).fit(repeated, criterion).choice
+    plain = LogitAdjustment.fit(repeated, COUNTS, criterion=criterion).choice
     assert weighted.optimum == pytest.approx(plain.optimum, abs=1e-7)
     assert weighted.tau == pytest.approx(plain.tau, abs=1e-7)
     assert weighted.value == pytest.approx(plain.value, abs=1e-7)
@@ -264,29 +262,32 @@ def test_weights_within_classes_are_repetitions(criterion):
 
 def test_the_samples_behind_the_whole_and_the_tail_are_counted_as_kish_does():
     scores = draw()
-    choice = LogitAdjustment(COUNTS).fit(scores).choice
+    choice = LogitAdjustment.fit(scores, COUNTS).choice
     counts = np.bincount(scores.labels)
     assert choice.effective_samples == pytest.approx(16 / np.sum(1 / counts))
     assert choice.effective_tail == pytest.approx(4 / np.sum(1 / counts[2:]))
     heads = scores.labels < 2
     head = replace(scores, logits=scores.logits[heads], labels=scores.labels[heads])
-    assert LogitAdjustment(COUNTS).fit(head).choice.effective_tail == 0.0
+    assert LogitAdjustment.fit(head, COUNTS).choice.effective_tail == 0.0
 
 
 def test_weight_normalisation_knows_its_tail_from_counts_or_the_carried_prior():
     scores = draw()
-    by_counts = WeightNormalization(NU).fit(replace(scores, carried=None)).choice
-    by_prior = WeightNormalization(NU).fit(replace(scores, counts=None)).choice
-    unknown = WeightNormalization(NU).fit(replace(scores, counts=None, carried=None)).choice
+    by_counts = WeightNormalization.fit(replace(scores, carried=None), NU).choice
+    by_prior = WeightNormalization.fit(replace(scores, counts=None), NU).choice
+    unknown = WeightNormalization.fit(replace(scores, counts=None, carried=None), NU).choice
     assert by_counts.effective_tail == by_prior.effective_tail > 1
     assert unknown.effective_tail is None
 
 
-def test_fitting_leaves_the_adjustment_as_it_was():
-    adjustment = LogitAdjustment(COUNTS, 0.25)
-    fitted = adjustment.fit(draw())
-    assert (adjustment.tau, adjustment.choice) == (0.25, None)
-    assert fitted.tau != 0.25
+def test_what_the_scores_carry_is_the_prior_that_is_not_given():
+    named, unnamed = LogitAdjustment.fit(draw(), COUNTS), LogitAdjustment.fit(draw())
+    assert unnamed.choice == named.choice
+    assert unnamed.prior == named.prior == Prior.of(COUNTS)
+
+
+def test_a_fitted_adjustment_is_a_frozen_value():
+    fitted = LogitAdjustment.fit(draw())
     with pytest.raises(FrozenInstanceError):
         fitted.tau = 2.0
     with pytest.raises(FrozenInstanceError):
@@ -296,7 +297,7 @@ def test_fitting_leaves_the_adjustment_as_it_was():
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_if_no_tau_is_better_than_another_it_stays_one(criterion):
     scores = replace(draw(), carried=Prior.uniform(4))
-    fitted = LogitAdjustment([1, 1, 1, 1]).fit(scores, criterion)
+    fitted = LogitAdjustment.fit(scores, [1, 1, 1, 1], criterion=criterion)
     assert fitted.tau == 1.0
 
 
@@ -304,7 +305,7 @@ def test_if_no_tau_is_better_than_another_it_stays_one(criterion):
 @pytest.mark.parametrize("criterion", ["accuracy_under_target", "nll", "brier"])
 def test_a_minimum_at_infinity_gives_a_finite_tau_where_nothing_more_is_gained(label, criterion):
     scores = Scores(np.zeros((2, 4)), labels=[label] * 2, carried=COUNTS)
-    fitted = LogitAdjustment(COUNTS).fit(scores, criterion)
+    fitted = LogitAdjustment.fit(scores, COUNTS, criterion=criterion)
     optimum = fitted.choice.optimum
     assert abs(optimum) < 100
     assert (optimum > 0) == (label == 3)
@@ -340,7 +341,7 @@ def test_tau_is_one_where_nothing_speaks_against_it():
     for seed in range(20):
         scores = separated(seed)
         low, high = tau_curve(scores.logits, scores.labels, scores.carried).best_interval
-        choice = LogitAdjustment(scores.carried).fit(scores).choice
+        choice = LogitAdjustment.fit(scores, scores.carried).choice
         held.append(low <= 1 < high)
         assert (choice.tau == choice.optimum == 1) == held[-1]
         assert abs(choice.tau - 1) < 1
@@ -349,13 +350,13 @@ def test_tau_is_one_where_nothing_speaks_against_it():
 
 def test_scores_that_no_tau_changes_do_not_determine_it():
     scores = separated(0, scale=100)
-    choice = LogitAdjustment(scores.carried).fit(scores).choice
+    choice = LogitAdjustment.fit(scores, scores.carried).choice
     assert (choice.tau, choice.is_determined) == (1, False)
     assert choice.low < -100
     assert choice.high > 100
     always = Scores(np.array([[5.0, 1.0], [4.0, 1.0]]), [0, 0], carried=[1, 1])
     for nu in ([1.0, 1.0], [1.0, 1.0 + 1e-6]):
-        fitted = WeightNormalization(nu).fit(always)
+        fitted = WeightNormalization.fit(always, nu)
         assert fitted.tau == 1
 
 
@@ -363,7 +364,7 @@ def test_a_wide_best_piece_away_from_one_holds_tau_back():
     # In units of log 9 the first class is right below 4 and the second from 2 on.
     logits = np.log(9) * np.array([[4.0, 0.0], [2.0, 0.0]]).repeat(50, axis=0)
     scores = Scores(logits, np.repeat([0, 1], 50), carried=[9, 1])
-    choice = LogitAdjustment([9, 1]).fit(scores).choice
+    choice = LogitAdjustment.fit(scores, [9, 1]).choice
     assert choice.optimum == pytest.approx(3)
     tau, trust = held_by_hand(3, 2 / np.sqrt(12), np.log(9) / 2)
     assert (choice.tau, choice.trust) == pytest.approx((tau, trust))
@@ -374,7 +375,7 @@ def test_a_wide_best_piece_away_from_one_holds_tau_back():
 
 def test_the_tau_of_weight_normalisation_is_let_go_as_far_as_a_deviation_of_two():
     scores = draw(samples=60)
-    choice = WeightNormalization(NU).fit(scores).choice
+    choice = WeightNormalization.fit(scores, NU).choice
     curve = weight_norm_curve(scores.logits, scores.labels, NU)
     length = (np.log(NU) * scores.logits).std(axis=1).mean()
     error = error_of_best(curve)
@@ -395,7 +396,7 @@ def near_worlds():
 def test_tau_stays_near_one_where_target_and_carried_prior_are_near_each_other(criterion):
     optima = []
     for scores, target in near_worlds():
-        fitted = LogitAdjustment(COUNTS, target=target).fit(scores, criterion)
+        fitted = LogitAdjustment.fit(scores, COUNTS, target, criterion)
         assert fitted.tau == pytest.approx(1, abs=0.2)
         assert not fitted.choice.is_determined
         optima.append(fitted.choice.optimum)
@@ -405,14 +406,17 @@ def test_tau_stays_near_one_where_target_and_carried_prior_are_near_each_other(c
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_the_tau_of_equal_scales_stays_near_one_too(criterion):
     nu = [1.0, 1.01, 0.99, 1.005]
-    choices = [WeightNormalization(nu).fit(scores, criterion).choice for scores, _ in near_worlds()]
+    choices = [
+        WeightNormalization.fit(scores, nu, criterion=criterion).choice
+        for scores, _ in near_worlds()
+    ]
     assert np.ptp([choice.optimum for choice in choices]) > (1 if criterion == "ece" else 5)
     assert all(choice.tau == pytest.approx(1, abs=0.7) for choice in choices)
 
 
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_many_samples_and_a_long_move_leave_tau_at_its_optimum(criterion):
-    choice = LogitAdjustment(COUNTS).fit(draw(samples=20_000), criterion).choice
+    choice = LogitAdjustment.fit(draw(samples=20_000), COUNTS, criterion=criterion).choice
     assert choice.is_determined
     assert choice.tau == pytest.approx(choice.optimum, abs=0.02)
     assert choice.tau > 1.2  # the model is overconfident
@@ -423,7 +427,7 @@ def test_a_class_for_each_sample_does_not_make_tau_certain():
     labels, counts = np.arange(30), np.linspace(40, 20, 30)
     logits = rng.normal(size=(30, 30)) + np.log(counts) + 2 * np.eye(30)
     near = counts * rng.uniform(0.95, 1.05, 30)
-    fitted = LogitAdjustment(counts, target=near).fit(Scores(logits, labels, carried=counts))
+    fitted = LogitAdjustment.fit(Scores(logits, labels, carried=counts), counts, near)
     assert fitted.tau == pytest.approx(1, abs=0.3)
 
 
@@ -438,15 +442,15 @@ def test_classes_that_the_target_rules_out_do_not_count():
         carried=COUNTS[kept],
     )
     for criterion in CRITERIA:
-        one = LogitAdjustment(COUNTS, target=target).fit(scores, criterion)
-        other = LogitAdjustment(COUNTS[kept]).fit(smaller, criterion)
+        one = LogitAdjustment.fit(scores, COUNTS, target, criterion)
+        other = LogitAdjustment.fit(smaller, COUNTS[kept], criterion=criterion)
         assert one.tau == pytest.approx(other.tau, rel=1e-6)
         assert one.choice.value == pytest.approx(other.choice.value, rel=1e-9)
         assert one(scores).carried == target
 
 
 def test_normalised_scores_still_carry_no_known_prior():
-    fitted = WeightNormalization(NU).fit(draw())
+    fitted = WeightNormalization.fit(draw(), NU)
     assert fitted(draw()).carried is None
 
 
@@ -454,7 +458,7 @@ def test_torch_and_numpy_choose_the_same():
     scores = draw()
     tensors = Scores(torch.tensor(scores.logits), torch.tensor(scores.labels), carried=COUNTS)
     for criterion in CRITERIA:
-        fits = [LogitAdjustment(COUNTS).fit(s, criterion) for s in (scores, tensors)]
+        fits = [LogitAdjustment.fit(s, COUNTS, criterion=criterion) for s in (scores, tensors)]
         assert fits[0].choice == fits[1].choice
         assert isinstance(fits[1](tensors).logits, torch.Tensor)
 
@@ -465,53 +469,58 @@ RULED_OUT = Scores(np.array([[0.0, 0, 0, -np.inf]]), [3], carried=COUNTS)
 @pytest.mark.parametrize(
     ("fit", "error", "sentence"),
     [
-        (lambda: LogitAdjustment(COUNTS).fit(replace(draw(), split="test")), ValueError, "test"),
+        (lambda: LogitAdjustment.fit(replace(draw(), split="test"), COUNTS), ValueError, "test"),
         (
-            lambda: WeightNormalization(NU).fit(replace(draw(), split="test")),
+            lambda: WeightNormalization.fit(replace(draw(), split="test"), NU),
             ValueError,
             "must not be fitted on split='test'",
         ),
-        (lambda: LogitAdjustment(COUNTS).fit(replace(draw(), labels=None)), ValueError, "no label"),
+        (lambda: LogitAdjustment.fit(replace(draw(), labels=None), COUNTS), ValueError, "no label"),
         (
-            lambda: LogitAdjustment(COUNTS).fit(replace(draw(), carried=None)),
+            lambda: LogitAdjustment.fit(replace(draw(), carried=None), COUNTS),
             UnknownPriorError,
             "measure_carried",
         ),
+        (lambda: LogitAdjustment.fit(Scores([[0.0]], [0])), UnknownPriorError, "measure_carried"),
         (
-            lambda: LogitAdjustment(COUNTS).fit(LogitAdjustment(COUNTS)(draw())),
+            lambda: LogitAdjustment.fit(LogitAdjustment(COUNTS)(draw()), COUNTS),
             ValueError,
             "count the prior twice",
         ),
         (
-            lambda: LogitAdjustment(COUNTS).fit(LogitAdjustment(COUNTS).fit(draw())(draw())),
+            lambda: LogitAdjustment.fit(LogitAdjustment.fit(draw())(draw()), COUNTS),
             ValueError,
             "count the prior twice",
         ),
         (
-            lambda: LogitAdjustment(COUNTS).fit(draw(), "accuracy"),
+            lambda: LogitAdjustment.fit(draw(), COUNTS, criterion="accuracy"),
             ValueError,
             'one of "accuracy_under_target", "nll", "brier", "ece", got \'accuracy\'',
         ),
-        (lambda: LogitAdjustment(COUNTS).fit(RULED_OUT, "nll"), ValueError, "true class 3"),
         (
-            lambda: LogitAdjustment(COUNTS).fit(draw(), weights=[1.0, 2.0]),
+            lambda: LogitAdjustment.fit(RULED_OUT, COUNTS, criterion="nll"),
+            ValueError,
+            "true class 3",
+        ),
+        (
+            lambda: LogitAdjustment.fit(draw(), COUNTS, weights=[1.0, 2.0]),
             ValueError,
             "one for each of 300 samples",
         ),
         (
-            lambda: LogitAdjustment(COUNTS).fit(draw(), weights=np.full(300, -1.0)),
+            lambda: LogitAdjustment.fit(draw(), COUNTS, weights=np.full(300, -1.0)),
             ValueError,
             "none negative",
         ),
         (
-            lambda: LogitAdjustment(COUNTS).fit(draw(), weights=np.zeros(300)),
+            lambda: LogitAdjustment.fit(draw(), COUNTS, weights=np.zeros(300)),
             ValueError,
             "no sample counts",
         ),
         (lambda: LogitAdjustment(COUNTS, target=[1, 1]), ValueError, "target prior has 2"),
-        (lambda: WeightNormalization([1.0]).fit(draw()), ValueError, "nu has 1 classes"),
+        (lambda: WeightNormalization.fit(draw(), [1.0]), ValueError, "nu has 1 classes"),
         (
-            lambda: WeightNormalization(NU).fit(draw(), target=[1, 1]),
+            lambda: WeightNormalization.fit(draw(), NU, target=[1, 1]),
             ValueError,
             "target prior has 2",
         ),
@@ -527,7 +536,7 @@ def test_tau_of_logits_that_a_temperature_made_small_is_small_too(criterion):
     """One of a hundredth would be lost if it were held near 1 by a hundredth of the way."""
     scores = draw(samples=2000)
     small = replace(scores, logits=scores.logits / 200)
-    choice = LogitAdjustment(COUNTS).fit(small, criterion).choice
+    choice = LogitAdjustment.fit(small, COUNTS, criterion=criterion).choice
     optimum = evaluate(LogitAdjustment(COUNTS, choice.optimum)(small))["balanced_accuracy"]
     used = evaluate(LogitAdjustment(COUNTS, choice.tau)(small))["balanced_accuracy"]
     assert used > optimum - (0.01 if criterion == "accuracy_under_target" else 0.03)

@@ -43,7 +43,7 @@ KINDS = {
     "bias-corrected temperature": BiasCorrectedTemperature.fit(HELD_OUT),
     "vector scaling": VectorScaling.fit(HELD_OUT),
     "tau": LogitAdjustment(COUNTS, 0.6),
-    "tau, fitted": LogitAdjustment(COUNTS, target=TARGET).fit(HELD_OUT),
+    "tau, fitted": LogitAdjustment.fit(HELD_OUT, COUNTS, TARGET),
     "target": PCSoftmax(TARGET),
     "weight normalisation": WeightNormalization.by_norm(LINEAR.weight, 0.8),
     "weight normalisation by prior": WeightNormalization.by_prior(COUNTS, 0.3),

@@ -8,11 +8,11 @@ import torch
 
 from longtail import Prior
 from longtail.posthoc import tau_curve
-from longtail.posthoc.tau.bootstrap import Replicates, SingleDraws, alike, draw_curves
 from longtail.posthoc.tau.curve import curve_along
 from longtail.posthoc.tau.paths import Shift
-from longtail.posthoc.tau.steps import Steps
-from longtail.posthoc.tau.weighted import Weighted
+from longtail.posthoc.tau.steps import SingleDraws, Steps, draw_curves
+from longtail.posthoc.validation import Weighted
+from longtail.stats import Replicates, alike
 
 COUNTS = np.array([300, 60, 15, 5])
 GOAL = Prior.uniform(4)
@@ -50,7 +50,7 @@ def test_a_replicate_is_the_curve_of_the_rows_drawn():
     logits, labels = draw(80)
     curve = tau_curve(logits, labels, COUNTS)
     times = Replicates(labels, seed=3).draw()
-    steps, weights = Steps.of(curve.intervals), curve.weights.numpy()
+    steps, weights = Steps.of(curve.intervals), curve.weights
     values = steps.values(weights * times)
     again = tau_curve(
         np.repeat(logits, times.astype(int), axis=0), np.repeat(labels, times.astype(int)), COUNTS
@@ -64,11 +64,11 @@ def test_the_best_tau_of_a_replicate_does_not_tell_weights_from_repetitions_in_a
     times = 1 + np.arange(80) % 3
     again = np.random.default_rng(0).permutation(np.repeat(np.arange(80), times))
     curves = [
-        curve_along(path, Weighted.under(GOAL, torch.tensor(rows), known, within), GOAL, rows)
-        for path in [Shift(-torch.as_tensor(Prior.of(COUNTS).log))]
+        curve_along(path, Weighted.under(GOAL, rows, known, within), GOAL)
+        for path in [Shift(-Prior.of(COUNTS).log)]
         for rows, known, within in [
-            (logits, torch.tensor(labels), times),
-            (logits[again], torch.tensor(labels[again]), None),
+            (logits, labels, times),
+            (logits[again], labels[again], None),
         ]
     ]
     np.testing.assert_allclose(*(curve.bootstrap(20).best_taus for curve in curves), rtol=1e-9)
@@ -77,7 +77,7 @@ def test_the_best_tau_of_a_replicate_does_not_tell_weights_from_repetitions_in_a
 def test_the_best_tau_of_a_replicate_is_that_of_the_rows_drawn():
     logits, labels = draw(80)
     curve = tau_curve(logits, labels, COUNTS)
-    steps, weights = Steps.of(curve.intervals), curve.weights.numpy()
+    steps, weights = Steps.of(curve.intervals), curve.weights
     which = alike(labels, steps.opens, steps.closes)  # samples that no tau tells apart
     found = []
     for seed in range(5):
@@ -87,8 +87,8 @@ def test_the_best_tau_of_a_replicate_is_that_of_the_rows_drawn():
         times = (drawn / np.bincount(which))[which]
         at = np.flatnonzero(times)
         parts = (logits, labels, weights, weights * times, times)
-        rows = Weighted(*(torch.tensor(part[at]) for part in parts))
-        again = curve_along(Shift(-torch.as_tensor(Prior.of(COUNTS).log)), rows, GOAL, logits)
+        rows = Weighted(*(part[at] for part in parts))
+        again = curve_along(Shift(-Prior.of(COUNTS).log), rows, GOAL)
         assert found[-1] == pytest.approx(again.best_tau, rel=1e-9)
     assert len(set(found)) > 2
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 from scipy.optimize import minimize, nnls
 
 from longtail import Prior, Scores
@@ -14,34 +13,6 @@ from longtail.shift.confusion import (
     solve_bbse,
     solve_rlls,
 )
-from longtail.shift.nonnegative import solve_nonnegative
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_nonnegative_least_squares_are_those_of_scipy(seed):
-    stream = np.random.default_rng(seed)
-    size = int(stream.integers(1, 30))
-    matrix = stream.normal(size=(size + 5, size))
-    vector = stream.normal(size=size + 5)
-    expected, _ = nnls(matrix, vector)
-    gram, right = torch.tensor(matrix.T @ matrix), torch.tensor(matrix.T @ vector)
-    found = solve_nonnegative(gram, right)
-    np.testing.assert_allclose(found, expected, atol=1e-8)
-    assert (found >= 0).all()
-
-
-def test_a_hard_case_for_exchanging_all_at_once_ends():
-    for seed in range(30):
-        stream = np.random.default_rng(seed)
-        matrix = stream.normal(size=(12, 12)) + 5  # columns almost the same
-        vector = stream.normal(size=12) + 5
-        gram = matrix.T @ matrix + 1e-6 * np.eye(12)
-        found = solve_nonnegative(torch.tensor(gram), torch.tensor(matrix.T @ vector))
-        augmented = np.vstack([matrix, 1e-3 * np.eye(12)])
-        expected, _ = nnls(augmented, np.concatenate([vector, np.zeros(12)]))
-        value = np.linalg.norm(augmented @ found.numpy() - np.concatenate([vector, np.zeros(12)]))
-        best = np.linalg.norm(augmented @ expected - np.concatenate([vector, np.zeros(12)]))
-        assert value == pytest.approx(best, abs=1e-7)
 
 
 @pytest.mark.parametrize("soft", [False, True])
@@ -54,9 +25,7 @@ def test_the_joint_confusion_counts_predictions_by_label(soft):
         probs = np.exp(row) / np.exp(row).sum() if soft else np.eye(3)[row.argmax()]
         for k in range(3):
             expected[k, label] += weight * probs[k] / weights.sum()
-    joint = joint_confusion(
-        predictions(torch.tensor(logits), soft), torch.tensor(labels), torch.tensor(weights)
-    )
+    joint = joint_confusion(predictions(logits, soft), labels, weights)
     np.testing.assert_allclose(joint, expected, atol=1e-12)
 
 
@@ -65,21 +34,21 @@ JOINT = np.array([[0.40, 0.05, 0.02], [0.06, 0.22, 0.02], [0.04, 0.03, 0.16]])
 
 def test_bbse_solves_the_equation_where_it_can():
     ratio = np.array([0.3, 1.5, 2.4])
-    found = solve_bbse(torch.tensor(JOINT), torch.tensor(JOINT @ ratio))
+    found = solve_bbse(JOINT, JOINT @ ratio)
     np.testing.assert_allclose(found, np.linalg.solve(JOINT, JOINT @ ratio), atol=1e-6)
 
 
 def test_bbse_keeps_ratios_from_going_below_zero_by_least_squares():
     mean = np.array([0.02, 0.60, 0.38])
     assert np.linalg.solve(JOINT, mean).min() < 0
-    found = solve_bbse(torch.tensor(JOINT), torch.tensor(mean))
+    found = solve_bbse(JOINT, mean)
     np.testing.assert_allclose(found, nnls(JOINT, mean)[0], atol=1e-6)
 
 
 def test_of_a_singular_matrix_bbse_takes_the_solution_nearest_to_no_shift():
     twins = np.array([[0.3, 0.3, 0.0], [0.05, 0.05, 0.0], [0.0, 0.0, 0.3]])
     mean = twins @ np.array([0.5, 0.9, 1.7])
-    found = solve_bbse(torch.tensor(twins), torch.tensor(mean))
+    found = solve_bbse(twins, mean)
     np.testing.assert_allclose(found, [0.7, 0.7, 1.7], atol=1e-6)
 
 
@@ -87,9 +56,9 @@ def test_a_class_never_seen_in_validation_stays_where_it_is():
     hollow = JOINT.copy()
     hollow[:, 1] = 0
     for solve in (solve_bbse, lambda *given: solve_rlls(*given, 100)[0]):
-        found = solve(torch.tensor(hollow), torch.tensor(JOINT.sum(axis=1)))
+        found = solve(hollow, JOINT.sum(axis=1))
         assert float(found[1]) == pytest.approx(1.0)
-        assert found.isfinite().all()
+        assert np.isfinite(found).all()
 
 
 @pytest.mark.parametrize("num_validation", [2, 5, 50, 100_000])
@@ -100,7 +69,7 @@ def test_rlls_minimises_the_sum_of_norms(num_validation):
     def objective(ratio):
         return np.linalg.norm(JOINT @ ratio - mean) + delta * np.linalg.norm(ratio - 1)
 
-    found, _, settled = solve_rlls(torch.tensor(JOINT), torch.tensor(mean), num_validation)
+    found, _, settled = solve_rlls(JOINT, mean, num_validation)
     tries = [
         minimize(objective, start, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-13})
         for start in (np.ones(3) * 1.1, np.array([0.2, 1.0, 2.0]))
@@ -108,18 +77,18 @@ def test_rlls_minimises_the_sum_of_norms(num_validation):
     best = min(tries, key=lambda attempt: attempt.fun)
     assert settled
     assert best.x.min() > 0
-    assert objective(found.numpy()) <= best.fun + 1e-8  # what keeps the matrix from being singular
+    assert objective(found) <= best.fun + 1e-8  # what keeps the matrix from being singular
     np.testing.assert_allclose(found, best.x, atol=1e-4)
 
 
 def test_rlls_leaves_less_of_the_shift_the_fewer_validation_samples_there_are():
-    joint, mean = torch.tensor(JOINT), torch.tensor([0.25, 0.30, 0.45], dtype=torch.float64)
-    moved = [float((solve_rlls(joint, mean, n)[0] - 1).norm()) for n in (5, 50, 5000)]
-    assert moved[0] < moved[1] < moved[2] <= float((solve_bbse(joint, mean) - 1).norm())
+    joint, mean = JOINT, np.array([0.25, 0.30, 0.45])
+    moved = [np.linalg.norm(solve_rlls(joint, mean, n)[0] - 1) for n in (5, 50, 5000)]
+    assert moved[0] < moved[1] < moved[2] <= np.linalg.norm(solve_bbse(joint, mean) - 1)
 
 
 def test_rlls_of_no_shift_is_no_shift():
-    found, _, settled = solve_rlls(torch.tensor(JOINT), torch.tensor(JOINT.sum(axis=1)), 100)
+    found, _, settled = solve_rlls(JOINT, JOINT.sum(axis=1), 100)
     np.testing.assert_allclose(found, np.ones(3), atol=1e-9)
     assert settled
 

@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from longtail import Prior, Scores
-from longtail.posthoc.held_out import held_out
+from longtail.posthoc.validation import check_validation
 from longtail.shift import estimate_prior
+from longtail.shift.draws import Draws
 from longtail.shift.shrinkage import shrunken_em
 
 COUNTS = np.array([60, 30, 15, 7, 4])
@@ -54,12 +55,12 @@ def test_it_is_the_trend_and_as_much_more_as_exceeds_the_noise(gaussian_scores):
     validation = gaussian_scores(counts, 40, seed=1)
     scores = gaussian_scores([1, 5, 1], 30, seed=2)
     found = shrunken_em(
-        torch.tensor(scores.logits),
-        held_out(validation, "this test"),
-        torch.tensor(log_counts),
+        scores.logits,
+        check_validation(validation, "this test"),
+        log_counts,
         1.0,
         0,
-        torch.Generator().manual_seed(3),
+        Draws(3),
     )
 
     trend, apart = both_by_hand(np.exp(scores.logits), np.ones(30), log_counts, 1.0)

@@ -70,9 +70,9 @@ class App(click.Group):
         self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
     ) -> click.Context:
         """Keep the words of the command, which pages and metrics quote."""
-        given = list(args)
+        words = list(args)
         context = super().make_context(info_name, args, parent, **extra)
-        context.meta[ARGUMENTS] = given
+        context.meta[ARGUMENTS] = words
         return context
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -17,7 +17,7 @@ from longtail.flows.generation import (
     check_kind,
     check_not_others,
     generation,
-    held_in,
+    generation_in,
     settle,
 )
 
@@ -43,9 +43,9 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Refuse an option that is given twice, of which click would use the last."""
         if not ctx.resilient_parsing:
-            _, _, given = self.make_parser(ctx).parse_args(args=list(args))
-            for option in given:
-                if _counts_once(option) and given.count(option) > 1:
+            _, _, used = self.make_parser(ctx).parse_args(args=list(args))
+            for option in used:
+                if _counts_once(option) and used.count(option) > 1:
                     names = "/".join([*option.opts, *option.secondary_opts])
                     raise click.UsageError(f"{names} is given twice; give it once", ctx)
         return super().parse_args(ctx, args)
@@ -64,12 +64,12 @@ class Command(click.Command):
         """A usage error if an input is among what would be written or removed."""
         written = [output]
         if self.files:
-            held = held_in(output)
-            names = {*self.files, *(() if held is None else held.files)}
+            current = generation_in(output)
+            names = {*self.files, *(() if current is None else current.files)}
             written = [output / name for name in sorted(names)]
         for path in inputs:
             for file in _read_from(path, self.kind):
-                if any(is_same(file, place) for place in written):
+                if any(is_same(file, target) for target in written):
                     raise click.UsageError(
                         f"{file} is an input, and -o {output} would write over it; take another "
                         f"{'folder' if self.files else 'file'}",
@@ -78,7 +78,7 @@ class Command(click.Command):
         if self.files:
             try:
                 check_kind(output, self.kind)
-                if held_in(output) is None:  # else what is written is known when it is made
+                if generation_in(output) is None:  # else what is written is known when it is made
                     check_not_others(output, self.files, self.files)
             except ValueError as error:
                 raise click.UsageError(str(error), ctx) from None
@@ -121,10 +121,10 @@ def _read_from(path: Path, kind: str) -> list[Path]:
     """The files that may be read from a path: itself, or those of the run in a folder."""
     if not path.is_dir():
         return [path]
-    held = held_in(path)
+    current = generation_in(path)
     # A folder of runs may hold their comparison too, which no comparison reads.
-    names = {*_OF_RUNS, *(() if held is None or held.kind == kind else held.files)}
-    if held is None and (path / "metrics.json").is_file():  # of a longtail that did not say
+    names = {*_OF_RUNS, *(() if current is None or current.kind == kind else current.files)}
+    if current is None and (path / "metrics.json").is_file():  # of a longtail that did not say
         names |= {"report.html", "adjuster.json"} | {file.name for file in path.glob("scores*")}
     return [path / name for name in sorted(names)]
 

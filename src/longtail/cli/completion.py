@@ -31,9 +31,9 @@ _HELP = "Print the script that completes longtail in SHELL: bash, zsh or fish.\n
 @click.pass_context
 def completion(ctx: click.Context, shell: str, as_json: bool, quiet: bool) -> None:
     """Print the script that completes longtail in a shell."""
-    made = get_completion_class(shell)
-    assert made is not None  # click has all three
-    script = made(ctx.find_root().command, {}, "longtail", "_LONGTAIL_COMPLETE").source()
+    kind = get_completion_class(shell)
+    assert kind is not None  # click has all three
+    script = kind(ctx.find_root().command, {}, "longtail", "_LONGTAIL_COMPLETE").source()
     if as_json:
         print_json(
             {"shell": shell, "script": script, "install": _INSTALL[shell].replace("\n", ", ")}
@@ -46,6 +46,6 @@ def recipe_names(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """The recipes whose names begin so; files where there are none."""
-    from longtail.recipes.training.catalogue import RECIPES
+    from longtail.recipes.catalogue import RECIPES
 
     return options.names_or_files(sorted(RECIPES), incomplete)

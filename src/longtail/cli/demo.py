@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,14 +10,12 @@ import click
 
 from longtail.cli import options
 from longtail.cli.command import Command, writing
-from longtail.cli.outputs import console, footer, note, print_json, rich_table
+from longtail.cli.outputs import command, console, note, print_json, rich_table
 from longtail.cli.progress import bars
 from longtail.flows.json_text import write_json
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from longtail.recipes.demo import Demo
+    from longtail.flows.demo import DemoResult
 
 
 @click.command(
@@ -42,91 +39,65 @@ def demo(output: Path, trials: int, seed: int, as_json: bool, quiet: bool) -> No
     """Show on two problems why logit adjustment works and what it costs."""
     with writing(output) as aside:
         started = time.monotonic()
-        results = _run(trials, seed, quiet)
+        result = _run(trials, seed, quiet)
         took = time.monotonic() - started
-        _write(results, aside)
+        _write(result, aside)
     if as_json:
-        print_json(results.as_json())
+        print_json(result.as_json())
     else:
-        _show(results, trials)
+        _show(result, trials)
     said = f"\nDone in {took:.0f} s. The report with the figures: {output / 'report.html'}"
     note(said, as_json=as_json, quiet=quiet)
 
 
-def _run(trials: int, seed: int, quiet: bool) -> Demo:
-    with bars(quiet) as progress:
-        import torch
+def _run(trials: int, seed: int, quiet: bool) -> DemoResult:
+    with bars(quiet) as shown:
+        from longtail.flows.demo import demo as run_demo
+        from longtail.recipes.demo import CALTECH, GAUSSIANS
 
-        from longtail.recipes import caltech101
-        from longtail.recipes import demo as recipe
-
-        torch.set_num_threads(1)  # the problems are small: one thread each, several at a time
         tasks = {
-            "gaussians": progress.add_task("Two Gaussians, trials", total=trials, said=""),
-            "caltech": progress.add_task("Caltech-101, models", total=caltech101.TICKS, said=""),
+            "gaussians": shown.add_task("Two Gaussians, trials", total=trials, said=""),
+            "caltech": shown.add_task("Caltech-101, models", total=CALTECH.steps, said=""),
         }
-        workers = min(4, os.cpu_count() or 1)
-        return recipe.run(trials, seed, workers, lambda name: progress.advance(tasks[name]))
+        return run_demo(
+            GAUSSIANS, CALTECH, trials, seed, lambda name: shown.advance(tasks[name]), command()
+        )
 
 
-def _write(results: Demo, output: Path) -> None:
-    from longtail.recipes.demo_page import demo_page
-    from longtail.report import write_page
+def _write(result: DemoResult, output: Path) -> None:
+    from longtail.report import save
 
-    write_json(output / "results.json", results.as_json())
-    write_page(demo_page(results, footer()), output / "report.html")
+    write_json(output / "results.json", result.as_json())
+    save(result, output)
 
 
-def _show(results: Demo, trials: int) -> None:
+def _show(result: DemoResult, trials: int) -> None:
+    from longtail.report.pages import demo as page
+
+    bayes, *groups = page.gaussian_rows(result.gaussians)
+    table = rich_table(
+        f"Two Gaussians, 5 % positives: balanced error in %, {trials} trials",
+        ("method", "closed form", "on test samples", "above Bayes"),
+        bayes,
+    )
+    for rows in groups:
+        table.add_section()
+        for row in rows:
+            table.add_row(*row)
     shown = console()
-    shown.print(_gaussian_table(results, trials))
+    shown.print(table)
     shown.print(
         "Last three: ERM corrected afterwards, each at the τ that is best for it. Only logit "
         "adjustment reaches the Bayes error; weight normalisation does at no τ.\n"
     )
-    shown.print(_caltech_table(results))
     shown.print(
-        f"The logit-adjusted loss gains {results.gain:.1f} points of balanced accuracy. "
-        f"{results.probabilities}\n"
+        rich_table(
+            "Caltech-101 features, 300 to 3 images a class: accuracy in %",
+            ("method", "weight decay", "balanced", "many", "medium", "few", "accuracy"),
+            page.caltech_rows(result.caltech),
+        )
+    )
+    shown.print(
+        f"{page.gain_and_cost(result)}\n"
         "The problem is convex, so adjusting in the loss and afterwards agree closely."
     )
-
-
-def _gaussian_table(results: Demo, trials: int) -> Table:
-    from longtail.recipes.demo import BAYES
-
-    table = rich_table(
-        f"Two Gaussians, 5 % positives: balanced error in %, {trials} trials",
-        ("method", "closed form", "on test samples", "above Bayes"),
-        [("Bayes", f"{BAYES:.3f}", "", "")],
-    )
-    for rows in (results.losses, results.corrections):
-        table.add_section()
-        for row in rows:
-            table.add_row(
-                row.method,
-                "{:.3f} ± {:.3f}".format(*row.exact),
-                "" if row.sampled is None else "{:.2f} ± {:.2f}".format(*row.sampled),
-                f"{row.above_bayes:+.3f}",
-            )
-    return table
-
-
-def _caltech_table(results: Demo) -> Table:
-    keys = ("balanced_accuracy", "many", "medium", "few", "accuracy")
-    return rich_table(
-        "Caltech-101 features, 300 to 3 images a class: accuracy in %",
-        ("method", "weight decay", "balanced", "many", "medium", "few", "accuracy"),
-        [
-            (
-                method.name,
-                f"{method.weight_decay:g}",
-                *(_percent(method.metrics[key]) for key in keys),
-            )
-            for method in results.caltech
-        ],
-    )
-
-
-def _percent(value: float | None) -> str:
-    return "none" if value is None else f"{100 * value:.1f}"

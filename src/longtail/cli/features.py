@@ -53,11 +53,9 @@ def features(
     if output.suffix.lower() != ".safetensors":
         raise click.UsageError(f"{output} must end in .safetensors to take features; rename it")
     with status("Computing features", quiet):
-        from longtail.recipes.training.extract import extract_features
+        from longtail.flows.features import features as extract
 
-        found = extract_features(
-            model, data, output, settings, batch_norm=batch_norm, batch_size=batch_size
-        )
+        found = extract(model, data, output, settings, batch_norm=batch_norm, batch_size=batch_size)
     sizes = {split: len(part.labels) for split, part in found.parts.items()}
     said = {"file": str(output), "dim": found.dim, "classes": found.num_classes, "parts": sizes}
     if as_json:

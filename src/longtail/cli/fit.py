@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from longtail.cli import options
 from longtail.cli.command import Command, writing
 from longtail.cli.options import INPUT_FILE
-from longtail.cli.outputs import closing, console, footer, metrics_json, print_json, rich_table
+from longtail.cli.outputs import closing, command, console, print_json, rich_table
 from longtail.cli.plain_text import echo
 from longtail.cli.progress import status
 
 if TYPE_CHECKING:
     from longtail.core import Prior
     from longtail.engine import Features
-    from longtail.recipes.fit_result import FitResult
+    from longtail.flows.fit_result import Criterion
 
 
 @click.command(
@@ -73,8 +73,8 @@ def fit(
     list_methods: bool,
     labels: Path | None,
     split: Path | None,
-    target: str | Path,
-    criterion: str,
+    target: Literal["uniform", "train"] | Path,
+    criterion: Criterion,
     folds: int,
     seed: int,
     output: Path | None,
@@ -94,93 +94,61 @@ def fit(
         raise click.UsageError("give a file of FEATURES and a folder with -o; --list needs neither")
     with status("Reading", quiet) as say, writing(output) as aside:
         from longtail.engine import read_features
-        from longtail.recipes.fit_result import FitPlan
-        from longtail.recipes.fit_run import run_fit, write_fit
+        from longtail.flows.fit import fit as fit_features
+        from longtail.flows.fit_methods import method_names
+        from longtail.report import save
+        from longtail.report.pages import fit as page
 
-        chosen = _methods(methods)
+        try:
+            names = method_names([name.strip() for name in methods.split(",") if name.strip()])
+        except ValueError as error:
+            raise click.UsageError(str(error)) from error
         data = read_features(features, labels, split)
-        plan = FitPlan(
-            methods=chosen,
+        result = fit_features(
+            data,
+            methods=names,
             target=_target(target, data, features),
-            criterion=criterion,  # type: ignore[arg-type]  # click has checked it
+            criterion=criterion,
             folds=folds,
             seed=seed,
+            output=aside,
+            progress=lambda what: say(f"Fitting: {what}"),
+            command=command(),
         )
-        result = run_fit(data, plan, lambda what: say(f"Fitting: {what}"))
-        say("Writing")
-        write_fit(result, aside)
-        _write(result, aside)
+        say("Writing the page")
+        save(result, aside)
     if as_json:
         print_json(result.as_json())
     else:
-        _show(result)
+        columns = page.method_columns(result, brief=True)
+        title = f"{page.accuracy_name(result).capitalize()} (%), best first"
+        shown = console()
+        shown.print(rich_table(title, list(columns), zip(*columns.values(), strict=True)))
+        for sentence in page.sentences(result):
+            shown.print(sentence)
     scores = ["validation.safetensors", *(["test.safetensors"] if result.test is not None else [])]
-    names = ("model.safetensors", *scores, "metrics.json", "report.html")
-    closing(output, names, as_json=as_json, quiet=quiet)
+    files = ("model.safetensors", *scores, "metrics.json", "report.html")
+    closing(output, files, as_json=as_json, quiet=quiet)
 
 
 def _list(as_json: bool, quiet: bool) -> None:
     with status("Reading", quiet):
-        from longtail.recipes.fit_methods import METHODS, SLOW
+        from longtail.flows.fit_methods import METHODS, SLOW
 
     if as_json:
-        print_json(
-            [
-                {"name": name, "title": method.title, "slow": name in SLOW}
-                for name, method in METHODS.items()
-            ]
-        )
+        rows = [(name, each.title, name in SLOW) for name, each in METHODS.items()]
+        print_json([dict(zip(("name", "title", "slow"), row, strict=True)) for row in rows])
         return
     for name, method in METHODS.items():
         slow = "  (slow: only if named)" if name in SLOW else ""
         echo(f"{name:22} {method.title}{slow}")
 
 
-def _methods(methods: str) -> list[str]:
-    from longtail.recipes.fit_methods import METHODS
-
-    names = [name.strip() for name in methods.split(",") if name.strip()]
-    for name in names:
-        if name not in METHODS:
-            raise click.UsageError(f"there is no method {name!r}; there are {', '.join(METHODS)}")
-    return names
-
-
-def _target(target: str | Path, features: Features, source: Path) -> Prior | None:
-    from longtail.core import Prior
+def _target(
+    target: Literal["uniform", "train"] | Path, features: Features, source: Path
+) -> Prior | Literal["uniform", "train"]:
     from longtail.flows.prior_files import ClassesOf, read_prior
 
-    if target == "uniform":
-        return None
-    if target == "train":
-        return Prior.of(features.counts)
-    place = Path(target)
-    prior = read_prior(place, ClassesOf(source, features.num_classes, features.classes))
-    if not prior.probs.all():
-        raise ValueError(f"{place} has a weight of zero; every class needs one above zero")
-    return prior
-
-
-def _write(result: FitResult, output: Path) -> None:
-    from longtail.recipes.fit_page import fit_page
-    from longtail.report import write_page
-
-    metrics_json(output / "metrics.json", result.as_json())
-    write_page(fit_page(result, footer()), output / "report.html")
-
-
-def _show(result: FitResult) -> None:
-    from longtail.recipes import fit_words as words
-
-    shown = console()
-    columns = words.brief_columns(result)
-    title = f"{words.accuracy_name(result).capitalize()} (%), best first"
-    shown.print(rich_table(title, list(columns), zip(*columns.values(), strict=True)))
-    for sentence in (
-        *words.failures(result),
-        words.headline(result),
-        words.decision(result),
-        words.caution(result),
-    ):
-        if sentence:
-            shown.print(sentence)
+    if not isinstance(target, Path):
+        return target
+    return read_prior(target, ClassesOf(source, features.num_classes, features.classes))

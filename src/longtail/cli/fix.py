@@ -149,22 +149,22 @@ def _check_used(again: bool, target: str | Path, tau: float | None, to_apply: Pa
     if again and to_apply is not None:
         raise click.UsageError("--with applies a fix to SCORES itself; leave --apply out")
     context = click.get_current_context()
-    given = {
+    named = {
         name
         for name in ("target", "tau", "criterion", "calibrate", "seed", "carried", "apply_labels")
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
     }
     unused, where = set[str](), ""
     if again:
-        unused, where = given, "with --with, which fits nothing"
+        unused, where = named, "with --with, which fits nothing"
     elif target in ("source", "estimate"):
-        unused = given & {"tau", "criterion"}
+        unused = named & {"tau", "criterion"}
         where = f"with --target {target}, where there is no τ to choose"
     elif tau is not None:
-        unused, where = given & {"criterion"}, f"with --tau {tau:g}, where there is no τ to choose"
+        unused, where = named & {"criterion"}, f"with --tau {tau:g}, where there is no τ to choose"
     for name in sorted(unused):
         raise click.UsageError(f"--{name.replace('_', '-')} is not used {where}; leave it out")
-    if "apply_labels" in given and to_apply is None:
+    if "apply_labels" in named and to_apply is None:
         raise click.UsageError("--apply-labels is for --apply; give both, or neither")
 
 
@@ -186,8 +186,8 @@ def _show(result: FixResult) -> None:
     from longtail.report.sections.verdict import warning
 
     shown, judgement = console(), result.judgement
-    if judgement is not None and (said := warning(judgement.sanity)):
-        shown.print(f"{said}\n", style="bold")
+    if judgement is not None and (doubt := warning(judgement.sanity)):
+        shown.print(f"{doubt}\n", style="bold")
     for step in text.steps_in_words(result):
         shown.print(f"• {step}")
     if judgement is not None:

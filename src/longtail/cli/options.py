@@ -68,8 +68,8 @@ def name_or_place(column: str) -> str | int:
 
 def names_or_files(names: Iterable[str], incomplete: str) -> list[CompletionItem]:
     """The names that begin so; files where there are none."""
-    found = [CompletionItem(name) for name in names if name.startswith(incomplete)]
-    return found or [CompletionItem(incomplete, type="file")]
+    matching = [CompletionItem(name) for name in names if name.startswith(incomplete)]
+    return matching or [CompletionItem(incomplete, type="file")]
 
 
 def common(command: Command) -> Command:

@@ -31,8 +31,8 @@ _NARROWEST = 12  # a name of a class or a method in several lines
 def command() -> str:
     """The command as it was given, to be shown in a page and to be copied."""
     context = click.get_current_context(silent=True)
-    given = sys.argv[1:] if context is None else context.meta.get(ARGUMENTS, sys.argv[1:])
-    return shlex.join(["longtail", *given])
+    arguments = sys.argv[1:] if context is None else context.meta.get(ARGUMENTS, sys.argv[1:])
+    return shlex.join(["longtail", *arguments])
 
 
 def footer() -> Footer:
@@ -84,9 +84,9 @@ def rich_table(
     cells = [
         [Text(plain_text(cell)) if isinstance(cell, str) else cell for cell in row] for row in rows
     ]
-    made = Table(box=SIMPLE, padding=(0, 1, 0, 0), title_justify="left", caption_justify="left")
-    made.title = Text(title, style="table.title") if title else None
-    made.caption = Text(caption, style="table.caption") if caption else None
+    table = Table(box=SIMPLE, padding=(0, 1, 0, 0), title_justify="left", caption_justify="left")
+    table.title = Text(title, style="table.title") if title else None
+    table.caption = Text(caption, style="table.caption") if caption else None
     names, numbers = columns[:left], columns[left:]
     widest = [
         max(
@@ -99,12 +99,12 @@ def rich_table(
     room = console().width - sum(widest) - 2 * len(columns) - 1
     fits = room >= _NARROWEST * len(names)
     for name in names:
-        made.add_column(Text(name), overflow="fold", min_width=_NARROWEST if fits else None)
+        table.add_column(Text(name), overflow="fold", min_width=_NARROWEST if fits else None)
     for name in numbers:
-        made.add_column(Text(name), overflow="fold", justify="right", no_wrap=fits)
+        table.add_column(Text(name), overflow="fold", justify="right", no_wrap=fits)
     for row in cells:
-        made.add_row(*row)
-    return made
+        table.add_row(*row)
+    return table
 
 
 def closing(folder: Path, names: Iterable[str], *, as_json: bool, quiet: bool) -> None:

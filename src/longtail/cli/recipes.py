@@ -13,7 +13,7 @@ from longtail.cli.outputs import note, print_json
 from longtail.cli.plain_text import echo
 
 if TYPE_CHECKING:
-    from longtail.recipes.training.recipe import Recipe
+    from longtail.flows.train.recipe import Recipe
 
 
 @click.command(cls=Command, short_help="List the named recipes, or print one.")
@@ -26,11 +26,10 @@ def recipes(name: str | None, settings: tuple[str, ...], as_json: bool, quiet: b
     NAME may be a .yaml file too. What is printed can be saved, changed and given to
     `longtail train`.
     """
-    from longtail.recipes.training.catalogue import RECIPES
-    from longtail.recipes.training.checking import plain
-    from longtail.recipes.training.overrides import overridden
-    from longtail.recipes.training.reading import read_recipe
-    from longtail.recipes.training.yaml_text import write_yaml
+    from longtail.flows.train.checking import plain
+    from longtail.flows.train.reading import overridden
+    from longtail.flows.train.yaml_text import write_yaml
+    from longtail.recipes.catalogue import RECIPES, named_recipe, read_recipe
 
     if name is not None:
         found = plain(overridden(read_recipe(name), settings))
@@ -39,7 +38,7 @@ def recipes(name: str | None, settings: tuple[str, ...], as_json: bool, quiet: b
         else:
             echo(write_yaml(found), nl=False)
         return
-    rows = {key: RECIPES[key]() for key in sorted(RECIPES, key=_order)}
+    rows = {key: named_recipe(key) for key in sorted(RECIPES, key=_order)}
     if as_json:
         listed = [
             {"name": key, "about": recipe.about, "data": data_needed(recipe)}
@@ -57,7 +56,7 @@ def recipes(name: str | None, settings: tuple[str, ...], as_json: bool, quiet: b
 
 def data_needed(recipe: Recipe) -> str:
     """Which data a recipe needs, in a few words."""
-    from longtail.recipes.training.data_options import (
+    from longtail.flows.train.data_sets import (
         Cifar10,
         CifarSet,
         ImageFolder,

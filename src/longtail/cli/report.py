@@ -11,7 +11,7 @@ import click
 from longtail.cli import options
 from longtail.cli.command import Command, writing
 from longtail.cli.compare import FILES, present
-from longtail.cli.outputs import closing, command, console, footer, print_json, rich_table
+from longtail.cli.outputs import closing, command, console, print_json, rich_table
 from longtail.cli.progress import status
 from longtail.cli.score_inputs import ScoreOptions, read_target, score_options
 
@@ -60,7 +60,8 @@ def report(
     compare.
     """
     with status("Reading", quiet) as say:
-        from longtail.recipes.reporting import run_folder_report, single_run
+        from longtail.recipes.reporting import single_run
+        from longtail.report import page_of
 
         one = single_run(paths)
         used = [*([] if after is None else ["--after"]), *reader.names()]
@@ -77,10 +78,13 @@ def report(
                     "a run is reported under the target of its recipe: leave --target out, or give "
                     "its file of scores"
                 )
-            page, judgement = run_folder_report(one, footer())
+            from longtail.flows.train.read_run import read_run
+
+            run = read_run(one, command())
+            assert run.judgement is not None  # there are scores
+            page, judgement = page_of(run), run.judgement
         else:
             from longtail.flows.judge import judge_scores
-            from longtail.report import page_of
 
             judged = judge_scores(*_read(one, after, target, reader))
             judgement = replace(judged, source=str(one), command=command())

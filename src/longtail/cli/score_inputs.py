@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from longtail.core import Prior
-    from longtail.data.score_tables import Kind, ScoreTable
+    from longtail.data import Kind, ScoreTable
     from longtail.flows.fix_steps import TargetWord
     from longtail.flows.score_sources import CarriedWord
 
@@ -53,7 +53,7 @@ class ScoreOptions:
             path: The file.
             usual_classes: The names of its classes, where nothing else says them.
         """
-        from longtail.data.score_tables import Layout, open_score_table
+        from longtail.data import Layout, open_score_table
 
         kind = self.kind
         if kind is None and path.suffix.lower() == ".safetensors":
@@ -106,14 +106,14 @@ class ScoreOptions:
         return carried_by(table, word, None, counts, self.zeros)
 
 
-def _delimiter(context: click.Context, option: click.Parameter, given: str | None) -> str | None:
+def _delimiter(context: click.Context, option: click.Parameter, text: str | None) -> str | None:
     """One character that can stand between fields; a tab may be written as a word."""
-    if given is None:
+    if text is None:
         return None
-    found = {"tab": "\t", "\\t": "\t"}.get(given, given)
-    if len(found) != 1 or found.isalnum() or found in "\"'\r\n.-+":
+    character = {"tab": "\t", "\\t": "\t"}.get(text, text)
+    if len(character) != 1 or character.isalnum() or character in "\"'\r\n.-+":
         raise click.BadParameter("it is one character such as ; or |, or the word tab")
-    return found
+    return character
 
 
 _OPTIONS = (
@@ -180,10 +180,10 @@ def score_options(command: Callable[..., None]) -> Callable[..., None]:
         )
         command(reader=reader, **options)
 
-    made: Callable[..., None] = with_reader
+    decorated: Callable[..., None] = with_reader
     for option in reversed(_OPTIONS):
-        made = option(made)
-    return made
+        decorated = option(decorated)
+    return decorated
 
 
 def read_target(target: str | Path, table: ScoreTable) -> TargetWord | Prior:

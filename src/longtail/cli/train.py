@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,17 +14,15 @@ from longtail.cli import options
 from longtail.cli.command import Command, is_same
 from longtail.cli.completion import recipe_names
 from longtail.cli.errors import Interrupted
-from longtail.cli.outputs import closing, console, print_json, rich_table
+from longtail.cli.outputs import closing, command, console, print_json, rich_table
 from longtail.cli.plain_text import echo, is_first
-from longtail.cli.progress import bars, is_shown, status
+from longtail.cli.progress import bars, status
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
-
-    from longtail.engine.training import EpochEnd, StepEnd
-    from longtail.recipes.run import Watch
-    from longtail.recipes.training.recipe import Recipe
-    from longtail.recipes.training.results import RunResult
+    from longtail.engine.training import EpochEnd
+    from longtail.flows.train.recipe import Recipe
+    from longtail.flows.train.result import TrainResult
+    from longtail.flows.train.train import Progress
 
 
 @click.command(
@@ -65,21 +62,30 @@ def train(
     'augment=[crop, flip]'. Stopped at any moment, the same command goes on where it was. On several
     processes: torchrun --nproc-per-node 2 -m longtail train ...
     """
-    from longtail.recipes.training.overrides import overridden
-    from longtail.recipes.training.reading import read_recipe, recipe_name
+    from longtail.flows.train.reading import overridden
+    from longtail.recipes.catalogue import read_recipe, recipe_name
 
-    given = [*settings, *([] if data is None else [f"data.path={data}"])]
-    recipe = overridden(read_recipe(name), given)
-    _check(name, recipe, output, dry_run, resume if is_first() else "auto")
+    places = [] if data is None else [f"data.path={data}"]
+    recipe = overridden(read_recipe(name), [*settings, *places])
+    _check(name, recipe, output, resume if is_first() else "auto")
     if dry_run:
         _show_plan(recipe, as_json, quiet)
         return
-    assert output is not None
+    if output is None:
+        raise click.UsageError("say where the run goes: -o RUN")
     try:
-        with _watching(quiet) as watch:
-            from longtail.recipes.run import run_recipe
+        with _progress(quiet) as progress:
+            from longtail.flows.train.train import train as train_recipe
+            from longtail.report import save
 
-            result = run_recipe(recipe, output, watch, recipe_name(name))
+            result = train_recipe(
+                recipe,
+                output,
+                name=recipe_name(name),
+                page=save,
+                progress=progress,
+                command=command(),
+            )
     except KeyboardInterrupt as error:
         number = getattr(error, "signal", signal.SIGINT)
         raise Interrupted("the same command goes on after the last checkpoint", number) from None
@@ -90,69 +96,46 @@ def train(
 
 
 def _check(
-    name: str,
-    recipe: Recipe,
-    output: Path | None,
-    dry_run: bool,
-    resume: Literal["auto", "never"],
+    name: str, recipe: Recipe, output: Path | None, resume: Literal["auto", "never"]
 ) -> None:
     """What can be told before torch is imported."""
-    from longtail.recipes.training.checking import RecipeError
-    from longtail.recipes.training.data_options import HuggingFace
-    from longtail.recipes.training.run_folder import RECIPE, check_folder, is_recipe_of
+    from longtail.flows.train.checking import RecipeError
+    from longtail.flows.train.run_folder import RECIPE, check_data, check_folder, is_recipe_of
 
-    place = recipe.data.path
-    if place is None:
-        raise click.UsageError(
-            "the recipe does not say where the images are: give --data PATH, or data.path=PATH"
-        )
-    # A Hugging Face set may be a name on the hub.
-    if not isinstance(recipe.data, HuggingFace) and not os.path.exists(place):
-        raise click.UsageError(f"there is no {place}; give the place of the images with --data")
-    if output is None and not dry_run:
-        raise click.UsageError("say where the run goes: -o RUN")
-    if output is not None:
+    try:
+        check_data(recipe.data)
+        if output is None:
+            return
         if is_same(output / RECIPE, name) and not is_recipe_of(output, recipe):
             raise click.UsageError(
                 f"{name} is an input, and -o {output} would write over it; take another folder"
             )
-        try:
-            check_folder(output, recipe, resume)
-        except RecipeError as error:  # it is the folder that is wrong
-            said, *differences = str(error).splitlines()
-            listed = "; ".join(line.strip() for line in differences)
-            raise click.UsageError(f"{said} {listed}") from error
+        check_folder(output, recipe, resume)
+    except RecipeError as error:  # it is the data or the folder that is wrong
+        raise click.UsageError(str(error)) from error
 
 
 @contextmanager
-def _watching(quiet: bool) -> Iterator[Watch]:
+def _progress(quiet: bool) -> Iterator[Progress]:
     """A bar over all steps on a terminal; nothing elsewhere."""
-    if not is_shown(quiet):
-        yield lambda event: None
-        return
-    with bars(quiet) as shown:
-        task = shown.add_task("reading", total=None, said="")
-        yield _follower(shown, task)
+    with bars(quiet) as bar:
+        task = bar.add_task("reading", total=None, said="")
+        from longtail.engine.training import StepEnd
 
+        def progress(event: StepEnd | EpochEnd | str) -> None:
+            if isinstance(event, str):
+                bar.update(task, description=event, total=None, said="")
+            elif isinstance(event, StepEnd):
+                bar.update(
+                    task,
+                    description=f"epoch {event.epoch} of {event.epochs}",
+                    completed=(event.epoch - 1) * event.steps + event.step,
+                    total=event.epochs * event.steps,
+                )
+            else:
+                bar.update(task, said=_epoch_in_words(event.row))
 
-def _follower(bar: Progress, task: TaskID) -> Watch:
-    from longtail.engine.training import StepEnd
-
-    def watch(event: StepEnd | EpochEnd | str) -> None:
-        if isinstance(event, str):
-            bar.update(task, description=event, total=None, said="")
-        elif isinstance(event, StepEnd):
-            done = (event.epoch - 1) * event.steps + event.step
-            bar.update(
-                task,
-                description=f"epoch {event.epoch} of {event.epochs}",
-                completed=done,
-                total=event.epochs * event.steps,
-            )
-        else:
-            bar.update(task, said=_epoch_in_words(event.row))
-
-    return watch
+        yield progress
 
 
 def _epoch_in_words(row: Mapping[str, float | None]) -> str:
@@ -162,11 +145,11 @@ def _epoch_in_words(row: Mapping[str, float | None]) -> str:
 
 
 def _show_plan(recipe: Recipe, as_json: bool, quiet: bool) -> None:
-    from longtail.recipes.training.checking import plain
-    from longtail.recipes.training.yaml_text import write_yaml
+    from longtail.flows.train.checking import plain
+    from longtail.flows.train.yaml_text import write_yaml
 
     with status("Reading", quiet):
-        from longtail.recipes.training.plan import planned
+        from longtail.flows.train.plan import planned
 
         found = planned(recipe)
     if as_json:
@@ -177,8 +160,8 @@ def _show_plan(recipe: Recipe, as_json: bool, quiet: bool) -> None:
             echo(f"{name}: {value}")
 
 
-def _show(result: RunResult, as_json: bool) -> None:
-    from longtail.recipes.training.run_page import headline, metric_table
+def _show(result: TrainResult, as_json: bool) -> None:
+    from longtail.report.pages.train import headline, metric_table
 
     if as_json:
         print_json(result.as_json())

@@ -57,8 +57,8 @@ def _along_classes(per_class: npt.NDArray[np.float64], logits: Any) -> Any:
     """One number a class in the logits' kind and type, shaped to broadcast over them."""
     shape = (-1, *(1,) * (len(logits.shape) - 1 - class_axis(logits)))
     if is_torch(logits):
-        torch = sys.modules["torch"]
-        return torch.tensor(per_class, dtype=logits.dtype, device=logits.device).reshape(shape)
+        row = sys.modules["torch"].from_numpy(per_class)
+        return row.to(logits.device, logits.dtype).reshape(shape)
     if is_jax(logits):
         return sys.modules["jax"].numpy.asarray(per_class, logits.dtype).reshape(shape)
     return per_class.astype(logits.dtype, copy=False).reshape(shape)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -31,6 +30,7 @@ class Prior:
     Attributes:
         log: Natural logarithms of the probabilities, a NumPy array of float64.
         counts: The class counts it was made from, or None if it was not made from counts.
+        has_zeros: Whether some class cannot occur.
 
     >>> prior = Prior.of([70, 25, 5])
     >>> prior
@@ -41,6 +41,7 @@ class Prior:
 
     log: Floats
     counts: npt.NDArray[np.int64] | None = None
+    has_zeros: bool = field(init=False)
 
     def __post_init__(self) -> None:
         log = _check_log(self.log)
@@ -54,6 +55,7 @@ class Prior:
         counts = None if self.counts is None else check_counts(self.counts, len(log))
         object.__setattr__(self, "log", log_softmax(log, axis=0))
         object.__setattr__(self, "counts", counts)
+        object.__setattr__(self, "has_zeros", bool(np.isneginf(log).any()))
 
     @classmethod
     def of(
@@ -121,11 +123,6 @@ class Prior:
     def num_classes(self) -> int:
         """How many classes there are, those with probability zero included."""
         return len(self.log)
-
-    @cached_property
-    def has_zeros(self) -> bool:
-        """Whether some class cannot occur."""
-        return bool(np.isneginf(self.log).any())
 
     def tempered(self, power: float) -> Prior:
         """The prior proportional to p(y)**power: 1 gives the same, 0 uniform, -1 the inverse."""

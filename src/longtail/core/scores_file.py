@@ -50,7 +50,18 @@ def write(
     ids: npt.NDArray[Any] | None = None,
 ) -> None:
     """Write the file, whole or not at all."""
-    tensors = dict(arrays)
+    tensors, metadata = described(carried, classes, split, ids)
+    save_tensors(path, {**arrays, **tensors}, metadata)
+
+
+def described(
+    carried: Prior | None,
+    classes: tuple[str, ...] | None,
+    split: Literal["train", "validation", "test"] | None,
+    ids: npt.NDArray[Any] | None,
+) -> tuple[dict[str, npt.NDArray[Any]], dict[str, str]]:
+    """What a file says of its samples: tensors, and the texts of its header."""
+    tensors: dict[str, npt.NDArray[Any]] = {}
     if carried is not None:
         tensors["carried"] = carried.log
         if carried.counts is not None:
@@ -61,7 +72,7 @@ def write(
     elif ids is not None:
         tensors["ids"] = ids.astype(np.int64)
     header = Header(version=VERSION, classes=classes, split=split, ids=names)
-    save_tensors(path, tensors, {"format": "pt", "longtail": msgspec.json.encode(header).decode()})
+    return tensors, {"format": "pt", "longtail": msgspec.json.encode(header).decode()}
 
 
 def read(path: str | os.PathLike[str]) -> StoredScores:

@@ -13,6 +13,7 @@ import os
 import struct
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -40,6 +41,8 @@ _CODES = {
     "bool": "BOOL",
 }
 _DTYPES = {code: np.dtype(name) for name, code in _CODES.items() if code != "BF16"}
+_DTYPES |= {"BF16": np.dtype("u2"), "U16": np.dtype("u2"), "U32": np.dtype("u4")}
+_DTYPES |= {"U64": np.dtype("u8")}
 
 
 def can_store(dtype: npt.DTypeLike) -> bool:
@@ -114,8 +117,46 @@ def begin_tensor_file(
         file.write(np.ascontiguousarray(array).data)
 
 
-def map_tensor_file(path: Path) -> tuple[dict[str, str], dict[str, npt.NDArray[Any]]]:
-    """The metadata and the tensors of a file, read from the disk as they are looked at."""
+@dataclass(frozen=True)
+class StoredTensor:
+    """Where a tensor of a file is, and of which type."""
+
+    path: Path
+    code: str
+    shape: tuple[int, ...]
+    start: int
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of its numbers as they are read."""
+        return np.dtype(np.float32) if self.code == "BF16" else self._stored
+
+    def mapped(self) -> npt.NDArray[Any]:
+        """Read from the disk as it is looked at, but for bfloat16."""
+        return self.rows(slice(None)) if self.code == "BF16" else self._map()
+
+    def rows(self, at: slice) -> npt.NDArray[Any]:
+        """Some rows, in memory."""
+        # Mapped anew: what was read through a map is memory of the process until it is closed.
+        numbers = np.array(self._map()[at])
+        if self.code == "BF16":  # the upper half of a float32
+            return (numbers.astype(np.uint32) << 16).view(np.float32)
+        return numbers
+
+    @property
+    def _stored(self) -> np.dtype[Any]:
+        if self.code not in _DTYPES:
+            raise ValueError(f"{self.path} has numbers of type {self.code}, which is not known")
+        return _DTYPES[self.code]
+
+    def _map(self) -> npt.NDArray[Any]:
+        if not math.prod(self.shape):
+            return np.empty(self.shape, self._stored)
+        return np.memmap(self.path, self._stored, "r", self.start, self.shape)
+
+
+def open_tensor_file(path: Path) -> tuple[dict[str, str], dict[str, StoredTensor]]:
+    """The metadata of a file and where its tensors are, or a ValueError."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -126,31 +167,30 @@ def map_tensor_file(path: Path) -> tuple[dict[str, str], dict[str, npt.NDArray[A
         with path.open("rb") as file:
             (length,) = struct.unpack("<Q", file.read(8))
             entries = msgspec.json.decode(file.read(length), type=dict[str, dict[str, Any]])
-        entries.pop("__metadata__", None)
-        return metadata, {key: _mapped(path, entry, 8 + length) for key, entry in entries.items()}
     except (SafetensorError, struct.error, RecursionError, ValueError) as error:
         raise ValueError(
-            f"{path} cannot be read as a safetensors file ({error}); make it again"
+            f"{path} cannot be read as a safetensors file ({error}); it is damaged, cut short or "
+            "of another format: make it again"
         ) from error
+    entries.pop("__metadata__", None)
+    return metadata, {
+        name: StoredTensor(
+            path, entry["dtype"], tuple(entry["shape"]), 8 + length + entry["data_offsets"][0]
+        )
+        for name, entry in entries.items()
+    }
+
+
+def map_tensor_file(path: Path) -> tuple[dict[str, str], dict[str, npt.NDArray[Any]]]:
+    """The metadata and the tensors of a file, read from the disk as they are looked at."""
+    metadata, tensors = open_tensor_file(path)
+    return metadata, {name: tensor.mapped() for name, tensor in tensors.items()}
 
 
 def read_tensor_file(path: Path) -> tuple[dict[str, str], dict[str, npt.NDArray[Any]]]:
     """The metadata and the tensors of a file, in memory."""
     metadata, arrays = map_tensor_file(path)
     return metadata, {name: np.array(array) for name, array in arrays.items()}
-
-
-def _mapped(path: Path, entry: Mapping[str, Any], base: int) -> npt.NDArray[Any]:
-    code, shape = entry["dtype"], tuple(entry["shape"])
-    dtype = np.dtype(np.uint16) if code == "BF16" else _DTYPES.get(code)
-    if dtype is None:
-        raise ValueError(f"numbers of type {code} are not known here")
-    if not math.prod(shape):
-        return np.empty(shape, np.float32 if code == "BF16" else dtype)
-    mapped = np.memmap(path, dtype, "r", base + entry["data_offsets"][0], shape)
-    if code == "BF16":  # the upper half of a float32
-        return (mapped.astype(np.uint32) << 16).view(np.float32)
-    return mapped
 
 
 def _entry(dtype: np.dtype[Any], shape: tuple[int, ...], start: int) -> dict[str, object]:

@@ -10,31 +10,20 @@ from dataclasses import dataclass, replace
 from importlib.resources import files
 
 import numpy as np
-import torch
-from torch import Tensor
+import numpy.typing as npt
 
-from longtail.core.labels import class_counts
-from longtail.core.tensors import as_tensor
 from longtail.data.profiles import exponential_counts
 from longtail.data.subsets import long_tailed_subset, ranks_by_count
 
 
 @dataclass(frozen=True, eq=False)
 class LabelledFeatures:
-    """Features and labels of a training and a test part.
+    """Features (N, D) and labels (N,) of a training and a test part, and the class names."""
 
-    Attributes:
-        train_features: Float32, shape (N, D).
-        train_labels: Int64, shape (N,).
-        test_features: Float32, shape (M, D).
-        test_labels: Int64, shape (M,).
-        classes: The names of the classes.
-    """
-
-    train_features: Tensor
-    train_labels: Tensor
-    test_features: Tensor
-    test_labels: Tensor
+    train_features: npt.NDArray[np.float32]
+    train_labels: npt.NDArray[np.int64]
+    test_features: npt.NDArray[np.float32]
+    test_labels: npt.NDArray[np.int64]
     classes: tuple[str, ...]
 
 
@@ -42,16 +31,16 @@ def caltech101_features() -> LabelledFeatures:
     """All of Caltech-101: 5,784 training images, 534 to 21 a class, and 2,893 to test on.
 
     >>> data = caltech101_features()
-    >>> tuple(data.train_features.shape), tuple(data.test_features.shape), len(data.classes)
+    >>> data.train_features.shape, data.test_features.shape, len(data.classes)
     ((5784, 256), (2893, 256), 101)
     """
-    place = files("longtail.data") / "caltech101" / "features.npz"
-    with place.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+    path = files("longtail.data") / "caltech101" / "features.npz"
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
         return LabelledFeatures(
-            train_features=torch.from_numpy(stored["train"] * stored["scale"]),
-            train_labels=torch.from_numpy(stored["train_label"].astype(np.int64)),
-            test_features=torch.from_numpy(stored["test"] * stored["scale"]),
-            test_labels=torch.from_numpy(stored["test_label"].astype(np.int64)),
+            train_features=stored["train"] * stored["scale"],
+            train_labels=stored["train_label"].astype(np.int64),
+            test_features=stored["test"] * stored["scale"],
+            test_labels=stored["test_label"].astype(np.int64),
             classes=tuple(name.decode() for name in stored["label_names"].tolist()),
         )
 
@@ -60,21 +49,18 @@ def caltech101_long_tailed(seed: int = 0) -> LabelledFeatures:
     """Caltech-101 with a longer tail: 4,268 training images, 300 to 3 a class; the test part whole.
 
     The classes in the order of their size follow `exponential_counts(300, 101, 100)`; a class that
-    has fewer images keeps all it has.
+    has fewer images keeps all it has. The seed decides which images.
 
-    Args:
-        seed: Of the choice of images.
-
-    >>> labels = caltech101_long_tailed().train_labels
-    >>> len(labels), labels.bincount().max().item(), labels.bincount().min().item()
+    >>> counts = np.bincount(caltech101_long_tailed().train_labels)
+    >>> int(counts.sum()), int(counts.max()), int(counts.min())
     (4268, 300, 3)
     """
     whole = caltech101_features()
     num_classes = len(whole.classes)
-    available = np.asarray(class_counts(whole.train_labels, num_classes))
+    available = np.bincount(whole.train_labels, minlength=num_classes)
     profile = exponential_counts(300, num_classes, imbalance_ratio=100)
     counts = np.minimum(available, profile[ranks_by_count(available)])
-    kept = as_tensor(long_tailed_subset(whole.train_labels, counts, seed))
+    kept = np.asarray(long_tailed_subset(whole.train_labels, counts, seed))
     return replace(
         whole, train_features=whole.train_features[kept], train_labels=whole.train_labels[kept]
     )

@@ -41,12 +41,8 @@ def exponential_counts(
 def step_counts(largest: float, num_classes: int, imbalance_ratio: float) -> npt.NDArray[np.int64]:
     """Counts of two sizes: the first half of the classes is large, the rest small.
 
-    With an odd number of classes the middle one is small. A single class is large.
-
-    Args:
-        largest: Samples of a large class.
-        num_classes: How many classes.
-        imbalance_ratio: The large count over the small, at least 1.
+    With an odd number of classes the middle one is small. A single class is large. Arguments as of
+    `exponential_counts`.
 
     >>> step_counts(5000, num_classes=5, imbalance_ratio=100).tolist()
     [5000, 5000, 50, 50, 50]
@@ -65,13 +61,9 @@ def pareto_counts(
     """Counts like those of ImageNet-LT: a steep head and a long, slowly falling tail.
 
     ImageNet-LT itself is one random draw: 115,846 images, 385 classes above 100 and 136 below 20.
-    Its extremes, 1280 and 5 over 1000 classes, give 121,449 images, 404 classes and 140 here.
-
-    Args:
-        largest: Samples of class 0.
-        num_classes: How many classes.
-        imbalance_ratio: The first count over the last, at least 1.
-        alpha: The Pareto power. Smaller is steeper.
+    Its extremes, 1280 and 5 over 1000 classes, give 121,449 images, 404 classes and 140 here. The
+    smaller the Pareto power `alpha`, the steeper; the other arguments are those of
+    `exponential_counts`.
 
     >>> counts = pareto_counts(1280, num_classes=1000, imbalance_ratio=256)
     >>> counts[[0, 10, 100, 500, 999]].tolist(), int(counts.sum())
@@ -122,12 +114,12 @@ def _check(largest: float, num_classes: int, imbalance_ratio: float) -> None:
     check_imbalance_ratio(imbalance_ratio)
 
 
-def _whole(sizes: npt.NDArray[np.float64], given: str) -> npt.NDArray[np.int64]:
+def _whole(sizes: npt.NDArray[np.float64], settings: str) -> npt.NDArray[np.int64]:
     # Floating point puts 4980 / 996 just below 5: what is whole but for rounding stays whole.
     counts = np.floor(sizes * (1 + 1e-12))
     if not (counts >= 1).all():
         raise ValueError(
-            f"every class must keep a sample, but {given} leave the smallest with "
+            f"every class must keep a sample, but {settings} leave the smallest with "
             f"{sizes.min():.3g}, rounded down to none; raise largest or lower the imbalance ratio"
         )
     return counts.astype(np.int64)

@@ -14,11 +14,9 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import Tensor
 
-from longtail.core.arrays import Array, ArrayLike
-from longtail.core.tensors import as_kind_of, count_tensor, label_tensor
+from longtail.core.arrays import Array, ArrayLike, to_kind
+from longtail.core.labels import check_counts, check_labels
 from longtail.data.profiles import check_imbalance_ratio, exponential_counts, exponential_shares
 
 
@@ -39,7 +37,7 @@ def long_tailed_subset(labels: ArrayLike, counts: ArrayLike, seed: int = 0) -> A
     >>> long_tailed_subset([0, 1, 0, 1, 0, 1], counts=[3, 1]).tolist()
     [4, 2, 0, 5]
     """
-    asked = count_tensor(counts).numpy()
+    asked = check_counts(counts)
     by_class = _positions(labels, len(asked))
     for index, (number, positions) in enumerate(zip(asked, by_class, strict=True)):
         if number > len(positions):
@@ -51,7 +49,8 @@ def long_tailed_subset(labels: ArrayLike, counts: ArrayLike, seed: int = 0) -> A
     stream = np.random.RandomState(seed)
     for positions in by_class:
         stream.shuffle(positions)
-    return _as_kind_of_labels(_first(asked, by_class), labels)
+    kept: Array = to_kind(_first(asked, by_class), labels)
+    return kept
 
 
 def shifted_subset(
@@ -96,20 +95,21 @@ def shifted_subset(
         )
     largest = float((available / exponential_shares(len(ranks), ratio)[ranks]).min())
     sizes = exponential_counts(largest, len(ranks), ratio)[ranks]
-    return _as_kind_of_labels(np.sort(_first(sizes, by_class)), labels)
+    kept: Array = to_kind(np.sort(_first(sizes, by_class)), labels)
+    return kept
 
 
 def ranks_by_count(counts: ArrayLike) -> npt.NDArray[np.int64]:
     """The rank of each class by descending count, 0 for the largest; ties go by index."""
-    order = np.argsort(-count_tensor(counts).numpy(), kind="stable")
+    order = np.argsort(-check_counts(counts), kind="stable")
     return np.argsort(order)
 
 
 def _positions(labels: ArrayLike, num_classes: int) -> list[npt.NDArray[np.int64]]:
     """The positions of each class in file order, by one sort: thousands of classes cost no more."""
-    known = label_tensor(labels, num_classes).cpu().numpy()
-    ends = np.cumsum(np.bincount(known, minlength=num_classes))
-    return np.split(np.argsort(known, kind="stable"), ends[:-1])
+    indices = check_labels(labels, num_classes)
+    ends = np.cumsum(np.bincount(indices, minlength=num_classes))
+    return np.split(np.argsort(indices, kind="stable"), ends[:-1])
 
 
 def _first(
@@ -117,8 +117,3 @@ def _first(
 ) -> npt.NDArray[np.int64]:
     kept = [positions[:size] for size, positions in zip(sizes, by_class, strict=True)]
     return np.concatenate(kept)
-
-
-def _as_kind_of_labels(positions: npt.NDArray[np.int64], labels: ArrayLike) -> Array:
-    device = labels.device if isinstance(labels, Tensor) else None
-    return as_kind_of(torch.from_numpy(positions).to(device), labels)

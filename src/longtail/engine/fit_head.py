@@ -12,28 +12,27 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import singledispatch
 from typing import Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
 
-from longtail.core import Prior, Scores
-from longtail.core.arrays import Array, ArrayLike, is_torch
+from longtail.core import Prior
+from longtail.core.arrays import Array, ArrayLike
 from longtail.core.numbers import check_whole
 from longtail.core.prior import check_same_classes
-from longtail.data import SAMPLERS, ClassSampler, InstanceSampler, ProgressiveSampler
-from longtail.engine.drawing import carried_after, sampler_for
+from longtail.core.tensors import label_tensor
+from longtail.engine.epoch_sampler import carried_after, sampler_for
 from longtail.engine.feature_rows import FeatureRows
-from longtail.engine.fit_head_checks import check_head, check_options, checked_labels
-from longtail.engine.head_full import minimise_scale
-from longtail.engine.head_sgd import EpochDone, HeldOut, Sgd, train_head
-from longtail.engine.linear import fit_linear
-from longtail.heads import EstimatedOffset, Head, Linear, Recipe, TauNorm, class_moments
-from longtail.losses import CrossEntropy, Deferred, LogitAdjusted, Loss
+from longtail.engine.head_minimum import minimise_head
+from longtail.engine.head_sgd import EpochDone, Validation, train_head
+from longtail.heads import EstimatedOffset, Head, SGDConfig, class_moments
+from longtail.images import SAMPLERS, ClassSampler, InstanceSampler
+from longtail.losses import CrossEntropy, LogitAdjusted, Loss
 from longtail.losses import EstimatedOffset as EstimatedOffsetLoss
-from longtail.posthoc import WeightNormalization
 
-AnyLoss: TypeAlias = Loss | Deferred | Callable[[Prior], Loss | Deferred]
+AnyLoss: TypeAlias = Loss | Callable[[Prior], Loss]
 
 
 def fit_head(
@@ -43,9 +42,9 @@ def fit_head(
     loss: AnyLoss | None = None,
     sampler: str | ClassSampler | None = None,
     *,
-    recipe: Recipe | None = None,
+    sgd: SGDConfig | None = None,
     solver: Literal["sgd", "lbfgs"] = "sgd",
-    held_out: tuple[Array, ArrayLike] | None = None,
+    validation: tuple[Array, ArrayLike] | None = None,
     patience: int = 3,
     seed: int = 0,
     progress: Callable[[EpochDone], None] | None = None,
@@ -54,7 +53,8 @@ def fit_head(
     """Fit the head in place, and say what it now carries.
 
     Heads in closed form are set from class moments. Others start there if they take moments and
-    have none, or else where they are, and are trained. The τ of TauNorm is the best on `held_out`.
+    have none, or else where they are, and are trained. The τ of TauNorm is the best on
+    `validation`.
 
     Args:
         head: One of `longtail.heads`; it is left in evaluation mode.
@@ -62,15 +62,15 @@ def fit_head(
             batch or a block at a time.
         labels: Class indices.
         loss: A loss, or a loss class to be made for the batches, called as `loss(prior)`. By
-            default that of the head: cross-entropy, adjusted if its recipe has a τ.
-        sampler: A name in `longtail.data.SAMPLERS` or a sampler of these labels. By default the
-            recipe's if the loss is the head's own too, else "instance".
-        recipe: How to train; by default the head's own. For "lbfgs" its weight decay counts alone.
-        solver: "sgd" takes the recipe's steps; "lbfgs" goes to the minimum, for heads that are
+            default that of the head: cross-entropy, adjusted if its SGDConfig has a τ.
+        sampler: A name in `longtail.images.SAMPLERS` or a sampler of these labels. By default that
+            of the SGDConfig if the loss is the head's own too, else "instance".
+        sgd: How to train; by default as the head says. For "lbfgs" its weight decay counts alone.
+        solver: "sgd" takes the steps of `sgd`; "lbfgs" goes to the minimum, for heads that are
             convex in what they learn (Linear, LearnableScale), with the sampler as class weights.
-        held_out: Features and labels to stop by: after each epoch the balanced accuracy on them
+        validation: Features and labels to stop by: after each epoch the balanced accuracy on them
             is taken, and the head ends as it was at the best.
-        patience: Epochs without a better one before it stops; needs `held_out`.
+        patience: Epochs without a better one before it stops; needs `validation`.
         seed: Of the sampler.
         progress: Told after each epoch.
         checkpoint: A file to go on from if it is there, and to write after each epoch.
@@ -81,54 +81,112 @@ def fit_head(
     >>> lt.fit_head(head, data.train_features, data.train_labels).is_close(lt.Prior.uniform(101))
     True
     """
-    check_head(head)
+    _check_head(head)
     rows = FeatureRows(features)
-    known = checked_labels(labels, rows, head, "features")
+    classes = _checked_labels(labels, rows, head, "features")
     stop_by = None
-    if held_out is not None:
-        held_rows = FeatureRows(held_out[0])
-        stop_by = HeldOut(
-            held_rows, checked_labels(held_out[1], held_rows, head, "held-out features")
+    if validation is not None:
+        validation_rows = FeatureRows(validation[0])
+        stop_by = Validation(
+            validation_rows,
+            _checked_labels(validation[1], validation_rows, head, "validation features"),
         )
     check_whole(seed, "seed")
-    how = head.recipe if recipe is None else recipe
-    trained = not isinstance(head, TauNorm) and head.recipe is not None
-    given = (loss, sampler, recipe, progress, checkpoint, None if trained else stop_by)
-    check_options(head, solver, patience, trained, given)
-    if isinstance(head, TauNorm):
-        _choose_tau(head, stop_by)
-        return None
-    if head.moment_options is not None and (how is None or head.waits_for_moments):
-        head.set_moments(class_moments(features, known, head.num_classes, **head.moment_options))
-    if how is None:
+    if solver not in ("sgd", "lbfgs"):
+        raise ValueError(f'solver must be "sgd" or "lbfgs", got {solver!r}')
+    check_whole(patience, "patience", least=1)
+    if head.sgd is None:
+        ignored = (loss, sampler, sgd, progress, checkpoint, None if solver == "sgd" else solver)
+        _check_untrained(head, any(option is not None for option in ignored), stop_by)
+        if stop_by is not None:
+            head.choose_on((block for _, block in stop_by.rows.blocks()), stop_by.labels)
+    config = head.sgd if sgd is None else sgd
+    if head.moment_options is not None and (config is None or head.waits_for_moments):
+        head.set_moments(class_moments(features, classes, head.num_classes, **head.moment_options))
+    if config is None:
         head.train(False)
         return head.carried
-    drawn = _sampler(sampler, loss, known, head.num_classes, how, seed)
+    epoch_sampler = _sampler(sampler, loss, classes, head.num_classes, config, seed)
     if solver == "lbfgs":
         if checkpoint is not None or stop_by is not None or progress is not None:
             raise ValueError(
-                "L-BFGS goes to the minimum in one go; held_out, progress and checkpoint are for "
+                "L-BFGS goes to the minimum in one go; validation, progress and checkpoint are for "
                 'solver="sgd"'
             )
-        carried = _minimise(head, rows, features, known, loss, drawn, how)
+        chosen_loss = _whole_loss(loss, head, epoch_sampler, config)
+        minimise_head(head, features, rows, classes, chosen_loss, config.weight_decay)
+        carried = carried_after(chosen_loss, InstanceSampler(classes, head.num_classes))
         head.carry(carried if head.takes_prior else None)
         head.train(False)
         return head.carried
-    prior = Prior.of(drawn.counts, zeros="smooth")
-    made = _loss(loss, head, drawn.induced(prior), prior, how)
-    check_same_classes(head.num_classes, made.batches, "the head has", "the loss")
-    drawn = sampler_for(drawn, known, made)
+    prior = Prior.of(epoch_sampler.counts, zeros="smooth")
+    chosen_loss = _loss(loss, head, epoch_sampler.induced(prior), prior, config)
+    check_same_classes(head.num_classes, chosen_loss.batches, "the head has", "the loss")
+    epoch_sampler = sampler_for(epoch_sampler, classes, chosen_loss)
 
     def carried_now() -> Prior | None:
-        return carried_after(made, drawn) if head.takes_prior else None
+        return carried_after(chosen_loss, epoch_sampler) if head.takes_prior else None
 
-    place = None if checkpoint is None else os.fspath(checkpoint)
     with _training(head):
-        way = Sgd(how, patience, place, progress)
-        train_head(head, rows, known, made, drawn, carried_now, stop_by, way)
+        train_head(
+            head,
+            rows,
+            classes,
+            chosen_loss,
+            epoch_sampler,
+            config,
+            carried=carried_now,
+            validation=stop_by,
+            patience=patience,
+            checkpoint=None if checkpoint is None else os.fspath(checkpoint),
+            progress=progress,
+        )
     if stop_by is None:
         head.carry(carried_now())
     return head.carried
+
+
+def _check_head(head: Head) -> None:
+    """Raise for what is no head, or one that was fitted on scaled features."""
+    if not isinstance(head, Head):
+        raise TypeError(
+            f"fit_head fits heads of longtail.heads, got {type(head).__name__}; a torch.nn.Linear "
+            "becomes one by longtail.heads.Linear.from_linear"
+        )
+    if head.unit is not None:
+        raise ValueError(
+            f"this head divides features by {head.unit.item():.3g}, as it was fitted on such; "
+            "fit a new one"
+        )
+
+
+def _check_untrained(head: Head, is_told_how: bool, validation: Validation | None) -> None:
+    """Raise for what would be accepted and ignored by a head that has nothing to train."""
+    what = "is set from class moments" if head.moment_options is not None else "only chooses its τ"
+    if is_told_how:
+        raise ValueError(
+            f"{type(head).__name__} {what} and has nothing to train, so it takes no loss, "
+            "sampler, sgd, solver, progress or checkpoint"
+        )
+    if validation is not None and not head.needs_validation:
+        raise ValueError(f"{type(head).__name__} {what}, so there is nothing to stop by validation")
+    if validation is None and head.needs_validation:
+        raise ValueError(
+            f"the tau of {type(head).__name__} is chosen on samples that its weights were not "
+            "trained on; give validation=(features, labels)"
+        )
+
+
+def _checked_labels(labels: ArrayLike, rows: FeatureRows, head: Head, what: str) -> Tensor:
+    """The labels of these rows, which must be finite and of the head's dimension."""
+    classes = label_tensor(labels, head.num_classes).cpu()
+    if len(classes) != len(rows) or not len(rows) or rows.dim != head.dim:
+        raise ValueError(
+            f"{what} must have {head.dim} numbers for each of {len(classes)} labels, at least one, "
+            f"got {len(rows)} rows of {rows.dim}"
+        )
+    rows.check_finite(what)
+    return classes
 
 
 def _sampler(
@@ -136,104 +194,59 @@ def _sampler(
     loss: AnyLoss | None,
     labels: Tensor,
     num_classes: int,
-    recipe: Recipe,
+    sgd: SGDConfig,
     seed: int,
 ) -> ClassSampler:
     if isinstance(sampler, ClassSampler):
         if sampler.num_classes != num_classes or not sampler.is_of(labels):
             raise ValueError("the sampler was made for other labels than these; make it from them")
         return sampler
-    name = sampler or (recipe.sampler if loss is None else "instance")
+    name = sampler or (sgd.sampler if loss is None else "instance")
     if name not in SAMPLERS:
         raise ValueError(f"sampler must be one of {', '.join(SAMPLERS)}, got {name!r}")
-    if name == "progressive":
-        return ProgressiveSampler(labels, num_classes, num_epochs=recipe.epochs, seed=seed)
-    if name == "m_per_class":
-        raise ValueError(
-            "give m_per_class as longtail.data.MPerClassSampler(labels, num_classes, m=...): "
-            "m is yours to choose"
-        )
-    return SAMPLERS[name](labels, num_classes, seed=seed)
+    return SAMPLERS[name].for_epochs(labels, num_classes, sgd.epochs, seed)
 
 
-def _loss(
-    loss: AnyLoss | None, head: Head, batches: Prior, prior: Prior, recipe: Recipe
-) -> Loss | Deferred:
+def _loss(loss: AnyLoss | None, head: Head, batches: Prior, prior: Prior, sgd: SGDConfig) -> Loss:
     """The loss to train with."""
-    if loss is not None:
-        made = loss if isinstance(loss, nn.Module) else loss(batches)
-        if not isinstance(made, (Loss, Deferred)):
-            raise TypeError(
-                f"fit_head trains with losses of longtail.losses, which say what is carried, got "
-                f"{type(made).__name__}; cross-entropy is longtail.losses.CrossEntropy"
-            )
-        if isinstance(made, Loss) and made.reduction == "none":
-            raise ValueError('a fit minimises one number; use reduction="mean" or "sum"')
-        return made
-    if isinstance(head, EstimatedOffset):
-        return EstimatedOffsetLoss(batches, head=head)  # type: ignore[arg-type]  # a Parameter too
-    if recipe.tau:
-        return LogitAdjusted(prior, tau=recipe.tau)
-    return CrossEntropy(batches)
+    if loss is None:
+        return own_loss(head, batches, prior, sgd)
+    chosen_loss = loss if isinstance(loss, nn.Module) else loss(batches)
+    if not isinstance(chosen_loss, Loss):
+        raise TypeError(
+            f"fit_head trains with losses of longtail.losses, which say what is carried, got "
+            f"{type(chosen_loss).__name__}; cross-entropy is longtail.losses.CrossEntropy"
+        )
+    if chosen_loss.reduction == "none":
+        raise ValueError('a fit minimises one number; use reduction="mean" or "sum"')
+    return chosen_loss
 
 
-def _minimise(
-    head: Head,
-    rows: FeatureRows,
-    features: Array,
-    labels: Tensor,
-    loss: AnyLoss | None,
-    sampler: ClassSampler,
-    recipe: Recipe,
-) -> Prior | None:
-    """Go to the minimum over all samples; what is then carried."""
+@singledispatch
+def own_loss(head: Head, batches: Prior, prior: Prior, sgd: SGDConfig) -> Loss:
+    """The loss of a head that is given none: cross-entropy, adjusted if `sgd` has a τ."""
+    return LogitAdjusted(prior, tau=sgd.tau) if sgd.tau else CrossEntropy(batches)
+
+
+@own_loss.register
+def _(head: EstimatedOffset, batches: Prior, prior: Prior, sgd: SGDConfig) -> Loss:
+    return EstimatedOffsetLoss(batches, head=head)  # type: ignore[arg-type]  # a Parameter too
+
+
+def _whole_loss(loss: AnyLoss | None, head: Head, sampler: ClassSampler, sgd: SGDConfig) -> Loss:
+    """The loss of all samples at once: what the sampler draws more often weighs more."""
     prior = Prior.of(sampler.counts, zeros="smooth")
-    if loss is None and not recipe.tau and not isinstance(sampler, ProgressiveSampler):
-        made: Loss | Deferred = CrossEntropy(prior, weight=sampler.weights())
-    elif type(sampler) is InstanceSampler:
-        made = _loss(loss, head, prior, prior, recipe)
-    else:
+    if loss is None and not sgd.tau and not sampler.changes:
+        return CrossEntropy(prior, weight=sampler.weights())
+    if not sampler.follows_data:
         raise ValueError(
             "L-BFGS draws no batches, so of a sampler it can only take the class weights, and only "
             "with the head's own loss; give the loss a weight instead, or use solver='sgd'"
         )
-    if not isinstance(made, Loss):
+    chosen_loss = _loss(loss, head, prior, prior, sgd)
+    if len(chosen_loss.stages) > 1:
         raise ValueError("L-BFGS has no epochs to switch the loss in; use solver='sgd'")
-    if isinstance(head, Linear):
-        if is_torch(features) and features.element_size() < 4:
-            features = features.float()
-        layer = fit_linear(
-            features,
-            labels,
-            made,
-            weight_decay=recipe.weight_decay,
-            bias=head.bias is not None,
-            start=head.to_linear(),
-        )
-        head.load_state_dict(layer.state_dict())
-    else:
-        minimise_scale(head, rows, labels, made, recipe.weight_decay)
-    return carried_after(made, InstanceSampler(labels, head.num_classes))
-
-
-def _choose_tau(head: TauNorm, held_out: HeldOut | None) -> None:
-    """Set τ to the best on held-out samples, as far as they determine it."""
-    if held_out is None:
-        raise ValueError(
-            "the tau of TauNorm is chosen on samples that its weights were not trained on; "
-            "give held_out=(features, labels)"
-        )
-    plain = torch.cat([block @ head.weight.to(block).T for _, block in held_out.rows.blocks()])
-    nu = head.log_nu(torch.float64).exp()
-    best = WeightNormalization(nu).fit(Scores(plain, held_out.labels)).tau
-    if not (nu**-best).to(head.weight).isfinite().all():
-        raise ValueError(
-            f"the best tau on the held-out samples is {best:.3g}, which {head.weight.dtype} cannot "
-            "hold: the norms say nothing about these classes; train the weights first"
-        )
-    head.tau = best
-    head.carry(None)
-    head.train(False)
+    return chosen_loss
 
 
 @contextmanager

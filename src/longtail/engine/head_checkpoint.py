@@ -13,7 +13,7 @@ from longtail.core.tensor_file import save_tensors
 _KEY = "longtail_fit"
 
 
-class Progress(msgspec.Struct):
+class FitState(msgspec.Struct):
     """What is not a tensor: `task` says of which fit this is the state."""
 
     task: str
@@ -23,13 +23,13 @@ class Progress(msgspec.Struct):
 
 
 def save_checkpoint(
-    path: str | os.PathLike[str], states: dict[str, dict[str, Tensor]], progress: Progress
+    path: str | os.PathLike[str], states: dict[str, dict[str, Tensor]], fit_state: FitState
 ) -> None:
     """Write the tensors of several states, each under its name."""
     tensors = {
         f"{name}.{key}": value for name, state in states.items() for key, value in state.items()
     }
-    save_tensors(path, tensors, {_KEY: msgspec.json.encode(progress).decode()})
+    save_tensors(path, tensors, {_KEY: msgspec.json.encode(fit_state).decode()})
 
 
 def _opened(path: str | os.PathLike[str]) -> Any:
@@ -43,7 +43,7 @@ def _opened(path: str | os.PathLike[str]) -> Any:
 
 def load_checkpoint(
     path: str | os.PathLike[str], task: str
-) -> tuple[dict[str, dict[str, Tensor]], Progress] | None:
+) -> tuple[dict[str, dict[str, Tensor]], FitState] | None:
     """What `save_checkpoint` wrote, None if there is no file, an error if it is of another fit."""
     if not Path(path).exists():
         return None
@@ -52,16 +52,16 @@ def load_checkpoint(
         if text is None:
             raise ValueError(f"{path} is no checkpoint of fit_head; give another name")
         try:
-            progress = msgspec.json.decode(text, type=Progress)
+            fit_state = msgspec.json.decode(text, type=FitState)
         except (ValueError, RecursionError) as error:
             raise ValueError(f"the header of {path} is damaged: {error}; remove it") from error
-        if progress.task != task:
+        if fit_state.task != task:
             raise ValueError(
-                f"the checkpoint {path} is of another fit: it was for\n  {progress.task}\n"
+                f"the checkpoint {path} is of another fit: it was for\n  {fit_state.task}\n"
                 f"and this is\n  {task}\nremove it to begin anew, or give another name"
             )
         states: dict[str, dict[str, Tensor]] = {}
         for key in file.keys():  # noqa: SIM118  (a file, not a dict)
             name, _, rest = key.partition(".")
             states.setdefault(name, {})[rest] = file.get_tensor(key)
-    return states, progress
+    return states, fit_state

@@ -12,7 +12,7 @@ from torch import Tensor
 import longtail.heads as heads
 from longtail.core import Prior
 from longtail.core.tensor_file import save_tensors
-from longtail.data.files.errors import reading
+from longtail.data.tables.errors import reading
 from longtail.heads import Head
 
 _KEY, _VERSION = "longtail_head", 1

@@ -23,7 +23,7 @@ from longtail.core.tensors import label_tensor
 from longtail.engine.convex_descent import descend
 from longtail.engine.linear_curvature import Curvature
 from longtail.engine.linear_objective import LinearObjective, Rows, blocks, loss_shares
-from longtail.losses import Loss, RegularizedLoss
+from longtail.losses import Loss, SampleLoss
 from longtail.losses.minimise import for_autograd
 
 
@@ -67,18 +67,18 @@ def fit_linear(
     >>> lt.data.two_gaussians_error(*separator).item()
     0.079
     """
-    _check_loss(loss)
+    sample_loss = _check_loss(loss)
     decay = check_number(weight_decay, "weight_decay", least=0)
     check_number(tolerance, "tolerance", least=0)
     check_whole(max_iter, "max_iter", least=0)
     with torch.inference_mode(False), torch.no_grad():
         rows = _checked_rows(features)
-        known = label_tensor(labels, loss.num_classes)
-        if len(known) != len(rows):
-            raise ValueError(f"got {len(rows)} rows of features but {len(known)} labels")
-        known = for_autograd(known.to(rows.device if isinstance(rows, Tensor) else "cpu"))
-        shares = loss_shares(loss, known)
-        objective = LinearObjective(rows, known, shares, loss, decay, bias)
+        classes = label_tensor(labels, loss.num_classes)
+        if len(classes) != len(rows):
+            raise ValueError(f"got {len(rows)} rows of features but {len(classes)} labels")
+        classes = for_autograd(classes.to(rows.device if isinstance(rows, Tensor) else "cpu"))
+        shares = loss_shares(sample_loss, classes)
+        objective = LinearObjective(rows, classes, shares, sample_loss, decay, bias)
         layer = _layer_at(start, objective)
         curvature: list[Curvature] = []  # measured when first asked for: small problems never ask
 
@@ -88,7 +88,7 @@ def fit_linear(
             return curvature[0].inverse(at)
 
         columns = [layer.weight] + ([layer.bias.unsqueeze(1)] if bias else [])
-        found = descend(
+        minimum = descend(
             objective,
             torch.cat(columns, dim=1).double(),
             inverse_hessian,
@@ -96,10 +96,10 @@ def fit_linear(
             tolerance=tolerance,
             progress=progress,
         )
-        layer.weight.copy_(found.at[:, : layer.in_features])
+        layer.weight.copy_(minimum.at[:, : layer.in_features])
         if bias:
-            layer.bias.copy_(found.at[:, -1])
-    gradient = float(found.gradient.abs().max())
+            layer.bias.copy_(minimum.at[:, -1])
+    gradient = float(minimum.gradient.abs().max())
     if not gradient <= tolerance:
         warnings.warn(
             f"the layer has not reached a minimum: its gradient is still {gradient:.2g} where "
@@ -139,9 +139,9 @@ def _layer_at(start: nn.Linear | None, objective: LinearObjective) -> nn.Linear:
     return layer
 
 
-def _check_loss(loss: Loss) -> None:
+def _check_loss(loss: Loss) -> SampleLoss:
     name = type(loss).__name__
-    if not isinstance(loss, Loss) or isinstance(loss, RegularizedLoss) or loss.needs_features:
+    if not isinstance(loss, SampleLoss):
         raise ValueError(
             f"fit_linear takes losses of longtail.losses that are sums over samples, but {name} "
             "has a term on features or on the batch as a whole, or changes with the epoch; "
@@ -152,6 +152,7 @@ def _check_loss(loss: Loss) -> None:
             'fit_linear minimises one number, but the loss has reduction="none"; '
             'use reduction="mean" or "sum"'
         )
+    return loss
 
 
 def _checked_rows(features: Rows) -> Rows:

@@ -16,10 +16,9 @@ import torch
 from torch import Tensor
 
 from longtail.core.arrays import Array
+from longtail.core.blocks import BLOCK, slices
 from longtail.core.tensors import wide_dtype
-from longtail.losses import Loss
-
-BLOCK = 2**22  # numbers of features, or of logits, looked at at once
+from longtail.losses import SampleLoss
 
 Rows: TypeAlias = Array
 
@@ -40,7 +39,7 @@ class LinearObjective:
     features: Rows
     labels: Tensor
     shares: Tensor
-    loss: Loss
+    loss: SampleLoss
     weight_decay: float
     bias: bool
 
@@ -75,7 +74,7 @@ class LinearObjective:
         return losses.detach(), slopes
 
 
-def shared_losses(loss: Loss, logits: Tensor, labels: Tensor) -> Tensor:
+def shared_losses(loss: SampleLoss, logits: Tensor, labels: Tensor) -> Tensor:
     """The losses of which the mean or sum is that by `loss_shares`.
 
     A smoothed label has the class weights of all classes in it, which no share of the sample has.
@@ -85,7 +84,7 @@ def shared_losses(loss: Loss, logits: Tensor, labels: Tensor) -> Tensor:
     return loss.label_losses(logits, labels)
 
 
-def loss_shares(loss: Loss, labels: Tensor) -> Tensor:
+def loss_shares(loss: SampleLoss, labels: Tensor) -> Tensor:
     """What each of the `shared_losses` counts in the loss, in float64."""
     kept = (labels != loss.ignore_index).double()
     if not kept.any():
@@ -102,9 +101,8 @@ def loss_shares(loss: Loss, labels: Tensor) -> Tensor:
 
 def blocks(features: Rows, num_classes: int = 1) -> Iterator[tuple[int, Tensor]]:
     """The number of the first row, and the rows, of each block."""
-    size = max(1, BLOCK // max(num_classes, *features.shape[1:]))
-    for start in range(0, len(features), size):
-        yield start, block_of(features, start, start + size)
+    for rows in slices(len(features), max(num_classes, *features.shape[1:]), BLOCK):
+        yield rows.start, block_of(features, rows.start, rows.stop)
 
 
 def block_of(features: Rows, start: int, stop: int) -> Tensor:

@@ -14,9 +14,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal, Self, TypeAlias
 
-from longtail.core.numbers import check_number, check_whole
+from longtail.ranges import Count, Fraction, NonNegative, Positive, Whole, check_fields
 
 Schedule: TypeAlias = Callable[[int], float]
 
@@ -33,11 +34,11 @@ class Constant:
     [0.25, 1.0, 1.0]
     """
 
-    warmup: int = 0
-    warmup_start: float = 0.0
+    warmup: Whole = 0
+    warmup_start: Fraction = 0.0
 
     def __post_init__(self) -> None:
-        _check_warmup(self.warmup, self.warmup_start)
+        check_fields(self)
 
     def __call__(self, step: int) -> float:
         """The factor at a step."""
@@ -67,21 +68,18 @@ class Steps:
     [0.0933, 0.12, 0.2, 0.2, 0.002, 0.00002]
     """
 
-    milestones: tuple[int, ...]
-    decay: float
-    warmup: int = 0
-    warmup_start: float = 0.0
+    milestones: tuple[Count, ...]
+    decay: Positive = 0.1
+    warmup: Whole = 0
+    warmup_start: Fraction = 0.0
 
     def __post_init__(self) -> None:
-        _check_warmup(self.warmup, self.warmup_start)
-        rising = all(a < b for a, b in zip((0, *self.milestones), self.milestones, strict=False))
-        check_number(self.decay, "decay")
-        for milestone in self.milestones:
-            check_whole(milestone, "a milestone")
-        if not rising or not self.decay > 0 or self.warmup > min(self.milestones, default=math.inf):
+        check_fields(self)
+        rising = all(a < b for a, b in pairwise(self.milestones))
+        if not rising or self.warmup > min(self.milestones, default=math.inf):
             raise ValueError(
-                "milestones must rise and come after the warm-up, and decay be positive, got "
-                f"milestones={self.milestones}, decay={self.decay}, warmup={self.warmup}"
+                "milestones must rise and come after the warm-up, got "
+                f"milestones={self.milestones}, warmup={self.warmup}"
             )
 
     def __call__(self, step: int) -> float:
@@ -109,19 +107,17 @@ class Cosine:
     [1.0, 0.5, 0.0245, 0.0]
     """
 
-    total: int
-    end: float = 0.0
-    warmup: int = 0
-    warmup_start: float = 0.0
+    total: Whole
+    end: Fraction = 0.0
+    warmup: Whole = 0
+    warmup_start: Fraction = 0.0
 
     def __post_init__(self) -> None:
-        _check_warmup(self.warmup, self.warmup_start)
-        check_whole(self.total, "total")
-        check_number(self.end, "end")
-        if not self.warmup < self.total or self.end < 0:
+        check_fields(self)
+        if not self.warmup < self.total:
             raise ValueError(
-                "total must be more steps than the warm-up, and end not negative, "
-                f"got total={self.total}, warmup={self.warmup}, end={self.end}"
+                "total must be more steps than the warm-up, "
+                f"got total={self.total}, warmup={self.warmup}"
             )
 
     def __call__(self, step: int) -> float:
@@ -142,7 +138,8 @@ class OneCycle:
 
     Args:
         total: How many steps there are; the factor is `end` from there on.
-        peak: When the rate is whole, in steps; it may lie between two.
+        peak: When the rate is whole: a step, which may lie between two, or below 1 a share of
+            `total`.
         start: The factor at step 0.
         end: What it falls to.
         shape: "linear", or "cosine": both ways are half a cosine then.
@@ -152,34 +149,31 @@ class OneCycle:
     [0.2, 0.6, 1.0, 0.5, 0.0]
     """
 
-    total: int
-    peak: float
-    start: float = 0.0
-    end: float = 0.0
+    total: Whole
+    peak: NonNegative
+    start: Fraction = 0.0
+    end: Fraction = 0.0
     shape: Literal["linear", "cosine"] = "linear"
 
     def __post_init__(self) -> None:
-        check_whole(self.total, "total")
-        for name in ("peak", "start", "end"):
-            check_number(getattr(self, name), name)
-        if not 0 <= self.peak < self.total or self.start < 0 or self.end < 0:
+        check_fields(self)
+        if not self.peak < self.total:
             raise ValueError(
-                "peak must lie from 0 to before total, start and end not be negative, got "
-                f"peak={self.peak}, total={self.total}, start={self.start}, end={self.end}"
+                f"peak must lie from 0 to before total, got peak={self.peak}, total={self.total}"
             )
-        if self.shape not in ("linear", "cosine"):
-            raise ValueError(f'shape must be "linear" or "cosine", got {self.shape!r}')
 
     def __call__(self, step: int) -> float:
         """The factor at a step."""
-        if step < self.peak:
-            return _between(self.start, 1.0, step / self.peak, self.shape)
-        done = min(1.0, (step - self.peak) / (self.total - self.peak))
+        peak = self.peak if self.peak >= 1 else self.peak * self.total
+        if step < peak:
+            return _between(self.start, 1.0, step / peak, self.shape)
+        done = min(1.0, (step - peak) / (self.total - peak))
         return _between(1.0, self.end, done, self.shape)
 
     def stretched(self, by: int) -> Self:
         """The same with every unit divided into `by` steps."""
-        return replace(self, total=self.total * by, peak=self.peak * by)
+        peak = self.peak * by if self.peak >= 1 else self.peak
+        return replace(self, total=self.total * by, peak=peak)
 
 
 @dataclass(frozen=True)
@@ -195,23 +189,14 @@ class ByEpoch:
     """
 
     schedule: Schedule
-    steps_per_epoch: int
+    steps_per_epoch: Count
 
     def __post_init__(self) -> None:
-        check_whole(self.steps_per_epoch, "steps_per_epoch", least=1)
+        check_fields(self)
 
     def __call__(self, step: int) -> float:
         """The factor of the epoch that this step is in."""
         return self.schedule(step // self.steps_per_epoch)
-
-
-def _check_warmup(warmup: int, start: float) -> None:
-    check_whole(warmup, "warmup")
-    if warmup < 0 or not 0 <= start <= 1:
-        raise ValueError(
-            "warmup must be 0 steps or more, warmup_start a factor in [0, 1], "
-            f"got warmup={warmup}, warmup_start={start}"
-        )
 
 
 def _warm(step: int, warmup: int, start: float) -> float:

@@ -16,7 +16,7 @@ import numpy as np
 
 from longtail.core.arrays import ArrayLike, as_numpy, is_torch
 from longtail.core.labels import check_counts
-from longtail.data.label_files import LabelCounts, align_counts, read_label_counts
+from longtail.data import LabelCounts, align_counts, read_label_counts
 from longtail.flows.label_profile import Group, Profile, Shift, groups_of, profile_of, shift_of
 from longtail.flows.results import Result
 
@@ -149,7 +149,7 @@ class AuditResult(Result):
             yield Remedy("absent", python=f"{smooth}  # for counts, where a prior is asked")
         if self.has_tail:
             error = self.groups[-1].mean_error or 0.0
-            choose = "lt.posthoc.LogitAdjustment(counts).fit(validation)"
+            choose = "lt.posthoc.LogitAdjustment.fit(validation)"
             uniform = "lt.Prior.uniform(len(counts))"
             yield Remedy("move", f"{fix} uniform -o fixed", f"{_SCORES}.under({uniform})")
             yield Remedy("loss", python="loss = lt.losses.LogitAdjusted(counts)")

@@ -12,21 +12,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import torch
-import torch.nn.functional as F
 
 from longtail.core import Prior, measure_carried
 from longtail.core.arrays import as_numpy
-from longtail.core.retarget import prior_offset, retarget
-from longtail.core.tensors import as_tensor
-from longtail.flows.samples import BeforeAfter
+from longtail.core.blocks import blocks
+from longtail.core.retarget import prior_offset
+from longtail.flows.samples import BeforeAfter, Integers
 
 # Mean distance of the logarithms, beyond what chance gives, up to which declared and measured are
 # taken as the same, and from which on they disagree.
 _NEAR, _APART = 0.1, 0.5
+_BLOCK = 2**18  # numbers of a block, which stays in the cache
+
+Floats = npt.NDArray[np.float64]
 
 
 class Agreement(Enum):
@@ -62,39 +64,47 @@ class CarriedCheck:
 
 def check_carried(samples: BeforeAfter) -> CarriedCheck:
     """Compare what the scores before are declared to carry with what their labels say."""
+    from scipy.special import chdtri
+
     declared, labels = samples.before.carried, samples.labels[samples.some]
-    logits = as_numpy(samples.before.logits)[samples.some]
+    logits = as_numpy(samples.before.take(samples.some).logits)
     try:
         measured = measure_carried(logits, labels, samples.classes)
     except (ValueError, RuntimeError) as error:
         return CarriedCheck(Agreement.NOT_MEASURED, declared, problem=str(error))
     if declared is None:
         return CarriedCheck(Agreement.NOT_DECLARED, None, measured)
-    apart = float(np.abs(as_numpy(prior_offset(declared, measured))).mean())
-    wide = as_tensor(logits).double()
-    chance, may_be_chance = _chance(wide, as_tensor(labels), declared, measured)
+    own = Prior.of(np.bincount(labels, minlength=samples.num_classes))
+    as_declared, as_measured = (_explained(logits, labels, c, own) for c in (declared, measured))
+    apart = float(np.abs(prior_offset(declared, measured)).mean())
+    chance = float(np.sqrt(2 / (math.pi * as_measured.information)).mean())
+    ratio = 2 * (as_declared.loss - as_measured.loss)
     agreement = Agreement.NEAR
-    if may_be_chance or apart - chance < _NEAR:
+    if apart - chance < _NEAR or ratio < chdtri(samples.num_classes - 1, 0.05):
         agreement = Agreement.AGREE
     elif apart - chance >= _APART:
         agreement = Agreement.DISAGREE
     return CarriedCheck(agreement, declared, measured, apart=apart, chance=chance)
 
 
-def _chance(
-    logits: torch.Tensor, labels: torch.Tensor, declared: Prior, measured: Prior
-) -> tuple[float, bool]:
-    """How far apart chance puts the two on average, and whether all of it may be chance."""
-    from scipy.special import chdtri
+class _Explained(NamedTuple):
+    """How logits explain labels: the sum of their log-losses, and the information h by class."""
 
-    own = Prior.of(np.bincount(labels.numpy(), minlength=logits.shape[1]))
-    fitted = retarget(logits, measured, own)
-    probs = fitted.softmax(dim=1)
-    information: npt.NDArray[np.float64] = (probs * (1 - probs)).sum(dim=0).numpy()
-    chance = float(np.sqrt(2 / (math.pi * information)).mean())
-    declared_loss, least_loss = (
-        float(F.cross_entropy(rows, labels, reduction="sum"))
-        for rows in (retarget(logits, declared, own), fitted)
-    )
-    quantile = float(chdtri(logits.shape[1] - 1, 0.05))
-    return chance, 2 * (declared_loss - least_loss) < quantile
+    loss: float
+    information: Floats
+
+
+def _explained(
+    logits: npt.NDArray[Any], labels: Integers, carried: Prior, own: Prior
+) -> _Explained:
+    """Of logits that are moved from what they carry to the frequencies of the labels."""
+    offset, loss, information = prior_offset(carried, own), 0.0, np.zeros(len(own.probs))
+    for rows, true in blocks(logits, labels, numbers=_BLOCK):
+        moved = rows + offset
+        moved -= moved.max(axis=1, keepdims=True)
+        probs = np.exp(moved)
+        sums = probs.sum(axis=1, keepdims=True)
+        probs /= sums
+        loss += float(np.log(sums).sum() - moved[np.arange(len(true)), true].sum())
+        information += probs.sum(axis=0) - np.einsum("ij,ij->j", probs, probs)
+    return _Explained(loss, information)

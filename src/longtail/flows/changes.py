@@ -1,13 +1,66 @@
-"""Which way a metric went, and whether that is more than chance."""
+"""The first table: which metrics it has, which way each went, and whether that is sure.
+
+    accuracy                of the samples as they are, each counting once
+    accuracy_under_target   where labels follow the target
+    balanced_accuracy       where all classes count alike
+
+The accuracy that was asked for comes first. Where two are one number, as under the uniform target,
+only the first is shown.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
+from longtail.core import Prior
 from longtail.metrics import Interval
 
+# Which is the headline is decided by the target; the others follow in this order.
+ACCURACIES = ("accuracy_under_target", "balanced_accuracy", "accuracy")
+GROUPS = ("many", "medium", "few")
 _LESS_IS_BETTER = ("ece", "nll", "brier")
+
+
+def headline_key(target: Prior | None) -> str:
+    """The accuracy that was asked for: that under the target, by its own name if it is uniform.
+
+    >>> headline_key(Prior.of([3, 1])), headline_key(Prior.uniform(2)), headline_key(None)
+    ('accuracy_under_target', 'balanced_accuracy', 'accuracy')
+    """
+    if target is None:
+        return "accuracy"
+    is_uniform = target.is_close(Prior.uniform(target.num_classes))
+    return "balanced_accuracy" if is_uniform else "accuracy_under_target"
+
+
+def shown_accuracies(shares: Mapping[str, npt.ArrayLike], target: Prior | None) -> list[str]:
+    """The accuracies from top to bottom by what each class counts for: those that differ.
+
+    >>> half = np.array([0.5, 0.5])
+    >>> shares = {"accuracy": half, "balanced_accuracy": half}
+    >>> shown_accuracies(shares | {"accuracy_under_target": [0.75, 0.25]}, Prior.of([3, 1]))
+    ['accuracy_under_target', 'balanced_accuracy']
+    >>> shown_accuracies(shares | {"accuracy_under_target": half}, Prior.uniform(2))
+    ['balanced_accuracy']
+    """
+    first = headline_key(target)
+    return distinct_accuracies(shares, sorted(ACCURACIES, key=lambda key: key != first))
+
+
+def distinct_accuracies(shares: Mapping[str, npt.ArrayLike], order: Sequence[str]) -> list[str]:
+    """Those of `order` in which classes count otherwise than in all before."""
+    shown: list[str] = []
+    for key in order:
+        if key in shares and not any(
+            np.allclose(shares[key], shares[above], rtol=1e-9, atol=0) for above in shown
+        ):
+            shown.append(key)
+    return shown
 
 
 class Outcome(Enum):
@@ -50,15 +103,7 @@ class Change(NamedTuple):
 def change_of(
     key: str, before: Interval, after: Interval, gain: Interval | None, enough: bool
 ) -> Change:
-    """How a metric changed.
-
-    Args:
-        key: The metric.
-        before: With its interval.
-        after: The same.
-        gain: By how much it became better, paired, where that is known.
-        enough: Whether there are enough samples for anything to be sure.
-    """
+    """How a metric changed, by how much it became better where that is known, and if sure."""
     if before.value is None or after.value is None:
         return Change(before, after, None, Direction.NONE)
     if before.value == after.value:

@@ -19,7 +19,7 @@ import numpy as np
 
 from longtail.core import Prior
 from longtail.core.prior import PriorLike
-from longtail.data.score_tables import ScoreTable, open_score_table
+from longtail.data import ScoreTable, open_score_table
 from longtail.flows.compare_runs import BY_KEY, SampleSet, measured_run
 from longtail.flows.compare_sets import ComparedSet, Ranks, compare_set, set_ranks
 from longtail.flows.prior_files import read_prior

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from longtail.flows.accuracies import distinct_accuracies
+from longtail.flows.changes import distinct_accuracies
 from longtail.flows.compare_runs import BY_KEY, METRICS, Metric, Run, SampleSet
 from longtail.flows.noise import BesideBest as BesideBest
 from longtail.flows.noise import Verdict, verdict

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -45,7 +45,7 @@ _quiet: Callable[[int], None] = lambda rows: None  # noqa: E731
 def fix(
     validation: SourceLike,
     apply: SourceLike | None = None,
-    train: PriorLike | Mapping[str, int] | None = None,
+    train: PriorLike | None = None,
     target: PriorLike | TargetWord = "uniform",
     *,
     output: str | os.PathLike[str] | None = None,
@@ -152,7 +152,7 @@ def fix(
 def fix_again(
     scores: SourceLike,
     adjuster: str | os.PathLike[str] | StoredAdjusters,
-    train: PriorLike | Mapping[str, int] | None = None,
+    train: PriorLike | None = None,
     *,
     output: str | os.PathLike[str] | None = None,
     progress: Callable[[int], None] = _quiet,
@@ -208,4 +208,4 @@ def _target(
 ) -> Prior | Literal["source", "estimate"]:
     if isinstance(target, str):
         return Prior.uniform(source.num_classes) if target == "uniform" else target
-    return Prior.of(target)
+    return Prior.of(target, zeros="keep", classes=source.classes)

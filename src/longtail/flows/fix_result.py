@@ -115,4 +115,4 @@ class FixResult(Result):
 
 
 def _probs(prior: Prior | None) -> list[float] | None:
-    return None if prior is None else as_numpy(prior.probs).tolist()
+    return None if prior is None else prior.probs.tolist()

@@ -12,12 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-import numpy as np
-
 from longtail.core import Prior, Scores
 from longtail.core.arrays import as_numpy
 from longtail.data import stratified_folds
-from longtail.flows.score_sources import concat, take
 from longtail.posthoc import (
     AffineAdjuster,
     BiasCorrectedTemperature,
@@ -38,18 +35,7 @@ FOLDS = 5
 
 @dataclass(frozen=True)
 class Plan:
-    """What was asked for.
-
-    Attributes:
-        target: A prior; "source" to stay with what the scores carry; "estimate" for the prior of
-            the samples to come.
-        tau: The strength of the move, or None to choose it.
-        criterion: What τ is chosen by.
-        calibration: What is fitted before the move; "auto" is a temperature, and with a bias for
-            each class where the target is estimated, since EM takes what is wrong with a class for
-            a change of its frequency.
-        seed: Decides folds and subsets.
-    """
+    """What was asked for; the words mean what they do for `fix`."""
 
     target: Prior | Literal["source", "estimate"]
     tau: float | None = None
@@ -58,7 +44,10 @@ class Plan:
     seed: int = 0
 
     def resolved(self) -> Plan:
-        """The same with "auto" decided, so that a plan for parts or folds means the same too."""
+        """The same with "auto" decided, so that a plan for parts or folds means the same too.
+
+        EM takes what is wrong with a class for a change of its frequency: so its bias is fitted.
+        """
         if self.calibration != "auto":
             return self
         return replace(self, calibration="bias" if self.target == "estimate" else "temperature")
@@ -113,17 +102,11 @@ class FittedSteps:
 def target_json(target: Prior) -> Literal["uniform"] | list[float]:
     """A target as files of results hold it: by its word, or one probability a class."""
     uniform = target.is_close(Prior.uniform(target.num_classes))
-    return "uniform" if uniform else as_numpy(target.probs).tolist()
+    return "uniform" if uniform else target.probs.tolist()
 
 
 def fit_steps(validation: Scores, plan: Plan, unlabelled: Scores | None = None) -> FittedSteps:
-    """Fit the adjusters on labelled validation scores that say what they carry.
-
-    Args:
-        validation: What to fit on.
-        plan: What to fit.
-        unlabelled: Scores of the samples to come, for a target that is estimated.
-    """
+    """Fit on labelled scores that say what they carry; `unlabelled` are for an estimated target."""
     assert validation.carried is not None
     calibrators = _calibrators(validation, plan)
     if plan.target == "source":
@@ -132,12 +115,13 @@ def fit_steps(validation: Scores, plan: Plan, unlabelled: Scores | None = None) 
         assert unlabelled is not None
         estimate = estimate_prior(unlabelled, validation=validation)
         return FittedSteps((*calibrators, PCSoftmax(estimate.prior)), estimate.prior, estimate)
-    move = LogitAdjustment(validation.carried, plan.tau or 0.0, plan.target)
     if plan.tau is not None:
+        move = LogitAdjustment(validation.carried, plan.tau, plan.target)
         reached = move.affine(validation.carried, validation.num_classes).carried
         return FittedSteps((*calibrators, move), reached or plan.target)
     calibrated = FittedSteps(calibrators, validation.carried)(validation)
-    return FittedSteps((*calibrators, move.fit(calibrated, criterion=plan.criterion)), plan.target)
+    move = LogitAdjustment.fit(calibrated, target=plan.target, criterion=plan.criterion)
+    return FittedSteps((*calibrators, move), plan.target)
 
 
 def _calibrators(validation: Scores, plan: Plan) -> tuple[AffineAdjuster, ...]:
@@ -161,13 +145,14 @@ def cross_fitted(validation: Scores, plan: Plan) -> tuple[Scores, Scores]:
             f"what a fix gains is measured on validation samples in {FOLDS} parts, and there are "
             f"only {len(validation)} of them; give more, or others with their labels: --apply"
         )
-    folds = as_numpy(stratified_folds(as_numpy(validation.labels), FOLDS, plan.seed))
+    assert validation.labels is not None
+    folds = as_numpy(stratified_folds(validation.labels, FOLDS, plan.seed))
     parts = []
     for fold in range(FOLDS):
-        fitted = fit_steps(take(validation, np.flatnonzero(folds != fold)), plan)
-        part = take(validation, np.flatnonzero(folds == fold))
+        fitted = fit_steps(validation.take(folds != fold), plan)
+        part = validation.take(folds == fold)
         parts.append((part, fitted(part)))
-    before, after = (concat(side) for side in zip(*parts, strict=True))
+    before, after = (Scores.concat(side) for side in zip(*parts, strict=True))
     return before, after
 
 

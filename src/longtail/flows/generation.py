@@ -35,27 +35,24 @@ _HEAD = 4096  # bytes of a page in which its title is
 _TRAIN = "recipe.yaml"  # a run that is being trained has this before it has results
 
 
-class _Manifest(NamedTuple):
-    """What a generation is, its files, and files of older runs that it takes the place of."""
-
-    kind: str
-    files: tuple[str, ...]
-    replaces: tuple[str, ...]
-
-
 class Generation(NamedTuple):
-    """What a folder holds: files, and of what kind they are, such as "fix"."""
+    """What a folder holds.
+
+    Attributes:
+        kind: Of what kind the files are, such as "fix".
+        files: Their names.
+        replaces: Files of older runs whose place they took.
+    """
 
     kind: str
     files: tuple[str, ...]
+    replaces: tuple[str, ...] = ()
 
 
-def held_in(folder: Path) -> Generation | None:
+def generation_in(folder: Path) -> Generation | None:
     """What a command has put in the folder; None if none did, or one that did not say so."""
-    found = _read_manifest(folder / HIDDEN / _MANIFEST)
-    if found is not None:
-        return Generation(found.kind, found.files)
-    return Generation("train", (_TRAIN,)) if (folder / _TRAIN).is_file() else None
+    train = Generation("train", (_TRAIN,)) if (folder / _TRAIN).is_file() else None
+    return _read_manifest(folder / HIDDEN / _MANIFEST) or train
 
 
 @contextmanager
@@ -80,13 +77,13 @@ def generation(folder: Path, kind: str, names: Sequence[str] = ()) -> Iterator[P
             shutil.rmtree(orphan, ignore_errors=True)
         aside = Path(tempfile.mkdtemp(prefix=_WRITING, dir=hidden))
         try:
-            with _said_of(folder, aside):
+            with _named_as_placed(folder, aside):
                 yield aside
             files = sorted(os.listdir(aside))
             _check_places(folder, files)
             check_not_others(folder, files, names)
             left = names if _is_of_older_longtail(folder, names) else ()
-            manifest = _Manifest(kind, tuple(files), tuple(sorted(left)))._asdict()
+            manifest = Generation(kind, tuple(files), tuple(sorted(left)))._asdict()
             (aside / _MANIFEST).write_text(json.dumps(manifest) + "\n", encoding="utf-8")
             _sync(aside)
             aside.rename(hidden / _PLACING)
@@ -100,8 +97,8 @@ def generation(folder: Path, kind: str, names: Sequence[str] = ()) -> Iterator[P
 
 
 @contextmanager
-def _said_of(folder: Path, aside: Path) -> Iterator[None]:
-    """An error of the system names the file by the place where its reader would look for it."""
+def _named_as_placed(folder: Path, aside: Path) -> Iterator[None]:
+    """An error of the system names the file as it will be called, where its reader looks for it."""
     try:
         yield
     except OSError as error:
@@ -113,11 +110,11 @@ def _said_of(folder: Path, aside: Path) -> Iterator[None]:
 
 def check_kind(folder: Path, kind: str) -> None:
     """A ValueError if the folder holds what another command has written."""
-    held = held_in(folder)
-    if held is not None and held.kind != kind:
+    current = generation_in(folder)
+    if current is not None and current.kind != kind:
         raise ValueError(
-            f"{folder} holds the files of longtail {held.kind}, which would be lost; take another "
-            "folder, or remove this one"
+            f"{folder} holds the files of longtail {current.kind}, which would be lost; take "
+            "another folder, or remove this one"
         )
 
 
@@ -129,12 +126,14 @@ def check_not_others(folder: Path, files: Iterable[str], names: Sequence[str]) -
         files: Their names.
         names: All that the command may write, by which the folder of an older longtail is known.
     """
-    held = held_in(folder)
-    if held is not None and held.kind == "train":  # of a run some are written before it is done
+    current = generation_in(folder)
+    if (
+        current is not None and current.kind == "train"
+    ):  # of a run some are written before it is done
         return
-    if held is None and _is_of_older_longtail(folder, names):
+    if current is None and _is_of_older_longtail(folder, names):
         return
-    ours = () if held is None else held.files
+    ours = () if current is None else current.files
     for name in files:
         if name not in ours and os.path.lexists(folder / name):
             raise ValueError(
@@ -204,7 +203,7 @@ def _is_of_older_longtail(folder: Path, names: Sequence[str]) -> bool:
     It wrote its page and something beside it, or a page alone, which says whose it is.
     """
     page = folder / _PAGE
-    if held_in(folder) is not None or not _is_plain_file(page):
+    if generation_in(folder) is not None or not _is_plain_file(page):
         return False
     if any(name != _PAGE and _is_plain_file(folder / name) for name in names):
         return True
@@ -234,46 +233,47 @@ def _sync(folder: Path) -> None:
                 os.close(descriptor)
 
 
-def _read_manifest(place: Path) -> _Manifest | None:
+def _read_manifest(path: Path) -> Generation | None:
     """What the file says, None if there is none; a ValueError that names it if it is damaged."""
     try:
-        data = _bytes_of(place)
+        data = _bytes_of(path)
     except FileNotFoundError:
         return None
     except ValueError:
-        raise _damaged(place) from None
+        raise _damaged(path) from None
     try:
-        said = json.loads(data.decode("utf-8"))
-        return _Manifest(_name(said["kind"]), _names(said["files"]), _names(said["replaces"]))
+        values = json.loads(data.decode("utf-8"))
+        kind, files, replaces = (values[name] for name in Generation._fields)
+        return Generation(_name(kind), _names(files), _names(replaces))
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise _damaged(place) from None
+        raise _damaged(path) from None
 
 
-def _is_plain_file(place: Path) -> bool:
+def _is_plain_file(path: Path) -> bool:
     """Whether it is a file, and no link, pipe or device."""
     try:
-        return stat.S_ISREG(os.lstat(place).st_mode)
+        return stat.S_ISREG(os.lstat(path).st_mode)
     except OSError:
         return False
 
 
-def _bytes_of(place: Path) -> bytes:
+def _bytes_of(path: Path) -> bytes:
     """A ValueError if it is no plain file of a size that such a list has."""
-    if os.path.lexists(place) and not _is_plain_file(place):
+    if os.path.lexists(path) and not _is_plain_file(path):
         raise ValueError("no plain file")
     # Should it become a pipe in between: nobody waits for a writer.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
-    with open(os.open(place, flags), "rb") as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_BYTES:
+    with open(os.open(path, flags), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES:
             raise ValueError("no plain file, or too large")
         return file.read(_MOST_BYTES)
 
 
-def _damaged(place: Path) -> ValueError:
-    hidden = next(parent for parent in place.parents if parent.name == HIDDEN)
+def _damaged(path: Path) -> ValueError:
+    hidden = next(parent for parent in path.parents if parent.name == HIDDEN)
     return ValueError(
-        f"{place} is damaged; remove {hidden}, and what is in {hidden.parent} counts as yours"
+        f"{path} is damaged; remove {hidden}, and what is in {hidden.parent} counts as yours"
     )
 
 

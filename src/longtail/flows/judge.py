@@ -11,9 +11,15 @@ import numpy.typing as npt
 
 from longtail.core import Prior, Scores
 from longtail.core.arrays import as_numpy
-from longtail.flows.accuracies import GROUPS, headline_key, shown_accuracies
 from longtail.flows.carried_check import CarriedCheck, check_carried
-from longtail.flows.changes import Change, Outcome, change_of
+from longtail.flows.changes import (
+    GROUPS,
+    Change,
+    Outcome,
+    change_of,
+    headline_key,
+    shown_accuracies,
+)
 from longtail.flows.mistakes import Mistakes, find_mistakes
 from longtail.flows.results import Result
 from longtail.flows.samples import BeforeAfter
@@ -199,7 +205,7 @@ class Judgement(Result):
         """The prior of the samples, estimated without their labels; None if it cannot be."""
         samples = self.samples
         before = replace(samples.before, labels=None, split=None, counts=samples.counts)
-        unlabelled = replace(before, logits=as_numpy(samples.before.logits)[samples.some])
+        unlabelled = before.take(samples.some)
         validation = samples.validation
         if validation is not None and validation.carried is None:
             same = before.carried
@@ -253,8 +259,8 @@ def judge(
         comparison: The sums over all samples, where these are only some of them.
 
     >>> scores = Scores([[2.0, 1.0], [0.9, 0.0], [1.0, 0.7]], labels=[0, 0, 1], carried=[90, 10])
-    >>> found = judge(scores, scores.under([1, 1]), tau=1.0)
-    >>> found.headline, found.before["balanced_accuracy"].value, found.gain.value
+    >>> judgement = judge(scores, scores.under([1, 1]), tau=1.0)
+    >>> judgement.headline, judgement.before["balanced_accuracy"].value, judgement.gain.value
     ('balanced_accuracy', 0.5, -0.0)
     """
     goal = Prior.uniform(before.num_classes) if target is None else target
@@ -265,13 +271,7 @@ def judge(
 
 
 def judge_scores(before: Scores, after: Scores | None, target: Prior) -> Judgement:
-    """Judge scores beside those after; where there are none, moved to the target, if that is known.
-
-    Args:
-        before: Scores with labels.
-        after: Scores of the same samples after something was done, if there are any.
-        target: The prior to look under.
-    """
+    """Judge scores beside those after; without any, moved to the target if that is known how."""
     if after is not None:
         return judge(before, after, target)
     if before.carried is not None and not before.carried.is_close(target):

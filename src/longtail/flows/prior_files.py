@@ -1,6 +1,5 @@
 """What is read beside scores and features: counts and priors, in the order of their classes."""
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior
-from longtail.data.label_files import read_label_counts
-from longtail.data.score_tables import ScoreTable
+from longtail.data import ScoreTable, read_label_counts
 
 
 class ClassesOf(NamedTuple):
@@ -24,29 +22,34 @@ class ClassesOf(NamedTuple):
 def read_counts(path: Path, table: ClassesOf | ScoreTable) -> npt.NDArray[np.int64]:
     """Training samples of each class of the table, from a file of counts or of training labels."""
     parts = read_label_counts(path)
-    found = next((parts[name] for name in ("train", "all") if name in parts), None)
-    if found is None:
+    train = next((parts[name] for name in ("train", "all") if name in parts), None)
+    if train is None:
         raise ValueError(
             f"{path} has labels of {', '.join(parts)} only; the counts are those of the training "
             "set: give a file of them"
         )
-    if found.numbered:
-        numbered = {int(label): count for label, count in found.counts.items()}
-        if max(numbered) >= table.num_classes:
+    if not train.numbered:
+        names = _names(path, table)
+        if unknown := sorted(set(train.counts) - set(names)):
             raise ValueError(
-                f"{path} has a class {max(numbered)}, but {table.path} has {table.num_classes} "
-                f"classes, 0 to {table.num_classes - 1}; both must have the same classes"
+                f"{path} has a class {unknown[0]!r} that {table.path} does not have; both must "
+                "have the same classes"
             )
-        if len(numbered) < table.num_classes and _is_list(path):  # labels may lack a class
-            raise ValueError(
-                f"{path} lists {len(numbered)} counts, but {table.path} has {table.num_classes} "
-                "classes; list one a class, in their order, or if one of its columns holds the "
-                "labels or something else, say --label-column or --skip"
-            )
-        return np.array([numbered.get(index, 0) for index in range(table.num_classes)])
-    return np.array(
-        values_in_order(found.counts, table.classes, path, table.path, 0), dtype=np.int64
-    )
+        return np.array([train.counts.get(name, 0) for name in names], dtype=np.int64)
+    counts = {int(label): count for label, count in train.counts.items()}
+    if max(counts) >= table.num_classes:
+        raise ValueError(
+            f"{path} has a class {max(counts)}, but {table.path} has {table.num_classes} "
+            f"classes, 0 to {table.num_classes - 1}; both must have the same classes"
+        )
+    is_list = path.suffix.lower() == ".json" and path.read_bytes().lstrip().startswith(b"[")
+    if len(counts) < table.num_classes and is_list:  # labels may lack a class
+        raise ValueError(
+            f"{path} lists {len(counts)} counts, but {table.path} has {table.num_classes} "
+            "classes; list one a class, in their order, or if one of its columns holds the "
+            "labels or something else, say --label-column or --skip"
+        )
+    return np.array([counts.get(index, 0) for index in range(table.num_classes)])
 
 
 def read_prior(path: Path, table: ClassesOf | ScoreTable) -> Prior:
@@ -63,51 +66,22 @@ def read_prior(path: Path, table: ClassesOf | ScoreTable) -> Prior:
             f"{path} must be a JSON list of weights, one a class, or an object from class name to "
             f"weight ({error}); correct it"
         ) from error
-    ordered = (
-        values_in_order(weights, table.classes, path, table.path)
-        if isinstance(weights, dict)
-        else weights
-    )
-    if len(ordered) != table.num_classes:
+    names = _names(path, table) if isinstance(weights, dict) else None
+    if names is None and len(weights) != table.num_classes:
         raise ValueError(
-            f"{path} has {len(ordered)} weights, but {table.path} has {table.num_classes} classes; "
+            f"{path} has {len(weights)} weights, but {table.path} has {table.num_classes} classes; "
             "give one weight a class, in the same order"
         )
     try:
-        return Prior.of(ordered, zeros="keep")
+        return Prior.of(weights, zeros="keep", classes=names)
     except ValueError as error:
         raise ValueError(f"in {path}: {error}") from error
 
 
-def _is_list(path: Path) -> bool:
-    return path.suffix.lower() == ".json" and path.read_bytes().lstrip().startswith(b"[")
-
-
-def values_in_order(
-    by_name: Mapping[str, float],
-    classes: Sequence[str] | None,
-    what: object,
-    where: object,
-    missing: float | None = None,
-) -> Sequence[float]:
-    """The values of the classes, by their names.
-
-    Args:
-        by_name: The values.
-        classes: The names in the order wanted.
-        what: Where the values are from, for errors.
-        where: What has the classes, for errors.
-        missing: The value of a class that has none; None to refuse it.
-    """
-    if classes is None:
+def _names(path: Path, table: ClassesOf | ScoreTable) -> tuple[str, ...]:
+    if table.classes is None:
         raise ValueError(
-            f"{what} has its classes by name, but {where} does not name its classes; "
+            f"{path} has its classes by name, but {table.path} does not name its classes; "
             "give a list in their order, or (fix and report) the names with --classes"
         )
-    unknown = sorted(set(by_name) - set(classes))
-    absent = [name for name in classes if name not in by_name]
-    if unknown or (absent and missing is None):
-        name = f"a class {unknown[0]!r} that" if unknown else f"no class {absent[0]!r}, which"
-        has = "does not have" if unknown else "has"
-        raise ValueError(f"{what} has {name} {where} {has}; both must have the same classes")
-    return [by_name.get(name, missing or 0) for name in classes]
+    return table.classes

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from longtail.data.files.arrays import npz_names
-from longtail.data.score_tables import Kind
+from longtail.data import Kind
+from longtail.data.tables.arrays import npz_names
 from longtail.flows.fix_result import CROSS_FITTED
 from longtail.flows.generation import settle
-from longtail.recipes.training.yaml_text import read_yaml
+from longtail.flows.train.yaml_text import read_yaml
 
 RECIPE, VERSIONS, METRICS = "recipe.yaml", "versions.json", "metrics.json"
 TARGET = "target"  # the setting that tells runs apart whatever they are called

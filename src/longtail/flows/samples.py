@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from longtail.core import Prior, Scores, shot_groups
 from longtail.core.arrays import as_numpy
+from longtail.data import long_tailed_subset
 
 # What scores are called before and after they were moved to the target, wherever both are shown.
 AS_TRAINED, UNDER_TARGET = "as trained", "under the target"
@@ -118,7 +119,7 @@ class BeforeAfter:
         """The classes from the most to the least frequent in training, or else in the samples."""
         if self.ordered_by == "source":
             assert self.source is not None
-            return np.argsort(-as_numpy(self.source.probs), kind="stable")
+            return np.argsort(-self.source.probs, kind="stable")
         return np.argsort(-self.frequencies, kind="stable")
 
     @cached_property
@@ -151,11 +152,8 @@ class BeforeAfter:
         most = max(_FITTED_ON // self.num_classes, 2 * self.num_classes)
         if len(self.labels) <= most:
             return np.arange(len(self.labels))
-        drawn = np.random.default_rng(0).permutation(len(self.labels))
-        by_class = drawn[np.argsort(self.labels[drawn], kind="stable")]
-        first = np.cumsum(self.label_counts) - self.label_counts
-        rank = np.arange(len(drawn)) - first[self.labels[by_class]]
         # The same share of every class, so that their frequencies stay, but two of each at least.
         share = most / len(self.labels)
-        kept = np.maximum(np.ceil(share * self.label_counts), 2)[self.labels[by_class]]
-        return np.sort(by_class[rank < kept])
+        kept = np.maximum(np.ceil(share * self.label_counts), 2).astype(np.int64)
+        kept = np.minimum(kept, self.label_counts)
+        return np.sort(as_numpy(long_tailed_subset(self.labels, kept)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
@@ -12,18 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior, PriorLike, Scores, measure_carried
-from longtail.core.arrays import ArrayLike, as_numpy
-from longtail.core.labels import check_counts
-from longtail.core.scores import Rows
-from longtail.data.score_tables import ScoreTable, open_score_table, open_score_writer
-from longtail.flows.prior_files import values_in_order
+from longtail.core.arrays import ArrayLike, RowsLike, as_numpy
+from longtail.core.elementwise import scaled_and_shifted
+from longtail.core.prior import check_same_classes
+from longtail.data import ScoreTable, long_tailed_subset, open_score_table, open_score_writer
 from longtail.flows.samples import Integers
 from longtail.metrics import Difference
 from longtail.posthoc import Affine
 
 Source: TypeAlias = Scores | ScoreTable
 # Whatever can be taken for scores: also a .safetensors file, logits, or logits with labels.
-SourceLike: TypeAlias = Source | str | os.PathLike[str] | tuple[Rows, ArrayLike] | Rows
+SourceLike: TypeAlias = Source | str | os.PathLike[str] | tuple[RowsLike, ArrayLike] | RowsLike
 
 CarriedWord: TypeAlias = Literal["counts", "uniform", "measure"]
 
@@ -45,7 +44,7 @@ def as_source(scores: SourceLike) -> Source:
             return open_score_table(scores, "logits")
         case tuple() if len(scores) == 2:
             return Scores(*scores)
-    return Scores(cast(Rows, scores))  # which refuses what is no array
+    return Scores(cast(RowsLike, scores))  # which refuses what is no array
 
 
 def name_of(source: Source) -> str:
@@ -53,22 +52,19 @@ def name_of(source: Source) -> str:
     return str(source.path) if isinstance(source, ScoreTable) else "these scores"
 
 
-def counts_of(train: PriorLike | Mapping[str, int] | None, source: Source) -> Integers | None:
+def counts_of(train: PriorLike | None, source: Source) -> Integers | None:
     """Training samples of each class: those given, else those that come with the scores."""
     if train is None:
         return None if source.counts is None else as_numpy(source.counts)
-    if isinstance(train, Prior):
-        return None if train.counts is None else as_numpy(train.counts)
-    if isinstance(train, Mapping):
-        by_name = {str(name): value for name, value in train.items()}
-        train = values_in_order(by_name, source.classes, "the training counts", name_of(source), 0)
-    return as_numpy(check_counts(train, source.num_classes))
+    prior = Prior.of(train, zeros="keep", classes=source.classes)
+    check_same_classes(source.num_classes, prior, f"{name_of(source)}: there are", "train")
+    return prior.counts
 
 
 def carried_by(
     source: Source,
     carried: PriorLike | CarriedWord | None,
-    train: object,
+    train: PriorLike | None,
     counts: Integers | None,
     zeros: Literal["error", "smooth"],
 ) -> Prior:
@@ -79,7 +75,7 @@ def carried_by(
         labelled = scores_to_fit_on(source, None, counts, seed=0)
         return measure_carried(labelled.logits, as_numpy(labelled.labels), labelled.classes)
     if carried is not None and not isinstance(carried, str):
-        return Prior.of(carried)
+        return Prior.of(carried, classes=source.classes)
     if carried is None and source.carried is not None:
         return source.carried
     if isinstance(train, Prior):
@@ -115,7 +111,9 @@ def check_alike(other: Source, source: Source, carried: Prior) -> None:
         )
 
 
-def scores_to_fit_on(source: Source, carried: Prior | None, counts: Any, seed: int) -> Scores:
+def scores_to_fit_on(
+    source: Source, carried: Prior | None, counts: Integers | None, seed: int
+) -> Scores:
     """The labelled scores; of a huge set a part, whole for the small classes."""
     if source.labels is None:
         raise ValueError(
@@ -123,28 +121,15 @@ def scores_to_fit_on(source: Source, carried: Prior | None, counts: Any, seed: i
             "(--labels), or apply a fix that was fitted before (--with)"
         )
     rows = rows_to_fit_on(as_numpy(source.labels), source.num_classes, seed)
-    if isinstance(source, ScoreTable):
-        return source.as_scores(carried=carried, counts=counts, rows=rows)
-    scores = source if rows is None else take(source, rows)
-    return replace(
-        scores,
-        carried=scores.carried if carried is None else carried,
-        counts=scores.counts if counts is None else counts,
-    )
+    return _scores(source, carried, counts, rows)
 
 
 def scores_to_estimate_from(source: Source, carried: Prior | None, seed: int) -> Scores:
     """The scores without their labels; of a huge set a part, drawn at random."""
-    size = source.num_rows if isinstance(source, ScoreTable) else len(source)
-    most, rows = MOST_NUMBERS // source.num_classes, None
-    if size > most:
+    size, rows = _size(source), None
+    if size > (most := MOST_NUMBERS // source.num_classes):
         rows = np.sort(np.random.default_rng(seed).choice(size, most, replace=False))
-    if isinstance(source, ScoreTable):
-        scores = source.as_scores(carried=carried, rows=rows)
-    else:
-        scores = source if rows is None else take(source, rows)
-        scores = replace(scores, carried=carried or scores.carried)
-    return replace(scores, labels=None, counts=None, split=None)
+    return replace(_scores(source, carried, None, rows), labels=None, counts=None, split=None)
 
 
 def rows_to_fit_on(labels: Integers, num_classes: int, seed: int = 0) -> Integers | None:
@@ -163,37 +148,28 @@ def rows_to_fit_on(labels: Integers, num_classes: int, seed: int = 0) -> Integer
         middle = (low + high + 1) // 2
         fits = np.minimum(counts, middle).sum() <= most
         low, high = (middle, high) if fits else (low, middle - 1)
-    shuffled = np.random.default_rng(seed).permutation(len(labels))
-    by_class = shuffled[np.argsort(labels[shuffled], kind="stable")]
-    rank = np.arange(len(labels)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return np.sort(by_class[rank < low])
+    return np.sort(as_numpy(long_tailed_subset(labels, np.minimum(counts, low), seed)))
 
 
-def take(scores: Scores, rows: Integers) -> Scores:
-    """Some of the samples, by their positions."""
-    labels = None if scores.labels is None else as_numpy(scores.labels)[rows]
-    return replace(scores, logits=as_numpy(scores.logits)[rows], labels=labels)
+def _size(source: Source) -> int:
+    return source.num_rows if isinstance(source, ScoreTable) else len(source)
 
 
-def concat(parts: tuple[Scores, ...]) -> Scores:
-    """Labelled parts of the samples one after the other."""
-    logits, labels = (
-        np.concatenate([as_numpy(getattr(part, name)) for part in parts])
-        for name in ("logits", "labels")
-    )
-    return replace(parts[0], logits=logits, labels=labels)
+def _scores(
+    source: Source, carried: Prior | None, counts: Integers | None, rows: Integers | None = None
+) -> Scores:
+    """The scores in memory, or some of their rows; what is not given is what they say."""
+    if isinstance(source, ScoreTable):
+        return source.as_scores(carried=carried, counts=counts, rows=rows)
+    scores = source if rows is None else source.take(rows)
+    counts = scores.counts if counts is None else counts
+    return replace(scores, carried=carried or scores.carried, counts=counts)
 
 
 def adjusted(scores: Scores, step: Affine) -> Scores:
     """The scores after all adjusters as one, number for number as `adjust` writes them."""
-    return replace(scores, logits=_moved(as_numpy(scores.logits), step), carried=step.carried)
-
-
-def _moved(rows: npt.NDArray[Any], step: Affine) -> npt.NDArray[Any]:
-    wide = rows.dtype if rows.dtype.itemsize > 2 else np.dtype(np.float32)
-    scale, shift = (as_numpy(part).astype(wide) for part in (step.scale, step.shift))
-    moved: npt.NDArray[Any] = rows.astype(wide) * scale + shift
-    return moved
+    logits = scaled_and_shifted(scores.logits, as_numpy(step.scale), as_numpy(step.shift))
+    return replace(scores, logits=logits, carried=step.carried)
 
 
 def comparison_of(source: Source, target: Prior | None, counts: Integers | None) -> Difference:
@@ -227,12 +203,13 @@ def adjust(
         progress(len(after))
 
     if isinstance(source, Scores) or path is None:
-        scores = source if isinstance(source, Scores) else source.as_scores()
-        moved = replace(adjusted(scores, step), counts=counts)
+        scores = _scores(source, None, counts)
+        moved = adjusted(scores, step)
         count(as_numpy(scores.logits), as_numpy(moved.logits), scores.labels)
         if path is not None:
             moved.save(path)
         return moved
+    factors = as_numpy(step.scale), as_numpy(step.shift)
     with open_score_writer(
         path,
         source.num_rows,
@@ -245,7 +222,7 @@ def adjust(
         split=source.split,
     ) as writer:
         for block in source.blocks():
-            after = _moved(block.logits, step)
+            after = scaled_and_shifted(block.logits, *factors)
             writer.write(after)
             count(block.logits, after, block.labels)
     return path

@@ -62,11 +62,11 @@ def target_path(samples: BeforeAfter) -> TargetPath | None:
     if result.carried is None or result.carried.has_zeros:  # nothing can be moved from there
         result = samples.before
     targets = [source.tempered(1 - place) for place in PLACES]
-    offsets = np.stack([as_numpy(prior_offset(result.carried, target)) for target in targets])
+    offsets = np.stack([prior_offset(result.carried, target) for target in targets])
     as_they_are = measured(samples.before, np.zeros((1, samples.num_classes)))[0]
     moved = measured(result, offsets)
     weights = [_weights(target, samples) for target in targets]
-    logs = as_numpy(source.log)
+    logs = source.log
     return TargetPath(
         left=tuple(under(as_they_are, weight) for weight in weights),
         moved=tuple(map(under, moved, weights)),
@@ -121,5 +121,5 @@ def under(samples: PerSample, weights: Floats) -> UnderTarget:
 
 
 def _weights(target: Prior, samples: BeforeAfter) -> Floats:
-    weights: Floats = (as_numpy(target.probs) / np.maximum(samples.label_counts, 1))[samples.labels]
+    weights: Floats = (target.probs / np.maximum(samples.label_counts, 1))[samples.labels]
     return weights

@@ -23,13 +23,12 @@ import numpy.typing as npt
 from longtail.core import Prior
 from longtail.core.arrays import as_numpy
 from longtail.core.retarget import prior_offset
-from longtail.core.tensors import as_tensor
 from longtail.flows.samples import BeforeAfter
 from longtail.posthoc import TauCurve
 from longtail.posthoc.tau.curve import curve_along
 from longtail.posthoc.tau.intervals import Intervals
 from longtail.posthoc.tau.paths import Shift
-from longtail.posthoc.tau.weighted import Weighted
+from longtail.posthoc.validation import Weighted
 
 STEP = 0.001  # of the slider
 MOST_SAMPLES = 250_000  # two numbers a sample: above a megabyte and a third in a page
@@ -78,10 +77,7 @@ def tau_path(
 ) -> TauPath | None:
     """The path of the result; None without a known prior or with too many samples.
 
-    Args:
-        samples: Before and after.
-        shares: What each class counts for in each accuracy.
-        keys: Which accuracies to follow, as far as there are any.
+    It follows those of `keys` for which `shares` says what each class counts for.
     """
     way = _way(samples)
     if way is None or len(samples.labels) > MOST_SAMPLES:
@@ -148,15 +144,15 @@ def _way(samples: BeforeAfter) -> tuple[Floats, float] | None:
     if source is None or source.is_close(samples.target):
         return None
     # What the target rules out is ruled out in the result already.
-    offset = np.nan_to_num(as_numpy(prior_offset(source, samples.target)), neginf=0.0)
+    offset = np.nan_to_num(prior_offset(source, samples.target), neginf=0.0)
     return offset, samples.tau or 0.0 if is_move else 0.0
 
 
 def _curve(samples: BeforeAfter, offset: Floats) -> TauCurve:
     """Accuracy of the result's logits for every τ beyond that of the result."""
-    rows, labels = as_tensor(as_numpy(samples.after.logits)), as_tensor(samples.labels)
+    rows, labels = as_numpy(samples.after.logits), as_numpy(samples.labels)
     weighted = Weighted.under(samples.target, rows, labels)
-    return curve_along(Shift(as_tensor(offset)), weighted, samples.target, samples.after.logits)
+    return curve_along(Shift(offset), weighted, samples.target)
 
 
 def _ends(taus: Floats, intervals: Intervals, samples: BeforeAfter) -> npt.NDArray[np.uint16]:

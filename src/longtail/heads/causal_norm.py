@@ -20,8 +20,8 @@ from torch import Tensor, nn
 
 from longtail.core.numbers import check_number
 from longtail.heads.distances import root, unit
-from longtail.heads.head import Head, copy_rows
-from longtail.heads.recipe import Recipe
+from longtail.heads.head import Head, SGDConfig, copy_rows
+from longtail.ranges import Count, FractionBelowOne, NonNegative, Positive
 
 
 class CausalNorm(Head):
@@ -45,7 +45,7 @@ class CausalNorm(Head):
     [[9.6, -25.6]]
     """
 
-    recipe = Recipe(lr=0.2, weight_decay=5e-4, sampler="instance")
+    sgd = SGDConfig(lr=0.2, weight_decay=5e-4, sampler="instance")
     takes_prior = False
     curved = "it divides by the length of the features"
     mean_feature: Tensor
@@ -54,11 +54,11 @@ class CausalNorm(Head):
         self,
         dim: int,
         num_classes: int,
-        num_heads: int = 2,
-        tau: float = 16.0,
-        alpha: float = 3.0,
-        gamma: float = 1 / 32,
-        momentum: float = 0.9,
+        num_heads: Count = 2,
+        tau: Positive = 16.0,
+        alpha: NonNegative = 3.0,
+        gamma: NonNegative = 0.03125,
+        momentum: FractionBelowOne = 0.9,
     ) -> None:
         super().__init__(dim, num_classes)
         if num_heads < 1 or dim % num_heads:
@@ -84,14 +84,9 @@ class CausalNorm(Head):
         copy_rows(head.weight, linear.weight, "weight")
         return head
 
-    @property
-    def rows(self) -> Tensor:
-        """The weights."""
-        return self.weight
-
     def forward(self, features: Tensor) -> Tensor:
         """The logits; in training mode the running mean follows the features."""
-        wide = self.widened(features)
+        wide = self._widened(features)
         directions = unit(self._parts(wide))
         if self.training:
             self._follow(wide.detach())

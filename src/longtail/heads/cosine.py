@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from longtail.core.numbers import check_number
 from longtail.heads.distances import unit
-from longtail.heads.head import Head, copy_rows
-from longtail.heads.recipe import CRT
+from longtail.heads.head import CRT, Head, copy_rows
+from longtail.ranges import Positive
 
 
 class Cosine(Head):
@@ -33,12 +33,12 @@ class Cosine(Head):
     [[6.0, 8.0]]
     """
 
-    recipe = CRT
+    sgd = CRT
     curved = "it divides by the length of the features"
     scale: Tensor
 
     def __init__(
-        self, dim: int, num_classes: int, scale: float = 16.0, learn_scale: bool = False
+        self, dim: int, num_classes: int, scale: Positive = 16.0, learn_scale: bool = False
     ) -> None:
         super().__init__(dim, num_classes)
         self.weight = nn.Parameter(torch.empty(num_classes, dim))
@@ -47,7 +47,7 @@ class Cosine(Head):
         if learn_scale:
             self.scale = nn.Parameter(start)
         else:
-            self.hold("scale", start)
+            self._hold("scale", start)
 
     @classmethod
     def from_linear(
@@ -58,13 +58,8 @@ class Cosine(Head):
         copy_rows(head.weight, linear.weight, "weight")
         return head
 
-    @property
-    def rows(self) -> Tensor:
-        """The weights."""
-        return self.weight
-
     def forward(self, features: Tensor) -> Tensor:
         """The logits; zero for features that are zero."""
-        wide = self.widened(features)
+        wide = self._widened(features)
         cosines = F.linear(unit(wide), unit(self.weight.to(wide.dtype)))
         return self.scale.to(cosines.dtype) * cosines

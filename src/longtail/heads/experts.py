@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from longtail.core.numbers import check_number, check_whole
 from longtail.heads.distances import unit
 from longtail.heads.head import Head
+from longtail.ranges import Count, Positive
 
 Kind = Literal["cosine", "linear"]
 
@@ -48,9 +49,9 @@ class Experts(Head):
         self,
         dim: int,
         num_classes: int,
-        num_experts: int = 3,
+        num_experts: Count = 3,
         kind: Kind = "cosine",
-        scale: float = 30.0,
+        scale: Positive = 30.0,
     ) -> None:
         super().__init__(dim, num_classes)
         if check_whole(num_experts, "num_experts", least=1) and dim % num_experts:
@@ -64,18 +65,13 @@ class Experts(Head):
         self.weight = nn.Parameter(torch.empty(num_classes, dim))
         nn.init.normal_(self.weight, std=(dim // num_experts) ** -0.5)
         if kind == "cosine":
-            self.hold("scale", torch.tensor(check_number(scale, "scale")))
+            self._hold("scale", torch.tensor(check_number(scale, "scale")))
         else:
             self.bias = nn.Parameter(torch.zeros(num_classes, num_experts))
 
-    @property
-    def rows(self) -> Tensor:
-        """The weights, those of all experts side by side."""
-        return self.weight
-
     def each(self, features: Tensor) -> Tensor:
         """The logits of each expert, shape (..., C, K)."""
-        wide = self.widened(features)
+        wide = self._widened(features)
         apart = (self.num_experts, self.dim // self.num_experts)
         parts = wide.reshape(*wide.shape[:-1], *apart)
         weight = self.weight.to(wide.dtype).view(self.num_classes, *apart)

@@ -66,11 +66,6 @@ class Generative(LinearHead):
         self._is_set = False
 
     @property
-    def rows(self) -> Tensor:
-        """The weights."""
-        return self.weight
-
-    @property
     def moment_options(self) -> MomentOptions:
         """The pooled scatter; Ledoit and Wolf's shrinkage needs the fourth moment too."""
         return {"scatter": "pooled", "fourth": self.shrinkage == "ledoit_wolf"}

@@ -9,9 +9,11 @@ so with `carry`. A head that is set by class means says it itself.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
 from inspect import signature
 from itertools import chain
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 import torch.nn.functional as F
@@ -22,7 +24,43 @@ from longtail.core.numbers import check_number
 from longtail.core.prior import check_same_classes, full_prior
 from longtail.core.tensors import as_tensor, wide_dtype
 from longtail.heads.moments import ClassMoments, MomentOptions
-from longtail.heads.recipe import Recipe
+from longtail.ranges import Count, NonNegative, check_fields
+
+
+@dataclass(frozen=True)
+class SGDConfig:
+    """How a head is trained on cached features by SGD, with the numbers its paper gives.
+
+    Attributes:
+        lr: The learning rate at the start.
+        momentum: That of SGD.
+        weight_decay: On all trained parameters.
+        clip_value: Entries of the gradient are cut to plus or minus this; None leaves them.
+        sampler: "instance" draws samples as they are, "class_balanced" every class as often.
+        epochs: How many, each of as many samples as there are.
+        batch_size: Samples a step.
+        schedule: "cosine" lets the rate fall to zero, "constant" keeps it.
+        tau: Above zero, the loss is logit-adjusted by so much (NCM eq. 9).
+
+    >>> SGDConfig(lr=5.0, clip_value=0.1)
+    SGDConfig(lr=5.0, momentum=0.9, weight_decay=0.0, clip_value=0.1, ... tau=0.0)
+    """
+
+    lr: NonNegative
+    momentum: NonNegative = 0.9
+    weight_decay: NonNegative = 0.0
+    clip_value: NonNegative | None = None
+    sampler: Literal["instance", "class_balanced"] = "class_balanced"
+    epochs: Count = 10
+    batch_size: Count = 512
+    schedule: Literal["cosine", "constant"] = "cosine"
+    tau: NonNegative = 0.0
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+CRT = SGDConfig(lr=0.2, weight_decay=5e-4)  # classifier re-training (Kang et al., 2020)
 
 
 class Head(nn.Module, ABC):
@@ -36,7 +74,9 @@ class Head(nn.Module, ABC):
         num_classes: How many classes there are.
     """
 
-    recipe: ClassVar[Recipe | None] = None  # what fit_head trains it with; None: nothing to train
+    sgd: ClassVar[SGDConfig | None] = None  # how fit_head trains it; None: nothing to train
+    needs_validation: ClassVar[bool] = False  # whether it is set by `choose_on` alone
+    rows_name: ClassVar[str] = "weight"  # of the parameter or buffer with a row a class
     takes_prior: ClassVar[bool] = True  # False: trained, it does not carry what its loss says
     curved: ClassVar[str] = ""  # why no linear layer gives the same logits
     carried_log: Tensor | None
@@ -46,9 +86,9 @@ class Head(nn.Module, ABC):
     def __new__(cls, *args: Any, **options: Any) -> Self:
         """Remember the arguments, whatever the subclass makes of them."""
         head = super().__new__(cls)
-        given = signature(cls.__init__).bind_partial(head, *args, **options).arguments
-        given.pop("self")
-        object.__setattr__(head, "made_with", given)
+        arguments = signature(cls.__init__).bind_partial(head, *args, **options).arguments
+        arguments.pop("self")
+        object.__setattr__(head, "made_with", arguments)
         return head
 
     def __init__(self, dim: int, num_classes: int) -> None:
@@ -61,13 +101,14 @@ class Head(nn.Module, ABC):
         self.num_classes = num_classes
         self._exact: list[str] = []
         self._is_set = True  # False: set_moments comes first
-        self.hold("carried_log", None)
-        self.hold("unit", None)
+        self._hold("carried_log", None)
+        self._hold("unit", None)
 
     @property
-    @abstractmethod
     def rows(self) -> Tensor:
         """The weights or centres, a row a class: they tell the head's dtype and device."""
+        rows: Tensor = getattr(self, self.rows_name)
+        return rows
 
     @property
     def carried(self) -> Prior | None:
@@ -79,7 +120,7 @@ class Head(nn.Module, ABC):
         carried = None if prior is None else full_prior(prior, "carried")
         if carried is not None:
             check_same_classes(self.num_classes, carried, "the head has", "the carried prior")
-        self.hold("carried_log", None if carried is None else as_tensor(carried.log))
+        self._hold("carried_log", None if carried is None else as_tensor(carried.log))
 
     @property
     def moment_options(self) -> MomentOptions | None:
@@ -95,9 +136,13 @@ class Head(nn.Module, ABC):
         """Set the head from class means, in closed form or as a start."""
         raise ValueError(f"{type(self).__name__} is not made from class means; train it instead")
 
+    def choose_on(self, features: Iterable[Tensor], labels: Tensor) -> None:
+        """Set what is chosen on validation samples, whose features come in blocks."""
+        raise ValueError(f"{type(self).__name__} has nothing to choose; train it instead")
+
     def to_linear(self) -> nn.Linear:
         """A plain linear layer with the same predictions; a ValueError if there is none."""
-        self.check_set()
+        self._check_set()
         weight, bias = self.linear_map()
         if self.unit is not None:
             weight = weight / self.unit.to(weight)
@@ -109,14 +154,13 @@ class Head(nn.Module, ABC):
             f"no linear layer gives the logits of {type(self).__name__}: {self.curved}"
         )
 
-    def measure_in(self, unit: float) -> None:
-        """Say that the head was fitted on features divided by `unit`, so that it divides them."""
-        size = check_number(unit, "unit")
-        if not size > 0:
-            raise ValueError(f"a unit must be above zero, got {unit}")
-        self.hold("unit", torch.tensor(size, dtype=torch.float64))
+    def set_feature_scale(self, scale: float) -> None:
+        """Say that the head was fitted on features divided by `scale`, so that it divides them."""
+        if not check_number(scale, "scale") > 0:
+            raise ValueError(f"the scale of features must be above zero, got {scale}")
+        self._hold("unit", torch.tensor(scale, dtype=torch.float64))
 
-    def widened(self, features: Tensor) -> Tensor:
+    def _widened(self, features: Tensor) -> Tensor:
         """The features as they are computed with, checked at the door."""
         if not isinstance(features, Tensor):
             raise TypeError(f"a head takes torch tensors, got {type(features).__name__}")
@@ -125,11 +169,11 @@ class Head(nn.Module, ABC):
                 f"features must be of a floating type and shape (..., {self.dim}), "
                 f"got {features.dtype} of shape {tuple(features.shape)}"
             )
-        self.check_set()
+        self._check_set()
         wide = features.to(wide_dtype(torch.promote_types(features.dtype, self.rows.dtype)))
         return wide if self.unit is None else wide / self.unit.to(wide)
 
-    def check_set(self) -> None:
+    def _check_set(self) -> None:
         """Raise if the head still waits for its class means."""
         if not self._is_set:
             raise RuntimeError(
@@ -138,7 +182,7 @@ class Head(nn.Module, ABC):
                 "or load a state"
             )
 
-    def hold(self, name: str, values: Tensor | None) -> None:
+    def _hold(self, name: str, values: Tensor | None) -> None:
         """Keep a constant as a float64 buffer that stays exact when the head is made half."""
         if name not in self._exact:
             self._exact.append(name)
@@ -164,8 +208,8 @@ class Head(nn.Module, ABC):
         names = (*self._parameters, *self._buffers)
         if any(prefix + name in state_dict for name in names):
             carries = f"{prefix}carried_log" in state_dict
-            self.hold("carried_log", torch.zeros(self.num_classes) if carries else None)
-            self.hold("unit", torch.zeros(()) if f"{prefix}unit" in state_dict else None)
+            self._hold("carried_log", torch.zeros(self.num_classes) if carries else None)
+            self._hold("unit", torch.zeros(()) if f"{prefix}unit" in state_dict else None)
             self._is_set = True
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
@@ -179,7 +223,7 @@ class LinearHead(Head):
 
     def forward(self, features: Tensor) -> Tensor:
         """The logits."""
-        wide = self.widened(features)
+        wide = self._widened(features)
         return F.linear(wide, *self.affine(wide.dtype))
 
     def linear_map(self) -> tuple[Tensor, Tensor | None]:

@@ -1,19 +1,24 @@
-r"""The linear head, f_y = w_y·Φ + b_y: the classifier all others are compared with.
+r"""Linear heads: trained anew (cRT), or with one learned factor a class (LWS).
 
-Trained anew on frozen features with class-balanced sampling it is cRT, classifier re-training.
+    Linear           f_y = w_y·Φ + b_y
+    LearnableScale   f_y = s_y · (w_y·Φ + b_y),    w and b stay as they were trained
 
-Carries: what its loss and sampler say; cross-entropy on class-balanced batches gives uniform.
-Kang et al., ICLR 2020, for cRT.
+`Linear` is the classifier all others are compared with; trained anew on frozen features with
+class-balanced sampling it is cRT, classifier re-training. Kang et al., ICLR 2020, for both.
+
+Carries: `Linear` what its loss and sampler say; cross-entropy on class-balanced batches gives
+uniform. `LearnableScale` None: it multiplies logits, which is no change of prior; measure it.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
 
 from longtail.core import PriorLike
-from longtail.heads.head import LinearHead, copy_linear
-from longtail.heads.recipe import CRT
+from longtail.heads.head import CRT, LinearHead, copy_linear
 
 
 class Linear(LinearHead):
@@ -30,7 +35,7 @@ class Linear(LinearHead):
     Prior([0.9, 0.1])
     """
 
-    recipe = CRT
+    sgd = CRT
     bias: nn.Parameter | None
 
     def __init__(self, dim: int, num_classes: int, bias: bool = True) -> None:
@@ -47,11 +52,48 @@ class Linear(LinearHead):
         head.carry(carried)
         return head
 
-    @property
-    def rows(self) -> Tensor:
-        """The weights."""
-        return self.weight
-
     def affine(self, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
         """Weight and bias."""
         return self.weight.to(dtype), None if self.bias is None else self.bias.to(dtype)
+
+
+class LearnableScale(LinearHead):
+    """s·(w·Φ + b), of which only s is trained, from one.
+
+    Args:
+        dim: The features' dimension.
+        num_classes: How many classes there are.
+        bias: Whether there is a bias, which is scaled too.
+
+    >>> layer = nn.Linear(2, 2)
+    >>> _ = layer.weight.data.fill_(1.0), layer.bias.data.fill_(1.0)
+    >>> head = LearnableScale.from_linear(layer)
+    >>> _ = head.scale.data.copy_(torch.tensor([1.0, 2.0]))
+    >>> head(torch.tensor([[1.0, 1.0]])).tolist()
+    [[3.0, 6.0]]
+    """
+
+    sgd = replace(CRT, epochs=5)
+    takes_prior = False
+    weight: Tensor
+    bias: Tensor | None
+
+    def __init__(self, dim: int, num_classes: int, bias: bool = True) -> None:
+        super().__init__(dim, num_classes)
+        layer = nn.Linear(dim, num_classes, bias=bias)
+        self.register_buffer("weight", layer.weight.detach())
+        self.register_buffer("bias", layer.bias.detach() if bias else None)
+        self.scale = nn.Parameter(torch.ones(num_classes))
+
+    @classmethod
+    def from_linear(cls, linear: nn.Linear) -> LearnableScale:
+        """Take trained weights and bias, which stay as they are."""
+        head = cls(linear.in_features, linear.out_features, linear.bias is not None)
+        copy_linear(head.to(linear.weight), linear)
+        return head
+
+    def affine(self, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
+        """The scaled weight and bias."""
+        scale = self.scale.to(dtype)
+        bias = None if self.bias is None else scale * self.bias.to(dtype)
+        return scale[:, None] * self.weight.to(dtype), bias

@@ -8,6 +8,9 @@ Q_y are the eigenvectors of class y's covariance Q_y Δ_y Q_yᵀ, those of small
 4 prints QᵀΔ̂Q, which would not be coordinates in that basis. `projections` are σ(w), the share of
 each direction, which the paper draws (fig. 3). W starts as the identity, w at zero.
 
+The last two are Σ_k s_yk·((Φ − μ_y)ᵀ M_y)_k², a few classes at a time. When gradients are wanted
+they are computed again going backward: the N × C × D coordinates are never there at once.
+
 Carries: what its loss and sampler say; before training, uniform.
 """
 
@@ -17,13 +20,13 @@ from typing import Literal, TypeAlias
 
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from longtail.core import Prior
-from longtail.heads.class_metrics import class_squares
+from longtail.core.blocks import BLOCK, slices
 from longtail.heads.distances import squared_distances, without_autocast
-from longtail.heads.head import Head, copy_rows
+from longtail.heads.head import Head, SGDConfig, copy_rows
 from longtail.heads.moments import ClassMoments, MomentOptions, check_moments
-from longtail.heads.recipe import Recipe
 
 Metric: TypeAlias = Literal["global", "per_class", "eigenbasis"]
 
@@ -46,7 +49,8 @@ class MetricNCM(Head):
     [[-6.5, -2.0]]
     """
 
-    recipe = Recipe(lr=0.01, clip_value=0.1)
+    rows_name = "centers"
+    sgd = SGDConfig(lr=0.01, clip_value=0.1)
     curved = "each class has a metric of its own; only metric='global' is linear"
     map: nn.Parameter
     basis: Tensor
@@ -81,11 +85,6 @@ class MetricNCM(Head):
         self._is_set = False
 
     @property
-    def rows(self) -> Tensor:
-        """The centres."""
-        return self.centers
-
-    @property
     def projections(self) -> Tensor:
         """σ(w) of eigenbasis, shape (C, D): how much each eigen-direction of a class counts."""
         return torch.sigmoid(self.projection)
@@ -112,7 +111,7 @@ class MetricNCM(Head):
 
     def forward(self, features: Tensor) -> Tensor:
         """The logits."""
-        wide = self.widened(features)
+        wide = self._widened(features)
         dtype = wide.dtype
         centers = self.centers.to(dtype)
         with without_autocast(wide):
@@ -120,9 +119,9 @@ class MetricNCM(Head):
                 mapping = self.map.to(dtype).T
                 return -0.5 * squared_distances(wide @ mapping, centers @ mapping)
             if self.metric == "per_class":
-                return -0.5 * class_squares(wide, centers, self.map.to(dtype).mT)
+                return -0.5 * _class_squares(wide, centers, self.map.to(dtype).mT)
             shares = self.projections.to(dtype)
-            return -0.5 * class_squares(wide, centers, self.basis.to(dtype), shares)
+            return -0.5 * _class_squares(wide, centers, self.basis.to(dtype), shares)
 
     def linear_map(self) -> tuple[Tensor, Tensor | None]:
         """For global, that of these logits up to a number a sample (NCM eq. 7)."""
@@ -141,3 +140,25 @@ def _start(dim: int, rank: int | None) -> Tensor:
     start = torch.empty(rank, dim)
     nn.init.orthogonal_(start)
     return start
+
+
+def _class_squares(
+    features: Tensor, centers: Tensor, maps: Tensor, shares: Tensor | None = None
+) -> Tensor:
+    """The distances (..., C) by maps M of shape (C, D, r) and shares s of shape (C, r)."""
+    rows = features.reshape(-1, features.shape[-1])
+    parts = []
+    for at in slices(len(centers), rows.numel(), BLOCK):
+        block = (rows, centers[at], maps[at], None if shares is None else shares[at])
+        if torch.is_grad_enabled():
+            parts.append(checkpoint(_squares, *block, use_reentrant=False))
+        else:
+            parts.append(_squares(*block))
+    return torch.cat(parts).T.reshape(*features.shape[:-1], len(centers))
+
+
+def _squares(rows: Tensor, centers: Tensor, maps: Tensor, shares: Tensor | None) -> Tensor:
+    squares = torch.bmm(rows - centers.unsqueeze(1), maps).square()
+    if shares is None:
+        return squares.sum(dim=2)
+    return torch.bmm(squares, shares.unsqueeze(2)).squeeze(2)

@@ -3,25 +3,109 @@ r"""Class moments: counts, means and scatters of features, in one pass over bloc
     μ_y = (1/n_y) Σ_{i: y_i=y} Φ_i,        S = Σ_i (Φ_i − μ_{y_i})(Φ_i − μ_{y_i})ᵀ      (NCM eq. 1)
 
 All heads in closed form are set from these. Sums are kept in float64 about the running means, so
-that a large common mean costs no digits.
+that a large common mean costs no digits: a class with n samples, mean μ and scatter S, and m more
+with mean ν and scatter T, has together
+
+    mean μ + m/(n+m) (ν − μ),        scatter S + T + n·m/(n+m) (ν − μ)(ν − μ)ᵀ.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict
+from typing import Any, Literal, TypeAlias, TypedDict
 
 import torch
 from torch import Tensor
 
 from longtail.core.arrays import Array, ArrayLike
+from longtail.core.blocks import BLOCK, slices
 from longtail.core.disk_rows import on_disk
 from longtail.core.tensors import as_rows, as_tensor, label_tensor
-from longtail.heads.moment_sums import MomentSums, Scatter, transformed
+from longtail.heads.distances import unit
 
-# Entries of a block in float64: 32 MB.
-_BLOCK = 2**22
+Scatter: TypeAlias = Literal["none", "pooled", "per_class"]
+
+
+class MomentSums:
+    """What `class_moments` adds block by block; use it where features come as a stream.
+
+    Args:
+        num_classes: How many classes there are.
+        dim: The features' dimension.
+        scatter: "none", "pooled" or "per_class".
+        origin: If given, subtracted from the features, which are then scaled to length one.
+
+    >>> sums = MomentSums(2, 1)
+    >>> sums.add(torch.tensor([[1.0], [3.0]]), torch.tensor([0, 1]))
+    >>> sums.add(torch.tensor([[2.0]]), torch.tensor([0]))
+    >>> sums.values()["means"].tolist()
+    [[1.5], [3.0]]
+    """
+
+    def __init__(
+        self, num_classes: int, dim: int, scatter: Scatter = "none", origin: Tensor | None = None
+    ) -> None:
+        if scatter not in ("none", "pooled", "per_class"):
+            raise ValueError(f'scatter must be "none", "pooled" or "per_class", got {scatter!r}')
+        self._counts = _zeros(num_classes).long()
+        self._means = _zeros(num_classes, dim)
+        self._origin = origin
+        self._pooled = _zeros(dim, dim) if scatter == "pooled" else None
+        self._own = _zeros(num_classes, dim, dim) if scatter == "per_class" else None
+
+    def add(self, features: Tensor, labels: Tensor) -> None:
+        """Add samples, in any order and any number of calls."""
+        rows = transformed(features, self._origin)
+        classes = label_tensor(labels, len(self._counts)).cpu()
+        if rows.shape != (len(classes), self._means.shape[1]):
+            raise ValueError(
+                f"features must have shape ({len(classes)}, {self._means.shape[1]}), a row for "
+                f"each label, got {tuple(rows.shape)}"
+            )
+        if not rows.isfinite().all():
+            bad = int((~rows.isfinite()).any(1).nonzero()[0])
+            raise ValueError(f"features must be finite, but row {bad} of this block is not")
+        number = torch.bincount(classes, minlength=len(self._counts))
+        present = number.nonzero().flatten()
+        positions, number = torch.searchsorted(present, classes), number[present]
+        before, added = self._counts[present].double(), number.double()
+        means = _zeros(len(present), rows.shape[1])
+        means.index_add_(0, positions, rows).div_(added[:, None])
+        steps = means - self._means[present]
+        merge = (before * added / (before + added))[:, None]
+        if self._pooled is not None:
+            centred = rows - means[positions]
+            self._pooled += centred.T @ centred + (merge * steps).T @ steps
+        if self._own is not None:
+            for at, label in enumerate(present.tolist()):
+                centred = rows[positions == at] - means[at]
+                moved = merge[at] * torch.outer(steps[at], steps[at])
+                self._own[label] += centred.T @ centred + moved
+        self._means[present] += steps * (added / (before + added))[:, None]
+        self._counts[present] += number
+
+    def values(self) -> dict[str, Any]:
+        """The fields of `ClassMoments` so far."""
+        means = self._means.clone()
+        means[self._counts == 0] = torch.nan
+        pooled = self._own.sum(0) if self._own is not None else self._pooled
+        return {
+            "counts": self._counts.clone(),
+            "means": means,
+            "scatter": None if pooled is None else pooled.clone(),
+            "scatters": None if self._own is None else self._own.clone(),
+        }
+
+
+def transformed(features: Tensor, origin: Tensor | None) -> Tensor:
+    """The features in float64 on the CPU; centred and of length one if there is an origin."""
+    wide = features.detach().to("cpu", torch.float64)
+    return wide if origin is None else unit(wide - origin)
+
+
+def _zeros(*shape: int) -> Tensor:
+    return torch.zeros(*shape, dtype=torch.float64, device="cpu")
 
 
 class MomentOptions(TypedDict, total=False):
@@ -86,25 +170,27 @@ def class_moments(
     ([[1.0, 1.0], [5.0, 5.0]], [[2.0, 0.0], [0.0, 0.0]])
     """
     rows = on_disk(as_rows(features))
-    known = label_tensor(labels, num_classes).cpu()
-    if len(rows.shape) != 2 or len(rows) != len(known) or not len(known):
+    classes = label_tensor(labels, num_classes).cpu()
+    if len(rows.shape) != 2 or len(rows) != len(classes) or not len(classes):
         raise ValueError(
-            f"features must have shape (N, D) with a row for each of {len(known)} labels and at "
+            f"features must have shape (N, D) with a row for each of {len(classes)} labels and at "
             f"least one, got {tuple(rows.shape)}"
         )
-    size = max(1, _BLOCK // rows.shape[1]) if block is None else block
-    if size < 1:
+    if block is not None and block < 1:
         raise ValueError(f"block must be at least one row, got {block}")
-    origin = _mean(rows, size) if normalise else None
+    numbers = BLOCK if block is None else block * rows.shape[1]
+    origin = _mean(rows, numbers) if normalise else None
     sums = MomentSums(num_classes, rows.shape[1], scatter, origin)
-    for at, part in _blocks(rows, size):
-        sums.add(part, known[at])
+    for at, part in _blocks(rows, numbers):
+        sums.add(part, classes[at])
     moments = ClassMoments(**sums.values(), origin=origin)
     if not fourth:
         return moments
     powers = sum(
-        float((transformed(part, origin) - moments.means[known[at]]).square().sum(1).square().sum())
-        for at, part in _blocks(rows, size)
+        float(
+            (transformed(part, origin) - moments.means[classes[at]]).square().sum(1).square().sum()
+        )
+        for at, part in _blocks(rows, numbers)
     )
     return replace(moments, fourth=powers)
 
@@ -125,23 +211,22 @@ def check_moments(
             "leave those classes out, or train a head that needs no means"
         )
     if normalised != (moments.origin is not None):
-        wanted = "" if normalised else "out"
+        with_or_out = "" if normalised else "out"
         raise ValueError(
-            f"this head needs moments of features with{wanted} centring and scaling; "
+            f"this head needs moments of features with{with_or_out} centring and scaling; "
             f"make them with class_moments(..., normalise={normalised})"
         )
     return moments.means
 
 
-def _blocks(rows: Any, size: int) -> Iterator[tuple[slice, Tensor]]:
-    for start in range(0, len(rows), size):
-        at = slice(start, start + size)
+def _blocks(rows: Any, numbers: int) -> Iterator[tuple[slice, Tensor]]:
+    for at in slices(len(rows), rows.shape[1], numbers):
         yield at, as_tensor(rows[at])
 
 
-def _mean(rows: Any, size: int) -> Tensor:
+def _mean(rows: Any, numbers: int) -> Tensor:
     mean = torch.zeros(rows.shape[1], dtype=torch.float64, device="cpu")
-    for at, part in _blocks(rows, size):
+    for at, part in _blocks(rows, numbers):
         wide = transformed(part, None)
         mean += (wide - mean).sum(0) / (at.start + len(wide))
     return mean

@@ -43,6 +43,7 @@ class NearestClassMean(Head):
     [[-0.5, -9.0]]
     """
 
+    rows_name = "centers"
     curved = "it scales the features to length one; only metric='euclidean' is linear"
     centers: Tensor
     origin: Tensor
@@ -56,11 +57,6 @@ class NearestClassMean(Head):
         if metric == "cl2n":
             self.register_buffer("origin", torch.zeros(dim))
         self._is_set = False
-
-    @property
-    def rows(self) -> Tensor:
-        """The class means."""
-        return self.centers
 
     @property
     def moment_options(self) -> MomentOptions:
@@ -79,7 +75,7 @@ class NearestClassMean(Head):
 
     def forward(self, features: Tensor) -> Tensor:
         """The logits."""
-        wide = self.widened(features)
+        wide = self._widened(features)
         if self.metric == "cl2n":
             wide = wide - self.origin.to(wide.dtype)
         rows = wide if self.metric == "euclidean" else unit(wide)

@@ -1,4 +1,16 @@
-r"""What the empirical and the estimated offset share: f_k = w_k·Φ − ½ c_k·w_k."""
+r"""Heads with an offset in place of a bias: the boundary runs midway between two class centres.
+
+    f_k = w_k·Φ − ½ c_k·w_k                                                       (EO §2.2 and §2.4)
+
+EO eq. 2 makes the offset of a linear classifier ln π_k − ½ μ_kᵀΣ⁻¹μ_k with w_k = Σ⁻¹μ_k. Keeping
+the second term and leaving the first moves the boundary midway between the means (EO eq. 4),
+however many samples each class had. `EmpiricalOffset` takes the class means for c, and trained
+weights; `EstimatedOffset` is trained, and `losses.EstimatedOffset` moves its centres, not
+gradients.
+
+Carries: uniform when set by class means. Once trained, what its loss says: that of
+`losses.EstimatedOffset` is None, so measure it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from longtail.core import Prior
-from longtail.heads.head import LinearHead, copy_rows
+from longtail.heads.head import LinearHead, SGDConfig, copy_rows
 from longtail.heads.moments import ClassMoments, MomentOptions, check_moments
 
 
@@ -21,11 +33,6 @@ class OffsetHead(LinearHead):
         nn.init.normal_(self.weight, std=dim**-0.5)
         self.register_buffer("centers", torch.zeros(num_classes, dim))
         self.use_offset = use_offset
-
-    @property
-    def rows(self) -> Tensor:
-        """The weights."""
-        return self.weight
 
     @property
     def offset(self) -> Tensor:
@@ -55,3 +62,60 @@ class OffsetHead(LinearHead):
         if not self.use_offset:
             return weight, None
         return weight, -0.5 * (self.centers.to(dtype) * weight).sum(dim=1)
+
+
+class EstimatedOffset(OffsetHead):
+    """Linear logits with an offset from the class centres, in place of a bias.
+
+    Args:
+        dim: The features' dimension.
+        num_classes: How many classes there are.
+        use_offset: False leaves the offset out of the logits: with the uniform constraint of the
+            loss, the ablation "UC only".
+
+    >>> import torch
+    >>> head = EstimatedOffset(2, 2)
+    >>> _ = head.weight.data.copy_(torch.tensor([[3.0, 0.0], [1.0, 0.0]]))
+    >>> _ = head.centers.copy_(torch.tensor([[3.0, 0.0], [1.0, 0.0]]))
+    >>> head(torch.tensor([[2.0, 5.0]])).tolist()        # midway: the logits are equal
+    [[1.5, 1.5]]
+    """
+
+    sgd = SGDConfig(lr=0.1, sampler="instance")
+
+    @classmethod
+    def from_linear(cls, linear: nn.Linear, use_offset: bool = True) -> EstimatedOffset:
+        """Start from trained weights; the bias, which carries the training prior, is dropped."""
+        head = cls(linear.in_features, linear.out_features, use_offset).to(linear.weight)
+        copy_rows(head.weight, linear.weight, "weight")
+        return head
+
+
+class EmpiricalOffset(OffsetHead):
+    """Linear logits with the offset of the class means: `from_linear(linear, moments)`.
+
+    Args:
+        dim: The features' dimension.
+        num_classes: How many classes there are.
+
+    >>> import torch, longtail as lt
+    >>> features = torch.tensor([[1.0, 0.0], [3.0, 0.0], [0.0, 1.0]])
+    >>> moments = lt.heads.class_moments(features, [0, 0, 1], num_classes=2)
+    >>> layer = nn.Linear(2, 2)
+    >>> _ = layer.weight.data.copy_(torch.tensor([[2.0, 0.0], [0.0, 1.0]]))
+    >>> EmpiricalOffset.from_linear(layer, moments)(torch.tensor([[1.0, 1.0]])).tolist()
+    [[0.0, 0.5]]
+    """
+
+    def __init__(self, dim: int, num_classes: int) -> None:
+        super().__init__(dim, num_classes)
+        self._is_set = False
+
+    @classmethod
+    def from_linear(cls, linear: nn.Linear, moments: ClassMoments | None = None) -> EmpiricalOffset:
+        """Take trained weights, without their bias; without moments, call `set_moments` next."""
+        head = cls(linear.in_features, linear.out_features).to(linear.weight)
+        copy_rows(head.weight, linear.weight, "weight")
+        if moments is not None:
+            head.set_moments(moments)
+        return head

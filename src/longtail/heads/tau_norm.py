@@ -10,14 +10,17 @@ Carries: None. It multiplies logits, which is no change of prior (LA §4.2).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import torch
 from torch import Tensor, nn
 
-from longtail.core import PriorLike
+from longtail.core import PriorLike, Scores
 from longtail.core.numbers import check_number
 from longtail.core.prior import check_same_classes, full_prior
 from longtail.core.tensors import as_tensor
 from longtail.heads.head import LinearHead, copy_rows
+from longtail.posthoc import WeightNormalization
 
 
 class TauNorm(LinearHead):
@@ -35,6 +38,7 @@ class TauNorm(LinearHead):
     [[3.13, 1.4]]
     """
 
+    needs_validation = True
     weight: Tensor
     train_log: Tensor | None
     _tau: Tensor
@@ -44,11 +48,11 @@ class TauNorm(LinearHead):
     ) -> None:
         super().__init__(dim, num_classes)
         self.register_buffer("weight", torch.zeros(num_classes, dim))
-        self.hold("_tau", torch.tensor(check_number(tau, "tau"), dtype=torch.float64))
+        self._hold("_tau", torch.tensor(check_number(tau, "tau"), dtype=torch.float64))
         prior = None if train is None else full_prior(train, "train")
         if prior is not None:
             check_same_classes(num_classes, prior, "the head has", "the train prior")
-        self.hold("train_log", None if prior is None else as_tensor(prior.log))
+        self._hold("train_log", None if prior is None else as_tensor(prior.log))
 
     @classmethod
     def from_linear(
@@ -58,11 +62,6 @@ class TauNorm(LinearHead):
         head = cls(linear.in_features, linear.out_features, tau, train).to(linear.weight)
         copy_rows(head.weight, linear.weight, "weight")
         return head
-
-    @property
-    def rows(self) -> Tensor:
-        """The weights, as they were trained."""
-        return self.weight
 
     @property
     def tau(self) -> float:
@@ -79,6 +78,19 @@ class TauNorm(LinearHead):
             return self.train_log.to(self.weight.device, dtype)
         log_nu = self.weight.to(dtype).norm(dim=1).log()
         return torch.where(log_nu.isinf(), 0.0, log_nu)
+
+    def choose_on(self, features: Iterable[Tensor], labels: Tensor) -> None:
+        """Set τ to the best on validation samples, as far as they determine it."""
+        logits = torch.cat([block @ self.weight.to(block).T for block in features])
+        nu = self.log_nu(torch.float64).exp()
+        best = WeightNormalization.fit(Scores(logits, labels), nu).tau
+        if not (nu**-best).to(self.weight).isfinite().all():
+            raise ValueError(
+                f"the best tau on the validation samples is {best:.3g}, which {self.weight.dtype} "
+                "cannot hold: the norms say nothing about these classes; train the weights first"
+            )
+        self.tau = best
+        self.carry(None)
 
     def affine(self, dtype: torch.dtype) -> tuple[Tensor, None]:
         """The normalised weights."""

@@ -21,8 +21,8 @@ from longtail.core.numbers import check_number
 from longtail.core.prior import check_same_classes, full_prior
 from longtail.core.tensors import as_tensor
 from longtail.heads.distances import unit
-from longtail.heads.head import LinearHead, copy_rows
-from longtail.heads.recipe import Recipe
+from longtail.heads.head import LinearHead, SGDConfig, copy_rows
+from longtail.ranges import NonNegative
 
 
 class WeightVectorNorm(LinearHead):
@@ -42,12 +42,12 @@ class WeightVectorNorm(LinearHead):
     [[3.0, 8.0]]
     """
 
-    recipe = Recipe(lr=0.2, weight_decay=5e-4, sampler="instance")
+    sgd = SGDConfig(lr=0.2, weight_decay=5e-4, sampler="instance")
     takes_prior = False
     log_share: Tensor | None
 
     def __init__(
-        self, dim: int, num_classes: int, train: PriorLike | None = None, gamma: float = 0.1
+        self, dim: int, num_classes: int, train: PriorLike | None = None, gamma: NonNegative = 0.1
     ) -> None:
         super().__init__(dim, num_classes)
         self.weight = nn.Parameter(torch.empty(num_classes, dim))
@@ -56,24 +56,17 @@ class WeightVectorNorm(LinearHead):
         prior = None if train is None else full_prior(train, "train")
         if prior is not None:
             check_same_classes(num_classes, prior, "the head has", "the train prior")
-        self.hold(
-            "log_share",
-            None if prior is None else as_tensor(prior.log) - as_tensor(prior.log).max(),
-        )
+        log_share = None if prior is None else as_tensor(prior.log - prior.log.max())
+        self._hold("log_share", log_share)
 
     @classmethod
     def from_linear(
-        cls, linear: nn.Linear, train: PriorLike | None = None, gamma: float = 0.1
+        cls, linear: nn.Linear, train: PriorLike | None = None, gamma: NonNegative = 0.1
     ) -> WeightVectorNorm:
         """Start from trained weights; the bias is dropped."""
         head = cls(linear.in_features, linear.out_features, train, gamma).to(linear.weight)
         copy_rows(head.weight, linear.weight, "weight")
         return head
-
-    @property
-    def rows(self) -> Tensor:
-        """The weights, of any length."""
-        return self.weight
 
     def affine(self, dtype: torch.dtype) -> tuple[Tensor, None]:
         """The weights of length one; in eval mode re-scaled."""

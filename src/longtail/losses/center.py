@@ -1,30 +1,82 @@
-r"""Centre loss: features are drawn to a running centre of their class (Wen et al., ECCV 2016).
+r"""Terms with a running centre of each class: centre loss and DRO-LT in one stage.
 
-    Ω(x, y) = ‖Φ(x) − c_y‖²
+    centre loss    Ω(x, y) = ‖Φ(x) − c_y‖²
+    DRO-LT         Ω(x, y) = log Σ_{(x',y')} exp(−‖Φ(x')−c_y‖² + ‖Φ(x)−c_y‖² + ε_y·[y'≠y])
 
-without the ½ of Wen et al., as EO eq. 6 has it. After each value, in training mode, the centres
-move by the rule of the centre-loss paper,
+the latter over the batch, with ε_y = scale · √(max P / P(y)) (ELM eq. 5): a row is to be nearer to
+its class's centre than all others. After each value, in training mode, the centres move by the rule
+of the centre-loss paper,
 
     c_j ← c_j − rate · Σ_{i: y_i=j} (c_j − Φ_i) / (1 + n_j),        n_j rows of class j in the batch
 
 and by nothing else: the gradient of the value reaches the features, not the centres.
 
-Carries: it claims nothing of logits.
+The centre loss is without the ½ of Wen et al., ECCV 2016, as EO eq. 6 has it. Samuel and Chechik,
+ICCV 2021, take the centres of DRO-LT from a model trained before; their released code has plain
+distances divided by a temperature, a softmax over the batch for each centre, an ε of each class
+that is learned, taken from the positives, and a mean over the classes present.
+
+Carries: they claim nothing of logits.
 """
 
+from abc import abstractmethod
+
+import numpy as np
 import torch
 from torch import Tensor
 
-from longtail.core.tensors import label_tensor
-from longtail.losses.kernel import can_look
+from longtail.core.labels import check_labels
+from longtail.core.numbers import check_number, check_whole
+from longtail.core.prior import PriorLike, full_prior
+from longtail.losses.kernel import is_eager_cpu
 from longtail.losses.regularizer import Regularizer
 
 
-class Center(Regularizer):
-    """The centre term on features: `Center(dim, num_classes)(features, labels)`.
+class _RunningCenters(Regularizer):
+    """A term of features and the centres of their classes, which start at zero.
 
-    The centres start at zero, are no parameters and are saved with the module. Every process sees
-    the whole batch, so they move alike on all; with gradient accumulation they move at each step.
+    They are no parameters and are saved with the module. Every process sees the whole batch, so
+    they move alike on all; with gradient accumulation they move at each step.
+    """
+
+    centers: Tensor
+
+    def __init__(
+        self, dim: int, num_classes: int, rate: float, *, ignore_index: int, gather: bool
+    ) -> None:
+        super().__init__(ignore_index=ignore_index, gather=gather)
+        self.rate = check_number(rate, "rate", least=0, most=1)
+        shape = check_whole(num_classes, "num_classes", 1), check_whole(dim, "dim", 1)
+        self._hold("centers", torch.zeros(shape, dtype=torch.float64))
+
+    def values(self, rows: Tensor, labels: Tensor) -> Tensor:
+        """Ω of each row. In training mode, the centres move afterwards."""
+        num_classes, dim = self.centers.shape
+        if rows.shape[1] != dim:
+            raise ValueError(
+                f"the centers have dimension {dim}, the features {rows.shape[1]}; "
+                "give the dimension of the features when making the regularizer"
+            )
+        if is_eager_cpu(labels):
+            check_labels(labels, num_classes)
+        values = self._terms(rows, labels)
+        if self.training:
+            # Replaced, not changed in place: compiled, backward picks from these centres again.
+            self.centers = moved_centers(self.centers, rows, labels, self.rate)
+        return values
+
+    @abstractmethod
+    def _terms(self, rows: Tensor, labels: Tensor) -> Tensor:
+        """Ω of each row, whose labels are in range."""
+
+    def extra_repr(self) -> str:
+        """Its sizes, for print(term)."""
+        num_classes, dim = self.centers.shape
+        return f"dim={dim}, num_classes={num_classes}, rate={self.rate}"
+
+
+class Center(_RunningCenters):
+    """The centre term on features: `Center(dim, num_classes)(features, labels)`.
 
     Args:
         dim: The dimension of the features.
@@ -33,18 +85,13 @@ class Center(Regularizer):
         ignore_index: Rows with this label are left out, and move no centre.
         gather: Whether to see the batches of all processes.
 
-    >>> import torch
     >>> center = Center(2, 3)
     >>> features, labels = torch.tensor([[1.0, 0.0], [3.0, 4.0]]), torch.tensor([0, 2])
     >>> center(features, labels)
     tensor(13.)
     >>> center.centers[2].tolist()  # moved by rate · (Φ − c) / (1 + 1)
     [0.75, 1.0]
-    >>> center(features, labels)
-    tensor(7.312)
     """
-
-    centers: Tensor
 
     def __init__(
         self,
@@ -55,36 +102,66 @@ class Center(Regularizer):
         ignore_index: int = -100,
         gather: bool = True,
     ) -> None:
-        super().__init__(ignore_index=ignore_index, gather=gather)
-        self.rate = check_rate(rate)
-        self.hold("centers", zero_centers(num_classes, dim))
+        super().__init__(dim, num_classes, rate, ignore_index=ignore_index, gather=gather)
 
-    def values(self, rows: Tensor, labels: Tensor) -> Tensor:
-        """Ω of each row. In training mode, the centres move afterwards."""
-        check_fit(rows, labels, self.centers)
-        values = (rows - self.centers[labels].to(rows)).square().sum(dim=1)
-        if self.training:
-            # Replaced, not changed in place: compiled, backward picks from these centres again.
-            self.centers = moved_centers(self.centers, rows, labels, self.rate)
+    def _terms(self, rows: Tensor, labels: Tensor) -> Tensor:
+        return (rows - self.centers[labels].to(rows)).square().sum(dim=1)
+
+
+class DROLT(_RunningCenters):
+    """The DRO-LT term on features: `DROLT(train, dim)(features, labels)`.
+
+    Memory is one number for each row and class of the batch.
+
+    Args:
+        train: The training prior, or class counts.
+        dim: The dimension of the features.
+        scale: ε of the largest class.
+        rate: How far the centres move towards the batch, 0 to 1.
+        ignore_index: Rows with this label are left out, and move no centre.
+        gather: Whether to see the batches of all processes.
+
+    >>> term = DROLT([64, 16], dim=2)
+    >>> term.margins.tolist()
+    [1.0, 2.0]
+    >>> term(torch.tensor([[1.0, 0.0], [0.0, 2.0]]), torch.tensor([0, 1]))
+    tensor(2.567)
+    """
+
+    margins: Tensor
+
+    def __init__(
+        self,
+        train: PriorLike,
+        dim: int,
+        scale: float = 1.0,
+        rate: float = 0.5,
+        *,
+        ignore_index: int = -100,
+        gather: bool = True,
+    ) -> None:
+        prior = full_prior(train, "train")
+        super().__init__(dim, prior.num_classes, rate, ignore_index=ignore_index, gather=gather)
+        check_number(scale, "the scale of the margins", least=0)
+        self._hold("margins", scale * np.sqrt(prior.probs.max() / prior.probs))
+
+    def _terms(self, rows: Tensor, labels: Tensor) -> Tensor:
+        classes, index = torch.unique(labels, return_inverse=True)
+        centers = self.centers[classes].to(rows)
+        margins = self.margins[classes].to(rows).unsqueeze(1)
+        distances = torch.cdist(centers, rows, compute_mode="donot_use_mm_for_euclid_dist").square()
+        # The sum over the batch depends on a row through its class alone.
+        others = (classes.unsqueeze(1) != labels) * margins
+        totals = (others - distances).logsumexp(dim=1)
+        values: Tensor = totals[index] + distances.gather(0, index.unsqueeze(0)).squeeze(0)
         return values
-
-    def extra_repr(self) -> str:
-        """Its sizes, for print(center)."""
-        num_classes, dim = self.centers.shape
-        return f"dim={dim}, num_classes={num_classes}, rate={self.rate}"
 
 
 @torch.no_grad()
 def moved_centers(centers: Tensor, rows: Tensor, labels: Tensor, rate: float) -> Tensor:
-    """The centres after a batch, by the centre-loss rule: a new tensor, without gradient.
+    """The centres (C, D) after a batch, by the centre-loss rule: a new tensor, without gradient.
 
     The one in 1 + n_j is what keeps a class with a single row in the batch from jumping to it.
-
-    Args:
-        centers: Shape (C, D).
-        rows: Features of shape (N, D).
-        labels: Their classes, shape (N,).
-        rate: How far to move, 0 to 1.
 
     >>> moved_centers(torch.zeros(2, 1), torch.tensor([[3.0], [3.0]]), torch.tensor([0, 0]), 0.5)
     tensor([[1.],
@@ -94,31 +171,3 @@ def moved_centers(centers: Tensor, rows: Tensor, labels: Tensor, rate: float) ->
     counts = centers.new_zeros(len(centers)).scatter_add_(0, labels, ones)
     steps = (rows - centers[labels]) * (rate / (1 + counts))[labels].unsqueeze(1)
     return centers.index_add(0, labels, steps.to(centers.dtype))
-
-
-def zero_centers(num_classes: int, dim: int) -> Tensor:
-    """Centres of shape (C, D) to start from; float64, and cast where they are used."""
-    if num_classes < 1 or dim < 1:
-        raise ValueError(
-            f"centers need at least one class and one dimension, got {num_classes} and {dim}"
-        )
-    return torch.zeros(num_classes, dim, dtype=torch.float64)
-
-
-def check_rate(rate: float) -> float:
-    """The rate, or a ValueError: beyond 1 the centres would overshoot the features."""
-    if not 0 <= rate <= 1:
-        raise ValueError(f"rate must lie in 0 to 1, got {rate}")
-    return rate
-
-
-def check_fit(rows: Tensor, labels: Tensor, centers: Tensor) -> None:
-    """Raise unless rows have the dimension of the centres and labels name one of them."""
-    num_classes, dim = centers.shape
-    if rows.shape[1] != dim:
-        raise ValueError(
-            f"the centers have dimension {dim}, the features {rows.shape[1]}; "
-            "give the dimension of the features when making the regularizer"
-        )
-    if can_look(labels):
-        label_tensor(labels, num_classes)

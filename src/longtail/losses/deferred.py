@@ -13,18 +13,19 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from longtail.core.arrays import ArrayLike
+from longtail.core.class_weights import class_balanced_weights
 from longtail.core.numbers import check_whole
-from longtail.core.prior import Prior, PriorLike, full_prior
+from longtail.core.prior import PriorLike, full_prior
 from longtail.core.tensors import as_tensor
-from longtail.losses.class_balanced import class_balanced_weights
-from longtail.losses.loss import Loss
+from longtail.losses.loss import ComposedLoss, Loss
 
 LossFactory: TypeAlias = Callable[..., Loss]
 
 
-class Deferred(nn.Module):
+class Deferred(ComposedLoss):
     """A loss until epoch `start`, another from then on. Call it as any loss.
 
     Tell it the epoch as a DistributedSampler is told: `set_epoch(epoch)`, counted from 0. The epoch
@@ -37,11 +38,8 @@ class Deferred(nn.Module):
         resampling: How often a sample of each class is drawn from `start` on, relative to others;
             None for as often.
 
-    >>> from longtail.losses.cross_entropy import CrossEntropy
-    >>> from longtail.losses.logit_adjusted import LogitAdjusted
+    >>> from longtail.losses import CrossEntropy, LogitAdjusted
     >>> loss = Deferred(CrossEntropy([70, 25, 5]), LogitAdjusted([70, 25, 5]), start=160)
-    >>> loss.carried
-    Prior([0.7, 0.25, 0.05])
     >>> loss.set_epoch(160)
     >>> loss.carried
     Prior([0.333, 0.333, 0.333])
@@ -50,7 +48,7 @@ class Deferred(nn.Module):
     resampling: Tensor | None
 
     def __init__(
-        self, before: Loss, after: Loss, start: int, resampling: Tensor | None = None
+        self, before: Loss, after: Loss, start: int, resampling: ArrayLike | None = None
     ) -> None:
         super().__init__()
         check_whole(start, "start", least=0)
@@ -60,7 +58,10 @@ class Deferred(nn.Module):
                 f"got {before.num_classes} before and {after.num_classes} after"
             )
         self.before, self.after, self.start = before, after, start
-        self.register_buffer("resampling", resampling)
+        self.resamples = resampling is not None
+        self.register_buffer(
+            "resampling", None if resampling is None else as_tensor(resampling).clone()
+        )
         self.set_epoch(0)
 
     def set_epoch(self, epoch: int) -> None:
@@ -68,38 +69,30 @@ class Deferred(nn.Module):
         self.epoch = epoch
         # forward looks at this alone: a compiler then compiles twice, and not in every epoch.
         self.switched = epoch >= self.start
+        for loss in self.stages:
+            loss.set_epoch(epoch)
+        self._take_options()
 
     @property
-    def current(self) -> Loss:
-        """The loss in use."""
+    def stages(self) -> tuple[Loss, ...]:
+        """Both losses."""
+        return self.before, self.after
+
+    @property
+    def part(self) -> Loss:
+        """The loss in use; what is carried is said of a model trained with it to the end."""
         return self.after if self.switched else self.before
-
-    @property
-    def carried(self) -> Prior | None:
-        """The prior a model trained to the end with the loss in use carries; None if it is none."""
-        return self.current.carried
-
-    @property
-    def batches(self) -> Prior:
-        """The prior the batches of the loss in use are to follow."""
-        return self.current.batches
-
-    @property
-    def label_smoothing(self) -> float:
-        """That of the loss in use."""
-        return self.current.label_smoothing
 
     @property
     def sampling_weights(self) -> Tensor:
         """How often to draw a sample of each class in this epoch; on the CPU, for a sampler."""
         if self.resampling is None or not self.switched:
-            return torch.ones(self.before.num_classes, dtype=torch.float64)
+            return super().sampling_weights
         return self.resampling.cpu()
 
     def forward(self, logits: Tensor, labels: Tensor, features: Tensor | None = None) -> Tensor:
         """The value of the loss in use."""
-        value: Tensor = self.current(logits, labels, features)
-        return value
+        return self.part(logits, labels, features)
 
     def get_extra_state(self) -> Tensor:
         """The epoch, for the state dict: a number that no device needs to hold."""
@@ -123,25 +116,22 @@ def deferred_reweighting(
     fifths of training this is LDAM-DRW.
 
     Args:
-        make: Called as `make(train)` and `make(train, weight=...)`: a loss class, or a partial of
-            one.
+        make: A loss class, or a partial of one: called as `make(train)` and with `weight=`.
         train: The class counts, or a Prior made from them.
         start: The first epoch with weights, counted from 0.
         beta: That of `class_balanced_weights`.
 
-    >>> from longtail.losses.cross_entropy import CrossEntropy
+    >>> from longtail.losses import CrossEntropy
     >>> loss = deferred_reweighting(CrossEntropy, [70, 25, 5], start=160)
-    >>> logits = torch.tensor([[2.0, 0.5, -1.0], [2.0, 0.5, -1.0]])
     >>> for epoch in (159, 160):
-    ...     loss.set_epoch(epoch)
-    ...     # here come the batches: loss(model(x), labels).backward()
-    ...     print(epoch, loss(logits, torch.tensor([0, 2])), loss.carried)
-    159 tensor(1.741) Prior([0.7, 0.25, 0.05])
-    160 tensor(3.041) Prior([0.334, 0.333, 0.333])
+    ...     loss.set_epoch(epoch)  # and then the batches: loss(model(x), labels).backward()
+    ...     print(epoch, loss.carried)
+    159 Prior([0.7, 0.25, 0.05])
+    160 Prior([0.334, 0.333, 0.333])
     """
     prior = full_prior(train, "train")
     before = make(prior)
-    weights = as_tensor(class_balanced_weights(prior, beta, before.label_smoothing))
+    weights = class_balanced_weights(prior, beta, before.label_smoothing)
     return Deferred(before, make(prior, weight=weights), start)
 
 
@@ -155,13 +145,13 @@ def deferred_resampling(
     the prior follow it too; `lambda train: LDAM(counts)` keeps those of LDAM as they were.
 
     Args:
-        make: Called as `make(train)`: a loss class, or a partial of one.
+        make: A loss class, or a partial of one: called as `make(train)`.
         train: The class counts, or a Prior made from them.
         start: The first epoch with the sampler's weights, counted from 0.
         beta: That of `class_balanced_weights`.
 
     >>> from torch.utils.data import WeightedRandomSampler
-    >>> from longtail.losses.cross_entropy import CrossEntropy
+    >>> from longtail.losses import CrossEntropy
     >>> labels = torch.tensor([0] * 70 + [1] * 25 + [2] * 5)
     >>> loss = deferred_resampling(CrossEntropy, labels.bincount(), start=1)
     >>> for epoch in range(2):
@@ -173,5 +163,5 @@ def deferred_resampling(
     1 [0.169, 0.472, 2.358] Prior([0.334, 0.333, 0.333])
     """
     prior = full_prior(train, "train")
-    weights = as_tensor(class_balanced_weights(prior, beta))
+    weights = class_balanced_weights(prior, beta)
     return Deferred(make(prior), make(prior.reweighted(weights)), start, weights)

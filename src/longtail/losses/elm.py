@@ -1,17 +1,114 @@
-r"""ELM: margins on logits and on embeddings (ELM eq. 4).
+r"""ELM: margins on logits, and a pull on embeddings that is stronger for rare classes (ELM eq. 4).
 
-    ℓ = log[1 + Σ_{y'≠y} (π_{y'}/π_y) · exp(f_{y'} − f_y)] + λ · Ω_pull(Φ, y)
+    ℓ = log[1 + Σ_{y'≠y} (π_{y'}/π_y) · exp(f_{y'} − f_y)] + λ · Ω(x, y)
+    Ω(x, y) = log[1 + Σ_{x⁺ of class y in the batch, x⁺ ≠ x} exp(‖Φ(x) − Φ(x⁺)‖² − α_y)]
+
+Only pairs of one class are looked at: memory is of the order of Σ_y n_y² numbers.
 
 Carries: uniform, claimed for the logit term; Ω shapes the features only.
 """
 
-from typing import Unpack
+from typing import Any, Literal, NamedTuple, TypeAlias, Unpack
 
-from longtail.core.prior import PriorLike
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from longtail.core.arrays import ArrayLike
+from longtail.core.numbers import check_number, check_per_class
+from longtail.core.prior import PriorLike, full_prior
 from longtail.core.tensors import as_tensor
-from longtail.losses.loss import LossOptions, label_prior
-from longtail.losses.pull import Margins, Pull
-from longtail.losses.regularizer import RegularizedLoss
+from longtail.losses.change_of_prior import LogitAdjusted
+from longtail.losses.kernel import is_eager_cpu
+from longtail.losses.loss import LossOptions
+from longtail.losses.regularizer import RegularizedLoss, Regularizer
+
+Margins: TypeAlias = Literal["relative", "prior", "sqrt_prior", "sqrt_count"] | ArrayLike
+
+_CHUNK = 1 << 22  # numbers: how much of pairs × dimensions is held at once
+_FAR = 40.0  # exponentials up to this can be summed as they are, in float32 too
+
+
+def pull_margins(train: PriorLike, rule: Margins = "relative", scale: float = 1.0) -> Tensor:
+    """α, one margin a class, float64: pairs closer than √α_y are hardly drawn.
+
+    Args:
+        train: The training prior, or class counts.
+        rule: "relative": scale·√(P(y)/max P), for features of norm one, whose squared distances
+            lie in 0 to 4: a pair of the largest class at 60 degrees has 1. "prior": scale·P(y);
+            "sqrt_prior": scale·√P(y); "sqrt_count": scale·√n_y, for features without a norm, as
+            in the paper. Or the margins themselves.
+        scale: A factor. The paper has P(y) for CIFAR-10, √n_y for CIFAR-100 and iNaturalist,
+            10·√P(y) for ImageNet.
+
+    >>> pull_margins([64, 16, 4]).tolist()
+    [1.0, 0.5, 0.25]
+    """
+    prior = full_prior(train, "train")
+    check_number(scale, "scale", least=0)
+    if not isinstance(rule, str):
+        return as_tensor(scale * check_per_class(rule, prior.num_classes, "margins", least="any"))
+    if rule == "sqrt_count" and prior.counts is None:
+        raise ValueError(
+            "margins='sqrt_count' needs class counts, but this prior was made of "
+            "probabilities; make it with Prior.of(counts)"
+        )
+    rules = {
+        "relative": np.sqrt(prior.probs / prior.probs.max()),
+        "prior": prior.probs,
+        "sqrt_prior": np.sqrt(prior.probs),
+        "sqrt_count": np.sqrt(prior.probs if prior.counts is None else prior.counts),
+    }
+    if rule not in rules:
+        names = ", ".join(f'"{name}"' for name in rules)
+        raise ValueError(f"margins must be one of {names}, or one number a class, got {rule!r}")
+    return as_tensor(scale * rules[rule])
+
+
+class Pull(Regularizer):
+    """The pull term on features: `Pull(train)(features, labels)`.
+
+    Args:
+        train: The training prior, or class counts.
+        margins: The rule for α, or one margin a class; see `pull_margins`.
+        scale: A factor on the margins.
+        ignore_index: Rows with this label are left out.
+        gather: Whether to see the batches of all processes.
+
+    >>> features = torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
+    >>> Pull([64, 16])(features, torch.tensor([1, 1, 0]))
+    tensor(0.5696)
+    """
+
+    margins: Tensor
+
+    def __init__(
+        self,
+        train: PriorLike,
+        margins: Margins = "relative",
+        scale: float = 1.0,
+        *,
+        ignore_index: int = -100,
+        gather: bool = True,
+    ) -> None:
+        super().__init__(ignore_index=ignore_index, gather=gather)
+        self._hold("margins", pull_margins(train, margins, scale))
+
+    def values(self, rows: Tensor, labels: Tensor) -> Tensor:
+        """Ω of each row; zero for a row that is alone in its class."""
+        pairs = same_class_pairs(labels)
+        margins = self._cast("margins", rows)[labels]
+        values: Tensor = _PullTerm.apply(rows, *pairs, margins)  # type: ignore[no-untyped-call]
+        return values
+
+    def mean(self, rows: Tensor, labels: Tensor) -> Tensor:
+        """The mean of Ω."""
+        fused = _fused(rows, labels, self._cast("margins", rows)) if is_eager_cpu(rows) else None
+        if fused is None:
+            return super().mean(rows, labels)
+        value: Tensor = _FusedValue.apply(rows, *fused)  # type: ignore[no-untyped-call]
+        return value
 
 
 class ELM(RegularizedLoss):
@@ -28,7 +125,6 @@ class ELM(RegularizedLoss):
         scale: A factor on the margins.
         gather: Whether to see the batches of all processes.
 
-    >>> import torch
     >>> loss = ELM([70, 25, 5], lam=0.1)
     >>> logits, features = torch.tensor([[2.0, 0.5, -1.0]] * 2), torch.eye(2)
     >>> loss(logits, torch.tensor([1, 1]), features=features)
@@ -46,5 +142,139 @@ class ELM(RegularizedLoss):
         **options: Unpack[LossOptions],
     ) -> None:
         pull = Pull(train, margins, scale, gather=gather)
-        shift = as_tensor(label_prior(train, options).log)
-        super().__init__(train, pull, lam, on="features", negative=shift, **options)
+        super().__init__(LogitAdjusted(train, **options), pull, lam, on="features")
+
+
+class Pairs(NamedTuple):
+    """Every pair of different rows of one class, both ways round, by their first row.
+
+    Attributes:
+        first: The first row of each pair, in ascending order.
+        second: The other.
+        begins: Where the pairs of each row begin.
+    """
+
+    first: Tensor
+    second: Tensor
+    begins: Tensor
+
+
+def same_class_pairs(labels: Tensor) -> Pairs:
+    """The pairs of rows of one class.
+
+    >>> pairs = same_class_pairs(torch.tensor([7, 3, 7, 7]))
+    >>> list(zip(pairs.first.tolist(), pairs.second.tolist()))
+    [(0, 2), (0, 3), (2, 0), (2, 3), (3, 0), (3, 2)]
+    """
+    # In NumPy: a dozen operations on a few hundred integers, where torch's own overhead is all.
+    classes = (labels if labels.is_cpu else labels.cpu()).numpy()
+    counts = np.bincount(classes)
+    others = counts[classes] - 1
+    # Rows in the order of their classes; where each row's class starts there, and its rank.
+    order = classes.argsort(kind="stable")
+    rows = np.arange(len(classes))
+    rank = np.empty_like(order)
+    rank[order] = rows
+    start = (counts.cumsum() - counts)[classes]
+    begins = others.cumsum() - others
+    first = rows.repeat(others)
+    partner = np.arange(len(first)) + (start - begins)[first]
+    partner += partner >= rank[first]  # a row is no partner of itself
+    pairs = Pairs(*map(torch.from_numpy, (first, order[partner], begins)))
+    return pairs if labels.is_cpu else Pairs(*(part.to(labels.device) for part in pairs))
+
+
+def _fused(rows: Tensor, labels: Tensor, margins: Tensor) -> tuple[float, Tensor] | None:
+    """The mean of Ω and its gradient, or None where pairs are too many or too far apart for it.
+
+    As in _PullTerm, for rows that all count the same: with less to start for a small batch.
+    """
+    pairs = same_class_pairs(labels)
+    if not 0 < len(pairs.first) * rows.shape[1] <= _CHUNK:
+        return None
+    first, second, plain = pairs.first.numpy(), pairs.second.numpy(), rows.detach()
+    apart = plain.index_select(0, pairs.first).sub_(plain.index_select(0, pairs.second))
+    excess = apart.square().sum(dim=1).numpy()
+    excess -= margins.numpy()[labels.numpy()[first]]
+    if not excess.max() < _FAR:
+        return None
+    terms = np.exp(excess)
+    total = np.bincount(first, terms, len(rows)) + 1
+    slope = (1 / total).astype(terms.dtype)
+    slope = terms * (slope[first] + slope[second]) * (2 / len(rows))
+    drawn = F.embedding_bag(
+        torch.from_numpy(np.arange(len(first))),
+        apart,
+        pairs.begins,
+        mode="sum",
+        per_sample_weights=torch.from_numpy(slope),
+    )
+    return float(np.log(total).sum() / len(rows)), drawn
+
+
+class _FusedValue(torch.autograd.Function):
+    """A value whose gradient was computed with it."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, value: float, gradient: Tensor) -> Tensor:
+        ctx.save_for_backward(gradient)
+        return rows.new_full((), value)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        return ctx.saved_tensors[0] * grad, None, None
+
+
+class _PullTerm(torch.autograd.Function):
+    """Ω of each row.
+
+    With e_ij = ‖Φ_i − Φ_j‖² − α the gradient at Φ_i is Σ_j 2u_ij·(Φ_i − Φ_j), where
+    u_ij = g_i·exp(e_ij − Ω_i) + g_j·exp(e_ij − Ω_j): no pair's difference has to be kept.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, rows: Tensor, first: Tensor, second: Tensor, begins: Tensor, margins: Tensor
+    ) -> Tensor:
+        if not len(first):
+            ctx.save_for_backward(rows)
+            return rows.new_zeros(len(rows))
+        excess = _squared_distances(rows, first, second).sub_(margins[first])
+        # Log-sum-exp over the pairs of a row and a zero.
+        top = rows.new_zeros(len(rows)).scatter_reduce_(0, first, excess, "amax")
+        total = torch.exp(-top).index_add_(0, first, torch.exp(excess - top[first]))
+        values = top + total.log()
+        ctx.save_for_backward(rows, first, second, begins, excess, values)
+        return values
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None, None]:
+        if len(ctx.saved_tensors) == 1:  # no pairs
+            return torch.zeros_like(ctx.saved_tensors[0]), None, None, None, None
+        rows, first, second, begins, excess, values = ctx.saved_tensors
+        slope = torch.exp(excess - values[first]) * grad[first]
+        slope += torch.exp(excess - values[second]) * grad[second]
+        drawn = _drawn(rows, Pairs(first, second, begins), 2 * slope)
+        return drawn, None, None, None, None
+
+
+def _drawn(rows: Tensor, pairs: Pairs, slope: Tensor) -> Tensor:
+    """Σ_j slope_ij · (Φ_i − Φ_j) for each row i: its partners are a bag of rows."""
+    own = rows.new_zeros(len(rows)).index_add_(0, pairs.first, slope)
+    partners = F.embedding_bag(
+        pairs.second, rows, pairs.begins, mode="sum", per_sample_weights=slope
+    )
+    return (rows * own.unsqueeze(1)).sub_(partners)
+
+
+def _squared_distances(rows: Tensor, first: Tensor, second: Tensor) -> Tensor:
+    """By differences, which products would lose for features far from zero; in chunks."""
+    size = max(1, _CHUNK // max(rows.shape[1], 1))
+    parts = [slice(start, start + size) for start in range(0, len(first), size)]
+    distances = [
+        rows.index_select(0, first[p]).sub_(rows.index_select(0, second[p])).square_().sum(dim=1)
+        for p in parts
+    ]
+    return torch.cat(distances) if len(distances) > 1 else distances[0]

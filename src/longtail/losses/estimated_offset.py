@@ -19,9 +19,10 @@ from torch import Tensor
 
 from longtail.core.numbers import check_number
 from longtail.core.prior import PriorLike, full_prior
-from longtail.losses.center import check_rate, moved_centers
+from longtail.losses.center import moved_centers
 from longtail.losses.loss import LossOptions
 from longtail.losses.regularizer import RegularizedLoss, Regularizer
+from longtail.losses.sample_loss import SampleLoss
 
 
 class OffsetHead(Protocol):
@@ -46,7 +47,7 @@ class EstimatedOffset(RegularizedLoss):
         rate: How far the centres move towards the batch, as in the centre loss.
         gather: Whether to see the batches of all processes.
 
-    >>> import torch, longtail as lt
+    >>> import longtail as lt
     >>> head = lt.heads.EstimatedOffset(2, 3)
     >>> _ = head.weight.data.copy_(torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]]))
     >>> loss = EstimatedOffset([70, 25, 5], head=head)
@@ -74,8 +75,8 @@ class EstimatedOffset(RegularizedLoss):
                 f"the head has {head.weight.shape[0]} classes, the prior {prior.num_classes}"
             )
         terms = _OffsetTerms(head, center_weight, uniform_weight, rate, gather=gather)
-        super().__init__(prior, terms, 1.0, on="features", negative=None, **options)
-        self.carried_log = None  # the offset stands where a bias would learn the prior
+        # Carries None: the offset stands where a bias would learn the prior.
+        super().__init__(SampleLoss(prior, None, **options), terms, 1.0, on="features")
 
 
 class _OffsetTerms(Regularizer):
@@ -92,7 +93,7 @@ class _OffsetTerms(Regularizer):
         self._held = (head,)  # in a tuple: nn.Module would register the head itself
         self.center_weight = check_number(center_weight, "center_weight", least=0)
         self.uniform_weight = check_number(uniform_weight, "uniform_weight", least=0)
-        self.rate = check_rate(rate)
+        self.rate = check_number(rate, "rate", least=0, most=1)
 
     def values(self, rows: Tensor, labels: Tensor) -> Tensor:
         """λ₁·‖Φ − c_y‖² of each row, and the uniform constraint in every one."""

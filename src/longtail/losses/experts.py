@@ -15,15 +15,16 @@ Carries: π^(1−τ̄), by the mean of the experts' logits. Aimar et al., CVPR 2
 from collections.abc import Sequence
 from typing import Unpack
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from longtail.core.prior import Prior, PriorLike
-from longtail.losses.logit_adjusted import LogitAdjusted
-from longtail.losses.loss import Loss, LossOptions, label_prior
+from longtail.losses.change_of_prior import LogitAdjusted
+from longtail.losses.loss import ComposedLoss, LossOptions
 
 
-class Experts(Loss):
+class Experts(ComposedLoss):
     """The mean of the logit-adjusted losses of several experts, each with a τ of its own.
 
     Call it as `loss(logits, labels)` with logits of shape (N, C, K): what `heads.Experts` gives
@@ -51,17 +52,26 @@ class Experts(Loss):
     ) -> None:
         if not len(taus):
             raise ValueError("experts need a tau each, got none; give taus such as (0, 1, 2)")
-        members = [LogitAdjusted(train, tau, **options) for tau in taus]
-        # Without the user's weights, which the base class brings in itself.
-        carried = label_prior(train, options).tempered(1 - sum(taus) / len(taus))
-        super().__init__(train, carried, **options)
-        self.members = nn.ModuleList(members)
+        super().__init__()
         self.taus = tuple(float(tau) for tau in taus)
+        self.members = nn.ModuleList(LogitAdjusted(train, tau, **options) for tau in taus)
+        self._take_options()
 
     @property
     def experts_carried(self) -> tuple[Prior | None, ...]:
         """What the logits of each expert carry."""
         return tuple(member.carried for member in self._each())
+
+    @property
+    def carried(self) -> Prior | None:
+        """What the mean of their logits carries: the geometric mean of what each carries."""
+        logs = [prior.log for prior in self.experts_carried if prior is not None]
+        return Prior.from_log(np.mean(logs, axis=0)) if len(logs) == len(self.taus) else None
+
+    @property
+    def part(self) -> LogitAdjusted:
+        """Any of them, but for what is carried."""
+        return self._each()[0]
 
     def forward(self, logits: Tensor, labels: Tensor, features: Tensor | None = None) -> Tensor:
         """The mean over the experts of their reduced losses."""
@@ -81,21 +91,9 @@ class Experts(Loss):
         ]
         return torch.stack(values).mean(dim=0)
 
-    def label_losses(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """ℓ(y_i, f_i) for class indices in range."""
-        each = enumerate(self._each())
-        values = [member.label_losses(logits[..., at], labels) for at, member in each]
-        return torch.stack(values).mean(dim=0)
-
-    def class_losses(self, logits: Tensor) -> Tensor:
-        """ℓ(y, f_i) for every label y."""
-        each = enumerate(self._each())
-        values = [member.class_losses(logits[..., at]) for at, member in each]
-        return torch.stack(values).mean(dim=0)
-
     def _each(self) -> list[LogitAdjusted]:
         return [member for member in self.members if isinstance(member, LogitAdjusted)]
 
     def extra_repr(self) -> str:
-        """Its τ too, for print(loss)."""
-        return f"taus={self.taus}, {super().extra_repr()}"
+        """Its τ and what the mean carries, for print(loss)."""
+        return f"taus={self.taus}, carried={self.carried!r}"

@@ -39,14 +39,14 @@ def label_losses(
     index = labels.unsqueeze(1)
     if positive is not None:
         positive = positive.unsqueeze(1)
-    if not can_look(logits):
+    if not is_eager_cpu(logits):
         z = _assemble(logits, index, negative, positive, scale)
         return weighted(F.cross_entropy(z, labels, reduction="none"), share)
     value: Tensor = _FusedLoss.apply(logits, index, negative, positive, share, scale)  # type: ignore[no-untyped-call]
     return value
 
 
-def can_look(tensor: Tensor) -> bool:
+def is_eager_cpu(tensor: Tensor) -> bool:
     """Whether values can be looked at for free, and a gradient of our own be used.
 
     On a GPU a look waits; compilers, tracers and torch.func transforms have no values to look at.

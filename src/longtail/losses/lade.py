@@ -11,25 +11,55 @@ its cross-entropy term.
 
 λ must be above zero: without it the logits are free to drift, and accuracy collapses.
 
+Both terms are taken in one pass, as the softmax of the one serves the other. With
+p_i = softmax(f_i + log p_s) and v_i = exp(f_i[y_i]) / p_i[y_i] the sum of (13) is
+
+    Σ_i exp(f_i[c]) / p_s(y_i) = Σ_i v_i · p_i[c] / p_s(c) = S_c / p_s(c),
+
+a product of a vector and the matrix p, and the gradient of share · Σ_i −log p_i[y_i] + strength ·
+LADER at f_i[c], c in the batch, is
+
+    p_i[c] · [share + strength · v_i · p_s(c)(1 + 2λL_c) / S_c]
+        − 1[y_i = c] · [share + strength · p_s(c) / N_c].
+
+Where p underflows so far that S_c could miss a digit, the terms are taken one after the other.
+
 Carries: uniform; None for the released variant, and with class weights, which the regulariser does
 not know of. Hong et al., CVPR 2021.
 """
 
 import math
-from typing import Literal, Unpack, cast
+from dataclasses import dataclass
+from typing import Any, Literal, Unpack, cast
 
+import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from longtail.core.numbers import check_number
-from longtail.core.prior import PriorLike, full_prior
-from longtail.core.tensors import as_tensor, wide_dtype
-from longtail.losses.kernel import can_look
-from longtail.losses.lade_pass import Terms, joined
-from longtail.losses.loss import LossOptions, all_count
+from longtail.core.prior import Prior, PriorLike, full_prior
+from longtail.core.tensors import wide_dtype
+from longtail.losses.change_of_prior import BalancedSoftmax
+from longtail.losses.inputs import all_count
+from longtail.losses.kernel import is_eager_cpu
+from longtail.losses.loss import LossOptions
+from longtail.losses.margins import MarginLoss
 from longtail.losses.regularizer import RegularizedLoss, Regularizer
+from longtail.losses.sample_loss import SampleLoss
 
 Variant = Literal["paper", "released"]
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """What stays the same from batch to batch: p_s and its logarithm, λ, what each term counts."""
+
+    log_prior: Tensor
+    prior: Tensor
+    lam: float
+    share: float
+    strength: float
 
 
 class LADER(Regularizer):
@@ -42,7 +72,6 @@ class LADER(Regularizer):
         ignore_index: Samples with this label are left out.
         gather: Whether to see the batches of all processes.
 
-    >>> import torch
     >>> f = torch.tensor([[2.0, 0.5, -1.0], [1.0, 1.5, 0.0], [0.2, -0.3, 0.8], [1.5, 0.1, 0.4]])
     >>> LADER([70, 25, 5], lam=0.1)(f, torch.tensor([0, 1, 2, 0]))
     tensor(-0.0650)
@@ -67,8 +96,8 @@ class LADER(Regularizer):
         self.lam = check_number(lam, "lam", least=0)
         self.variant = variant
         prior = full_prior(train, "train")
-        self.hold("log_prior", as_tensor(prior.log))
-        self.hold("prior", as_tensor(prior.probs))
+        self._hold("log_prior", prior.log)
+        self._hold("prior", prior.probs)
 
     def values(self, rows: Tensor, labels: Tensor) -> Tensor:
         """The regulariser of the batch, shape ()."""
@@ -80,12 +109,12 @@ class LADER(Regularizer):
         if not len(rows):
             return rows.sum()
         if self.variant == "released":
-            return self._of_released(rows, labels, self.cast("log_prior", rows))
+            return self._of_released(rows, labels, self._cast("log_prior", rows))
         return joined(rows, labels, self.terms(rows, share=0.0, strength=1.0))
 
     def terms(self, rows: Tensor, share: float, strength: float) -> Terms:
         """What the pass over logits like these needs to know."""
-        log_prior, prior = self.cast("log_prior", rows), self.cast("prior", rows)
+        log_prior, prior = self._cast("log_prior", rows), self._cast("prior", rows)
         return Terms(log_prior, prior, self.lam, share, strength)
 
     def _of_released(self, rows: Tensor, labels: Tensor, log_prior: Tensor) -> Tensor:
@@ -112,7 +141,6 @@ class LADE(RegularizedLoss):
         variant: "paper", or "released" for the widely copied code.
         gather: Whether to see the batches of all processes.
 
-    >>> import torch
     >>> loss = LADE([70, 25, 5], alpha=0.1, lam=0.1)
     >>> f = torch.tensor([[2.0, 0.5, -1.0], [1.0, 1.5, 0.0], [0.2, -0.3, 0.8], [1.5, 0.1, 0.4]])
     >>> loss(f, torch.tensor([0, 1, 2, 0]))
@@ -138,22 +166,22 @@ class LADE(RegularizedLoss):
                 "optimum is that of the labels as they are, and the softmax term would pull "
                 "towards another; use LogitAdjusted with label_smoothing"
             )
-        released = variant == "released"
-        super().__init__(
-            prior,
-            LADER(prior, lam, variant, gather=gather),
-            alpha,
-            on="logits",
-            negative=(as_tensor(prior.probs) + 1e-9).log() if released else as_tensor(prior.log),
-            **options,
-        )
-        if released or self.weight is not None:
-            self.carried_log = None  # the two terms pull towards different priors
+        if variant == "released":
+            shift = np.log(prior.probs + 1e-9)
+            softmax: SampleLoss = MarginLoss(prior, negative=shift, **options)
+        else:
+            softmax = BalancedSoftmax(prior, **options)
+        super().__init__(softmax, LADER(prior, lam, variant, gather=gather), alpha, on="logits")
+
+    @property
+    def carried(self) -> Prior | None:
+        """Uniform; None with class weights, where the two terms pull towards different priors."""
+        return self.logit_loss.carried if self.class_weight is None else None
 
     def of_batch(self, logits: Tensor, labels: Tensor, rows: Tensor) -> Tensor:
         """The mean over samples that all count in one pass; else one term after the other."""
         lader = cast(LADER, self.regularizer)
-        simple = lader.variant == "paper" and self.weight is None
+        simple = lader.variant == "paper" and self.class_weight is None
         if not simple or self.reduction != "mean" or not self._all_usual(logits, labels):
             return super().of_batch(logits, labels, rows)
         wide = logits.to(wide_dtype(logits.dtype))
@@ -164,8 +192,91 @@ class LADE(RegularizedLoss):
         """Whether the rows are plain, no sample is ignored and every label in range."""
         return (
             logits.shape[1:] == (self.num_classes,)
-            and can_look(logits)
+            and is_eager_cpu(logits)
             and all_count(labels, self.ignore_index)
             and labels.numel() > 0
             and labels.max().item() < self.num_classes
         )
+
+
+def joined(rows: Tensor, labels: Tensor, terms: Terms) -> Tensor:
+    """The sum of both terms; `rows` are logits of shape (N, C), N > 0, labels all in range."""
+    fused = _fused(rows.detach(), labels, terms) if is_eager_cpu(rows) else None
+    if fused is None:
+        return _plain(rows, labels, terms)
+    value: Tensor = _FusedValue.apply(rows, *fused, labels, terms)  # type: ignore[no-untyped-call]
+    return value
+
+
+def _plain(rows: Tensor, labels: Tensor, terms: Terms) -> Tensor:
+    """Equations 13, 15 and 16 on all columns, those of absent classes masked, and the softmax."""
+    # Products and sums, not @: autocast would do that in half precision.
+    counts = torch.bincount(labels, minlength=len(terms.prior)).to(rows)
+    own = rows.gather(1, labels.unsqueeze(1)).squeeze(1)
+    first = ((terms.prior / counts)[labels] * own).sum()
+    weighed = rows - terms.log_prior[labels].unsqueeze(1)
+    level = torch.logsumexp(weighed, dim=0) - math.log(rows.numel())
+    weight = terms.prior * (counts > 0)
+    lader = (weight * (level + terms.lam * level.square())).sum() - first
+    if not terms.share:
+        return lader * terms.strength
+    losses = F.cross_entropy(rows + terms.log_prior, labels, reduction="sum")
+    return losses * terms.share + lader * terms.strength
+
+
+def _fused(rows: Tensor, labels: Tensor, terms: Terms) -> tuple[float, Tensor] | None:
+    """The value and its gradient, or None where too much underflows."""
+    index = labels.unsqueeze(1)
+    p = rows + terms.log_prior
+    torch.softmax(p, 1, out=p)
+    # What is about a few hundred numbers goes through NumPy, which has less to start.
+    chosen = p.gather(1, index).squeeze(1).numpy()
+    own, at = rows.gather(1, index).squeeze(1).numpy(), labels.numpy()
+    precision = np.finfo(chosen.dtype)
+    if not chosen.min() >= precision.tiny:
+        return None
+    losses = -np.log(chosen)
+    log_v = own + losses
+    top = log_v.max()
+    v = torch.from_numpy(np.exp(log_v - top))
+    counts = np.bincount(at, minlength=p.shape[1])
+    present = counts.nonzero()[0]
+    sums = torch.mv(p.t(), v).numpy()[present]
+    if not sums.min() >= len(at) * precision.tiny / precision.eps:
+        return None
+    prior = terms.prior.numpy()
+    level = np.log(sums) - terms.log_prior.numpy()[present] + (top - math.log(p.numel()))
+    first = (prior[at] / counts[at]).astype(own.dtype)
+    lader = (prior[present] * (level + terms.lam * level * level)).sum() - (first * own).sum()
+    slope = np.zeros_like(prior)
+    slope[present] = terms.strength * prior[present] * (1 + 2 * terms.lam * level) / sums
+    p *= torch.outer(v, torch.from_numpy(slope)).add_(terms.share)
+    p.scatter_add_(1, index, torch.from_numpy(-(terms.share + terms.strength * first)).unsqueeze(1))
+    value = terms.share * losses.sum() + terms.strength * lader
+    return float(value), p
+
+
+class _FusedValue(torch.autograd.Function):
+    """A value whose gradient was computed with it."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, rows: Tensor, value: float, gradient: Tensor, labels: Tensor, terms: Terms
+    ) -> Tensor:
+        ctx.gradient, ctx.terms = gradient, terms
+        ctx.save_for_backward(rows, labels)
+        return rows.new_full((), value)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None, None]:
+        rows, labels = ctx.saved_tensors
+        gradient, ctx.gradient = ctx.gradient, None  # handed out once: its taker may change it
+        if torch.is_grad_enabled():  # a second derivative is asked for
+            value = _plain(rows, labels, ctx.terms)
+            (gradient,) = torch.autograd.grad(value, rows, create_graph=True)
+            return gradient * grads[0], None, None, None, None
+        if gradient is None:  # asked for again: the same numbers, so there is one again
+            gradient = cast(tuple[float, Tensor], _fused(rows, labels, ctx.terms))[1]
+        if grads[0].item() != 1.0:
+            gradient = gradient * grads[0]
+        return gradient, None, None, None, None

@@ -1,11 +1,14 @@
-r"""The pairwise margin loss for any matrix of margins (LA eq. 11).
+r"""Margins that depend on the negative: the equalised loss, and any matrix of them (LA eq. 11).
 
     ℓ(y, f) = α_y · log[1 + Σ_{y'≠y} exp(Δ_{yy'} + f_{y'} − f_y)]
 
-For margins that do not split as b_{y'} − a_y. It stores C × C numbers, and soft labels need
-N × C × C: for small C.
+Equalised: Δ_{yy'} = τ·log π_{y'} (LA eq. 6, §5.1), so that rare negatives press less on the others;
+or the thresholded form of the equalisation loss: a negative rarer than a threshold is dropped from
+the sum with some probability, at random for each sample and class. Pairwise: any Δ that does not
+split as b_{y'} − a_y; it stores C × C numbers, and soft labels need N × C × C: for small C.
 
-Carries: None, since a general matrix is no change of prior.
+Carries: None. Margins on the negatives alone, or a general matrix, are no change of prior; the
+equalised loss is not consistent for the balanced error.
 """
 
 from typing import Any, Unpack
@@ -15,13 +18,84 @@ import torch
 from torch import Tensor
 
 from longtail.core.arrays import ArrayLike
+from longtail.core.numbers import check_number, check_per_class
 from longtail.core.prior import PriorLike, full_prior
-from longtail.core.tensors import as_tensor, per_class_tensor, wide_dtype
+from longtail.core.tensors import along_classes, as_tensor, wide_dtype
 from longtail.losses import kernel
-from longtail.losses.loss import Loss, LossOptions
+from longtail.losses.kernel import Share
+from longtail.losses.loss import LossOptions, label_prior
+from longtail.losses.sample_loss import SampleLoss
 
 
-class PairwiseMargin(Loss):
+class Equalized(SampleLoss):
+    """Cross-entropy in which rare classes count less as negatives.
+
+    Args:
+        train: The prior the batches follow.
+        tau: The power of the smooth form; 1 if not given.
+        threshold: A class probability. If given, the thresholded form is used instead of the
+            smooth one: negatives below it are dropped while the module is in training mode, and
+            none in evaluation mode, as with dropout.
+        drop_rate: How often such a negative is dropped; 0.9 if not given.
+        generator: Where the random numbers come from; None is torch's default.
+
+    >>> loss = Equalized([70, 25, 5])
+    >>> loss(torch.tensor([[2.0, 0.5, -1.0]]), torch.tensor([1]))
+    tensor(1.423)
+    """
+
+    negative: Tensor | None
+    rare: Tensor | None
+
+    def __init__(
+        self,
+        train: PriorLike,
+        tau: float | None = None,
+        threshold: float | None = None,
+        drop_rate: float | None = None,
+        generator: torch.Generator | None = None,
+        **options: Unpack[LossOptions],
+    ) -> None:
+        prior = label_prior(train, options)
+        super().__init__(train, None, **options)
+        if (drop_rate if threshold is None else tau) is not None:
+            raise ValueError(
+                "tau belongs to the smooth form and drop_rate to the one with a threshold; "
+                f"got tau={tau}, threshold={threshold}, drop_rate={drop_rate}"
+            )
+        rate = 0.9 if drop_rate is None else drop_rate
+        self.drop_rate = check_number(rate, "drop_rate", least=0, most=1)
+        self.generator = generator
+        power = 1.0 if tau is None else check_number(tau, "tau")
+        if threshold is not None:
+            check_number(threshold, "threshold", least=0)
+        self._hold("negative", power * prior.log if threshold is None else None)
+        self._hold("rare", None if threshold is None else prior.probs < threshold)
+
+    def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:
+        """ℓ(y_i, f_i) for class indices in range, or their sum weighted by `share`."""
+        margins, none = self._margins(logits)
+        return kernel.label_losses(logits, labels, margins, none.expand_as(labels), share)
+
+    def class_losses(self, logits: Tensor) -> Tensor:
+        """ℓ(y, f_i) for every label y."""
+        return kernel.class_losses(logits, *self._margins(logits))
+
+    def _margins(self, logits: Tensor) -> tuple[Tensor | None, Tensor]:
+        """Those of the negatives, and that of a positive: zero."""
+        wide = wide_dtype(logits.dtype)
+        none = torch.zeros((), dtype=wide, device=logits.device)
+        if self.negative is not None:
+            return along_classes(self._cast("negative", logits), logits), none
+        if self.rare is None or not self.training:
+            return None, none
+        draw = torch.rand(logits.shape, generator=self.generator, device=logits.device)
+        dropped = along_classes(self.rare, logits) & (draw < self.drop_rate)
+        # Not -inf: a sample all of whose classes are dropped would then have no gradient.
+        return none.expand_as(logits).masked_fill(dropped, torch.finfo(wide).min / 4), none
+
+
+class PairwiseMargin(SampleLoss):
     """Cross-entropy with a margin for every pair of positive and negative class.
 
     Args:
@@ -30,7 +104,6 @@ class PairwiseMargin(Loss):
             diagonal is not used.
         weights: α, one positive number a class, or None for ones.
 
-    >>> import torch
     >>> loss = PairwiseMargin([70, 25, 5], delta_matrix=[[0, 1, 2], [0, 0, 1], [0, 0, 0]])
     >>> loss(torch.tensor([[2.0, 0.5, -1.0]]), torch.tensor([1]))
     tensor(1.806)
@@ -57,14 +130,14 @@ class PairwiseMargin(Loss):
             raise ValueError("delta_matrix must be finite, got NaN or infinity")
         alpha = None
         if weights is not None:
-            alpha = per_class_tensor(weights, prior.num_classes, "weights")
-        super().__init__(prior, None, alpha, **options)  # no change of prior
-        self.hold("delta", delta.fill_diagonal_(0.0))
+            alpha = check_per_class(weights, prior.num_classes, "weights")
+        super().__init__(prior, None, alpha, **options)
+        self._hold("delta", delta.fill_diagonal_(0.0))
 
-    def label_losses(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """ℓ(y_i, f_i) for class indices in range."""
-        margins = self.delta.to(logits.device, wide_dtype(logits.dtype))[labels]
-        return kernel.label_losses(logits, labels, margins.movedim(-1, 1), None)
+    def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:
+        """ℓ(y_i, f_i) for class indices in range, or their sum weighted by `share`."""
+        margins = self._cast("delta", logits)[labels]
+        return kernel.label_losses(logits, labels, margins.movedim(-1, 1), None, share)
 
     def class_losses(self, logits: Tensor) -> Tensor:
         """ℓ(y, f_i) for every label y."""

@@ -10,15 +10,18 @@ Carries: None, since smoothed labels are no change of prior. Zhong et al., CVPR 
 
 from typing import Literal, Unpack
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from longtail.core.prior import Prior, PriorLike
-from longtail.core.tensors import along_classes, as_tensor, wide_dtype
-from longtail.losses.loss import Loss, LossOptions, label_prior
+from longtail.core.prior import PriorLike
+from longtail.core.tensors import along_classes, wide_dtype
+from longtail.losses.kernel import Share, weighted
+from longtail.losses.loss import LossOptions, label_prior
+from longtail.losses.sample_loss import SampleLoss
 
 
-class LabelAwareSmoothing(Loss):
+class LabelAwareSmoothing(SampleLoss):
     """Cross-entropy with label smoothing that follows the class counts.
 
     Args:
@@ -27,13 +30,10 @@ class LabelAwareSmoothing(Loss):
         tail: ε of the smallest class.
         shape: "linear" or "sine": how ε falls in between.
 
-    >>> import torch
     >>> loss = LabelAwareSmoothing([70, 25, 5])
     >>> loss(torch.tensor([[2.0, 0.5, -1.0]]), torch.tensor([0]))
     tensor(1.141)
     """
-
-    epsilon: Tensor
 
     def __init__(
         self,
@@ -43,31 +43,26 @@ class LabelAwareSmoothing(Loss):
         shape: Literal["linear", "sine"] = "linear",
         **options: Unpack[LossOptions],
     ) -> None:
-        prior = label_prior(train, options)
-        super().__init__(train, None, **options)  # smoothed labels are no change of prior
+        super().__init__(train, None, **options)
         if not (0 <= tail < 1 and 0 <= head < 1):
             raise ValueError(f"head and tail must lie in [0, 1), got {head} and {tail}")
         if shape not in ("linear", "sine"):
             raise ValueError(f'shape must be "linear" or "sine", got {shape!r}')
-        fraction = _height(prior)
-        if shape == "sine":
-            fraction = torch.sin(fraction * torch.pi / 2)
-        self.hold("epsilon", tail + (head - tail) * fraction)
+        # Where each class's count lies between the smallest, 0, and the largest, 1.
+        probs = label_prior(train, options).probs
+        span = probs.max() - probs.min()
+        height = (probs - probs.min()) / span if span else np.ones_like(probs)
+        height = np.sin(height * np.pi / 2) if shape == "sine" else height
+        self._hold("epsilon", tail + (head - tail) * height)
 
-    def label_losses(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """ℓ(y_i, f_i) for class indices in range."""
-        return self.class_losses(logits).gather(1, labels.unsqueeze(1)).squeeze(1)
+    def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:
+        """ℓ(y_i, f_i) for class indices in range, or their sum weighted by `share`."""
+        every = self.class_losses(logits)
+        return weighted(every.gather(1, labels.unsqueeze(1)).squeeze(1), share)
 
     def class_losses(self, logits: Tensor) -> Tensor:
         """ℓ(y, f_i) for every label y."""
         nll = -torch.log_softmax(logits.to(wide_dtype(logits.dtype)), dim=1)
-        epsilon = along_classes(self.epsilon.to(nll), logits)
+        epsilon = along_classes(self._cast("epsilon", logits), logits)
         others = (nll.sum(dim=1, keepdim=True) - nll) / max(self.num_classes - 1, 1)
         return (1 - epsilon) * nll + epsilon * others
-
-
-def _height(prior: Prior) -> Tensor:
-    """Where each class's count lies between the smallest, 0, and the largest, 1."""
-    probs = as_tensor(prior.probs)
-    span = probs.max() - probs.min()
-    return torch.ones_like(probs) if span == 0 else (probs - probs.min()) / span

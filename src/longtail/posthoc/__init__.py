@@ -7,18 +7,16 @@ from longtail.posthoc.adjuster_file import StoredAdjusters as StoredAdjusters
 from longtail.posthoc.adjuster_file import load_adjusters as load_adjusters
 from longtail.posthoc.adjuster_file import save_adjusters as save_adjusters
 from longtail.posthoc.average import average as average
-from longtail.posthoc.bias_corrected_temperature import (
-    BiasCorrectedTemperature as BiasCorrectedTemperature,
-)
-from longtail.posthoc.calibrator import Calibrator as Calibrator
+from longtail.posthoc.calibrators import BiasCorrectedTemperature as BiasCorrectedTemperature
+from longtail.posthoc.calibrators import Calibrator as Calibrator
+from longtail.posthoc.calibrators import Temperature as Temperature
+from longtail.posthoc.calibrators import VectorScaling as VectorScaling
 from longtail.posthoc.fold import chain_affine as chain_affine
 from longtail.posthoc.fold import fold as fold
 from longtail.posthoc.logit_adjustment import LogitAdjustment as LogitAdjustment
-from longtail.posthoc.pc_softmax import PCSoftmax as PCSoftmax
+from longtail.posthoc.logit_adjustment import PCSoftmax as PCSoftmax
 from longtail.posthoc.tau.choice import TauChoice as TauChoice
 from longtail.posthoc.tau.curve import TauCurve as TauCurve
 from longtail.posthoc.tau.curve import tau_curve as tau_curve
 from longtail.posthoc.tau.curve import weight_norm_curve as weight_norm_curve
-from longtail.posthoc.temperature import Temperature as Temperature
-from longtail.posthoc.vector_scaling import VectorScaling as VectorScaling
 from longtail.posthoc.weight_normalization import WeightNormalization as WeightNormalization

@@ -4,23 +4,32 @@ All of ours are affine in each class's logit,
 
     f_y ↦ scale_y · f_y + shift_y,
 
-which is what lets them be folded into the linear layer that made the logits.
+which is what lets them be folded into the linear layer that made the logits. Scale and shift are
+worked out once for all scores that carry the same prior; then logits are adjusted in their own
+kind, a torch tensor on its device.
 """
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
-from typing import Protocol
+from __future__ import annotations
 
-from torch import Tensor
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
 
 from longtail.core import Prior, Scores
-from longtail.core.tensors import as_kind_of, as_tensor, wide_dtype
+from longtail.core.arrays import ArrayT, is_torch, to_kind
+from longtail.core.elementwise import scaled_and_shifted
+
+Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 class Adjuster(Protocol):
     """Takes scores and returns adjusted ones that say what they carry."""
 
-    def __call__(self, scores: Scores) -> Scores:
+    def __call__(self, scores: Scores[ArrayT]) -> Scores[ArrayT]:
         """The adjusted scores."""
         ...
 
@@ -35,9 +44,21 @@ class Affine:
         carried: The prior the result carries, or None if that is not known.
     """
 
-    scale: Tensor
-    shift: Tensor
+    scale: Floats
+    shift: Floats
     carried: Prior | None
+
+    def __call__(self, logits: ArrayT) -> ArrayT:
+        """The adjusted logits, in their kind and dtype; torch and JAX can differentiate and trace.
+
+        >>> Affine(np.array([0.5, 0.5]), np.array([0.0, 1.0]), None)(np.array([[4.0, 2.0]]))
+        array([[2., 2.]])
+        """
+        return scaled_and_shifted(logits, self.scale, self.shift)
+
+    def then(self, step: Affine) -> Affine:
+        """This and then another, as one."""
+        return Affine(self.scale * step.scale, self.shift * step.scale + step.shift, step.carried)
 
 
 class AffineAdjuster(ABC):
@@ -47,11 +68,54 @@ class AffineAdjuster(ABC):
     def affine(self, carried: Prior | None, num_classes: int) -> Affine:
         """What to do to logits of that many classes that carry `carried`, or a ValueError."""
 
-    def __call__(self, scores: Scores) -> Scores:
+    def __call__(self, scores: Scores[ArrayT]) -> Scores[ArrayT]:
         """The adjusted scores."""
-        step = self.affine(scores.carried, scores.num_classes)
-        logits = as_tensor(scores.logits)
-        wide, device = wide_dtype(logits.dtype), logits.device
-        moved = logits.to(wide) * step.scale.to(device, wide) + step.shift.to(device, wide)
-        kept = as_kind_of(moved.to(logits.dtype), scores.logits)
-        return replace(scores, logits=kept, carried=step.carried)
+        last: Steps | None = vars(self).get("_last")
+        if last is None or not last.suit(scores):
+            last = vars(self)["_last"] = Steps.of([self], scores)
+        return last.applied(scores)
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """What a row of adjusters does to scores that carry a certain prior.
+
+    Attributes:
+        affine: What each does, in the order in which they are applied.
+        carried: What the scores carry before.
+        num_classes: How many classes they have.
+    """
+
+    affine: tuple[Affine, ...]
+    carried: Prior | None
+    num_classes: int
+
+    @classmethod
+    def of(cls, adjusters: Sequence[AffineAdjuster], scores: Scores) -> Steps:
+        """For scores like these, or a ValueError by the adjuster that refuses them."""
+        carried, steps = scores.carried, []
+        for adjuster in adjusters:
+            steps.append(adjuster.affine(carried, scores.num_classes))
+            carried = steps[-1].carried
+        return cls(tuple(steps), scores.carried, scores.num_classes)
+
+    def suit(self, scores: Scores) -> bool:
+        """Whether these are scores of that prior and of as many classes."""
+        return self.num_classes == scores.num_classes and (
+            self.carried is scores.carried or self.carried == scores.carried
+        )
+
+    def applied(self, scores: Scores[ArrayT]) -> Scores[ArrayT]:
+        """The adjusted scores."""
+        logits, carried = scores.logits, scores.carried
+        for step in self.affine:
+            logits, carried = step(logits), step.carried
+        return scores._moved(logits, carried)
+
+
+def like(values: npt.NDArray[Any], example: ArrayT) -> ArrayT:
+    """The values in the kind and dtype of the example, and on its device."""
+    same_kind = to_kind(values, example)
+    if is_torch(example):
+        return cast(ArrayT, same_kind.to(example.dtype))
+    return cast(ArrayT, same_kind.astype(example.dtype))

@@ -5,45 +5,119 @@ by name, and where known what scores carry before the first and the names of the
 come back to the last bit; a prior is normalised anew, as every prior is.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
+import numpy as np
 
 from longtail.core import Prior, PriorLike, Scores
+from longtail.core.arrays import ArrayT
 from longtail.core.files import written_whole
-from longtail.posthoc.adjuster import Adjuster, AffineAdjuster
-from longtail.posthoc.adjuster_entries import (
-    AnyEntry,
-    PriorEntry,
-    adjuster_of,
-    entry_of,
-    entry_of_prior,
-    prior_of,
-)
+from longtail.posthoc.adjuster import Adjuster, AffineAdjuster, Steps
+from longtail.posthoc.calibrators import BiasCorrectedTemperature, Temperature, VectorScaling
+from longtail.posthoc.logit_adjustment import LogitAdjustment, PCSoftmax
+from longtail.posthoc.tau.choice import TauChoice
+from longtail.posthoc.weight_normalization import WeightNormalization
 
 _VERSION = 2
 _READ = (1, _VERSION)
 
 
-class Content(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The whole file."""
+class PriorEntry(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A prior: log-probabilities, null for a class that cannot occur, and counts where known."""
 
-    version: int
-    adjusters: list[AnyEntry]
+    log_probs: list[float | None]
+    counts: list[int] | None = None
+
+
+class Entry(msgspec.Struct, tag_field="kind", forbid_unknown_fields=True, omit_defaults=True):
+    """An adjuster. The fields of each kind are the arguments that make it again."""
+
+
+class LogitAdjustmentEntry(Entry, tag="logit_adjustment"):
+    """f + τ·(log t − log π)."""
+
+    prior: PriorEntry
+    tau: float
+    target: PriorEntry | None = None
+    choice: TauChoice | None = None
+
+
+class PCSoftmaxEntry(Entry, tag="pc_softmax"):
+    """A move to the target."""
+
+    target: PriorEntry
+
+
+class WeightNormalizationEntry(Entry, tag="weight_normalization"):
+    """f / ν^τ."""
+
+    nu: list[float]
+    tau: float
+    choice: TauChoice | None = None
+
+
+class TemperatureEntry(Entry, tag="temperature"):
+    """f / T."""
+
+    temperature: float
+    source: PriorEntry | None = None
+
+
+class BiasCorrectedTemperatureEntry(Entry, tag="bias_corrected_temperature"):
+    """f / T + b."""
+
+    temperature: float
+    bias: list[float] | None = None
+    source: PriorEntry | None = None
     carried: PriorEntry | None = None
-    classes: list[str] | None = None
 
 
-class Outline(msgspec.Struct):
+class VectorScalingEntry(Entry, tag="vector_scaling"):
+    """s · f + b."""
+
+    scale: list[float] | None = None
+    bias: list[float] | None = None
+    source: PriorEntry | None = None
+    carried: PriorEntry | None = None
+
+
+_Moves: TypeAlias = LogitAdjustmentEntry | PCSoftmaxEntry | WeightNormalizationEntry
+_Scales: TypeAlias = TemperatureEntry | BiasCorrectedTemperatureEntry | VectorScalingEntry
+AnyEntry: TypeAlias = _Moves | _Scales
+
+_ENTRIES: dict[type[AffineAdjuster], type[AnyEntry]] = {
+    LogitAdjustment: LogitAdjustmentEntry,
+    PCSoftmax: PCSoftmaxEntry,
+    WeightNormalization: WeightNormalizationEntry,
+    Temperature: TemperatureEntry,
+    BiasCorrectedTemperature: BiasCorrectedTemperatureEntry,
+    VectorScaling: VectorScalingEntry,
+}
+_ADJUSTERS = {entry: adjuster for adjuster, entry in _ENTRIES.items()}
+
+
+class _Versioned(msgspec.Struct):
     """What a file of any version has."""
 
     version: int
+
+
+class Content(_Versioned, forbid_unknown_fields=True, omit_defaults=True):
+    """The whole file."""
+
+    adjusters: list[AnyEntry]
+    carried: PriorEntry | None = None
+    classes: list[str] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +134,7 @@ class StoredAdjusters:
     carried: Prior | None
     classes: tuple[str, ...] | None
 
-    def __call__(self, scores: Scores) -> Scores:
+    def __call__(self, scores: Scores[ArrayT]) -> Scores[ArrayT]:
         """The adjusted scores; a ValueError if their classes have other names."""
         if self.classes and scores.classes and self.classes != scores.classes:
             raise ValueError(
@@ -68,9 +142,10 @@ class StoredAdjusters:
                 f"scores are of {', '.join(scores.classes):.200}; both must have the same classes "
                 "in the same order"
             )
-        for adjuster in self.adjusters:
-            scores = adjuster(scores)
-        return scores
+        last: Steps | None = vars(self).get("_last")
+        if last is None or not last.suit(scores):
+            last = vars(self)["_last"] = Steps.of(self.adjusters, scores)
+        return last.applied(scores)
 
 
 def save_adjusters(
@@ -96,8 +171,8 @@ def save_adjusters(
     """
     content = Content(
         version=_VERSION,
-        adjusters=[entry_of(adjuster) for adjuster in adjusters],
-        carried=None if carried is None else entry_of_prior(Prior.of(carried)),
+        adjusters=[_entry_of(adjuster) for adjuster in adjusters],
+        carried=None if carried is None else _prior_entry(Prior.of(carried)),
         classes=None if classes is None else [str(name) for name in classes],
     )
     _check_sizes(content)
@@ -108,42 +183,42 @@ def save_adjusters(
 
 def load_adjusters(path: str | os.PathLike[str]) -> StoredAdjusters:
     """Read what `save_adjusters` wrote, or raise a ValueError that says what is wrong with it."""
-    place = Path(path)
-    if not place.is_file():
-        raise FileNotFoundError(f"there is no adjuster file at {place}")
-    content = _decode(place.read_bytes(), place)
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no adjuster file at {path}")
+    content = _decode(path.read_bytes(), path)
     try:
         _check_sizes(content)
         return StoredAdjusters(
-            adjusters=tuple(adjuster_of(entry) for entry in content.adjusters),
-            carried=None if content.carried is None else prior_of(content.carried),
-            classes=None if content.classes is None else tuple(content.classes),
+            tuple(_adjuster_of(entry) for entry in content.adjusters),
+            None if content.carried is None else _prior_of(content.carried),
+            None if content.classes is None else tuple(content.classes),
         )
     except ValueError as error:
-        raise ValueError(f"{place} holds values that cannot be: {error}") from error
+        raise ValueError(f"{path} holds values that cannot be: {error}") from error
 
 
-def _decode(text: bytes, place: Path) -> Content:
+def _decode(text: bytes, path: Path) -> Content:
     try:
-        outline = msgspec.json.decode(text, type=Outline)
+        version = msgspec.json.decode(text, type=_Versioned).version
     except (ValueError, RecursionError) as error:
         raise ValueError(
-            f"{place} is no adjuster file, or a damaged one ({error}); "
+            f"{path} is no adjuster file, or a damaged one ({error}); "
             "adjuster files are made by longtail.posthoc.save_adjusters"
         ) from error
-    if outline.version not in _READ:
+    if version not in _READ:
         raise ValueError(
-            f"{place} was written in version {outline.version} of the adjuster format, this "
+            f"{path} was written in version {version} of the adjuster format, this "
             f"longtail reads {' and '.join(map(str, _READ))}; use the longtail that wrote it, or a "
             "newer one"
         )
     try:
-        if outline.version == 1:
+        if version == 1:
             return msgspec.convert(_from_version_1(msgspec.json.decode(text)), Content)
         return msgspec.json.decode(text, type=Content)
     except ValueError as error:  # of JSON, or of the text in it
         raise ValueError(
-            f"{place} holds what this longtail does not know ({error}); "
+            f"{path} holds what this longtail does not know ({error}); "
             "it was damaged, or written by a newer longtail"
         ) from error
 
@@ -185,8 +260,39 @@ def _written_out(content: Content) -> str:
             "what it was fitted on does not determine it"
         ) from error
     # Lists of numbers or names on one line; no string in JSON has a line break to lose.
-    return re.sub(r"\[\n\s*([^][{}]*?)\n\s*\]", _on_one_line, text)
+    flat = r"\[\n\s*([^][{}]*?)\n\s*\]"
+    return re.sub(flat, lambda lines: "[" + re.sub(r"\n\s*", " ", lines[1]) + "]", text)
 
 
-def _on_one_line(lines: re.Match[str]) -> str:
-    return "[" + re.sub(r"\n\s*", " ", lines[1]) + "]"
+def _entry_of(adjuster: Adjuster) -> AnyEntry:
+    """What the file says of an adjuster, or a ValueError if it is none of ours."""
+    entry = _ENTRIES.get(type(adjuster)) if isinstance(adjuster, AffineAdjuster) else None
+    if entry is None:
+        raise ValueError(
+            f"an adjuster file holds adjusters of longtail.posthoc, got a {type(adjuster).__name__}"
+        )
+    return entry(**{name: _plain(getattr(adjuster, name)) for name in entry.__struct_fields__})
+
+
+def _adjuster_of(entry: AnyEntry) -> AffineAdjuster:
+    """The adjuster again, or a ValueError by its own checks."""
+    values = {name: getattr(entry, name) for name in entry.__struct_fields__}
+    priors = {n: _prior_of(v) for n, v in values.items() if isinstance(v, PriorEntry)}
+    made: AffineAdjuster = _ADJUSTERS[type(entry)](**values | priors)
+    return made
+
+
+def _prior_entry(prior: Prior) -> PriorEntry:
+    logs = [None if value == -inf else value for value in prior.log.tolist()]
+    return PriorEntry(logs, None if prior.counts is None else prior.counts.tolist())
+
+
+def _prior_of(entry: PriorEntry) -> Prior:
+    logs = [-inf if value is None else value for value in entry.log_probs]
+    return Prior(np.array(logs), None if entry.counts is None else np.array(entry.counts))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Prior):
+        return _prior_entry(value)
+    return value.tolist() if isinstance(value, np.ndarray) else value

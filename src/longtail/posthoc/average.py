@@ -12,21 +12,24 @@ from collections.abc import Sequence
 from math import log
 from typing import Any, Literal
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from longtail.core import Prior, PriorLike, Scores, UnknownPriorError
-from longtail.core.tensors import as_kind_of, as_tensor, wide_dtype
+from longtail.core.arrays import ArrayT, as_numpy
+from longtail.core.softmax import log_softmax
+from longtail.posthoc.adjuster import like
+from longtail.posthoc.tau.paths import widened
+from longtail.posthoc.validation import Rows
 
 
 def average(
-    experts: Sequence[Scores], target: PriorLike, of: Literal["probs", "logits"] = "probs"
-) -> Scores:
+    experts: Sequence[Scores[ArrayT]], target: PriorLike, of: Literal["probs", "logits"] = "probs"
+) -> Scores[ArrayT]:
     """The experts' average under the target, of the kind and dtype of the first.
 
     Args:
         experts: Scores of the same samples in the same order, each with a known carried prior.
-            Labels, counts, classes and split must agree wherever they are given.
+            Labels, counts, classes, split and ids must agree wherever they are given.
         target: The prior that all are moved to: a Prior or class counts.
         of: "probs" mixes: a class is likely if some expert finds it so. "logits" multiplies: a
             class is likely if no expert finds it unlikely, and out if one of them rules it out.
@@ -38,21 +41,18 @@ def average(
     if of not in ("probs", "logits"):
         raise ValueError(f'of must be "probs" or "logits", got {of!r}')
     shared = _check_experts(experts)
-    goal, example = Prior.of(target), experts[0].logits
-    dtype, device = as_tensor(example).dtype, as_tensor(example).device
-    total: Tensor | None = None
+    goal, total = Prior.of(target), None
     for expert in experts:
-        logits = as_tensor(expert.under(goal).logits).to(device, wide_dtype(dtype))
+        logits = widened(as_numpy(expert.under(goal).logits))
         if of == "probs":
-            logits = torch.log_softmax(logits, dim=1)
-            total = logits if total is None else torch.logaddexp(total, logits)
+            logits = log_softmax(logits)
+            total = logits if total is None else np.logaddexp(total, logits)
         else:
             total = logits if total is None else total + logits
     assert total is not None
     mean = total - log(len(experts)) if of == "probs" else total / len(experts)
     _check_class_left(mean)
-    kept = as_kind_of(mean.to(dtype), example)
-    return Scores(kept, carried=goal, **shared, _are_logits=True)
+    return Scores(like(mean, experts[0].logits), carried=goal, **shared, _are_logits=True)
 
 
 def _check_experts(experts: Sequence[Scores]) -> dict[str, Any]:
@@ -68,31 +68,38 @@ def _check_experts(experts: Sequence[Scores]) -> dict[str, Any]:
             )
         if expert.carried is None:
             raise UnknownPriorError(f"the scores of expert {at} carry no known prior")
-    return {name: _agreed(experts, name) for name in ("labels", "counts", "classes", "split")}
+    names = ("labels", "counts", "classes", "split", "ids")
+    return {name: _agreed(experts, name) for name in names}
 
 
 def _agreed(experts: Sequence[Scores], name: str) -> Any:
     """The value that every expert has who has one, or a ValueError."""
-    given = [(at, getattr(e, name)) for at, e in enumerate(experts) if getattr(e, name) is not None]
-    for at, value in given[1:]:
-        if not _same(value, given[0][1]):
+    values = [
+        (at, getattr(expert, name))
+        for at, expert in enumerate(experts)
+        if getattr(expert, name) is not None
+    ]
+    for at, value in values[1:]:
+        if not _same(value, values[0][1]):
             raise ValueError(
-                f"experts must agree on {name}, but those of expert {given[0][0]} and expert {at} "
+                f"experts must agree on {name}, but those of expert {values[0][0]} and expert {at} "
                 "differ; average scores of the same samples, in the same order"
             )
-    return given[0][1] if given else None
+    return values[0][1] if values else None
 
 
 def _same(one: Any, other: Any) -> bool:
     if isinstance(one, str | tuple):
         return bool(one == other)
-    return torch.equal(as_tensor(one).cpu(), as_tensor(other).cpu())
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return np.array_equal(one, other)
+    return np.array_equal(as_numpy(one), as_numpy(other))
 
 
-def _check_class_left(logits: Tensor) -> None:
-    empty = logits.isneginf().all(dim=1)
+def _check_class_left(logits: Rows) -> None:
+    empty = np.isneginf(logits.max(axis=1))
     if empty.any():
         raise ValueError(
-            f"row {int(empty.nonzero()[0])} has no class left: together the experts rule out every "
+            f"row {int(empty.argmax())} has no class left: together the experts rule out every "
             "one; average of='probs', in which only all experts together rule a class out"
         )

@@ -3,136 +3,147 @@ r"""How calibrators are fitted: by likelihood on held-out samples, and a belief 
 Logits f that carry c are calibrated where labels follow the held-out prior q. So T, the scales s
 and the biases b are fitted to the samples under their own prior,
 
-    min  mean_i −log softmax(s/T · f_i + b + log q − log c)[y_i]  +  1/2N Σ_θ (θ/spread_θ)²
+    min  mean_i −log softmax(s/T · f_i + b + log q − log c)[y_i]  +  1/2N Σ_θ (θ/spread_θ)²      (1)
 
 over θ = log T, log s and b, and s/T · f + b still carries c. The second term is the belief, worth
 as much as a few samples and gone as N grows, that θ is normal around zero: without it one held-out
 sample of a class would set its bias, and a model that makes no error would get T → 0. A class
 without samples is ruled out under q, so nothing but the belief speaks for its parameters.
+
+T alone is found by Newton's method, T and the others by L-BFGS; derivatives are written out, and
+samples walked in blocks, so that large scores need little memory beyond their own.
 """
 
-from collections.abc import Callable
+from __future__ import annotations
+
 from dataclasses import dataclass
-from typing import TypeAlias
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from longtail.core.minimise import UnsettledError
+from longtail.core import Prior
+from longtail.core.arrays import ArrayLike
+from longtail.core.blocks import blocks
+from longtail.core.minimise import UnsettledError, minimise
 from longtail.core.numbers import check_number
 from longtail.core.retarget import prior_offset
-from longtail.core.tensors import as_tensor
-from longtail.losses.minimise import minimise
-from longtail.posthoc.held_out import HeldOut
+from longtail.posthoc.tau.criteria import Point, descend, nll_scores
+from longtail.posthoc.validation import Floats, Validation, check_weights
 
 _MAX_ITER = 1000
 _BLOCK = 2**22  # numbers looked at at once
 _INFORMATION = 0.3  # about what a sample of a class tells of its bias: p (1 − p)
-
-Loss: TypeAlias = Callable[[Tensor, Tensor], Tensor]
+_BLOCK = 2**18  # entries of a block: two megabytes in float64, so that it stays in the cache
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
-    """What was fitted, float64: T, and s and b of every class."""
+class Fit:
+    """What was fitted: T, and s and b of every class."""
 
     temperature: float
-    scale: Tensor
-    bias: Tensor
+    scale: Floats
+    bias: Floats
 
 
-def fit_calibration(
-    held: HeldOut, who: str, *, temperature: float, bias: float = 0.0, scale: float = 0.0
-) -> Calibration:
-    """The minimum, or an UnsettledError that `who` has none in reach.
+def fit_temperature(held: Validation, spread: float, weights: ArrayLike | None = None) -> float:
+    """The T of (1), or an UnsettledError; with weights, samples count as so many.
 
-    Args:
-        held: The samples. If it is not known what they carry, log q − log c is left to b.
-        who: What is fitted.
-        temperature: The spread of log T: how far from zero it is expected, a standard deviation.
-        bias: The spread of each b; 0 keeps them at zero.
-        scale: The spread of each log s; 0 keeps them at zero.
-    """
-    loss, num_samples, shares = held_out_loss(held), len(held.labels), as_tensor(held.prior.probs)
-    log_t = _Believed.at_zero(temperature, shares.sum(), num_samples)
-    biases = _Believed.at_zero(bias, shares, num_samples)
-    log_s = _Believed.at_zero(scale, shares, num_samples)
-    every = (log_t, biases, log_s)
-
-    def objective() -> Tensor:
-        cost = log_t.cost() + biases.cost() + log_s.cost()
-        return loss((log_s.value() - log_t.value()).exp(), biases.value()) + cost / num_samples
-
-    gradient = minimise(
-        objective, [theta.steps for theta in every], max_iter=_MAX_ITER, tolerance=1e-7
-    )
-    if not gradient < 1e-5:
-        raise UnsettledError(
-            f"{who} did not settle in {_MAX_ITER} iterations (the gradient is still "
-            f"{gradient:.2g}); use a smaller spread, or logits on a smaller scale"
-        )
-    with torch.no_grad():
-        return Calibration(float(log_t.value().exp()), log_s.value().exp(), biases.value())
-
-
-@dataclass(frozen=True, eq=False)
-class _Believed:
-    """Parameters θ = spread · rate · steps, believed normal around zero.
-
-    L-BFGS moves the steps. The rate makes one of them about as large as the data leave θ free, be
-    they many or few of its class, which spares a long tail most of the iterations.
-    """
-
-    steps: Tensor
-    rate: Tensor
-    spread: float
-
-    @classmethod
-    def at_zero(cls, spread: float, share: Tensor, num_samples: int) -> "_Believed":
-        with torch.inference_mode(False):
-            rate = (_INFORMATION * spread**2 * share + 1 / num_samples).rsqrt()
-            return cls(torch.zeros_like(rate).requires_grad_(), rate, spread)
-
-    def value(self) -> Tensor:
-        return self.spread * self.rate * self.steps
-
-    def cost(self) -> Tensor:
-        return (self.rate * self.steps).square().sum() / 2
-
-
-def held_out_loss(held: HeldOut) -> Loss:
-    """The mean negative log-likelihood as a function of scale and shift, float64 on the CPU.
-
-    The samples are walked in blocks, and the derivatives are written out rather than recorded, so
-    that large scores need little memory beyond their own.
+    What the samples carry must be known. `spread` is that of log T.
     """
     _check_possible(held)
-    num_samples = len(held.labels)
-    offset = torch.zeros_like(as_tensor(held.prior.log))
-    if held.carried is not None:
-        offset = as_tensor(prior_offset(held.carried, held.prior))
-    rows = max(1, _BLOCK // held.logits.shape[1])
+    times = np.ones(len(held.labels))
+    prior = held.prior
+    if weights is not None:
+        times = check_weights(weights, len(held.labels))
+        prior = Prior.of(np.bincount(held.labels, times, prior.num_classes), zeros="keep")
+    offset, total = prior_offset(held.carried, prior), float(times.sum())
 
-    def loss(scale: Tensor, shift: Tensor) -> Tensor:
-        s, b = scale.detach(), shift.detach()
-        value, by_scale, by_shift = 0.0, torch.zeros_like(offset), torch.zeros_like(offset)
-        for start in range(0, num_samples, rows):
-            at = slice(start, start + rows)
-            logits, labels = held.logits[at].to("cpu", torch.float64), held.labels[at]
-            # What is ruled out stays so, but 0 · -inf in the derivatives would be no number.
-            finite = logits.nan_to_num(neginf=0.0)
-            moved = (finite * s + b + offset).masked_fill_(logits.isneginf(), -torch.inf)
-            log_probs = torch.log_softmax(moved, dim=1)
-            value -= float(log_probs.gather(1, labels[:, None]).sum())
-            excess = log_probs.exp_()
-            excess.scatter_add_(1, labels[:, None], -torch.ones_like(excess[:, :1]))
-            by_scale += (excess * finite).sum(dim=0)
-            by_shift += excess.sum(dim=0)
-        # The tangent plane at this point, which has the value and the derivatives of the loss.
-        rise = by_scale * (scale - s) + by_shift * (shift - b)
-        return (value + rise.sum()) / num_samples
+    def mean(log_t: float) -> Point:
+        sums = np.zeros(3)
+        for logits, labels, counted in blocks(held.logits, held.labels, times, numbers=_BLOCK):
+            moved = logits * np.exp(-log_t)
+            finite = np.where(np.isneginf(moved), 0.0, moved)
+            with np.errstate(over="ignore", invalid="ignore"):  # it then does not settle
+                sums += np.stack(nll_scores(moved + offset, labels, -finite, finite)) @ counted
+        belief = np.array([log_t**2 / 2, log_t, 1.0]) / spread**2
+        value, slope, bend = (sums + belief) / total
+        return float(value), float(slope), float(bend)
 
-    return loss
+    log_t = descend(mean, 0.0, most_steps=_MAX_ITER)
+    _check_settled(mean(log_t)[1], "the temperature")
+    return float(np.exp(log_t))
+
+
+def fit_scales(held: Validation, who: str, bias: float, scale: float = 0.0) -> Fit:
+    """The minimum of (1), or an UnsettledError that `who` has none in reach.
+
+    `bias` and `scale` are the spreads of each b and log s, where 0 keeps s at one; that of log T is
+    1, or that of b if it is more. If it is not known what the samples carry, log q − log c is left
+    to b.
+    """
+    loss, num_samples, shares = ValidationLoss(held), len(held.labels), held.prior.probs
+    spread = np.concatenate(
+        [[max(1.0, bias)], np.full_like(shares, bias), np.full_like(shares, scale)]
+    )
+    share = np.concatenate([[1.0], shares, shares])
+    # L-BFGS moves steps: θ = spread · rate · step. The rate makes one of them about as large as the
+    # data leave θ free, be they many or few of its class, which spares a long tail most iterations.
+    rate = 1 / np.sqrt(_INFORMATION * spread**2 * share + 1 / num_samples)
+
+    def parameters(steps: Floats) -> tuple[float, Floats, Floats]:
+        theta = spread * rate * steps
+        biases, log_s = np.split(theta[1:], 2)
+        return float(theta[0]), biases, log_s
+
+    def objective(steps: Floats) -> tuple[float, Floats]:
+        log_t, biases, log_s = parameters(steps)
+        scales = np.exp(log_s - log_t)
+        value, by_scale, by_bias = loss(scales, biases)
+        by_log = by_scale * scales
+        slope = spread * rate * np.concatenate([[-by_log.sum()], by_bias, by_log])
+        belief = rate * steps
+        return value + (belief @ belief) / (2 * num_samples), slope + rate * belief / num_samples
+
+    steps, slope = minimise(objective, np.zeros_like(rate), max_iter=_MAX_ITER, tolerance=1e-8)
+    _check_settled(slope, who)
+    log_t, biases, log_s = parameters(steps)
+    return Fit(float(np.exp(log_t)), np.exp(log_s), biases)
+
+
+class ValidationLoss:
+    """The mean negative log-likelihood as a function of scale and bias, with its derivatives."""
+
+    def __init__(self, held: Validation) -> None:
+        _check_possible(held)
+        self._rows, self._size = held.logits, held.prior.num_classes
+        self._offset = np.zeros(self._size)
+        if held.carried is not None:
+            self._offset = prior_offset(held.carried, held.prior)
+        own = held.logits[np.arange(len(held.labels)), held.labels].astype(np.float64)
+        self._own = np.bincount(held.labels, own, self._size)
+        self._counts = np.bincount(held.labels, minlength=self._size)
+        self._any_ruled_out = bool(np.isneginf(held.logits.min(initial=np.inf)))
+
+    def __call__(self, scale: Floats, bias: Floats) -> tuple[float, Floats, Floats]:
+        """The value, and its derivatives by scale and bias."""
+        shift, value = bias + self._offset, 0.0
+        by_scale, by_bias = np.zeros(self._size), np.zeros(self._size)
+        for (rows,) in blocks(self._rows, numbers=_BLOCK):
+            logits = rows.astype(np.float64, copy=False)
+            moved = logits * scale
+            moved += shift
+            top = moved.max(axis=1, keepdims=True)
+            np.exp(np.subtract(moved, top, out=moved), out=moved)
+            total = moved.sum(axis=1, keepdims=True)
+            value += float((np.log(total) + top).sum())
+            moved /= total
+            by_bias += moved.sum(axis=0)
+            # What is ruled out has probability zero, but 0 · -inf would be no number.
+            finite = np.where(np.isneginf(logits), 0.0, logits) if self._any_ruled_out else logits
+            by_scale += np.einsum("ij,ij->j", moved, finite)
+        seen, num_samples = self._counts > 0, len(self._rows)
+        value -= float(scale @ self._own + shift[seen] @ self._counts[seen])
+        by_scale, by_bias = by_scale - self._own, by_bias - self._counts
+        return value / num_samples, by_scale / num_samples, by_bias / num_samples
 
 
 def check_spread(spread: float, name: str = "spread") -> float:
@@ -144,12 +155,19 @@ def check_spread(spread: float, name: str = "spread") -> float:
     return float(spread)
 
 
-def _check_possible(held: HeldOut) -> None:
-    own = held.logits.gather(1, held.labels.to(held.logits.device)[:, None]).squeeze(1)
-    if own.isneginf().any():
-        at = int(own.isneginf().nonzero()[0])
+def _check_settled(slope: float, who: str) -> None:
+    if not abs(slope) < 1e-5:
+        raise UnsettledError(
+            f"{who} did not settle in {_MAX_ITER} iterations (the gradient is still "
+            f"{abs(slope):.2g}); use a smaller spread, or logits on a smaller scale"
+        )
+
+
+def _check_possible(held: Validation) -> None:
+    at = held.first_ruled_out()
+    if at is not None:
         raise ValueError(
-            f"the logits of sample {at} rule out its own label, class {int(held.labels[at])}, "
+            f"the logits of sample {at} rule out its own label, class {held.labels[at]}, "
             "which no calibration can mend; give probabilities to Scores.from_probs, which floors "
             "zeros"
         )

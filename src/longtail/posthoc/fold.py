@@ -8,49 +8,89 @@ and with f = W x + w₀ the whole is one linear layer: row y of W times the scal
 plus the shift. The order is checked by the adjusters themselves, as it is on scores.
 """
 
-from collections.abc import Sequence
+from __future__ import annotations
 
-import torch
-from torch import Tensor, nn
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload
+
+import numpy as np
 
 from longtail.core import Prior, PriorLike
+from longtail.core.arrays import as_numpy
 from longtail.core.prior import check_same_classes
-from longtail.posthoc.adjuster import Adjuster, Affine, AffineAdjuster
-from longtail.posthoc.calibrator import Calibrator
+from longtail.posthoc.adjuster import Adjuster, Affine, AffineAdjuster, like
+from longtail.posthoc.calibrators import Calibrator
 from longtail.posthoc.logit_adjustment import LogitAdjustment
 
+if TYPE_CHECKING:
+    from torch import nn
 
-def fold(linear: nn.Linear, *adjusters: Adjuster, carried: PriorLike | None = None) -> nn.Linear:
+
+class LinearLike(Protocol):
+    """Whatever has the weight of a linear layer, of shape (C, D), and its bias or None."""
+
+    weight: Any
+    bias: Any
+
+
+class FoldedLinear(NamedTuple):
+    """A linear layer of arrays: logits are x @ weight.T + bias."""
+
+    weight: Any
+    bias: Any
+
+
+@overload
+def fold(
+    linear: nn.Linear, *adjusters: Adjuster, carried: PriorLike | None = None
+) -> nn.Linear: ...
+
+
+@overload
+def fold(
+    linear: LinearLike, *adjusters: Adjuster, carried: PriorLike | None = None
+) -> FoldedLinear: ...
+
+
+def fold(linear: Any, *adjusters: Adjuster, carried: PriorLike | None = None) -> Any:
     """A plain linear layer whose logits are already adjusted.
 
-    What these carry is `chain_affine(adjusters, carried, linear.out_features).carried`. A class
-    that a target prior rules out gets a bias of -inf, and probability zero.
+    What these carry is `chain_affine(adjusters, carried, num_classes).carried`. A class that a
+    target prior rules out gets a bias of -inf, and probability zero.
 
     Args:
-        linear: The last layer of the model. It stays as it is.
+        linear: The last layer of the model: a torch.nn.Linear, or anything else with `weight` and
+            `bias`, of which the folded arrays come back. It stays as it is.
         adjusters: In the order in which they are applied to scores.
         carried: What the logits of `linear` carry: a Prior or class counts. If it is not given,
             the adjusters say what they start from, as a LogitAdjustment and fitted calibrators do.
 
     >>> from longtail.posthoc import LogitAdjustment, Temperature
-    >>> layer = nn.Linear(4, 2)
-    >>> folded = fold(layer, Temperature(2.0), LogitAdjustment([90, 10]))
-    >>> folded.bias.detach() - layer.bias.detach() / 2      # log 1/2 − log π
-    tensor([-0.588,  1.609])
+    >>> layer = FoldedLinear(weight=np.eye(2), bias=np.zeros(2))
+    >>> fold(layer, Temperature(2.0), LogitAdjustment([90, 10])).bias       # log 1/2 − log π
+    array([-0.588,  1.609])
     """
-    if type(linear).forward is not nn.Linear.forward:
+    torch = sys.modules.get("torch")
+    is_module = torch is not None and isinstance(linear, torch.nn.Module)
+    if torch is not None and is_module and type(linear).forward is not torch.nn.Linear.forward:
         raise ValueError(
             f"fold takes a torch.nn.Linear, got {type(linear).__name__}, which may compute its "
             "logits in another way; make a linear layer of it first"
         )
-    step = chain_affine(adjusters, carried, linear.out_features)
-    weight = _wide(linear.weight) * step.scale[:, None]
-    bias = step.shift if linear.bias is None else _wide(linear.bias) * step.scale + step.shift
+    weight, bias = linear.weight, linear.bias
+    step = chain_affine(adjusters, carried, len(weight))
+    wide = as_numpy(weight).astype(np.float64) * step.scale[:, None]
+    start = 0.0 if bias is None else as_numpy(bias).astype(np.float64)
+    addend = start * step.scale + step.shift
+    folded = FoldedLinear(like(wide, weight), like(addend, weight if bias is None else bias))
+    if torch is None or not is_module:
+        return folded
     # On "meta" nothing is drawn, so the random numbers that follow stay what they would have been.
-    folded = nn.Linear(linear.in_features, linear.out_features, device="meta")
-    folded.weight = _like(linear.weight, weight)
-    folded.bias = _like(linear.weight if linear.bias is None else linear.bias, bias)
-    return folded.train(linear.training)
+    layer = torch.nn.Linear(linear.in_features, linear.out_features, device="meta")
+    layer.weight = torch.nn.Parameter(folded.weight, weight.requires_grad)
+    layer.bias = torch.nn.Parameter(folded.bias, (weight if bias is None else bias).requires_grad)
+    return layer.train(linear.training)
 
 
 def chain_affine(
@@ -66,18 +106,14 @@ def chain_affine(
     start = _start(adjusters) if carried is None else Prior.of(carried)
     if start is not None:
         check_same_classes(num_classes, start, "the logits have", "the carried prior")
-    shift = torch.zeros(num_classes, dtype=torch.float64, device="cpu")
-    whole = Affine(torch.ones_like(shift), shift, start)
+    whole = Affine(np.ones(num_classes), np.zeros(num_classes), start)
     for adjuster in adjusters:
         if not isinstance(adjuster, AffineAdjuster):
             raise ValueError(
                 f"only adjusters that scale and shift logits can be folded, got a "
                 f"{type(adjuster).__name__}; derive it from longtail.posthoc.AffineAdjuster"
             )
-        step = adjuster.affine(whole.carried, num_classes)
-        whole = Affine(
-            whole.scale * step.scale, whole.shift * step.scale + step.shift, step.carried
-        )
+        whole = whole.then(adjuster.affine(whole.carried, num_classes))
     return whole
 
 
@@ -91,12 +127,3 @@ def _start(adjusters: Sequence[Adjuster]) -> Prior | None:
         if adjuster.carried is not None:
             return adjuster.source
     return None
-
-
-def _wide(parameter: Tensor) -> Tensor:
-    return parameter.detach().to("cpu", torch.float64)
-
-
-def _like(parameter: Tensor, values: Tensor) -> nn.Parameter:
-    """The values as a parameter of the same dtype, device and need of gradients."""
-    return nn.Parameter(values.to(parameter.device, parameter.dtype), parameter.requires_grad)

@@ -149,7 +149,7 @@ def _over_places(
     lines = {"left as they are": path.left, "moved to the target": path.moved}
     return curves(
         PLACES,
-        [Curve(said, [100 * getattr(at, name) for at in part]) for said, part in lines.items()],
+        [Curve(label, [100 * getattr(at, name) for at in part]) for label, part in lines.items()],
         title=f"{title} as the prior moves",
         x_title="0 as before, 1 uniform, 2 reversed",
         y_title=f"{title} (%)",

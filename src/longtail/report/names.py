@@ -1,6 +1,7 @@
 """What metrics and axes are called, on every page and in every table."""
 
 from longtail.flows.samples import BeforeAfter
+from longtail.metrics import Interval
 
 ACCURACIES = {
     "accuracy_under_target": "accuracy under the target",
@@ -38,3 +39,17 @@ def percent(share: float | None) -> str:
 def points(share: float | None) -> str:
     """A difference of shares in points, with its sign."""
     return "none" if share is None else f"{100 * share:+.1f}".replace("-", "−")
+
+
+def with_interval(share: Interval) -> str:
+    """A share in percent, with its interval where there is one."""
+    if share.low is None or share.high is None:
+        return percent(share.value)
+    return f"{percent(share.value)} [{percent(share.low)},\u00a0{percent(share.high)}]"
+
+
+def points_with_interval(gain: Interval) -> str:
+    """A difference of shares in points, with its interval."""
+    if gain.low is None or gain.high is None:
+        return "none"
+    return f"{points(gain.value)} [{points(gain.low)},\u00a0{points(gain.high)}]"

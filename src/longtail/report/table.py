@@ -84,7 +84,7 @@ def laid_out(table: Table) -> list[list[Laid]]:
     best = [_best(cells, column) for cells, column in _by_column(table)]
     right = [not all(isinstance(c, str | None) for c in cells) for cells, _ in _by_column(table)]
     return [
-        [_laid(*place) for place in zip(row, table.columns, best, right, strict=True)]
+        [_laid(*cell) for cell in zip(row, table.columns, best, right, strict=True)]
         for row in table.rows
     ]
 

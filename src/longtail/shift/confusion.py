@@ -18,13 +18,11 @@ its square, so that each round is a problem like BBSE's with ε = Δ ‖Jw − m
 from math import log, sqrt
 from typing import Literal, TypeAlias
 
-import torch
-from torch import Tensor
+import numpy as np
 
-from longtail.core.tensors import as_tensor
-from longtail.posthoc.held_out import HeldOut
-from longtail.shift.found import Found, drawn_again, full
-from longtail.shift.nonnegative import solve_nonnegative
+from longtail.core.softmax import softmax
+from longtail.posthoc.validation import Floats, Indices, Rows, Validation
+from longtail.shift.draws import Draws, RawEstimate, full
 
 ConfusionMethod: TypeAlias = Literal["bbse", "rlls"]
 
@@ -35,82 +33,81 @@ _OF_THE_BOUND = 0.01
 
 
 def by_confusion(
-    uniform_logits: Tensor,
-    held: HeldOut,
+    uniform_logits: Rows,
+    held: Validation,
     method: ConfusionMethod,
     soft: bool,
     pseudo_count: float,
     resamples: int,
-    generator: torch.Generator,
-) -> Found:
+    draws: Draws,
+) -> RawEstimate:
     """The estimate from logits and held-out logits of one model, both under the uniform prior.
 
     The bootstrap draws both sets of samples again. Afterwards `pseudo_count` samples of each class
     are added, so that no class is ruled out.
     """
-    predicted = predictions(uniform_logits, soft)
-    known = predictions(held.logits, soft)
+    predicted, validated = predictions(uniform_logits, soft), predictions(held.logits, soft)
     added = pseudo_count / len(predicted)
 
-    def estimate(weights: Tensor, known_weights: Tensor) -> tuple[Tensor, int, bool]:
-        joint = joint_confusion(known, held.labels, known_weights)
+    def estimate(weights: Floats, held_weights: Floats) -> tuple[Floats, int, bool]:
+        joint = joint_confusion(validated, held.labels, held_weights)
         mean = weights @ predicted / weights.sum()
         if method == "bbse":
             ratio, rounds, settled = solve_bbse(joint, mean), 1, True
         else:
-            ratio, rounds, settled = solve_rlls(joint, mean, len(known))
-        target = ratio * joint.sum(dim=0)
+            ratio, rounds, settled = solve_rlls(joint, mean, len(validated))
+        target = ratio * joint.sum(axis=0)
         smoothed = target / target.sum() + added
         return smoothed / smoothed.sum(), rounds, settled
 
-    once = torch.ones(len(predicted), dtype=torch.float64, device="cpu")
-    known_once = torch.ones(len(known), dtype=torch.float64, device="cpu")
-    probs, iterations, converged = estimate(once, known_once)
+    once, held_once = np.ones(len(predicted)), np.ones(len(validated))
+    probs, iterations, converged = estimate(once, held_once)
     spread = None
     if resamples:
-        drawn = drawn_again(once, len(once), resamples, generator)
-        known_drawn = drawn_again(known_once, len(known_once), resamples, generator)
-        pairs = zip(drawn.T, known_drawn.T, strict=True)
-        again = torch.stack([as_tensor(full(estimate(*pair)[0]).log) for pair in pairs])
-        spread = again.std(dim=0)
-    return Found(full(probs), spread, iterations, converged)
+        times = draws.drawn_again(once, len(once), resamples)
+        held_times = draws.drawn_again(held_once, len(held_once), resamples)
+        pairs = zip(times.T, held_times.T, strict=True)
+        again = np.stack([full(estimate(*pair)[0]).log for pair in pairs])
+        spread = again.std(axis=0, ddof=1)
+    return RawEstimate(full(probs), spread, iterations, converged)
 
 
-def predictions(logits: Tensor, soft: bool) -> Tensor:
-    """Probabilities, or a one for the class decided on; shape (N, C), float64."""
-    rows = logits.to("cpu", torch.float64)
+def predictions(logits: Rows, soft: bool) -> Floats:
+    """Probabilities, or a one for the class decided on; shape (N, C)."""
+    rows = logits.astype(np.float64, copy=False)
     if soft:
-        return torch.softmax(rows, dim=1)
-    return torch.nn.functional.one_hot(rows.argmax(dim=1), rows.shape[1]).double()
+        return softmax(rows)
+    decided = np.zeros(rows.shape)
+    decided[np.arange(len(rows)), rows.argmax(axis=1)] = 1
+    return decided
 
 
-def joint_confusion(predicted: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
+def joint_confusion(predicted: Floats, labels: Indices, weights: Floats) -> Floats:
     """J: rows are predicted classes, columns labels; its entries sum to one."""
-    weighted = predicted * (weights / weights.sum())[:, None]
-    size = predicted.shape[1]
-    by_label = torch.zeros(size, size, dtype=torch.float64, device="cpu")
-    return by_label.index_add_(0, labels, weighted).T
+    by_label = np.zeros((predicted.shape[1],) * 2)
+    np.add.at(by_label, labels, predicted * (weights / weights.sum())[:, None])
+    return by_label.T
 
 
-def solve_bbse(joint: Tensor, mean: Tensor) -> Tensor:
+def solve_bbse(joint: Floats, mean: Floats) -> Floats:
     """The w ≥ 0 that explains the mean prediction, the one nearest to 1 where several do."""
     return _solve(joint, mean, ridge=0.0)
 
 
-def solve_rlls(joint: Tensor, mean: Tensor, num_validation: int) -> tuple[Tensor, int, bool]:
+def solve_rlls(joint: Floats, mean: Floats, num_validation: int) -> tuple[Floats, int, bool]:
     """The w ≥ 0 that explains the mean prediction as far as leaving 1 is worth it.
 
     Also how many rounds that took, and whether it settled.
     """
     delta = _OF_THE_BOUND * confusion_bound(len(mean), num_validation)
-    ratio, ridge = torch.ones_like(mean), delta
+    ratio, ridge = np.ones_like(mean), delta
     for iteration in range(1, _ROUNDS + 1):
         moved = _solve(joint, mean, ridge)
-        change = float((moved - ratio).abs().max())
+        change = np.abs(moved - ratio).max()
         ratio = moved
         if change <= 1e-9:
             return ratio, iteration, True
-        ridge = delta * float((joint @ ratio - mean).norm()) / float((ratio - 1).norm())
+        ridge = delta * float(np.linalg.norm(joint @ ratio - mean) / np.linalg.norm(ratio - 1))
     return ratio, _ROUNDS, False
 
 
@@ -120,9 +117,14 @@ def confusion_bound(num_classes: int, num_validation: int) -> float:
     return 3 * (unlikely / 3 + sqrt(unlikely))
 
 
-def _solve(joint: Tensor, mean: Tensor, ridge: float) -> Tensor:
+def _solve(joint: Floats, mean: Floats, ridge: float) -> Floats:
     """min_{w≥0} ‖Jw − m‖² + ridge · ‖w − 1‖², never quite singular."""
-    gram = joint.T @ joint
-    held = ridge + _SINGULAR * float(gram.diagonal().max())
-    eye = torch.eye(len(mean), dtype=torch.float64, device="cpu")
-    return solve_nonnegative(gram + held * eye, joint.T @ mean + held)
+    from scipy.optimize import nnls
+
+    weight = sqrt(ridge + _SINGULAR * np.square(joint).sum(axis=0).max())
+    ratio, _ = nnls(
+        np.vstack([joint, weight * np.eye(len(mean))]),
+        np.concatenate([mean, np.full(len(mean), weight)]),
+        maxiter=100 * len(mean),
+    )
+    return np.asarray(ratio)

@@ -11,12 +11,17 @@ a_y more of class y. Many problems are solved at once, one a column: a round is 
 matrices.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-import torch
-from torch import Tensor
+import numpy as np
+
+from longtail.core.softmax import softmax
+from longtail.posthoc.validation import Floats, Rows
+from longtail.shift.draws import Draws, RawEstimate, full
 
 MAX_ITER = 5000
 TOLERANCE = 1e-8
@@ -24,97 +29,104 @@ _NEWTON_STEPS = 100
 _LEAST = 1e-300  # what underflows would be a zero, which EM never leaves
 _LONGEST_STEP = 1.0  # of the slope: Newton's own may leave for infinity where the trend is flat
 
-MStep: TypeAlias = Callable[[Tensor], Tensor]
+MStep: TypeAlias = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True, eq=False)
 class Climb:
-    """Where EM stopped.
+    """Where EM stopped."""
 
-    Attributes:
-        priors: One column a problem, shape (C, problems); each sums to one.
-        iterations: How many rounds it took.
-        converged: Whether the last round moved no column by more than the tolerance in all.
-    """
-
-    priors: Tensor
+    priors: Floats  # of shape (C, problems); each column sums to one
     iterations: int
-    converged: bool
+    converged: bool  # whether the last round moved no column by more than the tolerance in all
 
 
-def likelihoods(uniform_logits: Tensor) -> Tensor:
-    """ℓ_i(y) over the largest of its row, float64, from logits that carry the uniform prior."""
-    rows = uniform_logits.to("cpu", torch.float64)
-    return (rows - rows.max(dim=1, keepdim=True).values).exp()
+def plain_em(logits: Rows, pseudo_count: float, resamples: int, draws: Draws) -> RawEstimate:
+    """EM's estimate from logits of shape (N, C) that carry the uniform prior.
+
+    There is nothing to check it by: the Dirichlet prior has the uniform one for its mode. It is
+    right where the model is calibrated, and its interval is that of the bootstrap: what drawing
+    other samples would change, and not what a miscalibrated model gets wrong.
+    """
+    likelihood = likelihoods(logits)
+    num_samples, num_classes = likelihood.shape
+    step, once = free_step(np.float64(pseudo_count)), np.ones((num_samples, 1))
+    end = climb(likelihood, once, np.full((num_classes, 1), 1 / num_classes), step)
+    spread = None
+    if resamples:
+        weights = draws.drawn_again(once[:, 0], num_samples, resamples)
+        start = np.repeat(end.priors, resamples, axis=1)
+        again = climb(likelihood, weights, start, step, tolerance=1e-6)
+        spread = np.log(again.priors).std(axis=1, ddof=1)
+    return RawEstimate(full(end.priors[:, 0]), spread, end.iterations, end.converged)
+
+
+def likelihoods(uniform_logits: Rows) -> Floats:
+    """ℓ_i(y) over the largest of its row, from logits that carry the uniform prior."""
+    rows = uniform_logits.astype(np.float64)
+    rows -= rows.max(axis=1, keepdims=True)
+    return np.exp(rows, out=rows)
 
 
 def climb(
-    likelihood: Tensor,
-    weights: Tensor,
-    start: Tensor,
+    likelihood: Floats,
+    weights: Floats,
+    start: Floats,
     m_step: MStep,
     tolerance: float = TOLERANCE,
     max_iter: int = MAX_ITER,
 ) -> Climb:
-    """EM from `start` until a round moves nothing by more than the tolerance.
+    """EM from `start` until a round moves no prior by more than the tolerance, Σ_y |change of t_y|.
 
-    Args:
-        likelihood: Shape (N, C).
-        weights: How often each sample counts, shape (N, problems).
-        start: Shape (C, problems), without zeros: EM never leaves them.
-        m_step: The priors that best explain expected counts, both of shape (C, problems).
-        tolerance: On Σ_y |change of t_y|.
-        max_iter: Rounds at most.
+    Shapes: likelihood (N, C), weights (N, problems), start (C, problems), without zeros, which EM
+    never leaves. `m_step` gives the priors that best explain expected counts.
     """
     priors = start
     for iteration in range(1, max_iter + 1):
-        moved = m_step(expected_counts(likelihood, weights, priors)).clamp_min(_LEAST)
-        change = float((moved - priors).abs().sum(dim=0).max())
+        counts = priors * (likelihood.T @ (weights / (likelihood @ priors)))
+        moved = np.maximum(m_step(counts), _LEAST)
+        change = np.abs(moved - priors).sum(axis=0).max()
         priors = moved
         if change <= tolerance:
             return Climb(priors, iteration, converged=True)
     return Climb(priors, max_iter, converged=False)
 
 
-def expected_counts(likelihood: Tensor, weights: Tensor, priors: Tensor) -> Tensor:
-    """n_y, how many samples of each class there are if the priors are right."""
-    return priors * (likelihood.T @ (weights / (likelihood @ priors)))
+def free_step(pseudo_counts: Floats | np.float64) -> MStep:
+    """Every class on its own, with a_y samples more of class y; of any shape that broadcasts."""
 
-
-def free_step(pseudo_counts: Tensor) -> MStep:
-    """Every class on its own, with a_y samples more of class y; shape (C, 1) or (C, problems)."""
-
-    def step(counts: Tensor) -> Tensor:
+    def step(counts: Floats) -> Floats:
         smoothed = counts + pseudo_counts
-        return smoothed / smoothed.sum(dim=0)
+        return np.asarray(smoothed / smoothed.sum(axis=0))
 
     return step
 
 
-def trend_step(direction: Tensor, pseudo_counts: Tensor) -> MStep:
+def trend_step(direction: Floats, pseudo_counts: Floats | np.float64) -> MStep:
     """Priors ∝ exp(slope · z) with z the direction, one number a class, not all the same."""
     centred = (direction - direction.mean())[:, None]
 
-    def step(counts: Tensor) -> Tensor:
+    def step(counts: Floats) -> Floats:
         smoothed = counts + pseudo_counts
-        wanted = (smoothed * centred).sum(dim=0) / smoothed.sum(dim=0)
-        slope = torch.zeros_like(wanted)
+        wanted = (smoothed * centred).sum(axis=0) / smoothed.sum(axis=0)
+        slope = np.zeros_like(wanted)
         for _ in range(_NEWTON_STEPS):
-            priors = torch.softmax(slope * centred, dim=0)
-            mean = (priors * centred).sum(dim=0)
-            variance = (priors * (centred - mean).square()).sum(dim=0)
-            move = ((wanted - mean) / variance).clamp(-_LONGEST_STEP, _LONGEST_STEP)
+            priors = softmax(slope * centred, axis=0)
+            mean = (priors * centred).sum(axis=0)
+            variance = (priors * np.square(centred - mean)).sum(axis=0)
+            move = np.clip((wanted - mean) / variance, -_LONGEST_STEP, _LONGEST_STEP)
             slope = slope + move
-            if float(move.abs().max()) < 1e-13:
+            if np.abs(move).max() < 1e-13:
                 break
-        return torch.softmax(slope * centred, dim=0)
+        return softmax(slope * centred, axis=0)
 
     return step
 
 
-def slope_of(prior: Tensor, direction: Tensor) -> float:
+def slope_of(prior: Floats, direction: Floats) -> float:
     """The slope of a prior that is ∝ exp(slope · direction); 0 where the direction is level."""
-    top, bottom = int(direction.argmax()), int(direction.argmin())
+    top, bottom = direction.argmax(), direction.argmin()
     if direction[top] == direction[bottom]:
         return 0.0
-    return float((prior[top] / prior[bottom]).log() / (direction[top] - direction[bottom]))
+    rise = np.log(prior[top]) - np.log(prior[bottom])
+    return float(rise / (direction[top] - direction[bottom]))

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from longtail.core import Prior, Scores, UnknownPriorError
-from longtail.core.arrays import Array
+from longtail.core.arrays import Array, as_numpy, to_kind
 from longtail.core.numbers import check_number, check_whole
-from longtail.core.tensors import as_kind_of, as_tensor
 from longtail.posthoc import BiasCorrectedTemperature, Calibrator
-from longtail.posthoc.held_out import HeldOut, effective_samples, held_out
+from longtail.posthoc.validation import Floats, Validation, check_validation, effective_samples
 from longtail.shift.confusion import by_confusion
-from longtail.shift.found import Found
-from longtail.shift.plain_em import plain_em
+from longtail.shift.draws import Draws, RawEstimate
+from longtail.shift.em import plain_em
 from longtail.shift.shrinkage import shrunken_em
 from longtail.stats import NORMAL
 
@@ -103,31 +101,31 @@ def estimate_prior(
         raise ValueError("estimate_prior needs at least one sample, got none")
     samples, held, calibration = _under_uniform(scores), None, None
     if validation is not None:
-        known = _checked(validation, scores.num_classes)
+        labelled = _checked(validation, scores.num_classes)
         if calibrate:
-            calibration = BiasCorrectedTemperature.fit(known)
-            samples, known = calibration(samples), calibration(known)
-        held = held_out(known, "estimate_prior")
-    logits = as_tensor(samples.logits)
-    options = pseudo_count, resamples, torch.Generator("cpu").manual_seed(check_whole(seed, "seed"))
+            calibration = BiasCorrectedTemperature.fit(labelled)
+            samples, labelled = calibration(samples), calibration(labelled)
+        held = check_validation(labelled, "estimate_prior")
+    logits = as_numpy(samples.logits)
+    options = pseudo_count, resamples, Draws(check_whole(seed, "seed"))
     if held is None or (method == "em" and not shrink):
-        found = plain_em(logits, *options)
+        estimate = plain_em(logits, *options)
     elif method == "em":
-        found = shrunken_em(logits, held, _log_counts(scores, validation, held), *options)
+        estimate = shrunken_em(logits, held, _log_counts(scores, validation, held), *options)
     else:
-        found = by_confusion(logits, held, method, soft, *options)
-    low, high = _interval(found, scores)
+        estimate = by_confusion(logits, held, method, soft, *options)
+    low, high = _interval(estimate, scores)
     return PriorEstimate(
-        found.prior,
+        estimate.prior,
         low,
         high,
         method,
-        found.iterations,
-        found.converged,
+        estimate.iterations,
+        estimate.converged,
         calibration,
-        found.slope,
-        found.trust,
-        None if held is None else effective_samples(held.weights_to(found.prior)),
+        estimate.slope,
+        estimate.trust,
+        None if held is None else effective_samples(held.weights_to(estimate.prior)),
     )
 
 
@@ -149,8 +147,11 @@ def _check_options(
 
 
 def _under_uniform(scores: Scores) -> Scores:
-    """In float64 on the CPU, so that it does not matter which prior they carried before."""
-    exact = replace(scores, logits=as_tensor(scores.logits).to("cpu", torch.float64))
+    """In float64, so that it does not matter which prior they carried before."""
+    exact = scores._with(
+        logits=as_numpy(scores.logits).astype(np.float64),
+        labels=None if scores.labels is None else as_numpy(scores.labels),
+    )
     return exact.under(Prior.uniform(scores.num_classes))
 
 
@@ -161,40 +162,40 @@ def _checked(validation: Scores, num_classes: int) -> Scores:
             f"the validation scores have {validation.num_classes} classes but the scores "
             f"{num_classes}; both must be of the same model"
         )
-    held = held_out(validation, "estimate_prior")
+    held = check_validation(validation, "estimate_prior")
     if held.carried is None:
         raise UnknownPriorError("the validation scores carry no known prior")
-    present, needed = int((as_tensor(held.prior.probs) > 0).sum()), min(3, num_classes)
+    present, needed = int((held.prior.probs > 0).sum()), min(3, num_classes)
     if present < needed:
         raise ValueError(
             f"the validation scores must have samples of {needed} classes or more to tell how far "
             f"a model of {num_classes} can be relied on, got {present}"
         )
-    own = held.logits.cpu().gather(1, held.labels[:, None])
-    if own.isneginf().any():
-        at = int(own[:, 0].isneginf().nonzero()[0])
+    at = held.first_ruled_out()
+    if at is not None:
         raise ValueError(
             f"the validation logits of sample {at} rule out its own label, class "
-            f"{int(held.labels[at])}; a model is never that sure: give its probabilities to "
+            f"{held.labels[at]}; a model is never that sure: give its probabilities to "
             "Scores.from_probs, which floors zeros"
         )
     return _under_uniform(validation)
 
 
-def _log_counts(scores: Scores, validation: Scores | None, held: HeldOut) -> Tensor:
+def _log_counts(scores: Scores, validation: Scores | None, held: Validation) -> Floats:
     """Of the training counts, or of what is nearest to them; one half is added to zeros."""
-    given = scores.counts
-    if given is None and validation is not None:
-        given = validation.counts
-    if given is None:
-        given = torch.bincount(held.labels, minlength=scores.num_classes)
-    return as_tensor(Prior.of(given, zeros="smooth").log)
+    counts = scores.counts
+    if counts is None and validation is not None:
+        counts = validation.counts
+    if counts is None:
+        counts = np.bincount(held.labels, minlength=scores.num_classes)
+    return Prior.of(counts, zeros="smooth").log
 
 
-def _interval(found: Found, scores: Scores) -> tuple[Array | None, Array | None]:
+def _interval(estimate: RawEstimate, scores: Scores) -> tuple[Array | None, Array | None]:
     """Normal on the logarithmic scale, which keeps it above 0."""
-    if found.spread is None:
+    if estimate.spread is None:
         return None, None
-    factor, probs = (NORMAL * found.spread).exp(), as_tensor(found.prior.probs)
-    low, high = probs / factor, (probs * factor).clamp_max(1.0)
-    return as_kind_of(low, scores.logits), as_kind_of(high, scores.logits)
+    factor, probs = np.exp(NORMAL * estimate.spread), estimate.prior.probs
+    ends = probs / factor, np.minimum(probs * factor, 1.0)
+    low, high = (to_kind(end, scores.logits) for end in ends)
+    return low, high

@@ -28,13 +28,13 @@ differs, as in results/coverage.md, they hold more than they say.
 
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
+import numpy as np
+import numpy.typing as npt
 
 from longtail.core import Prior
 from longtail.core.retarget import prior_offset
-from longtail.core.tensors import as_tensor
-from longtail.posthoc.held_out import HeldOut
+from longtail.posthoc.validation import Floats, Rows, Validation
+from longtail.shift.draws import Draws, RawEstimate, full
 from longtail.shift.em import (
     TOLERANCE,
     Climb,
@@ -44,7 +44,6 @@ from longtail.shift.em import (
     slope_of,
     trend_step,
 )
-from longtail.shift.found import Found, drawn_again, full, weighted_again
 
 _DRAWS = 20  # that measure the noise
 _DRAW_TOLERANCE = 1e-5  # of draws only two digits are wanted
@@ -55,96 +54,97 @@ _BESIDE_NOISE = 1.25  # times the standard error that draws show
 class _Pair:
     """The trend and the free estimate, one column a problem, and EM's end for the latter."""
 
-    trend: Tensor
+    trend: Floats
     free: Climb
 
     @property
-    def apart(self) -> Tensor:
+    def apart(self) -> Floats:
         """e, with mean zero over the classes."""
-        ratio = (self.free.priors / self.trend).log()
-        return ratio - ratio.mean(dim=0)
+        ratio = _log_ratios(np.log(self.trend), np.log(self.free.priors))
+        return np.asarray(ratio - ratio.mean(axis=0))
 
 
 def shrunken_em(
-    logits: Tensor,
-    held: HeldOut,
-    log_counts: Tensor,
+    logits: Rows,
+    held: Validation,
+    log_counts: Floats,
     pseudo_count: float,
     resamples: int,
-    generator: torch.Generator,
-) -> Found:
+    draws: Draws,
+) -> RawEstimate:
     """The estimate from logits that carry the uniform prior, of one model.
 
-    Args:
-        logits: Of the samples, shape (N, C).
-        held: The validation samples.
-        log_counts: log n, what the trend runs along. If all are equal, the trend is uniform.
-        pseudo_count: Samples that the Dirichlet adds, for each class on average; for the trend as
-            many in all.
-        resamples: How many draws to make for the intervals.
-        generator: What draws the validation samples.
+    The trend runs along `log_counts`, log n; if all are equal, it is uniform. The Dirichlet adds
+    `pseudo_count` samples for each class on average; for the trend as many in all.
     """
-    once = torch.ones(len(logits), 1, dtype=torch.float64, device="cpu")
+    once = np.ones((len(logits), 1))
     pair = _estimates(likelihoods(logits), once, log_counts, pseudo_count, TOLERANCE)
     trend, free = full(pair.trend[:, 0]), full(pair.free.priors[:, 0])
     # Classes without validation samples cannot be drawn: draws are a problem of the others.
-    present = as_tensor(held.prior.probs) > 0
-    known, along = likelihoods(held.logits[:, present]), log_counts[present]
+    present = held.prior.probs > 0
+    likelihood, along = likelihoods(held.logits[:, present]), log_counts[present]
 
-    def drawn(truth: Prior, draws: int, again: bool = False) -> _Pair:
-        chances = held.weights_to(truth).expand(draws, -1)
+    def drawn(truth: Prior, number: int, again: bool = False) -> _Pair:
+        chances = held.weights_to(truth)
         if again:
-            chances = weighted_again(chances, held.labels, generator)
-        times = drawn_again(chances, len(logits), draws, generator)
-        return _estimates(known, times, along, pseudo_count, _DRAW_TOLERANCE)
+            repeated = np.broadcast_to(chances, (number, len(chances)))
+            chances = draws.weighted_again(repeated, held.labels)
+        times = draws.drawn_again(chances, len(logits), number)
+        return _estimates(likelihood, times, along, pseudo_count, _DRAW_TOLERANCE)
 
-    noise = float(drawn(trend, _DRAWS).apart.square().mean())
-    apart = float(pair.apart.square().mean())
+    noise = float(np.square(drawn(trend, _DRAWS).apart).mean())
+    apart = float(np.square(pair.apart).mean())
     trust = max(0.0, 1 - noise / apart) if apart > 0 else 0.0
-    prior = Prior.from_log(as_tensor(trend.log) + trust * as_tensor(prior_offset(trend, free)))
+    prior = Prior.from_log(trend.log + trust * prior_offset(trend, free))
     spread = None
     if resamples:
         unseen = (1 - trust) ** 2 * noise * (trust + 2 * (2 / trend.num_classes) ** 0.5)
         seen = _off(drawn(prior, resamples, again=True), prior, trust, present)
-        spread = _BESIDE_NOISE * (seen + unseen).sqrt()
-    return Found(
+        spread = _BESIDE_NOISE * np.sqrt(seen + unseen)
+    return RawEstimate(
         prior,
         spread,
         pair.free.iterations,
         pair.free.converged,
-        slope=slope_of(as_tensor(trend.probs), log_counts),
+        slope=slope_of(trend.probs, log_counts),
         trust=trust,
     )
 
 
 def _estimates(
-    likelihood: Tensor,
-    weights: Tensor,
-    log_counts: Tensor,
+    likelihood: Floats,
+    weights: Floats,
+    log_counts: Floats,
     pseudo_count: float,
     tolerance: float,
 ) -> _Pair:
     """Both estimates, for each column of weights."""
     shape = len(log_counts), weights.shape[1]
-    trend = torch.full(shape, 1 / shape[0], dtype=torch.float64, device="cpu")
+    trend = np.full(shape, 1 / shape[0])
     if (log_counts != log_counts[0]).any():
         # One number is sought, so they are few in all.
-        added = torch.tensor(pseudo_count / shape[0], dtype=torch.float64, device="cpu")
-        along = trend_step(log_counts, added)
+        along = trend_step(log_counts, np.float64(pseudo_count / shape[0]))
         trend = climb(likelihood, weights, trend, along, tolerance).priors
     around = free_step(pseudo_count * shape[0] * trend)
     return _Pair(trend, climb(likelihood, weights, trend, around, tolerance))
 
 
-def _off(drawn: _Pair, truth: Prior, trust: float, present: Tensor) -> Tensor:
+def _off(drawn: _Pair, truth: Prior, trust: float, present: npt.NDArray[np.bool_]) -> Floats:
     """The mean square error of each class's log-probability over the draws, levelled.
 
     A class's few validation samples tell little of its error: the mean of all classes counts half,
     and stands alone for a class without any.
     """
-    guessed = torch.log_softmax(drawn.trend.log() + trust * drawn.apart, dim=0)
-    right = torch.log_softmax(as_tensor(truth.log)[present], dim=0)
-    own = (guessed - right[:, None]).square().mean(dim=1)
-    levelled = own.mean().expand(len(present)).clone()
+    guessed = np.log(drawn.trend) + trust * drawn.apart
+    right = np.broadcast_to(truth.log[present][:, None], guessed.shape)
+    own = np.square(_log_ratios(right, guessed)).mean(axis=1)
+    levelled = np.full(len(present), own.mean())
     levelled[present] = 0.5 * (own + own.mean())
     return levelled
+
+
+def _log_ratios(sources: Floats, targets: Floats) -> Floats:
+    """`prior_offset` of each column of logarithms."""
+    columns = zip(sources.T, targets.T, strict=True)
+    offsets = [prior_offset(Prior.from_log(s), Prior.from_log(t)) for s, t in columns]
+    return np.stack(offsets, axis=1)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import torch
+import numpy as np
 
 from longtail.core import Prior, Scores
+from longtail.core.arrays import as_numpy
 from longtail.core.numbers import check_number, check_whole
 from longtail.core.retarget import retarget
-from longtail.core.tensors import as_tensor
+from longtail.shift.draws import full
 from longtail.shift.em import climb, free_step, likelihoods
-from longtail.shift.found import full
 
 
 class StreamingPrior:
@@ -37,8 +37,8 @@ class StreamingPrior:
     def __init__(self, num_classes: int, window: int = 10_000, pseudo_count: float = 1.0) -> None:
         self._window = check_whole(window, "window", least=1)
         added = check_number(pseudo_count, "pseudo_count", least=0)
-        self._step = free_step(torch.tensor(added, dtype=torch.float64, device="cpu"))
-        self._likelihood = torch.empty(0, num_classes, dtype=torch.float64, device="cpu")
+        self._step = free_step(np.float64(added))
+        self._likelihood = np.empty((0, num_classes))
         self._prior = Prior.uniform(num_classes)
 
     @property
@@ -58,13 +58,12 @@ class StreamingPrior:
                 f"this stream has {self._prior.num_classes} classes, but the scores have "
                 f"{scores.num_classes}; use one stream for each model"
             )
-        exact = as_tensor(scores.logits).to("cpu", torch.float64)
+        exact = as_numpy(scores.logits).astype(np.float64)
         moved = retarget(exact, scores.carried, Prior.uniform(scores.num_classes))
-        self._likelihood = torch.cat([self._likelihood, likelihoods(moved)])[-self._window :]
+        window = np.concatenate([self._likelihood, likelihoods(moved)])
+        self._likelihood = window[-self._window :]
         if self.num_samples:
-            weights = torch.ones(self.num_samples, 1, dtype=torch.float64, device="cpu")
-            end = climb(
-                self._likelihood, weights, as_tensor(self._prior.probs)[:, None], self._step
-            )
+            weights = np.ones((self.num_samples, 1))
+            end = climb(self._likelihood, weights, self._prior.probs[:, None], self._step)
             self._prior = full(end.priors[:, 0])
         return self._prior

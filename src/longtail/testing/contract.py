@@ -1,4 +1,6 @@
-"""What contract checks are made of: an error that says what does not hold, and exact targets."""
+"""What contract checks are made of: samples, exact targets, an error that says what is wrong."""
+
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -46,6 +48,15 @@ def require(holds: bool, sentence: str) -> None:
         raise ContractError(sentence)
 
 
+def require_refusal(action: Callable[[], object], error: type[Exception], sentence: str) -> None:
+    """Raise ContractError with the sentence unless the action raises this error."""
+    try:
+        action()
+    except error:
+        return
+    raise ContractError(sentence)
+
+
 def require_same(got: Tensor, expected: Tensor, what: str, tolerance: float = 1e-10) -> None:
     """Require equal shapes, and values up to a tolerance relative to the largest."""
     got, expected = got.detach(), expected.detach()
@@ -54,3 +65,22 @@ def require_same(got: Tensor, expected: Tensor, what: str, tolerance: float = 1e
         and float((got - expected).abs().max()) <= tolerance * (1 + float(expected.abs().max())),
         f"{what} must be {expected.tolist()}, got {got.tolist()}",
     )
+
+
+def sample_batch() -> tuple[Prior, Tensor, Tensor, Tensor]:
+    """Twelve samples of four classes, each class present, in float64, with features."""
+    generator = torch.Generator().manual_seed(0)
+    logits = 2 * torch.randn(12, 4, generator=generator, dtype=torch.float64)
+    return Prior.of([70, 20, 8, 2]), logits, torch.arange(12) % 4, sample_features(12)
+
+
+def sample_features(samples: int) -> Tensor:
+    """Features of three dimensions and norm one."""
+    generator = torch.Generator().manual_seed(1)
+    rows = torch.randn(samples, 3, generator=generator, dtype=torch.float64)
+    return torch.nn.functional.normalize(rows, dim=1)
+
+
+def as_grid(rows: Tensor) -> Tensor:
+    """Twelve rows as three samples with two by two positions, shape (3, D, 2, 2)."""
+    return rows.view(3, 2, 2, -1).movedim(-1, 1)

@@ -9,9 +9,9 @@ from PIL import Image
 from torch.testing import assert_close
 
 from engine.training.tiny import CLASSES, NORMALIZE, flat_model, images, model, quick, quick_train
-from longtail.data.images import ImageArrays, ImageFiles
 from longtail.engine.training import FixedSize, predict
 from longtail.engine.training.image_source import image_source
+from longtail.images import ImageArrays, ImageFiles
 
 CPU = torch.device("cpu")
 

@@ -23,10 +23,10 @@ from engine.training.tiny import (
     run_and_die,
     run_and_interrupt,
 )
-from longtail.data.samplers import EffectiveNumberSampler
 from longtail.engine.training import FixedSize, StepEnd
 from longtail.engine.training.checkpoint_folder import read_checkpoint, write_checkpoint
-from longtail.engine.training.task import check_task
+from longtail.engine.training.fingerprint import check_task
+from longtail.images.samplers import EffectiveNumberSampler
 from longtail.losses import LADE, CrossEntropy, LogitAdjusted, deferred_reweighting
 
 SERVER = multiprocessing.get_context("forkserver")
@@ -124,7 +124,7 @@ def test_rows_of_the_log_that_the_checkpoint_does_not_know_are_cut(tmp_path):
 def test_a_finished_run_is_read_and_not_trained_again(unbroken, tmp_path):
     full_run(tmp_path)
     seen = []
-    net, result = full_run(tmp_path, log=seen.append)
+    net, result = full_run(tmp_path, progress=seen.append)
     assert not seen
     assert result.carried == unbroken[1].carried
     assert result.best_epoch == unbroken[1].best_epoch
@@ -244,7 +244,9 @@ def test_a_disk_that_is_full_gives_a_clear_error_and_leaves_the_checkpoint_befor
         with pytest.raises(
             OSError, match=r"could not be written \(File too large\); the one befor"
         ):
-            quick_train(flat_model(), images(), run=tmp_path, checkpoint_every=4, log=fill_disk)
+            quick_train(
+                flat_model(), images(), run=tmp_path, checkpoint_every=4, progress=fill_disk
+            )
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
     _, state = read_checkpoint(tmp_path / "checkpoint")

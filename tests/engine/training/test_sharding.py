@@ -36,10 +36,10 @@ from longtail.engine.backbones import Backbone
 from longtail.engine.training import Model, TrainingOptions
 from longtail.engine.training.checkpoint_folder import read_checkpoint
 from longtail.engine.training.sharding import blocks
-from longtail.recipes.training.building import build_options
-from longtail.recipes.training.checking import RecipeError
-from longtail.recipes.training.overrides import overridden
-from longtail.recipes.training.reading import read_recipe
+from longtail.flows.train.building import build_options
+from longtail.flows.train.checking import RecipeError
+from longtail.flows.train.reading import overridden
+from longtail.recipes.catalogue import read_recipe
 
 
 def said(found):

@@ -19,13 +19,13 @@ from engine.training.tiny import (
     quick,
     quick_train,
 )
-from longtail.data.images import ImageArrays
-from longtail.data.samplers import ClassBalancedSampler, InstanceSampler, ProgressiveSampler
 from longtail.engine.backbones import backbone
 from longtail.engine.schedules import Constant, Cosine, Steps
 from longtail.engine.training import EpochEnd, Model, StepEnd, TrainingOptions, predict
 from longtail.engine.training.checkpoint_folder import read_checkpoint
-from longtail.engine.training.drawing import shared_sampler
+from longtail.engine.training.train import shared_sampler
+from longtail.images import ImageArrays
+from longtail.images.samplers import ClassBalancedSampler, InstanceSampler, ProgressiveSampler
 
 
 def test_the_weights_are_those_of_a_plain_loop():
@@ -92,7 +92,7 @@ def test_batch_statistics_are_those_of_the_pieces(name):
         data,
         LOSSES[name](data.counts),
         quick(epochs=1, accumulate=2),
-        log=lambda event: seen.append(event.loss) if isinstance(event, StepEnd) else None,
+        progress=lambda event: seen.append(event.loss) if isinstance(event, StepEnd) else None,
     )
     order = torch.tensor(list(InstanceSampler(data.labels, CLASSES)))
     outputs = other(NORMALIZE(data.images[order]))
@@ -110,7 +110,9 @@ def test_the_rate_moves_within_an_epoch_or_stays_for_it():
             flat_model(),
             data,
             options=quick(epochs=4, lr=0.8, schedule=Steps((2,), 0.1, warmup=2), by_epoch=by_epoch),
-            log=lambda event, seen=seen: seen.append(event.lr) if hasattr(event, "lr") else None,
+            progress=lambda event, seen=seen: (
+                seen.append(event.lr) if hasattr(event, "lr") else None
+            ),
         )
     assert rates[False] == pytest.approx([0.2, 0.4, 0.6, 0.8, 0.08, 0.08, 0.08, 0.08])
     assert rates[True] == pytest.approx([0.4, 0.4, 0.8, 0.8, 0.08, 0.08, 0.08, 0.08])
@@ -230,7 +232,7 @@ def test_an_option_changes_the_weights_and_still_learns(changes):
 def test_a_step_and_an_epoch_are_told_and_logged(tmp_path):
     data, seen = images(), []
     result = quick_train(
-        flat_model(), data, validation=images(40, seed=1), run=tmp_path, log=seen.append
+        flat_model(), data, validation=images(40, seed=1), run=tmp_path, progress=seen.append
     )
     steps = [event for event in seen if isinstance(event, StepEnd)]
     assert [(event.epoch, event.step) for event in steps] == [
@@ -350,14 +352,14 @@ def test_inductor_trains_to_the_same_loss():
     [
         ({"optimizer": "adam"}, 'optimizer must be "sgd" or "adamw"'),
         ({"precision": "half"}, 'precision must be "float32"'),
-        ({"epochs": -1}, "epochs must be 0 or more"),
-        ({"batch_size": 0}, "batch_size must be 1 or more"),
-        ({"lr": float("nan")}, "lr must be positive"),
-        ({"head_lr": 0.0}, "head_lr must be positive"),
-        ({"momentum": 1.0}, "momentum lie in"),
-        ({"weight_decay": float("nan")}, "weight_decay must not be negative"),
+        ({"epochs": -1}, "epochs must be .* at least 0"),
+        ({"batch_size": 0}, "batch_size must be .* at least 1"),
+        ({"lr": float("nan")}, "lr must be a number above 0"),
+        ({"head_lr": 0.0}, "head_lr must be a number above 0"),
+        ({"momentum": 1.0}, "momentum must be .* below 1"),
+        ({"weight_decay": float("nan")}, "weight_decay must be .* at least 0"),
         ({"momentum": 0.0, "nesterov": True}, "nesterov looks ahead"),
-        ({"clip_norm": 0.0}, "clip_norm must be positive"),
+        ({"clip_norm": 0.0}, "clip_norm must be a number above 0"),
         ({"accumulate": 17}, "cannot go through in 17 pieces"),
     ],
 )

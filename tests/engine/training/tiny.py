@@ -10,13 +10,13 @@ from safetensors.torch import save_file
 from torch import nn
 
 import longtail as lt
-from longtail.data.images import ImageArrays
-from longtail.data.samplers import ClassBalancedSampler, InstanceSampler
-from longtail.engine.augment import Chain, Flip, Normalize, RandomCrop
 from longtail.engine.backbones import Backbone, backbone
 from longtail.engine.schedules import Cosine
 from longtail.engine.training import Model, StepEnd, TrainingOptions, predict, train
 from longtail.engine.training.process_group import close_group
+from longtail.images import ImageArrays
+from longtail.images.augment import Chain, Flip, Normalize, RandomCrop
+from longtail.images.samplers import ClassBalancedSampler, InstanceSampler
 
 CLASSES = 4
 NORMALIZE = Normalize((0.5,) * 3, (0.25,) * 3)
@@ -129,7 +129,7 @@ def run_and_interrupt(folder, number):
             os.kill(os.getpid(), number)
 
     try:
-        full_run(folder, log=interrupt, checkpoint_every=None)
+        full_run(folder, progress=interrupt, checkpoint_every=None)
     except KeyboardInterrupt as error:
         with open(os.path.join(folder, "raised"), "w") as file:
             file.write(f"{type(error).__name__}: {error}")
@@ -170,7 +170,7 @@ def curve(name, accumulate=1, parallel="ddp", **more):
         data,
         LOSSES[name](data.counts),
         quick(accumulate=accumulate, lr=0.02, parallel=parallel),
-        log=lambda event: seen.append(event.loss) if hasattr(event, "loss") else None,
+        progress=lambda event: seen.append(event.loss) if hasattr(event, "loss") else None,
         **more,
     )
     return torch.tensor(seen), net.state_dict()

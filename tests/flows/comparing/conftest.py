@@ -7,10 +7,10 @@ import pytest
 
 from compared_worlds import World
 from longtail import Scores
-from longtail.recipes.training.checking import plain
-from longtail.recipes.training.overrides import overridden
-from longtail.recipes.training.reading import read_recipe, recipe_name
-from longtail.recipes.training.yaml_text import write_yaml
+from longtail.flows.train.checking import plain
+from longtail.flows.train.reading import overridden
+from longtail.flows.train.yaml_text import write_yaml
+from longtail.recipes.catalogue import read_recipe, recipe_name
 
 COUNTS = [300, 60, 8]
 LABELS = np.arange(90) % 3

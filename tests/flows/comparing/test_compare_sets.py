@@ -5,7 +5,7 @@ import pytest
 
 import longtail as lt
 from compared_worlds import World, result_of
-from longtail.flows.accuracies import shown_accuracies
+from longtail.flows.changes import shown_accuracies
 from longtail.flows.compare_runs import SampleSet, measured_run
 from longtail.flows.compare_sets import compare_set
 from longtail.metrics import Interval

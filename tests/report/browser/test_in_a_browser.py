@@ -110,17 +110,19 @@ def test_the_tau_slider_opens_at_the_result_and_a_button_goes_back_to_it(browser
     def shows_the_result() -> None:
         assert it.numbers(TAU, "[data-measure]") == pytest.approx(measures, abs=0.00501)
         assert it.numbers(TAU, "[data-class]") == pytest.approx(100 * recall, abs=0.0501)
-        assert it.numbers(TAU, "[data-tau-shown]") == [round(found.tau, 3)] * 2
+        assert it.numbers(TAU, "[data-tau-shown]") == [round(found.samples.tau, 3)] * 2
 
     shows_the_result()
     first = it.page.locator("main table >> nth=0").locator("tbody tr").first.text_content()
     assert f"{measures[0]:.1f}" in first
     for tau in (0.0, 0.871, 0.872, 2.0):
         set_slider(it.page, f"{TAU} input[type=range]", tau)
-        moved = found.after.logits - (tau - found.tau) * found.before.carried.log
-        recalled = recalls(moved.argmax(dim=1), found.labels, found.num_classes)
+        samples = found.samples
+        log = samples.before.carried.log
+        moved = samples.after.logits.numpy() - (tau - samples.tau) * log
+        recalled = recalls(moved.argmax(axis=1), samples.labels, samples.num_classes)
         shown = it.numbers(TAU, "[data-class]")
-        assert shown == pytest.approx((100 * recalled[found.order]).tolist(), abs=0.0501)
+        assert shown == pytest.approx((100 * recalled[order]).tolist(), abs=0.0501)
     it.page.locator(f"{TAU} button", has_text="the result").click()
     shows_the_result()
     assert it.errors == []

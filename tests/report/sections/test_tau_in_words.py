@@ -11,7 +11,7 @@ COUNTS = [90, 10]
 
 def said(logits, labels, criterion="accuracy_under_target", target=None):
     held_out = Scores(np.array(logits), labels, carried=COUNTS)
-    choice = LogitAdjustment(COUNTS, target=target).fit(held_out, criterion).choice
+    choice = LogitAdjustment.fit(held_out, COUNTS, target, criterion).choice
     return tau_in_words(choice), choice
 
 

@@ -1,16 +1,102 @@
-"""A backbone by its name, as a recipe gives it."""
+"""Backbones by name, as a recipe gives them: our own, and those of torchvision and timm.
+
+Neither library is a dependency: they are imported when one of their networks is asked for, and come
+without their classifier.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from torch import Tensor, nn
+
 from longtail.engine.backbones.backbone import Backbone
-from longtail.engine.backbones.library import timm_backbone, torchvision_backbone
-from longtail.engine.backbones.mlp import mlp
-from longtail.engine.backbones.resnet32 import resnet32
-from longtail.engine.backbones.resnet32_experts import resnet32_experts
-from longtail.engine.backbones.small_cnn import small_cnn
+from longtail.engine.backbones.resnet32 import resnet32, resnet32_experts
+from longtail.engine.backbones.small import mlp, small_cnn
+
+# Where the networks of torchvision keep what follows the features.
+_CLASSIFIERS = ("fc", "classifier", "heads", "head")
+
+_MISSING = {
+    "torchvision": "install the torchvision that was built for your torch",
+    "timm": "pip install 'longtail[timm]'",
+}
+
+
+class LibraryBackbone(Backbone):
+    """A network of another library, called as it is; its classifier has been taken off."""
+
+    def __init__(self, network: nn.Module, dim: int) -> None:
+        super().__init__(dim)
+        self.network = network
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Features of images (N, channels, H, W)."""
+        features: Tensor = self.network(inputs)
+        return features
+
+
+def torchvision_backbone(network: str, options: Mapping[str, Any] = {}) -> LibraryBackbone:
+    """A network of torchvision, its last linear layer replaced by nothing.
+
+    Args:
+        network: As in `torchvision.models.list_models()`.
+        options: For `torchvision.models.get_model`: weights="DEFAULT" for trained ones.
+    """
+    models = _imported("torchvision", "torchvision.models")
+    built: nn.Module = models.get_model(network, **options)
+    for attribute in _CLASSIFIERS:
+        if isinstance(classifier := getattr(built, attribute, None), nn.Module):
+            last = _last_linear(attribute, classifier)
+            if last is not None:
+                dim = built.get_submodule(last).in_features
+                built.set_submodule(last, nn.Identity())
+                return LibraryBackbone(built, int(dim))  # type: ignore[arg-type]
+    raise ValueError(
+        f"torchvision's {network} has no linear classifier under {', '.join(_CLASSIFIERS)}, "
+        "so its features cannot be told from its logits; take another network"
+    )
+
+
+def timm_backbone(network: str, options: Mapping[str, Any] = {}) -> LibraryBackbone:
+    """A network of timm, made with num_classes=0.
+
+    Args:
+        network: As in `timm.list_models()`.
+        options: For `timm.create_model`: pretrained=True for trained weights, in_chans for images
+            with other than three channels.
+    """
+    timm = _imported("timm", "timm")
+    built = timm.create_model(network, num_classes=0, **options)
+    # A few networks put a layer between pooling and classifier; num_features is what it is given.
+    dim = getattr(built, "head_hidden_size", None) or built.num_features
+    return LibraryBackbone(built, int(dim))
+
+
+def _last_linear(attribute: str, module: nn.Module) -> str | None:
+    """The dotted name of the last linear layer in a module that is called `attribute`."""
+    layers = [name for name, part in module.named_modules() if isinstance(part, nn.Linear)]
+    return ".".join(filter(None, (attribute, layers[-1]))) if layers else None
+
+
+def _imported(library: str, module: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise ImportError(
+            f"a backbone of {library} was asked for, but it cannot be imported ({error}); "
+            f'{_MISSING[library]}, or take a backbone of our own, such as "resnet32"'
+        ) from error
+    except RuntimeError as error:
+        # What an ordinary torchvision says beside a torch for the CPU: its operators are missing.
+        raise ImportError(
+            f"{library} is installed, but torchvision does not fit this torch ({error}); install "
+            "the torchvision that was built for the same torch, for the CPU or for the same CUDA, "
+            'or take a backbone of our own, such as "resnet32"'
+        ) from error
+
 
 OWN: dict[str, Callable[..., Backbone]] = {
     "resnet32": resnet32,
@@ -37,7 +123,7 @@ def backbone(name: str, **options: Any) -> Backbone:
     """
     library, colon, network = name.partition(":")
     if colon and library in LIBRARIES and network:
-        return LIBRARIES[library](network, **options)
+        return LIBRARIES[library](network, options)
     if name not in OWN:
         raise ValueError(
             f"there is no backbone {name!r}; take one of {', '.join(OWN)}, or "

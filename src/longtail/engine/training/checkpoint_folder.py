@@ -37,14 +37,7 @@ class Checkpoint(NamedTuple):
 def write_checkpoint(
     folder: Path, name: str, tensors: Mapping[str, Tensor], state: Mapping[str, Any]
 ) -> None:
-    """Replace the checkpoint in the folder, or leave it as it was and raise an OSError.
-
-    Args:
-        folder: Made if it is not there.
-        name: Of this checkpoint, such as "step-120".
-        tensors: By name.
-        state: What JSON can hold.
-    """
+    """Replace the checkpoint in the folder, or leave it as it was and raise an OSError."""
     kept = {key: tensor.detach().cpu().contiguous().clone() for key, tensor in tensors.items()}
     file = f"{name}.safetensors"
     text = msgspec.json.encode({"version": _VERSION, "tensors": file, **state})
@@ -70,19 +63,19 @@ def not_written(folder: Path, name: str, error: OSError) -> OSError:
 
 def read_checkpoint(folder: Path) -> Checkpoint | None:
     """What `write_checkpoint` wrote last; None if it wrote nothing."""
-    place = folder / _STATE
-    if not place.exists():
+    path = folder / _STATE
+    if not path.exists():
         return None
     try:
-        state = msgspec.json.decode(place.read_bytes(), type=dict[str, Any])
+        state = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
         version, file = state.pop("version"), state.pop("tensors")
     except (ValueError, KeyError, RecursionError) as error:
         raise ValueError(
-            f"{place} is no checkpoint of longtail ({error}); remove {folder} to begin anew"
+            f"{path} is no checkpoint of longtail ({error}); remove {folder} to begin anew"
         ) from error
     if version != _VERSION:
         raise ValueError(
-            f"{place} is of version {version} of the checkpoint format, this longtail reads "
+            f"{path} is of version {version} of the checkpoint format, this longtail reads "
             f"version {_VERSION}; use the longtail that wrote it, or remove {folder}"
         )
     try:
@@ -119,9 +112,9 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _write(place: Path, data: bytes) -> None:
-    with written_whole(place) as part, part.open("wb") as file:
+def _write(path: Path, data: bytes) -> None:
+    with written_whole(path) as part, part.open("wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
-    sync_folder(place.parent)
+    sync_folder(path.parent)

@@ -17,7 +17,7 @@ from torch.nn import functional as F
 
 from longtail.core.arrays import ArrayLike
 from longtail.core.numbers import check_whole
-from longtail.data.images import LabelledImages
+from longtail.images import LabelledImages
 
 _AREAS, _RATIOS, _TRIES = (0.08, 1.0), (3 / 4, 4 / 3), 10
 
@@ -34,7 +34,7 @@ class FixedSize(LabelledImages):
         random: Whether training is to see random rectangles instead. Prediction asks for the middle
             whatever this says.
 
-    >>> from longtail.data.images import ImageArrays
+    >>> from longtail.images import ImageArrays
     >>> wide = ImageArrays(torch.zeros(1, 3, 20, 30, dtype=torch.uint8), [0])
     >>> FixedSize(wide, size=8)[0][0].shape
     torch.Size([3, 8, 8])

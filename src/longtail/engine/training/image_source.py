@@ -1,4 +1,9 @@
-"""Batches of images: picked from tensors in memory, or read from files by worker processes."""
+"""Batches of images, from where they are stored to what the model sees in training.
+
+They are picked from tensors in memory, or read from files by worker processes. The channels of a
+pixel end up side by side in memory, which convolutions of any library are faster with; the weights
+stay as they are.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +15,10 @@ import torch
 from torch import Generator, Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from longtail.data.images import ImageArrays, LabelledImages
+from longtail.engine.backbones.backbone import channels_last
 from longtail.engine.training.fixed_size import FixedSize
+from longtail.images import ImageArrays, LabelledImages
+from longtail.images.augment import Augmentation, Mixup, Normalize
 
 Source: TypeAlias = "InMemory | FromFiles"
 
@@ -116,3 +123,29 @@ def _collated(samples: list[tuple[Tensor, int] | Exception]) -> Batch | Exceptio
             "FixedSize(images, size=224), in a recipe data.size=224"
         )
     return Batch(torch.stack(images), torch.tensor(labels))
+
+
+class Inputs:
+    """Augments, normalises and mixes batches."""
+
+    def __init__(
+        self,
+        augment: Augmentation | None,
+        normalize: Normalize,
+        mixup: float | None,
+        num_classes: int,
+        generator: Generator,
+    ) -> None:
+        self.augment, self.normalize, self.num_classes = augment, normalize, num_classes
+        self.mixup = None if mixup is None else Mixup(mixup)
+        self.generator = generator
+
+    def __call__(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The images, and their labels: class indices, or probabilities after mixup."""
+        images, labels = batch
+        if self.augment is not None:
+            images = self.augment(images, self.generator)
+        images = self.normalize(images)
+        if self.mixup is not None:
+            images, labels = self.mixup(images, labels, self.num_classes, self.generator)
+        return channels_last(images), labels

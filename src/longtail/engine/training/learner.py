@@ -12,28 +12,20 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from longtail.engine.averaging import moving_average
+from longtail.engine.training.accumulation import piece_shares
 from longtail.engine.training.model import Model, Outputs
 from longtail.engine.training.options import TrainingOptions
-from longtail.engine.training.predict import agree_on_buffers
-from longtail.engine.training.process_group import current_processes
+from longtail.engine.training.process_group import agree_on_buffers, current_processes
 from longtail.engine.training.sharding import gather, shard
-from longtail.engine.training.shares import piece_shares
-from longtail.losses import Deferred, Loss
+from longtail.losses import Loss
 
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 class Learner:
-    """A model and what changes it, step by step.
+    """A model and what changes it, step by step."""
 
-    Args:
-        model: On the device to train on. With FSDP it is a copy that learns, and is shared out
-            over the processes.
-        loss: Moved there.
-        options: How to train.
-    """
-
-    def __init__(self, model: Model, loss: Loss | Deferred, options: TrainingOptions) -> None:
+    def __init__(self, model: Model, loss: Loss, options: TrainingOptions) -> None:
         self.whole, self.options = model, options
         self.sharded = options.parallel == "fsdp" and current_processes().world_size > 1
         self.model = deepcopy(model) if self.sharded else model
@@ -63,13 +55,7 @@ class Learner:
         return self.whole
 
     def step(self, images: Tensor, labels: Tensor, lr: float) -> float:
-        """One step on a batch, in pieces if the options say so; the loss of the batch.
-
-        Args:
-            images: Ready for the model.
-            labels: Class indices or probabilities.
-            lr: The learning rate of this step.
-        """
+        """One step on a batch, in pieces if the options say so; the loss of the batch."""
         for group in self.optimizer.param_groups:
             group["lr"] = lr * group["times"]
         self.optimizer.zero_grad()

@@ -3,95 +3,144 @@
 from __future__ import annotations
 
 import math
+import os
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from types import FrameType
+from typing import NamedTuple
 
 from longtail.core import Prior
-from longtail.data import ClassSampler
-from longtail.engine.drawing import carried_after
+from longtail.engine.epoch_sampler import carried_after
 from longtail.engine.schedules import Schedule
-from longtail.engine.training.events import EpochEnd, StepEnd
-from longtail.engine.training.image_source import Batch, Source
-from longtail.engine.training.inputs import Inputs
-from longtail.engine.training.interruption import Interruption
+from longtail.engine.training.image_source import Batch, Inputs, Source
 from longtail.engine.training.learner import Learner
 from longtail.engine.training.options import TrainingOptions
+from longtail.engine.training.predict import Validation
 from longtail.engine.training.process_group import current_processes, mean_over_processes
-from longtail.engine.training.progress import Progress, Row
-from longtail.engine.training.random_state import mixed_seed
 from longtail.engine.training.run_folder import RunFolder
-from longtail.engine.training.validate import Validation
-from longtail.losses import Deferred
+from longtail.engine.training.run_state import Row, RunState, mixed_seed
+from longtail.images import ClassSampler
+
+
+class StepEnd(NamedTuple):
+    """A step is done. Counts start at 1; `loss` is that of this process's part of the batch."""
+
+    epoch: int
+    epochs: int
+    step: int  # in this epoch
+    steps: int  # of an epoch
+    loss: float
+    lr: float
+
+
+class EpochEnd(NamedTuple):
+    """An epoch is done; `row` is what the log says of it."""
+
+    epoch: int
+    epochs: int
+    row: dict[str, float | None]
+
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Stopped(KeyboardInterrupt):
+    """Somebody asked to stop, by a signal."""
+
+    def __init__(self, number: int, where: str) -> None:
+        super().__init__(f"stopped by signal {number}, {where}")
+        self.signal = number
+
+
+class Interruption:
+    """Whether somebody asked to stop, and how."""
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+        self.process = os.getpid()
+
+    def note(self, number: int, frame: FrameType | None) -> None:
+        """Remember a first signal; a second one interrupts at once."""
+        if os.getpid() != self.process:
+            # A worker that reads images: Ctrl-C is not its business, to be ended is.
+            if number == signal.SIGTERM:
+                os._exit(128 + number)
+            return
+        if self.signal is not None:
+            raise KeyboardInterrupt
+        self.signal = number
+
+
+@contextmanager
+def interruption(catch: bool) -> Iterator[Interruption]:
+    """Signals are noted instead of interrupting; only in the main thread, where Python has them."""
+    asked = Interruption()
+    if not catch or threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+    before = {number: signal.signal(number, asked.note) for number in _SIGNALS}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @dataclass(frozen=True)
 class Loop:
-    """All that a run consists of, ready to go.
-
-    Attributes:
-        learner: The model and what changes it.
-        sampler: Of this process.
-        source: Where the images come from.
-        inputs: What is made of them.
-        rate: The factor on the learning rate at a step, counted over all epochs.
-        steps: Of an epoch.
-        options: How to train.
-        folder: What is kept.
-        validation: What is evaluated after an epoch; None for nothing.
-        evaluate_every: Epochs from one validation to the next.
-        checkpoint_every: Steps from one checkpoint to the next; None for only after epochs.
-        log: Told of steps and epochs; None on processes that are silent.
-    """
+    """All that a run consists of, ready to go."""
 
     learner: Learner
-    sampler: ClassSampler
+    sampler: ClassSampler  # of this process
     source: Source
     inputs: Inputs
-    rate: Schedule
-    steps: int
+    rate: Schedule  # the factor on the learning rate at a step, counted over all epochs
+    steps: int  # of an epoch
     options: TrainingOptions
     folder: RunFolder
     validation: Validation | None
-    evaluate_every: int
-    checkpoint_every: int | None
-    log: Callable[[StepEnd | EpochEnd], None] | None
+    evaluate_every: int  # epochs
+    checkpoint_every: int | None  # steps
+    progress: Callable[[StepEnd | EpochEnd], None] | None
 
-    def run(self, asked: Interruption, stop_after: int | None) -> Progress:
+    def run(self, asked: Interruption, stop_after: int | None) -> RunState:
         """Go on to the end, or until somebody asks to stop; how far it came."""
         epochs, steps, taken = self.options.epochs, self.steps, 0
-        progress = self.folder.resume(self.learner, self.inputs.generator)
-        while progress.epoch < epochs:
-            epoch = progress.epoch
-            carried = self.begin(epoch, done=progress.step)
-            began = time.perf_counter() - progress.seconds
-            for batch in self._batches(epoch, done=progress.step):
-                lr = self.options.lr * self.rate(epoch * steps + progress.step)
+        state = self.folder.resume(self.learner, self.inputs.generator)
+        while state.epoch < epochs:
+            epoch = state.epoch
+            carried = self.begin(epoch, done=state.step)
+            began = time.perf_counter() - state.seconds
+            for batch in self._batches(epoch, done=state.step):
+                lr = self.options.lr * self.rate(epoch * steps + state.step)
                 value = self.learner.step(*self.inputs(batch), lr)
-                progress.step, taken = progress.step + 1, taken + 1
-                _check_finite(value, epoch + 1, progress.step, lr)
-                progress.loss_sum += value
-                progress.seconds = time.perf_counter() - began
-                if self.log is not None:
-                    self.log(StepEnd(epoch + 1, epochs, progress.step, steps, value, lr))
-                ended = progress.step == steps
+                state.step, taken = state.step + 1, taken + 1
+                _check_finite(value, epoch + 1, state.step, lr)
+                state.loss_sum += value
+                state.seconds = time.perf_counter() - began
+                if self.progress is not None:
+                    self.progress(StepEnd(epoch + 1, epochs, state.step, steps, value, lr))
+                ended = state.step == steps
                 if ended:
-                    self._end_epoch(progress, carried, lr)
+                    self._end_epoch(state, carried, lr)
                 stopping = asked.signal is not None or taken == stop_after
-                if ended or stopping or self._is_due(epoch * steps + progress.step):
-                    self.sampler.set_epoch(progress.epoch, progress.step * self._size)
+                if ended or stopping or self._is_due(epoch * steps + state.step):
+                    self.sampler.set_epoch(state.epoch, state.step * self._size)
                     self.folder.save(
-                        progress, self.learner, self.inputs.generator, self.sampler, carried
+                        state, self.learner, self.inputs.generator, self.sampler, carried
                     )
                 if stopping:
-                    return progress
-        return progress
+                    return state
+        return state
 
     def begin(self, epoch: int, done: int = 0) -> Prior | None:
         """Tell sampler and loss which epoch comes; what a model carries that is trained on it."""
         loss = self.learner.loss
-        if isinstance(loss, Deferred):
-            loss.set_epoch(epoch)
+        loss.set_epoch(epoch)
         self.sampler.set_epoch(epoch, done * self._size)
         takes_prior = self.learner.model.head.takes_prior
         return carried_after(loss, self.sampler) if takes_prior else None
@@ -107,27 +156,27 @@ class Loop:
     def _is_due(self, step: int) -> bool:
         return self.checkpoint_every is not None and step % self.checkpoint_every == 0
 
-    def _end_epoch(self, progress: Progress, carried: Prior | None, lr: float) -> None:
+    def _end_epoch(self, state: RunState, carried: Prior | None, lr: float) -> None:
         """Validate if it is time to, and close the books of the epoch."""
-        mean = mean_over_processes(progress.loss_sum, self.learner.device) / self.steps
+        mean = mean_over_processes(state.loss_sum, self.learner.device) / self.steps
         images = len(self.sampler) + self.sampler.start
-        progress.epoch += 1
+        state.epoch += 1
         row: Row = {
-            "epoch": progress.epoch,
-            "step": progress.epoch * self.steps,
+            "epoch": state.epoch,
+            "step": state.epoch * self.steps,
             "lr": lr,
             "train_loss": mean,
-            "seconds": progress.seconds,
-            "images_per_second": images * self.sampler.num_replicas / progress.seconds,
+            "seconds": state.seconds,
+            "images_per_second": images * self.sampler.num_replicas / state.seconds,
         }
-        last = progress.epoch == self.options.epochs
-        if self.validation is not None and (last or progress.epoch % self.evaluate_every == 0):
+        last = state.epoch == self.options.epochs
+        if self.validation is not None and (last or state.epoch % self.evaluate_every == 0):
             row |= self.validation.row(carried)
-        progress.history.append(row)
-        progress.step, progress.loss_sum, progress.seconds = 0, 0.0, 0.0
+        state.history.append(row)
+        state.step, state.loss_sum, state.seconds = 0, 0.0, 0.0
         self.folder.write_row(row)
-        if self.log is not None:
-            self.log(EpochEnd(progress.epoch, self.options.epochs, row))
+        if self.progress is not None:
+            self.progress(EpochEnd(state.epoch, self.options.epochs, row))
 
 
 def _check_finite(value: float, epoch: int, step: int, lr: float) -> None:

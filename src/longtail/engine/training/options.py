@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, Self
 
-from longtail.core.numbers import check_number, check_whole
 from longtail.engine.schedules import Constant
-
-_CHOICES = {
-    "optimizer": ("sgd", "adamw"),
-    "precision": ("float32", "bfloat16", "float16"),
-    "parallel": ("ddp", "fsdp"),
-}
+from longtail.ranges import Count, FractionBelowOne, NonNegative, Positive, Whole, check_fields
 
 
 class EpochSchedule(Protocol):
@@ -66,57 +59,30 @@ class TrainingOptions:
     False
     """
 
-    epochs: int
-    batch_size: int = 128
-    lr: float = 0.1
-    head_lr: float | None = None
-    momentum: float = 0.9
+    epochs: Whole
+    batch_size: Count = 128
+    lr: Positive = 0.1
+    head_lr: Positive | None = None
+    momentum: FractionBelowOne = 0.9
     nesterov: bool = False
-    weight_decay: float = 0.0
+    weight_decay: NonNegative = 0.0
     optimizer: Literal["sgd", "adamw"] = "sgd"
     schedule: EpochSchedule = field(default_factory=Constant)
     by_epoch: bool = False
-    clip_norm: float | None = None
-    accumulate: int = 1
+    clip_norm: Positive | None = None
+    accumulate: Count = 1
     precision: Literal["float32", "bfloat16", "float16"] = "float32"
-    ema: float | None = None
-    mixup: float | None = None
+    ema: FractionBelowOne | None = None
+    mixup: Positive | None = None
     compile: bool | str = False
     parallel: Literal["ddp", "fsdp"] = "ddp"
     seed: int = 0
-    num_workers: int = 0
+    num_workers: Whole = 0
 
     def __post_init__(self) -> None:
-        for name, allowed in _CHOICES.items():
-            if getattr(self, name) not in allowed:
-                listed = " or ".join(f'"{choice}"' for choice in allowed)
-                raise ValueError(f"{name} must be {listed}, got {getattr(self, name)!r}")
-        for name, least in (
-            ("epochs", 0),
-            ("batch_size", 1),
-            ("accumulate", 1),
-            ("num_workers", 0),
-            ("seed", -math.inf),
-        ):
-            check_whole(getattr(self, name), name, least)
-        if self.ema is not None:
-            check_number(self.ema, "ema", least=0, below=1)
-        if self.mixup is not None and not check_number(self.mixup, "mixup") > 0:
-            raise ValueError(f"mixup must be positive, or None, got {self.mixup}")
-        for name, rate in (("lr", self.lr), ("head_lr", self.head_lr)):
-            if rate is not None and not (math.isfinite(rate) and rate > 0):
-                raise ValueError(f"{name} must be positive and finite, got {rate}")
-        if not 0 <= self.weight_decay < math.inf or not 0 <= self.momentum < 1:
-            raise ValueError(
-                "weight_decay must not be negative and momentum lie in [0, 1), "
-                f"got {self.weight_decay} and {self.momentum}"
-            )
+        check_fields(self)
         if self.nesterov and not self.momentum:
             raise ValueError("nesterov looks ahead along the momentum, but momentum is 0")
-        if self.clip_norm is not None and not 0 < self.clip_norm < math.inf:
-            raise ValueError(
-                f"clip_norm must be positive and finite, or None, got {self.clip_norm}"
-            )
         if self.batch_size < self.accumulate:
             raise ValueError(
                 f"a batch of {self.batch_size} cannot go through in {self.accumulate} pieces; "

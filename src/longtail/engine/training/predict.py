@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
-import torch.distributed as dist
-from torch import nn
+from torch import Tensor, nn
 
-from longtail.data.images import LabelledImages
-from longtail.engine.augment import Normalize
-from longtail.engine.backbones.norms import channels_last
+from longtail.core import Prior, Scores
+from longtail.engine.backbones.backbone import channels_last
 from longtail.engine.training.image_source import Source, image_source
+from longtail.engine.training.learner import Learner
 from longtail.engine.training.model import Model, Outputs
-from longtail.engine.training.process_group import current_processes
+from longtail.engine.training.options import TrainingOptions
+from longtail.engine.training.process_group import agree_on_buffers, current_processes
+from longtail.engine.training.run_folder import UNIFORM, validation_row
+from longtail.engine.training.run_state import Row
+from longtail.images import LabelledImages
+from longtail.images.augment import Normalize
 from longtail.losses.processes import whole_batch
+from longtail.metrics import evaluate
 
 
 def predict(
@@ -38,7 +43,7 @@ def predict(
         num_workers: Processes that read image files.
 
     >>> import longtail as lt
-    >>> from longtail.data.images import ImageArrays
+    >>> from longtail.images import ImageArrays
     >>> from longtail.engine.backbones import backbone
     >>> model = Model(backbone("small_cnn"), lt.heads.Linear(128, 10))
     >>> images = ImageArrays(torch.zeros(5, 3, 32, 32, dtype=torch.uint8), [0, 1, 2, 3, 9])
@@ -77,21 +82,6 @@ def predict_source(
     return Outputs(*(part.cpu() for part in whole_batch(torch.cat(logits), torch.cat(features))))
 
 
-def agree_on_buffers(model: nn.Module) -> None:
-    """All processes take the buffers of the first, such as batch-norm statistics."""
-    if current_processes().world_size == 1:
-        return
-    buffers = list(model.buffers())
-    for dtype in dict.fromkeys(buffer.dtype for buffer in buffers):
-        # One message for all of them.
-        alike = [buffer for buffer in buffers if buffer.dtype == dtype]
-        sizes = [buffer.numel() for buffer in alike]
-        sent = torch.cat([buffer.flatten() for buffer in alike])
-        dist.broadcast(sent, src=0)
-        for buffer, part in zip(alike, torch.split(sent, sizes), strict=True):
-            buffer.copy_(part.view_as(buffer))
-
-
 @contextmanager
 def _predicting(model: nn.Module) -> Iterator[None]:
     """No layer trains; after it all is as it was."""
@@ -102,3 +92,49 @@ def _predicting(model: nn.Module) -> Iterator[None]:
     finally:
         for module, training in flags:
             module.training = training
+
+
+class Validation:
+    """Evaluates what a learner predicts with."""
+
+    def __init__(
+        self,
+        images: LabelledImages,
+        learner: Learner,
+        normalize: Normalize,
+        options: TrainingOptions,
+        counts: Tensor,
+    ) -> None:
+        self.labels, self.counts = images.labels, counts
+        self.learner, self.normalize = learner, normalize
+        self.batch_size = options.batch_size
+        self.source = image_source(images, learner.device, options.num_workers)
+
+    def row(self, carried: Prior | None) -> Row:
+        """Metrics of the logits as they are, and the balanced accuracy under the uniform prior."""
+        outputs = predict_source(
+            self.learner.predictor(), self.source, len(self.labels), self.normalize, self.batch_size
+        )
+        scores = Scores(
+            outputs.logits,
+            labels=self.labels,
+            carried=carried,
+            counts=self.counts,
+            split="validation",
+        )
+        uniform = None
+        if carried is not None:
+            metrics = evaluate(scores, target=Prior.uniform(scores.num_classes))
+            uniform = metrics["balanced_accuracy"]
+        return validation_row(evaluate(scores), uniform)
+
+
+def best_epoch(history: Sequence[Row]) -> int | None:
+    """The first epoch with the best balanced accuracy, under the uniform prior where known."""
+    values = {}
+    for row in history:
+        value = row.get(UNIFORM)
+        value = row.get("val_balanced_accuracy") if value is None else value
+        if value is not None:
+            values[int(row["epoch"] or 0)] = value
+    return max(values, key=lambda epoch: (values[epoch], -epoch)) if values else None

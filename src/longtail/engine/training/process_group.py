@@ -19,7 +19,7 @@ from datetime import timedelta
 
 import torch
 import torch.distributed as dist
-from torch import Tensor
+from torch import Tensor, nn
 from torch._C._distributed_c10d import PrefixStore, Store, TCPStore
 
 _PATIENCE = timedelta(minutes=10)
@@ -103,6 +103,21 @@ def stacked_over_processes(value: Tensor, device: torch.device) -> Tensor:
     parts = [torch.empty_like(own) for _ in range(dist.get_world_size())]
     dist.all_gather(parts, own)
     return torch.stack(parts).cpu()
+
+
+def agree_on_buffers(model: nn.Module) -> None:
+    """All processes take the buffers of the first, such as batch-norm statistics."""
+    if current_processes().world_size == 1:
+        return
+    buffers = list(model.buffers())
+    for dtype in dict.fromkeys(buffer.dtype for buffer in buffers):
+        # One message for all of them.
+        alike = [buffer for buffer in buffers if buffer.dtype == dtype]
+        sizes = [buffer.numel() for buffer in alike]
+        sent = torch.cat([buffer.flatten() for buffer in alike])
+        dist.broadcast(sent, src=0)
+        for buffer, part in zip(alike, torch.split(sent, sizes), strict=True):
+            buffer.copy_(part.view_as(buffer))
 
 
 def agreed_name(store: Store, rank: int, world_size: int) -> str:

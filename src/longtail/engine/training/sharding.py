@@ -6,15 +6,26 @@ and what is outside of them, are put together at once, for all of the model. Buf
 out.
 
 The modules of torch are imported when they are needed: the first takes a second.
+
+On disk they are files of torch.distributed.checkpoint, as safetensors: each process writes its own
+parts to one file of a folder, whose name is new, so that nothing is written over. Read by another
+number of processes, or by one, they are cut anew. No pickle.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shutil
+import warnings
+from collections.abc import Iterator, Mapping
+from inspect import signature
+from pathlib import Path
 from typing import Any
 
+import torch
+from safetensors import SafetensorError
 from torch import Tensor, nn
 
+from longtail.engine.training.checkpoint_folder import not_written, sync_folder
 from longtail.engine.training.model import Model
 from longtail.engine.training.process_group import current_processes
 from longtail.losses import EstimatedOffset, Loss
@@ -23,7 +34,7 @@ LEAST = 100_000  # parameters of a block: fewer are not worth a message of their
 _IN_LINE = (nn.Sequential, nn.ModuleList)
 
 
-def check_sharding(model: Model, losses: list[Loss]) -> None:
+def check_sharding(model: Model, losses: tuple[Loss, ...]) -> None:
     """A ValueError that says what cannot be shared out."""
     if any(isinstance(loss, EstimatedOffset) for loss in losses):
         raise ValueError(
@@ -59,8 +70,8 @@ def shard(model: Model) -> None:
 
 def blocks(model: Model) -> list[nn.Module]:
     """The parts of a model that are put together one by one."""
-    found = [*_in_line(model.backbone), model.head]
-    return [part for part in found if sum(p.numel() for p in part.parameters()) >= LEAST]
+    parts = [*_in_line(model.backbone), model.head]
+    return [part for part in parts if sum(p.numel() for p in part.parameters()) >= LEAST]
 
 
 def gather(sharded: nn.Module, into: nn.Module) -> None:
@@ -93,3 +104,76 @@ def _in_line(module: nn.Module) -> Iterator[nn.Module]:
             yield part
         else:
             yield from _in_line(part)
+
+
+def check_torch() -> None:
+    """A ValueError if this torch does not write such files."""
+    try:
+        from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageWriter
+
+        writes = "save_distributed" in signature(HuggingFaceStorageWriter).parameters
+    except ImportError:
+        writes = False
+    if not writes:
+        raise ValueError(
+            f"torch {torch.__version__} does not write parts of tensors as safetensors, which "
+            'parallel="fsdp" needs; take a newer torch, or parallel="ddp"'
+        )
+
+
+def write_shards(folder: Path, name: str, tensors: Mapping[str, Tensor]) -> None:
+    """Write them to a new folder in this one, or remove it and raise an OSError on all processes.
+
+    Every process must call it.
+    """
+    from torch.distributed.checkpoint.api import CheckpointException
+    from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageWriter
+    from torch.distributed.checkpoint.state_dict_saver import save
+
+    shard_folder, is_main = folder / name, current_processes().is_main
+    try:
+        # It waits for all processes, and tells all of them who failed; files are on the disk.
+        save(
+            {key: tensor.detach() for key, tensor in tensors.items()},
+            storage_writer=HuggingFaceStorageWriter(str(shard_folder), save_distributed=True),
+        )
+        if is_main:
+            sync_folder(shard_folder)
+    except CheckpointException as failed:
+        if is_main:
+            shutil.rmtree(shard_folder, ignore_errors=True)
+        for error, _ in failed.failures.values():
+            if isinstance(error, OSError):
+                raise not_written(folder, name, error) from error
+        raise
+    except OSError as error:
+        raise not_written(folder, name, error) from error
+
+
+def read_shards(folder: Path, like: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """What was written there: whole, or cut as those are that it is to be like.
+
+    Every process must call it.
+    """
+    from torch.distributed.checkpoint.api import CheckpointException
+    from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
+    from torch.distributed.checkpoint.state_dict_loader import load
+
+    tensors = {key: torch.empty_like(tensor.detach()) for key, tensor in like.items()}
+    try:
+        with warnings.catch_warnings():
+            # One process may read what several wrote, which torch warns of.
+            warnings.filterwarnings("ignore", "torch.distributed is disabled", UserWarning)
+            load(tensors, storage_reader=HuggingFaceStorageReader(str(folder)))
+    except (CheckpointException, OSError, SafetensorError, ValueError, RuntimeError) as error:
+        raise ValueError(
+            f"the tensors of the checkpoint in {folder} are missing or damaged ({_reason(error)}); "
+            f"put a copy in their place, or remove {folder.parent} to begin anew"
+        ) from error
+    return tensors
+
+
+def _reason(error: BaseException) -> str:
+    """In one line; what torch says of several processes has their tracebacks in it."""
+    failures = getattr(error, "failures", {})
+    return str(next((failure for failure, _ in failures.values()), error))

@@ -5,36 +5,37 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from copy import copy
 from typing import Any, NamedTuple
 
 import torch
-from torch import Generator
+from torch import Generator, Tensor
 
 from longtail.core import Prior
 from longtail.core.locks import locked
-from longtail.data import ClassSampler
-from longtail.data.images import LabelledImages
-from longtail.engine.augment import Augmentation, Normalize
+from longtail.engine.epoch_sampler import sampler_for
 from longtail.engine.schedules import ByEpoch, Schedule
-from longtail.engine.training.checks import check_intervals, check_training
-from longtail.engine.training.drawing import shared_sampler
-from longtail.engine.training.events import EpochEnd, StepEnd
-from longtail.engine.training.image_source import image_source
-from longtail.engine.training.inputs import Inputs
-from longtail.engine.training.interruption import Interruption, Stopped, interruption
+from longtail.engine.training.fingerprint import task_of
+from longtail.engine.training.image_source import Inputs, image_source
 from longtail.engine.training.learner import Learner
-from longtail.engine.training.loop import Loop
+from longtail.engine.training.loop import (
+    EpochEnd,
+    Interruption,
+    Loop,
+    StepEnd,
+    Stopped,
+    interruption,
+)
 from longtail.engine.training.model import Model
 from longtail.engine.training.options import TrainingOptions
-from longtail.engine.training.predict import agree_on_buffers
-from longtail.engine.training.process_group import current_processes
-from longtail.engine.training.progress import Row
-from longtail.engine.training.random_state import mixed_seed
+from longtail.engine.training.predict import Validation, best_epoch
+from longtail.engine.training.process_group import agree_on_buffers, current_processes
 from longtail.engine.training.run_folder import RunFolder
-from longtail.engine.training.sharding import gather
-from longtail.engine.training.task import task_of
-from longtail.engine.training.validate import Validation, best_epoch
-from longtail.losses import Deferred, Loss
+from longtail.engine.training.run_state import Row, mixed_seed
+from longtail.engine.training.sharding import check_sharding, check_torch, gather
+from longtail.images import ClassSampler, LabelledImages
+from longtail.images.augment import Augmentation, Normalize
+from longtail.losses import Loss
 
 
 class Trained(NamedTuple):
@@ -58,7 +59,7 @@ def train(
     model: Model,
     images: LabelledImages,
     sampler: ClassSampler,
-    loss: Loss | Deferred,
+    loss: Loss,
     options: TrainingOptions,
     *,
     normalize: Normalize,
@@ -68,7 +69,7 @@ def train(
     run: str | os.PathLike[str] | None = None,
     checkpoint_every: int | None = None,
     recipe: Mapping[str, Any] | None = None,
-    log: Callable[[StepEnd | EpochEnd], None] | None = None,
+    progress: Callable[[StepEnd | EpochEnd], None] | None = None,
     tensorboard: bool = False,
     stop_after: int | None = None,
 ) -> Trained:
@@ -76,9 +77,9 @@ def train(
 
     With a run folder it goes on from the checkpoint there, if that is of the same task. On a CPU,
     with as many threads, it ends with the same weights to the bit as a run that was never stopped.
-    With a process group open it trains on all processes; the first one writes and calls `log`, the
-    folder must be one that all can read. How the processes share the work may change from one start
-    to the next, and so may their number: then the steps are the same up to rounding.
+    With a process group open it trains on all processes; the first one writes and calls `progress`,
+    the folder must be one that all can read. How the processes share the work may change from one
+    start to the next, and so may their number: then the steps are the same up to rounding.
 
     Args:
         model: On the device to train on, with weights that are the same on every start.
@@ -94,7 +95,7 @@ def train(
         run: The folder for `checkpoint/`, `log.csv` and `tensorboard/`; made if it is not there.
         checkpoint_every: Steps from one checkpoint to the next, beside those after every epoch.
         recipe: Kept in the checkpoint, which only goes on with an equal one; what JSON can hold.
-        log: Told after every step and every epoch.
+        progress: Told after every step and every epoch.
         tensorboard: Whether to write TensorBoard's files to the run folder.
         stop_after: Steps after which to stop with a checkpoint; to go on, call it again.
 
@@ -107,8 +108,7 @@ def train(
     check_intervals(
         evaluate_every=evaluate_every, checkpoint_every=checkpoint_every, stop_after=stop_after
     )
-    if isinstance(loss, Deferred):
-        loss.set_epoch(0)
+    loss.set_epoch(0)
     drawn = shared_sampler(sampler, images.labels, loss)
     steps = -(-len(drawn) * these.world_size // options.batch_size)
     task = task_of(model, images, drawn, loss, options, augment, normalize, recipe or {}, steps)
@@ -129,17 +129,17 @@ def train(
         else Validation(validation, learner, normalize, options, images.counts),
         evaluate_every=evaluate_every,
         checkpoint_every=checkpoint_every,
-        log=log if these.is_main else None,
+        progress=progress if these.is_main else None,
     )
     alone = locked(run) if run is not None and these.is_main else nullcontext()
     with alone, _learning(learner, mixed_seed(options.seed, these.rank, 1)) as asked:
-        progress = loop.run(asked, stop_after)
+        state = loop.run(asked, stop_after)
     loop.folder.close()
     if asked.signal is not None:
-        raise Stopped(asked.signal, f"in epoch {progress.epoch + 1}")
-    last = max(progress.epoch - (progress.step == 0), 0)  # the epoch of the last step
+        raise Stopped(asked.signal, f"in epoch {state.epoch + 1}")
+    last = max(state.epoch - (state.step == 0), 0)  # the epoch of the last step
     carried = loop.begin(last)
-    finished = progress.epoch >= options.epochs
+    finished = state.epoch >= options.epochs
     if finished:
         predictor = learner.predictor()
         agree_on_buffers(predictor)
@@ -147,7 +147,16 @@ def train(
         model.head.carry(carried)
     elif learner.sharded:
         gather(learner.model, into=model)
-    return Trained(carried, best_epoch(progress.history), progress.history, finished)
+    return Trained(carried, best_epoch(state.history), state.history, finished)
+
+
+def shared_sampler(sampler: ClassSampler, labels: Tensor, loss: Loss) -> ClassSampler:
+    """The share of this process in what is drawn, by the sampler or as the loss asks for."""
+    these = current_processes()
+    shared = copy(sampler_for(sampler, labels, loss))
+    shared.num_replicas, shared.rank = these.world_size, these.rank
+    shared.set_epoch(0)
+    return shared
 
 
 def _rate(options: TrainingOptions, steps: int) -> Schedule:
@@ -176,3 +185,81 @@ def _learning(learner: Learner, seed: int) -> Iterator[Interruption]:
     finally:
         learner.model.train(False)
         learner.whole.train(False)
+
+
+def check_training(
+    model: Model,
+    images: LabelledImages,
+    sampler: ClassSampler,
+    loss: Loss,
+    options: TrainingOptions,
+    validation: LabelledImages | None,
+    world_size: int,
+) -> None:
+    """A ValueError that says what does not fit."""
+    losses = loss.stages
+    _check_classes(model, images, losses, validation)
+    if sampler.num_classes != images.num_classes or not sampler.is_of(images.labels):
+        raise ValueError(
+            "the sampler was made for other labels than those of the images; make it from "
+            "images.labels and images.num_classes"
+        )
+    if any(part.reduction != "mean" for part in losses):
+        raise ValueError(f'a loss to train with must have reduction="mean", got {loss}')
+    if any(0 <= part.ignore_index < images.num_classes for part in losses):
+        raise ValueError(
+            "the loss ignores a class by its ignore_index; leave the images of that class out "
+            "instead: images.subset(...)"
+        )
+    if options.mixup is not None and not all(part.takes_soft_labels for part in losses):
+        raise ValueError(
+            f"mixup makes soft labels, which {type(losses[-1]).__name__} does not take; "
+            "leave mixup out or take another loss"
+        )
+    trained = [p for p in model.parameters() if p.requires_grad]
+    if not trained or any(True for _ in loss.parameters()):
+        raise ValueError(
+            "training changes the parameters of the model: it must have some that require a "
+            "gradient, and the loss none of its own"
+        )
+    if options.precision == "float16" and trained[0].device.type != "cuda":
+        raise ValueError('precision "float16" needs a GPU; on a CPU take "bfloat16" or "float32"')
+    if options.parallel == "fsdp":
+        check_torch()
+        check_sharding(model, losses)
+    if options.batch_size % world_size:
+        raise ValueError(
+            f"batch_size is that of all processes together and must be a multiple of their "
+            f"number, got {options.batch_size} for {world_size}"
+        )
+
+
+def check_intervals(**numbers: int | None) -> None:
+    """A ValueError that names a number of epochs or steps that is not positive."""
+    for name, number in numbers.items():
+        if number is not None and number < 1:
+            raise ValueError(f"{name} must be 1 or more, got {number}")
+
+
+def _check_classes(
+    model: Model,
+    images: LabelledImages,
+    losses: tuple[Loss, ...],
+    validation: LabelledImages | None,
+) -> None:
+    if not len(images) or (validation is not None and not len(validation)):
+        raise ValueError("there must be images to train on, and to validate on, got none")
+    numbers = {
+        "the images have": images.num_classes,
+        "the head has": model.head.num_classes,
+        "the loss has": losses[0].num_classes,
+        "the validation images have": images.num_classes
+        if validation is None
+        else validation.num_classes,
+    }
+    for what, number in numbers.items():
+        if number != images.num_classes:
+            raise ValueError(
+                f"the images have {images.num_classes} classes, {what} {number}; "
+                "all must be of the same classes"
+            )

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from longtail.core.arrays import ArrayLike
-from longtail.data.files.label_codes import LabelCodes, are_whole_numbers
-from longtail.data.images.decoding import as_rgb, naming_the_image, pillow
-from longtail.data.images.labelled import LabelledImages, check_positions
+from longtail.data.tables.label_codes import LabelCodes, are_whole_numbers
+from longtail.images.decoding import as_rgb, naming_the_image, pillow
+from longtail.images.labelled import LabelledImages, check_positions
 
 
 @dataclass(frozen=True, eq=False)

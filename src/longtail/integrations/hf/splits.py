@@ -4,7 +4,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from longtail.data.images import ImageSplits
+from longtail.images import ImageSplits
 from longtail.integrations.hf.images import from_hugging_face
 
 _NAMES = {"validation": ("validation", "val", "valid", "dev"), "test": ("test",)}

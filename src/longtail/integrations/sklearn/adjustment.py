@@ -7,37 +7,69 @@ changes no decision at the best τ, which grows and shrinks with it, but makes p
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
-from longtail.core import Prior, Scores, measure_carried
+import numpy.typing as npt
+
+from longtail.core import Prior, PriorLike, Scores, measure_carried
+from longtail.core.numbers import check_number
 from longtail.core.prior import check_same_classes, full_prior
-from longtail.integrations.sklearn.carried import carried_by, may_ignore_weights
-from longtail.integrations.sklearn.logits import gives_probs
-from longtail.integrations.sklearn.options import Calibration, Carried, Options
-from longtail.integrations.sklearn.out_of_fold import out_of_fold
-from longtail.integrations.sklearn.splits import splits_of
-from longtail.integrations.sklearn.training_labels import TrainingLabels
-from longtail.integrations.sklearn.training_set import TrainingSet
-from longtail.integrations.sklearn.weighted_temperature import fit_temperature
+from longtail.integrations.sklearn.carried import carried_by, gives_probs, may_ignore_weights
+from longtail.integrations.sklearn.folds import out_of_fold, splits_of
+from longtail.integrations.sklearn.training_set import TrainingLabels, TrainingSet
 from longtail.posthoc import BiasCorrectedTemperature, LogitAdjustment, Temperature
+from longtail.posthoc.tau.choice import Criterion
 
+Target: TypeAlias = str | PriorLike | Mapping[Any, float]
+Tau: TypeAlias = float | Literal["auto"]
+Calibration: TypeAlias = Literal["auto", "temperature", "bias_corrected"] | None
+Carried: TypeAlias = PriorLike | Literal["train", "measure"]
 AnyCalibrator: TypeAlias = Temperature | BiasCorrectedTemperature
+
+_A_CLASS = "one probability or count a class"
+_WORDS = {  # that an option may be, and what else
+    "tau": (["auto"], "a number"),
+    "target": (["uniform", "prior", "estimate"], _A_CLASS),
+    "criterion": (get_args(Criterion), ""),
+    "calibration": (["auto", "temperature", "bias_corrected"], "None"),
+    "carried": (["train", "measure"], _A_CLASS),
+}
+
+
+class Options(NamedTuple):
+    """What `LogitAdjustedClassifier` was given; the names are those of its arguments."""
+
+    tau: Tau
+    target: Target
+    cv: Any
+    criterion: Criterion
+    calibration: Calibration
+    carried: Carried
+    n_jobs: int | None
+
+    @classmethod
+    def of(cls, classifier: Any) -> Options:
+        """Those of a classifier, or a ValueError for the first that is none."""
+        options = cls(*(getattr(classifier, name) for name in cls._fields))
+        for name, (words, others) in _WORDS.items():
+            value = getattr(options, name)
+            by_word = isinstance(value, str) or not others or (others == "None" and value)
+            if by_word and value not in words:
+                allowed = ", ".join(f'"{word}"' for word in words) + (others and f" or {others}")
+                raise ValueError(f"{name} must be {allowed}, got {value!r}")
+        if not isinstance(options.tau, str):
+            check_number(options.tau, "tau")
+        return options
 
 
 class Adjustment(NamedTuple):
-    """What was fitted.
+    """What was fitted."""
 
-    Attributes:
-        carried: The prior that the scores of the classifier inside carry.
-        calibrator: What is done to them before the move; None for nothing.
-        move: The move; with τ but without its target, if that is estimated later.
-        scores: The out-of-fold scores, calibrated but not moved; None if there was no use for any.
-    """
-
-    carried: Prior
-    calibrator: AnyCalibrator | None
-    move: LogitAdjustment
-    scores: Scores | None
+    carried: Prior  # by the scores of the classifier inside
+    calibrator: AnyCalibrator | None  # what is done to them before the move
+    move: LogitAdjustment  # with τ but without its target, if that is estimated later
+    scores: Scores | None  # out of fold, calibrated but not moved; None without use for any
 
 
 def fit_adjustment(
@@ -48,15 +80,9 @@ def fit_adjustment(
     options: Options,
     seed: int | None,
 ) -> Adjustment:
-    """Fit what the options ask for.
+    """Fit what the options ask for; without a target, as it is estimated later.
 
-    Args:
-        model: The estimator, fitted on all samples.
-        estimator: To be fitted on the folds.
-        data: The training set.
-        target: The prior to move to; None if it is estimated later.
-        options: Those of the classifier.
-        seed: Of the shuffle into folds.
+    The model is the estimator fitted on all samples; the estimator itself is for the folds.
     """
     carried = _declared(options.carried, model, data.labels)
     at_target = target is not None and carried is not None and target.is_close(carried)
@@ -71,40 +97,71 @@ def fit_adjustment(
             raise ValueError('carried="measure" needs classes of two samples or more, got none')
         return Adjustment(carried, None, LogitAdjustment(carried, tau, target), None)
     # Decision values are no logits yet, and of a prior given or measured no fold has its own.
-    told = _is_told(options.carried) and carried is not None
-    move_to = carried if told and gives_probs(model) else None
-    held_out = out_of_fold(estimator, data, splits, move_to, options.n_jobs)
-    labels = data.labels.codes[held_out.positions]
-    weights = None if data.labels.weights is None else data.labels.weights[held_out.positions]
+    by_labels = _is_by_labels(options.carried) and carried is not None
+    move_to = carried if by_labels and gives_probs(model) else None
+    unseen = out_of_fold(estimator, data, splits, move_to, options.n_jobs)
+    labels = data.labels.codes[unseen.positions]
+    weights = None if data.labels.weights is None else data.labels.weights[unseen.positions]
     if carried is None:
-        carried = measure_carried(held_out.logits, labels)
-    known = carried, data.labels.counts  # of decision values nobody minds what they sum to
-    scores = Scores(held_out.logits, labels, *known, split="validation", _are_logits=True)
+        carried = measure_carried(unseen.logits, labels)
+    scores = Scores(  # of decision values nobody minds what they sum to
+        unseen.logits,
+        labels,
+        carried,
+        data.labels.counts,
+        split="validation",
+        _are_logits=True,
+    )
     calibrator: AnyCalibrator | None = None
     if calibration == "temperature":
-        calibrator = fit_temperature(scores, weights)
+        calibrator = Temperature.fit(scores, weights=weights)
     elif calibration == "bias_corrected":
         calibrator = BiasCorrectedTemperature.fit(scores)
     scores = scores if calibrator is None else calibrator(scores)
-    move = LogitAdjustment(carried, tau, target)
     if choose:
-        move = move.fit(scores, options.criterion, weights)
+        move = LogitAdjustment.fit(scores, carried, target, options.criterion, weights)
+    else:
+        move = LogitAdjustment(carried, tau, target)
     return Adjustment(carried, calibrator, move, scores)
+
+
+def target_prior(target: Target, train: Prior, classes: npt.NDArray[Any]) -> Prior | None:
+    """The prior meant; None if it is to be estimated."""
+    if isinstance(target, str):
+        return {"uniform": Prior.uniform(len(classes)), "prior": train}.get(target)
+    if isinstance(target, Mapping):
+        target = _in_order(target, classes)
+    goal = Prior.of(target, zeros="keep")
+    check_same_classes(len(classes), goal, "the training labels have", "target")
+    return goal
+
+
+def _in_order(target: Mapping[Any, float], classes: npt.NDArray[Any]) -> list[float]:
+    """The numbers of a mapping from labels, in the order of the classes."""
+    labels = classes.tolist()
+    if set(target) != set(labels):
+        missing = [label for label in labels if label not in target][:10]
+        unknown = [label for label in target if label not in labels][:10]
+        raise ValueError(
+            "target must have a number for every label of the training set and no other; "
+            f"missing: {missing}, unknown: {unknown}"
+        )
+    return [float(target[label]) for label in labels]
 
 
 def _declared(carried: Carried, model: Any, labels: TrainingLabels) -> Prior | None:
     """What the scores of the fitted estimator carry; None if that is to be measured."""
-    if _is_told(carried):
+    if _is_by_labels(carried):
         declared = carried_by(model, labels)  # raises if nothing is known
         return None if may_ignore_weights(model, labels) else declared
     if isinstance(carried, str):
         return None
-    given = full_prior(carried, "carried")
-    check_same_classes(len(labels.classes), given, "the training labels have", "carried")
-    return given
+    prior = full_prior(carried, "carried")
+    check_same_classes(len(labels.classes), prior, "the training labels have", "carried")
+    return prior
 
 
-def _is_told(carried: Carried) -> bool:
+def _is_by_labels(carried: Carried) -> bool:
     """Whether the estimator itself and its labels tell what it carries."""
     return isinstance(carried, str) and carried == "train"
 

@@ -1,4 +1,10 @@
-r"""The prior that a fitted scikit-learn classifier's scores carry.
+r"""The logits of a fitted scikit-learn classifier, and the prior that they carry.
+
+    log predict_proba,    zeros floored as `core.probabilities` does
+
+A classifier without `predict_proba` gives its decision values; of two classes, which share one
+value d, they are -d/2 and d/2. Those are no logits of anything before they are calibrated. What it
+carries is
 
     π_y ∝ Σ_{i: y_i = y} weight_i,  times the class weights w_y it was trained with
 
@@ -27,10 +33,8 @@ from sklearn.svm import SVC, LinearSVC, NuSVC
 from sklearn.utils.class_weight import compute_class_weight
 
 from longtail.core import Prior
-from longtail.core.tensors import as_tensor
-from longtail.integrations.sklearn.encoded_labels import EncodedLabels
-from longtail.integrations.sklearn.logits import gives_probs
-from longtail.integrations.sklearn.training_labels import TrainingLabels
+from longtail.core.probabilities import floored_log
+from longtail.integrations.sklearn.training_set import EncodedLabels, TrainingLabels
 
 # How LightGBM calls its own balancing of two classes.
 _UNBALANCED = ("is_unbalance", "unbalance", "unbalanced_sets")
@@ -39,6 +43,30 @@ _OPAQUE = ("class_weights", "auto_class_weights", "sampling_strategy")
 
 # "balanced" goes by the number of samples, since scikit-learn 1.7 in some by their weights.
 _BY_WEIGHT = "sample_weight" in signature(compute_class_weight).parameters
+
+
+def gives_probs(estimator: Any) -> bool:
+    """Whether it has probabilities, or else a ValueError unless it has decision values."""
+    if hasattr(estimator, "predict_proba"):
+        return True
+    if hasattr(estimator, "decision_function"):
+        return False
+    raise ValueError(
+        "LogitAdjustedClassifier adjusts a classifier with predict_proba or decision_function, "
+        f"{type(estimator).__name__} has neither"
+    )
+
+
+def class_logits(estimator: Any, X: Any) -> npt.NDArray[np.float64]:
+    """Shape (samples, classes), in the order of the estimator's `classes_`, float64."""
+    if len(estimator.classes_) == 1:  # where boosting has two columns all the same
+        return np.zeros((len(estimator.predict(X)), 1))
+    if not gives_probs(estimator):
+        values = np.asarray(estimator.decision_function(X), dtype=np.float64)
+        return np.stack([-values / 2, values / 2], axis=1) if values.ndim == 1 else values
+    probs = np.asarray(estimator.predict_proba(X))
+    eps = None if probs.dtype.kind != "f" else float(np.finfo(probs.dtype).eps)
+    return floored_log(probs.astype(np.float64, copy=False), eps)
 
 
 def carried_by(estimator: Any, labels: TrainingLabels) -> Prior:
@@ -104,12 +132,12 @@ def _own_prior(estimator: Any) -> Prior | None:
 
 def _class_weights(estimator: Any, labels: TrainingLabels) -> npt.NDArray[np.float64]:
     """One factor a class: what training multiplied each sample's weight by."""
-    given = estimator.get_params(deep=False)
-    factors = _balance(estimator, given.get("class_weight"), labels)
+    options = estimator.get_params(deep=False)
+    factors = _balance(estimator, options.get("class_weight"), labels)
     if len(labels.classes) == 2:  # with more classes LightGBM and XGBoost ignore them
-        if any(given.get(name) for name in _UNBALANCED):
+        if any(options.get(name) for name in _UNBALANCED):
             factors = factors / labels.counts
-        positive = given.get("scale_pos_weight")
+        positive = options.get("scale_pos_weight")
         factors = factors * np.array([1.0, 1.0 if positive is None else float(positive)])
     return factors
 
@@ -123,7 +151,7 @@ def _balance(estimator: Any, class_weight: Any, labels: TrainingLabels) -> npt.N
             dtype=np.float64,
         )
     if _BY_WEIGHT and isinstance(estimator, LogisticRegression | LogisticRegressionCV | LinearSVC):
-        return 1 / as_tensor(labels.prior.probs).numpy()
+        return 1 / labels.prior.probs
     return 1 / labels.counts
 
 

@@ -5,7 +5,7 @@ r"""Logit adjustment around any scikit-learn classifier (LA eq. 9 with a target,
 c is the prior its scores carry: that of the training labels with their sample weights, times its
 class weights (`carried`). t is the target. τ = 1 is the exact move for a classifier whose
 probabilities are right; one that is too sure of itself needs more, so by default τ is chosen on
-out-of-fold scores (`out_of_fold`).
+out-of-fold scores (`folds`).
 
 Carries: the target, if τ is 1 or was chosen; c^(1−τ)·t^τ for another τ.
 """
@@ -23,19 +23,28 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from longtail.core import Prior, Scores
-from longtail.integrations.sklearn.adjustment import fit_adjustment
-from longtail.integrations.sklearn.logits import class_logits
-from longtail.integrations.sklearn.metadata import routed
-from longtail.integrations.sklearn.options import Calibration, Carried, Options, Tau
-from longtail.integrations.sklearn.targets import Target, target_prior
-from longtail.integrations.sklearn.training_labels import (
+from longtail.core.softmax import softmax
+from longtail.integrations.sklearn.adjustment import (
+    Calibration,
+    Carried,
+    Options,
+    Target,
+    Tau,
+    fit_adjustment,
+    target_prior,
+)
+from longtail.integrations.sklearn.carried import class_logits
+from longtail.integrations.sklearn.training_set import (
     TrainingLabels,
+    TrainingSet,
     check_trained_on,
     checked_labels,
     codes_of,
+    drawn_seed,
+    routed,
+    seeded,
 )
-from longtail.integrations.sklearn.training_set import TrainingSet, drawn_seed, seeded
-from longtail.posthoc import LogitAdjustment
+from longtail.posthoc import LogitAdjustment, chain_affine
 from longtail.posthoc.tau.choice import Criterion
 from longtail.shift import PriorEstimate, estimate_prior
 
@@ -152,8 +161,8 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         self.target_ = target_prior(self.target, self.prior_, self.classes_)
         fitted = fit_adjustment(self.estimator_, estimator, data, self.target_, options, seed)
         self.carried_, self.calibrator_ = fitted.carried, fitted.calibrator
-        self.adjuster_, self.tau_ = fitted.move, fitted.move.tau
-        self.out_of_fold_scores_ = fitted.scores
+        self.out_of_fold_scores_, self.tau_ = fitted.scores, fitted.move.tau
+        self._move_by(fitted.move)
         return self
 
     def to_scores(self, X: Any, y: Any = None) -> Scores:
@@ -177,11 +186,19 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
                 f"target={self.target!r:.60}"
             )
         estimate = self._estimate(self._calibrated_scores(X), resamples=50)
-        self.target_, self.adjuster_ = estimate.prior, self._move_to(estimate.prior)
+        self.target_ = estimate.prior
+        self._move_by(self._move_to(estimate.prior))
         return estimate
 
     def _move_to(self, target: Prior) -> LogitAdjustment:
         return LogitAdjustment(self.carried_, self.tau_, target)
+
+    def _move_by(self, move: LogitAdjustment) -> None:
+        """Keep the move, and with a known target what it and the calibrator do in one step."""
+        self.adjuster_ = move
+        steps = [move] if self.calibrator_ is None else [self.calibrator_, move]
+        whole = chain_affine(steps, self.carried_, len(self.classes_))
+        self._step = None if self.target_ is None else whole
 
     def _calibrated_scores(self, X: Any) -> Scores:
         """What the estimator says, before the move."""
@@ -202,12 +219,19 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
         """The adjusted logits; of two classes, that of the second less that of the first."""
-        logits = np.asarray(self.to_scores(X).logits)
+        logits = self._logits(X)
         return logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """The probabilities under the target: softmax of the adjusted logits."""
-        return np.asarray(self.to_scores(X).probs())
+        return softmax(self._logits(X))
+
+    def _logits(self, X: Any) -> npt.NDArray[np.float64]:
+        """Those of `to_scores`, by one scale and one shift where these are known since fit."""
+        step = getattr(self, "_step", None)
+        if step is None:
+            return np.asarray(self.to_scores(X).logits)
+        return np.asarray(class_logits(self.estimator_, X) * step.scale + step.shift)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The most likely label of each sample under the target."""

@@ -1,12 +1,31 @@
 r"""How τ was chosen on held-out samples, and how well they determine it.
 
     accuracy_under_target   Σ_y t(y)·recall_y, exactly (`curve`); balanced accuracy for uniform t
-    nll, brier              proper scores (`proper`)
-    ece                     calibration error with 20 bins (`ece`)
+    nll, brier              proper scores (`criteria`)
+    ece                     calibration error with 20 bins (`criteria`)
 
-The best τ of a few samples, or of a short move, is mostly chance: the one that is used lies between
-it and 1, by how well the samples determine it (`held_near_one`). Every criterion is meant under the
-target t: a held-out sample of class y counts t(y)/n_y, whatever the held-out set's own frequencies.
+Every criterion is meant under the target t: a held-out sample of class y counts t(y)/n_y, whatever
+the held-out set's own frequencies.
+
+The best τ of a few samples, or of a short move, is mostly chance. If the logits carry what they
+declare, τ = 1 is right whatever the samples say; a model that departs from that needs a τ near 1.
+So before the samples are looked at τ is normal around 1 with standard deviation ½, which has 95 %
+of it between 0, no move, and 2, twice the move. They add an optimum τ̂ with a standard error s, and
+what follows from both is
+
+    τ = 1 + trust·(τ̂ − 1),        1/trust = 1 + (s/½)² + (0.05/(½·length))².                   (1)
+
+s says how much of τ the samples see. The last term is what they cannot: no model's logits are right
+to better than a twentieth, and τ̂ mends that as far as it happens to lie along the move. `length`
+is the deviation of log t − log c over the classes, in units of the logits' own where a temperature
+has made these smaller than 1. Where target and carried prior are near each other it is next to
+nothing, any τ does about the same, and τ stays at 1. With many samples and a move that changes
+decisions τ is the optimum. For weight normalisation no τ is exact and 1 is but where it starts
+from, so there it is let go further: the standard deviation is 2 in place of the first ½.
+
+½ and 2 were chosen on the simulated worlds of `benchmarks/tau_shrinkage.py`, whose table of other
+constants shows what those would give. These worlds do not tell a twentieth from nothing or a tenth:
+it stands for what they do not have, models that are wrong in other ways.
 """
 
 from collections.abc import Callable
@@ -14,23 +33,30 @@ from dataclasses import dataclass
 from math import hypot, inf, isinf
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from longtail.core import Prior
 from longtail.core.arrays import ArrayLike
-from longtail.core.tensors import as_tensor
-from longtail.posthoc.held_out import HeldOut, effective_samples
+from longtail.posthoc.tau.criteria import (
+    BRIER,
+    NLL,
+    Proper,
+    ece_at,
+    lowest,
+    lowest_ece,
+    places_of_change,
+    scores_at,
+)
 from longtail.posthoc.tau.curve import curve_along
-from longtail.posthoc.tau.ece import ece_at, lowest_ece
-from longtail.posthoc.tau.held_near_one import SPREAD, WIDE_SPREAD, held_near_one, least_error
-from longtail.posthoc.tau.paths import Shift, TauPath
-from longtail.posthoc.tau.proper import BRIER, NLL, Proper, lowest, places_of_change, scores_at
-from longtail.posthoc.tau.weighted import Weighted
+from longtail.posthoc.tau.paths import Shift, TauPath, predict
+from longtail.posthoc.validation import Rows, Validation, Weighted, effective_samples
 from longtail.stats import NORMAL
 
 Criterion: TypeAlias = Literal["accuracy_under_target", "nll", "brier", "ece"]
 
+SPREAD, WIDE_SPREAD = 0.5, 2.0
+_MISFIT = 0.05
+_NO_MOVE = 1e-9  # what rounding leaves between two priors that are the same
 _COARSE = 15  # points of the grid on which a score that is not convex is looked at first
 
 
@@ -71,40 +97,35 @@ class TauChoice:
 
 def choose_tau(
     path: TauPath,
-    held: HeldOut,
+    held: Validation,
     target: Prior,
     criterion: Criterion,
     training: Prior | None,
     within: ArrayLike | None = None,
 ) -> TauChoice:
-    """The best τ along a path.
+    """The best τ along a path, by a criterion that is meant under the target.
 
-    Args:
-        path: Where the logits go with τ.
-        held: The samples to choose on.
-        target: The prior under which the criterion is meant.
-        criterion: What is to be as good as possible: an accuracy as high, the others as low.
-        training: What tells which half of the classes is rarer, or None if nothing does.
-        within: How much each sample counts among those of its class; all the same by default.
+    `training` tells which half of the classes is rarer, if anything does; `within` is how much each
+    sample counts among those of its class, all the same by default.
     """
     if criterion not in get_args(Criterion):
         names = ", ".join(f'"{name}"' for name in get_args(Criterion))
         raise ValueError(f"criterion must be one of {names}, got {criterion!r}")
     samples = Weighted.under(target, held.logits, held.labels, within).that_count()
-    found = _FITS[criterion](path, samples, target)
+    best = _FITS[criterion](path, samples, target)
     length, spread = path.length(samples.logits), WIDE_SPREAD
     if isinstance(path, Shift):
         length, spread = length / _size(samples.logits), SPREAD
-    error = max(found.spread, least_error(samples.worth, path.reach(samples.logits)))
-    tau, trust = held_near_one(found.optimum, error, length, spread)
-    value, standard_error = found.at(tau)
-    low, high = _interval(found, error)
+    error = max(best.spread, least_error(samples.worth, path.reach(samples.logits)))
+    tau, trust = held_near_one(best.optimum, error, length, spread)
+    value, standard_error = best.at(tau)
+    low, high = _interval(best, error)
     return TauChoice(
         tau=tau,
         criterion=criterion,
         value=value,
         standard_error=standard_error,
-        optimum=found.optimum,
+        optimum=best.optimum,
         trust=trust,
         low=low,
         high=high,
@@ -113,23 +134,52 @@ def choose_tau(
     )
 
 
-def _size(logits: Tensor) -> float:
+def least_error(samples: float, reach: float) -> float:
+    """What the standard error of τ is at least, also where a handful of samples all agree.
+
+    The information of one sample on τ is the variance of what a unit of τ adds to its logits, over
+    the classes as the model expects them. That is at most (reach/2)², where it expects the class
+    that is moved up most and the one that is moved down most, half each: so n samples do not know
+    τ better than to 2/(√n·reach) (Cramér and Rao).
+
+    >>> least_error(100, reach=4.0)
+    0.05
+    """
+    return 2 / (samples**0.5 * reach) if reach > 0 else inf
+
+
+def held_near_one(
+    optimum: float, standard_error: float, length: float, spread: float = SPREAD
+) -> tuple[float, float]:
+    """The τ that follows from an optimum by (1), and the trust.
+
+    >>> held_near_one(1.4, 0.1, length=2.0), held_near_one(-22.0, 8.0, length=0.05)
+    ((1.384, 0.959), (0.912, 0.00383))
+    """
+    if not length > _NO_MOVE:
+        return 1.0, 0.0  # no τ differs from another
+    unknown = (standard_error / spread) ** 2 + (_MISFIT / length / SPREAD) ** 2
+    trust = 1 / (1 + unknown)
+    return 1 + trust * (optimum - 1), trust
+
+
+def _size(logits: Rows) -> float:
     """How far logits lie apart, 1 at the most: what no model's logits are right to is a part of it.
 
     A temperature of a hundred leaves logits, and τ, of a hundredth of the usual size.
     """
-    finite = logits[logits.isfinite().all(dim=1)]
-    size = float(finite.std(dim=1, correction=0).mean()) if len(finite) else 1.0
+    finite = logits[np.isfinite(logits).all(axis=1)]
+    size = float(finite.std(axis=1).mean()) if len(finite) else 1.0
     return min(1.0, size) or 1.0
 
 
 def _effective_tail(samples: Weighted, training: Prior) -> float:
-    rarer = as_tensor(training.log.argsort(kind="stable"))[: (training.num_classes + 1) // 2]
-    weights = samples.weights[torch.isin(samples.labels, rarer)]
+    rarer = np.argsort(training.log, kind="stable")[: (training.num_classes + 1) // 2]
+    weights = samples.weights[np.isin(samples.labels, rarer)]
     return effective_samples(weights) if len(weights) else 0.0
 
 
-class _Found(NamedTuple):
+class _Best(NamedTuple):
     """The best τ, its standard error and interval, and the criterion at any τ with its own."""
 
     optimum: float
@@ -139,25 +189,25 @@ class _Found(NamedTuple):
     high: float | None = None
 
 
-def _interval(found: _Found, error: float) -> tuple[float | None, float | None]:
-    """The interval that was found, made as wide as the error that decides."""
-    if found.low is None or found.high is None or isinf(error):
+def _interval(best: _Best, error: float) -> tuple[float | None, float | None]:
+    """That of the samples, made as wide as the error that decides."""
+    if best.low is None or best.high is None or isinf(error):
         return None, None
     half = NORMAL * error
-    return min(found.low, found.optimum - half), max(found.high, found.optimum + half)
+    return min(best.low, best.optimum - half), max(best.high, best.optimum + half)
 
 
-def _by_accuracy(path: TauPath, samples: Weighted, target: Prior) -> _Found:
-    curve = curve_along(path, samples, target, samples.logits)
+def _by_accuracy(path: TauPath, samples: Weighted, target: Prior) -> _Best:
+    curve = curve_along(path, samples, target)
     drawn = curve.bootstrap()
     low, high = drawn.interval()
 
     def at(tau: float) -> tuple[float, float]:
-        right = (path.predict(samples.logits, tau) == samples.labels).double()
+        right = (predict(path, samples.logits, tau) == samples.labels).astype(float)
         return samples.mean(right), samples.standard_error(right)
 
     spread = hypot(drawn.spread, _spread_within(*curve.best_interval))
-    return _Found(curve.best_tau, spread, at, low, high)
+    return _Best(curve.best_tau, spread, at, low, high)
 
 
 def _spread_within(low: float, high: float) -> float:
@@ -168,12 +218,12 @@ def _spread_within(low: float, high: float) -> float:
     return 0.0 if isinf(low) != isinf(high) else (high - low) / 12**0.5
 
 
-def _by_nll(path: TauPath, samples: Weighted, target: Prior) -> _Found:
-    own = samples.logits.gather(1, samples.labels.to(samples.logits.device)[:, None]).squeeze(1)
-    if own.isneginf().any():
-        at = int(own.isneginf().nonzero()[0])
+def _by_nll(path: TauPath, samples: Weighted, target: Prior) -> _Best:
+    own = samples.logits[np.arange(len(samples.labels)), samples.labels]
+    if np.isneginf(own).any():
+        label = samples.labels[np.isneginf(own).argmax()]
         raise ValueError(
-            f"the logits rule out the true class {int(samples.labels[at])} of a sample, whose "
+            f"the logits rule out the true class {label} of a sample, whose "
             "log-loss is infinite whatever tau; give probabilities to Scores.from_probs, which "
             "floors zeros, or choose by another criterion"
         )
@@ -181,11 +231,11 @@ def _by_nll(path: TauPath, samples: Weighted, target: Prior) -> _Found:
     return _by_score(path, samples, NLL, [1.0] if convex else _places(path, samples))
 
 
-def _by_brier(path: TauPath, samples: Weighted, target: Prior) -> _Found:
+def _by_brier(path: TauPath, samples: Weighted, target: Prior) -> _Best:
     return _by_score(path, samples, BRIER, _places(path, samples))
 
 
-def _by_score(path: TauPath, samples: Weighted, proper: Proper, starts: list[float]) -> _Found:
+def _by_score(path: TauPath, samples: Weighted, proper: Proper, starts: list[float]) -> _Best:
     def at(tau: float) -> tuple[float, float]:
         values = scores_at(tau, samples, path, proper).value
         return samples.mean(values), samples.standard_error(values)
@@ -194,24 +244,24 @@ def _by_score(path: TauPath, samples: Weighted, proper: Proper, starts: list[flo
     scores = scores_at(tau, samples, path, proper)
     bend = samples.mean(scores.bend)
     if not bend > 0:
-        return _Found(tau, inf, at)
+        return _Best(tau, inf, at)
     # The minimum moves by the slope over the bend (the delta method).
     half = NORMAL * samples.standard_error(scores.slope) / bend
     # Where the score falls for ever both vanish, and the bend alone tells that nothing is known.
     spread = max(half / NORMAL, (samples.worth * bend) ** -0.5)
-    return _Found(tau, spread, at, tau - half, tau + half)
+    return _Best(tau, spread, at, tau - half, tau + half)
 
 
-def _by_ece(path: TauPath, samples: Weighted, target: Prior) -> _Found:
+def _by_ece(path: TauPath, samples: Weighted, target: Prior) -> _Best:
     right = path.intervals(samples.logits, samples.labels)
-    return _Found(*lowest_ece(samples, path, right), lambda tau: ece_at(tau, samples, path, right))
+    return _Best(*lowest_ece(samples, path, right), lambda tau: ece_at(tau, samples, path, right))
 
 
 def _places(path: TauPath, samples: Weighted) -> list[float]:
     return places_of_change(path.intervals(samples.logits, samples.labels), _COARSE)
 
 
-_FITS: dict[str, Callable[[TauPath, Weighted, Prior], _Found]] = {
+_FITS: dict[str, Callable[[TauPath, Weighted, Prior], _Best]] = {
     "accuracy_under_target": _by_accuracy,
     "nll": _by_nll,
     "brier": _by_brier,

@@ -17,20 +17,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from longtail.core import Prior, PriorLike, Scores
-from longtail.core.arrays import Array, ArrayLike
+from longtail.core.arrays import Array, ArrayLike, as_numpy, to_kind
+from longtail.core.labels import check_labels
+from longtail.core.numbers import check_per_class
 from longtail.core.prior import check_same_classes, full_prior
 from longtail.core.probabilities import check_not_probs
 from longtail.core.retarget import prior_offset
-from longtail.core.tensors import as_kind_of, as_tensor, label_tensor, per_class_tensor
-from longtail.posthoc.tau.bootstrap import TauBootstrap, draw_curves
 from longtail.posthoc.tau.intervals import Intervals
-from longtail.posthoc.tau.paths import Scale, Shift, TauPath
-from longtail.posthoc.tau.steps import Steps, best_pieces
-from longtail.posthoc.tau.weighted import Weighted, weights_to
+from longtail.posthoc.tau.paths import Scale, Shift, TauPath, predict
+from longtail.posthoc.tau.steps import Steps, TauBootstrap, best_pieces, draw_curves
+from longtail.posthoc.validation import Floats, Indices, Rows, Weighted, weights_to
 
 _TRIES = 5  # so many pieces: in float32 one in ten or so does not keep its promise
 
@@ -68,27 +66,29 @@ class TauCurve:
     best_accuracy: float
     target: Prior
     intervals: Intervals
-    labels: Tensor
-    weights: Tensor
-    times: Tensor
+    labels: Indices
+    weights: Floats
+    times: Floats
 
     def at(self, tau: float) -> float:
         """Accuracy under the target at τ."""
-        return float(self.accuracy[np.searchsorted(np.asarray(self.taus), tau, side="right")])
+        piece = np.searchsorted(as_numpy(self.taus), tau, side="right")
+        return float(as_numpy(self.accuracy)[piece])
 
     def recalls(self, tau: float) -> Array:
         """The recall of every class at τ; NaN for a class without samples."""
-        right, classes = torch.from_numpy(self.intervals.contain(tau)), self.target.num_classes
-        counts = torch.bincount(self.labels, minlength=classes)
-        hits = torch.bincount(self.labels[right], minlength=classes)
-        return as_kind_of(hits / counts.double(), self.taus)
+        classes, right = self.target.num_classes, self.labels[self.intervals.contain(tau)]
+        counts = np.bincount(self.labels, minlength=classes)
+        hits = np.bincount(right, minlength=classes)
+        recalls = np.divide(hits, counts, out=np.full(classes, np.nan), where=counts > 0)
+        in_kind: Array = to_kind(recalls, self.taus)
+        return in_kind
 
     def bootstrap(self, replicates: int = 200, seed: int = 0) -> TauBootstrap:
         """How far the curve and its best τ move if samples of each class are drawn again."""
-        labels, weights, times = (x.numpy() for x in (self.labels, self.weights, self.times))
-        steps = Steps.of(self.intervals)
-        drawn = draw_curves(steps, labels, weights, times, replicates, seed)
-        return TauBootstrap(*(as_kind_of(torch.from_numpy(x), self.taus) for x in drawn))
+        steps, counted = Steps.of(self.intervals), (self.labels, self.weights, self.times)
+        drawn = draw_curves(steps, *counted, replicates, seed)
+        return TauBootstrap(*(to_kind(values, self.taus) for values in drawn))
 
     def __repr__(self) -> str:
         low, high = self.best_interval
@@ -116,12 +116,12 @@ def tau_curve(
     >>> curve.best_tau, curve.best_accuracy, curve.at(0.0)
     (0.387, 0.833, 0.5)
     """
-    rows, known = _check(logits, labels)
+    rows, true = _check(logits, labels)
     source = full_prior(prior, "training")
     check_same_classes(rows.shape[1], source, "the logits have", "the training prior")
     goal = Prior.uniform(source.num_classes) if target is None else Prior.of(target)
-    path = Shift(as_tensor(prior_offset(source, goal)))
-    return curve_along(path, Weighted.under(goal, rows, known), goal, logits)
+    path = Shift(prior_offset(source, goal))
+    return curve_along(path, Weighted.under(goal, rows, true), goal, logits)
 
 
 def weight_norm_curve(
@@ -142,30 +142,32 @@ def weight_norm_curve(
     >>> curve.best_tau, curve.best_accuracy
     (0.292, 1.0)
     """
-    rows, known = _check(logits, labels)
-    log_nu = per_class_tensor(nu, rows.shape[1], "nu").log()
+    rows, true = _check(logits, labels)
+    log_nu = np.log(check_per_class(nu, rows.shape[1], "nu"))
     goal = Prior.uniform(rows.shape[1]) if target is None else Prior.of(target)
     check_same_classes(rows.shape[1], goal, "the logits have", "the target prior")
-    return curve_along(Scale(log_nu), Weighted.under(goal, rows, known), goal, logits)
+    return curve_along(Scale(log_nu), Weighted.under(goal, rows, true), goal, logits)
 
 
-def curve_along(path: TauPath, samples: Weighted, target: Prior, kind: object) -> TauCurve:
-    """The curve of samples weighted to the target, with arrays of the kind given."""
+def curve_along(
+    path: TauPath, samples: Weighted, target: Prior, example: object = None
+) -> TauCurve:
+    """The curve of samples weighted to the target, with arrays of the example's kind."""
     right = path.intervals(samples.logits, samples.labels)
     steps = Steps.of(right)
-    accuracy = steps.values(samples.weights.numpy())
+    accuracy = steps.values(samples.weights)
     uniform = weights_to(Prior.uniform(target.num_classes), samples.labels, samples.shares)
     tried = []
     for piece in best_pieces(steps.taus, accuracy, _TRIES):
-        hits = path.predict(samples.logits, piece.inner) == samples.labels
-        tried.append((samples.mean(hits.double()), piece))
+        hits = predict(path, samples.logits, piece.inner) == samples.labels
+        tried.append((samples.mean(hits), piece))
         if tried[-1][0] > piece.value - 1e-9:
             break
     best_accuracy, best = max(tried, key=lambda pair: pair[0])
     return TauCurve(
-        taus=as_kind_of(torch.from_numpy(steps.taus), kind),
-        accuracy=as_kind_of(torch.from_numpy(accuracy), kind),
-        balanced_accuracy=as_kind_of(torch.from_numpy(steps.values(uniform.numpy())), kind),
+        taus=to_kind(steps.taus, example),
+        accuracy=to_kind(accuracy, example),
+        balanced_accuracy=to_kind(steps.values(uniform), example),
         best_tau=best.inner,
         best_interval=(best.low, best.high),
         best_accuracy=best_accuracy,
@@ -177,21 +179,21 @@ def curve_along(path: TauPath, samples: Weighted, target: Prior, kind: object) -
     )
 
 
-def _check(logits: Array, labels: ArrayLike) -> tuple[Tensor, Tensor]:
-    """The samples as tensors, or a ValueError."""
-    rows = as_tensor(logits).detach()
-    if rows.dim() != 2 or not rows.is_floating_point() or not _all_have_a_highest(rows):
-        Scores(logits)  # which says what is wrong with them
+def _check(logits: Array, labels: ArrayLike) -> tuple[Rows, Indices]:
+    """The samples, or a ValueError."""
+    rows = as_numpy(logits)
+    if rows.ndim != 2 or rows.dtype.kind != "f" or not _all_have_a_highest(rows):
+        Scores(rows)  # which says what is wrong with them
     check_not_probs(rows)
-    known = label_tensor(labels, rows.shape[1]).cpu()
-    if not len(rows) or len(rows) != len(known):
+    true = check_labels(labels, rows.shape[1])
+    if not len(rows) or len(rows) != len(true):
         raise ValueError(
             f"a curve needs samples and their labels, got {len(rows)} rows of logits and "
-            f"{len(known)} labels"
+            f"{len(true)} labels"
         )
-    return rows, known
+    return rows, true
 
 
-def _all_have_a_highest(rows: Tensor) -> bool:
+def _all_have_a_highest(rows: Rows) -> bool:
     """No NaN, no +inf and one finite logit in every row."""
-    return rows.numel() > 0 and bool(rows.amax(dim=1).isfinite().all())
+    return rows.size > 0 and bool(np.isfinite(rows.max(axis=1)).all())

@@ -6,183 +6,163 @@ r"""The two ways in which logits move with τ, and on which τ they are right al
 A class that the target rules out is ruled out at every τ. Scaled logits keep their sign, so a
 positive one is beaten by positive ones only, and log f_y − τ·log ν_y are lines; where all are
 negative, −log|f_y| + τ·log ν_y are.
+
+Of both: `affine` is the factor and the addend of each class's logit; `mover` moves logits of
+float32 or float64 to the bit as `affine` would, into memory that may be given; `rates` are the
+first and second derivative of moved logits by τ, finite where those are -inf too; `length` and
+`reach` are how far a unit of τ moves the logits of a sample against each other, as a deviation and
+for two of them at most, in mean square; `intervals` are the τ on which each sample is right.
 """
 
-from abc import ABC, abstractmethod
+from __future__ import annotations
+
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
-import torch
-from torch import Tensor
 
-from longtail.core.tensors import wide_dtype
-from longtail.posthoc.tau.intervals import Intervals
-from longtail.posthoc.tau.rivals import NEVER, Load, line_intervals
+from longtail.core.blocks import slices
+from longtail.posthoc.tau.intervals import NEVER, Intervals, Load, line_intervals
+from longtail.posthoc.validation import Floats, Indices, Rows
 
 _BLOCK = 2**17  # entries of a block: half a megabyte in float32
 _SOME = 1000  # samples that tell how large logits are
 
-
-class Move(Protocol):
-    """Moves rows of logits, into memory that may be given."""
-
-    def __call__(self, rows: Tensor, out: Tensor | None = None) -> Tensor:
-        """The rows, moved."""
-        ...
-
-
-class TauPath(ABC):
-    """Where logits go as τ grows, affine in each of them."""
-
-    @abstractmethod
-    def affine(self, tau: float) -> tuple[Tensor, Tensor]:
-        """The factor and the addend of each class's logit, float64."""
-
-    @abstractmethod
-    def mover(self, tau: float) -> Move:
-        """What moves logits on the CPU, to the bit as `affine` would."""
-
-    @abstractmethod
-    def rates(self, moved: Tensor) -> tuple[Tensor, Tensor]:
-        """First and second derivative of moved logits by τ, finite where those are -inf too."""
-
-    @abstractmethod
-    def length(self, logits: Tensor) -> float:
-        """How far a unit of τ moves the logits of a sample against each other: their deviation."""
-
-    @abstractmethod
-    def reach(self, logits: Tensor) -> float:
-        """How far it moves two logits of a sample against each other at most, in mean square."""
-
-    @abstractmethod
-    def intervals(self, logits: Tensor, labels: Tensor) -> Intervals:
-        """On which τ each sample is right."""
-
-    def predict(self, logits: Tensor, tau: float) -> Tensor:
-        """What is predicted at τ from logits that are stored in their own dtype again."""
-        most, move = max(1, _BLOCK // logits.shape[1]), self.mover(tau)
-        memory = torch.empty((most, logits.shape[1]), dtype=wide_dtype(logits.dtype), device="cpu")
-        predicted = np.empty(len(logits), np.int64)
-        for start in range(0, len(logits), most):
-            rows = logits[start : start + most]
-            moved = move(_wide(rows), memory[: len(rows)])
-            stored = _wide(moved.to(rows.dtype))
-            # NumPy's argmax is several times as fast as torch's, and breaks ties the same way.
-            stored.numpy().argmax(axis=1, out=predicted[start : start + most])
-        return torch.from_numpy(predicted)
+Move: TypeAlias = Callable[[Rows, Rows | None], Rows]
 
 
 @dataclass(frozen=True, eq=False)
-class Shift(TauPath):
+class Shift:
     """f + τ·offset, where an offset of -inf rules its class out."""
 
-    offset: Tensor
+    offset: Floats
 
-    def affine(self, tau: float) -> tuple[Tensor, Tensor]:
+    def affine(self, tau: float) -> tuple[Floats, Floats]:
         """One, and τ·offset."""
-        ruled_out = self.offset.isneginf()
-        return torch.ones_like(self.offset), torch.where(ruled_out, -torch.inf, tau * self.offset)
+        shift = np.where(np.isneginf(self.offset), -np.inf, tau * self._finite)
+        return np.ones_like(self.offset), shift
 
     def mover(self, tau: float) -> Move:
         """Adds τ·offset."""
         shift = self.affine(tau)[1]
-        return lambda rows, out=None: torch.add(rows, shift.to(rows.dtype), out=out)
+        return lambda rows, out: np.add(rows, shift.astype(rows.dtype), out=out)
 
-    def rates(self, moved: Tensor) -> tuple[Tensor, Tensor]:
+    def rates(self, moved: Floats) -> tuple[Floats, Floats]:
         """The offset, and nothing."""
-        offset = self.offset.nan_to_num(neginf=0.0)
-        return offset, torch.zeros_like(offset)
+        return self._finite, np.zeros_like(self.offset)
 
-    def length(self, logits: Tensor) -> float:
+    def length(self, logits: Rows) -> float:
         """The deviation of the offset over the classes that are not ruled out."""
-        return float(self.offset[self.offset.isfinite()].std(correction=0))
+        return float(self.offset[np.isfinite(self.offset)].std())
 
-    def reach(self, logits: Tensor) -> float:
+    def reach(self, logits: Rows) -> float:
         """From the lowest offset to the highest, of the classes that are not ruled out."""
-        low, high = self.offset[self.offset.isfinite()].aminmax()
-        return float(high - low)
+        return float(np.ptp(self.offset[np.isfinite(self.offset)]))
 
-    def intervals(self, logits: Tensor, labels: Tensor) -> Intervals:
+    def intervals(self, logits: Rows, labels: Indices) -> Intervals:
         """Lines with the offset for slope."""
-        ruled_out = self.offset.isneginf().nonzero().flatten()
+        ruled_out = np.flatnonzero(np.isneginf(self.offset))
 
-        def load(at: Tensor, rows: Tensor) -> None:
+        def load(at: Indices, rows: Rows) -> None:
             _load(logits, at, rows)
             if len(ruled_out):
-                rows[:, ruled_out] = -torch.inf
+                rows[:, ruled_out] = -np.inf
 
-        slopes = self.offset.nan_to_num(neginf=0.0)
-        return line_intervals(load, labels.numpy(), slopes.numpy(), wide_dtype(logits.dtype))
+        return line_intervals(load, labels, self._finite, wide_dtype(logits))
+
+    @property
+    def _finite(self) -> Floats:
+        return np.where(np.isneginf(self.offset), 0.0, self.offset)
 
 
 @dataclass(frozen=True, eq=False)
-class Scale(TauPath):
+class Scale:
     """f · ν^−τ."""
 
-    log_nu: Tensor
+    log_nu: Floats
 
-    def affine(self, tau: float) -> tuple[Tensor, Tensor]:
+    def affine(self, tau: float) -> tuple[Floats, Floats]:
         """ν^−τ, and nothing."""
-        return (-tau * self.log_nu).exp(), torch.zeros_like(self.log_nu)
+        return np.exp(-tau * self.log_nu), np.zeros_like(self.log_nu)
 
     def mover(self, tau: float) -> Move:
         """Divides by ν^τ."""
         factor = self.affine(tau)[0]
-        return lambda rows, out=None: torch.mul(rows, factor.to(rows.dtype), out=out)
+        return lambda rows, out: np.multiply(rows, factor.astype(rows.dtype), out=out)
 
-    def rates(self, moved: Tensor) -> tuple[Tensor, Tensor]:
+    def rates(self, moved: Floats) -> tuple[Floats, Floats]:
         """−log ν times the logits, and that once more."""
-        finite = moved.nan_to_num(neginf=0.0)
-        return -self.log_nu * finite, self.log_nu.square() * finite
+        finite = np.where(np.isneginf(moved), 0.0, moved)
+        return -self.log_nu * finite, np.square(self.log_nu) * finite
 
-    def length(self, logits: Tensor) -> float:
+    def length(self, logits: Rows) -> float:
         """The deviation of −log ν times the logits, over the classes of some of the samples."""
-        return float(self._some_rates(logits).std(dim=1, correction=0).mean())
+        return float(self._some_rates(logits).std(axis=1).mean())
 
-    def reach(self, logits: Tensor) -> float:
+    def reach(self, logits: Rows) -> float:
         """From the lowest of −log ν times the logits to the highest, of some of the samples."""
-        low, high = self._some_rates(logits).aminmax(dim=1)
-        return float((high - low).square().mean().sqrt())
+        return float(np.sqrt(np.square(np.ptp(self._some_rates(logits), axis=1)).mean()))
 
-    def _some_rates(self, logits: Tensor) -> Tensor:
-        return self.rates(_wide(logits[:_SOME]).double())[0]
+    def _some_rates(self, logits: Rows) -> Floats:
+        return self.rates(logits[:_SOME].astype(np.float64))[0]
 
-    def intervals(self, logits: Tensor, labels: Tensor) -> Intervals:
+    def intervals(self, logits: Rows, labels: Indices) -> Intervals:
         """Lines of the logarithms, apart for samples with a positive logit and those without."""
-        top = logits.amax(dim=1).cpu()
+        top = logits.max(axis=1)
         right = Intervals(np.full(len(top), np.inf), np.full(len(top), -np.inf))
         for sign in (1, -1):
-            samples = (top * sign > 0).nonzero().flatten()
-            if len(samples):
-                known, slopes = labels[samples].numpy(), (-sign * self.log_nu).numpy()
-                found = line_intervals(_logs(logits, samples, sign), known, slopes, torch.float64)
-                right.start[samples.numpy()], right.stop[samples.numpy()] = found
-        zero = (top == 0).nonzero().flatten()
-        highest = self.predict(logits[zero.to(logits.device)], 0.0)
-        always = zero[highest == labels[zero]].numpy()
+            at = np.flatnonzero(top * sign > 0)
+            if len(at):
+                load, wide = _logs(logits, at, sign), np.dtype(np.float64)
+                part = line_intervals(load, labels[at], -sign * self.log_nu, wide)
+                right.start[at], right.stop[at] = part
+        zero = np.flatnonzero(top == 0)
+        always = zero[predict(self, logits[zero], 0.0) == labels[zero]]
         right.start[always], right.stop[always] = -np.inf, np.inf
         return right
 
 
-def _logs(logits: Tensor, samples: Tensor, sign: int) -> Load:
+TauPath: TypeAlias = Shift | Scale
+
+
+def predict(path: TauPath, logits: Rows, tau: float) -> Indices:
+    """What is predicted at τ from logits that are stored in their own dtype again."""
+    most, move = max(1, _BLOCK // logits.shape[1]), path.mover(tau)
+    memory = np.empty((min(most, len(logits)), logits.shape[1]), wide_dtype(logits))
+    predicted = np.empty(len(logits), np.int64)
+    for at in slices(len(logits), logits.shape[1], _BLOCK):
+        rows = logits[at]
+        moved = move(widened(rows), memory[: len(rows)])
+        widened(moved.astype(rows.dtype, copy=False)).argmax(axis=1, out=predicted[at])
+    return predicted
+
+
+def wide_dtype(rows: Rows) -> np.dtype[Any]:
+    """What such numbers are reckoned in: float32 for the halves, else their own type."""
+    return np.dtype(np.float32) if rows.dtype.itemsize == 2 else rows.dtype
+
+
+def widened(rows: Rows) -> Rows:
+    """The rows in `wide_dtype`."""
+    return rows.astype(wide_dtype(rows), copy=False)
+
+
+def _logs(logits: Rows, samples: Indices, sign: int) -> Load:
     """What loads log f of some samples, or −log(−f) if the sign is negative."""
 
-    def load(at: Tensor, rows: Tensor) -> None:
+    def load(at: Indices, rows: Rows) -> None:
         _load(logits, samples[at], rows)
-        rows.mul_(sign).clamp_(min=0).log_().mul_(sign).clamp_(min=NEVER)
+        with np.errstate(divide="ignore"):
+            np.log(np.maximum(sign * rows, 0, out=rows), out=rows)
+        np.maximum(sign * rows, NEVER, out=rows)
 
     return load
 
 
-def _wide(rows: Tensor) -> Tensor:
-    """On the CPU, in a dtype that NumPy has."""
-    return rows.to("cpu", wide_dtype(rows.dtype))
-
-
-def _load(logits: Tensor, at: Tensor, rows: Tensor) -> None:
-    """Write some rows of the logits into memory on the CPU."""
-    if logits.dtype == rows.dtype and logits.device == rows.device:
-        torch.index_select(logits, 0, at, out=rows)  # without a copy in between
+def _load(logits: Rows, at: Indices, rows: Rows) -> None:
+    """Write some rows of the logits into memory."""
+    if logits.dtype == rows.dtype:
+        np.take(logits, at, axis=0, out=rows, mode="clip")  # without a copy in between
     else:
-        rows.copy_(logits.index_select(0, at.to(logits.device)))
+        rows[...] = logits[at]

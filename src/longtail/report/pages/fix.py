@@ -68,12 +68,12 @@ def steps_in_words(result: FixResult) -> list[str]:
 
 
 def _steps(result: FixResult) -> Section:
-    said = steps_in_words(result)
+    sentences = steps_in_words(result)
     if result.estimate is not None:
-        said.append("The target was estimated from the scores themselves, without labels.")
+        sentences.append("The target was estimated from the scores themselves, without labels.")
     return Section(
         heading="What was done",
-        paragraphs=said,
+        paragraphs=sentences,
         figures=[] if result.carried is None else [_priors(result, result.carried)],
         notes=[_AGAIN],
     )

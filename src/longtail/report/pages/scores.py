@@ -12,11 +12,11 @@ from longtail.report.sections.by_class import (
     by_class_section,
     calibration_section,
     margins_section,
+    mistakes_section,
 )
 from longtail.report.sections.carried import carried_section
 from longtail.report.sections.explorers import target_section, tau_section
 from longtail.report.sections.first_table import first_table
-from longtail.report.sections.mistakes import mistakes_section
 from longtail.report.sections.verdict import alone_in_words, gain_in_words, next_step, warning
 
 # In the order in which they answer questions.
@@ -79,12 +79,12 @@ def samples_in_words(judgement: Judgement) -> str:
     samples, counts = judgement.samples, judgement.label_counts
     split = f"{samples.before.split} " if samples.before.split else ""
     total = int(counts.sum())
-    said = [f"On {total:,} {split}samples of {samples.num_classes:,} classes{_tail(samples)}."]
+    sentences = [f"On {total:,} {split}samples of {samples.num_classes:,} classes{_tail(samples)}."]
     if absent := int((counts == 0).sum()):
-        said.append(f"Classes without a sample here ({absent:,}) count for nothing.")
+        sentences.append(f"Classes without a sample here ({absent:,}) count for nothing.")
     if total > len(samples.labels):
-        said.append(f"Below the table, {len(samples.labels):,} of the samples are looked at.")
-    return " ".join(said)
+        sentences.append(f"Below the table, {len(samples.labels):,} of the samples are looked at.")
+    return " ".join(sentences)
 
 
 def _tail(samples: BeforeAfter) -> str:

@@ -18,18 +18,18 @@ def tau_section(judgement: Judgement) -> Section | None:
     """The τ explorer, where there is one."""
     heading = "How far to move: τ"
     if len(judgement.samples.labels) > MOST_SAMPLES:
-        said = (
+        text = (
             f"Of more than {MOST_SAMPLES:,} samples this page would become too large to explore τ: "
             "save the scores of some of them, and longtail report does."
         )
-        return Section(heading=heading, paragraphs=[said])
+        return Section(heading=heading, paragraphs=[text])
     explorer = tau_explorer(judgement)
     if explorer is None:
         return None
-    said = f"{_tau_in_words(judgement.samples)} Move the slider: every number is exact for that τ."
+    text = f"{_tau_in_words(judgement.samples)} Move the slider: every number is exact for that τ."
     return Section(
         heading=heading,
-        paragraphs=[said],
+        paragraphs=[text],
         notes=[
             "A τ chosen on these samples looks better on them than it is. Choose it on "
             "validation samples, as longtail fix does, and only look here."
@@ -52,22 +52,22 @@ def _tau_in_words(samples: BeforeAfter) -> str:
             "These logits carry the target already, so that τ = 0 should be best. τ says how much "
             "of the training prior is taken out beyond that; below 0 it is put back in."
         )
-    said = (
+    text = (
         "τ says how far the logits are moved from the prior they carry towards the target: 0 "
         "leaves them, 1 moves them all the way, more goes beyond it."
     )
     if not is_move or not samples.is_changed:
-        return said
-    said += (
+        return text
+    text += (
         f" The slider starts at the result, τ = {samples.tau:.3g}, and moves its logits, "
         "calibrated as they are: there its numbers are those of the first table."
     )
     if samples.is_cross_fitted:
-        said += (
+        text += (
             " Each fifth of the samples was moved by the τ that the others chose, so the slider "
             "moves all of them by as much from where they are."
         )
-    return said
+    return text
 
 
 def target_section(judgement: Judgement) -> Section | None:

@@ -32,25 +32,30 @@ def first_table(judgement: Judgement) -> Table:
 def metric_rows(judgement: Judgement) -> list[tuple[str, str, str, str]]:
     """Name, before, after and change of each metric that there is."""
     return [
-        (METRICS[key], _interval(made.before, key), _interval(made.after, key), _change(made, key))
-        for key, made in judgement.changes.items()
+        (
+            METRICS[key],
+            _interval(change.before, key),
+            _interval(change.after, key),
+            _change(change, key),
+        )
+        for key, change in judgement.changes.items()
     ]
 
 
 def _caption(judgement: Judgement) -> str:
-    said = ["In %, but for the log-loss; in brackets 95 % intervals."]
+    sentences = ["In %, but for the log-loss; in brackets 95 % intervals."]
     if judgement.samples.shot_groups:
-        said.append(
+        sentences.append(
             "Many-shot classes have more than 100 training samples, few-shot ones fewer than 20."
         )
     counts = judgement.label_counts
     few = int(((counts > 0) & (counts < _FEW)).sum())
     if few:
-        said.append(
+        sentences.append(
             f"Classes with fewer than {_FEW} samples here: {few:,} of {len(counts):,}; "
             "their share of the intervals is borrowed from the other classes."
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def _interval(measured: Interval, key: str) -> str:
@@ -62,10 +67,10 @@ def _interval(measured: Interval, key: str) -> str:
     return f"{_number(value, key)} [{_number(low, key)},\u00a0{_number(high, key)}]"
 
 
-def _change(made: Change, key: str) -> str:
+def _change(change: Change, key: str) -> str:
     """The difference with its paired interval where there is one, and what it means."""
-    difference = made.difference
-    if difference is None or difference.value is None or made.direction is Direction.NONE:
+    difference = change.difference
+    if difference is None or difference.value is None or change.direction is Direction.NONE:
         return "none"
     if not round(difference.value, 3):  # as many digits as are shown, of a share in percent too
         return "none"
@@ -73,7 +78,7 @@ def _change(made: Change, key: str) -> str:
     if difference.low is not None and difference.high is not None:
         ends = (_number(end, key, "+") for end in (difference.low, difference.high))
         text += f" [{', '.join(ends)}]"  # it may break on a phone
-    return f"{text} {_WORDS[made.direction]}"
+    return f"{text} {_WORDS[change.direction]}"
 
 
 def _number(value: float, key: str, sign: str = "") -> str:

@@ -57,12 +57,7 @@ def alone_in_words(judgement: Judgement) -> str:
 
 
 def next_step(judgement: Judgement, written: bool = True) -> str:
-    """What the reader should do now.
-
-    Args:
-        judgement: Of scores before and after, or as they are.
-        written: Whether a file holds the scores after.
-    """
+    """What the reader should do now; `written` says whether a file holds the scores after."""
     if not judgement.samples.is_changed:
         return _next_step_alone(judgement)
     before, after = judgement.samples.names
@@ -137,11 +132,11 @@ def warning(sanity: Sanity) -> str:
         )
     if not wrong:
         return ""
-    said = "; ".join(wrong)
+    text = "; ".join(wrong)
     if sanity.near_chance:
-        return f"Do not trust these numbers: {said}. {_CHECK}"
+        return f"Do not trust these numbers: {text}. {_CHECK}"
     return (
-        f"Look twice before you trust these numbers: {said}. A model that was trained to treat "
+        f"Look twice before you trust these numbers: {text}. A model that was trained to treat "
         f"classes alike may be. {_CHECK}"
     )
 

@@ -1,0 +1,235 @@
+"""Features of a frozen backbone in one file, read from the disk as they are looked at.
+
+A safetensors file: `labels` (N,) int64, and last `features` (N, D) in float16 or float32, the rows
+of train, validation and test one part after the other. The header's `longtail_features` entry says
+how many rows each part has, the names of the classes, and what made the features. Training counts
+are those of the train part.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from longtail.core.arrays import refuse_lossy
+from longtail.core.blocks import slices
+from longtail.core.files import written_whole
+from longtail.core.labels import check_labels, check_num_classes
+from longtail.core.scores import Split
+from longtail.core.tensor_file import begin_tensor_file, map_tensor_file
+
+_VERSION = 1
+SPLITS: tuple[Split, ...] = ("train", "validation", "test")
+
+Rows = npt.NDArray[np.floating[Any]]
+
+
+class Part(NamedTuple):
+    """The samples of one split; the rows may lie on the disk."""
+
+    features: Rows
+    labels: npt.NDArray[np.int64]
+
+
+class Header(msgspec.Struct):
+    """What the JSON header says."""
+
+    version: int
+    sizes: dict[str, int]
+    num_classes: int
+    classes: tuple[str, ...] | None = None
+    made_by: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Features and labels of up to three splits.
+
+    Attributes:
+        parts: The splits that are there.
+        num_classes: How many classes there are.
+        classes: Their names, if known.
+        made_by: What made the features, in words.
+    """
+
+    parts: Mapping[Split, Part]
+    num_classes: int
+    classes: tuple[str, ...] | None = None
+    made_by: str = ""
+
+    @property
+    def dim(self) -> int:
+        """How many numbers a sample has."""
+        return int(next(iter(self.parts.values())).features.shape[1])
+
+    @property
+    def counts(self) -> npt.NDArray[np.int64]:
+        """Training samples of each class."""
+        return np.bincount(self.part("train").labels, minlength=self.num_classes)
+
+    def part(self, split: Split) -> Part:
+        """One split, or a ValueError if it is not there."""
+        if split not in self.parts:
+            raise ValueError(
+                f"these features have no {split} part, only {', '.join(self.parts)}; "
+                "pack one with them, or hold out some of the train part"
+            )
+        return self.parts[split]
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Features:
+        """Map a file that `pack_features` wrote into memory."""
+        source = Path(path)
+        if not source.is_file():
+            raise FileNotFoundError(f"there is no feature file at {source}")
+        metadata, tensors = map_tensor_file(source)
+        header = _decode(metadata.get("longtail_features"), source)
+        whole = _checked_tensors(tensors, header, source)
+        ends = np.cumsum([header.sizes.get(split, 0) for split in SPLITS]).tolist()
+        parts = {
+            split: Part(whole.features[start:stop], whole.labels[start:stop])
+            for split, start, stop in zip(SPLITS, [0, *ends], ends, strict=False)
+            if stop > start
+        }
+        return cls(parts, header.num_classes, header.classes, header.made_by)
+
+
+def pack_features(
+    path: str | os.PathLike[str],
+    parts: Mapping[Split, tuple[Rows, npt.ArrayLike]],
+    num_classes: int | None = None,
+    classes: Sequence[str] | None = None,
+    made_by: str = "",
+) -> Features:
+    """Write features to one file, a block at a time, and map it.
+
+    Args:
+        path: A .safetensors file; it replaces an existing one whole.
+        parts: Features of shape (N, D), of a floating type, and labels, for each split. Float64 is
+            stored as float32.
+        num_classes: How many classes there are; by default as many as there are names, else as the
+            largest label says.
+        classes: The names of the classes.
+        made_by: What made the features, in words.
+
+    >>> import tempfile
+    >>> rows, labels = np.eye(3, dtype=np.float32), [0, 1, 1]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     made = pack_features(Path(folder) / "f.safetensors", {"train": (rows, labels)})
+    ...     made.part("train").features.shape, made.counts.tolist()
+    ((3, 3), [1, 2])
+    """
+    target = Path(path)
+    if target.suffix.lower() != ".safetensors":
+        raise ValueError(f"{target} must end in .safetensors to take features; rename it")
+    made = checked_features(parts, num_classes, classes, made_by)
+    sizes = {str(split): len(part.labels) for split, part in made.parts.items()}
+    header = Header(_VERSION, sizes, made.num_classes, made.classes, made_by)
+    stored = np.result_type(*(part.features.dtype for part in made.parts.values()))
+    dtype = np.dtype(np.float16 if stored == np.float16 else np.float32)
+    with written_whole(target) as temporary, temporary.open("wb") as file:
+        begin_tensor_file(
+            file,
+            metadata={"longtail_features": msgspec.json.encode(header).decode()},
+            small={"labels": np.concatenate([part.labels for part in made.parts.values()])},
+            name="features",
+            dtype=dtype,
+            shape=(sum(sizes.values()), made.dim),
+        )
+        for split, part in made.parts.items():
+            for at in slices(len(part.labels), made.dim):
+                block = np.asarray(part.features[at])
+                if not np.isfinite(block).all():
+                    row = at.start + int((~np.isfinite(block)).any(axis=1).argmax())
+                    raise ValueError(
+                        f"features must be finite numbers, got NaN or infinity in row {row} of "
+                        f"{split}; the backbone that made them has diverged"
+                    )
+                file.write(np.ascontiguousarray(block, dtype).data)
+    return Features.load(target)
+
+
+def checked_features(
+    parts: Mapping[Split, tuple[Rows, npt.ArrayLike]],
+    num_classes: int | None = None,
+    classes: Sequence[str] | None = None,
+    made_by: str = "",
+) -> Features:
+    """Features of arrays as they are, or a ValueError; arguments as of `pack_features`."""
+    if not parts or set(parts) - set(SPLITS):
+        raise ValueError(
+            f"features are of the splits {', '.join(SPLITS)}, got {', '.join(map(str, parts))}"
+        )
+    checked = {split: _checked(*parts[split], split) for split in SPLITS if split in parts}
+    if len({part.features.shape[1] for part in checked.values()}) > 1:
+        shapes = ", ".join(f"{split} {part.features.shape}" for split, part in checked.items())
+        raise ValueError(f"all splits must have features of one width, got {shapes}")
+    most = 1 + max(int(part.labels.max()) for part in checked.values())
+    total = num_classes or (len(classes) if classes is not None else most)
+    check_num_classes(total, sum(len(part.labels) for part in checked.values()))
+    for part in checked.values():
+        check_labels(part.labels, total)
+    if classes is not None and len(classes) != total:
+        raise ValueError(f"classes must name each of {total} classes, got {len(classes)} names")
+    names = None if classes is None else tuple(map(str, classes))
+    return Features(checked, total, names, made_by)
+
+
+def _checked(features: Rows, labels: npt.ArrayLike, split: str) -> Part:
+    refuse_lossy(features)
+    refuse_lossy(labels)
+    if features.ndim != 2 or features.dtype.kind != "f" or not len(features):
+        raise ValueError(
+            f"features of {split} must be of a floating type and shape (samples, numbers), "
+            f"got {features.dtype} of shape {features.shape}"
+        )
+    indices = np.asarray(labels)
+    if indices.dtype.kind not in "iu" or indices.shape != (len(features),):
+        raise ValueError(
+            f"labels of {split} must be one class index for each of {len(features)} rows, "
+            f"got {indices.dtype} of shape {indices.shape}"
+        )
+    return Part(features, indices.astype(np.int64, copy=False))
+
+
+def _checked_tensors(tensors: Mapping[str, npt.NDArray[Any]], header: Header, source: Path) -> Part:
+    """Features and labels that fit each other and the header, or a ValueError."""
+    sizes, classes = header.sizes, header.classes
+    try:
+        whole = _checked(tensors["features"], np.asarray(tensors["labels"]), "all splits")
+        if set(sizes) - set(SPLITS) or min(sizes.values(), default=0) < 0:
+            raise ValueError(f"its splits are {sizes}")
+        if sum(sizes.values()) != len(whole.labels):
+            raise ValueError(f"its splits have {sizes} rows, but there are {len(whole.labels)}")
+        check_labels(whole.labels, check_num_classes(header.num_classes, len(whole.labels)))
+        if classes is not None and len(classes) != header.num_classes:
+            raise ValueError(f"it names {len(classes)} of {header.num_classes} classes")
+    except (KeyError, ValueError) as error:
+        reason = f"it has no {error}" if isinstance(error, KeyError) else error
+        raise ValueError(f"the header of {source} does not fit what it holds: {reason}") from error
+    return whole
+
+
+def _decode(text: str | None, source: Path) -> Header:
+    if text is None:
+        raise ValueError(
+            f"{source} is no feature file of longtail; pack arrays into one with "
+            "longtail.data.pack_features"
+        )
+    try:
+        header = msgspec.json.decode(text, type=Header)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"the header of {source} is damaged: {error}") from error
+    if header.version != _VERSION:
+        raise ValueError(
+            f"{source} was written in version {header.version} of the feature format, this "
+            f"longtail reads version {_VERSION}; use the longtail that wrote it, or a newer one"
+        )
+    return header

@@ -1,0 +1,235 @@
+"""What is in a file of scores, whatever its format: columns of a table, or named arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from longtail.core import Prior
+from longtail.core.blocks import slices
+from longtail.core.score_checks import check_ids
+from longtail.core.scores_file import decode_header
+from longtail.core.tensor_file import StoredTensor, open_tensor_file
+from longtail.data.tables.arrays import (
+    ArrayHeader,
+    load_npz,
+    npy_blocks,
+    npy_header,
+    npz_blocks,
+    npz_header,
+    npz_names,
+)
+from longtail.data.tables.columns import (
+    ID_NAMES,
+    LABEL_NAMES,
+    Columns,
+    Table,
+    column_place,
+    score_columns,
+)
+from longtail.data.tables.errors import naming, reading
+from longtail.data.tables.label_codes import LabelCodes, as_names
+from longtail.data.tables.layout import (
+    Layout,
+    check_shape,
+    floating,
+    optional_name,
+    scores_name,
+)
+from longtail.data.tables.parquet import ParquetTable
+from longtail.data.tables.score_table import Contents, Kind, Matrix
+from longtail.data.tables.text import TextTable, is_number
+
+_CLASS_NAMES = ("classes", "class_names")
+
+
+def read_npy(path: Path, kind: Kind, layout: Layout) -> Contents:
+    """One array of shape (N, C)."""
+    header = npy_header(path)
+    shape = check_shape(header.shape, path)
+    return Contents(shape, floating(header.dtype, path), partial(npy_blocks, path))
+
+
+def read_npz(path: Path, kind: Kind, layout: Layout) -> Contents:
+    """Named arrays: the scores, and where they are there labels, ids, classes and counts."""
+    file = _Arrays(
+        npz_names(path),
+        partial(npz_header, path),
+        partial(load_npz, path),
+        partial(npz_blocks, path),
+    )
+    return _of_arrays(file, kind, layout, path)
+
+
+def read_safetensors(path: Path, kind: Kind, layout: Layout) -> Contents:
+    """Named tensors; those of `Scores.save` have a header that says the rest."""
+    metadata, tensors = open_tensor_file(path)
+
+    def load(names: Iterable[str]) -> dict[str, npt.NDArray[Any]]:
+        with reading(path, "scores"):
+            return {name: np.array(tensors[name].mapped()) for name in names}
+
+    def blocks(name: str, rows: int) -> Iterator[Matrix]:
+        with reading(path, "a safetensors file"):
+            for at in slices(tensors[name].shape[0], 1, rows):
+                yield tensors[name].rows(at)
+
+    names = [name for name in tensors if name not in _CLASS_NAMES]  # which are no texts there
+    file = _Arrays(names, tensors.__getitem__, load, blocks)
+    contents = _of_arrays(file, kind, layout, path)
+    if "longtail" not in metadata:
+        return contents  # nobody knows what a foreign file means by a tensor called carried
+    header = decode_header(metadata["longtail"], path)
+    small = load(tensors.keys() & {"carried", "carried_counts"})
+    log, ids = small.get("carried"), contents.ids
+    with reading(path, "scores that longtail wrote"):
+        carried = None if log is None else Prior(log, small.get("carried_counts"))
+        if header.ids is not None:
+            ids = check_ids(header.ids, contents.shape[0])
+    return replace(
+        contents,
+        classes=header.classes,
+        ids=ids,
+        carried=carried,
+        split=header.split,
+        by_longtail=True,
+    )
+
+
+class _Arrays(NamedTuple):
+    """What there is in a file of named arrays, and how it is read."""
+
+    names: Sequence[str]
+    header: Callable[[str], ArrayHeader | StoredTensor]
+    load: Callable[[Iterable[str]], dict[str, npt.NDArray[Any]]]
+    blocks: Callable[[str, int], Iterator[Matrix]]
+
+
+def _of_arrays(file: _Arrays, kind: Kind, layout: Layout, path: Path) -> Contents:
+    names = file.names
+    chosen = scores_name(names, kind, layout.scores, path)
+    labels = optional_name(names, LABEL_NAMES, layout.labels, path)
+    ids = optional_name(names, ID_NAMES, layout.ids, path)
+    classes = optional_name(names, _CLASS_NAMES, None, path)
+    counts = "counts" if "counts" in names else None
+    shape = check_shape(file.header(chosen).shape, path)
+    dtype = floating(file.header(chosen).dtype, path)
+    # Before any of them is unpacked.
+    for name, number, wrong in (
+        (labels, shape[0], "has {1} rows but {0!r} has {2} labels"),
+        (ids, shape[0], "has {1} rows but {0!r} has {2} ids"),
+        (classes, shape[1], "must name each of the {1} classes once, {0!r} has {2}"),
+        (counts, shape[1], "must have {0!r} of all {1} classes, got {2}"),
+    ):
+        length = () if name is None else file.header(name).shape
+        if len(length) == 1 and length[0] != number:
+            raise ValueError(
+                f"{path} {wrong.format(name, number, length[0])}; give one each, in the same order"
+            )
+    small = file.load(filter(None, (labels, ids, classes, counts)))
+    return Contents(
+        shape,
+        dtype,
+        partial(file.blocks, chosen),
+        labels=LabelCodes.of_array(small[labels], f"{labels!r} of {path}") if labels else None,
+        classes=as_names(small[classes], f"{classes!r} of {path}") if classes else None,
+        ids=_ids(small[ids], shape[0], f"{ids!r} of {path}") if ids else None,
+        counts=small.get("counts"),
+        array=chosen,
+    )
+
+
+def read_parquet(path: Path, kind: Kind, layout: Layout) -> Contents:
+    """A row a sample: a column a class or one column of lists, and where there is one of labels."""
+    table = ParquetTable.open(path)
+    if not table.lists:
+        columns = score_columns(table, layout.labels, layout.ids, layout.skip)
+        for name in columns.classes or ():
+            if table.dtype(name).kind not in "iuf":
+                raise ValueError(
+                    f"{path} has {table.dtype(name)} in column {name!r}, where scores were "
+                    "expected; say which columns hold no scores: --label-column, --skip"
+                )
+        types = [floating(table.dtype(name), path) for name in columns.classes or ()]
+        return _of_columns(table, columns, np.result_type(*types))
+    chosen = scores_name(table.lists, kind, layout.scores, path)
+    names = (
+        optional_name(table.names, LABEL_NAMES, layout.labels, path),
+        optional_name(table.names, ID_NAMES, layout.ids, path),
+    )
+    places = (None if name is None else table.names.index(name) for name in names)
+    num_rows, labels, ids = _beside(table, *places)
+    return Contents(
+        check_shape((num_rows, table.length(chosen)), path),
+        floating(table.dtype(chosen), path),
+        partial(table.list_numbers, chosen),
+        labels=labels,
+        ids=ids,
+        array=chosen,
+    )
+
+
+def read_text(path: Path, kind: Kind, layout: Layout) -> Contents:
+    """A line a sample, a column a class, and where there is one a column of labels."""
+    table = TextTable.open(path, layout.delimiter, exact=True)
+    if table.width < 2:
+        raise ValueError(
+            f"{path} has one column, its first line is {table.first[0][:40]!r}; expected fields "
+            f"with {table.delimiter!r} between them; say what stands there with --delimiter "
+            "(in Python Layout(delimiter=...))"
+        )
+    has_header = _has_header(table, layout) if layout.header is None else layout.header
+    table = replace(table, has_header=has_header)
+    columns = score_columns(table, layout.labels, layout.ids, layout.skip)
+    return _of_columns(table, columns, np.dtype(np.float64))
+
+
+def _of_columns(table: Table, columns: Columns, dtype: np.dtype[Any]) -> Contents:
+    num_rows, labels, ids = _beside(table, columns.label, columns.ids)
+    return Contents(
+        check_shape((num_rows, len(columns.scores)), table.path),
+        dtype,
+        partial(table.numbers, columns.scores),
+        labels=labels,
+        classes=columns.classes,
+        ids=ids,
+    )
+
+
+def _beside(
+    table: Table, label: int | None, ids: int | None
+) -> tuple[int, LabelCodes | None, npt.NDArray[Any] | None]:
+    """How many rows there are, their labels and their ids."""
+    num_rows, columns = table.labels(*(place for place in (label, ids) if place is not None))
+    texts = None if ids is None else np.array(columns[-1].values)[columns[-1].codes]
+    return num_rows, None if label is None else columns[0], texts
+
+
+def _has_header(table: TextTable, layout: Layout) -> bool:
+    """Whether the first line names the columns; a ValueError if it could be either."""
+    columns = [*layout.skip, *([] if layout.labels is None else [layout.labels])]
+    if any(isinstance(column, str) for column in columns):
+        return True
+    aside = {column_place(column, None, table.width, table.path) for column in columns}
+    scores = [text for at, text in enumerate(table.first) if at not in aside]
+    if not all(map(is_number, scores)):
+        return True
+    if scores == [str(index) for index in range(len(scores))]:
+        raise ValueError(
+            f"the first line of {table.path} reads {', '.join(scores[:4])}, which may be names of "
+            "columns or scores; say --header or --no-header"
+        )
+    return False
+
+
+def _ids(stored: npt.NDArray[Any], num_rows: int, where: str) -> npt.NDArray[Any]:
+    with naming(where):
+        return check_ids(
+            np.array(as_names(stored, where)) if stored.dtype.kind == "S" else stored, num_rows
+        )

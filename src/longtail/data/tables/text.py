@@ -1,0 +1,249 @@
+"""Text tables: .csv, .tsv and their .gz, UTF-8 with or without a mark.
+
+A table is gone through once for its labels, which also counts its rows and the fields of each, and
+once for its numbers, which NumPy's own parser reads.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain, islice
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+import numpy.typing as npt
+
+from longtail.data.tables.errors import check_is_file, reading
+from longtail.data.tables.label_codes import LabelCodes
+
+_LONGEST_LINE = 2**26  # characters: a million classes with all digits of their scores
+# Text of numbers is packed to a third, of labels in order to a hundredth. A file that was made to
+# fill memory swells a thousandfold; if it is small in all, it does no harm.
+_MOST_UNPACKED, _MOST_SWELLING = 2**26, 200
+
+
+def suffix_of(path: Path) -> str:
+    """The ending that says the format, in small letters, without a final .gz."""
+    return Path(path.name.lower().removesuffix(".gz")).suffix
+
+
+def lines_of(path: Path) -> Iterator[str]:
+    """The lines that have something in them, without their ends."""
+    for line in all_lines(path):
+        stripped = line.rstrip("\r\n")
+        if stripped:
+            yield stripped
+
+
+def all_lines(path: Path) -> Iterator[str]:
+    """The lines with their ends; a ValueError for one that no row of a table can be."""
+    check_is_file(path)
+    with reading(path, "UTF-8 text"), _opened(path) as file:
+        while line := file.readline(_LONGEST_LINE):
+            if len(line) == _LONGEST_LINE:
+                raise ValueError(f"it has a line of {_LONGEST_LINE:,} characters or more")
+            yield line
+
+
+def is_number(text: str) -> bool:
+    """Whether a field is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A text file as rows of fields.
+
+    Whether its first line names the columns is known to whoever reads it. If it is `exact`, every
+    row must have as many fields as the first; else only enough of them.
+    """
+
+    path: Path
+    delimiter: str
+    first: tuple[str, ...]
+    has_header: bool = False
+    exact: bool = False
+    index_names: tuple[str, ...] = ()  # no text says that a column is an index
+
+    @classmethod
+    def open(cls, path: Path, delimiter: str | None = None, exact: bool = False) -> TextTable:
+        """With a tab between the fields of .tsv, else a comma; a ValueError if there is no row."""
+        chosen = delimiter or ("\t" if suffix_of(path) == ".tsv" else ",")
+        first = next(cls(path, chosen, ()).rows(), None)
+        if first is None:
+            raise ValueError(f"{path} has no rows; make it again from at least one sample")
+        return cls(path, chosen, tuple(text.strip() for text in first), exact=exact)
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """What the columns are called, if the first line says so."""
+        return self.first if self.has_header else None
+
+    @property
+    def width(self) -> int:
+        """How many columns there are."""
+        return len(self.first)
+
+    def rows(self) -> Iterator[list[str]]:
+        """The fields of each row, without those of the header.
+
+        Quotes hold a field together, over lines too; in .tsv they are text.
+        """
+        lines = all_lines(self.path)
+        fields: Iterator[list[str]]
+        if self.delimiter == "\t":
+            fields = (line.rstrip("\n").split("\t") for line in lines if line != "\n")
+        else:
+            fields = filter(None, csv.reader(lines, delimiter=self.delimiter))
+        with self._naming_csv_errors():
+            yield from islice(fields, int(self.has_header), None)
+
+    def head(self, place: int, rows: int) -> list[str]:
+        """The first fields of a column."""
+        return [fields[place].strip() for fields in islice(self.rows(), rows)]
+
+    def labels(self, *places: int) -> tuple[int, list[LabelCodes]]:
+        """How many rows there are, and what stands in these columns; every row is checked."""
+        pick = itemgetter(*places) if places else len
+        seen: dict[Any, int] = {}
+        rows = self._exact_fields(places) if self.exact else self._enough_fields(places)
+        codes = np.fromiter((seen.setdefault(pick(row), len(seen)) for row in rows), np.int64)
+        texts = [(key,) for key in seen] if len(places) == 1 else list(seen)
+        columns = [
+            LabelCodes.of_texts(each[at].strip() for each in texts) for at in range(len(places))
+        ]
+        return len(codes), [LabelCodes(each.values, each.codes[codes]) for each in columns]
+
+    def numbers(self, places: Sequence[int], rows: int) -> Iterator[npt.NDArray[np.float64]]:
+        """The numbers in these columns, at most so many rows at a time."""
+        lines, start = (line for line, _ in self._lines()), 0
+        for first in lines:
+            try:
+                block = np.loadtxt(
+                    chain([first], islice(lines, rows - 1)),
+                    delimiter=self.delimiter,
+                    comments=None,
+                    quotechar=None if self.delimiter == "\t" else '"',
+                    usecols=None if len(places) == self.width else places,
+                    ndmin=2,
+                )
+            except ValueError as error:
+                raise ValueError(
+                    self._no_number(places, start) or f"{self.path}: {error}"
+                ) from error
+            yield block
+            start += len(block)
+
+    def _enough_fields(self, places: Sequence[int]) -> Iterator[list[str]]:
+        last = max(places, default=0)
+        for row, fields in enumerate(self.rows()):
+            if len(fields) <= last:
+                raise ValueError(
+                    f"{self.path} has {len(fields)} columns in row {row}, too few to have a label "
+                    f"in column {last}; correct that row"
+                )
+            yield fields
+
+    def _exact_fields(self, places: Sequence[int]) -> Iterator[dict[int, str]]:
+        for row, (line, fields) in enumerate(self._lines()):
+            width = line.count(self.delimiter) + 1 if fields is None else len(fields)
+            if width != self.width:
+                raise ValueError(
+                    f"{self.path} has {self.width} columns, but {width} in row {row}; correct it"
+                )
+            yield {at: self._field(line, at) if fields is None else fields[at] for at in places}
+
+    def _lines(self) -> Iterator[tuple[str, list[str] | None]]:
+        """The text of each row and, where it has quotes, its fields."""
+        rows = self._rows_of(all_lines(self.path))
+        with self._naming_csv_errors():
+            yield from islice(rows, int(self.has_header), None)
+
+    def _rows_of(self, lines: Iterator[str]) -> Iterator[tuple[str, list[str] | None]]:
+        for line in lines:
+            if '"' in line and self.delimiter != "\t":
+                taken: list[str] = []
+                fields = next(csv.reader(_noted(line, lines, taken), delimiter=self.delimiter))
+                yield "".join(taken), fields
+            elif line != "\n":
+                yield line, None
+
+    @contextmanager
+    def _naming_csv_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except csv.Error as error:
+            raise ValueError(
+                f"{self.path} has a line that is no row ({error}); correct it"
+            ) from error
+
+    def _field(self, line: str, place: int) -> str:
+        """One field without cutting all of a wide line."""
+        behind = self.width - place
+        if place < behind:
+            return line.split(self.delimiter, place + 1)[place]
+        return line.rsplit(self.delimiter, behind)[-behind]
+
+    def _no_number(self, places: Sequence[int], start: int) -> str | None:
+        """Says where the first field from row `start` on is that should be a number and is none."""
+        for row, fields in enumerate(islice(self.rows(), start, None), start):
+            for place in places:
+                if not is_number(fields[place]):
+                    name = self.first[place] if self.has_header else place
+                    return (
+                        f"{self.path} has {fields[place]!r} in row {row}, column {name!r}, where a "
+                        "score was expected; correct it, or say which columns hold no scores: "
+                        "--label-column, --skip"
+                    )
+        return None
+
+
+def _noted(first: str, others: Iterator[str], taken: list[str]) -> Iterator[str]:
+    """The lines that are taken of these, noted."""
+    for line in chain([first], others):
+        taken.append(line)
+        yield line
+
+
+def _opened(path: Path) -> TextIO:
+    if path.name.lower().endswith(".gz"):
+        return io.TextIOWrapper(io.BufferedReader(_Unpacked(path), 2**20), encoding="utf-8-sig")
+    return path.open(encoding="utf-8-sig")
+
+
+class _Unpacked(io.RawIOBase):
+    """A .gz file as it is unpacked, which ends with an error where it swells as none should."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = gzip.GzipFile(path)
+        self._most = max(_MOST_UNPACKED, _MOST_SWELLING * path.stat().st_size)
+        self._read = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        got = self._file.read1(len(buffer))
+        buffer[: len(got)] = got
+        self._read += len(got)
+        if self._read > self._most:
+            raise ValueError(
+                f"it unpacks to more than {self._most / 2**30:.3g} GB, {_MOST_SWELLING} times its "
+                "size and more; if that is meant, unpack it first"
+            )
+        return len(got)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()

@@ -1,0 +1,289 @@
+"""fit: classifiers on features of a frozen backbone, chosen on validation samples, compared, kept.
+
+samples → weight decay → every method → the best → scores and model
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from time import perf_counter
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from longtail.core import Prior, PriorLike, Scores
+from longtail.core.arrays import Array, ArrayLike, as_numpy
+from longtail.core.prior import check_same_classes
+from longtail.engine import Features
+from longtail.flows.fit_choice import (
+    Predicted,
+    choose_decay,
+    linear_layer,
+    predicted,
+    predicted_folds,
+)
+from longtail.flows.fit_methods import METHODS, Aim, Method, Task, method_names
+from longtail.flows.fit_result import Criterion, FitResult, MethodScores
+from longtail.flows.fit_samples import FitSamples, Labelled, fit_samples, labelled_features
+from longtail.heads import Head, Linear
+from longtail.metrics import Accumulator, Interval, paired_gain
+from longtail.posthoc import PCSoftmax, fold
+
+_FEW = 5  # validation samples, below which a class's share of an interval is borrowed from others
+
+
+def fit(
+    features: Features | Array,
+    labels: ArrayLike | None = None,
+    validation: Labelled | None = None,
+    *,
+    test: Labelled | None = None,
+    classes: Sequence[str] | None = None,
+    target: PriorLike | Literal["uniform", "train"] = "uniform",
+    methods: Sequence[str] = (),
+    criterion: Criterion = "accuracy_under_target",
+    folds: int = 5,
+    seed: int = 0,
+    output: str | os.PathLike[str] | None = None,
+    progress: Callable[[str], None] = lambda what: None,
+    command: str = "longtail.fit",
+) -> FitResult:
+    """Fit classifiers on features of a frozen backbone, compare them, and keep the best.
+
+    Weight decay, τ and the method are chosen on the validation part, or where there is none on
+    folds of the train part; the best is fitted again on all of the train part.
+
+    Args:
+        features: Of shape (N, D), NumPy or torch; or an opened feature file, which holds the rest.
+        labels: Their classes.
+        validation: Features and labels to choose by.
+        test: Features and labels that decide nothing.
+        classes: The names of the classes.
+        target: The prior to predict under.
+        methods: Names in METHODS; none for all but the slow ones.
+        criterion: What the best method is the best by: accuracy under the target, which for the
+            uniform one is balanced accuracy, that itself, or log-loss.
+        folds: How many parts the train part is cut into where there is no validation part.
+        seed: Decides folds and whatever is drawn.
+        output: A folder for model.safetensors, scores and metrics.json.
+        progress: Told what comes next.
+        command: What metrics.json and the page say has made them.
+
+    >>> rows = torch.randn(90, 4, generator=torch.Generator().manual_seed(0))
+    >>> result = fit(rows, [0] * 60 + [1] * 20 + [2] * 10, methods=["adjusted"], folds=2)
+    >>> [each.name for each in result.table], result.model.num_classes
+    (['adjusted', 'linear'], 3)
+    """
+    names = method_names(methods)
+    if criterion not in get_args(Criterion):
+        raise ValueError(
+            f"criterion must be one of {', '.join(get_args(Criterion))}, got {criterion!r}"
+        )
+    data = labelled_features(features, labels, validation, test, classes)
+    samples = fit_samples(data, folds, seed)
+    goal = _target(target, data.counts)
+
+    # The weight decay: one for all methods, that of a linear layer trained by cross-entropy.
+    progress("weight decay")
+    with _seeded(seed):
+        choice = choose_decay(samples.folds, goal, lambda: progress("weight decay"))
+        layer = linear_layer(samples.train, data.num_classes, choice.decay, choice.layers[0])
+
+    # Every method: judged by what was fitted on the folds, then fitted on all of the train part.
+    problem = _Problem(
+        data=data,
+        samples=samples,
+        tasks=[
+            Task.of(part.train, each, choice.decay, seed)
+            for part, each in zip(samples.folds, choice.layers, strict=True)
+        ],
+        whole=Task.of(samples.train, layer, choice.decay, seed),
+        aim=Aim(goal, "nll" if criterion == "nll" else "accuracy_under_target"),
+    )
+    fitted = []
+    for name in names:
+        progress(METHODS[name].title)
+        fitted.append(_fit_method(name, problem))
+
+    # The best on validation samples, and how far the others are behind.
+    ranked = sorted(fitted, key=lambda each: _rank(each, criterion))
+    linear, best = fitted[0], ranked[0]
+    if best.head is None or best.validation is None:
+        raise ValueError(f"no method could be fitted; the first one failed: {best.error}")
+    table = tuple(
+        MethodScores(
+            each.name,
+            METHODS[each.name].title,
+            {} if each.validation is None else each.validation.metrics,
+            None if each.test is None else each.test.metrics,
+            _gain(linear.validation, each.validation, goal),
+            _gain(each.validation, best.validation, goal),
+            each.tau,
+            each.seconds,
+            each.error,
+        )
+        for each in ranked
+    )
+    shown = linear if linear.validation is not None else best
+    baseline = shown.validation if shown.test is None else shown.test
+    assert baseline is not None
+    judged = torch.bincount(problem.validation_labels, minlength=data.num_classes)
+    unit = samples.unit**2  # a weight for features divided by the unit weighs its square less
+    result = FitResult(
+        model=_to_keep(METHODS[best.name], best.head, goal, samples.unit),
+        table=table,
+        validation=best.validation.scores,
+        test=None if best.test is None else best.test.scores,
+        linear=baseline.scores,
+        target=goal,
+        criterion=criterion,
+        counts=data.counts,
+        classes=data.classes,
+        weight_decay=choice.decay * unit,
+        decays={decay * unit: loss for decay, loss in choice.losses.items()},
+        folds=None if "validation" in data.parts else folds,
+        few=int((judged < _FEW).sum()),
+        unjudged=int((judged == 0).sum()),
+        seed=seed,
+        command=command,
+    )
+    if output is not None:
+        result.write(Path(output))
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """What every method is fitted on and judged by."""
+
+    data: Features
+    samples: FitSamples
+    tasks: list[Task]  # one a fold
+    whole: Task
+    aim: Aim
+
+    @cached_property
+    def validation_labels(self) -> Tensor:
+        return torch.cat([part.validation.labels for part in self.samples.folds])
+
+
+class _Part(NamedTuple):
+    """Scores of a part, their metrics, and which samples were right."""
+
+    scores: Scores
+    metrics: dict[str, Interval]
+    right: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    """A method that was fitted on all of the train part, and what it says of the other parts."""
+
+    name: str
+    seconds: float
+    head: Head | None = None
+    tau: float | None = None
+    validation: _Part | None = None
+    test: _Part | None = None
+    error: str = ""
+
+
+def _fit_method(name: str, problem: _Problem) -> _Fitted:
+    """Fit a method on every fold, judge it, and fit it on all."""
+    method, aim, start = METHODS[name], problem.aim, perf_counter()
+    samples, seed = problem.samples, problem.whole.seed
+    try:
+        with _seeded(seed):
+            heads = [method.fit(task) for task in problem.tasks]
+            parts, tau = predicted_folds(method, heads, problem.tasks, samples.folds, aim)
+        with _seeded(seed):
+            head = method.fit(problem.whole)
+    except (ValueError, RuntimeError) as error:
+        return _Fitted(name, perf_counter() - start, error=str(error))
+    if method.tuned is not None and tau is not None:
+        head = method.tuned.head(problem.whole, aim, tau)
+    seconds = perf_counter() - start
+    # Each fold carries the prior of its own train part; only the target is common to all.
+    common = len(parts) == 1 or all(part.carried == aim.target for part in parts)
+    joined = Predicted(
+        torch.cat([part.logits for part in parts]), parts[0].carried if common else None
+    )
+    validation = _part(joined, problem.validation_labels, "validation", problem)
+    test = None
+    if samples.test is not None:
+        made = predicted(method, head, samples.test.features, aim.target)
+        test = _part(made, samples.test.labels, "test", problem)
+    return _Fitted(name, seconds, head, tau, validation, test)
+
+
+def _part(
+    made: Predicted, labels: Tensor, split: Literal["validation", "test"], problem: _Problem
+) -> _Part:
+    data = problem.data
+    scores = Scores(made.logits, labels, made.carried, data.counts, data.classes, split)
+    seen = torch.bincount(labels, minlength=data.num_classes)
+    target = problem.aim.target
+    sums = Accumulator(data.num_classes, target, data.counts, label_counts=seen)
+    right = sums.add(made.logits, labels).right
+    return _Part(scores, sums.metrics(), right)
+
+
+def _gain(before: _Part | None, after: _Part | None, target: Prior) -> Interval:
+    """Of accuracy under the target, paired; none for a method that failed."""
+    if before is None or after is None:
+        return Interval(None)
+    return paired_gain(before.right, after.right, as_numpy(before.scores.labels), target)
+
+
+def _rank(fitted: _Fitted, criterion: Criterion) -> float:
+    """Lower is better; what failed comes last."""
+    if fitted.validation is None:
+        return float("inf")
+    value = fitted.validation.metrics[criterion].value
+    assert value is not None
+    return value if criterion == "nll" else -value
+
+
+def _target(
+    target: PriorLike | Literal["uniform", "train"], counts: npt.NDArray[np.int64]
+) -> Prior:
+    if isinstance(target, str):
+        if target not in ("uniform", "train"):
+            raise ValueError(f"target must be 'uniform', 'train' or a prior, got {target!r}")
+        return Prior.uniform(len(counts)) if target == "uniform" else Prior.of(counts)
+    prior = Prior.of(target)
+    check_same_classes(len(counts), prior, "the features have", "the target")
+    if not all(prior.probs > 0):
+        raise ValueError("the target has a weight of zero; every class needs one above zero")
+    return prior
+
+
+def _to_keep(method: Method, head: Head, target: Prior, unit: float) -> Head:
+    """The head for features as they came; where it can be, with the target in it."""
+    if head.carried is not None and not method.keeps_logits(target) and head.carried != target:
+        try:
+            layer = fold(head.to_linear(), PCSoftmax(target), carried=head.carried)
+        except ValueError:
+            pass  # no linear layer: its logits stay, and it says what they carry
+        else:
+            head = Linear.from_linear(layer, carried=target)
+    head.set_feature_scale(unit)
+    return head.train(False)
+
+
+@contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """The same random numbers for every method, and torch's own left as they are."""
+    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # near enough is enough to compare
+        torch.manual_seed(seed)
+        yield

@@ -1,0 +1,142 @@
+"""load: what fix, fit and train wrote, ready to predict.
+
+An adjuster takes logits, a model of fit takes features, a model of train takes images. Torch is
+imported for models only: an adjuster needs NumPy alone.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+
+from longtail.core import Prior, PriorLike, Scores
+from longtail.core.arrays import ArrayT, as_numpy, to_kind
+from longtail.posthoc import load_adjusters
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    _Logits: TypeAlias = Callable[[Tensor], tuple[Tensor, Prior | None]]  # and what they carry
+
+_ADJUSTER, _MODEL = "adjuster.json", "model.safetensors"
+
+
+class _Score(Protocol):
+    def __call__(self, inputs: ArrayT) -> Scores[ArrayT]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """Something that predicts; what comes in as NumPy comes back as NumPy, torch as torch.
+
+    Attributes:
+        kind: What wrote it.
+        classes: The names of the classes, if known.
+        score: From inputs to scores that know what they carry.
+    """
+
+    kind: Literal["fix", "fit", "train"]
+    classes: tuple[str, ...] | None
+    score: _Score
+
+    def scores(self, inputs: ArrayT, target: PriorLike | None = None) -> Scores[ArrayT]:
+        """Scores of the inputs.
+
+        Args:
+            inputs: Logits of the model that was fixed, of shape (N, C); features, of shape (N, D);
+                or images of shape (N, channels, height, width), bytes or numbers from 0 to 1.
+            target: The prior to predict under. By default that of the command: what fix and fit
+                were asked for, and for train what its logits carry.
+        """
+        made = self.score(inputs)
+        return made if target is None else made.under(target)
+
+    def logits(self, inputs: ArrayT, target: PriorLike | None = None) -> ArrayT:
+        """Logits of shape (N, C)."""
+        return self.scores(inputs, target).logits
+
+    def probs(self, inputs: ArrayT, target: PriorLike | None = None) -> ArrayT:
+        """Probabilities of shape (N, C)."""
+        return self.scores(inputs, target).probs()
+
+    def predict(self, inputs: ArrayT, target: PriorLike | None = None) -> ArrayT:
+        """The class of each input."""
+        return self.scores(inputs, target).predict()
+
+
+def load(path: str | os.PathLike[str]) -> Predictor:
+    """Load what fix, fit or train wrote: its folder, or the adjuster.json or model in it."""
+    place = Path(path)
+    if place.is_dir():
+        files = [place / _ADJUSTER, place / _MODEL]
+        place = next((file for file in files if file.is_file()), place)
+    if not place.is_file():
+        raise FileNotFoundError(
+            f"there is nothing to load at {place}; give a folder that longtail fix, fit or train "
+            f"has written, or the {_ADJUSTER} or {_MODEL} in it"
+        )
+    return _adjuster(place) if place.suffix == ".json" else _model(place)
+
+
+def _adjuster(place: Path) -> Predictor:
+    stored = load_adjusters(place)
+
+    def score(inputs: ArrayT) -> Scores[ArrayT]:
+        return stored(Scores(inputs, carried=stored.carried))
+
+    return Predictor("fix", stored.classes, score)
+
+
+def _model(place: Path) -> Predictor:
+    import torch
+    from safetensors import safe_open
+
+    from longtail.core.tensors import as_tensor
+    from longtail.data.tables.errors import reading
+
+    with reading(place, "a safetensors file"), safe_open(place, "pt") as file:
+        metadata = file.metadata() or {}
+    if "longtail_head" in metadata:
+        classes, made = _head(place)
+        kind: Literal["fit", "train"] = "fit"
+    else:
+        classes, made = _network(place)
+        kind = "train"
+
+    def score(inputs: ArrayT) -> Scores[ArrayT]:
+        with torch.no_grad():
+            logits, carried = made(as_tensor(inputs))
+        rows: ArrayT = to_kind(as_numpy(logits), inputs)
+        return Scores(rows, carried=carried, classes=classes)
+
+    return Predictor(kind, classes, score)
+
+
+def _head(place: Path) -> tuple[tuple[str, ...] | None, _Logits]:
+    """A head on features, under the target it was fitted for."""
+    from longtail.engine import load_head
+    from longtail.flows.fit_choice import predicted
+    from longtail.flows.fit_methods import METHODS
+
+    head, about = load_head(place)
+    method, target = METHODS.get(about.get("method", "")), about.get("target")
+    classes = None if about.get("classes") is None else tuple(about["classes"])
+
+    def logits(features: Tensor) -> tuple[Tensor, Prior | None]:
+        if method is None or target is None:  # a head that somebody saved by itself
+            return head(features), head.carried
+        return predicted(method, head, features, Prior.of(target))
+
+    return classes, logits
+
+
+def _network(place: Path) -> tuple[tuple[str, ...], _Logits]:
+    """A backbone and its head, as they were trained."""
+    from longtail.flows.train.model_file import load_model
+
+    stored = load_model(place)
+    model, normalize = stored.model, stored.normalize
+    return stored.classes, lambda images: (model(normalize(images)).logits, model.carried)

@@ -1,0 +1,1 @@
+"""Training by a recipe: from images to a folder with a model, its scores and their metrics."""

@@ -1,0 +1,103 @@
+"""A trained model in one safetensors file: weights, recipe, classes and counts. No pickle."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import torch
+from safetensors import safe_open
+
+from longtail.core import Prior
+from longtail.core.tensor_file import save_tensors
+from longtail.data.tables.errors import reading
+from longtail.engine.training import Model
+from longtail.flows.train.building import build_model
+from longtail.flows.train.checking import plain, recipe_from
+from longtail.flows.train.recipe import Recipe
+from longtail.images.augment import Normalize
+
+MODEL = "model.safetensors"
+_KEY, _VERSION = "longtail_model", 1
+
+
+class _Header(msgspec.Struct):
+    version: int
+    recipe: dict[str, Any]
+    classes: tuple[str, ...]
+    counts: tuple[int, ...]
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+
+class StoredModel(NamedTuple):
+    """A model and what it was trained with.
+
+    Attributes:
+        model: In evaluation mode, on the CPU; it knows what it carries.
+        recipe: Of its training.
+        classes: The names of the classes.
+        counts: Training images of each class.
+        normalize: What its images go through.
+    """
+
+    model: Model
+    recipe: Recipe
+    classes: tuple[str, ...]
+    counts: tuple[int, ...]
+    normalize: Normalize
+
+
+def save_model(path: str | os.PathLike[str], stored: StoredModel) -> None:
+    """Write the file, whole or not at all."""
+    header = _Header(
+        _VERSION,
+        plain(stored.recipe),
+        stored.classes,
+        stored.counts,
+        stored.normalize.mean,
+        stored.normalize.std,
+    )
+    said = {"format": "pt", _KEY: msgspec.json.encode(header).decode()}
+    save_tensors(path, stored.model.state_dict(), said)
+
+
+def load_model(source: str | os.PathLike[str]) -> StoredModel:
+    """Read what `save_model` wrote; `source` may be a run folder too."""
+    place = Path(source)
+    place = place / MODEL if place.is_dir() else place
+    if not place.is_file():
+        raise FileNotFoundError(
+            f"there is no model {place}; give a run folder of `longtail train`, or its {MODEL}"
+        )
+    with reading(place, "a safetensors file"), safe_open(place, "pt") as file:
+        text = (file.metadata() or {}).get(_KEY)
+        state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    if text is None:
+        raise ValueError(f"{place} is no model of `longtail train`; train one, or name another")
+    with reading(place, "a model of `longtail train`"):
+        header = msgspec.json.decode(text, type=_Header)
+    if header.version != _VERSION:
+        raise ValueError(
+            f"{place} is of version {header.version} of the model format, this longtail reads "
+            f"version {_VERSION}; use the longtail that wrote it, or a newer one"
+        )
+    with reading(place, "a model of `longtail train`"), torch.random.fork_rng(devices=[]):
+        recipe = recipe_from(header.recipe)
+        model = build_model(_without_downloads(recipe), Prior.of(header.counts, zeros="smooth"))
+        model.load_state_dict(state)
+        normalize = Normalize(header.mean, header.std)
+    model.train(False)
+    return StoredModel(model, recipe, header.classes, header.counts, normalize)
+
+
+def _without_downloads(recipe: Recipe) -> Recipe:
+    """The same network without the weights it started from: the file has those it ended with."""
+    options = getattr(recipe.backbone, "options", None)
+    if options is None:
+        return recipe
+    kept = {key: value for key, value in options.items() if key not in ("weights", "pretrained")}
+    backbone = msgspec.structs.replace(recipe.backbone, options=kept)
+    return msgspec.structs.replace(recipe, backbone=backbone)

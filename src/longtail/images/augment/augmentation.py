@@ -1,0 +1,220 @@
+"""An augmentation: a batch of images in, as many out, each drawn on its own.
+
+It is a plain callable `augment(images, generator)` on images (N, C, H, W), uint8 from 0 to 255 or
+floating. All randomness comes from the generator, in draws whose number depends on the shape of
+the batch alone: the same state gives the same images, and `generator.get_state()` is all that a run
+must keep to go on later. With a generator on the CPU the draws are the same whatever device the
+images are on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Generator, Tensor
+from torch.nn import functional as F
+
+from longtail.images.augment import tones
+from longtail.ranges import Fraction, Pixels, Whole, check_fields
+
+
+class Augmentation(Protocol):
+    """What all augmentations of single images are."""
+
+    def __call__(self, images: Tensor, generator: Generator) -> Tensor:
+        """New images; those given are left as they are."""
+
+
+@dataclass(frozen=True, init=False)
+class Chain:
+    """Augmentations one after the other.
+
+    Args:
+        steps: The first is applied first.
+
+    >>> from longtail.images.augment import Flip, Normalize, RandomCrop
+    >>> augment = Chain(RandomCrop(padding=4), Flip(), Normalize())
+    >>> images = torch.zeros(2, 3, 32, 32, dtype=torch.uint8)
+    >>> augment(images, torch.Generator().manual_seed(0))[0, :, 0, 0]
+    tensor([-2.429, -2.418, -2.221])
+    """
+
+    steps: tuple[Augmentation, ...]
+
+    def __init__(self, *steps: Augmentation) -> None:
+        object.__setattr__(self, "steps", steps)
+
+    def __call__(self, images: Tensor, generator: Generator) -> Tensor:
+        """All steps on these images."""
+        for step in self.steps:
+            images = step(images, generator)
+        return images
+
+
+def check_images(images: Tensor) -> Tensor:
+    """Images (N, C, H, W), uint8 or floating, or a ValueError."""
+    if images.dim() != 4 or not (images.dtype == torch.uint8 or images.is_floating_point()):
+        raise ValueError(
+            "images must be of shape (N, C, H, W), and uint8 or floating, "
+            f"got {images.dtype} of shape {tuple(images.shape)}; "
+            "for a single image use images[None], for NumPy's (N, H, W, C) permute(0, 3, 1, 2)"
+        )
+    return images
+
+
+def check_bytes(images: Tensor, name: str) -> Tensor:
+    """Images as bytes, grey or in colour, or a ValueError that names who wants them."""
+    if check_images(images).dtype != torch.uint8 or images.shape[1] not in (1, 3):
+        raise ValueError(
+            f"{name} is for uint8 images of 1 or 3 channels, "
+            f"got {images.dtype} and {images.shape[1]} channels; put it before Normalize"
+        )
+    return images
+
+
+def draw_integers(below: int, shape: tuple[int, ...], generator: Generator) -> Tensor:
+    """Integers 0 ... below - 1, all as likely, where the generator is."""
+    return torch.randint(below, shape, generator=generator, device=generator.device)
+
+
+def draw_uniform(shape: tuple[int, ...], generator: Generator) -> Tensor:
+    """Numbers in [0, 1), in float64, where the generator is."""
+    return torch.rand(shape, generator=generator, device=generator.device, dtype=torch.float64)
+
+
+@dataclass(frozen=True)
+class RandomCrop:
+    """Pads the images on all sides, and cuts as large ones out of them as they were.
+
+    All (2·padding + 1)² places are as likely. ELM, LADE and LDAM pad by 4 pixels, the code of logit
+    adjustment by 2.
+
+    Args:
+        padding: Pixels on each side.
+        fill: What they are filled with. Before `Normalize` 0 is black.
+
+    >>> images = torch.arange(9, dtype=torch.uint8).view(1, 1, 3, 3)
+    >>> RandomCrop(padding=1)(images, torch.Generator().manual_seed(0))
+    tensor([[[[0, 3, 4],
+              [0, 6, 7],
+              [0, 0, 0]]]], dtype=torch.uint8)
+    """
+
+    padding: Whole = 4
+    fill: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    def __call__(self, images: Tensor, generator: Generator) -> Tensor:
+        """Every image from a place of its own."""
+        many, _, height, width = check_images(images).shape
+        places = draw_integers(2 * self.padding + 1, (2, many), generator).to(images.device)
+        padded = F.pad(images, (self.padding,) * 4, value=self.fill)
+        # A view of all crops at once, of which the indexing copies one for each image.
+        crops = padded.unfold(2, height, 1).unfold(3, width, 1)
+        return crops[torch.arange(many, device=images.device), :, places[0], places[1]]
+
+
+@dataclass(frozen=True)
+class Flip:
+    """Turns left and right round.
+
+    Args:
+        probability: Of an image to be flipped.
+
+    >>> images = torch.tensor([1, 2, 3, 4] * 3, dtype=torch.uint8).view(3, 1, 1, 4)
+    >>> Flip()(images, torch.Generator().manual_seed(0))[:, 0, 0]
+    tensor([[1, 2, 3, 4],
+            [1, 2, 3, 4],
+            [4, 3, 2, 1]], dtype=torch.uint8)
+    """
+
+    probability: Fraction = 0.5
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    def __call__(self, images: Tensor, generator: Generator) -> Tensor:
+        """Some of the images flipped."""
+        drawn = draw_uniform((len(check_images(images)),), generator) < self.probability
+        flipped = drawn.to(images.device).view(-1, 1, 1, 1)
+        return torch.where(flipped, images.flip(3), images)
+
+
+@dataclass(frozen=True)
+class Cutout:
+    """Fills a square around a pixel drawn at random; what of it lies outside is lost.
+
+    So less than the whole square is hidden in many images, as in the paper.
+
+    Args:
+        size: Of the square, in pixels: 16 for CIFAR-10, 8 for CIFAR-100 in the paper; codes with
+            AutoAugment take 16 for both.
+        fill: What it is filled with. After `Normalize` 0 is the mean colour, before it black.
+
+    >>> images = torch.ones(1, 1, 4, 4)
+    >>> Cutout(size=2)(images, torch.Generator().manual_seed(0))
+    tensor([[[[0., 0., 1., 1.],
+              [0., 0., 1., 1.],
+              [1., 1., 1., 1.],
+              [1., 1., 1., 1.]]]])
+    """
+
+    size: Pixels = 16
+    fill: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    def __call__(self, images: Tensor, generator: Generator) -> Tensor:
+        """The images, each with a square of its own filled."""
+        many, _, height, width = check_images(images).shape
+        rows = self._hidden(height, many, generator).to(images.device)
+        columns = self._hidden(width, many, generator).to(images.device)
+        square = (rows[:, :, None] & columns[:, None, :])[:, None]
+        return images.masked_fill(square, self.fill)
+
+    def _hidden(self, length: int, many: int, generator: Generator) -> Tensor:
+        """Which places along one side are in the square, for each image."""
+        start = draw_integers(length, (many, 1), generator) - self.size // 2
+        at = torch.arange(length, device=start.device)
+        return (at >= start) & (at < start + self.size)
+
+
+_PARTS = (tones.brightness, tones.contrast, tones.color)
+
+
+@dataclass(frozen=True)
+class ColorJitter:
+    """Each image times factors of its own, even in 1 ± the strength of each.
+
+    Most code draws the order of the three too; here it is always the same.
+
+    Args:
+        brightness: Mixed with black; a strength of 0 to 1, as the others.
+        contrast: Mixed with the mean of the grey image.
+        color: Mixed with the grey image.
+
+    >>> images = torch.full((2, 3, 1, 1), 100, dtype=torch.uint8)
+    >>> ColorJitter()(images, Generator().manual_seed(0))[:, 0, 0, 0].tolist()
+    [99, 121]
+    """
+
+    brightness: Fraction = 0.4
+    contrast: Fraction = 0.4
+    color: Fraction = 0.4
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    def __call__(self, images: Tensor, generator: Generator) -> Tensor:
+        """All images changed; uint8."""
+        many = len(check_bytes(images, "ColorJitter"))
+        drawn = torch.rand((len(_PARTS), many), generator=generator, device=generator.device)
+        strengths = (self.brightness, self.contrast, self.color)
+        for part, strength, share in zip(_PARTS, strengths, drawn.to(images.device), strict=True):
+            images = part(images, 1 + strength * (2 * share - 1))
+        return images

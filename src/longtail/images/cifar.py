@@ -1,0 +1,240 @@
+"""CIFAR-10 and CIFAR-100 from the official archives, binary or python, and long-tailed cuts.
+
+| set | version | training | a record, or an entry |
+|---|---|---|---|
+| CIFAR-10 | binary | data_batch_1.bin ... data_batch_5.bin | label, 3072 pixels |
+| CIFAR-100 | binary | train.bin | coarse label, fine label, 3072 pixels |
+| CIFAR-10 | python | data_batch_1 ... data_batch_5 | labels, data |
+| CIFAR-100 | python | train | coarse_labels, fine_labels, data |
+
+The pixels are 32 rows of 32, red, then green, then blue. The python version holds pickled
+dictionaries, which are read without unpickling.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from longtail.data.tables.pickled import ByteArray, read_plain_data
+from longtail.images.cifar_files import ARCHIVES, Archive, LabelKind, Name, read_files
+from longtail.images.folders import read_npz_splits
+from longtail.images.labelled import ImageArrays
+from longtail.images.splits import ImageSplits, Profile, long_tailed_images
+
+_PIXELS = 3 * 32 * 32
+_TRAIN_IMAGES, _TEST_IMAGES = 50_000, 10_000
+_MOST_NAMES = 2**20  # bytes of a file of class names
+_NUM_CLASSES: dict[tuple[Name, LabelKind], int] = {
+    ("cifar10", "fine"): 10,
+    ("cifar100", "fine"): 100,
+    ("cifar100", "coarse"): 20,
+}
+# Where a record of the binary version has its labels, before its pixels.
+_LABEL_PLACES: dict[Name, dict[LabelKind, int]] = {
+    "cifar10": {"fine": 0},
+    "cifar100": {"coarse": 0, "fine": 1},
+}
+
+
+class CifarPart(NamedTuple):
+    """Uint8 images of shape (N, 3, 32, 32) and their int64 labels, as a file has them."""
+
+    images: npt.NDArray[np.uint8]
+    labels: npt.NDArray[np.int64]
+
+
+def cifar_long_tailed(
+    source: str | os.PathLike[str],
+    name: Name = "cifar100",
+    imbalance_ratio: float = 100,
+    profile: Profile = "exp",
+    seed: int = 0,
+    held_out: float = 0.1,
+    labels: LabelKind = "fine",
+    official: bool = True,
+) -> ImageSplits[ImageArrays]:
+    """CIFAR-10-LT, CIFAR-100-LT or, with coarse labels, CIFAR-20-LT; the test part is whole.
+
+    With seed 0 the training and the validation part together are the images of the widely used
+    published builder: 12,406 of CIFAR-10 and 10,847 of CIFAR-100 at ratio 100. To train on all
+    of them, as published figures do, say held_out=0; then nothing is left to choose by but the
+    test part, which is what those figures often did.
+
+    `source`, `name`, `labels` and `official` are those of `read_cifar`, the others those of
+    `long_tailed_images`. Ratios of 10, 50, 100 and 200 are usual.
+    """
+    whole = read_cifar(source, name, labels, official)
+    return long_tailed_images(whole, imbalance_ratio, profile, seed, held_out)
+
+
+def read_cifar(
+    source: str | os.PathLike[str],
+    name: Name,
+    labels: LabelKind = "fine",
+    official: bool = True,
+) -> ImageSplits[ImageArrays]:
+    """The training and the test part, in the original order.
+
+    Args:
+        source: An official archive (.tar.gz), a folder with one in it, as `download_cifar` leaves
+            it, or with its files, or an npz file with train_images, train_labels, test_images and
+            test_labels.
+        name: "cifar10" or "cifar100".
+        labels: "fine", or "coarse" for the 20 superclasses of CIFAR-100. An npz file has those
+            that were put into it.
+        official: Whether all 60,000 images must be there, as many of each class; False reads any
+            whole number of records, for samples of the set.
+    """
+    if (name, labels) not in _NUM_CLASSES:
+        raise ValueError(
+            'name must be "cifar10" or "cifar100", labels "fine" or "coarse", and CIFAR-10 has no '
+            f"coarse labels; got {name!r} with {labels!r}"
+        )
+    path, num_classes = Path(source), _NUM_CLASSES[name, labels]
+    if path.suffix.lower() == ".npz":
+        splits = read_npz_splits(path)
+    else:
+        splits = _read_archive(*_located(path, name), labels)
+    if splits.train.num_classes != num_classes:
+        raise ValueError(
+            f"{path} has {splits.train.num_classes} classes, expected {num_classes} for {name} "
+            f"with {labels} labels; give the name of the set it holds, and its kind of labels"
+        )
+    if official:
+        _check_whole(splits.train, _TRAIN_IMAGES, f"the training part of {path}")
+        _check_whole(splits.test, _TEST_IMAGES, f"the test part of {path}")
+    return splits
+
+
+def _located(path: Path, name: Name) -> tuple[Path, Archive]:
+    """The archive or the folder of files, and which version it is."""
+    versions = ARCHIVES[name, "binary"], ARCHIVES[name, "python"]
+    if path.is_file():
+        # Which version is in it is told by its name; under another name the binary one is looked
+        # for, since it is the one that `download_cifar` fetches.
+        called_python = "python" in path.name.lower() or "-py" in path.name.lower()
+        return path, versions[called_python]
+    for archive in versions:
+        for folder in (path, path / archive.folder):
+            if (folder / archive.test).is_file():
+                return folder, archive
+        if (path / archive.file_name).is_file():
+            return path / archive.file_name, archive
+    raise FileNotFoundError(
+        f"there is no {name} in {path}: neither {versions[0].file_name} nor "
+        f"{versions[1].file_name} nor their files; get it with download_cifar({name!r}, folder)"
+    )
+
+
+def _read_archive(path: Path, archive: Archive, labels: LabelKind) -> ImageSplits[ImageArrays]:
+    files = read_files(path, archive.folder, _limits(archive, labels))
+    meta, is_binary = archive.names[labels], archive.version == "binary"
+    read = read_records if is_binary else read_dictionary
+
+    def join(names: Sequence[str], part: str) -> ImageArrays:
+        parts = [read(files[file], archive.name, labels, f"{file} of {path}") for file in names]
+        return _join(parts, classes, f"the {part} part of {path}")
+
+    if is_binary:
+        classes = tuple(files[meta].decode("ascii", "replace").split())
+    else:
+        classes = read_meta(files[meta], archive.name, labels, f"{meta} of {path}")
+    return ImageSplits(join(archive.train, "training"), test=join([archive.test], "test"))
+
+
+def _limits(archive: Archive, labels: LabelKind) -> dict[str, int]:
+    """The bytes that each file may have."""
+    images = dict.fromkeys(archive.train, _TRAIN_IMAGES // len(archive.train))
+    images[archive.test] = _TEST_IMAGES
+    # A pickle also has file names, and a pixel may be text there, of two bytes.
+    extra = 0 if archive.version == "binary" else _PIXELS + 200
+    size = len(_LABEL_PLACES[archive.name]) + _PIXELS + extra
+    limits = {file: number * size for file, number in images.items()}
+    return {archive.names[labels]: _MOST_NAMES, **limits}
+
+
+def _join(parts: Sequence[CifarPart], classes: tuple[str, ...], where: str) -> ImageArrays:
+    images = np.concatenate([part.images for part in parts])
+    labels = np.concatenate([part.labels for part in parts])
+    wrong = labels >= len(classes)
+    if wrong.any():
+        at = int(wrong.argmax())
+        raise ValueError(
+            f"{where} has the label {labels[at]} at image {at}, expected 0 to {len(classes) - 1}; "
+            "it is damaged or of another set: download it again"
+        )
+    return ImageArrays(torch.from_numpy(images), torch.from_numpy(labels), classes)
+
+
+def _check_whole(images: ImageArrays | None, number: int, where: str) -> None:
+    counts = [] if images is None else images.counts.tolist()
+    if images is None or set(counts) != {number // len(counts)}:
+        raise ValueError(
+            f"{where} must have {number:,} images, as many of each class, got {sum(counts):,}, "
+            f"{min(counts, default=0)} to {max(counts, default=0)} a class; download it again, or "
+            "read a sample of the set with official=False"
+        )
+
+
+def read_records(data: bytes, name: Name, labels: LabelKind, where: str) -> CifarPart:
+    """A file of the binary version: a byte a label and 3072 bytes of pixels for each image."""
+    places = _LABEL_PLACES[name]
+    size = len(places) + _PIXELS
+    if not data or len(data) % size:
+        raise ValueError(
+            f"{where} has {len(data):,} bytes, which is no whole number of records of {size}; "
+            "it is damaged or of another set: download it again"
+        )
+    records: npt.NDArray[np.uint8] = np.frombuffer(data, np.uint8).reshape(-1, size)
+    images = records[:, len(places) :].reshape(-1, 3, 32, 32)
+    return CifarPart(images, records[:, places[labels]].astype(np.int64))
+
+
+def read_dictionary(data: bytes, name: Name, labels: LabelKind, where: str) -> CifarPart:
+    """A file of the python version: a dictionary with an array of pixels and lists of labels."""
+    key = "labels" if name == "cifar10" else f"{labels}_labels"
+    pixels, classes = _entries(data, where, "data", key)
+    values = pixels.values if isinstance(pixels, ByteArray) else None
+    if values is None or values.ndim != 2 or values.shape[1] != _PIXELS:
+        raise ValueError(f"{where} must have data as rows of {_PIXELS} bytes; download it again")
+    most = max(_NUM_CLASSES.values())
+    are_labels = isinstance(classes, list) and all(
+        type(label) is int and 0 <= label < most for label in classes
+    )
+    if not are_labels or len(classes) != len(values):
+        raise ValueError(
+            f"{where} must have a number below {most} for each of {len(values)} images as labels; "
+            "download it again"
+        )
+    return CifarPart(values.reshape(-1, 3, 32, 32), np.array(classes, dtype=np.int64))
+
+
+def read_meta(data: bytes, name: Name, labels: LabelKind, where: str) -> tuple[str, ...]:
+    """The class names of the python version."""
+    key = "label_names" if name == "cifar10" else f"{labels}_label_names"
+    (names,) = _entries(data, where, key)
+    if not isinstance(names, list) or not all(isinstance(text, str | bytes) for text in names):
+        raise ValueError(f"{where} must have a list of texts as class names; download it again")
+    return tuple(map(_text, names))
+
+
+def _entries(data: bytes, where: str, *keys: str) -> list[Any]:
+    """What a pickled dictionary has under these keys."""
+    stored = read_plain_data(data, where)
+    if not isinstance(stored, dict):
+        raise ValueError(f"{where} must hold a dictionary, got a {type(stored).__name__}")
+    entries = {_text(key): value for key, value in stored.items()}
+    for key in keys:
+        if key not in entries:
+            listed = ", ".join(sorted(entries)[:8])
+            raise ValueError(f"{where} has no {key}, only {listed}; is it of another set?")
+    return [entries[key] for key in keys]
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode("latin-1") if isinstance(value, bytes) else value

@@ -1,0 +1,205 @@
+"""The official CIFAR archives: what they are, fetching them, and the bytes of their files.
+
+Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009. Nothing is unpacked: the
+files of an archive are read from its stream by their exact names and no larger than they may be,
+so no path in it can lead anywhere.
+"""
+
+import gzip
+import hashlib
+import os
+import tarfile
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from longtail.core.files import written_whole
+from longtail.data.tables.errors import check_is_file, reading
+
+Name: TypeAlias = Literal["cifar10", "cifar100"]
+Version: TypeAlias = Literal["binary", "python"]
+LabelKind: TypeAlias = Literal["fine", "coarse"]
+
+_SITE = "https://www.cs.toronto.edu/~kriz"
+_BLOCK = 2**20
+_MOST = 2**28  # bytes of an archive, or after the last file that is read; they have 170 million
+_PATIENCE = 60  # seconds without an answer
+
+
+@dataclass(frozen=True)
+class Archive:
+    """One version of one set: "binary", or "python" for pickled dictionaries.
+
+    Its MD5 is published with it, so that it tells damage and not malice. `train`, `test` and
+    `names`, of the classes, are files in its folder.
+    """
+
+    name: Name
+    version: Version
+    url: str
+    md5: str
+    folder: str
+    train: tuple[str, ...]
+    test: str
+    names: Mapping[LabelKind, str]
+
+    @property
+    def file_name(self) -> str:
+        """What the archive is called."""
+        return self.url.rsplit("/", 1)[1]
+
+
+ARCHIVES: dict[tuple[Name, Version], Archive] = {
+    (archive.name, archive.version): archive
+    for archive in (
+        Archive(
+            "cifar10",
+            "binary",
+            url=f"{_SITE}/cifar-10-binary.tar.gz",
+            md5="c32a1d4ab5d03f1284b67883e8d87530",
+            folder="cifar-10-batches-bin",
+            train=tuple(f"data_batch_{number}.bin" for number in range(1, 6)),
+            test="test_batch.bin",
+            names={"fine": "batches.meta.txt"},
+        ),
+        Archive(
+            "cifar100",
+            "binary",
+            url=f"{_SITE}/cifar-100-binary.tar.gz",
+            md5="03b5dce01913d631647c71ecec9e9cb8",
+            folder="cifar-100-binary",
+            train=("train.bin",),
+            test="test.bin",
+            names={"fine": "fine_label_names.txt", "coarse": "coarse_label_names.txt"},
+        ),
+        Archive(
+            "cifar10",
+            "python",
+            url=f"{_SITE}/cifar-10-python.tar.gz",
+            md5="c58f30108f718f92721af3b95e74349a",
+            folder="cifar-10-batches-py",
+            train=tuple(f"data_batch_{number}" for number in range(1, 6)),
+            test="test_batch",
+            names={"fine": "batches.meta"},
+        ),
+        Archive(
+            "cifar100",
+            "python",
+            url=f"{_SITE}/cifar-100-python.tar.gz",
+            md5="eb9058c3a382ffc7106e4002c42a8d85",
+            folder="cifar-100-python",
+            train=("train",),
+            test="test",
+            names={"fine": "meta", "coarse": "meta"},
+        ),
+    )
+}
+
+
+def download_cifar(name: Name, folder: str | os.PathLike[str], version: Version = "binary") -> Path:
+    """The official archive in that folder, fetched if it is not there; it is not unpacked.
+
+    What is fetched is checked by its MD5 and takes its name only when it is whole.
+
+    Args:
+        name: "cifar10" or "cifar100".
+        folder: Where to put it; made if it is not there.
+        version: "binary", or "python" for the pickled one.
+    """
+    if (name, version) not in ARCHIVES:
+        raise ValueError(
+            'expected "cifar10" or "cifar100", as "binary" or "python", '
+            f"got {name!r} as {version!r}"
+        )
+    archive = ARCHIVES[name, version]
+    path = Path(folder) / archive.file_name
+    if path.is_file() and _md5_of(path) == archive.md5:
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with written_whole(path) as part:
+        _fetch(archive, part)
+        md5 = _md5_of(part)
+        if md5 != archive.md5:
+            raise ValueError(
+                f"what came from {archive.url} has the MD5 {md5}, expected {archive.md5}; it was "
+                "cut short or changed on its way: try again"
+            )
+    return path
+
+
+def read_files(source: Path, folder: str, limits: Mapping[str, int]) -> dict[str, bytes]:
+    """What is in each file, or an error that says which one is missing or too large.
+
+    Args:
+        source: A .tar.gz archive, or the folder that the files are in.
+        folder: The folder that the files are in within the archive.
+        limits: For each file the bytes that it may have at the most.
+    """
+    if source.is_dir():
+        return {name: _read_file(source / name, most) for name, most in limits.items()}
+    check_is_file(source)
+    members = {f"{folder}/{name}": name for name in limits}
+    contents: dict[str, bytes] = {}
+    with reading(source, "a .tar.gz archive"), gzip.open(source) as stream:
+        try:
+            with tarfile.open(fileobj=stream, mode="r|") as archive:
+                for member in archive:
+                    name = members.get(member.name.removeprefix("./"))
+                    if name is not None and name not in contents and member.isreg():
+                        _check_size(member.size, limits[name], f"{member.name} in {source}")
+                        file = archive.extractfile(member)
+                        contents[name] = b"" if file is None else file.read()
+                        if len(contents[name]) != member.size:
+                            raise EOFError(f"{member.name} is cut short")
+                    if len(contents) == len(limits):
+                        break
+        except tarfile.TarError as error:
+            raise ValueError(str(error)) from error
+        # The checksum stands at the end, and is looked at when the end is reached.
+        if all(stream.read(_BLOCK) for _ in range(_MOST // _BLOCK)):
+            raise ValueError(f"{_MOST:,} bytes follow what it should hold")
+    missing = [member for member, name in members.items() if name not in contents]
+    if missing:
+        raise ValueError(
+            f"{source} has no file {missing[0]}; it is another archive or cut short: "
+            "download it again"
+        )
+    return contents
+
+
+def _read_file(path: Path, most: int) -> bytes:
+    check_is_file(path)
+    _check_size(path.stat().st_size, most, str(path))
+    return path.read_bytes()
+
+
+def _check_size(size: int, most: int, name: str) -> None:
+    if size > most:
+        raise ValueError(
+            f"{name} has {size:,} bytes, more than the {most:,} there can be; "
+            "it is not the official file: download it again"
+        )
+
+
+def _fetch(archive: Archive, part: Path) -> None:
+    try:
+        with (
+            urllib.request.urlopen(archive.url, timeout=_PATIENCE) as answer,
+            part.open("wb") as file,
+        ):
+            while (block := answer.read(_BLOCK)) and file.tell() <= _MOST:
+                file.write(block)
+    except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
+        reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        raise ConnectionError(
+            f"cannot fetch {archive.url} ({reason}); where there is no network, get the file "
+            f"elsewhere and put it into {part.parent} as {archive.file_name}"
+        ) from error
+
+
+def _md5_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()

@@ -1,0 +1,235 @@
+"""Sets of labelled images: in memory (`ImageArrays`) or in files (`ImageFiles`)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset
+
+from longtail.core.arrays import ArrayLike
+from longtail.core.labels import check_num_classes
+from longtail.core.tensors import as_tensor, label_tensor
+from longtail.data.tables.names import check_written, first_few
+from longtail.images.decoding import decode_file, verify_file
+
+_CHANNELS = (1, 3, 4)
+
+
+class LabelledImages(Dataset[tuple[Tensor, int]]):
+    """A map-style dataset of (image, label) that knows its labels, int64, without reading an image.
+
+    Classes without names are called by their numbers.
+    """
+
+    labels: Tensor
+    classes: tuple[str, ...]
+
+    @abstractmethod
+    def __getitem__(self, index: int) -> tuple[Tensor, int]:
+        """The image as uint8 of shape (C, H, W), and its label."""
+
+    @abstractmethod
+    def subset(self, positions: ArrayLike) -> Self:
+        """The images at these positions, in this order, with the same classes."""
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def targets(self) -> Tensor:
+        """The labels, by the name that torchvision's datasets give them."""
+        return self.labels
+
+    @property
+    def num_classes(self) -> int:
+        """How many classes there are, with or without images."""
+        return len(self.classes)
+
+    @property
+    def counts(self) -> Tensor:
+        """How many images each class has."""
+        return torch.bincount(self.labels, minlength=self.num_classes)
+
+    def _settle_labels(self) -> None:
+        """Check labels and classes, and name the classes if nobody has."""
+        labels = as_tensor(self.labels)
+        names = tuple(self.classes or map(str, range(_number_of_classes(labels))))
+        check_names(names)
+        # The values are frozen; what is set here is what they were given, in its final type.
+        object.__setattr__(self, "classes", names)
+        object.__setattr__(self, "labels", label_tensor(labels, len(names)))
+
+
+@dataclass(frozen=True, eq=False)
+class ImageArrays(LabelledImages):
+    """Images of one size, as those of CIFAR, uint8 of shape (N, C, H, W), and their labels.
+
+    Classes without names are called 0, 1, ... up to the largest label.
+
+    >>> pixels = torch.zeros(3, 3, 32, 32, dtype=torch.uint8)
+    >>> images = ImageArrays(pixels, [0, 1, 0], ("cat", "fox"))
+    >>> images.counts.tolist(), images.subset([2, 1]).targets.tolist()
+    ([2, 1], [0, 1])
+    """
+
+    images: Tensor
+    labels: Tensor
+    classes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._settle_labels()
+        object.__setattr__(self, "images", _check_pixels(self.images, len(self.labels)))
+
+    def __getitem__(self, index: int) -> tuple[Tensor, int]:
+        """The image as uint8 of shape (C, H, W), and its label."""
+        return self.images[index], int(self.labels[index])
+
+    def subset(self, positions: ArrayLike) -> ImageArrays:
+        """A copy of the images at these positions, in this order, with the same classes."""
+        at = check_positions(positions, len(self))
+        return replace(self, images=self.images[at], labels=self.labels[at])
+
+
+@dataclass(frozen=True, eq=False)
+class ImageFiles(LabelledImages):
+    """Paths of images and their labels; each image is decoded, by Pillow, when it is asked for.
+
+    Nothing is read when it is made. `read_image_folder` and `read_image_list` make it from what
+    people have and see that the files are there; `check_images` finds those that are damaged.
+
+    >>> files = ImageFiles(("a/1.jpg", "b/1.jpg", "a/2.jpg"), [0, 1, 0], ("a", "b"))
+    >>> len(files), files.subset([1]).paths, files.subset([1]).counts.tolist()
+    (3, ('b/1.jpg',), [0, 1])
+    """
+
+    paths: tuple[str, ...]
+    labels: Tensor
+    classes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._settle_labels()
+        object.__setattr__(self, "paths", tuple(map(str, self.paths)))
+        if len(self.paths) != len(self.labels):
+            raise ValueError(
+                f"there must be a label for each of {len(self.paths)} paths, got {len(self.labels)}"
+            )
+
+    def __getitem__(self, index: int) -> tuple[Tensor, int]:
+        """The image in RGB as uint8 of shape (3, H, W), and its label."""
+        return decode_file(self.paths[index]), int(self.labels[index])
+
+    def subset(self, positions: ArrayLike) -> ImageFiles:
+        """The images at these positions, in this order, with the same classes."""
+        at = check_positions(positions, len(self))
+        paths = tuple(self.paths[index] for index in at.tolist())
+        return replace(self, paths=paths, labels=self.labels[at])
+
+
+@dataclass(frozen=True)
+class BrokenImage:
+    """An image that cannot be read: where it stands in the set, its file, what reading it says."""
+
+    position: int
+    path: str
+    reason: str
+
+
+def check_images(files: ImageFiles, decode: bool = False) -> tuple[BrokenImage, ...]:
+    """The images that are missing or damaged, found before a training run finds them.
+
+    Args:
+        files: The images to look at.
+        decode: Whether to read every pixel. By default only headers are read and, where the format
+            has them (PNG), checksums; that finds empty files and files of another kind, but not
+            the half of a JPEG.
+
+    >>> check_images(ImageFiles(("nowhere.png",), [0]))[0].reason
+    'there is no image nowhere.png; was it moved or deleted?'
+    """
+    look = decode_file if decode else verify_file
+    broken = []
+    for position, path in enumerate(files.paths):
+        try:
+            look(path)
+        except (ValueError, OSError) as error:
+            broken.append(BrokenImage(position, path, str(error)))
+    return tuple(broken)
+
+
+def check_every_class(images: LabelledImages, where: str) -> None:
+    """A ValueError that says how many classes have no image, and the first few."""
+    empty = [images.classes[at] for at in (images.counts == 0).nonzero().flatten().tolist()]
+    if empty:
+        raise ValueError(
+            f"{len(empty)} of the {images.num_classes} classes of {where} have no image: "
+            f"{first_few(map(repr, empty))}; "
+            "add images, or leave such classes out (in Python, allow_empty=True keeps them)"
+        )
+
+
+def check_names(names: Sequence[str]) -> None:
+    """A ValueError if a name stands for two classes, or is no text."""
+    check_written(names, "the set")
+    if len(set(names)) != len(names):
+        twice, number = Counter(names).most_common(1)[0]
+        raise ValueError(
+            f"classes must name each class once, got {twice!r} {number} times; rename them"
+        )
+
+
+def check_positions(positions: ArrayLike, length: int) -> Tensor:
+    """Positions into a set of this length as int64, or a ValueError."""
+    checked = as_tensor(positions)
+    if checked.shape == (0,):
+        return checked.long()
+    if checked.dim() != 1 or checked.dtype == torch.bool or checked.is_floating_point():
+        raise ValueError(
+            f"positions must be a list of whole numbers, got {checked.dtype} of shape "
+            f"{tuple(checked.shape)}; of a mask take mask.nonzero()"
+        )
+    checked = checked.long().cpu()
+    wrong = (checked < 0) | (checked >= length)
+    if wrong.any():
+        raise ValueError(
+            f"positions must lie in 0 to {length - 1} for {length} images, "
+            f"got {int(checked[wrong][0])}; they were made for another set"
+        )
+    return checked
+
+
+def channels_first(images: Tensor) -> Tensor:
+    """Of shape (N, C, H, W), if they are of shape (N, H, W, C)."""
+    return images.permute(0, 3, 1, 2).contiguous() if _has_channels_last(images) else images
+
+
+def _check_pixels(images: ArrayLike, number: int) -> Tensor:
+    pixels = as_tensor(images)
+    if pixels.dtype != torch.uint8 or pixels.dim() != 4:
+        raise ValueError(
+            "images must be uint8 (0 to 255) of shape (N, C, H, W), "
+            f"got {pixels.dtype} of shape {tuple(pixels.shape)}; convert them first"
+        )
+    if _has_channels_last(pixels):
+        raise ValueError(
+            f"images must have their channels in axis 1, got shape {tuple(pixels.shape)}; "
+            "move them with images.permute(0, 3, 1, 2), in NumPy images.transpose(0, 3, 1, 2)"
+        )
+    if len(pixels) != number:
+        raise ValueError(f"there must be a label for each of {len(pixels)} images, got {number}")
+    return pixels
+
+
+def _has_channels_last(images: Tensor) -> bool:
+    return images.dim() == 4 and images.shape[3] in _CHANNELS and images.shape[1] not in _CHANNELS
+
+
+def _number_of_classes(labels: Tensor) -> int:
+    if not labels.numel():
+        raise ValueError("a set without images must say its classes; give their names")
+    return check_num_classes(max(int(labels.max()) + 1, 1), len(labels))

@@ -1,0 +1,288 @@
+"""Image lists as they are published.
+
+| file | as in | holds |
+|---|---|---|
+| .txt | ImageNet-LT, Places-LT, iNaturalist 2018 | a path (it may have spaces), a space, a label |
+| .txt | SUN397 | only paths; the label is the folder, as ClassName.txt lists them |
+| .json | iNaturalist 2018 | images, annotations and categories |
+| .csv, .tsv (also .gz) | | a line of column names, among them path and label |
+
+The class index of a .json is the place of the category among all categories in the order of their
+ids; in iNaturalist 2018, whose ids run from 0 to 8141, that is the id itself.
+"""
+
+import os
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import torch
+
+from longtail.core.labels import check_num_classes
+from longtail.data.tables.columns import column_place
+from longtail.data.tables.errors import check_is_file, reading
+from longtail.data.tables.label_codes import are_whole_numbers
+from longtail.data.tables.names import first_few, read_class_names
+from longtail.data.tables.text import TextTable, all_lines, suffix_of
+from longtail.images.folders import is_image
+from longtail.images.labelled import ImageFiles, check_every_class
+
+_PATHS = ("path", "file", "filename", "file_name", "image", "image_path")
+_LABELS = ("label", "class", "category", "target")
+_SPLITS = ("split", "subset", "partition")
+
+
+class _Row(NamedTuple):
+    """An image of a list; lines, or rows of a table, count from 1, as editors show them."""
+
+    path: str
+    label: str
+    line: int
+
+
+def read_image_list(
+    path: str | os.PathLike[str],
+    root: str | os.PathLike[str],
+    num_classes: int | None = None,
+    classes: Sequence[str] | str | os.PathLike[str] | None = None,
+    allow_empty: bool = False,
+) -> ImageFiles:
+    """The images of a list, all of which must be there.
+
+    Labels that are whole numbers are class indices; others are names, in the order of `classes`, or
+    of the alphabet.
+
+    Args:
+        path: The list: .txt, .json, .csv or .tsv, as the table of this module says.
+        root: The folder that the paths in the list start from.
+        num_classes: How many classes there are; by default as many as `classes` has names, or up to
+            the largest label.
+        classes: The names of the classes, or a file that lists them (.txt or .json); for SUN397
+            its ClassName.txt.
+        allow_empty: Whether a class may be without images.
+    """
+    source, folder = Path(path), Path(root)
+    if num_classes is not None and num_classes < 1:
+        raise ValueError(f"num_classes must be at least 1, got {num_classes}")
+    names = None
+    if isinstance(classes, str | os.PathLike):
+        names = read_class_names(Path(classes))
+    elif classes is not None:
+        names = tuple(classes)
+    match suffix_of(source):
+        case ".txt":
+            rows = _text_rows(source, has_folder_labels=names is not None)
+        case ".csv" | ".tsv":
+            rows = _table_rows(source)
+        case ".json":
+            if names is not None:
+                raise ValueError(f"{source} names its classes itself; leave classes out")
+            rows, names = _annotated_rows(source)
+        case _:
+            raise ValueError(
+                f"{source} must end in .txt, .json, .csv or .tsv to be read as a list of images; "
+                "correct its ending, or convert it"
+            )
+    if not rows:
+        raise ValueError(f"{source} lists no images; give a list that has some")
+    labels = _labels_in_order(rows, names, num_classes, source)
+    # A leading slash, as in SUN397, starts at the root and not at that of the disk.
+    paths = tuple(os.path.join(folder, _inside(row, source)) for row in rows)
+    images = ImageFiles(paths, torch.tensor(_indices(rows, labels, source)), names or labels)
+    _check_present(images.paths, source)
+    if not allow_empty:
+        check_every_class(images, str(source))
+    return images
+
+
+def _text_rows(path: Path, has_folder_labels: bool) -> list[_Row]:
+    """The lines of a .txt list; with folder labels a path alone is labelled by its folder."""
+    rows = []
+    for line, text in enumerate(map(str.strip, all_lines(path)), 1):
+        words = text.rsplit(maxsplit=1)
+        if len(words) == 2 and not is_image(text):
+            rows.append(_Row(words[0], words[1], line))
+        elif text and is_image(text) and has_folder_labels:
+            rows.append(_Row(text, os.path.dirname(text), line))
+        elif text:
+            raise ValueError(
+                f"{path} has {text[:60]!r} in line {line}, expected a path, a space and a label; "
+                "if the folder is the label, as in SUN397, give the list of folders "
+                "(ClassName.txt) as classes"
+            )
+    return rows
+
+
+def _table_rows(path: Path) -> list[_Row]:
+    """The rows of a .csv or .tsv list whose first line names the columns."""
+    table = replace(TextTable.open(path), has_header=True)
+    names = [name.lower() for name in table.first]
+    split = set(names) & set(_SPLITS)
+    if split:
+        raise ValueError(
+            f"{path} has a column {split.pop()!r}, and its parts must not be mixed; "
+            "write a list for each part"
+        )
+    at_path, at_label = (
+        column_place(next((n for n in usual if n in names), usual[0]), names, len(names), path)
+        for usual in (_PATHS, _LABELS)
+    )
+    rows = []
+    for line, fields in enumerate(table.rows(), 2):
+        if len(fields) <= max(at_path, at_label):
+            raise ValueError(
+                f"{path} has {len(fields)} columns in row {line}, too few; correct that row"
+            )
+        row = _Row(fields[at_path].strip(), fields[at_label].strip(), line)
+        if not (row.path and row.label):
+            raise ValueError(f"{path} has no path or no label in row {line}; leave that row out")
+        rows.append(row)
+    return rows
+
+
+class _Image(msgspec.Struct):
+    id: int
+    file_name: str
+
+
+class _Annotation(msgspec.Struct):
+    image_id: int
+    category_id: int
+
+
+class _Category(msgspec.Struct):
+    id: int
+    name: str = ""
+
+
+class _Annotations(msgspec.Struct):
+    images: list[_Image]
+    annotations: list[_Annotation] = []
+    categories: list[_Category] = []
+
+
+def _annotated_rows(path: Path) -> tuple[list[_Row], tuple[str, ...]]:
+    """The images of a .json in its order, labelled by the names of their classes; all the names."""
+    check_is_file(path)
+    with reading(path, "JSON annotations with images, annotations and categories"):
+        stored = msgspec.json.decode(path.read_bytes(), type=_Annotations)
+    names = _category_names(stored.categories, path)
+    category: dict[int, int] = {}
+    for note in stored.annotations:
+        if category.setdefault(note.image_id, note.category_id) != note.category_id:
+            raise ValueError(
+                f"{path} gives the image {note.image_id} two categories, {category[note.image_id]} "
+                f"and {note.category_id}; here an image has one label: leave one of them out"
+            )
+    bare = [image for image in stored.images if image.id not in category]
+    if bare:
+        raise ValueError(
+            f"{path} has no annotation for {len(bare)} of its {len(stored.images)} images, first "
+            f"{bare[0].file_name}; the files of test images have none: take train or val"
+        )
+    rows = []
+    for at, image in enumerate(stored.images, 1):
+        label = category[image.id]
+        if label not in names:
+            raise ValueError(
+                f"{path} puts {image.file_name} in category {label}, which is none of its "
+                f"{len(names)} categories; correct the file"
+            )
+        rows.append(_Row(image.file_name, names[label], at))
+    return rows, tuple(names.values())
+
+
+def _category_names(categories: Sequence[_Category], path: Path) -> dict[int, str]:
+    """From the id of a category to its name, in the order of the ids."""
+    names = {category.id: category.name for category in sorted(categories, key=lambda c: c.id)}
+    if not names or len(names) != len(categories):
+        raise ValueError(
+            f"{path} must list each category once under categories, got {len(categories)} of "
+            f"{len(names)} ids; take the official file"
+        )
+    # The names may be missing or shared, by a hybrid and its parent for example; ids are not.
+    return names if len(set(names.values())) == len(names) else {at: str(at) for at in names}
+
+
+def _inside(row: _Row, source: Path) -> str:
+    """The path from the root on, or a ValueError if it leads out of it."""
+    path = row.path.lstrip("/")
+    way = os.path.normpath(path)
+    leaves = way.split(os.sep)[0] == os.pardir or os.path.isabs(way) or os.path.splitdrive(way)[0]
+    if leaves or "\0" in path:
+        raise ValueError(
+            f"{source} has the path {row.path!r} in line {row.line}, which is none inside the "
+            "root; paths start from the root and stay in it: correct the line, or give the folder "
+            "above as root"
+        )
+    return path
+
+
+def _labels_in_order(
+    rows: Sequence[_Row], names: tuple[str, ...] | None, number: int | None, source: Path
+) -> tuple[str, ...]:
+    """The labels there may be, in the order of the classes."""
+    if names is not None and number not in (None, len(names)):
+        raise ValueError(
+            f"num_classes is {number}, but there are {len(names)} names of classes; leave one of "
+            "them out, or make them agree"
+        )
+    labels = {row.label for row in rows}
+    if names is not None and labels <= set(names):
+        return names
+    if are_whole_numbers(labels):
+        up_to_largest = max(*map(int, labels), 0) + 1
+        number = number or (len(names) if names is not None else up_to_largest)
+        check_num_classes(number, len(rows), f"labels of {source}")
+        return tuple(map(str, range(number)))
+    if number not in (None, len(names or labels)):
+        raise ValueError(
+            f"{source} has {len(labels)} names for labels, but num_classes is {number}; give all "
+            "of the names, in their order, as classes"
+        )
+    return names or tuple(sorted(labels))
+
+
+def _indices(rows: Sequence[_Row], labels: tuple[str, ...], source: Path) -> list[int]:
+    index = {label: at for at, label in enumerate(labels)}
+    wrong = next((row for row in rows if row.label not in index), None)
+    if wrong is not None:
+        raise ValueError(
+            f"{source} gives {wrong.path} in line {wrong.line} the label {wrong.label!r}, which is "
+            f"none of the {len(labels)} classes, {labels[0]!r} to {labels[-1]!r}; correct the "
+            "label, or give the right num_classes or classes"
+        )
+    return [index[row.label] for row in rows]
+
+
+def _check_present(paths: Sequence[str], source: Path) -> None:
+    """A FileNotFoundError that says how many files are missing, and the first few."""
+    # A folder is listed once: half a million questions to a network disk take minutes.
+    by_folder: dict[str, list[str]] = defaultdict(list)
+    for path in paths:
+        by_folder[os.path.dirname(path)].append(path)
+    missing: set[str] = set()
+    for folder, wanted in by_folder.items():
+        there = _names_in(folder)
+        missing.update(
+            path
+            for path in wanted
+            if os.path.basename(path) not in there and not os.path.isfile(path)
+        )
+    if missing:
+        raise FileNotFoundError(
+            f"{sum(path in missing for path in paths)} of the {len(paths)} images of {source} are "
+            f"not there: {first_few(path for path in paths if path in missing)}; "
+            "give the folder that the paths start from as root"
+        )
+
+
+def _names_in(folder: str) -> set[str]:
+    try:
+        with os.scandir(folder or ".") as entries:
+            return {entry.name for entry in entries if entry.is_file()}
+    except OSError:
+        return set()

@@ -1,0 +1,139 @@
+r"""The parts of a data set, a validation part held out of training, and long-tailed cuts.
+
+Of a class with n samples the held-out part gets
+
+    0                                        if n = 1
+    min(n - 1, max(1, ⌊n · fraction + ½⌋))   if n ≥ 2
+
+so that every class can be trained, and every class but those of one sample can be judged. Where
+fraction · n is below ½ that is more than the fraction: the held-out part of a long tail has a
+slightly shorter one.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Generic, Literal, TypeAlias, TypeVar
+
+import numpy as np
+import torch
+
+from longtail.core.arrays import Array, ArrayLike
+from longtail.core.labels import check_num_classes
+from longtail.core.tensors import as_kind_of, as_tensor, label_tensor
+from longtail.data.profiles import exponential_counts, pareto_counts, step_counts
+from longtail.data.subsets import long_tailed_subset, ranks_by_count
+from longtail.data.tables.names import first_few
+from longtail.images.labelled import LabelledImages
+
+ImagesT = TypeVar("ImagesT", bound=LabelledImages)
+Profile: TypeAlias = Literal["exp", "step", "pareto"]
+
+_PROFILES = {"exp": exponential_counts, "step": step_counts, "pareto": pareto_counts}
+
+
+@dataclass(frozen=True, eq=False)
+class ImageSplits(Generic[ImagesT]):
+    """What to train on, what to choose by, and what to report on. All have the same classes.
+
+    Attributes:
+        train: The training part.
+        validation: Held out for choosing; None if there is no such part.
+        test: Nothing may be fitted or chosen on it; None if there is no such part.
+    """
+
+    train: ImagesT
+    validation: ImagesT | None = None
+    test: ImagesT | None = None
+
+    def __post_init__(self) -> None:
+        for name, part in (("validation", self.validation), ("test", self.test)):
+            if part is not None and part.classes != self.train.classes:
+                raise ValueError(
+                    f"all parts must have the same classes in the same order, but train has "
+                    f"{_listed(self.train.classes)} and {name} has {_listed(part.classes)}; "
+                    "give both the same classes"
+                )
+
+
+def hold_out(labels: ArrayLike, fraction: float = 0.1, seed: int = 0) -> tuple[Array, Array]:
+    """Positions of the samples to train on and of those held out, both in ascending order.
+
+    Args:
+        labels: The class of each training sample.
+        fraction: Of each class, in 0 to 1; 0 holds nothing out.
+        seed: Of the choice within the classes.
+
+    >>> kept, held = hold_out([0] * 10 + [1] * 2 + [2], fraction=0.2)
+    >>> len(kept), held.tolist()
+    (10, [3, 4, 11])
+    """
+    if not 0 <= fraction < 1:
+        raise ValueError(f"fraction must lie in 0 to 1, 1 excluded, got {fraction}")
+    tensor = as_tensor(labels)
+    number = int(tensor.max()) + 1 if tensor.numel() else 1
+    indices = label_tensor(tensor, check_num_classes(number, len(tensor))).cpu()
+    generator = torch.Generator("cpu").manual_seed(seed)
+    shuffled = torch.randperm(len(indices), generator=generator, device="cpu")
+    # Stable, so that each class keeps the shuffled order, and its first samples are a random part.
+    by_class = shuffled[indices[shuffled].argsort(stable=True)]
+    counts = torch.bincount(indices)
+    sizes = torch.minimum(
+        (counts - 1).clamp(min=0),
+        (counts.double() * fraction + 0.5).floor().long().clamp(min=1 if fraction else 0),
+    )
+    ranks = torch.arange(len(indices)) - (torch.cumsum(counts, 0) - counts)[indices[by_class]]
+    is_held = ranks < sizes[indices[by_class]]
+    kept, held = by_class[~is_held].sort().values, by_class[is_held].sort().values
+    device = tensor.device
+    return as_kind_of(kept.to(device), labels), as_kind_of(held.to(device), labels)
+
+
+def hold_out_validation(
+    splits: ImageSplits[ImagesT], fraction: float = 0.1, seed: int = 0
+) -> ImageSplits[ImagesT]:
+    """The same parts with a validation part held out of training; the test part is not touched.
+
+    Nothing changes if there is a validation part already, or if the fraction is 0.
+
+    Args:
+        splits: The parts so far.
+        fraction: Of each class of the training part, by the rule of `hold_out`.
+        seed: Of the choice within the classes.
+    """
+    kept, held = hold_out(splits.train.labels, fraction, seed)
+    if splits.validation is not None or not len(held):
+        return splits
+    return replace(splits, train=splits.train.subset(kept), validation=splits.train.subset(held))
+
+
+def long_tailed_images(
+    splits: ImageSplits[ImagesT],
+    imbalance_ratio: float = 100,
+    profile: Profile = "exp",
+    seed: int = 0,
+    held_out: float = 0.1,
+) -> ImageSplits[ImagesT]:
+    """A long-tailed cut of the training part, with a validation part held out of the cut.
+
+    The largest class keeps all it has, the others follow the profile in the order of their size,
+    equal ones by index; a class that has fewer images than that keeps all. On a balanced set that
+    is the published way, and with held_out=0 the published images. Validation and test stay whole.
+
+    Args:
+        splits: The parts of the whole set.
+        imbalance_ratio: The largest class over the smallest, at least 1.
+        profile: "exp" as in CIFAR-LT, "step", or "pareto" as in ImageNet-LT.
+        seed: Of the choice of images, for training and for validation.
+        held_out: The fraction of the cut for validation, if the set has no such part; 0 for none.
+    """
+    if profile not in _PROFILES:
+        raise ValueError(f'profile must be "exp", "step" or "pareto", got {profile!r}')
+    available = splits.train.counts.numpy()
+    wanted = _PROFILES[profile](int(available.max()), len(available), imbalance_ratio)
+    counts = np.minimum(available, wanted[ranks_by_count(available)])
+    kept = long_tailed_subset(splits.train.labels, counts, seed)
+    cut = replace(splits, train=splits.train.subset(kept))
+    return hold_out_validation(cut, held_out, seed)
+
+
+def _listed(classes: tuple[str, ...]) -> str:
+    return f"{len(classes)} ({first_few(map(repr, classes))})"

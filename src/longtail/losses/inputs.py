@@ -1,0 +1,127 @@
+"""What a loss is called with: which axis has the classes, which samples count.
+
+Logits of a sequence are often (N, T, C), and with T = C nothing in their shape says so: labels of
+shape (N, T) fit both ways, and the value would be wrong without a word.
+"""
+
+import warnings
+
+import torch
+from torch import Tensor
+
+from longtail.core.retarget import check_logits
+from longtail.core.tensors import wide_dtype
+from longtail.losses.kernel import is_eager_cpu
+
+
+class ClassAxis:
+    """Brings the classes to axis 1, and warns once where two axes could be theirs.
+
+    Args:
+        class_dim: The axis, counted from the end if negative; None for 1, with that warning.
+    """
+
+    def __init__(self, class_dim: int | None = None) -> None:
+        if class_dim is not None and type(class_dim) is not int:
+            raise ValueError(f"class_dim must be the number of an axis, got {class_dim!r}")
+        self.class_dim = class_dim
+        self._warned = class_dim is not None
+
+    def first(self, logits: Tensor, labels: Tensor, num_classes: int) -> tuple[Tensor, Tensor]:
+        """Logits and labels with the classes on axis 1, or an error that says what does not fit."""
+        if not isinstance(logits, Tensor) or not isinstance(labels, Tensor):
+            raise TypeError(
+                "a loss takes torch tensors, got "
+                f"{type(logits).__name__} and {type(labels).__name__}"
+            )
+        if logits.dim() < 2:
+            raise ValueError(
+                f"logits must have shape (N, C) or (N, C, d, ...), got {tuple(logits.shape)}; "
+                "a single sample is a batch of one"
+            )
+        if logits.dim() == 2 and self.class_dim is None:  # as usual: nothing else to look at
+            check_logits(logits, num_classes)
+            return logits, labels
+        moved = self.move(logits)
+        if moved.shape[1] != num_classes and logits.is_floating_point():
+            raise ValueError(
+                f"logits must have {num_classes} classes on axis {self._axis}, got shape "
+                f"{tuple(logits.shape)}; where the classes are on another axis, make the loss with "
+                "class_dim, such as class_dim=-1 for the last"
+            )
+        check_logits(moved, num_classes)
+        self.warn_of_two(logits, labels)
+        soft = labels.is_floating_point() and labels.shape == logits.shape
+        return moved, self.move(labels) if soft else labels
+
+    def move(self, rows: Tensor) -> Tensor:
+        """Rows with that axis as axis 1."""
+        if not -rows.dim() <= self._axis < rows.dim():
+            raise ValueError(
+                f"class_dim={self._axis} names no axis of an array of shape {tuple(rows.shape)}"
+            )
+        return rows if self._axis % rows.dim() == 1 else rows.movedim(self._axis, 1)
+
+    def warn_of_two(self, rows: Tensor, labels: Tensor) -> None:
+        """Warn, once, if the labels fit rows on axis 1 and rows on the last axis alike."""
+        if self._warned or rows.dim() < 3 or rows.shape[1] != rows.shape[-1]:
+            return
+        if labels.shape == rows.shape or labels.shape == rows.shape[:-1] == (
+            rows.shape[:1] + rows.shape[2:]
+        ):
+            self._warned = _warned_of_two()
+
+    @property
+    def _axis(self) -> int:
+        return 1 if self.class_dim is None else self.class_dim
+
+
+# A compiler calls it once, as it traces.
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _warned_of_two() -> bool:
+    warnings.warn(
+        "the labels fit the classes of the logits, or the numbers of the features, on axis 1 and "
+        "on the last axis alike; axis 1 is taken, as in torch. Make the loss with class_dim=-1 if "
+        "the last one is meant, or with class_dim=1; for a term on features move the axis: "
+        "features.movedim(-1, 1)",
+        stacklevel=4,
+    )
+    return True
+
+
+def check_rows(rows: Tensor, labels: Tensor, name: str) -> None:
+    """Raise unless rows are of a floating type and labels class indices of their shape."""
+    if not rows.is_floating_point() or rows.dim() < 2:
+        raise ValueError(
+            f"{name} takes rows of a floating type and shape (N, D), "
+            f"got {rows.dtype} of shape {tuple(rows.shape)}"
+        )
+    if labels.is_floating_point():
+        raise ValueError(
+            f"{name} takes class indices, not soft labels: it asks which rows are of one class; "
+            "mix the loss on logits and this term separately"
+        )
+    if labels.dtype == torch.bool or labels.shape != rows.shape[:1] + rows.shape[2:]:
+        raise ValueError(
+            f"{name} takes integer labels of shape {tuple(rows.shape[:1] + rows.shape[2:])} for "
+            f"rows of shape {tuple(rows.shape)}, got {labels.dtype} of shape {tuple(labels.shape)}"
+        )
+
+
+def all_count(labels: Tensor, ignore_index: int) -> bool:
+    """Whether no sample is ignored: for labels that can be looked at."""
+    if ignore_index < 0 and labels.numel():
+        return labels.min().item() >= 0  # a single pass: wrong labels are found later
+    return bool((labels != ignore_index).all())
+
+
+def counted_rows(rows: Tensor, labels: Tensor, ignore_index: int) -> tuple[Tensor, Tensor]:
+    """Flat rows and labels without the ignored, in a dtype safe for sums of exponentials."""
+    if rows.dim() > 2:
+        rows = rows.movedim(1, -1).flatten(0, -2)
+    rows, labels = rows.to(wide_dtype(rows.dtype)), labels.flatten().long()
+    # Picking rows copies them, and its gradient does too.
+    if is_eager_cpu(rows) and all_count(labels, ignore_index):
+        return rows, labels
+    kept = labels != ignore_index
+    return rows[kept], labels[kept]

@@ -1,0 +1,299 @@
+r"""Calibrators: scale and bias without a change of prior, fitted on held-out samples.
+
+    Temperature                f_y / T              Guo et al., 2017, §4.2
+    BiasCorrectedTemperature   f_y / T + b_y        Alexandari et al., 2020
+    VectorScaling              s_y · f_y + b_y      Guo et al., 2017, §4.2
+
+One number makes a model as sure as it should be, and changes no prediction under the carried prior.
+A bias mends what a temperature cannot, such as a model that favours some classes throughout; it
+is what estimating an unknown target prior asks of a model (`shift`). 2C numbers are many for a
+tail, so what is believed of them beforehand matters (`calibration_fit`): T near 1, biases near
+zero, and the scales of a VectorScaling near one that all classes share. Unlike the other two that
+one sees what is added to a whole row of logits, so it holds for logits as the model gives them, not
+for their log-softmax.
+
+Carries: what the scores carried. If that was not known, b takes up the difference, and the result
+carries the prior of the held-out samples. So calibrate first, and move to another prior after: the
+other way round a temperature would shrink the prior along with the evidence.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from longtail.core import Prior, PriorLike, Scores, UnknownPriorError
+from longtail.core.arrays import ArrayLike, as_numpy
+from longtail.core.measure import class_named
+from longtail.core.numbers import check_number, check_per_class
+from longtail.core.prior import full_prior
+from longtail.posthoc.adjuster import Affine, AffineAdjuster, Floats
+from longtail.posthoc.calibration_fit import check_spread, fit_scales, fit_temperature
+from longtail.posthoc.validation import Validation, check_validation
+
+_Least: TypeAlias = Literal["positive", "any"]
+
+
+class Calibrator(AffineAdjuster):
+    """Makes scores as sure as they should be, under the prior that they carry.
+
+    One that was fitted remembers what the scores carried and refuses others. Made by hand it
+    remembers nothing and leaves what is carried as it is. Whether it was applied before it sees
+    only if it was fitted on scores of unknown prior: else the scores carry the same before and
+    after, so apply it once.
+
+    Attributes:
+        source: What the scores it was fitted on carried; None if unknown, or made by hand.
+        carried: What the result carries; None if made by hand.
+    """
+
+    source: Prior | None
+    carried: Prior | None
+
+    def affine(self, carried: Prior | None, num_classes: int) -> Affine:
+        """Scale and bias; a ValueError for scores unlike those it was fitted on."""
+        reached = self._carried_after(carried)
+        return Affine(*self._scale_and_shift(num_classes), reached)
+
+    @abstractmethod
+    def _scale_and_shift(self, num_classes: int) -> tuple[Floats, Floats]: ...
+
+    def _carried_after(self, carried: Prior | None) -> Prior | None:
+        name = type(self).__name__
+        if self.carried is None:
+            return carried
+        if self.source is None:
+            if carried is not None:
+                raise ValueError(
+                    f"this {name} was fitted on scores that carry no known prior, but these carry "
+                    f"{carried!r}: they were calibrated already, or another model made them; "
+                    "apply it once, to scores as its model gives them"
+                )
+            return self.carried
+        if carried is None:
+            raise UnknownPriorError(
+                f"this {name} was fitted on scores that carry {self.source!r}, "
+                "but these carry no known prior"
+            )
+        if not carried.is_close(self.source):
+            raise ValueError(
+                f"this {name} was fitted on scores that carry {self.source!r}, but these carry "
+                f"{carried!r}: calibrate first and move to another prior after that, "
+                f"or fit it on scores that carry {carried!r}"
+            )
+        return self.carried
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class Temperature(Calibrator):
+    """Divides the logits by T: above 1 for a model that is too sure of itself.
+
+    Attributes:
+        temperature: T, above zero.
+        source: What the scores it was fitted on carried; None if it was made by hand.
+
+    >>> sure = [[4.0, 0.0], [4.0, 0.0], [4.0, 0.0], [0.0, 4.0]] * 20    # right in 3 of 4, says 98 %
+    >>> scores = Scores(sure, labels=[0, 0, 1, 1] * 20, carried=[1, 1])
+    >>> fitted = Temperature.fit(scores)
+    >>> fitted.temperature
+    3.419
+    >>> fitted(scores).probs()[0].tolist()
+    [0.763, 0.237]
+    """
+
+    temperature: float
+    source: Prior | None
+
+    def __init__(self, temperature: float = 1.0, source: PriorLike | None = None) -> None:
+        vars(self).update(
+            temperature=_check_temperature(temperature),
+            source=None if source is None else full_prior(source, "source"),
+        )
+
+    @property
+    def carried(self) -> Prior | None:  # type: ignore[override]
+        """What the result carries."""
+        return self.source
+
+    @classmethod
+    def fit(
+        cls, scores: Scores, spread: float = 1.0, weights: ArrayLike | None = None
+    ) -> Temperature:
+        """The temperature that suits held-out scores best.
+
+        Args:
+            scores: Labelled, not of the test set, and with a known carried prior.
+            spread: How far log T is expected from zero, as a standard deviation.
+            weights: As how many samples each counts, one by default.
+        """
+        width = check_spread(spread)
+        held = check_validation(scores, "a temperature")
+        if held.carried is None:
+            raise UnknownPriorError(
+                "a temperature is fitted under the held-out prior, but these scores carry no known "
+                "one (a bias-corrected temperature needs none)"
+            )
+        return cls(fit_temperature(held, width, weights), held.carried)
+
+    def _scale_and_shift(self, num_classes: int) -> tuple[Floats, Floats]:
+        return np.full(num_classes, 1 / self.temperature), np.zeros(num_classes)
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class BiasCorrectedTemperature(Calibrator):
+    """Divides the logits by T and adds a bias to each class.
+
+    Attributes:
+        temperature: T, above zero.
+        bias: b, one number a class; None for zeros.
+        source: What the scores it was fitted on carried; None if unknown, or made by hand.
+        carried: What the result carries; None if made by hand, which leaves what is carried alone.
+
+    >>> scores = Scores([[0.0, 0.0]] * 80, labels=[0, 0, 0, 1] * 20, carried=[50, 50])
+    >>> BiasCorrectedTemperature.fit(scores).bias.tolist()      # 60 to 20 is these samples' prior
+    [0.0, 0.0]
+    >>> unknown = Scores(scores.logits, scores.labels)
+    >>> fitted = BiasCorrectedTemperature.fit(unknown)
+    >>> fitted(unknown).carried, fitted(unknown).probs()[0].tolist()
+    (Prior([0.75, 0.25]), [0.744, 0.256])
+    """
+
+    temperature: float
+    bias: Floats | None
+    source: Prior | None
+    carried: Prior | None
+
+    def __init__(
+        self,
+        temperature: float = 1.0,
+        bias: ArrayLike | None = None,
+        source: PriorLike | None = None,
+        carried: PriorLike | None = None,
+    ) -> None:
+        vars(self).update(
+            temperature=_check_temperature(temperature),
+            bias=_per_class(bias, "bias", "any"),
+            **_kept_priors(source, carried),
+        )
+
+    @classmethod
+    def fit(cls, scores: Scores, spread: float = 1.0) -> BiasCorrectedTemperature:
+        """The temperature and biases that suit held-out scores best.
+
+        Args:
+            scores: Labelled, and not of the test set. If it is not known what they carry, every
+                class must occur among the labels.
+            spread: How far each bias is expected from zero, as a standard deviation. Of log T, for
+                which all samples speak, 1 is expected, or the same if that is more.
+        """
+        width = check_spread(spread)
+        held = check_validation(scores, "a bias-corrected temperature")
+        priors = _fitted_priors(held)
+        fit = fit_scales(held, "the bias-corrected temperature", bias=width)
+        return cls(fit.temperature, fit.bias, *priors)
+
+    def _scale_and_shift(self, num_classes: int) -> tuple[Floats, Floats]:
+        scale = np.full(num_classes, 1 / self.temperature)
+        return scale, _filled(self.bias, "bias", np.zeros(num_classes))
+
+
+@dataclass(frozen=True, init=False, eq=False)
+class VectorScaling(Calibrator):
+    """Scales the logit of each class and adds a bias to it.
+
+    Attributes:
+        scale: s, one positive number a class; None for ones.
+        bias: b, one number a class; None for zeros.
+        source: What the scores it was fitted on carried; None if unknown, or made by hand.
+        carried: What the result carries; None if made by hand, which leaves what is carried alone.
+
+    >>> scores = Scores([[2.0, 1.0]], carried=[90, 10])
+    >>> VectorScaling(scale=[0.5, 1.0], bias=[0.0, 0.3])(scores).logits.tolist()
+    [[1.0, 1.3]]
+    """
+
+    scale: Floats | None
+    bias: Floats | None
+    source: Prior | None
+    carried: Prior | None
+
+    def __init__(
+        self,
+        scale: ArrayLike | None = None,
+        bias: ArrayLike | None = None,
+        source: PriorLike | None = None,
+        carried: PriorLike | None = None,
+    ) -> None:
+        vars(self).update(
+            scale=_per_class(scale, "scale", "positive"),
+            bias=_per_class(bias, "bias", "any"),
+            **_kept_priors(source, carried),
+        )
+
+    @classmethod
+    def fit(cls, scores: Scores, spread: float = 1.0, scale_spread: float = 0.1) -> VectorScaling:
+        """The scales and biases that suit held-out scores best.
+
+        Args:
+            scores: Labelled, and not of the test set. If it is not known what they carry, every
+                class must occur among the labels.
+            spread: How far each bias is expected from zero, as a standard deviation. Of the
+                log-scale that all share 1 is expected, or the same if that is more.
+            scale_spread: How far each log-scale is expected from the shared one.
+        """
+        width, own_width = check_spread(spread), check_spread(scale_spread, "scale_spread")
+        held = check_validation(scores, "vector scaling")
+        priors = _fitted_priors(held)
+        fit = fit_scales(held, "vector scaling", bias=width, scale=own_width)
+        return cls(fit.scale / fit.temperature, fit.bias, *priors)
+
+    def _scale_and_shift(self, num_classes: int) -> tuple[Floats, Floats]:
+        scale = _filled(self.scale, "scale", np.ones(num_classes))
+        return scale, _filled(self.bias, "bias", np.zeros(num_classes))
+
+
+def _check_temperature(temperature: float) -> float:
+    if not check_number(temperature, "temperature") > 0:
+        raise ValueError(
+            f"temperature must be above zero, got {temperature}; 1 changes nothing, more makes the "
+            "model less sure"
+        )
+    return float(temperature)
+
+
+def _kept_priors(source: PriorLike | None, carried: PriorLike | None) -> dict[str, Prior | None]:
+    """The two priors a calibrator remembers; one that starts from a known prior keeps it."""
+    start = None if source is None else full_prior(source, "source")
+    reached = start if carried is None else full_prior(carried, "carried")
+    return {"source": start, "carried": reached}
+
+
+def _fitted_priors(held: Validation) -> tuple[Prior | None, Prior]:
+    """What the samples carry, and what they carry once calibrated with a free bias a class."""
+    if held.carried is not None:
+        return held.carried, held.carried
+    absent = np.flatnonzero(np.isneginf(held.prior.log))
+    if len(absent):
+        first = class_named(int(absent[0]), held.classes)
+        raise ValueError(
+            "where it is not known what scores carry, every class must occur in the held-out "
+            f"labels, {len(absent)} of {held.prior.num_classes} do not (the first is {first}); "
+            "say what the scores carry, or add samples of these classes"
+        )
+    return None, held.prior
+
+
+def _per_class(values: ArrayLike | None, name: str, least: _Least) -> Floats | None:
+    return None if values is None else check_per_class(values, as_numpy(values).size, name, least)
+
+
+def _filled(values: Floats | None, name: str, default: Floats) -> Floats:
+    """The numbers, or the default; a ValueError if they are not as many."""
+    if values is None:
+        return default
+    if len(values) != len(default):
+        raise ValueError(f"{name} has {len(values)} classes, the scores have {len(default)}")
+    return values

@@ -1,0 +1,150 @@
+r"""Samples that something is fitted on: labelled, not the test set's, each with what it counts.
+
+Where labels follow the target t a sample of class y counts t(y)/n_y, or t(y)·v_i/Σv over its class
+if samples weigh v_i. Classes without samples cannot count, and the others share what the target
+gives to them. A weight is a number of repetitions; weights that sum to less than there are samples
+are taken for shares, and scaled to one a sample. Then with n_y = Σv the variance of a mean, samples
+of each class drawn apart, is Σ_y t(y)² v_y / n_y with the v_y of `stats.class_variances`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from longtail.core import Prior, Scores
+from longtail.core.arrays import ArrayLike, as_numpy
+from longtail.stats import class_variances
+
+Rows: TypeAlias = npt.NDArray[Any]
+Floats: TypeAlias = npt.NDArray[np.float64]
+Indices: TypeAlias = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """Labelled samples that something may be fitted on."""
+
+    logits: Rows  # of shape (N, C), in the dtype they came in; bfloat16 as float32
+    labels: Indices
+    carried: Prior | None  # by the logits, if that is known
+    prior: Prior  # of these labels, with zeros for absent classes
+    classes: tuple[str, ...] | None = None  # so that an error can name them
+
+    def weights_to(self, target: Prior) -> Floats:
+        """What each sample counts where labels follow the target, summing to one."""
+        counts = np.bincount(self.labels, minlength=target.num_classes)
+        return weights_to(target, self.labels, 1 / counts[self.labels])
+
+    def first_ruled_out(self) -> int | None:
+        """The first sample whose logits rule its own label out; None if there is none."""
+        ruled_out = np.isneginf(self.logits[np.arange(len(self.labels)), self.labels])
+        return int(ruled_out.argmax()) if ruled_out.any() else None
+
+
+def check_validation(scores: Scores, who: str) -> Validation:
+    """The samples, or a ValueError that says why `who` must not be fitted on them."""
+    if scores.split == "test":
+        raise ValueError(
+            f"{who} must not be fitted on split='test': what is chosen on the test set makes its "
+            "results look better than they are; fit on held-out samples of the training data"
+        )
+    if scores.labels is None:
+        raise ValueError(f"{who} is fitted on labelled scores, but these have no labels")
+    if not len(scores):
+        raise ValueError(f"{who} needs samples to be fitted on, got none")
+    labels = as_numpy(scores.labels)
+    prior = Prior.from_labels(labels, scores.num_classes, zeros="keep")
+    return Validation(as_numpy(scores.logits), labels, scores.carried, prior, scores.classes)
+
+
+class Weighted(NamedTuple):
+    """Labelled logits with weights."""
+
+    logits: Rows  # of shape (N, C), in the dtype they came in
+    labels: Indices
+    shares: Floats  # what each sample counts in its class; those of a class sum to one
+    weights: Floats  # what each counts under the target, summing to one
+    times: Floats  # as how many samples each counts; one without weights of their own
+
+    @classmethod
+    def under(
+        cls, target: Prior, logits: Rows, labels: Indices, within: ArrayLike | None = None
+    ) -> Weighted:
+        """The samples weighted to a target; `within` says what each counts in its class."""
+        times = np.ones(len(labels)) if within is None else _repetitions(within, len(labels))
+        totals = np.bincount(labels, times, logits.shape[1])[labels]
+        shares = np.divide(times, totals, out=np.zeros_like(times), where=times > 0)
+        return cls(logits, labels, shares, weights_to(target, labels, shares), times)
+
+    @property
+    def num_classes(self) -> int:
+        """How many classes the logits have."""
+        return int(self.logits.shape[1])
+
+    def that_count(self) -> Weighted:
+        """Without the samples of weight zero."""
+        at = slice(None) if self.weights.all() else np.flatnonzero(self.weights)
+        return Weighted(
+            self.logits[at], self.labels[at], self.shares[at], self.weights[at], self.times[at]
+        )
+
+    def mean(self, values: Rows) -> float:
+        """The weighted mean of these values, one a sample."""
+        return float(self.weights @ values)
+
+    def standard_error(self, values: Rows) -> float:
+        """Of the weighted mean of these values."""
+        sums, squares = (self._sums(self.times * terms) for terms in (values, np.square(values)))
+        counts = self._sums(self.times)
+        seen = counts > 0
+        variances = class_variances(sums, squares, counts)[seen] / counts[seen]
+        return float(np.sqrt((np.square(self._sums(self.weights)[seen]) * variances).sum()))
+
+    @property
+    def worth(self) -> float:
+        """How many samples drawn alike from all classes tell as much as these (Kish)."""
+        counts = self._sums(self.times)
+        seen = counts > 0
+        return float(1 / (np.square(self._sums(self.weights)[seen]) / counts[seen]).sum())
+
+    def _sums(self, terms: Floats) -> Floats:
+        """Over the samples of each class."""
+        return np.bincount(self.labels, terms, self.num_classes).astype(np.float64, copy=False)
+
+
+def check_weights(weights: ArrayLike, num_samples: int) -> Floats:
+    """One finite number a sample, none negative, or a ValueError."""
+    checked = as_numpy(weights).astype(np.float64)
+    if checked.shape != (num_samples,) or not (np.isfinite(checked) & (checked >= 0)).all():
+        raise ValueError(
+            f"weights must be finite numbers, none negative, one for each of {num_samples} "
+            f"samples, got an array of shape {checked.shape}: {checked.ravel()[:10].tolist()}"
+        )
+    return checked
+
+
+def weights_to(target: Prior, labels: Indices, shares: Floats) -> Floats:
+    """The shares times what the target gives to each class, summing to one."""
+    weights = target.probs[labels] * shares
+    total = weights.sum()
+    if not total > 0:
+        raise ValueError(
+            "no sample counts: the target prior gives all to classes that have no samples here; "
+            "use another target, or samples of its classes"
+        )
+    return np.asarray(weights / total)
+
+
+def effective_samples(weights: Floats) -> float:
+    """(Σw)² / Σw²: how many equally weighted samples tell as much as these (Kish)."""
+    return float(weights.sum() ** 2 / np.square(weights).sum())
+
+
+def _repetitions(within: ArrayLike, num_samples: int) -> Floats:
+    times = check_weights(within, num_samples)
+    total, most = float(times.sum()), int((times > 0).sum())
+    return times * (most / total) if 0 < total < most else times

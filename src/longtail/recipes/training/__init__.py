@@ -1,1 +1,0 @@
-"""Recipes of training runs: typed, checked before torch is imported, and what they build."""

@@ -1,0 +1,162 @@
+"""The result of a training run in words, tables and a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import nan
+from typing import TYPE_CHECKING, Any
+
+from longtail.core.arrays import ArrayLike
+from longtail.core.scores import Split
+from longtail.report import Column, Figure, Footer, Line, Page, Section, Table, line_chart
+from longtail.report.figures import group_curves_chart, weight_norms_chart
+from longtail.report.figures.classes import GROUPS
+from longtail.report.names import ACCURACIES, HEADLINES, percent, with_interval
+from longtail.report.pages.scores import scores_page
+from longtail.report.sections.verdict import tau_in_words
+
+if TYPE_CHECKING:
+    from longtail.flows.train.result import TrainResult
+
+
+def train_page(result: TrainResult, footer: Footer) -> Page:
+    """The page of `longtail train`."""
+    recipe, counts = result.recipe, result.counts
+    own = [
+        *(_variants(result, split) for split in result.metrics),
+        _training(result.trained.history, recipe.optimizer.name, result.weight_norms, counts),
+        _recipe(result.recipe_values),
+    ]
+    title = f"longtail train: {result.folder.resolve().name}"
+    if result.judgement is None:
+        return Page(title, headline(result), own, footer)
+    about = f": {recipe.about.rstrip('.')}" if recipe.about else ""
+    images = f"{int(counts.sum()):,} images"
+    done = f"A model was trained for {recipe.epochs} epochs on {images}{about}."
+    return scores_page(
+        result.judgement, footer, title=title, done=done, sections=own, written=False
+    )
+
+
+def headline(result: TrainResult) -> str:
+    """What came out, in one sentence."""
+    text = (
+        f"{int(result.counts.sum()):,} training images of {len(result.model.classes):,} classes, "
+        f"{result.recipe.epochs} epochs."
+    )
+    if result.judged_on is None:
+        return f"{text} There is no validation and no test part, so nothing was measured."
+    metrics, key = result.metrics[result.judged_on][result.headline], result.accuracy
+    groups = ", ".join(
+        f"{name} {percent(metrics[name].value)}"
+        for name in GROUPS
+        if name in metrics and metrics[name].value is not None
+    )
+    return (
+        f"{text} {HEADLINES[key]} on the {result.judged_on} part, {result.headline}: "
+        f"{with_interval(metrics[key])} % ({groups})."
+    )
+
+
+def metric_table(result: TrainResult, split: Split) -> list[list[str]]:
+    """The heads of the columns, then a row a variant; in % but for the log-loss."""
+    accuracies = result.accuracies[split]
+    heads = ["", *(ACCURACIES[key] for key in accuracies), *GROUPS, "log-loss", "ECE"]
+    rows = [heads]
+    for name, metrics in result.metrics[split].items():
+        shares = [*accuracies[1:], *GROUPS]
+        loss = metrics["nll"].value
+        rows.append(
+            [
+                name,
+                with_interval(metrics[accuracies[0]]),
+                *(percent(metrics[key].value) if key in metrics else "none" for key in shares),
+                "none" if loss is None else f"{loss:.3f}",
+                percent(metrics["ece"].value),
+            ]
+        )
+    return rows
+
+
+def _variants(result: TrainResult, split: Split) -> Section:
+    """Every way to predict, on one part."""
+    heads, *rows = metric_table(result, split)
+    return Section(
+        heading=f"All variants on the {split} part",
+        table=Table([Column(name) for name in heads], rows),
+        notes=_notes(result) if split == result.judged_on else [],
+    )
+
+
+def _notes(result: TrainResult) -> list[str]:
+    notes = [
+        "In %, but for the log-loss; in brackets 95 % intervals. Classes count as the target says."
+    ]
+    if result.carries_target:
+        notes.append("The logits carry the target as they are.")
+    for variant in result.variants:
+        if variant.choice is not None:
+            held = tau_in_words(variant.choice)
+            notes.append(f"The validation part chose τ = {variant.tau:.3g}.{held}")
+    if result.trained.carried is None:
+        notes.append(
+            "What the logits of this loss carry is no prior, so they were not moved to the target; "
+            "longtail fix --carried measure does it from held-out scores."
+        )
+    elif smoothing := getattr(result.recipe.loss, "label_smoothing", 0.0):
+        notes.append(
+            f"Labels were smoothed by {smoothing:g}: the prior that the logits carry is that of "
+            "the smoothed labels; for the true ones it is an approximation."
+        )
+    return notes
+
+
+def _training(
+    history: Sequence[Mapping[str, float | None]],
+    optimizer: str,
+    norms: ArrayLike,
+    counts: ArrayLike,
+) -> Section:
+    """How training went: its loss, the groups' accuracy, and the norms it left.
+
+    Args:
+        history: The rows of the log.
+        optimizer: Its name.
+        norms: Of the rows of the head.
+        counts: Training images of each class.
+    """
+    loss = Line(
+        "training loss",
+        [row["epoch"] or 0.0 for row in history],
+        [nan if (value := row["train_loss"]) is None else value for row in history],
+    )
+    chart = line_chart([loss], title="Training loss", x_title="epoch", y_title="mean loss")
+    figures = [Figure(chart, "Mean loss of each epoch.")]
+    if any(row.get(f"val_{name}") is not None for row in history for name in GROUPS):
+        curves = group_curves_chart(history)
+        figures.append(
+            Figure(curves, "Accuracy on the validation part, as trained (as NCM figure 4).")
+        )
+    chart = weight_norms_chart({optimizer: [(norms, counts)]})
+    figures.append(
+        Figure(chart, "Do the norms of the weights follow the frequency? (As LA figure 1.)")
+    )
+    return Section(heading="Training", figures=figures)
+
+
+def _recipe(values: Mapping[str, Any]) -> Section:
+    """What was asked for, by the keys of the recipe."""
+    rows = [[key, _in_words(value)] for key, value in values.items() if value not in (None, "")]
+    return Section(heading="Recipe", table=Table([Column("key"), Column("value")], rows))
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(
+            f"{key} {_in_words(part)}" for key, part in value.items() if part is not None
+        )
+    if isinstance(value, list | tuple):
+        return "; ".join(map(_in_words, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)

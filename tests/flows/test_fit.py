@@ -1,0 +1,331 @@
+"""A fit chooses on held-out samples alone, and keeps what it says is best."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from longtail import Prior, Scores, metrics
+from longtail.data.tables.features import checked_features
+from longtail.engine import load_head, pack_features, read_features
+from longtail.flows import fit_methods
+from longtail.flows.fit import fit
+from longtail.flows.fit_choice import choose_decay, predicted
+from longtail.flows.fit_methods import METHODS
+from longtail.flows.fit_samples import fit_samples, fold_numbers
+from longtail.report import Footer, render_page
+from longtail.report.pages.fit import (
+    caution,
+    decision,
+    fit_page,
+    headline,
+    method_columns,
+)
+
+COUNTS = np.array([60, 30, 12, 6, 3])
+C, D = 5, 8
+FOOTER = Footer("0", "2025-01-01", "longtail fit")
+
+
+def drawn(counts, seed):
+    rng = np.random.default_rng(seed)
+    means = 1.2 * np.random.default_rng(7).normal(size=(C, D))
+    labels = np.repeat(np.arange(C), counts)
+    return (means[labels] + rng.normal(size=(len(labels), D))).astype(np.float32), labels
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory):
+    place = tmp_path_factory.mktemp("features") / "f.safetensors"
+    parts = {"train": drawn(COUNTS, 0), "test": drawn([100] * C, 1)}
+    return pack_features(place, parts, classes=["a", "b", "c", "d", "<e>"])
+
+
+@pytest.fixture(scope="module")
+def result(packed):
+    return fit(packed, folds=3)
+
+
+def test_all_methods_but_the_slow_ones_are_fitted(result):
+    assert {found.name for found in result.table} == set(METHODS) - set(fit_methods.SLOW)
+    assert [found.error for found in result.table] == [""] * len(result.table)
+
+
+def test_the_best_is_the_best_on_held_out_samples(result):
+    values = [found.validation["accuracy_under_target"].value for found in result.table]
+    assert values == sorted(values, reverse=True)
+    assert result.best is result.table[0]
+    assert result.table[0].behind.value == 0
+    linear = next(found for found in result.table if found.name == "linear")
+    assert linear.gain.value == 0
+    best = result.table[0]
+    assert best.gain.value == pytest.approx(
+        values[0] - linear.validation["accuracy_under_target"].value
+    )
+    assert linear.behind.value == pytest.approx(best.gain.value)
+
+
+def test_the_scores_are_those_the_metrics_are_of(result):
+    for scores, found in (
+        (result.validation, result.table[0].validation),
+        (result.test, result.table[0].test),
+    ):
+        expected = found["balanced_accuracy"].value
+        assert metrics.balanced_accuracy(scores) == pytest.approx(expected)
+    assert len(result.validation) == COUNTS.sum()
+
+
+def test_every_sample_is_judged_by_what_was_fitted_without_it(packed):
+    samples = fit_samples(packed, 3, seed=0)
+    rows = samples.train.features
+    assert torch.allclose(
+        rows * samples.unit, torch.from_numpy(np.array(packed.part("train").features))
+    )
+    assert sum(len(fold.validation.labels) for fold in samples.folds) == COUNTS.sum()
+    for fold in samples.folds:
+        assert len(fold.train.labels) + len(fold.validation.labels) == COUNTS.sum()
+        seen = {tuple(row) for row in fold.train.features.tolist()}
+        assert not seen & {tuple(row) for row in fold.validation.features.tolist()}
+    judged = torch.cat([fold.validation.features for fold in samples.folds])
+    assert torch.equal(judged.sort(0).values, rows.sort(0).values)
+
+
+def test_the_only_sample_of_a_class_is_never_held_out():
+    labels = torch.tensor([0, 0, 0, 1, 2, 2])
+    numbers = fold_numbers(labels, 2, seed=0)
+    assert numbers[3] == -1
+    assert set(numbers[[0, 1, 2, 4, 5]].tolist()) == {0, 1}
+
+
+def test_with_a_validation_part_methods_are_judged_by_it(tmp_path):
+    parts = {"train": drawn(COUNTS, 0), "validation": drawn([20] * C, 2)}
+    features = pack_features(tmp_path / "f.safetensors", parts)
+    found = fit(features, methods=["adjusted", "ncm"])
+    assert {each.name for each in found.table} == {"linear", "adjusted", "ncm"}
+    assert found.test is None
+    assert len(found.validation) == 20 * C
+    assert found.folds is None
+    assert "Chosen on the validation part" in decision(found)
+    assert "test part" not in headline(found)
+
+
+def test_the_weight_decay_is_the_lowest_point_of_those_tried(packed):
+    choice = choose_decay(fit_samples(packed, 3, seed=0).folds, Prior.uniform(C))
+    assert choice.losses[choice.decay] == min(choice.losses.values())
+    assert min(choice.losses) < choice.decay < max(choice.losses)
+    assert len(choice.layers) == 3
+
+
+@pytest.mark.parametrize("factor", [0.001, 1000.0])
+def test_the_unit_of_the_features_does_not_matter(packed, result, tmp_path, factor):
+    parts = {
+        split: (factor * np.array(packed.part(split).features), packed.part(split).labels)
+        for split in ("train", "test")
+    }
+    other = fit(pack_features(tmp_path / "f.safetensors", parts), folds=3)
+    assert other.best.name == result.best.name
+    assert other.weight_decay == pytest.approx(factor**2 * result.weight_decay, rel=1e-3)
+    for one, two in zip(result.table, other.table, strict=True):
+        expected = one.validation["accuracy_under_target"].value
+        assert two.validation["accuracy_under_target"].value == pytest.approx(
+            expected, abs=0.011
+        ), one.name
+    logits = result.model(torch.from_numpy(parts["test"][0] / np.float32(factor)))
+    assert torch.allclose(other.model(torch.from_numpy(parts["test"][0])), logits, atol=0.05)
+
+
+def test_a_number_is_not_judged_by_the_samples_that_chose_it(tmp_path):
+    """With few validation samples and nothing to gain, choosing τ on them is no gain."""
+    gaps, key = [], "accuracy_under_target"
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        # Features say nothing: whatever τ seems to gain is luck.
+        parts = {
+            split: (rng.normal(size=(5 * n, 4)).astype(np.float32), np.repeat(np.arange(5), n))
+            for split, n in (("train", 30), ("validation", 4), ("test", 200))
+        }
+        features = pack_features(tmp_path / f"{seed}.safetensors", parts)
+        found = fit(features, methods=["tau_norm", "adjusted_tau"], seed=seed)
+        gaps += [
+            each.validation[key].value - each.test[key].value
+            for each in found.table
+            if each.name != "linear" and not each.error
+        ]
+    assert abs(np.mean(gaps)) < 0.05
+
+
+def test_the_test_part_decides_nothing(packed, result, tmp_path):
+    wrong = drawn([100] * C, 1)
+    parts = {"train": drawn(COUNTS, 0), "test": (wrong[0], (wrong[1] + 1) % C)}
+    other = fit(pack_features(tmp_path / "f.safetensors", parts), folds=3)
+    assert other.best.name == result.best.name
+    assert other.weight_decay == result.weight_decay
+    for name in ("tau_norm", "adjusted_tau"):
+        one, two = (next(m.tau for m in r.table if m.name == name) for r in (result, other))
+        assert one == two
+
+
+def test_it_is_the_same_every_time(packed, result):
+    again = fit(packed, folds=3)
+    for one, two in zip(result.table, again.table, strict=True):
+        assert one.name == two.name
+        assert one.validation == two.validation
+
+
+def test_another_target_changes_what_is_best_for(packed):
+    train = Prior.of(COUNTS)
+    found = fit(packed, methods=["adjusted", "adjusted_tau", "ncm"], target=train, folds=3)
+    by_name = {each.name: each.validation["accuracy_under_target"].value for each in found.table}
+    assert by_name["adjusted_tau"] >= by_name["linear"] - 0.02
+    assert "accuracy under the target" in headline(found)
+    # Under the training prior, moving logits to it leaves the linear layer as it is.
+    assert by_name["adjusted"] == pytest.approx(by_name["linear"])
+
+
+@pytest.mark.parametrize("method", ["linear", "adjusted", "ncm", "learned_ncm", "crt"])
+@pytest.mark.parametrize("target", ["uniform", Prior.of(COUNTS)], ids=["uniform", "train"])
+def test_the_kept_head_predicts_what_its_scores_say(packed, method, target):
+    found = fit(packed, methods=[method], target=target, folds=3)
+    best = METHODS[found.best.name]
+    head, rows = found.model, torch.from_numpy(np.array(packed.part("test").features))
+    logits = head(rows)
+    if not best.keeps_logits(found.target) and head.carried != found.target:
+        logits = Scores(logits, carried=head.carried).under(found.target).logits
+    assert torch.equal(logits.argmax(1), torch.as_tensor(found.test.predict()))
+
+
+def test_log_loss_can_be_what_decides(packed):
+    found = fit(packed, methods=["adjusted", "ncm", "crt"], criterion="nll", folds=3)
+    values = [each.validation["nll"].value for each in found.table]
+    assert values == sorted(values)
+    assert "by log-loss" in headline(found)
+
+
+def test_classes_with_next_to_no_held_out_samples_are_told(packed, result, tmp_path):
+    assert (result.few, result.unjudged) == (1, 0)
+    assert "1 of 5 classes have fewer than five held-out samples" in caution(result)
+    parts = {"train": drawn([30, 20, 5, 1, 1], 0)}
+    found = fit(pack_features(tmp_path / "f.safetensors", parts), methods=["ncm"], folds=3)
+    assert (found.few, found.unjudged) == (2, 2)
+    assert "2 of them none" in caution(found)
+    assert "which may be chance" in headline(found) or found.best.name == "linear"
+
+
+def test_the_model_that_is_written_gives_the_scores_that_are_written(result, tmp_path):
+    result.write(tmp_path)
+    head, about = load_head(tmp_path / "model.safetensors")
+    assert about["method"] == result.best.name
+    assert about["counts"] == COUNTS.tolist()
+    rows = torch.from_numpy(drawn([100] * C, 1)[0])
+    logits, carried = predicted(METHODS[result.best.name], head, rows, result.target)
+    assert head.unit is not None
+    stored = Scores.load(tmp_path / "test.safetensors")
+    assert torch.allclose(torch.as_tensor(stored.logits), logits, atol=1e-5)
+    assert stored.carried == carried
+    assert len(Scores.load(tmp_path / "validation.safetensors")) == COUNTS.sum()
+
+
+def test_a_method_that_fails_is_a_row_that_says_why(packed, monkeypatch):
+    def fail(task):
+        raise ValueError("this one diverged")
+
+    broken = fit_methods.Method("broken", "", fail)
+    monkeypatch.setitem(METHODS, "broken", broken)
+    found = fit(packed, methods=["broken", "ncm"], folds=3)
+    assert found.table[-1].error == "this one diverged"
+    assert found.as_json()["methods"]["broken"]["error"] == "this one diverged"
+    page = fit_page(found, FOOTER)
+    assert page.sections[0].table.rows[-1][:2] == ("broken", "failed: this one diverged")
+
+
+def test_another_target_is_the_headline_and_balanced_accuracy_stands_beside_it(packed, result):
+    found = fit(packed, methods=["adjusted"], target=Prior.of(packed.counts), folds=3)
+    best = found.table[0].validation
+    shown = f"{100 * best['accuracy_under_target'].value:.1f} ["
+    assert f"accuracy under the target {shown}" in headline(found)
+    columns = method_columns(found)
+    assert columns["held out"][0].startswith(shown)
+    assert columns["balanced"][0] == f"{100 * best['balanced_accuracy'].value:.1f}"
+    page = fit_page(found, FOOTER)
+    assert page.lead.rows[0][0] == "accuracy under the target"
+    assert "balanced" not in method_columns(result)
+    assert result.as_json()["target"] == "uniform"
+    assert found.as_json()["target"] == pytest.approx(found.target.probs.tolist())
+
+
+def test_words_and_page_say_the_same(result):
+    assert METHODS[result.best.name].title in headline(result)
+    assert f"{result.weight_decay:.2g}" in decision(result)
+    assert {len(cells) for cells in method_columns(result).values()} == {len(result.table)}
+    html = render_page(fit_page(result, FOOTER))
+    assert "&lt;e&gt;" in html
+    assert "<e>" not in html
+
+
+def test_wrong_plans_and_features_are_refused(packed, tmp_path):
+    with pytest.raises(ValueError, match="there is no method 'svm'"):
+        fit(packed, methods=["svm"])
+    missing = pack_features(
+        tmp_path / "m.safetensors", {"train": drawn([5, 5, 0, 5, 5], 0)}, num_classes=C
+    )
+    with pytest.raises(ValueError, match="1 of 5 classes have no training samples"):
+        fit(missing)
+    single = pack_features(tmp_path / "s.safetensors", {"train": drawn([1] * C, 0)})
+    with pytest.raises(ValueError, match="held-out samples of two classes or more"):
+        fit(single)
+    rows, labels = drawn(COUNTS, 0)
+    for wrong, message in (
+        (np.zeros_like(rows), "nothing to learn from"),
+        (np.where(rows > 3, np.nan, rows), "features of train must be finite numbers"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            fit(checked_features({"train": (wrong, labels)}))
+
+
+def test_a_gain_that_may_be_chance_is_not_told_to_be_used(result):
+    """On the test part the best of the held-out samples is the linear layer over again."""
+    assert result.best.name != "linear"
+    same = replace(result, test=replace(result.linear))
+    said = fit_page(same, FOOTER).next_step
+    assert said.startswith("model.safetensors holds the best on held-out samples")
+    assert "may be chance" in said
+
+
+def test_labels_that_begin_at_one_are_told_so(tmp_path):
+    features = np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32)
+    np.savez(tmp_path / "a.npz", features=features, labels=np.arange(60) % 3 + 1)
+    with pytest.raises(ValueError, match="if your labels begin at 1, take 1 away"):
+        fit(read_features(tmp_path / "a.npz"))
+
+
+def test_plain_arrays_give_what_a_feature_file_gives(packed, result):
+    """NumPy or torch, with the parts beside them."""
+    (rows, labels), (test_rows, test_labels) = drawn(COUNTS, 0), drawn([100] * C, 1)
+    same = {"methods": ["adjusted", "tau_norm"], "folds": 3}
+    expected = fit(packed, **same)
+    of_numpy = fit(rows, labels, test=(test_rows, test_labels), classes=packed.classes, **same)
+    of_torch = fit(
+        torch.from_numpy(rows),
+        torch.from_numpy(labels),
+        test=(torch.from_numpy(test_rows), test_labels.tolist()),
+        **same,
+    )
+    for other in (of_numpy, of_torch):
+        for one, two in zip(expected.table, other.table, strict=True):
+            assert (one.name, one.validation, one.test) == (two.name, two.validation, two.test)
+    assert of_numpy.classes == packed.classes
+    assert np.array_equal(rows, drawn(COUNTS, 0)[0])  # what came in is left as it was
+
+
+def test_arrays_without_labels_and_files_with_labels_are_refused(packed):
+    rows, labels = drawn(COUNTS, 0)
+    with pytest.raises(ValueError, match="need labels"):
+        fit(rows)
+    with pytest.raises(ValueError, match="holds its own labels"):
+        fit(packed, labels)
+    for wrong in ({"target": "unifrom"}, {"criterion": "accuracy"}):
+        with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
+            fit(rows, labels, **wrong)
+    with pytest.raises(ValueError, match="weight of zero"):
+        fit(rows, labels, target=Prior.of([0, 1, 1, 1, 1], zeros="keep"))

@@ -1,0 +1,73 @@
+"""Everything that a recipe can name is built, and trains a step."""
+
+import pytest
+import torch
+
+from longtail import Prior
+from longtail.flows.train import building, parts
+from longtail.flows.train.checking import recipe_from
+from longtail.images import ImageArrays
+
+COUNTS = [30, 12, 6]
+LABELS = torch.arange(3).repeat_interleave(torch.tensor(COUNTS))
+IMAGES = ImageArrays(torch.randint(256, (48, 3, 8, 8), dtype=torch.uint8), LABELS)
+PRIOR = Prior.of(COUNTS)
+
+
+def recipe(**values):
+    backbone = {"name": "mlp", "inputs": 192, "hidden": [12]}
+    return recipe_from({"data": "cifar10", "backbone": backbone} | values)
+
+
+def gradients(made):
+    model = building.build_model(made, PRIOR)
+    loss = building.build_loss(made, PRIOR, model.head)
+    outputs = model(building.build_normalize(made, IMAGES)(IMAGES.images))
+    loss(outputs.logits, LABELS, features=outputs.features).backward()
+    return [weight.grad for weight in model.parameters()]
+
+
+@pytest.mark.parametrize("name", parts.LOSSES)
+def test_every_loss_moves_the_backbone(name):
+    head = {
+        "ldam": {"name": "cosine", "scale": 1.0},
+        "estimated_offset": "estimated_offset",
+        "experts": "experts",
+    }.get(name, "linear")
+    found = gradients(recipe(loss=name, head=head))
+    assert all(grad is not None and grad.isfinite().all() for grad in found)
+    assert found[0].abs().max() > 0
+
+
+@pytest.mark.parametrize("name", parts.HEADS)
+def test_every_head_takes_gradients(name):
+    loss = name if name in ("estimated_offset", "experts") else "cross_entropy"
+    assert gradients(recipe(head=name, loss=loss))[0].abs().max() > 0
+
+
+@pytest.mark.parametrize("name", parts.SAMPLERS)
+def test_every_sampler_draws_positions_of_the_images(name):
+    option = {"name": name, "m": 2} if name == "m_per_class" else {"name": name}
+    sampler = building.build_sampler(recipe(sampler=option), IMAGES)
+    drawn = list(sampler)
+    assert len(drawn) == len(IMAGES)
+    assert set(drawn) <= set(range(len(IMAGES)))
+    batches = sampler.induced(PRIOR)
+    assert batches.is_close(PRIOR.reweighted(sampler.weights()))
+    assert (batches.counts is not None) == (name == "instance")
+
+
+def test_the_seed_decides_the_weights():
+    first, again, other = (
+        building.build_model(recipe(seed=seed), PRIOR).state_dict() for seed in (1, 1, 2)
+    )
+    assert all(torch.equal(first[key], again[key]) for key in first)
+    assert not torch.equal(first["head.weight"], other["head.weight"])
+
+
+def test_channels_are_measured_where_the_recipe_says_no_numbers():
+    measured = building.build_normalize(recipe(), IMAGES)
+    values = IMAGES.images.double() / 255
+    assert measured.mean == pytest.approx(values.mean(dim=(0, 2, 3)).tolist())
+    told = building.build_normalize(recipe(normalize={"mean": [0.5], "std": [2]}), IMAGES)
+    assert (told.mean, told.std) == ((0.5,), (2.0,))

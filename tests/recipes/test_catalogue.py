@@ -1,0 +1,120 @@
+"""The catalogue: every recipe is whole, says where it is from, and has its paper's numbers."""
+
+import pytest
+
+from longtail.flows.train import building, parts
+from longtail.flows.train.checking import RecipeError, plain, recipe_from
+from longtail.flows.train.reading import overridden
+from longtail.recipes.catalogue import RECIPES, named_recipe
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_is_whole_and_says_where_it_is_from(name):
+    recipe = named_recipe(name)
+    assert recipe_from(plain(recipe)) == recipe
+    assert recipe.about.endswith(".")
+    assert recipe.source
+    assert "  " not in recipe.about + recipe.source
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_what_a_recipe_names_can_be_built(name):
+    recipe = named_recipe(name)
+    options = building.build_options(recipe)
+    factors = [options.schedule(epoch) for epoch in range(recipe.epochs)]
+    assert 0 < max(factors) <= 1
+    assert min(factors) >= 0
+    building.build_augment(recipe)
+    if recipe.backbone.tag not in ("torchvision", "timm"):
+        assert building.build_backbone(recipe.backbone).dim in (64, 128, 192)
+
+
+def test_lade_has_the_numbers_of_its_table_7():
+    found = {
+        name: (recipe.loss.lam, recipe.loss.alpha, recipe.batch_size)
+        for name in RECIPES
+        if (recipe := named_recipe(name)).loss.tag == "lade" and not name.endswith("quick")
+    }
+    assert found == {
+        "cifar100-lt10-lade": (0.01, 0.01, 256),
+        "cifar100-lt50-lade": (0.01, 0.01, 256),
+        "cifar100-lt-lade": (0.01, 0.1, 256),
+        "places-lt-lade": (0.1, 0.005, 128),
+        "imagenet-lt-lade": (0.5, 0.05, 256),
+        "inaturalist-lade": (0.5, 0.05, 256),
+    }
+
+
+ELM = parts.LOSSES["elm"]
+
+
+def test_elm_has_the_margins_of_its_appendix_and_the_setting_of_its_table_3():
+    found = {name: named_recipe(name) for name in RECIPES if name.endswith("-elm")}
+    assert {name: recipe.loss for name, recipe in found.items()} == {
+        "cifar10-lt-elm": ELM(lam=0.01, margins="prior"),
+        "cifar100-lt-elm": ELM(lam=0.01, margins="sqrt_count"),
+        "imagenet-lt-elm": ELM(lam=0.001, margins="sqrt_prior", scale=10.0),
+        "inaturalist-elm": ELM(lam=0.01, margins="sqrt_count"),
+    }
+    table = {
+        name: (r.optimizer.lr, r.epochs, r.batch_size, r.optimizer.weight_decay)
+        for name, r in found.items()
+    }
+    assert table == {
+        "cifar10-lt-elm": (0.4, 256, 128, 1e-4),
+        "cifar100-lt-elm": (0.4, 256, 128, 1e-4),
+        "imagenet-lt-elm": (0.4, 90, 512, 5e-4),
+        "inaturalist-elm": (0.4, 90, 1024, 1e-4),
+    }
+
+
+def test_the_rates_are_those_that_the_papers_print():
+    lade = building.build_schedule(named_recipe("cifar100-lt-lade"))
+    rates = [0.2 * lade(epoch) for epoch in (0, 4, 119, 120, 160)]
+    assert rates == pytest.approx([0.0933, 0.2, 0.2, 0.002, 0.00002], rel=1e-3)
+    elm = building.build_schedule(named_recipe("cifar100-lt-elm"))
+    assert [elm(epoch) for epoch in (14, 95, 96, 192, 224)] == pytest.approx(
+        [1, 1, 0.1, 0.01, 0.001]
+    )
+
+
+def test_the_peak_of_a_quick_recipe_moves_with_its_epochs():
+    quick = named_recipe("cifar100-lt-la-quick")
+    whole = building.build_schedule(quick)
+    assert (whole(0), whole(10), whole(40)) == (0.1, 1.0, 0.0)
+    short = building.build_schedule(overridden(quick, ["epochs=2"]))
+    assert short.stretched(10)(5) == 1.0
+    later = building.build_schedule(overridden(quick, ["schedule.peak=20"]))
+    assert later(20) == 1.0
+
+
+def test_the_others_have_the_numbers_of_their_papers_or_of_released_code():
+    def numbers(name):
+        r = named_recipe(name)
+        return r.optimizer.lr, r.optimizer.weight_decay, r.epochs, r.batch_size
+
+    for loss in ("ce", "adjusted", "adjusted-adaptive"):
+        assert numbers(f"cifar10-lt-la-{loss}") == (0.1, 2e-4, 1241, 128)
+        assert numbers(f"cifar100-lt-la-{loss}") == (0.1, 2e-4, 1419, 128)
+    assert numbers("cifar100-lt-ldam-drw") == (0.1, 2e-4, 200, 128)
+    assert numbers("cifar100-lt-experts") == (0.1, 5e-4, 200, 128)
+    assert numbers("imagenet-lt-lade") == (0.05, 5e-4, 180, 256)
+    assert numbers("inaturalist-lade") == (0.1, 5e-4, 200, 256)
+    assert numbers("imagenet-lt-eo") == numbers("imagenet-lt-ncm") == (0.2, 5e-4, 90, 512)
+    for name, images, epochs in (("cifar10-lt-ncm", 12406, 520), ("cifar100-lt-ncm", 10847, 591)):
+        assert numbers(name) == (0.1, 5e-4, epochs, 512)
+        assert epochs * -(-images // 512) == pytest.approx(13_000, abs=13)
+    places = named_recipe("places-lt-lade").optimizer
+    assert (places.lr, places.head_lr) == (0.001, 0.05)
+
+
+def test_nothing_is_held_out_of_what_papers_train_on_but_of_quick_recipes():
+    for name in RECIPES:
+        data = named_recipe(name).data
+        has_validation = getattr(data, "validation", None) is not None
+        assert has_validation or (data.held_out > 0) == name.endswith("-quick"), name
+
+
+def test_a_wrong_name_is_answered_with_the_nearest():
+    with pytest.raises(RecipeError, match=r"did you mean .*cifar100-lt-la-quick"):
+        named_recipe("cifar100-la-quick")
