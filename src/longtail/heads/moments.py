@@ -22,7 +22,7 @@ from longtail.core.arrays import Array, ArrayLike
 from longtail.core.blocks import BLOCK, slices
 from longtail.core.disk_rows import on_disk
 from longtail.core.tensors import as_rows, as_tensor, label_tensor
-from longtail.metrics.representation_distances import unit
+from longtail.heads.distances import unit
 
 Scatter: TypeAlias = Literal["none", "pooled", "per_class"]
 
