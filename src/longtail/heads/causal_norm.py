@@ -19,8 +19,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from longtail.core.numbers import check_number
+from longtail.heads.distances import root, unit
 from longtail.heads.head import Head, SGDConfig, copy_rows
-from longtail.metrics.representation_distances import root, unit
 from longtail.ranges import Count, FractionBelowOne, NonNegative, Positive
 
 

@@ -12,8 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from longtail.core.numbers import check_number
+from longtail.heads.distances import unit
 from longtail.heads.head import CRT, Head, copy_rows
-from longtail.metrics.representation_distances import unit
 from longtail.ranges import Positive
 
 

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from longtail.core.numbers import check_number, check_whole
+from longtail.heads.distances import unit
 from longtail.heads.head import Head
-from longtail.metrics.representation_distances import unit
 from longtail.ranges import Count, Positive
 
 Kind = Literal["cosine", "linear"]

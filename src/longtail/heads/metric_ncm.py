@@ -24,9 +24,9 @@ from torch.utils.checkpoint import checkpoint
 
 from longtail.core import Prior
 from longtail.core.blocks import BLOCK, slices
+from longtail.heads.distances import squared_distances, without_autocast
 from longtail.heads.head import Head, SGDConfig, copy_rows
 from longtail.heads.moments import ClassMoments, MomentOptions, check_moments
-from longtail.metrics.representation_distances import squared_distances, without_autocast
 
 Metric: TypeAlias = Literal["global", "per_class", "eigenbasis"]
 

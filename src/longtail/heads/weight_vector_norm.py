@@ -20,8 +20,8 @@ from longtail.core import PriorLike
 from longtail.core.numbers import check_number
 from longtail.core.prior import check_same_classes, full_prior
 from longtail.core.tensors import as_tensor
+from longtail.heads.distances import unit
 from longtail.heads.head import LinearHead, SGDConfig, copy_rows
-from longtail.metrics.representation_distances import unit
 from longtail.ranges import NonNegative
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 
-# What readers stumble over in bytes that were changed; zipfile raises RuntimeError for passwords
-# and unknown compressions.
+# What readers stumble over in bytes that were changed; RuntimeError is what zipfile raises for
+# passwords and unknown compressions.
 _DAMAGE = (
     *(ValueError, EOFError, OSError, RuntimeError, AttributeError, LookupError, OverflowError),
     *(SyntaxError, TypeError, struct.error, zlib.error, lzma.LZMAError),
