@@ -31,9 +31,7 @@ from longtail.metrics import (
     Reliability,
     ece,
     margins,
-    reliability,
 )
-from longtail.metrics.samples import weights_to
 from longtail.metrics.sanity import Sanity
 from longtail.shift import PriorEstimate, estimate_prior
 from longtail.stats import Interval
@@ -177,13 +175,9 @@ class Judgement(Result):
     @cached_property
     def reliability(self) -> dict[str, Reliability]:
         """Accuracy by confidence and side under the target, in as many bins as samples fill."""
-        samples = self.samples
-        bins = min(max(len(samples.labels) // _IN_A_BIN, 5), 20)
-        weights = weights_to(samples.target, samples.labels)
-        return {
-            name: reliability(scores.logits, samples.labels, weights, bins)
-            for name, scores in samples.sides.items()
-        }
+        size = int(self.label_counts.sum())
+        bins = next((bins for bins in (20, 10) if size >= bins * _IN_A_BIN), 5)
+        return {name: sums.reliability.merged(bins) for name, sums in self.sums.items()}
 
     @cached_property
     def eces(self) -> dict[str, float]:
