@@ -12,8 +12,8 @@ from longtail.cli import options
 from longtail.cli.command import Command, writing
 from longtail.cli.compare import FILES, present
 from longtail.cli.outputs import closing, command, console, print_json, rich_table
-from longtail.cli.progress import status
 from longtail.cli.score_inputs import ScoreOptions, read_target, score_options
+from longtail.cli.terminal import status
 
 if TYPE_CHECKING:
     from longtail.core import Prior, Scores
@@ -60,7 +60,7 @@ def report(
     compare.
     """
     with status("Reading", quiet) as say:
-        from longtail.recipes.reporting import single_run
+        from longtail.flows.run_sources import single_run
         from longtail.report import page_of
 
         one = single_run(paths)
