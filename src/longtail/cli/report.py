@@ -60,7 +60,7 @@ def report(
     compare.
     """
     with status("Reading", quiet) as say:
-        from longtail.recipes.reporting import single_run
+        from longtail.flows.run_sources import single_run
         from longtail.report import page_of
 
         one = single_run(paths)
