@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from longtail import Prior, Scores
 from longtail.cli import app
-from longtail.engine import pack_features
+from longtail.data import pack_features
 from longtail.flows.fit_methods import METHODS, Method
 
 
@@ -44,7 +44,7 @@ def test_it_writes_model_scores_metrics_and_page(npz, tmp_path):
     out = tmp_path / "out"
     done = run(npz, "--methods", "adjusted,ncm", "--folds", 3, "-o", out)
     assert done.exit_code == 0
-    assert "Best on held-out samples" in done.output
+    assert "Best on validation samples" in done.output
     assert sorted(path.name for path in out.glob("[!.]*")) == [
         "metrics.json",
         "model.safetensors",

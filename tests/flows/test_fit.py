@@ -1,4 +1,4 @@
-"""A fit chooses on held-out samples alone, and keeps what it says is best."""
+"""A fit chooses on validation samples alone, and keeps what it says is best."""
 
 from dataclasses import replace
 
@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from longtail import Prior, Scores, metrics
+from longtail.data import pack_features, read_features
 from longtail.data.tables.features import checked_features
-from longtail.engine import load_head, pack_features, read_features
+from longtail.engine import load_head
 from longtail.flows import fit_methods
 from longtail.flows.fit import fit
 from longtail.flows.fit_choice import choose_decay, predicted
@@ -52,7 +53,7 @@ def test_all_methods_but_the_slow_ones_are_fitted(result):
     assert [found.error for found in result.table] == [""] * len(result.table)
 
 
-def test_the_best_is_the_best_on_held_out_samples(result):
+def test_the_best_is_the_best_on_validation_samples(result):
     values = [found.validation["accuracy_under_target"].value for found in result.table]
     assert values == sorted(values, reverse=True)
     assert result.best is result.table[0]
@@ -202,9 +203,9 @@ def test_log_loss_can_be_what_decides(packed):
     assert "by log-loss" in headline(found)
 
 
-def test_classes_with_next_to_no_held_out_samples_are_told(packed, result, tmp_path):
+def test_classes_with_next_to_no_validation_samples_are_told(packed, result, tmp_path):
     assert (result.few, result.unjudged) == (1, 0)
-    assert "1 of 5 classes have fewer than five held-out samples" in caution(result)
+    assert "1 of 5 classes have fewer than five validation samples" in caution(result)
     parts = {"train": drawn([30, 20, 5, 1, 1], 0)}
     found = fit(pack_features(tmp_path / "f.safetensors", parts), methods=["ncm"], folds=3)
     assert (found.few, found.unjudged) == (2, 2)
@@ -245,7 +246,7 @@ def test_another_target_is_the_headline_and_balanced_accuracy_stands_beside_it(p
     shown = f"{100 * best['accuracy_under_target'].value:.1f} ["
     assert f"accuracy under the target {shown}" in headline(found)
     columns = method_columns(found)
-    assert columns["held out"][0].startswith(shown)
+    assert columns["validation"][0].startswith(shown)
     assert columns["balanced"][0] == f"{100 * best['balanced_accuracy'].value:.1f}"
     page = fit_page(found, FOOTER)
     assert page.lead.rows[0][0] == "accuracy under the target"
@@ -272,7 +273,7 @@ def test_wrong_plans_and_features_are_refused(packed, tmp_path):
     with pytest.raises(ValueError, match="1 of 5 classes have no training samples"):
         fit(missing)
     single = pack_features(tmp_path / "s.safetensors", {"train": drawn([1] * C, 0)})
-    with pytest.raises(ValueError, match="held-out samples of two classes or more"):
+    with pytest.raises(ValueError, match="validation samples of two classes or more"):
         fit(single)
     rows, labels = drawn(COUNTS, 0)
     for wrong, message in (
@@ -284,11 +285,11 @@ def test_wrong_plans_and_features_are_refused(packed, tmp_path):
 
 
 def test_a_gain_that_may_be_chance_is_not_told_to_be_used(result):
-    """On the test part the best of the held-out samples is the linear layer over again."""
+    """On the test part the best of the validation samples is the linear layer over again."""
     assert result.best.name != "linear"
     same = replace(result, test=replace(result.linear))
     said = fit_page(same, FOOTER).next_step
-    assert said.startswith("model.safetensors holds the best on held-out samples")
+    assert said.startswith("model.safetensors holds the best on validation samples")
     assert "may be chance" in said
 
 

@@ -163,3 +163,10 @@ def test_a_row_is_adjusted_without_looking_at_the_prior_again(monkeypatch):
     again = adjust(Scores(LOGITS[:1], carried=COUNTS))
     np.testing.assert_array_equal(again.logits, first.logits[:1])
     assert again.carried is first.carried
+
+
+@pytest.mark.parametrize("kind", [np.asarray, torch.as_tensor])
+def test_logits_of_half_precision_that_overflow_are_told(kind):
+    scores = Scores(kind(np.array([[9.0, 1.0, 0.0]], np.float16)), carried=COUNTS)
+    with pytest.raises(ValueError, match="got inf in row 0, class 0"):
+        WeightNormalization([1e-5, 1.0, 1.0])(scores)

@@ -46,8 +46,8 @@ def demo(output: Path, trials: int, seed: int, as_json: bool, quiet: bool) -> No
         print_json(result.as_json())
     else:
         _show(result, trials)
-    said = f"\nDone in {took:.0f} s. The report with the figures: {output / 'report.html'}"
-    note(said, as_json=as_json, quiet=quiet)
+    text = f"\nDone in {took:.0f} s. The report with the figures: {output / 'report.html'}"
+    note(text, as_json=as_json, quiet=quiet)
 
 
 def _run(trials: int, seed: int, quiet: bool) -> DemoResult:

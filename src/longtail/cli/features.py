@@ -47,7 +47,7 @@ def features(
     """Write the features of DATA by the backbone of a run, all parts in one file.
 
     RUN is a folder of `longtail train`, MODEL its model.safetensors. DATA is read as the recipe of
-    the run says, with the same cut and the same held-out part; KEY=VALUE changes that:
+    the run says, with the same cut and the same validation part; KEY=VALUE changes that:
     data.kind=folder data.size=224, data.held_out=0.
     """
     if output.suffix.lower() != ".safetensors":
@@ -55,11 +55,19 @@ def features(
     with status("Computing features", quiet):
         from longtail.flows.features import features as extract
 
-        found = extract(model, data, output, settings, batch_norm=batch_norm, batch_size=batch_size)
-    sizes = {split: len(part.labels) for split, part in found.parts.items()}
-    said = {"file": str(output), "dim": found.dim, "classes": found.num_classes, "parts": sizes}
+        written = extract(
+            model, data, output, settings, batch_norm=batch_norm, batch_size=batch_size
+        )
+    sizes = {split: len(part.labels) for split, part in written.parts.items()}
     if as_json:
-        print_json(said)
+        print_json(
+            {
+                "file": str(output),
+                "dim": written.dim,
+                "classes": written.num_classes,
+                "parts": sizes,
+            }
+        )
         return
     listed = ", ".join(f"{number:,} of {split}" for split, number in sizes.items())
-    echo(f"{output}: {found.dim} numbers for each of {listed}")
+    echo(f"{output}: {written.dim} numbers for each of {listed}")

@@ -16,7 +16,7 @@ from longtail.cli.progress import status
 
 if TYPE_CHECKING:
     from longtail.core import Prior
-    from longtail.engine import Features
+    from longtail.data import Features
     from longtail.flows.fit_result import Criterion
 
 
@@ -84,7 +84,7 @@ def fit(
     """Fit classifiers on FEATURES of a frozen backbone, compare them, and keep the best.
 
     FEATURES is a feature file of longtail (.safetensors), an .npz with features and labels, or an
-    .npy beside --labels. Weight decay, τ and the method are chosen on held-out samples, and the
+    .npy beside --labels. Weight decay, τ and the method are chosen on validation samples, and the
     best is fitted again on the whole train part.
     """
     if list_methods:
@@ -93,7 +93,7 @@ def fit(
     if features is None or output is None:
         raise click.UsageError("give a file of FEATURES and a folder with -o; --list needs neither")
     with status("Reading", quiet) as say, writing(output) as aside:
-        from longtail.engine import read_features
+        from longtail.data import read_features
         from longtail.flows.fit import fit as fit_features
         from longtail.flows.fit_methods import method_names
         from longtail.report import save

@@ -32,11 +32,11 @@ def recipes(name: str | None, settings: tuple[str, ...], as_json: bool, quiet: b
     from longtail.recipes.catalogue import RECIPES, named_recipe, read_recipe
 
     if name is not None:
-        found = plain(overridden(read_recipe(name), settings))
+        values = plain(overridden(read_recipe(name), settings))
         if as_json:
-            print_json(found)
+            print_json(values)
         else:
-            echo(write_yaml(found), nl=False)
+            echo(write_yaml(values), nl=False)
         return
     rows = {key: named_recipe(key) for key in sorted(RECIPES, key=_order)}
     if as_json:

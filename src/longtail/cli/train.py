@@ -139,9 +139,9 @@ def _progress(quiet: bool) -> Iterator[Progress]:
 
 
 def _epoch_in_words(row: Mapping[str, float | None]) -> str:
-    said = f"loss {row['train_loss']:.3f}"
-    held_out = row.get("val_uniform_balanced_accuracy") or row.get("val_balanced_accuracy")
-    return said if held_out is None else f"{said}, held out {100 * held_out:.1f} %"
+    text = f"loss {row['train_loss']:.3f}"
+    accuracy = row.get("val_uniform_balanced_accuracy") or row.get("val_balanced_accuracy")
+    return text if accuracy is None else f"{text}, validation {100 * accuracy:.1f} %"
 
 
 def _show_plan(recipe: Recipe, as_json: bool, quiet: bool) -> None:
@@ -151,12 +151,12 @@ def _show_plan(recipe: Recipe, as_json: bool, quiet: bool) -> None:
     with status("Reading", quiet):
         from longtail.flows.train.plan import planned
 
-        found = planned(recipe)
+        plan = planned(recipe)
     if as_json:
-        print_json({"recipe": plain(recipe), "plan": found})
+        print_json({"recipe": plain(recipe), "plan": plan})
     elif is_first():
         echo(write_yaml(plain(recipe)))
-        for name, value in found.items():
+        for name, value in plan.items():
             echo(f"{name}: {value}")
 
 

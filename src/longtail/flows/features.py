@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core.scores import Split
-from longtail.engine import Features, pack_features
+from longtail.data import Features, pack_features
 from longtail.engine.training import predict, processes
 from longtail.flows.train.checking import RecipeError
 from longtail.flows.train.model_file import load_model
@@ -60,8 +60,8 @@ def features(
         workers = recipe.num_workers
         parts: dict[Split, tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]] = {}
         for split, part in all_parts(images).items():
-            made = predict(model, part, stored.normalize, batch_size, num_workers=workers)
-            parts[split] = made.features.numpy(), part.labels.numpy()
+            outputs = predict(model, part, stored.normalize, batch_size, num_workers=workers)
+            parts[split] = outputs.features.numpy(), part.labels.numpy()
         network = msgspec.json.encode(stored.recipe.backbone).decode()
         made_by = f"longtail train: {network}, batch-norm statistics: {batch_norm}"
         return pack_features(output, parts, classes=stored.classes, made_by=made_by)

@@ -21,9 +21,9 @@ import torch
 from torch import Tensor
 
 from longtail.core import Prior, PriorLike, Scores
-from longtail.core.arrays import Array, ArrayLike, as_numpy
+from longtail.core.arrays import Array, ArrayLike
 from longtail.core.prior import check_same_classes
-from longtail.engine import Features
+from longtail.data import Features
 from longtail.flows.fit_choice import (
     Predicted,
     choose_decay,
@@ -220,28 +220,31 @@ def _fit_method(name: str, problem: _Problem) -> _Fitted:
     validation = _part(joined, problem.validation_labels, "validation", problem)
     test = None
     if samples.test is not None:
-        made = predicted(method, head, samples.test.features, aim.target)
-        test = _part(made, samples.test.labels, "test", problem)
+        outputs = predicted(method, head, samples.test.features, aim.target)
+        test = _part(outputs, samples.test.labels, "test", problem)
     return _Fitted(name, seconds, head, tau, validation, test)
 
 
 def _part(
-    made: Predicted, labels: Tensor, split: Literal["validation", "test"], problem: _Problem
+    outputs: Predicted, labels: Tensor, split: Literal["validation", "test"], problem: _Problem
 ) -> _Part:
     data = problem.data
-    scores = Scores(made.logits, labels, made.carried, data.counts, data.classes, split)
-    seen = torch.bincount(labels, minlength=data.num_classes)
-    target = problem.aim.target
-    sums = Accumulator(data.num_classes, target, data.counts, label_counts=seen)
-    right = sums.add(made.logits, labels).right
+    scores = Scores(outputs.logits, labels, outputs.carried, data.counts, data.classes, split)
+    sums = Accumulator(
+        data.num_classes,
+        problem.aim.target,
+        data.counts,
+        label_counts=np.bincount(labels, minlength=data.num_classes),
+    )
+    right = sums.add(outputs.logits, labels).right
     return _Part(scores, sums.metrics(), right)
 
 
 def _gain(before: _Part | None, after: _Part | None, target: Prior) -> Interval:
     """Of accuracy under the target, paired; none for a method that failed."""
-    if before is None or after is None:
+    if before is None or after is None or before.scores.labels is None:
         return Interval(None)
-    return paired_gain(before.right, after.right, as_numpy(before.scores.labels), target)
+    return paired_gain(before.right, after.right, before.scores.labels, target)
 
 
 def _rank(fitted: _Fitted, criterion: Criterion) -> float:

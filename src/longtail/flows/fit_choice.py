@@ -151,11 +151,11 @@ def predicted_folds(
         tuned.best(task, aim, task.layer(part.features), part.labels)
         for task, part in zip(tasks, parts, strict=True)
     ]
-    made = []
+    outputs = []
     for k, (task, part) in enumerate(zip(tasks, parts, strict=True)):
         head = tuned.head(task, aim, median(taus[:k] + taus[k + 1 :]))
-        made.append(predicted(method, head, part.features, aim.target))
-    return made, median(taus)
+        outputs.append(predicted(method, head, part.features, aim.target))
+    return outputs, median(taus)
 
 
 def _predicted_in_cuts(

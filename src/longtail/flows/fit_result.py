@@ -123,9 +123,8 @@ class FitResult(Result):
     @property
     def is_gain_certain(self) -> bool:
         """Whether the best gains more than chance would give, with samples enough to say so."""
-        low = self.best.gain.low
         # Intervals of classes with next to no samples lean on the other classes.
-        return low is not None and low > 0 and 5 * self.few <= len(self.counts)
+        return self.best.gain.is_above_zero and 5 * self.few <= len(self.counts)
 
     @property
     def ties(self) -> tuple[MethodScores, ...]:

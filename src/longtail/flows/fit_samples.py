@@ -19,9 +19,9 @@ from torch import Tensor
 from longtail.core.arrays import Array, ArrayLike, as_numpy
 from longtail.core.scores import Split
 from longtail.core.tensors import as_tensor
-from longtail.data import stratified_folds
+from longtail.data import Features, stratified_folds
 from longtail.data.tables.features import checked_features
-from longtail.engine import FeatureRows, Features
+from longtail.engine import FeatureRows
 
 Labelled: TypeAlias = tuple[Array, ArrayLike]  # features of shape (N, D) and labels
 
@@ -91,14 +91,14 @@ def labelled_features(
         return features
     if labels is None:
         raise ValueError("features that are an array need labels: fit(features, labels)")
-    given: dict[Split, Labelled | None] = {
+    arrays: dict[Split, Labelled | None] = {
         "train": (features, labels),
         "validation": validation,
         "test": test,
     }
     parts = {
         split: (as_numpy(part[0]), as_numpy(part[1]))
-        for split, part in given.items()
+        for split, part in arrays.items()
         if part is not None
     }
     return checked_features(parts, classes=classes)
@@ -173,6 +173,6 @@ def _check_classes(features: Features) -> None:
         judged = int((features.counts > 1).sum())
     if judged < 2:
         raise ValueError(
-            f"methods can only be compared on held-out samples of two classes or more, and there "
+            f"methods can only be compared on validation samples of two classes or more, and there "
             f"are such of {judged}; give more training samples or a validation part"
         )

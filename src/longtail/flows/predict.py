@@ -51,8 +51,8 @@ class Predictor:
             target: The prior to predict under. By default that of the command: what fix and fit
                 were asked for, and for train what its logits carry.
         """
-        made = self.score(inputs)
-        return made if target is None else made.under(target)
+        scores = self.score(inputs)
+        return scores if target is None else scores.under(target)
 
     def logits(self, inputs: ArrayT, target: PriorLike | None = None) -> ArrayT:
         """Logits of shape (N, C)."""
@@ -69,20 +69,20 @@ class Predictor:
 
 def load(path: str | os.PathLike[str]) -> Predictor:
     """Load what fix, fit or train wrote: its folder, or the adjuster.json or model in it."""
-    place = Path(path)
-    if place.is_dir():
-        files = [place / _ADJUSTER, place / _MODEL]
-        place = next((file for file in files if file.is_file()), place)
-    if not place.is_file():
+    file = Path(path)
+    if file.is_dir():
+        candidates = [file / _ADJUSTER, file / _MODEL]
+        file = next((each for each in candidates if each.is_file()), file)
+    if not file.is_file():
         raise FileNotFoundError(
-            f"there is nothing to load at {place}; give a folder that longtail fix, fit or train "
+            f"there is nothing to load at {file}; give a folder that longtail fix, fit or train "
             f"has written, or the {_ADJUSTER} or {_MODEL} in it"
         )
-    return _adjuster(place) if place.suffix == ".json" else _model(place)
+    return _adjuster(file) if file.suffix == ".json" else _model(file)
 
 
-def _adjuster(place: Path) -> Predictor:
-    stored = load_adjusters(place)
+def _adjuster(file: Path) -> Predictor:
+    stored = load_adjusters(file)
 
     def score(inputs: ArrayT) -> Scores[ArrayT]:
         return stored(Scores(inputs, carried=stored.carried))
@@ -90,38 +90,38 @@ def _adjuster(place: Path) -> Predictor:
     return Predictor("fix", stored.classes, score)
 
 
-def _model(place: Path) -> Predictor:
+def _model(file: Path) -> Predictor:
     import torch
     from safetensors import safe_open
 
     from longtail.core.tensors import as_tensor
     from longtail.data.tables.errors import reading
 
-    with reading(place, "a safetensors file"), safe_open(place, "pt") as file:
-        metadata = file.metadata() or {}
+    with reading(file, "a safetensors file"), safe_open(file, "pt") as opened:
+        metadata = opened.metadata() or {}
     if "longtail_head" in metadata:
-        classes, made = _head(place)
+        classes, compute = _head(file)
         kind: Literal["fit", "train"] = "fit"
     else:
-        classes, made = _network(place)
+        classes, compute = _network(file)
         kind = "train"
 
     def score(inputs: ArrayT) -> Scores[ArrayT]:
         with torch.no_grad():
-            logits, carried = made(as_tensor(inputs))
+            logits, carried = compute(as_tensor(inputs))
         rows: ArrayT = to_kind(as_numpy(logits), inputs)
         return Scores(rows, carried=carried, classes=classes)
 
     return Predictor(kind, classes, score)
 
 
-def _head(place: Path) -> tuple[tuple[str, ...] | None, _Logits]:
+def _head(file: Path) -> tuple[tuple[str, ...] | None, _Logits]:
     """A head on features, under the target it was fitted for."""
     from longtail.engine import load_head
     from longtail.flows.fit_choice import predicted
     from longtail.flows.fit_methods import METHODS
 
-    head, about = load_head(place)
+    head, about = load_head(file)
     method, target = METHODS.get(about.get("method", "")), about.get("target")
     classes = None if about.get("classes") is None else tuple(about["classes"])
 
@@ -133,10 +133,10 @@ def _head(place: Path) -> tuple[tuple[str, ...] | None, _Logits]:
     return classes, logits
 
 
-def _network(place: Path) -> tuple[tuple[str, ...], _Logits]:
+def _network(file: Path) -> tuple[tuple[str, ...], _Logits]:
     """A backbone and its head, as they were trained."""
     from longtail.flows.train.model_file import load_model
 
-    stored = load_model(place)
+    stored = load_model(file)
     model, normalize = stored.model, stored.normalize
     return stored.classes, lambda images: (model(normalize(images)).logits, model.carried)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from longtail.core.nested import flat
 from longtail.data import Kind
 from longtail.data.tables.arrays import npz_names
 from longtail.flows.fix_result import CROSS_FITTED
@@ -250,17 +251,9 @@ def _recipe_values(path: Path) -> dict[str, Any]:
         raise ValueError(f"in {path}: {error}") from None
     if not isinstance(recipe, Mapping):
         raise ValueError(f"{path} is damaged: a recipe is a mapping of keys to values")
-    values = _flat({key: value for key, value in recipe.items() if key not in _FREE})
+    values = flat({key: value for key, value in recipe.items() if key not in _FREE})
     values.pop("data.path", None)
     return values
-
-
-def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in tree.items():
-        name = f"{prefix}{key}"
-        flat |= _flat(value, f"{name}.") if isinstance(value, Mapping) else {name: value}
-    return flat
 
 
 def _recipe_name(path: Path) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
@@ -70,14 +70,14 @@ class AffineAdjuster(ABC):
 
     def __call__(self, scores: Scores[ArrayT]) -> Scores[ArrayT]:
         """The adjusted scores."""
-        last: Steps | None = vars(self).get("_last")
+        last: Chain | None = vars(self).get("_last")
         if last is None or not last.suit(scores):
-            last = vars(self)["_last"] = Steps.of([self], scores)
+            last = vars(self)["_last"] = Chain.of([self], scores)
         return last.applied(scores)
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class Chain:
     """What a row of adjusters does to scores that carry a certain prior.
 
     Attributes:
@@ -91,7 +91,7 @@ class Steps:
     num_classes: int
 
     @classmethod
-    def of(cls, adjusters: Sequence[AffineAdjuster], scores: Scores) -> Steps:
+    def of(cls, adjusters: Sequence[AffineAdjuster], scores: Scores) -> Chain:
         """For scores like these, or a ValueError by the adjuster that refuses them."""
         carried, steps = scores.carried, []
         for adjuster in adjusters:
@@ -101,16 +101,23 @@ class Steps:
 
     def suit(self, scores: Scores) -> bool:
         """Whether these are scores of that prior and of as many classes."""
-        return self.num_classes == scores.num_classes and (
-            self.carried is scores.carried or self.carried == scores.carried
-        )
+        if self.carried is None or scores.carried is None or self.carried is scores.carried:
+            return self.carried is scores.carried and self.num_classes == scores.num_classes
+        return np.array_equal(self.carried.log, scores.carried.log)
 
     def applied(self, scores: Scores[ArrayT]) -> Scores[ArrayT]:
         """The adjusted scores."""
+        if scores.logits.dtype.itemsize > 2:
+            return scores._moved(*self._moved(scores))
+        with np.errstate(over="ignore"):  # half precision may overflow, and is looked at again
+            logits, carried = self._moved(scores)
+        return replace(scores, logits=logits, carried=carried)
+
+    def _moved(self, scores: Scores[ArrayT]) -> tuple[ArrayT, Prior | None]:
         logits, carried = scores.logits, scores.carried
         for step in self.affine:
             logits, carried = step(logits), step.carried
-        return scores._moved(logits, carried)
+        return logits, carried
 
 
 def like(values: npt.NDArray[Any], example: ArrayT) -> ArrayT:

@@ -22,7 +22,7 @@ import numpy as np
 from longtail.core import Prior, PriorLike, Scores
 from longtail.core.arrays import ArrayT
 from longtail.core.files import written_whole
-from longtail.posthoc.adjuster import Adjuster, AffineAdjuster, Steps
+from longtail.posthoc.adjuster import Adjuster, AffineAdjuster, Chain
 from longtail.posthoc.calibrators import BiasCorrectedTemperature, Temperature, VectorScaling
 from longtail.posthoc.logit_adjustment import LogitAdjustment, PCSoftmax
 from longtail.posthoc.tau.choice import TauChoice
@@ -142,9 +142,9 @@ class StoredAdjusters:
                 f"scores are of {', '.join(scores.classes):.200}; both must have the same classes "
                 "in the same order"
             )
-        last: Steps | None = vars(self).get("_last")
+        last: Chain | None = vars(self).get("_last")
         if last is None or not last.suit(scores):
-            last = vars(self)["_last"] = Steps.of(self.adjusters, scores)
+            last = vars(self)["_last"] = Chain.of(self.adjusters, scores)
         return last.applied(scores)
 
 

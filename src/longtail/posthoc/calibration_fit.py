@@ -30,7 +30,6 @@ from longtail.posthoc.tau.criteria import Point, descend, nll_scores
 from longtail.posthoc.validation import Floats, Validation, check_weights
 
 _MAX_ITER = 1000
-_BLOCK = 2**22  # numbers looked at at once
 _INFORMATION = 0.3  # about what a sample of a class tells of its bias: p (1 − p)
 _BLOCK = 2**18  # entries of a block: two megabytes in float64, so that it stays in the cache
 

@@ -8,7 +8,8 @@ import torch
 from safetensors.torch import load_file
 
 from longtail import Prior, Scores, heads
-from longtail.engine import Features, load_head
+from longtail.data import Features
+from longtail.engine import load_head
 from longtail.engine.training import EpochEnd, predict
 from longtail.flows.features import features as extract_features
 from longtail.flows.train import building

@@ -10,6 +10,7 @@ from zlib import crc32
 import msgspec
 from torch import Tensor, nn
 
+from longtail.core.nested import differences, flat
 from longtail.engine.training.model import Model
 from longtail.engine.training.options import TrainingOptions
 from longtail.images import ClassSampler, LabelledImages
@@ -66,32 +67,20 @@ _WITHOUT = {"label_smoothing": 0.0}
 
 def check_task(stored: Mapping[str, Any], now: Mapping[str, Any], folder: object) -> None:
     """A ValueError that names what differs, if anything does."""
-    before, after = dict(_flat(stored)), dict(_flat(now))
+    before, after = flat(stored), flat(now)
     # A checkpoint that was written before there was such an option did without it.
     before |= {
         key: _WITHOUT[name]
         for key in after.keys() - before.keys()
         if (name := key.rpartition(".")[2]) in _WITHOUT
     }
-    differing = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+    differing = differences(before, after)
     if differing:
-        lines = [
-            f"  {key}: it was {before.get(key)!r}, now {after.get(key)!r}" for key in differing
-        ]
+        lines = [f"  {key}: it was {old!r}, now {new!r}" for key, (old, new) in differing.items()]
         raise ValueError(
             f"the checkpoint in {folder} is of another task:\n" + "\n".join(lines[:10]) + "\n"
             "remove the folder to begin anew, or give another one"
         )
-
-
-def _flat(tree: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
-    pairs: list[tuple[str, Any]] = []
-    for key, value in tree.items():
-        if isinstance(value, Mapping):
-            pairs += _flat(value, f"{prefix}{key}.")
-        else:
-            pairs.append((prefix + key, value))
-    return pairs
 
 
 def _named(value: object) -> Any:

@@ -60,31 +60,31 @@ def save_model(path: str | os.PathLike[str], stored: StoredModel) -> None:
         stored.normalize.mean,
         stored.normalize.std,
     )
-    said = {"format": "pt", _KEY: msgspec.json.encode(header).decode()}
-    save_tensors(path, stored.model.state_dict(), said)
+    metadata = {"format": "pt", _KEY: msgspec.json.encode(header).decode()}
+    save_tensors(path, stored.model.state_dict(), metadata)
 
 
 def load_model(source: str | os.PathLike[str]) -> StoredModel:
     """Read what `save_model` wrote; `source` may be a run folder too."""
-    place = Path(source)
-    place = place / MODEL if place.is_dir() else place
-    if not place.is_file():
+    file = Path(source)
+    file = file / MODEL if file.is_dir() else file
+    if not file.is_file():
         raise FileNotFoundError(
-            f"there is no model {place}; give a run folder of `longtail train`, or its {MODEL}"
+            f"there is no model {file}; give a run folder of `longtail train`, or its {MODEL}"
         )
-    with reading(place, "a safetensors file"), safe_open(place, "pt") as file:
-        text = (file.metadata() or {}).get(_KEY)
-        state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    with reading(file, "a safetensors file"), safe_open(file, "pt") as opened:
+        text = (opened.metadata() or {}).get(_KEY)
+        state = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
     if text is None:
-        raise ValueError(f"{place} is no model of `longtail train`; train one, or name another")
-    with reading(place, "a model of `longtail train`"):
+        raise ValueError(f"{file} is no model of `longtail train`; train one, or name another")
+    with reading(file, "a model of `longtail train`"):
         header = msgspec.json.decode(text, type=_Header)
     if header.version != _VERSION:
         raise ValueError(
-            f"{place} is of version {header.version} of the model format, this longtail reads "
+            f"{file} is of version {header.version} of the model format, this longtail reads "
             f"version {_VERSION}; use the longtail that wrote it, or a newer one"
         )
-    with reading(place, "a model of `longtail train`"), torch.random.fork_rng(devices=[]):
+    with reading(file, "a model of `longtail train`"), torch.random.fork_rng(devices=[]):
         recipe = recipe_from(header.recipe)
         model = build_model(_without_downloads(recipe), Prior.of(header.counts, zeros="smooth"))
         model.load_state_dict(state)

@@ -25,28 +25,28 @@ def read_run(folder: str | os.PathLike[str], command: str = "longtail.report") -
         folder: Of the run.
         command: What the page says has made it.
     """
-    place = Path(folder)
-    scores = _scores(place, "")
+    run = Path(folder)
+    scores = _scores(run, "")
     if not scores:
         raise ValueError(
-            f"{place} has no scores: the run has not finished, or has no validation and no test "
+            f"{run} has no scores: the run has not finished, or has no validation and no test "
             "part; start the same longtail train command again, and it goes on"
         )
-    stored = load_model(place)
+    stored = load_model(run)
     recipe, carried = stored.recipe, stored.model.carried
     target = building.build_target(recipe, Prior.of(stored.counts))
     moved = under_target(recipe.target, carried, target, scores)
     heads = [
-        Variant(name, _scores(place, f"-{name}"), load_head(file).head)
-        for file in sorted(place.glob("head-*.safetensors"))
+        Variant(name, _scores(run, f"-{name}"), load_head(file).head)
+        for file in sorted(run.glob("head-*.safetensors"))
         if (name := file.stem.removeprefix("head-"))
     ]
-    metrics = json.loads((place / METRICS).read_text(encoding="utf-8"))
+    metrics = json.loads((run / METRICS).read_text(encoding="utf-8"))
     return TrainResult(
         model=stored,
-        folder=place,
+        folder=run,
         target=target,
-        trained=Trained(carried, metrics.get("best_epoch"), read_log(place), finished=True),
+        trained=Trained(carried, metrics.get("best_epoch"), read_log(run), finished=True),
         variants=(Variant(AS_TRAINED, scores), *([] if moved is None else [moved]), *heads),
         weight=stored.model.head.rows.detach(),
         command=command,
@@ -55,5 +55,5 @@ def read_run(folder: str | os.PathLike[str], command: str = "longtail.report") -
 
 def _scores(folder: Path, name: str) -> dict[Split, Scores]:
     splits: tuple[Split, ...] = ("validation", "test")
-    places = {split: folder / f"scores-{split}{name}.safetensors" for split in splits}
-    return {split: Scores.load(place) for split, place in places.items() if place.is_file()}
+    files = {split: folder / f"scores-{split}{name}.safetensors" for split in splits}
+    return {split: Scores.load(file) for split, file in files.items() if file.is_file()}

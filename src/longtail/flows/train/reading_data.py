@@ -28,8 +28,8 @@ from longtail.images import (
     read_image_list,
     read_image_splits,
 )
+from longtail.images.hugging_face import read_hugging_face
 from longtail.images.labelled import check_every_class
-from longtail.integrations.hf import read_hugging_face
 
 _SETS = {Cifar10: "cifar10", Cifar100: "cifar100", Cifar20: "cifar100"}
 

@@ -9,7 +9,6 @@ import csv
 import os
 import platform
 import sys
-from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
@@ -46,7 +45,7 @@ def check_data(data: Data) -> str:
         )
     # A Hugging Face set may be a name on the hub.
     if not isinstance(data, HuggingFace) and not os.path.exists(data.path):
-        raise RecipeError(f"there is no {data.path}; give the place of the images with --data")
+        raise RecipeError(f"there is no {data.path}; say where the images are with --data")
     return data.path
 
 
@@ -66,11 +65,12 @@ def check_folder(folder: Path, recipe: Recipe, resume: Literal["auto", "never"] 
         raise RecipeError(
             f"{folder} holds a run already; take another folder, or go on with --resume auto"
         )
-    before = _flat(task_values(read_recipe_file(folder / RECIPE)))
-    after = _flat(task_values(recipe))
-    differing = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+    from longtail.core.nested import differences, flat  # core imports NumPy
+
+    before, after = (task_values(r) for r in (read_recipe_file(folder / RECIPE), recipe))
+    differing = differences(flat(before), flat(after))
     if differing:
-        changes = [f"{key}: {before.get(key)!r} there, {after.get(key)!r} now" for key in differing]
+        changes = [f"{key}: {old!r} there, {new!r} now" for key, (old, new) in differing.items()]
         raise RecipeError(
             f"{folder} holds a run of another recipe; take another folder: "
             f"{'; '.join(changes[:10])}"
@@ -95,8 +95,8 @@ def write_start(folder: Path, recipe: Recipe, name: str) -> None:
 
 def is_recipe_of(folder: Path, recipe: Recipe) -> bool:
     """Whether the folder holds just this recipe."""
-    place = folder / RECIPE
-    written = place.read_text(encoding="utf-8") if place.is_file() else None
+    file = folder / RECIPE
+    written = file.read_text(encoding="utf-8") if file.is_file() else None
     return written == write_yaml(plain(recipe))
 
 
@@ -104,7 +104,7 @@ def versions() -> dict[str, str | int]:
     """Of longtail and what it stands on, and how many threads compute."""
     import torch
 
-    found: dict[str, str | int] = {
+    values: dict[str, str | int] = {
         "longtail": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(),
@@ -115,41 +115,29 @@ def versions() -> dict[str, str | int]:
     }
     for name in _PACKAGES:
         try:
-            found[name] = version(name)
+            values[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return values
 
 
 def read_log(folder: str | os.PathLike[str]) -> list[dict[str, float | None]]:
     """The rows of a run's log.csv; empty cells are None."""
     from longtail.data.tables.errors import reading
 
-    place = Path(folder) / LOG
-    if not place.is_file():
-        raise FileNotFoundError(f"there is no {place}; give a run folder of `longtail train`")
-    with reading(place, "the log of a run"), place.open(newline="", encoding="utf-8") as file:
+    file = Path(folder) / LOG
+    if not file.is_file():
+        raise FileNotFoundError(f"there is no {file}; give a run folder of `longtail train`")
+    with reading(file, "the log of a run"), file.open(newline="", encoding="utf-8") as opened:
         return [
             {key: float(value) if value else None for key, value in row.items()}
-            for row in csv.DictReader(file)
+            for row in csv.DictReader(opened)
         ]
 
 
-def write_text(place: Path, text: str) -> None:
+def write_text(file: Path, text: str) -> None:
     """A text file, whole or not at all."""
-    from longtail.core.files import written_whole  # the package imports torch
+    from longtail.core.files import written_whole
 
-    with written_whole(place) as part:
+    with written_whole(file) as part:
         part.write_text(text, encoding="utf-8")
-
-
-def _flat(tree: Mapping[str, Any]) -> dict[str, Any]:
-    return dict(_pairs(tree, ""))
-
-
-def _pairs(tree: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    for key, value in tree.items():
-        if isinstance(value, Mapping):
-            yield from _pairs(value, f"{prefix}{key}.")
-        else:
-            yield prefix + key, list(value) if isinstance(value, tuple) else value

@@ -49,14 +49,14 @@ def train(
         recipe: What to do.
         folder: Of the run; made if it is not there.
         name: What the recipe is called, which the folder keeps for comparisons.
-        page: Writes a page on the result beside the other files, before they are put in place:
+        page: Writes a page on the result beside the other files, before they are put there:
             `longtail.report.save`.
         progress: Told of every step and epoch, and in a word of what comes after them.
         command: What the page says has made it.
     """
-    place = Path(folder)
-    check_folder(place, recipe)
-    with processes() as these, locked(place) if these.is_main else nullcontext():
+    run = Path(folder)
+    check_folder(run, recipe)
+    with processes() as these, locked(run) if these.is_main else nullcontext():
         # Labels, counts, prior: what the training images say before anything is trained.
         images = read_data(recipe.data)
         counts = images.train.counts
@@ -74,7 +74,7 @@ def train(
         normalize = building.build_normalize(recipe, images.train)
         building.check_network(model, images.train, normalize)
         if these.is_main:
-            write_start(place, recipe, name)
+            write_start(run, recipe, name)
         trained = training.train(
             model,
             images.train,
@@ -85,7 +85,7 @@ def train(
             augment=augment,
             validation=images.validation,
             evaluate_every=recipe.evaluate_every,
-            run=place,
+            run=run,
             checkpoint_every=recipe.checkpoint_every,
             recipe=task_values(recipe),
             progress=progress,
@@ -111,7 +111,7 @@ def train(
         stored = StoredModel(model, recipe, images.train.classes, tuple(counts.tolist()), normalize)
         result = TrainResult(
             model=stored,
-            folder=place,
+            folder=run,
             target=target,
             trained=trained,
             variants=variants,
@@ -119,7 +119,7 @@ def train(
             command=command,
         )
         if these.is_main:
-            with generation(place, "train") as aside:
+            with generation(run, "train") as aside:
                 save_model(aside / MODEL, stored)
                 result.write(aside)
                 page(result, aside)

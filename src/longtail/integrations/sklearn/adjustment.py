@@ -104,7 +104,7 @@ def fit_adjustment(
     weights = None if data.labels.weights is None else data.labels.weights[unseen.positions]
     if carried is None:
         carried = measure_carried(unseen.logits, labels)
-    scores = Scores(  # of decision values nobody minds what they sum to
+    scores = Scores(  # decision values may sum to anything
         unseen.logits,
         labels,
         carried,

@@ -205,7 +205,7 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         check_is_fitted(self)
         logits = class_logits(self.estimator_, X)
         names = [str(label) for label in self.classes_]
-        # Of decision values nobody minds what they sum to.
+        # Decision values may sum to anything.
         scores = Scores(logits, None, self.carried_, self.class_count_, names, _are_logits=True)
         return scores if self.calibrator_ is None else self.calibrator_(scores)
 

@@ -139,7 +139,7 @@ def predict(path: TauPath, logits: Rows, tau: float) -> Indices:
 
 
 def wide_dtype(rows: Rows) -> np.dtype[Any]:
-    """What such numbers are reckoned in: float32 for the halves, else their own type."""
+    """What such numbers are computed in: float32 for the halves, else their own type."""
     return np.dtype(np.float32) if rows.dtype.itemsize == 2 else rows.dtype
 
 

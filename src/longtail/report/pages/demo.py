@@ -53,7 +53,7 @@ def demo_page(demo: DemoResult, footer: Footer) -> Page:
         next_step=(
             "Try it on your own model, without training it again. longtail audit LABELS says how "
             "long your tail is; longtail fix SCORES --kind logits --counts COUNTS -o OUT adjusts "
-            "the scores of your model on held-out samples, and writes a page like this one about "
+            "the scores of your model on validation samples, and writes a page like this one about "
             "them. Say --kind probs if your model gives probabilities."
         ),
         sections=[_caltech_section(demo), *page.sections, _gaussian_section(demo.gaussians)],

@@ -54,7 +54,7 @@ def method_columns(result: FitResult, brief: bool = False) -> dict[str, list[str
 
     columns = {
         "method": [each.title for each in fitted],
-        "held out": [text(each.validation[first]) for each in fitted],
+        "validation": [text(each.validation[first]) for each in fitted],
         "over linear": [
             "" if each.name == "linear" else points_with_interval(each.gain) for each in fitted
         ],
@@ -73,8 +73,8 @@ def method_columns(result: FitResult, brief: bool = False) -> dict[str, list[str
 def sentences(result: FitResult) -> list[str]:
     """What a terminal says under the table: failures, the outcome, what was chosen, a caution."""
     failures = [f"{each.title} failed: {each.error}" for each in result.table if each.error]
-    said = [*failures, headline(result), decision(result), caution(result)]
-    return [sentence for sentence in said if sentence]
+    texts = [*failures, headline(result), decision(result), caution(result)]
+    return [sentence for sentence in texts if sentence]
 
 
 def headline(result: FitResult) -> str:
@@ -82,7 +82,7 @@ def headline(result: FitResult) -> str:
     best = result.best
     by = " by log-loss" if result.criterion == "nll" else ""
     text = (
-        f"Best on held-out samples{by}: {best.title}, {accuracy_name(result)} "
+        f"Best on validation samples{by}: {best.title}, {accuracy_name(result)} "
         f"{with_interval(best.validation['accuracy_under_target'])} %"
     )
     if best.test is not None:
@@ -95,7 +95,7 @@ def headline(result: FitResult) -> str:
     if result.ties:
         shown = "; ".join(each.title for each in result.ties[:5])
         others = "; and others" if len(result.ties) > 5 else ""
-        text += f". Held-out samples cannot tell it from: {shown}{others}"
+        text += f". Validation samples cannot tell it from: {shown}{others}"
     elif not result.few:
         text += ". All others are behind it by more than chance"
     return f"{text}."
@@ -121,7 +121,7 @@ def caution(result: FitResult) -> str:
         return ""
     none = f", {result.unjudged} of them none, which count for nothing" if result.unjudged else ""
     return (
-        f"{result.few} of {len(result.counts)} classes have fewer than five held-out "
+        f"{result.few} of {len(result.counts)} classes have fewer than five validation "
         f"samples{none}: their share of the intervals is borrowed from the other classes. More "
         "samples of the rare classes, or a validation part, would tell."
     )
@@ -142,7 +142,7 @@ def _next_step(result: FitResult, otherwise: str) -> str:
         step = f"Use model.safetensors: {title}."
     else:
         step = (
-            f"model.safetensors holds the best on held-out samples, {title}; what it gains over "
+            f"model.safetensors holds the best on validation samples, {title}; what it gains over "
             "the linear layer here may be chance, so that may do as well."
         )
     return " ".join(filter(None, [step, caution(result)]))
@@ -158,17 +158,17 @@ def _methods(result: FitResult) -> Section:
             *((*row, *[""] * (len(columns) - 2)) for row in failed),
         ],
         caption=f"{accuracy_name(result).capitalize()} in %, with 95 % intervals; "
-        "the best by held-out samples first.",
+        "the best by validation samples first.",
     )
     return Section(
         heading="Methods",
         table=table,
         notes=[
             *filter(None, [caution(result)]),
-            f"Held out: {_judged_on(result)}. The test part decided nothing.",
+            f"Validation: {_judged_on(result)}. The test part decided nothing.",
             "Over linear: paired, on the same samples, so narrower than two intervals suggest. "
             "Many, medium and few are classes of more than 100, 20 to 100 and fewer than 20 "
-            "training samples, on the held-out samples.",
+            "training samples, on the validation samples.",
         ],
     )
 
@@ -178,7 +178,7 @@ def _choices(result: FitResult) -> Section:
     chart = line_chart(
         [
             Line(
-                "log-loss on held-out samples",
+                "log-loss on validation samples",
                 [float(np.log10(decay)) for decay, _ in decays],
                 [loss for _, loss in decays],
                 labels=[f"weight decay {decay:.2g}" for decay, _ in decays],

@@ -96,12 +96,12 @@ def _notes(result: TrainResult) -> list[str]:
         notes.append("The logits carry the target as they are.")
     for variant in result.variants:
         if variant.choice is not None:
-            held = tau_in_words(variant.choice)
-            notes.append(f"The validation part chose τ = {variant.tau:.3g}.{held}")
+            why = tau_in_words(variant.choice)
+            notes.append(f"The validation part chose τ = {variant.tau:.3g}.{why}")
     if result.trained.carried is None:
         notes.append(
             "What the logits of this loss carry is no prior, so they were not moved to the target; "
-            "longtail fix --carried measure does it from held-out scores."
+            "longtail fix --carried measure does it from validation scores."
         )
     elif smoothing := getattr(result.recipe.loss, "label_smoothing", 0.0):
         notes.append(

@@ -1,10 +1,16 @@
-"""Images and labels in the columns of a `datasets.Dataset`."""
+"""Images and labels in the columns of a `datasets.Dataset`, one split or all of a set.
+
+`from_hugging_face` imports nothing: whatever looks like such a dataset will do. `read_hugging_face`
+needs `pip install longtail[hf]`.
+"""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +18,12 @@ import torch
 from torch import Tensor
 
 from longtail.core.arrays import ArrayLike
-from longtail.data.tables.label_codes import LabelCodes, are_whole_numbers
+from longtail.data.tables.label_codes import LabelCodes, classes_of
 from longtail.images.decoding import as_rgb, naming_the_image, pillow
 from longtail.images.labelled import LabelledImages, check_positions
+from longtail.images.splits import ImageSplits
+
+_NAMES = {"validation": ("validation", "val", "valid", "dev"), "test": ("test",)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +98,38 @@ def from_hugging_face(
     return HuggingFaceImages(plain, image_column, labels, found)
 
 
+def read_hugging_face(
+    path: str, image_column: str = "image", label_column: str = "label"
+) -> ImageSplits[Any]:
+    """Train, and validation and test where there are such.
+
+    Args:
+        path: A folder that `save_to_disk` wrote, or what `datasets.load_dataset` takes.
+        image_column: The column of images.
+        label_column: The column of labels.
+    """
+    try:
+        datasets = import_module("datasets")
+    except ImportError as error:
+        raise ImportError(
+            "Hugging Face data sets are read by the package datasets: pip install longtail[hf]"
+        ) from error
+    stored = (Path(path) / "dataset_dict.json").is_file()
+    splits = datasets.load_from_disk(path) if stored else datasets.load_dataset(path)
+    if "train" not in splits:
+        raise ValueError(f"the data set {path} has no train split, only {', '.join(splits)}")
+
+    train = from_hugging_face(splits["train"], image_column, label_column)
+
+    def read(names: tuple[str, ...]) -> Any:
+        name = next((name for name in names if name in splits), None)
+        if name is None:
+            return None
+        return from_hugging_face(splits[name], image_column, label_column, train.classes)
+
+    return ImageSplits(train, read(_NAMES["validation"]), read(_NAMES["test"]))
+
+
 def _labels(
     dataset: Any, column: str, known: Sequence[str] | None
 ) -> tuple[Tensor, tuple[str, ...]]:
@@ -103,10 +144,8 @@ def _labels(
     codes = LabelCodes.of_array(np.array(values), f"column {column!r}")
     if named is not None or known is not None:
         classes = tuple(known or () if named is None else named)
-    elif are_whole_numbers(codes.values):
-        classes = tuple(map(str, range(max(0, *map(int, codes.values)) + 1)))
     else:
-        classes = tuple(sorted(codes.values))
+        classes = classes_of(codes.values, len(values), f"column {column!r}")
     indices = codes.as_indices(len(classes), classes, f"column {column!r}")
     return torch.from_numpy(indices), classes
 

@@ -4,6 +4,6 @@
 needs `pip install longtail[hf]`. Images are decoded by Pillow, from `pip install longtail[vision]`.
 """
 
-from longtail.integrations.hf.images import HuggingFaceImages as HuggingFaceImages
-from longtail.integrations.hf.images import from_hugging_face as from_hugging_face
-from longtail.integrations.hf.splits import read_hugging_face as read_hugging_face
+from longtail.images.hugging_face import HuggingFaceImages as HuggingFaceImages
+from longtail.images.hugging_face import from_hugging_face as from_hugging_face
+from longtail.images.hugging_face import read_hugging_face as read_hugging_face
