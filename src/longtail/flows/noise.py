@@ -50,23 +50,14 @@ _POWER = 0.8  # how often a real difference should be told
 
 @dataclass(frozen=True)
 class Difference:
-    """The first method less the second, in one metric.
+    """The first method less the second, in one metric."""
 
-    Attributes:
-        value: The difference of their means.
-        seeds: Its variance from seeds; None if no method has two of them.
-        samples: Its variance from samples.
-        shared: How much of V_seeds is rest, which more samples make smaller too.
-        runs: The fewer runs of the two.
-        by_seed: Whether runs of equal seeds were paired.
-    """
-
-    value: float
-    seeds: Part | None
-    samples: Part
-    shared: float
-    runs: int
-    by_seed: bool
+    value: float  # the difference of their means
+    seeds: Part | None  # its variance from seeds; None if no method has two of them
+    samples: Part  # its variance from samples
+    shared: float  # how much of V_seeds is rest, which more samples make smaller too
+    runs: int  # the fewer runs of the two
+    by_seed: bool  # whether runs of equal seeds were paired
 
     @cached_property
     def p(self) -> float:
@@ -185,46 +176,32 @@ class BesideBest:
     """A method beside the best one, by one metric.
 
     Attributes:
-        method: Its name.
-        behind: How far it is behind, zero or more.
         low: The least that may be, at the level it was judged by; below zero if it may be ahead.
-        high: The most.
-        p: Holm's adjusted probability.
-        told_apart: Whether it is more than chance.
         seeds: About how many seeds each would tell, if the difference is real; None if no number
             would.
         samples: About how many times the samples would, with the seeds there are; likewise.
-        both: About how many times the seeds and the samples would.
     """
 
-    method: str
-    behind: float
+    method: str  # its name
+    behind: float  # how far it is behind, zero or more
     low: float
-    high: float
-    p: float
-    told_apart: bool
+    high: float  # the most
+    p: float  # holm's adjusted probability
+    told_apart: bool  # whether it is more than chance
     seeds: float | None = None
     samples: float | None = None
-    both: float | None = None
+    both: float | None = None  # about how many times the seeds and the samples would
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a metric says of the methods.
+    """What a metric says of the methods."""
 
-    Attributes:
-        key: The metric.
-        best: The method with the best mean.
-        others: All other methods that could be compared, best first.
-        left_out: Methods whose value is not finite.
-        with_seeds: Whether the variation of seeds is in it.
-    """
-
-    key: str
-    best: str
-    others: tuple[BesideBest, ...]
-    left_out: tuple[str, ...] = ()
-    with_seeds: bool = False
+    key: str  # the metric
+    best: str  # the method with the best mean
+    others: tuple[BesideBest, ...]  # all other methods that could be compared, best first
+    left_out: tuple[str, ...] = ()  # methods whose value is not finite
+    with_seeds: bool = False  # whether the variation of seeds is in it
 
     @property
     def tied(self) -> tuple[str, ...]:

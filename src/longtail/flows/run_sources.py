@@ -56,22 +56,17 @@ class Source:
     """A file of scores and what is known of the run behind it.
 
     Attributes:
-        base: The name to start from: a recipe, a folder, a file.
-        seed: Of the run; the file where nobody knows it.
         settings: What of the recipe decides what is learned, but for seeds.
-        head: The second-stage head, if it is of one.
-        label: The name that was asked for.
-        note: What its reader should know.
     """
 
     scores: Path
-    base: str
-    seed: str
+    base: str  # the name to start from: a recipe, a folder, a file
+    seed: str  # of the run; the file where nobody knows it
     kind: Kind = "logits"
     settings: Mapping[str, Any] = field(default_factory=dict)
-    head: str = ""
-    label: str = ""
-    note: Note | None = None
+    head: str = ""  # the second-stage head, if it is of one
+    label: str = ""  # the name that was asked for
+    note: Note | None = None  # what its reader should know
 
 
 def find_sources(

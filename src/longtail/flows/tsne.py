@@ -16,13 +16,11 @@ class TsneMap(NamedTuple):
     """Where samples lie.
 
     Attributes:
-        labels: The classes that are shown.
-        sizes: How many samples each of them has.
         places: Of each class the places of some of its samples, shape (n, 2).
     """
 
-    labels: tuple[int, ...]
-    sizes: tuple[int, ...]
+    labels: tuple[int, ...]  # the classes that are shown
+    sizes: tuple[int, ...]  # how many samples each of them has
     places: tuple[npt.NDArray[np.float64], ...]
 
 
