@@ -151,8 +151,8 @@ def measured_run(
     (0.75, [1.0, 0.0, 1.0], False)
     """
     target = samples.target
-    known = target is not None and scores.carried is not None
-    moved = scores.under(target) if target is not None and known else scores
+    is_known = target is not None and scores.carried is not None
+    moved = scores.under(target) if target is not None and is_known else scores
     sums = _sums(samples)
     terms = sums.add(moved.logits, samples.labels)
     # A class that does not count may have infinite ones.
@@ -163,10 +163,11 @@ def measured_run(
         as_they_are = _sums(samples)
         as_they_are.add(scores.logits, samples.labels)
         as_trained = as_they_are.metrics()
-    right, is_moved = terms.right.astype(np.float64), known or target is None
+    right, is_moved = terms.right.astype(np.float64), is_known or target is None
     return Run(method, seed, metrics, right, nll, gap, as_trained, is_moved, source)
 
 
 def _sums(samples: SampleSet) -> Accumulator:
-    counts, known = samples.counts, samples.label_counts
-    return Accumulator(samples.num_classes, samples.target, counts, label_counts=known)
+    return Accumulator(
+        samples.num_classes, samples.target, samples.counts, label_counts=samples.label_counts
+    )

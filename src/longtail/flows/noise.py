@@ -228,10 +228,10 @@ def verdict(methods: Mapping[str, Sequence[Run]], samples: SampleSet, key: str) 
     order = sorted(means, key=lambda name: -means[name])
     noise = seed_noise([methods[name] for name in order], samples, key)
     pairs = list(combinations(order, 2))
-    found = [difference(methods[a], methods[b], samples, key, noise) for a, b in pairs]
-    judged = holm([each.p for each in found])
+    differences = [difference(methods[a], methods[b], samples, key, noise) for a, b in pairs]
+    judged = holm([each.p for each in differences])
     others = [
-        _beside_best(b, metric.ahead(found[at].value), found[at], judged[at])
+        _beside_best(b, metric.ahead(differences[at].value), differences[at], judged[at])
         for at, (a, b) in enumerate(pairs)
         if a == order[0]
     ]
@@ -239,11 +239,11 @@ def verdict(methods: Mapping[str, Sequence[Run]], samples: SampleSet, key: str) 
     return Verdict(key, order[0], tuple(others), left_out, noise is not None)
 
 
-def _beside_best(method: str, behind: float, found: Difference, judged: HolmResult) -> BesideBest:
-    wide = found.reach(judged.level)
+def _beside_best(method: str, behind: float, between: Difference, judged: HolmResult) -> BesideBest:
+    wide = between.reach(judged.level)
     ends = behind - wide, behind + wide
     open_still = not judged.real and behind > 0
-    more = needed(found, judged.level) if open_still else Needed()
+    more = needed(between, judged.level) if open_still else Needed()
     return BesideBest(method, behind, *ends, judged.p, judged.real, *more)
 
 
@@ -255,17 +255,17 @@ class Needed(NamedTuple):
     both: float | None = None
 
 
-def needed(found: Difference, level: float) -> Needed:
+def needed(between: Difference, level: float) -> Needed:
     """Roughly what would tell a difference that is as large as the one seen."""
     reach = normal_quantile(1 - level / 2) + normal_quantile(_POWER)
-    wanted = (abs(found.value) / reach) ** 2
-    more_samples = found.samples.variance + found.shared
-    if found.seeds is None:
+    wanted = (abs(between.value) / reach) ** 2
+    more_samples = between.samples.variance + between.shared
+    if between.seeds is None:
         return Needed(samples=more_samples / wanted)
-    for_samples = wanted - max(found.seeds.variance - found.shared, 0.0)
-    for_seeds = wanted - found.samples.variance
+    for_samples = wanted - max(between.seeds.variance - between.shared, 0.0)
+    for_seeds = wanted - between.samples.variance
     return Needed(
-        found.runs * found.seeds.variance / for_seeds if for_seeds > 0 else None,
+        between.runs * between.seeds.variance / for_seeds if for_seeds > 0 else None,
         more_samples / for_samples if for_samples > 0 else None,
-        (found.seeds.variance + found.samples.variance) / wanted,
+        (between.seeds.variance + between.samples.variance) / wanted,
     )

@@ -160,10 +160,10 @@ def _mean(row: _Row, middle: float, x: Scale) -> list[Svg]:
 
 
 def _description(rows: Sequence[_Row], reference: Reference | None) -> str:
-    said = [f"{row.name}: {row.summary} over {len(row.values)} trials." for row in rows]
+    sentences = [f"{row.name}: {row.summary} over {len(row.values)} trials." for row in rows]
     if reference is not None:
-        said.append(f"Reference: {reference.label}.")
-    return " ".join(said)
+        sentences.append(f"Reference: {reference.label}.")
+    return " ".join(sentences)
 
 
 _INTERVAL_STEP = 40.0
@@ -222,8 +222,8 @@ def interval_chart(
             drawn.append(reference_line(at, low - 20, at, low - 2, reference.label))
     for index, each in enumerate(intervals):
         drawn += _line(each, plot, top + index * _INTERVAL_STEP, x)
-    said = " ".join(f"{each.name}: {each.text}." for each in intervals)
-    return drawing((width, total), title, said, drawn)
+    description = " ".join(f"{each.name}: {each.text}." for each in intervals)
+    return drawing((width, total), title, description, drawn)
 
 
 def _swatch(style: int) -> Svg:
