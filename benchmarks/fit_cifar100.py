@@ -27,7 +27,7 @@ def packed(path, folder):
             "train": (stored["train"][kept] * scale, labels[kept]),
             "test": (stored["test"] * scale, stored["test_label"].astype(np.int64)),
         }
-    return lt.engine.pack_features(Path(folder) / "cifar100.safetensors", parts)
+    return lt.data.pack_features(Path(folder) / "cifar100.safetensors", parts)
 
 
 def main():

@@ -33,7 +33,7 @@ def write(path, rows):
         noise = rng.standard_normal((len(part), DIM), dtype=np.float32)
         stored[start : start + 20_000] = 0.3 * means[part] + noise
     stored.flush()
-    lt.engine.pack_features(path, {"train": (stored, labels)})
+    lt.data.pack_features(path, {"train": (stored, labels)})
     path.with_suffix(".npy").unlink()
 
 
@@ -45,7 +45,7 @@ def measure(path, what):
     import longtail as lt
     from longtail import heads
 
-    data = lt.engine.Features.load(path)
+    data = lt.data.Features.load(path)
     features, labels = data.part("train")
     rows = len(labels)
     # Warm up: what the first fit of any size imports and allocates.

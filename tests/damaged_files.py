@@ -12,7 +12,7 @@ import numpy as np
 from safetensors.numpy import save_file
 
 from longtail import Prior, Scores
-from longtail.engine import pack_features
+from longtail.data import pack_features
 from longtail.posthoc import LogitAdjustment, Temperature, save_adjusters
 
 NASTY = [

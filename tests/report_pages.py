@@ -5,10 +5,12 @@ from dataclasses import replace
 import torch
 
 import longtail as lt
+from longtail.flows.compare import CompareResult
+from longtail.flows.compare_runs import SampleSet, measured_run
+from longtail.flows.compare_sets import compare_set
 from longtail.flows.judge import Judgement, judge
 from longtail.flows.samples import BeforeAfter
 from longtail.posthoc import BiasCorrectedTemperature, LogitAdjustment
-from longtail.report.comparison import Compared, SampleSet, compare, compare_set, measured_run
 
 NAMES = (
     "<script>alert(1)</script>",
@@ -60,15 +62,15 @@ def fitted() -> Judgement:
     return judge(before, after, lt.Prior.uniform(plain.num_classes), tau=tau)
 
 
-def compared() -> Compared:
+def compared() -> CompareResult:
     """Three methods of hostile names, two runs each."""
     samples = samples_of()
     held = SampleSet(
         "held out",
-        samples.before.labels,
+        samples.labels,
         samples.num_classes,
         samples.target,
-        samples.before.counts,
+        samples.counts,
     )
     random = torch.Generator().manual_seed(3)
     runs = []
@@ -77,4 +79,4 @@ def compared() -> Compared:
             noise = torch.randn(samples.before.logits.shape, generator=random)
             scores = replace(samples.after, logits=samples.after.logits + place * noise)
             runs.append(measured_run(scores, held, name, seed, f"{place}-{seed}"))
-    return compare([compare_set(held, runs, "balanced_accuracy")], "under the uniform prior", [])
+    return CompareResult((compare_set(held, runs, "balanced_accuracy"),), None, "uniform")

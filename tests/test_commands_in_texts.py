@@ -93,7 +93,7 @@ def prepared(tmp_path_factory):
     np.savez(folder / "features.npz", features=features, labels=labels)
     np.save(folder / "features.npy", features)
     np.save(folder / "labels.npy", labels)
-    lt.engine.pack_features(folder / "features.safetensors", {"train": (features, labels)})
+    lt.data.pack_features(folder / "features.safetensors", {"train": (features, labels)})
     for name, carried in (("before", counts), ("scores", counts), ("after", [1, 1, 1])):
         made = lt.Scores(scores(1.5), labels, carried=lt.Prior.of(carried), counts=counts)
         made.save(folder / f"{name}.safetensors")

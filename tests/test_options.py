@@ -33,7 +33,6 @@ LABELS = np.repeat(np.arange(4), COUNTS)
 FEATURES = np.random.default_rng(0).normal(size=(100, 3)).astype(np.float32)
 LOGITS = np.random.default_rng(1).normal(size=(100, 4))
 SCORES = Scores(LOGITS, LABELS, carried=COUNTS, counts=COUNTS)
-RECALLS = [0.5, 0.5, 0.5, 0.5]
 RANGES = [name for name, kind in vars(ranges).items() if get_origin(kind) is Annotated]
 KINDS = ("float", "int", *RANGES)
 NUMBERS = {*KINDS, *(f"{kind} | None" for kind in KINDS)}
@@ -93,7 +92,26 @@ MAKERS = {
     "metrics.ece": partial(metrics.ece, LOGITS, LABELS),
     "metrics.classwise_ece": partial(metrics.classwise_ece, LOGITS, LABELS),
     "metrics.reliability": partial(metrics.reliability, LOGITS, LABELS),
-    "metrics.geometric_mean": partial(metrics.geometric_mean, RECALLS),
+    "metrics.Accumulator": metrics.Accumulator,
+    "metrics.Difference": metrics.Difference,
+    **{
+        f"metrics.{name}": partial(getattr(metrics, name), LABELS, LABELS, num_classes=4)
+        for name in (
+            "accuracy",
+            "balanced_accuracy",
+            "balanced_error",
+            "false_positives",
+            "geometric_mean",
+            "most_mistaken",
+            "recalls",
+            "worst_class",
+        )
+    },
+    "metrics.accuracy_under": partial(metrics.accuracy_under, LABELS, LABELS, target=COUNTS),
+    "metrics.group_accuracies": partial(metrics.group_accuracies, LABELS, LABELS, groups={}),
+    "metrics.group_confusion": partial(
+        metrics.group_confusion, LABELS, LABELS, groups={"all": [True] * 4}
+    ),
     "data.exponential_counts": partial(data.exponential_counts, 100, 5, 10),
     "data.pareto_counts": partial(data.pareto_counts, 100, 5, 10),
     "data.step_counts": partial(data.step_counts, 100, 5, 10),
@@ -164,9 +182,7 @@ NOT_WALKED = {
     *("data.open_score_writer", "data.ScoreTable"),
     *("heads.MomentSums", "heads.ClassMoments", "heads.class_moments"),
     *("posthoc.chain_affine", "posthoc.TauChoice", "posthoc.TauCurve"),
-    *("metrics.false_positives", "metrics.recalls", "metrics.accuracy", "metrics.class_means"),
-    *("metrics.margin_cdf", "metrics.intra_class_variance", "metrics.Measured"),
-    *("metrics.largest_intra_class_distances", "shift.PriorEstimate"),
+    *("metrics.Interval", "metrics.Mistake", "metrics.Sanity", "shift.PriorEstimate"),
 }
 
 

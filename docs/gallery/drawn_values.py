@@ -36,29 +36,48 @@ def world() -> SimpleNamespace:
     lt.fit_head(ncm, train, labels, progress=lambda _: centers.append(ncm.rows.detach().clone()))
     local = lt.heads.MetricNCM(16, 101, metric="eigenbasis", learn_centers=False)
     lt.fit_head(local, train[:, :16], labels, sgd=lt.heads.SGDConfig(lr=10.0, epochs=10))
+    adjusted = scores.under(uniform)
+    both = {"cross-entropy": scores, "adjusted": adjusted}
+    moved = unseen.under(uniform)
+    temperature = lt.posthoc.Temperature.fit(some.under(uniform))
+    held = {
+        "cross-entropy": unseen,
+        "adjusted": moved,
+        "and with a temperature": temperature(moved),
+    }
+    # All classes count alike, as they do under the uniform prior.
+    weights = (1 / lt.class_counts(truth[~half], 101).double())[truth[~half]]
+    curves = {n: lt.metrics.reliability(s.logits, s.labels, weights, 14) for n, s in held.items()}
+    features = {"all 256 directions": test, "the first 32": test[:, :32]}
+    variances = lt.metrics.representations.intra_class_variance(train, labels, 101, measure="trace")
     return SimpleNamespace(
         counts=counts,
         classes=data.classes,
         labels=truth,
         scores=scores,
-        adjusted=scores.under(uniform),
-        temperature=lt.posthoc.Temperature.fit(some.under(uniform)),
-        unseen=unseen,
-        uniform=uniform,
+        recalls={n: lt.metrics.recalls(s) for n, s in both.items()},
+        false_positives={n: lt.metrics.false_positives(s) for n, s in both.items()},
+        margins={n: lt.metrics.margins(s) for n, s in both.items()},
+        class_logits=lt.metrics.class_logits(adjusted),
+        reliability=curves,
+        ece={n: lt.metrics.ece(s.logits, s.labels, weights) for n, s in held.items()},
         norms=lt.metrics.representations.weight_norms(layer.weight),
-        weight=layer.weight,
         bias=layer.bias,
-        means=lt.metrics.representations.class_means(train, labels, 101),
-        variances=lt.metrics.representations.intra_class_variance(
-            train, labels, 101, measure="trace"
+        offsets=lt.metrics.representations.class_offsets(
+            layer.weight, lt.metrics.representations.class_means(train, labels, 101)
         ),
-        centers=centers,
+        test_variances=lt.metrics.representations.intra_class_variance(test, truth, 101),
+        distances={
+            n: lt.metrics.representations.largest_intra_class_distances(f, truth, 101)
+            for n, f in features.items()
+        },
+        displacement=lt.metrics.representations.centroid_displacement(centers[-1], centers[0]),
+        cdnv=[lt.metrics.representations.mean_cdnv(variances, each) for each in centers],
         projections=local.projections,
         train_features=train,
         train_labels=labels,
-        test_features=test,
-        sgd=[(each.weight, counts) for each in sgd],
-        adam=[(each.weight, counts) for each in adam],
+        sgd=[(lt.metrics.representations.weight_norms(each.weight), counts) for each in sgd],
+        adam=[(lt.metrics.representations.weight_norms(each.weight), counts) for each in adam],
         log=log,
     )
 

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import TypeAlias
 
 import longtail as lt
+from longtail.flows.tsne import tsne
 from longtail.report import Chart, figures
 
 HERE = Path(__file__).parent
@@ -22,9 +23,10 @@ INTRO = """\
 # Gallery
 
 Every picture that the papers argue with, as a function of `longtail.report.figures`. Each takes
-arrays or `Scores` and returns a `Chart`: a notebook shows it, `chart.save("name.svg")` and
-`chart.save("name.pdf")` write vector graphics for papers (PDF needs `pip install longtail[plot]`),
-and `report.Figure(chart, caption)` puts it into a page, where it follows light and dark.
+values, most of them from a function of `lt.metrics` of the same name, and returns a `Chart`: a
+notebook shows it, `chart.save("name.svg")` and `chart.save("name.pdf")` write vector graphics for
+papers (PDF needs `pip install longtail[plot]`), and `report.Figure(chart, caption)` puts it into a
+page, where it follows light and dark.
 
 This page was made by `python docs/gallery/make.py` on the features in the package: Caltech-101 cut
 to a long tail, 101 classes with 300 to 3 training images. `scores` are those of a linear classifier
@@ -94,7 +96,7 @@ def counts_chart(w: SimpleNamespace) -> Chart:
 )
 def class_accuracy_chart(w: SimpleNamespace) -> Chart:
     """The accuracy of every class along the tail: a dot a class, the line their running mean."""
-    return figures.class_accuracy_chart({"cross-entropy": w.scores, "adjusted": w.adjusted})
+    return figures.class_accuracy_chart(w.recalls, w.counts, classes=w.classes)
 
 
 @card(
@@ -103,7 +105,7 @@ def class_accuracy_chart(w: SimpleNamespace) -> Chart:
 )
 def false_positives_chart(w: SimpleNamespace) -> Chart:
     """Mistakes by the class they fall on: above the dotted line, frequent classes attract them."""
-    return figures.false_positives_chart({"cross-entropy": w.scores, "adjusted": w.adjusted})
+    return figures.false_positives_chart(w.false_positives, w.counts)
 
 
 @card(
@@ -112,14 +114,7 @@ def false_positives_chart(w: SimpleNamespace) -> Chart:
 )
 def reliability_chart(w: SimpleNamespace) -> Chart:
     """How often the model is right that says so with some confidence, under a uniform prior."""
-    return figures.reliability_chart(
-        {
-            "cross-entropy": w.unseen,
-            "adjusted": w.unseen.under(w.uniform),
-            "and with a temperature": w.temperature(w.unseen.under(w.uniform)),
-        },
-        target=w.uniform,
-    )
+    return figures.reliability_chart(w.reliability, ece=w.ece)
 
 
 @card(
@@ -156,7 +151,7 @@ def tau_groups_chart(w: SimpleNamespace) -> Chart:
 )
 def margins_chart(w: SimpleNamespace) -> Chart:
     """How the margins of samples are distributed in each group; below zero lies a mistake."""
-    return figures.margins_chart({"cross-entropy": w.scores, "adjusted": w.adjusted})
+    return figures.margins_chart(w.margins, w.labels, w.counts)
 
 
 @card(
@@ -165,7 +160,7 @@ def margins_chart(w: SimpleNamespace) -> Chart:
 )
 def margin_cdf_chart(w: SimpleNamespace) -> Chart:
     """The share of samples below each margin; at zero it is the group's error."""
-    return figures.margin_cdf_chart({"cross-entropy": w.scores, "adjusted": w.adjusted})
+    return figures.margin_cdf_chart(w.margins, w.labels, w.counts)
 
 
 @card(
@@ -174,7 +169,7 @@ def margin_cdf_chart(w: SimpleNamespace) -> Chart:
 )
 def class_logits_chart(w: SimpleNamespace) -> Chart:
     """The logit of each class on its own samples and on all others, beside log C."""
-    return figures.class_logits_chart(w.adjusted)
+    return figures.class_logits_chart(w.class_logits, w.counts, classes=w.classes)
 
 
 @card(
@@ -183,7 +178,9 @@ def class_logits_chart(w: SimpleNamespace) -> Chart:
 )
 def offsets_chart(w: SimpleNamespace) -> Chart:
     """What the classifier adds to each class: its bias, half its weight along the class mean."""
-    return figures.offsets_chart(w.counts, bias=w.bias, weight=w.weight, means=w.means)
+    return figures.offsets_chart(
+        {"trained offset b": w.bias, "empirical offset ½ μ·w": w.offsets}, w.counts
+    )
 
 
 @card(
@@ -210,7 +207,7 @@ def group_curves_chart(w: SimpleNamespace) -> Chart:
 )
 def tsne_chart(w: SimpleNamespace) -> Chart:
     """The features of two frequent and two rare classes in the plane."""
-    return figures.tsne_chart(w.train_features, w.train_labels, classes=w.classes, most=100)
+    return figures.tsne_chart(tsne(w.train_features, w.train_labels, most=100), classes=w.classes)
 
 
 @card(
@@ -219,7 +216,7 @@ def tsne_chart(w: SimpleNamespace) -> Chart:
 )
 def variance_chart(w: SimpleNamespace) -> Chart:
     """How far each class spreads in feature space, against how often it was trained on."""
-    return figures.variance_chart(w.test_features, w.labels, w.counts, classes=w.classes)
+    return figures.variance_chart(w.test_variances, w.counts, classes=w.classes)
 
 
 @card(
@@ -228,11 +225,7 @@ def variance_chart(w: SimpleNamespace) -> Chart:
 )
 def largest_distances_chart(w: SimpleNamespace) -> Chart:
     """How far the farthest sample of the same class lies, in each group of classes."""
-    return figures.largest_distances_chart(
-        {"all 256 directions": w.test_features, "the first 32": w.test_features[:, :32]},
-        w.labels,
-        w.counts,
-    )
+    return figures.largest_distances_chart(w.distances, w.labels, w.counts)
 
 
 @card(
@@ -250,7 +243,7 @@ def projections_chart(w: SimpleNamespace) -> Chart:
 )
 def displacement_chart(w: SimpleNamespace) -> Chart:
     """How far learned centroids moved from the class means they began at."""
-    return figures.displacement_chart(w.centers[-1], w.centers[0], w.counts, classes=w.classes)
+    return figures.displacement_chart(w.displacement, w.counts, classes=w.classes)
 
 
 @card(
@@ -259,7 +252,7 @@ def displacement_chart(w: SimpleNamespace) -> Chart:
 )
 def cdnv_chart(w: SimpleNamespace) -> Chart:
     """How well the centroids stand apart, against the spread of their classes, epoch by epoch."""
-    return figures.cdnv_chart(w.variances, w.centers)
+    return figures.cdnv_chart(w.cdnv)
 
 
 def page() -> str:

@@ -28,7 +28,7 @@ SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(
     [
         "longtail.cli",
-        "longtail.recipes.comparing",
+        "longtail.flows.compare",
         "longtail.report.pages.fix",
         "longtail.report.pages.fit",
     ]

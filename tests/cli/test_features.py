@@ -9,7 +9,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from longtail.cli import app
-from longtail.engine import Features
+from longtail.data import Features
 
 RECIPE = """
 data: {kind: npz, held_out: 0.2}

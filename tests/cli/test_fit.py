@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from longtail import Prior, Scores
 from longtail.cli import app
-from longtail.engine import pack_features
+from longtail.data import pack_features
 from longtail.flows.fit_methods import METHODS, Method
 
 

@@ -13,8 +13,8 @@ START = f"""
 import resource, sys
 from pathlib import Path
 from longtail.cli import app
-import longtail.engine, longtail.data, longtail.flows.fit, longtail.recipes.audit
-import longtail.recipes.audit_remedies, longtail.flows.fix, longtail.flows.train.plan
+import longtail.engine, longtail.data, longtail.flows.fit, longtail.flows.audit
+import longtail.flows.fix, longtail.flows.train.plan
 used = 4096 * int(Path("/proc/self/statm").read_text().split()[0])
 resource.setrlimit(resource.RLIMIT_AS, (used + {ROOM}, used + {ROOM}))
 for line in sys.stdin.read().splitlines():

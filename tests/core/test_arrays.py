@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from longtail import Prior, Scores, engine, heads, losses, metrics, retarget
+from longtail import Prior, Scores, data, engine, heads, losses, metrics, retarget
 from longtail.core.arrays import as_numpy, to_kind
 from longtail.core.labels import check_counts
 from longtail.core.tensors import as_rows, as_tensor
@@ -119,7 +119,7 @@ MASKED = np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[False, True], [False, Fals
         lambda rows: engine.fit_linear(rows, [0, 1], losses.CrossEntropy([1, 1])),
         lambda rows: engine.fit_head(heads.Linear(2, 2), rows, [0, 1]),
         lambda rows: Scores(rows),
-        lambda rows: engine.pack_features("none.safetensors", {"train": (rows, [0, 1])}),
+        lambda rows: data.pack_features("none.safetensors", {"train": (rows, [0, 1])}),
     ],
 )
 def test_a_mask_is_refused_wherever_it_would_be_lost(door):

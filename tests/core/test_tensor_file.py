@@ -8,14 +8,14 @@ import sys
 import numpy as np
 import pytest
 import torch
+from longtail.engine.head_checkpoint import FitState, save_checkpoint
 from safetensors import safe_open
 from safetensors.torch import load_file
 
 import longtail as lt
 from longtail.core.tensor_file import map_tensor_file, save_tensors
-from longtail.data import open_score_writer
-from longtail.engine import pack_features, save_head
-from longtail.engine.head_checkpoint import Progress, save_checkpoint
+from longtail.data import open_score_writer, pack_features
+from longtail.engine import save_head
 from longtail.engine.training.checkpoint_folder import write_checkpoint
 
 TENSORS = {
@@ -74,7 +74,7 @@ WRITERS = {
     "Scores.save": lambda place: scores().save(place),
     "save_head": lambda place: save_head(lt.heads.Linear(2, 3), place, {"b": 1, "a": 2}),
     "a checkpoint of fit_head": lambda place: save_checkpoint(
-        place, {"head": {"weight": torch.ones(2)}}, Progress("task", 1, None, 0)
+        place, {"head": {"weight": torch.ones(2)}}, FitState("task", 1, None, 0)
     ),
     "pack_features": lambda place: pack_features(
         place, {"train": (np.ones((2, 2), np.float32), [0, 1])}

@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from longtail import Prior, Scores, metrics
+from longtail.data import pack_features, read_features
 from longtail.data.tables.features import checked_features
-from longtail.engine import load_head, pack_features, read_features
+from longtail.engine import load_head
 from longtail.flows import fit_methods
 from longtail.flows.fit import fit
 from longtail.flows.fit_choice import choose_decay, predicted

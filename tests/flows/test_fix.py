@@ -219,10 +219,10 @@ def test_the_tau_slider_starts_at_the_result_and_says_what_the_table_says(
     result = fix(table, other, COUNTS, target, calibration=calibration)
     page = page_of(result)
     (explorer,) = [section.explorer for section in page.sections if "τ" in section.heading]
-    assert explorer.tau == (1.0 if target == "estimate" else result.choice.tau)
-    assert explorer.best_tau != explorer.tau
+    assert explorer.shown["tau"] == (1.0 if target == "estimate" else result.choice.tau)
+    assert explorer.shown["best_tau"] != explorer.shown["tau"]
     changes, names = result.judgement.changes, ACCURACIES | GROUPS
-    shown = {name: numbers for name, *numbers in explorer.rows}
+    shown = {name: numbers for name, *numbers in explorer.shown["rows"]}
     lead = [row[0] for row in page.lead.rows]
     common = [key for key, name in names.items() if name in shown and name in lead]
     assert len(common) >= 4

@@ -50,10 +50,10 @@ def test_at_the_carried_prior_nothing_is_to_be_moved():
 
 def test_every_place_has_words_and_the_middle_one_is_uniform():
     found = target_explorer(judged())
-    assert found.words[0] == "as before"
-    assert found.words[found.start] == "uniform: all classes alike"
-    assert found.words[20].startswith("reversed")
-    assert "10 to 1" in found.words[5]  # of a ratio of 100, half the way
+    assert found.shown["words"][0] == "as before"
+    assert found.shown["words"][found.shown["start"]] == "uniform: all classes alike"
+    assert found.shown["words"][20].startswith("reversed")
+    assert "10 to 1" in found.shown["words"][5]  # of a ratio of 100, half the way
 
 
 def test_there_is_none_where_it_is_not_known_what_the_logits_carry():

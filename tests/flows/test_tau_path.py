@@ -51,19 +51,19 @@ def test_no_place_of_the_slider_is_better_than_the_one_called_best():
     samples = samples_of()
     crowded = replace(samples.before, logits=samples.before.logits / 10)
     found = tau_explorer(judge(crowded))
-    assert found.tau == 0.0
+    assert found.shown["tau"] == 0.0
     weights = np.array(found.values["measures"][0])
-    places = slider(found.best_tau).tolist()
+    places = slider(found.shown["best_tau"]).tolist()
     accuracies = [float(weights @ counted(found.values, tau)) for tau in places]
-    best = accuracies[places.index(found.best_tau)]
+    best = accuracies[places.index(found.shown["best_tau"])]
     assert best == pytest.approx(max(accuracies))
 
 
 def test_the_measures_are_weighted_means_of_the_recalls():
     samples = samples_of()
     found = tau_explorer(Judgement.of(samples))
-    recall = np.array(counted(found.values, found.tau))
-    names = [name for name, _, _ in found.rows]
+    recall = np.array(counted(found.values, found.shown["tau"]))
+    names = [name for name, _, _ in found.shown["rows"]]
     assert names == [
         "balanced accuracy",
         "accuracy, samples as they are",
@@ -71,15 +71,15 @@ def test_the_measures_are_weighted_means_of_the_recalls():
         "medium-shot classes",
         "few-shot classes",
     ]
-    for weights, (_, _, result) in zip(found.values["measures"], found.rows, strict=True):
+    for weights, (_, _, result) in zip(found.values["measures"], found.shown["rows"], strict=True):
         assert 100 * float(np.dot(weights, recall)) == pytest.approx(result)
-    assert found.rows[0][2] == pytest.approx(100 * recall.mean())
+    assert found.shown["rows"][0][2] == pytest.approx(100 * recall.mean())
 
 
 def test_another_target_has_the_first_row():
     samples = samples_of()
     other = replace(samples, target=lt.Prior.of(torch.arange(1, 21)))
-    assert tau_explorer(Judgement.of(other)).rows[0][0] == "accuracy under the target"
+    assert tau_explorer(Judgement.of(other)).shown["rows"][0][0] == "accuracy under the target"
 
 
 def calibrated_and_moved(target: lt.Prior, dtype: torch.dtype = torch.float64) -> BeforeAfter:
@@ -98,15 +98,15 @@ def calibrated_and_moved(target: lt.Prior, dtype: torch.dtype = torch.float64) -
 def test_it_starts_at_the_result_and_equals_it_there_to_the_last_digit(weights, dtype):
     samples = calibrated_and_moved(lt.Prior.of(weights, zeros="keep"), dtype)
     found = tau_explorer(Judgement.of(samples))
-    assert found.tau == found.values["tau"] == samples.tau
+    assert found.shown["tau"] == found.values["tau"] == samples.tau
     assert found.values["between"]
     judgement = Judgement.of(samples)
     recalls = list(judgement.recalls.values())
-    assert counted(found.values, found.tau) == recalls[1][samples.order].tolist()
+    assert counted(found.values, found.shown["tau"]) == recalls[1][samples.order].tolist()
     shares = judgement.shares
     keys = [*judgement.accuracies, "many", "medium", "few"]
-    assert len(found.rows) == len(keys)
-    for key, (_, first, result) in zip(keys, found.rows, strict=True):
+    assert len(found.shown["rows"]) == len(keys)
+    for key, (_, first, result) in zip(keys, found.shown["rows"], strict=True):
         assert (first, result) == tuple(
             pytest.approx(100 * float(recall @ shares[key]), abs=1e-12) for recall in recalls
         )
@@ -127,7 +127,7 @@ def test_a_result_that_is_another_model_is_where_it_starts_too():
     samples = samples_of()
     other = replace(samples.after, logits=samples.after.logits.roll(1, 0))
     found = tau_explorer(Judgement.of(replace(samples, after=other, tau=None)))
-    assert found.tau == 0.0
+    assert found.shown["tau"] == 0.0
     predicted = lt.metrics.recalls(other.predict(), samples.before.labels, 20)
     assert counted(found.values, 0.0) == predicted[samples.order].tolist()
 
@@ -137,10 +137,10 @@ def test_a_class_without_samples_weighs_nothing_and_shows_none():
     kept = before.labels != 3
     fewer = replace(before, logits=before.logits[kept], labels=before.labels[kept])
     found = tau_explorer(judge(fewer))
-    place = [name for name, *_ in found.classes].index("class 3")
+    place = [name for name, *_ in found.shown["classes"]].index("class 3")
     assert found.values["samples"][place] == 0
     assert found.values["measures"][0][place] == 0
-    assert np.isnan(found.classes[place][3])
+    assert np.isnan(found.shown["classes"][place][3])
     assert sum(found.values["measures"][0]) == pytest.approx(1)
 
 

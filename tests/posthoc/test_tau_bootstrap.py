@@ -10,9 +10,9 @@ from longtail import Prior
 from longtail.posthoc import tau_curve
 from longtail.posthoc.tau.curve import curve_along
 from longtail.posthoc.tau.paths import Shift
-from longtail.posthoc.tau.stand_in import Replicates, alike
 from longtail.posthoc.tau.steps import SingleDraws, Steps, draw_curves
 from longtail.posthoc.validation import Weighted
+from longtail.stats import Replicates, alike
 
 COUNTS = np.array([300, 60, 15, 5])
 GOAL = Prior.uniform(4)

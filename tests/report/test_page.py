@@ -18,7 +18,7 @@ from longtail.report import (
     render_page,
     write_page,
 )
-from longtail.report.charts.style import COLORS
+from longtail.report.charts.svg import COLORS
 
 EVIL = "<script>alert('x')</script>&\""
 CHART = line_chart([Line(EVIL, [0, 1], [1, 2])], title=EVIL)

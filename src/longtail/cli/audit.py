@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
 from longtail.cli import options
 from longtail.cli.command import Command, writing
-from longtail.cli.outputs import (
-    closing,
-    console,
-    footer,
-    note,
-    print_json,
-    rich_table,
-)
+from longtail.cli.outputs import closing, command, console, note, print_json, rich_table
 from longtail.cli.progress import status
-from longtail.flows.json_text import write_json
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from longtail.data import LabelCounts
-    from longtail.recipes.audit import Audit
-    from longtail.recipes.audit_remedies import Remedy
+    from longtail.flows.audit import AuditResult
 
 _COUNTS = ("counts.json", "test_counts.json")
 _FILES = ("report.html", "audit.json", *_COUNTS)
@@ -73,63 +63,26 @@ def audit(
     val and test.
     """
     with status("Reading labels", quiet):
-        from longtail.data import align_counts
-        from longtail.recipes.audit import audit_counts
-        from longtail.recipes.audit_remedies import remedies
+        from longtail.flows.audit import audit as audit_labels
+        from longtail.report.pages.audit import as_json as plain
+        from longtail.report.pages.audit import write_audit
 
         place = None if column is None else options.name_or_place(column)
-        sets = _read(labels, test, place, header)
-        classes, counts = align_counts([part.counts for part in sets])
-        found = audit_counts(counts[0], counts[1] if len(counts) > 1 else None, classes)
-        tried = remedies(found, *_counts_files(labels, output))
+        result = audit_labels(labels, test=test, column=place, header=header)
+        files = _counts_files(labels, output)
+        result = replace(result, counts_files=files, command=command())
     if output is not None:
         with writing(output) as aside:
-            _write(found, tried, classes, counts, aside)
+            names = write_audit(result, aside)
     if as_json:
-        print_json(_as_json(found, tried))
+        print_json(plain(result))
     else:
-        _show(found, tried, [part.source for part in sets])
+        _show(result)
     if output is not None:
-        names = _FILES[: 2 + len(counts)]
         closing(output, names, as_json=as_json, quiet=quiet)
     elif not as_json:
         said = "\n-o FOLDER writes the counts, and this as report.html and audit.json."
         note(said, as_json=as_json, quiet=quiet)
-
-
-class _Part(NamedTuple):
-    """A set of labels, and where it comes from in words."""
-
-    source: str
-    counts: LabelCounts
-
-
-def _read(
-    labels: Path, test: Path | None, column: str | int | None, header: bool | None
-) -> list[_Part]:
-    """The training set, then the held-out one if there is one."""
-    from longtail.data import read_label_counts
-
-    parts = read_label_counts(labels, column, header)
-    train = _chosen(parts, labels, ("train", "all"))
-    if train is None:
-        raise ValueError(
-            f"{labels} has no training labels, only {', '.join(parts)}; give the training labels "
-            "as LABELS, and these with --test"
-        )
-    if test is None:
-        held_out = _chosen(parts, labels, ("test", "validation"))
-    else:
-        parts = read_label_counts(test, column, header)
-        held_out = _chosen(parts, test, ("test", "validation", "all", "train"))
-    return [train, held_out] if held_out else [train]
-
-
-def _chosen(parts: dict[str, LabelCounts], path: Path, names: tuple[str, ...]) -> _Part | None:
-    name = next((name for name in names if name in parts), None)
-    if name is None:
-        return None
-    return _Part(str(path) if name == "all" else f"{path}, its {name} part", parts[name])
 
 
 def _counts_files(labels: Path, output: Path | None) -> tuple[str, str]:
@@ -141,52 +94,28 @@ def _counts_files(labels: Path, output: Path | None) -> tuple[str, str]:
     return (shlex.quote(str(labels)) if given else _COUNTS[0]), _COUNTS[1]
 
 
-def _as_json(found: Audit, tried: list[Remedy]) -> dict[str, Any]:
-    from longtail.recipes.audit_expectations import expectations
-
-    said = {"expect": expectations(found), "try": [asdict(remedy) for remedy in tried]}
-    return found.as_json() | said
-
-
-def _write(
-    found: Audit,
-    tried: list[Remedy],
-    classes: tuple[str, ...],
-    counts: list[tuple[int, ...]],
-    output: Path,
-) -> None:
-    from longtail.recipes.audit_page import audit_page
-    from longtail.report import write_page
-
-    for name, part in zip(_COUNTS, counts, strict=False):
-        write_json(output / name, dict(zip(classes, part, strict=True)))
-    write_json(output / "audit.json", _as_json(found, tried))
-    page = audit_page(found, counts, tried, footer(), classes)
-    write_page(page, output / "report.html")
-
-
-def _show(found: Audit, tried: list[Remedy], sources: list[str]) -> None:
+def _show(result: AuditResult) -> None:
     from rich.text import Text
 
-    from longtail.recipes.audit_expectations import expectations
-    from longtail.recipes.audit_tables import audit_tables
+    from longtail.report.pages.audit import audit_tables
+    from longtail.report.pages.audit_text import expectations, why
 
     shown = console()
-    for role, source in zip(("train", "test"), sources, strict=False):
+    for role, source in zip(("train", "test"), result.sources, strict=False):
         shown.print(Text(f"{role}: {source}"), soft_wrap=True)
-    for table in audit_tables(found):
-        shown.print(
-            rich_table(f"\n{table.title}", table.columns, table.rows, caption=table.caption)
-        )
+    for title, table in audit_tables(result):
+        heads = [column.name for column in table.columns]
+        rows = [[str(cell) for cell in row] for row in table.rows]
+        shown.print(rich_table(f"\n{title}", heads, rows, caption=table.caption))
     shown.print(Text("\nWhat to expect", style="bold"))
-    for sentence in expectations(found):
+    for sentence in expectations(result):
         shown.print(_item(sentence))
-    if tried:
+    if result.remedies:
         shown.print(Text("\nWhat to try", style="bold"))
         shown.print(Text("  (lt is longtail, counts are the training samples of each class)"))
-    for remedy in tried:
-        shown.print(_item(remedy.why))
-        for line in remedy.lines:  # not wrapped: they are there to be copied
+    for remedy in result.remedies:
+        shown.print(_item(why(result, remedy)))
+        for line in filter(None, (remedy.command, remedy.python)):  # not wrapped: to be copied
             shown.print(Text(f"     {line}", style="cyan"), soft_wrap=True)
 
 

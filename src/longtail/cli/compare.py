@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from longtail.report.comparison import Compared, ComparedSet
+    from longtail.flows.compare import CompareResult
+    from longtail.flows.compare_sets import ComparedSet
 
 
 FILES = ("report.html", "table.md", "table.tex", "comparison.json")
@@ -69,24 +71,31 @@ def compare(
         raise click.UsageError("give run folders or files of scores to compare")
     named = [_label(text) for text in labels]
     with status("Reading", quiet) as say:
-        from longtail.recipes.comparing import compare_paths
-        from longtail.report.comparison.columns import BY_KEY
+        from longtail.flows import compare as flow
+        from longtail.flows.compare_runs import BY_KEY
 
         if by is not None and by not in BY_KEY:
             raise click.UsageError(f"--by is one of {', '.join(BY_KEY)}; got {by!r}")
-        result = compare_paths(paths, named, target, by, lambda what: say(f"Measuring: {what}"))
+        result = flow.compare(
+            paths,
+            names=named,
+            target=target,
+            by=by,
+            progress=lambda what: say(f"Measuring: {what}"),
+        )
     present(result, output, as_json=as_json, quiet=quiet)
 
 
-def present(result: Compared, output: Path | None, *, as_json: bool, quiet: bool) -> None:
+def present(result: CompareResult, output: Path | None, *, as_json: bool, quiet: bool) -> None:
     """Print a comparison, and write its files if there is a folder for them."""
-    from longtail.recipes.comparing import write_comparison
+    from longtail.report.pages.compare import write_comparison
+    from longtail.report.pages.compare_cells import as_json as plain
 
     if output is not None:
         with writing(output) as aside:
-            write_comparison(result, aside, command())
+            write_comparison(replace(result, command=command()), aside)
     if as_json:
-        print_json(result.as_json())
+        print_json(plain(result))
     else:
         _show(result)
     if output is not None:
@@ -102,28 +111,26 @@ def _label(text: str) -> tuple[str, Path]:
     return name.strip(), Path(path)
 
 
-def _show(result: Compared) -> None:
+def _show(result: CompareResult) -> None:
     from rich.text import Text
 
-    from longtail.report.comparison import words
+    from longtail.report.pages import compare_text as text
 
     out = console()
     for table in result.sets:
-        out.print(_table(table, result.target))
-        out.print(Text(words.headline(table), style="bold"))
-        for sentence in (*words.what_would_tell(table), *words.what_varies(table)):
+        out.print(_table(table, result))
+        out.print(Text(text.headline(table), style="bold"))
+        for sentence in (*text.what_would_tell(table), *text.what_varies(table)):
             out.print(f"• {sentence}")
     if result.ranks is not None:
-        ranks = sorted(result.ranks.mean.items(), key=lambda item: item[1])
-        said = ", ".join(f"{name} {rank:.2f}" for name, rank in ranks)
-        out.print(f"\nAverage rank over {result.ranks.over}: {said}")
-    for note in words.notes(result):
+        out.print(f"\n{text.average_ranks(result.ranks)}")
+    for note in text.notes(result):
         out.print(f"• {note}")
 
 
-def _table(table: ComparedSet, target: str) -> Table:
+def _table(table: ComparedSet, result: CompareResult) -> Table:
     """Narrow enough for 80 columns: few intervals and no column too many, the files have all."""
-    from longtail.report.comparison import words
+    from longtail.report.pages import compare_text as text
 
     shown = _columns(table)
     left_out = []
@@ -133,13 +140,13 @@ def _table(table: ComparedSet, target: str) -> Table:
         if key in shown and key != table.by.short:
             del shown[key]
             left_out.append(key)
-    both = f" {words.what_moved(table)}" if table.has_moved else ""
-    narrow = f" Left out for want of room: {words.listed(left_out)}." if left_out else ""
+    both = f" {text.what_moved(table)}" if table.has_moved else ""
+    narrow = f" Left out for want of room: {text.listed(left_out)}." if left_out else ""
     return rich_table(
-        f"\n{words.caption(table, target)}",
+        f"\n{text.caption(table, result)}",
         [str(column[0]) for column in shown.values()],
         list(zip(*(column[1:] for column in shown.values()), strict=True)),
-        caption=f"In %, but for NLL.{both} {words.legend(table)}{narrow}",
+        caption=f"In %, but for NLL.{both} {text.legend(table)}{narrow}",
     )
 
 
@@ -148,7 +155,7 @@ def _columns(table: ComparedSet) -> dict[str, list[str | Text]]:
     from rich.text import Text
 
     from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
-    from longtail.report.comparison.cells import cells, columns
+    from longtail.report.pages.compare_cells import cells, columns
 
     made: dict[str, list[str | Text]] = {"method": ["method", *(m.name for m in table.methods)]}
     for shown, column in zip(columns(table), zip(*cells(table), strict=True), strict=True):
@@ -160,10 +167,10 @@ def _columns(table: ComparedSet) -> dict[str, list[str | Text]]:
             key, heading = UNDER_TARGET, UNDER_TARGET.replace("the ", "the\n")
         texts: list[str | Text] = []
         for cell in column:
-            text = Text(cell.value, style="bold" if cell.best else "")
+            value = Text(cell.value, style="bold" if cell.best else "")
             if cell.between and metric is table.by and not shown.is_as_trained:
-                text.append(f" {cell.between}", style="dim")
-            texts.append(text.append("†" if cell.tied else ""))
+                value.append(f" {cell.between}", style="dim")
+            texts.append(value.append("†" if cell.tied else ""))
         made[key] = [heading, *texts]
     if len({len(method.runs) for method in table.methods}) > 1:  # else the title has it
         made["runs"] = ["runs", *(str(len(method.runs)) for method in table.methods)]

@@ -13,10 +13,7 @@ from longtail.cli.outputs import console, print_json, rich_table
 from longtail.cli.progress import status
 
 if TYPE_CHECKING:
-    from longtail.recipes.doctor import Checkup
-    from longtail.recipes.doctor_machine import Machine
-    from longtail.recipes.doctor_packages import Package
-    from longtail.recipes.doctor_torch import TorchFacts
+    from longtail.flows.doctor import Checkup, Machine, Package, Torch
 
 
 @click.command(cls=Command, short_help="Say what is installed, what it can do here, what to mend.")
@@ -27,30 +24,32 @@ def doctor(ctx: click.Context, as_json: bool, quiet: bool) -> None:
 
     Exits with 1 if something that longtail needs is missing or broken.
     """
-    from longtail.recipes.doctor import check_up
+    from longtail.flows.doctor import check_up
 
     with status("Looking", quiet) as say:
-        found = check_up(lambda what: say(f"Looking at {what}"))
+        checkup = check_up(lambda what: say(f"Looking at {what}"))
     if as_json:
-        print_json(found.as_json())
+        print_json(checkup.as_json())
     else:
-        _show(found)
-    ctx.exit(0 if found.is_well else FAILURE)
+        _show(checkup)
+    ctx.exit(0 if checkup.is_well else FAILURE)
 
 
-def _show(found: Checkup) -> None:
+def _show(checkup: Checkup) -> None:
     shown = console()
-    shown.print(f"longtail {found.version}, Python {found.python}, {found.platform}", style="bold")
-    rows = [(package.name, _version(package), package.gives) for package in found.packages]
+    shown.print(
+        f"longtail {checkup.version}, Python {checkup.python}, {checkup.platform}", style="bold"
+    )
+    rows = [(package.name, _version(package), package.gives) for package in checkup.packages]
     shown.print(rich_table("\nPackages", ("package", "version", "for"), rows, left=3))
-    facts = _torch_rows(found.torch) + _machine_rows(found.machine)
-    facts += [(name, value or "not set") for name, value in found.settings.items()]
+    facts = _torch_rows(checkup.torch) + _machine_rows(checkup.machine)
+    facts += [(name, value or "not set") for name, value in checkup.settings.items()]
     shown.print(rich_table("\nHere", ("what", "found"), facts, left=2))
-    if not found.problems:
+    if not checkup.problems:
         shown.print("\nNothing to mend.")
         return
     shown.print("\nWhat to mend", style="bold")
-    for problem in found.problems:
+    for problem in checkup.problems:
         role = "" if problem.is_fatal else " (longtail works without)"
         shown.print(f"• {problem.what}{role}\n  {problem.remedy}", soft_wrap=True)
 
@@ -62,12 +61,13 @@ def _version(package: Package) -> str:
     return package.version if package.state == "works" else f"{package.version}, {package.state}"
 
 
-def _torch_rows(torch: TorchFacts | None) -> list[tuple[str, str]]:
+def _torch_rows(torch: Torch | None) -> list[tuple[str, str]]:
     if torch is None:
-        return [("torch", "does not import")]
-    gpus = ", ".join(torch.cuda) or f"none (torch built {_built(torch.cuda_build)})"
+        return [("torch", "none here: audit, fix, report and compare work, what trains does not")]
+    built = "without CUDA" if torch.cuda_build is None else f"for CUDA {torch.cuda_build}"
+    gpus = ", ".join(torch.cuda) or f"none (torch built {built})"
     return [
-        ("trains on", torch.device),
+        ("trains on", "cuda" if torch.cuda else "cpu"),
         ("torch threads", str(torch.threads)),
         ("CPU instructions", torch.cpu),
         ("CUDA", gpus),
@@ -75,10 +75,6 @@ def _torch_rows(torch: TorchFacts | None) -> list[tuple[str, str]]:
         ("several processes", ", ".join(torch.backends) or "not in this torch"),
         ("torch.compile", torch.compiler or "no C++ compiler found"),
     ]
-
-
-def _built(cuda: str | None) -> str:
-    return "without CUDA" if cuda is None else f"for CUDA {cuda}"
 
 
 def _machine_rows(machine: Machine) -> list[tuple[str, str]]:

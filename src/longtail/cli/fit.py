@@ -16,7 +16,7 @@ from longtail.cli.progress import status
 
 if TYPE_CHECKING:
     from longtail.core import Prior
-    from longtail.engine import Features
+    from longtail.data import Features
     from longtail.flows.fit_result import Criterion
 
 
@@ -93,7 +93,7 @@ def fit(
     if features is None or output is None:
         raise click.UsageError("give a file of FEATURES and a folder with -o; --list needs neither")
     with status("Reading", quiet) as say, writing(output) as aside:
-        from longtail.engine import read_features
+        from longtail.data import read_features
         from longtail.flows.fit import fit as fit_features
         from longtail.flows.fit_methods import method_names
         from longtail.report import save

@@ -69,9 +69,9 @@ def report(
             raise click.UsageError(f"{used[0]} is for a report on one file of scores")
         say("Measuring")
         if one is None:
-            from longtail.recipes.comparing import compare_paths
+            from longtail.flows import compare as comparing
 
-            compared = compare_paths(paths, target=str(target))
+            compared = comparing.compare(paths, target=target)
         elif one.is_dir():
             if target != "uniform":
                 raise click.UsageError(
@@ -108,7 +108,7 @@ def _read(
 ) -> tuple[Scores, Scores | None, Prior]:
     """The scores before, those after if there are any, and the target."""
     from longtail.core import Prior
-    from longtail.recipes.comparing.sources import is_longtail_scores
+    from longtail.flows.run_sources import is_longtail_scores
 
     table = reader.open(path)
     counts = reader.read_counts(table)

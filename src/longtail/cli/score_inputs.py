@@ -73,12 +73,13 @@ class ScoreOptions:
 
     def open_others(self, path: Path, labels: Path | None, table: ScoreTable) -> ScoreTable:
         """Other scores of the same model: without the labels and class names that the table has."""
+        from longtail.data.tables.errors import MissingError
+
         others = replace(self, labels=labels)
         try:
             return others.open(path, table.classes)
-        except ValueError as error:
-            absent = (f"has no {what} {self.label_column!r}" for what in ("array", "column"))
-            if not any(words in str(error) for words in absent):
+        except MissingError as error:
+            if error.name != self.label_column:
                 raise
             return replace(others, label_column=None, labels=None).open(path, table.classes)
 

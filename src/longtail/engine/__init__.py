@@ -1,9 +1,5 @@
 """Training: heads on features that were computed once."""
 
-from longtail.data.tables.feature_arrays import read_features as read_features
-from longtail.data.tables.features import Features as Features
-from longtail.data.tables.features import Part as Part
-from longtail.data.tables.features import pack_features as pack_features
 from longtail.engine.feature_rows import FeatureRows as FeatureRows
 from longtail.engine.fit_head import fit_head as fit_head
 from longtail.engine.head_file import load_head as load_head

@@ -1,22 +1,26 @@
 """Training a head on features by mini-batch SGD, as its SGDConfig says.
 
 All that is random follows from the seed and the epoch, so a fit that stopped goes on from its
-checkpoint as if it had not.
+checkpoint as if it had not: one safetensors file, written whole after every epoch.
 """
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
+import msgspec
 import torch
+from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from longtail.core import Prior
 from longtail.core.retarget import retarget
+from longtail.core.tensor_file import save_tensors
 from longtail.engine.feature_rows import FeatureRows
-from longtail.engine.head_checkpoint import FitState, load_checkpoint, save_checkpoint
 from longtail.heads import Head, SGDConfig
 from longtail.images import ClassSampler
 from longtail.losses import Loss
@@ -189,3 +193,60 @@ def _task(
 def _sum_by_place(part: Tensor) -> str:
     flat = part.flatten().double()
     return f"{float(flat @ (1.0 + torch.arange(len(flat)) % 997).double()):.9g}"
+
+
+_KEY = "longtail_fit"
+
+
+class FitState(msgspec.Struct):
+    """What is not a tensor: `task` says of which fit this is the state."""
+
+    task: str
+    epoch: int
+    best_error: float | None  # None: there is none yet
+    since_best: int
+
+
+def save_checkpoint(
+    path: str | os.PathLike[str], states: dict[str, dict[str, Tensor]], fit_state: FitState
+) -> None:
+    """Write the tensors of several states, each under its name."""
+    tensors = {
+        f"{name}.{key}": value for name, state in states.items() for key, value in state.items()
+    }
+    save_tensors(path, tensors, {_KEY: msgspec.json.encode(fit_state).decode()})
+
+
+def _opened(path: str | os.PathLike[str]) -> Any:
+    try:
+        return safe_open(path, "pt")
+    except SafetensorError as error:
+        raise ValueError(
+            f"{os.fspath(path)} is damaged ({error}); remove it to begin anew"
+        ) from error
+
+
+def load_checkpoint(
+    path: str | os.PathLike[str], task: str
+) -> tuple[dict[str, dict[str, Tensor]], FitState] | None:
+    """What `save_checkpoint` wrote, None if there is no file, an error if it is of another fit."""
+    if not Path(path).exists():
+        return None
+    with _opened(path) as file:
+        text = (file.metadata() or {}).get(_KEY)
+        if text is None:
+            raise ValueError(f"{path} is no checkpoint of fit_head; give another name")
+        try:
+            fit_state = msgspec.json.decode(text, type=FitState)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"the header of {path} is damaged: {error}; remove it") from error
+        if fit_state.task != task:
+            raise ValueError(
+                f"the checkpoint {path} is of another fit: it was for\n  {fit_state.task}\n"
+                f"and this is\n  {task}\nremove it to begin anew, or give another name"
+            )
+        states: dict[str, dict[str, Tensor]] = {}
+        for key in file.keys():  # noqa: SIM118  (a file, not a dict)
+            name, _, rest = key.partition(".")
+            states.setdefault(name, {})[rest] = file.get_tensor(key)
+    return states, fit_state

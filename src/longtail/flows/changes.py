@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior
-from longtail.stats import Interval
+from longtail.metrics import Interval
 
 # Which is the headline is decided by the target; the others follow in this order.
 ACCURACIES = ("accuracy_under_target", "balanced_accuracy", "accuracy")
@@ -110,17 +110,10 @@ def change_of(
         return Change(before, after, Interval(0.0), Direction.NONE)
     change, less = after.value - before.value, key in _LESS_IS_BETTER
     if gain is None or gain.low is None or gain.high is None:
-        difference, sure = Interval(change), not _overlap(before, after)
+        difference, sure = Interval(change), not before.overlaps(after)
     else:
         # The gain is of an accuracy; of an error it is the other way round.
         ends = (-gain.high, -gain.low) if less else (gain.low, gain.high)
         difference, sure = Interval(change, *ends), gain.is_above_zero or gain.is_below_zero
     direction = Direction.BETTER if (change < 0) == less else Direction.WORSE
     return Change(before, after, difference, direction if sure and enough else Direction.CHANCE)
-
-
-def _overlap(one: Interval, other: Interval) -> bool:
-    """Whether two intervals have a number in common; unknown ones have not."""
-    if None in (one.low, one.high, other.low, other.high):
-        return False
-    return one.low <= other.high and other.low <= one.high  # type: ignore[operator]

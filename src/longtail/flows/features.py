@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core.scores import Split
-from longtail.engine import Features, pack_features
+from longtail.data import Features, pack_features
 from longtail.engine.training import predict, processes
 from longtail.flows.train.checking import RecipeError
 from longtail.flows.train.model_file import load_model

@@ -23,7 +23,7 @@ from torch import Tensor
 from longtail.core import Prior, PriorLike, Scores
 from longtail.core.arrays import Array, ArrayLike, as_numpy
 from longtail.core.prior import check_same_classes
-from longtail.engine import Features
+from longtail.data import Features
 from longtail.flows.fit_choice import (
     Predicted,
     choose_decay,

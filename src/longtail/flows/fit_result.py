@@ -19,7 +19,7 @@ from longtail.flows.json_text import write_json
 from longtail.flows.judge import Judgement, judge
 from longtail.flows.results import Result
 from longtail.heads import Head
-from longtail.stats import Interval
+from longtail.metrics import Interval
 
 Criterion: TypeAlias = Literal["accuracy_under_target", "balanced_accuracy", "nll"]
 

@@ -19,9 +19,9 @@ from torch import Tensor
 from longtail.core.arrays import Array, ArrayLike, as_numpy
 from longtail.core.scores import Split
 from longtail.core.tensors import as_tensor
-from longtail.data import stratified_folds
+from longtail.data import Features, stratified_folds
 from longtail.data.tables.features import checked_features
-from longtail.engine import FeatureRows, Features
+from longtail.engine import FeatureRows
 
 Labelled: TypeAlias = tuple[Array, ArrayLike]  # features of shape (N, D) and labels
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior, Scores
+from longtail.core.arrays import as_numpy
 from longtail.flows.carried_check import CarriedCheck, check_carried
 from longtail.flows.changes import (
     GROUPS,
@@ -24,15 +25,24 @@ from longtail.flows.results import Result
 from longtail.flows.samples import BeforeAfter
 from longtail.flows.target_path import TargetPath, target_path
 from longtail.flows.tau_path import TauPath, tau_path
-from longtail.metrics import Difference, ece
+from longtail.metrics import (
+    Accumulator,
+    Difference,
+    Interval,
+    Reliability,
+    ece,
+    margins,
+    reliability,
+)
+from longtail.metrics.samples import weights_to
 from longtail.metrics.sanity import Sanity
 from longtail.shift import PriorEstimate, estimate_prior
-from longtail.stats import Interval
 
 _MISCALIBRATED = 0.05  # an ECE that is by so much above what chance gives is told
 # The spread of a class with one or two samples is mostly borrowed from the others: right where
 # classes vary alike, which cannot be seen if half of them have no more.
 _TOO_FEW = 3
+_IN_A_BIN = 100  # samples on average: the accuracy of such a bin is known to ten points
 SHOWN = (*GROUPS, "worst_class", "ece", "nll")  # beside the accuracies
 
 Floats = npt.NDArray[np.float64]
@@ -149,11 +159,41 @@ class Judgement(Result):
         return error if error - sums.ece_by_chance >= _MISCALIBRATED else None
 
     @cached_property
+    def sums(self) -> dict[str, Accumulator]:
+        """The sums over all samples by side; one side where nothing was done."""
+        both = (self.comparison.before, self.comparison.after)
+        return dict(zip(self.samples.sides, both, strict=False))
+
+    @cached_property
     def recalls(self) -> dict[str, Floats]:
         """The accuracy of each class by side; NaN for a class without samples."""
-        sums = (self.comparison.before, self.comparison.after)
-        sides = zip(self.samples.sides, sums, strict=False)  # one where nothing was done
-        return {name: side.recalls for name, side in sides}
+        return {name: sums.recalls for name, sums in self.sums.items()}
+
+    @cached_property
+    def false_positives(self) -> dict[str, Floats]:
+        """By side, how many samples of other classes are taken for each class."""
+        return {name: sums.false_positives for name, sums in self.sums.items()}
+
+    @cached_property
+    def reliability(self) -> dict[str, Reliability]:
+        """Accuracy by confidence and side under the target, in as many bins as samples fill."""
+        samples = self.samples
+        bins = min(max(len(samples.labels) // _IN_A_BIN, 5), 20)
+        weights = weights_to(samples.target, samples.labels)
+        return {
+            name: reliability(scores.logits, samples.labels, weights, bins)
+            for name, scores in samples.sides.items()
+        }
+
+    @cached_property
+    def eces(self) -> dict[str, float]:
+        """The calibration error of each side under the target, of 20 bins."""
+        return {name: ece(sums) for name, sums in self.sums.items()}
+
+    @cached_property
+    def margins(self) -> dict[str, Floats]:
+        """By side, each sample's logit of its class minus the highest other one."""
+        return {name: as_numpy(margins(scores)) for name, scores in self.samples.sides.items()}
 
     @cached_property
     def carried(self) -> CarriedCheck:

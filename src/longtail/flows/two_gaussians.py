@@ -210,7 +210,7 @@ def _errors(separators: Sequence[Floats]) -> Floats:
 
 
 def _sampled_error(logits: Tensor, labels: Tensor) -> Floats:
-    return np.array([100 * balanced_error(logits.argmax(dim=1), labels, num_classes=2)])
+    return np.array([100 * balanced_error(logits, labels)])
 
 
 def _over_trials(errors: Floats) -> tuple[float, float]:

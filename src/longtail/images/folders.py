@@ -17,10 +17,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from longtail.core.labels import check_num_classes
 from longtail.data.tables.arrays import load_npz, npz_header, npz_names
 from longtail.data.tables.folders import files_below, subfolders
-from longtail.data.tables.label_codes import LabelCodes, are_whole_numbers
+from longtail.data.tables.label_codes import classes_of
 from longtail.data.tables.labels import npz_labels
 from longtail.data.tables.names import SPLITS, WHOLE, check_written, split_named
 from longtail.images.labelled import ImageArrays, ImageFiles, channels_first, check_every_class
@@ -154,7 +153,9 @@ def _classes(root: Path) -> tuple[str, ...]:
 
 def _read_npz(path: Path) -> dict[str, ImageArrays]:
     labels, names = npz_labels(path)
-    classes = names or _numbered(labels, path)
+    values = {value for part in labels.values() for value in part.values}
+    samples = sum(len(part.codes) for part in labels.values())
+    classes = names or classes_of(values, samples, str(path))  # the same for each part
     stored = npz_names(path)
     called = {split: _images_name(stored, split, path) for split in labels}
     for split, name in called.items():
@@ -175,16 +176,6 @@ def _read_npz(path: Path) -> dict[str, ImageArrays]:
         )
         for split, codes in labels.items()
     }
-
-
-def _numbered(labels: dict[str, LabelCodes], path: Path) -> tuple[str, ...]:
-    """The classes of all parts if nobody names them: the same for each, up to the largest label."""
-    values = {value for part in labels.values() for value in part.values}
-    if are_whole_numbers(values):
-        samples = sum(len(part.codes) for part in labels.values())
-        number = max(*map(int, values), 0) + 1
-        return tuple(map(str, range(check_num_classes(number, samples, f"labels of {path}"))))
-    return tuple(sorted(values))
 
 
 def _images_name(names: Sequence[str], split: str, path: Path) -> str:

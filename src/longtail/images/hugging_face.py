@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from longtail.core.arrays import ArrayLike
-from longtail.data.tables.label_codes import LabelCodes, are_whole_numbers
+from longtail.data.tables.label_codes import LabelCodes, classes_of
 from longtail.images.decoding import as_rgb, naming_the_image, pillow
 from longtail.images.labelled import LabelledImages, check_positions
 from longtail.images.splits import ImageSplits
@@ -144,10 +144,8 @@ def _labels(
     codes = LabelCodes.of_array(np.array(values), f"column {column!r}")
     if named is not None or known is not None:
         classes = tuple(known or () if named is None else named)
-    elif are_whole_numbers(codes.values):
-        classes = tuple(map(str, range(max(0, *map(int, codes.values)) + 1)))
     else:
-        classes = tuple(sorted(codes.values))
+        classes = classes_of(codes.values, len(values), f"column {column!r}")
     indices = codes.as_indices(len(classes), classes, f"column {column!r}")
     return torch.from_numpy(indices), classes
 

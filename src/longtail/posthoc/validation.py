@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from longtail.core import Prior, Scores
 from longtail.core.arrays import ArrayLike, as_numpy
-from longtail.posthoc.tau.stand_in import class_variances
+from longtail.stats import class_variances
 
 Rows: TypeAlias = npt.NDArray[Any]
 Floats: TypeAlias = npt.NDArray[np.float64]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from longtail.flows.run_sources import find_sources
 from longtail.flows.train.run_folder import RECIPE
-from longtail.recipes.comparing.sources import find_sources
 
 
 def single_run(paths: Sequence[Path]) -> Path | None:

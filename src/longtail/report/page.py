@@ -19,7 +19,7 @@ from markupsafe import Markup
 
 from longtail.core.files import written_whole
 from longtail.report.charts.svg import Svg
-from longtail.report.explorers import TargetExplorer, TauExplorer
+from longtail.report.explorers import Explorer
 from longtail.report.table import Table, laid_out
 
 
@@ -48,7 +48,7 @@ class Section:
     table: Table | None = None
     figures: Sequence[Figure] = ()
     notes: Sequence[str] = ()
-    explorer: TauExplorer | TargetExplorer | None = None
+    explorer: Explorer | None = None
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,9 @@ from longtail.shift.confusion import by_confusion
 from longtail.shift.draws import Draws, RawEstimate
 from longtail.shift.em import plain_em
 from longtail.shift.shrinkage import shrunken_em
+from longtail.stats import NORMAL
 
 Method: TypeAlias = Literal["em", "bbse", "rlls"]
-
-_WIDTH = 1.96  # standard deviations on either side: 95 %
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +195,7 @@ def _interval(estimate: RawEstimate, scores: Scores) -> tuple[Array | None, Arra
     """Normal on the logarithmic scale, which keeps it above 0."""
     if estimate.spread is None:
         return None, None
-    factor, probs = np.exp(_WIDTH * estimate.spread), estimate.prior.probs
+    factor, probs = np.exp(NORMAL * estimate.spread), estimate.prior.probs
     ends = probs / factor, np.minimum(probs * factor, 1.0)
     low, high = (to_kind(end, scores.logits) for end in ends)
     return low, high

@@ -8,7 +8,8 @@ import torch
 from safetensors.torch import load_file
 
 from longtail import Prior, Scores, heads
-from longtail.engine import Features, load_head
+from longtail.data import Features
+from longtail.engine import load_head
 from longtail.engine.training import EpochEnd, predict
 from longtail.flows.features import features as extract_features
 from longtail.flows.train import building
@@ -22,6 +23,7 @@ from longtail.flows.train.run_folder import check_folder, read_log
 from longtail.flows.train.scores import second_name, with_new_statistics
 from longtail.flows.train.train import train
 from longtail.images import ImageArrays
+from longtail.metrics.representations import weight_norms
 from longtail.recipes.catalogue import read_recipe
 from longtail.report import save
 from longtail.report.figures import group_curves_chart, weight_norms_chart
@@ -393,7 +395,10 @@ def test_the_figures_of_papers_come_out_of_run_folders(run, images, tmp_path):
     places = {"SGD": run.folder, "Adam": tmp_path / "adam"}
     stored = {name: load_model(place) for name, place in places.items()}
     norms = weight_norms_chart(
-        {name: [(each.model.head.rows.detach(), each.counts)] for name, each in stored.items()}
+        {
+            name: [(weight_norms(each.model.head.rows.detach()), each.counts)]
+            for name, each in stored.items()
+        }
     )
     assert norms.count('class="mark"') == 8
     curves = group_curves_chart(read_log(run.folder))

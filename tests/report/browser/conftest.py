@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from longtail.report import Footer, scores_page, write_page
-from longtail.report.comparison import comparison_page
+from longtail.report.pages.compare import compare_page
 from report_pages import NAMES, compared, fitted, judged
 
 
@@ -22,7 +22,7 @@ def page_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         for name, names in (("plain", ()), ("hostile", NAMES))
     }
     pages["fitted"] = scores_page(fitted(), footer, title="longtail fix")
-    pages["comparison"] = comparison_page(compared(), footer)
+    pages["comparison"] = compare_page(compared(), footer)
     return {name: write_page(page, folder / f"{name}.html") for name, page in pages.items()}
 
 

@@ -14,7 +14,7 @@ def _scores(num_classes=12, per_class=20, seed=0, classes=None, strength=2.0):
     labels = torch.arange(num_classes).repeat(per_class)
     logits = torch.randn(len(labels), num_classes, generator=source)
     logits[torch.arange(len(labels)), labels] += strength
-    logits += lt.Prior.of(counts).log
+    logits += torch.as_tensor(lt.Prior.of(counts).log)
     return lt.Scores(logits, labels, carried=counts, counts=counts, classes=classes)
 
 

@@ -7,9 +7,10 @@ import pytest
 import torch
 
 import longtail as lt
+from longtail.flows.tsne import tsne
 from longtail.report import figures
-from longtail.report.figures.distributions import density, places_for
-from longtail.report.figures.over_classes import running_mean
+from longtail.report.figures.groups import density, places_for
+from longtail.report.figures.tail import running_mean
 
 SOURCE = np.random.default_rng(0)
 COUNTS = np.array([30, 900, 8, 200])
@@ -32,28 +33,20 @@ def test_counts_run_from_the_most_frequent_and_zero_is_a_gap(read):
     assert "many: above 100" not in read(figures.counts_chart([50, 3])).texts
 
 
-def test_offsets_are_the_bias_and_half_the_weight_along_a_centre(read):
+def test_offsets_stand_in_the_order_of_frequency_under_their_names(read):
     means = lt.metrics.representations.class_means(FEATURES, LABELS, 4)
-    chart = figures.offsets_chart(COUNTS, bias=[1, 2, 3, 4], weight=WEIGHT, means=means)
+    halves = lt.metrics.representations.class_offsets(WEIGHT, means)
+    chart = figures.offsets_chart({"trained": [1, 2, 3, 4], "empirical": halves}, COUNTS)
     assert tooltips(chart, read, "trained") == [2, 4, 1, 3]
     expected = [0.5 * sum(w * m for w, m in zip(WEIGHT[k], means[k], strict=True)) for k in ORDER]
     assert tooltips(chart, read, "empirical") == pytest.approx(expected, rel=1e-3)
-    other = figures.offsets_chart(COUNTS, weight=WEIGHT, centers=means)
-    assert tooltips(other, read, "estimated") == pytest.approx(expected, rel=1e-3)
-
-
-@pytest.mark.parametrize(
-    "given",
-    [{}, {"weight": WEIGHT}, {"means": WEIGHT}, {"bias": [1] * 4, "weight": WEIGHT}],
-    ids=str,
-)
-def test_offsets_without_what_they_are_made_of_are_refused(given):
-    with pytest.raises(ValueError, match="give bias, or weight together with means or centers"):
-        figures.offsets_chart(COUNTS, **given)
+    with pytest.raises(ValueError, match="got none"):
+        figures.offsets_chart({}, COUNTS)
 
 
 def test_weight_norms_of_several_runs_are_averaged_in_a_band(read):
-    runs = {"SGD": [(WEIGHT, COUNTS), (3 * WEIGHT, COUNTS)], "Adam": [(WEIGHT, COUNTS)]}
+    given = np.asarray(lt.metrics.representations.weight_norms(WEIGHT))
+    runs = {"SGD": [(given, COUNTS), (3 * given, COUNTS)], "Adam": [(given, COUNTS)]}
     chart = figures.weight_norms_chart(runs)
     norms = [sum(w**2 for w in WEIGHT[k]) ** 0.5 for k in ORDER]
     assert tooltips(chart, read, "Adam") == pytest.approx(norms, rel=1e-3)
@@ -77,23 +70,25 @@ def test_group_curves_leave_out_what_the_log_does_not_know(read):
 
 @pytest.mark.parametrize("measure", ["largest_eigenvalue", "trace", "mean_distance"])
 def test_variance_is_that_of_the_metric_over_the_training_count(read, measure):
-    chart = figures.variance_chart(FEATURES, LABELS, COUNTS, measure=measure)
     spread = np.asarray(
         lt.metrics.representations.intra_class_variance(FEATURES, LABELS, 4, measure=measure)
     )
+    chart = figures.variance_chart(spread, COUNTS, measure=measure)
     assert tooltips(chart, read, "each dot") == pytest.approx(spread[ORDER], rel=1e-3)
     x = [x for x, _ in read(chart).marks()]
     assert x == sorted(x, reverse=True)
 
 
 def test_a_class_without_training_samples_or_without_spread_is_left_out(read):
-    chart = figures.variance_chart(FEATURES[:46], LABELS[:46], [30, 0, 8, 200])
+    spread = lt.metrics.representations.intra_class_variance(FEATURES[:46], LABELS[:46], 4)
+    chart = figures.variance_chart(spread, [30, 0, 8, 200])
     assert len(read(chart).marks()) == 2
 
 
 def test_displacement_is_how_far_each_centroid_moved(read):
     moved = WEIGHT + SOURCE.normal(size=WEIGHT.shape)
-    chart = figures.displacement_chart(moved, WEIGHT, COUNTS, classes=list("abcd"))
+    distances = lt.metrics.representations.centroid_displacement(moved, WEIGHT)
+    chart = figures.displacement_chart(distances, COUNTS, classes=list("abcd"))
     expected = [np.linalg.norm(moved[k] - WEIGHT[k]) for k in ORDER]
     assert tooltips(chart, read, "each dot") == pytest.approx(expected, rel=1e-3)
     assert [tip.split(", ")[-1][0] for tip in read(chart).tooltips()] == ["b", "d", "a", "c"]
@@ -104,7 +99,8 @@ def test_cdnv_is_the_mean_over_pairs_after_each_epoch(read):
         lt.metrics.representations.intra_class_variance(FEATURES, LABELS, 4, measure="trace")
     )
     epochs = [WEIGHT, 2 * WEIGHT]
-    shown = tooltips(figures.cdnv_chart(variances, epochs, epochs=[5, 10]), read, "learned")
+    values = [lt.metrics.representations.mean_cdnv(variances, centers) for centers in epochs]
+    shown = tooltips(figures.cdnv_chart(values, epochs=[5, 10]), read, "learned")
     for centers, value in zip(epochs, shown, strict=True):
         pairs = [
             (variances[a] + variances[b]) / (2 * np.sum((centers[a] - centers[b]) ** 2))
@@ -136,7 +132,11 @@ def test_more_projections_than_fit_are_means_of_neighbours(read):
 
 def test_largest_distances_are_drawn_for_each_group_and_representation(read):
     named = {"as is": FEATURES, "halved": FEATURES / 2}
-    drawn = read(figures.largest_distances_chart(named, LABELS, COUNTS))
+    distances = {
+        name: lt.metrics.representations.largest_intra_class_distances(rows, LABELS, 4)
+        for name, rows in named.items()
+    }
+    drawn = read(figures.largest_distances_chart(distances, LABELS, COUNTS))
     assert len(drawn.of_class("line")) == 6
     shapes = [item.get("d") for item in drawn.of_class("line")]
     assert shapes[0] == shapes[1]  # distances are divided by the largest norm
@@ -146,7 +146,7 @@ def test_largest_distances_are_drawn_for_each_group_and_representation(read):
 def test_tsne_shows_the_chosen_classes_and_is_the_same_every_time(read):
     pytest.importorskip("sklearn")
     charts = [
-        figures.tsne_chart(rows, LABELS, chosen=[2, 0], classes=list("abcd"), most=10)
+        figures.tsne_chart(tsne(rows, LABELS, chosen=[2, 0], most=10), classes=list("abcd"))
         for rows in (FEATURES, torch.tensor(FEATURES))
     ]
     assert charts[0] == charts[1]
@@ -163,9 +163,9 @@ def test_tsne_shows_the_chosen_classes_and_is_the_same_every_time(read):
 
 def test_tsne_says_what_it_cannot_do(monkeypatch):
     with pytest.raises(ValueError, match="class 9 has no samples"):
-        figures.tsne_chart(FEATURES, LABELS, chosen=[9])
+        tsne(FEATURES, LABELS, chosen=[9])
     with pytest.raises(ValueError, match="no class has 10 samples"):
-        figures.tsne_chart(FEATURES[:3], [0, 1, 2])
+        tsne(FEATURES[:3], [0, 1, 2])
     real = builtins.__import__
 
     def refuse(name, *rest, **options):
@@ -175,12 +175,16 @@ def test_tsne_says_what_it_cannot_do(monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", refuse)
     with pytest.raises(ImportError, match=r"pip install longtail\[sklearn\]"):
-        figures.tsne_chart(FEATURES, LABELS)
+        tsne(FEATURES, LABELS)
 
 
 def test_numbers_of_another_length_than_the_counts_are_refused():
     with pytest.raises(ValueError, match="one number for each of 4 classes"):
-        figures.offsets_chart(COUNTS, bias=[1, 2])
+        figures.offsets_chart([1, 2], COUNTS)
+    with pytest.raises(ValueError, match="one number for each of 60 labels"):
+        figures.margins_chart([1.0, 2.0], LABELS, COUNTS)
+    with pytest.raises(ValueError, match="measure must be one of"):
+        figures.variance_chart([1.0] * 4, COUNTS, measure="width")
     with pytest.raises(ValueError, match="2 class names but 4 counts"):
         figures.counts_chart(COUNTS, classes=["a", "b"])
 

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import longtail as lt
+from longtail.flows.tsne import tsne
 from longtail.report import Chart, figures
 
 EVIL = ["<script>alert(1)</script>", "🦊" * 3, "שלום עולם", "x" * 300, 'a"b&c', "\x00]]>"]
@@ -26,31 +27,65 @@ def drawn_of(scores, kind=lambda values: values):
     two = {"before": given, "after": given.under(lt.Prior.uniform(size))}
     curve = lt.posthoc.tau_curve(given.logits, labels, counts)
     log = [{"epoch": k, "val_many": k / 300, "val_few": k / 900} for k in range(1, 301)]
+    values = given_values(two, features, labels, weight, centers, size)
+    norms = [lt.metrics.representations.weight_norms(each) for each in (weight, centers)]
     return {
-        "cdnv_chart": figures.cdnv_chart(np.ones(size), [weight, centers]),
-        "class_accuracy_chart": figures.class_accuracy_chart(two),
-        "class_logits_chart": figures.class_logits_chart(given),
+        "cdnv_chart": figures.cdnv_chart(values["cdnv"]),
+        "class_accuracy_chart": figures.class_accuracy_chart(
+            values["recalls"], counts, classes=names
+        ),
+        "class_logits_chart": figures.class_logits_chart(
+            lt.metrics.class_logits(given), counts, classes=names
+        ),
         "counts_chart": figures.counts_chart(counts, classes=names),
-        "displacement_chart": figures.displacement_chart(weight, centers, counts, classes=names),
-        "false_positives_chart": figures.false_positives_chart(two),
+        "displacement_chart": figures.displacement_chart(
+            lt.metrics.representations.centroid_displacement(weight, centers), counts, classes=names
+        ),
+        "false_positives_chart": figures.false_positives_chart(values["wrong"], counts),
         "group_curves_chart": figures.group_curves_chart(log),
-        "largest_distances_chart": figures.largest_distances_chart(features, labels, counts),
-        "margin_cdf_chart": figures.margin_cdf_chart(two),
-        "margins_chart": figures.margins_chart(two),
+        "largest_distances_chart": figures.largest_distances_chart(
+            values["distances"], labels, counts
+        ),
+        "margin_cdf_chart": figures.margin_cdf_chart(values["margins"], labels, counts),
+        "margins_chart": figures.margins_chart(values["margins"], labels, counts),
         "offsets_chart": figures.offsets_chart(
-            counts, bias=weight[:, 0], weight=weight, means=centers, centers=weight, classes=names
+            {
+                "trained": weight[:, 0],
+                "empirical": lt.metrics.representations.class_offsets(weight, centers),
+                "estimated": lt.metrics.representations.class_offsets(weight, weight),
+            },
+            counts,
+            classes=names,
         ),
         "projections_chart": figures.projections_chart(weight, counts, classes=names),
-        "reliability_chart": figures.reliability_chart(two, target=lt.Prior.uniform(size)),
+        "reliability_chart": figures.reliability_chart(values["reliability"]),
         "tau_error_chart": figures.tau_error_chart({"a": curve, "b": curve}),
         "tau_groups_chart": figures.tau_groups_chart(curve, counts),
-        "tsne_chart": figures.tsne_chart(features, labels, chosen=[0, 1, 2, 3], classes=names),
+        "tsne_chart": figures.tsne_chart(
+            tsne(features, labels, chosen=[0, 1, 2, 3]), classes=names
+        ),
         "variance_chart": figures.variance_chart(
-            features, labels, counts, measure="trace", classes=names
+            values["variances"], counts, measure="trace", classes=names
         ),
         "weight_norms_chart": figures.weight_norms_chart(
-            {"SGD": [(weight, counts), (centers, counts)], "Adam": [(weight, counts)]}
+            {"SGD": [(each, counts) for each in norms], "Adam": [(norms[0], counts)]}
         ),
+    }
+
+
+def given_values(two, features, labels, weight, centers, size):
+    """What metrics make of the scores and features."""
+    metrics, one = lt.metrics, np.ones(size)
+    return {
+        "cdnv": [metrics.representations.mean_cdnv(one, each) for each in (weight, centers)],
+        "recalls": {n: metrics.recalls(s) for n, s in two.items()},
+        "wrong": {n: metrics.false_positives(s) for n, s in two.items()},
+        "margins": {n: metrics.margins(s) for n, s in two.items()},
+        "reliability": {n: metrics.reliability(s) for n, s in two.items()},
+        "variances": metrics.representations.intra_class_variance(
+            features, labels, size, measure="trace"
+        ),
+        "distances": metrics.representations.largest_intra_class_distances(features, labels, size),
     }
 
 

@@ -12,6 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+from longtail.data.tables.errors import MissingError
 from longtail.data.tables.parquet import ParquetTable
 from longtail.data.tables.text import TextTable, is_number
 
@@ -40,13 +41,16 @@ def column_place(column: str | int, names: Sequence[str] | None, width: int, pat
     """Where a column is, asked for by its name or place; `names` is None without a header."""
     if isinstance(column, str):
         if names is None:
-            raise ValueError(
+            raise MissingError(
+                column,
                 f"{path} has no column {column!r}: its first line was not taken for names; "
-                "give the column's place, counted from 0, or say --header if it does name them"
+                "give the column's place, counted from 0, or say --header if it does name them",
             )
         if column not in names:
             listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
-            raise ValueError(f"{path} has no column {column!r}, only {listed}; name one of these")
+            raise MissingError(
+                column, f"{path} has no column {column!r}, only {listed}; name one of these"
+            )
         return list(names).index(column)
     if not 0 <= column < width:
         raise ValueError(

@@ -10,13 +10,24 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 
-# What readers stumble over in bytes that were changed; zipfile raises RuntimeError for passwords
-# and unknown compressions.
+# What readers stumble over in bytes that were changed; RuntimeError is what zipfile raises for
+# passwords and unknown compressions.
 _DAMAGE = (
     *(ValueError, EOFError, OSError, RuntimeError, AttributeError, LookupError, OverflowError),
     *(SyntaxError, TypeError, struct.error, zlib.error, lzma.LZMAError),
     *(zipfile.BadZipFile, SafetensorError),
 )
+
+
+class MissingError(ValueError):
+    """A file has no column or array of the name that was asked for."""
+
+    def __init__(self, name: object, sentence: str) -> None:
+        super().__init__(name, sentence)
+        self.name = name
+
+    def __str__(self) -> str:
+        return str(self.args[1])
 
 
 class ObjectsError(ValueError):

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from longtail.core.labels import check_num_classes
 from longtail.core.memory import check_memory
 
 LABEL_BYTES = 40  # of memory that a label takes while the distinct ones are looked for
@@ -114,6 +115,14 @@ class LabelCodes:
 def are_whole_numbers(texts: Iterable[str]) -> bool:
     """Whether every text is a whole number, written as one: 7, not 007 or 7.0."""
     return all(_WHOLE_NUMBER.fullmatch(text) for text in texts)
+
+
+def classes_of(values: Collection[str], num_samples: int, where: str) -> tuple[str, ...]:
+    """The classes that labels tell by themselves: up to the largest number, or by the alphabet."""
+    if not are_whole_numbers(values):
+        return tuple(sorted(values))
+    number = check_num_classes(max(*map(int, values), 0) + 1, num_samples, f"labels of {where}")
+    return tuple(map(str, range(number)))
 
 
 def as_names(values: npt.NDArray[Any], where: str) -> tuple[str, ...]:

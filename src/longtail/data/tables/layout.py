@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from longtail.data.tables.errors import ObjectsError
+from longtail.data.tables.errors import MissingError, ObjectsError
 from longtail.data.tables.score_table import Kind
 
 # What an array of scores may be called if nobody said: its kind, or what says nothing of it.
@@ -98,5 +98,7 @@ def optional_name(
         return next((name for name in usual if name in names), None)
     if asked not in names:
         listed = ", ".join(sorted(names)) or "nothing"
-        raise ValueError(f"{path} has no array {asked!r}, only {listed}; name one of these")
+        raise MissingError(
+            asked, f"{path} has no array {asked!r}, only {listed}; name one of these"
+        )
     return str(asked)

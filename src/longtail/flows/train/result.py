@@ -14,6 +14,7 @@ from torch import Tensor
 
 from longtail import __version__
 from longtail.core import Prior, Scores
+from longtail.core.arrays import as_numpy
 from longtail.core.scores import Split
 from longtail.engine import save_head
 from longtail.engine.training import Trained
@@ -28,9 +29,8 @@ from longtail.flows.train.recipe import Recipe
 from longtail.flows.train.run_folder import METRICS
 from longtail.heads import Head
 from longtail.metrics import Accumulator, Interval
+from longtail.metrics.representations import weight_norms
 from longtail.posthoc import TauChoice
-
-_BLOCK = 2**22  # numbers looked at at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,6 +183,11 @@ class TrainResult(Result):
             if variant.head is not None:
                 save_head(variant.head, folder / f"head{name}.safetensors", about)
         write_json(folder / METRICS, {"version": __version__} | self.as_json())
+
+    @cached_property
+    def weight_norms(self) -> npt.NDArray[np.float64]:
+        """The norm of each row of the head."""
+        return as_numpy(weight_norms(self.weight))
 
     @cached_property
     def _sums(self) -> dict[Split, dict[str, Accumulator]]:

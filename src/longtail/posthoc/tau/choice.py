@@ -50,6 +50,7 @@ from longtail.posthoc.tau.criteria import (
 from longtail.posthoc.tau.curve import curve_along
 from longtail.posthoc.tau.paths import Shift, TauPath, predict
 from longtail.posthoc.validation import Rows, Validation, Weighted, effective_samples
+from longtail.stats import NORMAL
 
 Criterion: TypeAlias = Literal["accuracy_under_target", "nll", "brier", "ece"]
 
@@ -57,7 +58,6 @@ SPREAD, WIDE_SPREAD = 0.5, 2.0
 _MISFIT = 0.05
 _NO_MOVE = 1e-9  # what rounding leaves between two priors that are the same
 _COARSE = 15  # points of the grid on which a score that is not convex is looked at first
-_NORMAL = 1.96  # 95 % of a normal distribution lie within so many standard deviations
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def _interval(best: _Best, error: float) -> tuple[float | None, float | None]:
     """That of the samples, made as wide as the error that decides."""
     if best.low is None or best.high is None or isinf(error):
         return None, None
-    half = _NORMAL * error
+    half = NORMAL * error
     return min(best.low, best.optimum - half), max(best.high, best.optimum + half)
 
 
@@ -246,9 +246,9 @@ def _by_score(path: TauPath, samples: Weighted, proper: Proper, starts: list[flo
     if not bend > 0:
         return _Best(tau, inf, at)
     # The minimum moves by the slope over the bend (the delta method).
-    half = _NORMAL * samples.standard_error(scores.slope) / bend
+    half = NORMAL * samples.standard_error(scores.slope) / bend
     # Where the score falls for ever both vanish, and the bend alone tells that nothing is known.
-    spread = max(half / _NORMAL, (samples.worth * bend) ** -0.5)
+    spread = max(half / NORMAL, (samples.worth * bend) ** -0.5)
     return _Best(tau, spread, at, tau - half, tau + half)
 
 

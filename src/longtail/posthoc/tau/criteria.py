@@ -31,10 +31,11 @@ import numpy as np
 
 from longtail.core.blocks import slices
 from longtail.core.softmax import log_softmax, logsumexp, softmax
+from longtail.metrics.terms import BINS, bin_of
 from longtail.posthoc.tau.intervals import Intervals
 from longtail.posthoc.tau.paths import TauPath, wide_dtype, widened
-from longtail.posthoc.tau.stand_in import BINS, Replicates, alike, bin_of
 from longtail.posthoc.validation import Floats, Indices, Rows, Weighted
+from longtail.stats import Replicates, alike
 
 _BLOCK = 2**16  # entries of a block, which stays in the cache for all τ
 _LEAST_GAIN = 1e-12

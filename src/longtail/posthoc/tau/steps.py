@@ -25,8 +25,8 @@ import numpy as np
 
 from longtail.core.arrays import Array, as_numpy
 from longtail.posthoc.tau.intervals import Intervals
-from longtail.posthoc.tau.stand_in import Replicates, alike
 from longtail.posthoc.validation import Floats, Indices
+from longtail.stats import Replicates, alike
 
 # Sums of the same weights in another order differ by less; a sample's weight is larger.
 _DIGITS = 12

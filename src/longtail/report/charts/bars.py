@@ -6,20 +6,22 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from zlib import crc32
 
-from longtail.report.charts.chart import Chart
-from longtail.report.charts.checks import as_numbers, check_lengths, check_pair
+from longtail.report.charts.chart import Chart, as_numbers, check_lengths, check_pair, drawing
 from longtail.report.charts.frame import (
     HEIGHT,
     WIDTH,
+    Key,
     Plot,
+    Reference,
     centred,
-    drawing,
+    legend,
     no_data,
     plot_area,
+    reference_key,
+    reference_line,
     x_title,
     y_axis,
 )
-from longtail.report.charts.legend import Key, Reference, legend, reference_key, reference_line
 from longtail.report.charts.scale import (
     Scale,
     covering_ticks,
@@ -29,8 +31,16 @@ from longtail.report.charts.scale import (
     span_of,
     tick_labels,
 )
-from longtail.report.charts.style import hatch
-from longtail.report.charts.svg import FONT, Attributes, Svg, element, label, text_width, wrap
+from longtail.report.charts.svg import (
+    FONT,
+    Attributes,
+    Svg,
+    element,
+    hatch,
+    label,
+    text_width,
+    wrap,
+)
 
 _WIDEST, _FILLED, _LINE = 56.0, 0.82, 16.0
 
@@ -133,8 +143,8 @@ def _column(bars: Bars, number: int, categories: Sequence[str], identity: str) -
     style = number if bars.style is None else bars.style
     fill, pattern = hatch(style, f"hatch-{identity}-{number}")
     values = as_numbers(bars.values, f"values of {what}")
-    low = as_numbers(() if bars.low is None else bars.low, f"low of {what}")
-    high = as_numbers(() if bars.high is None else bars.high, f"high of {what}")
+    low = as_numbers(bars.low, f"low of {what}")
+    high = as_numbers(bars.high, f"high of {what}")
     return _Column(bars.name, fill, pattern, values, low, high)
 
 

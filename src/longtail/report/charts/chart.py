@@ -7,11 +7,12 @@ so that Inkscape, LaTeX and word processors, which know neither, show what a bro
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
+from html import unescape
 from pathlib import Path
 
 from longtail.core.files import written_whole
-from longtail.report.charts.svg import Svg
+from longtail.report.charts.svg import FONT, Svg, element, label, shorten
 
 _INK, _WHITE = "#1c1e21", "#ffffff"
 # Attributes only: in a text, such as a class name, quotes are escaped, so neither pattern matches.
@@ -88,3 +89,118 @@ def _pdf(text: str) -> bytes:
         ) from error
     # A tooltip inside a text would be printed after it.
     return bytes(svg2pdf(bytestring=_TEXT_TOOLTIP.sub("</text>", text).encode()))
+
+
+def drawing(size: tuple[float, float], title: str, description: str, parts: Sequence[Svg]) -> Chart:
+    """The parts in one svg that scales with the page and reads aloud as title and description."""
+    width, height = size
+    whole = element(
+        "svg",
+        element("title", title),
+        element("desc", description),
+        *parts,
+        xmlns="http://www.w3.org/2000/svg",
+        viewBox=f"0 0 {width:g} {height:g}",
+        role="img",
+        font_family="system-ui, sans-serif",
+        font_size=FONT,
+        style=f"max-width:{width * 1.25:g}px",
+    )
+    return Chart(whole)
+
+
+def as_numbers(values: Collection[float] | None, what: str) -> tuple[float, ...]:
+    """The values as floats, none for None, or a TypeError that names them.
+
+    >>> as_numbers([1, 2.5], "y")
+    (1.0, 2.5)
+    """
+    try:
+        return tuple(float(value) for value in (() if values is None else values))
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"{what} must be a flat sequence of numbers, NaN where one is missing; {error}"
+        ) from error
+
+
+def check_lengths(what: str, **parts: Collection[object] | None) -> None:
+    """Raise unless all parts that are given have one length.
+
+    >>> check_lengths("line 'CE'", x=[1, 2], y=[3, 4], low=None)
+    """
+    lengths = {name: len(part) for name, part in parts.items() if part is not None}
+    if len(set(lengths.values())) > 1:
+        came = ", ".join(f"{length} {name}" for name, length in lengths.items())
+        raise ValueError(
+            f"{what} must have sequences of one length; got {came}; "
+            "give one value per point, NaN where it is missing"
+        )
+
+
+def check_pair(what: str, low: object, high: object) -> None:
+    """Raise unless low and high are both given or both left out.
+
+    >>> check_pair("line 'CE'", None, None)
+    """
+    if (low is None) != (high is None):
+        missing = "low" if low is None else "high"
+        raise ValueError(f"{what} must have low and high together; {missing} is missing: add it")
+
+
+_PARTS = re.compile(
+    r'<svg [^>]*viewBox="0 0 ([\d.]+) ([\d.]+)"[^>]*>'
+    r"(?:<title/>|<title>[^<]*</title>)(?:<desc/>|<desc>([^<]*)</desc>)(.*)</svg>",
+    re.DOTALL,
+)
+_HEADING, _GAP = 24.0, 16.0
+
+
+def panels(
+    charts: Sequence[Chart], *, title: str, headings: Sequence[str] = (), columns: int = 1
+) -> Chart:
+    """Charts in rows of so many columns, as one chart.
+
+    Args:
+        charts: What is drawn, row by row.
+        title: What a screen reader says first; not drawn.
+        headings: What stands above each chart, if anything does.
+        columns: How many stand beside each other.
+
+    >>> from longtail.report import Line, line_chart
+    >>> one = line_chart([Line("a", [0, 1], [1, 2])], title="one")
+    >>> both = panels([one, one], title="two groups", headings=["many", "few"])
+    >>> both.count('class="mark"'), both.count("<svg ")
+    (4, 1)
+    """
+    if columns < 1:
+        raise ValueError(f"columns must be at least 1, got {columns}")
+    if headings:
+        check_lengths("panels", charts=charts, headings=headings)
+    drawn, said, across, down, row = [], [], 0.0, 0.0, 0.0
+    right = 0.0
+    for number, chart in enumerate(charts):
+        if number and number % columns == 0:
+            across, down, row = 0.0, down + row + _GAP, 0.0
+        width, height, description, inside = _parts(chart)
+        heading = headings[number] if headings else ""
+        above = _HEADING if heading else 0.0
+        named = [_heading(heading, width)] if heading else []
+        body = element("g", inside, transform=f"translate(0 {above:g})")
+        drawn.append(element("g", *named, body, transform=f"translate({across:g} {down:g})"))
+        said.append(f"{heading}: {description}" if heading else description)
+        across, row = across + width + _GAP, max(row, height + above)
+        right = max(right, across - _GAP)
+    return drawing((right, down + row), title, " ".join(said), drawn)
+
+
+def _parts(chart: Chart) -> tuple[float, float, str, Svg]:
+    """Width, height, description, and what is drawn."""
+    found = _PARTS.fullmatch(chart)
+    if found is None:
+        raise TypeError("a panel must be a chart of longtail.report, unchanged")
+    return float(found[1]), float(found[2]), unescape(found[3] or ""), Svg(found[4])
+
+
+def _heading(text: str, width: float) -> Svg:
+    written = label(0, FONT + 1, shorten(text, width), full=text)
+    return element("g", written, font_weight="600")

@@ -1,17 +1,150 @@
-"""What surrounds the marks of a figure: the plot's place, its axes, and the outer svg.
+"""What surrounds the marks of a figure: legend, reference line, the plot's place and its axes.
 
-From top to bottom: the legend, the title of the y axis written level, the plot, the tick labels,
-the title of the x axis.
+From top to bottom: the legend in as many rows as it needs, the title of the y axis written level,
+the plot, the tick labels, the title of the x axis.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
-from longtail.report.charts.chart import Chart
-from longtail.report.charts.legend import ROW
 from longtail.report.charts.scale import Scale, linear_ticks, log_ticks, readable, tick_labels
-from longtail.report.charts.svg import FONT, Svg, element, label, shorten, text_width
+from longtail.report.charts.svg import (
+    FONT,
+    Attributes,
+    Svg,
+    color,
+    dash,
+    element,
+    label,
+    marker,
+    pale_fill,
+    shorten,
+    text_width,
+)
+
+ROW = 19.0
+_SWATCH, _GAP = 26.0, 14.0
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A level to compare with, such as the Bayes error: a dotted line across the plot."""
+
+    value: float
+    label: str
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.value):
+            raise ValueError(
+                f"the reference {self.label!r} must be at a finite value; got {self.value}; "
+                "leave the reference out where it is unknown"
+            )
+
+
+@dataclass(frozen=True)
+class Guide:
+    """A dotted line to compare with that is no level, such as a diagonal; NaN interrupts it.
+
+    One that belongs to a series has the number of its colour as `style`.
+    """
+
+    label: str
+    x: Collection[float]
+    y: Collection[float]
+    style: int | None = None
+
+    @property
+    def paint(self) -> str:
+        """Its colour."""
+        return "currentColor" if self.style is None else color(self.style)
+
+
+class Key(NamedTuple):
+    """One entry of a legend; the swatch is drawn around the origin."""
+
+    name: str
+    swatch: Svg
+
+
+def line_key(
+    name: str, number: int, line: bool = True, dots: bool = False, pale: bool = False
+) -> Key:
+    """The legend entry of a series drawn as a line, as dots, or as both; pale dots sum up to it."""
+    paint, parts = color(number), []
+    if line:
+        look: Attributes = {"stroke_width": 1.8, "stroke_dasharray": dash(number)}
+        parts.append(element("line", x1=-12, x2=12, **look))
+    if dots:
+        mark = marker(number, 0, 0, 3.5, class_=None)
+        parts.append(element("g", mark, fill=pale_fill(number), opacity=0.6) if pale else mark)
+    return Key(name, element("g", *parts, stroke=paint, fill=paint))
+
+
+def guide_key(guide: Guide) -> Key:
+    """The legend entry of a guide."""
+    return Key(guide.label, dotted("M-12 0H12", class_=None, paint=guide.paint))
+
+
+def reference_key(reference: Reference | None) -> list[Key]:
+    """The legend entry of the reference line, if there is one."""
+    if reference is None:
+        return []
+    return [Key(reference.label, reference_line(-12, 0, 12, 0, class_=None))]
+
+
+def legend(keys: Sequence[Key], width: float) -> tuple[list[Svg], float]:
+    """The entries of a legend in rows no wider than the figure, and the height they take.
+
+    >>> drawn, height = legend([line_key("CE", 0), line_key("LA", 1)], 480)
+    >>> len(drawn), height
+    (2, 19.0)
+    """
+    drawn: list[Svg] = []
+    left, row = 0.0, 0
+    for name, swatch in keys:
+        shown = shorten(name, width - _SWATCH - 8)
+        taken = _SWATCH + 6 + text_width(shown)
+        if left and left + taken > width:
+            left, row = 0.0, row + 1
+        place = f"translate({left + _SWATCH / 2:.1f} {row * ROW + ROW / 2:.1f})"
+        text = label(_SWATCH / 2 + 6, FONT * 0.35, shown, full=name)
+        drawn.append(element("g", swatch, text, transform=place))
+        left += taken + _GAP
+    return drawn, (row + 1) * ROW if keys else 0.0
+
+
+def dotted(
+    outline: str, tooltip: str = "", class_: str | None = "guide", paint: str = "currentColor"
+) -> Svg:
+    """A thin dotted path."""
+    children = [element("title", tooltip)] if tooltip else []
+    look: Attributes = {"stroke": paint, "stroke_width": 1.6, "stroke_opacity": 0.75}
+    ends: Attributes = {"stroke_dasharray": "0.1 3.5", "stroke_linecap": "round", "fill": "none"}
+    return element("path", *children, class_=class_, d=outline, **look, **ends)
+
+
+def reference_line(
+    x1: float, y1: float, x2: float, y2: float, tooltip: str = "", class_: str | None = "reference"
+) -> Svg:
+    """The dotted line that shows a reference level."""
+    children = [element("title", tooltip)] if tooltip else []
+    return element(
+        "line",
+        *children,
+        class_=class_,
+        x1=x1,
+        y1=y1,
+        x2=x2,
+        y2=y2,
+        stroke="currentColor",
+        stroke_width=2.2,
+        stroke_dasharray="0.1 4",
+        stroke_linecap="round",
+    )
+
 
 WIDTH, HEIGHT = 480.0, 230.0
 _EDGE = 20.0
@@ -102,21 +235,3 @@ def no_data(plot: Plot) -> Svg:
     """What an empty plot says."""
     middle = (plot.left + plot.right) / 2, (plot.top + plot.bottom) / 2
     return label(*middle, "no data", anchor="middle", faint=True)
-
-
-def drawing(size: tuple[float, float], title: str, description: str, parts: Sequence[Svg]) -> Chart:
-    """The parts in one svg that scales with the page and reads aloud as title and description."""
-    width, height = size
-    whole = element(
-        "svg",
-        element("title", title),
-        element("desc", description),
-        *parts,
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {width:g} {height:g}",
-        role="img",
-        font_family="system-ui, sans-serif",
-        font_size=FONT,
-        style=f"max-width:{width * 1.25:g}px",
-    )
-    return Chart(whole)

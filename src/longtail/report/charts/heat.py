@@ -4,13 +4,10 @@ import math
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from longtail.report.charts.chart import Chart
-from longtail.report.charts.checks import as_numbers
-from longtail.report.charts.frame import WIDTH, Plot, centred, drawing, no_data
-from longtail.report.charts.legend import ROW
+from longtail.report.charts.chart import Chart, as_numbers, drawing
+from longtail.report.charts.frame import ROW, WIDTH, Plot, centred, no_data
 from longtail.report.charts.scale import decimals_for, fixed, readable, span_of
-from longtail.report.charts.style import color
-from longtail.report.charts.svg import FONT, Svg, element, label, shorten, text_width, wrap
+from longtail.report.charts.svg import FONT, Svg, color, element, label, shorten, text_width, wrap
 
 _CELL, _UPRIGHT, _LINE = 25.0, 110.0, 16.0
 # The darkest shade still leaves the ink over it readable, in the light and in the dark.

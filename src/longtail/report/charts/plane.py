@@ -5,13 +5,19 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from longtail.report.charts.chart import Chart
-from longtail.report.charts.checks import as_numbers, check_lengths
-from longtail.report.charts.frame import WIDTH, drawing, no_data, plot_area, x_axis, y_axis
-from longtail.report.charts.legend import Key, legend, line_key
+from longtail.report.charts.chart import Chart, as_numbers, check_lengths, drawing
+from longtail.report.charts.frame import (
+    WIDTH,
+    Key,
+    legend,
+    line_key,
+    no_data,
+    plot_area,
+    x_axis,
+    y_axis,
+)
 from longtail.report.charts.scale import Scale, linear_ticks, readable, span_of, tick_labels
-from longtail.report.charts.style import color, dash, many_marks, marker
-from longtail.report.charts.svg import Attributes, Svg, element
+from longtail.report.charts.svg import Attributes, Svg, color, dash, element, many_marks, marker
 
 _HEIGHT = 340.0
 # Points are drawn in shades of ink and by shape, so that colour is left to the separators.

@@ -6,12 +6,10 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from longtail.report.charts.chart import Chart
-from longtail.report.charts.frame import Plot, drawing, plot_area, x_axis, y_axis
-from longtail.report.charts.legend import Key, legend, line_key
+from longtail.report.charts.chart import Chart, drawing
+from longtail.report.charts.frame import Key, Plot, legend, line_key, plot_area, x_axis, y_axis
 from longtail.report.charts.scale import Scale, covering_ticks, linear_ticks, span_of, tick_labels
-from longtail.report.charts.style import color, dash
-from longtail.report.charts.svg import Svg, coordinate, element
+from longtail.report.charts.svg import Svg, color, coordinate, dash, element
 
 WHOLE = (0.0, 100.0)  # percent
 _HEIGHT = 220.0

@@ -1,7 +1,16 @@
-"""The text of an SVG: elements with everything escaped, and text measured without a font."""
+"""The text of an SVG: elements with everything escaped, text measured without a font, and styles.
 
+Series are told apart by colour, dash, marker and hatch, all chosen by the series' number. The
+colours are Okabe and Ito's, safe for colour-blind readers, the pale ones darkened for white paper
+and yellow left out. A page redefines the variables in the dark. Seven colours against five dashes
+and five markers repeat together only after 35 series, so none relies on colour alone.
+"""
+
+import math
 import re
+from collections.abc import Sequence
 from html import escape
+from itertools import pairwise
 from unicodedata import east_asian_width
 
 FONT = 13.0
@@ -127,3 +136,118 @@ def _character_width(character: str) -> float:
     if character in _WIDE or east_asian_width(character) in "WF":
         return 1.0
     return 0.72 if character.isupper() else 0.62
+
+
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#b8609a", "#c58800", "#3f9fd8", "#6b6b6b")
+PAPER = "var(--lt-paper, #fff)"
+_DASHES = (None, "7 3", "9 3 2 3", "3.5 2.5", "14 4")
+_HATCHES = (None, 45, -45, 0, 90)
+_CORNERS = {
+    1: [(-0.88, -0.88), (0.88, -0.88), (0.88, 0.88), (-0.88, 0.88)],
+    2: [(0.0, -1.15), (1.05, 0.75), (-1.05, 0.75)],
+    3: [(0.0, -1.25), (1.25, 0.0), (0.0, 1.25), (-1.25, 0.0)],
+}
+_CROSS = math.sqrt(1.3)
+
+
+def color(number: int) -> str:
+    """The colour of a series, as a CSS variable with the light colour behind it.
+
+    >>> color(0), color(7) == color(0)
+    ('var(--lt-1, #0072b2)', True)
+    """
+    index = number % len(COLORS)
+    return f"var(--lt-{index + 1}, {COLORS[index]})"
+
+
+def pale_fill(number: int) -> str:
+    """The fill of pale marks: only discs are filled.
+
+    Two pale fills on top of each other would make a third colour that no legend explains; an
+    outline on a disc leaves both to be seen.
+    """
+    return color(number) if number % 5 == 0 else "none"
+
+
+def dash(number: int) -> str | None:
+    """The stroke-dasharray of a series; the first is solid."""
+    return _DASHES[number % len(_DASHES)]
+
+
+def marker(
+    number: int,
+    x: float,
+    y: float,
+    radius: float,
+    tooltip: str = "",
+    *,
+    class_: str | None = "mark",
+    hidden: bool = False,
+) -> Svg:
+    """A circle, square, triangle, diamond or cross in the colours of the group around it."""
+    children = [element("title", tooltip)] if tooltip else []
+    place = f"translate({coordinate(x)} {coordinate(y)})"
+    shape = _shape(number, radius)
+    opacity = 0 if hidden else None
+    return element("path", *children, class_=class_, transform=place, d=shape, opacity=opacity)
+
+
+def many_marks(number: int, points: Sequence[tuple[float, float]], radius: float) -> Svg:
+    """The same shapes for thousands of points to a tenth of a pixel, one path without tooltips."""
+    if number % 5 == 0:  # the round ends of a stroke without length are the lightest circle
+        outline = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in points)
+        width = 2 * radius
+        return element(
+            "path", class_="marks", d=outline, stroke_linecap="round", stroke_width=width
+        )
+    shape = _relative_shape(number, radius)
+    outline = "".join(f"M{x:.1f} {y:.1f}{shape}" for x, y in points)
+    return element("path", class_="marks", d=outline)
+
+
+def hatch(number: int, identifier: str) -> tuple[str, Svg]:
+    """The fill of a bar, and the pattern that must be in the drawing for it (empty if plain)."""
+    angle = _HATCHES[number % len(_HATCHES)]
+    if angle is None:
+        return color(number), Svg()
+    tile = (
+        element("rect", width=6, height=6, fill=color(number)),
+        element("line", x2=6, stroke=PAPER, stroke_width=2.4, stroke_opacity=0.4),
+    )
+    pattern = element(
+        "pattern",
+        *tile,
+        id=identifier,
+        width=6,
+        height=6,
+        patternUnits="userSpaceOnUse",
+        patternTransform=f"rotate({angle})",
+    )
+    return f"url(#{identifier})", element("defs", pattern)
+
+
+def _shape(number: int, radius: float) -> str:
+    corners = _CORNERS.get(number % 5)
+    if corners is not None:
+        return "M" + "L".join(_point(x * radius, y * radius) for x, y in corners) + "Z"
+    if number % 5 == 4:
+        arm = radius / _CROSS
+        ends = [_point(x * arm, y * arm) for x, y in ((-1, -1), (1, 1), (-1, 1), (1, -1))]
+        return f"M{ends[0]}L{ends[1]}M{ends[2]}L{ends[3]}"
+    r = coordinate(radius)
+    return f"M-{r} 0a{r} {r} 0 1 0 {2 * radius:g} 0a{r} {r} 0 1 0 -{2 * radius:g} 0Z"
+
+
+def _relative_shape(number: int, radius: float) -> str:
+    """A square, triangle, diamond or cross around the point where the path stands."""
+    if number % 5 == 4:
+        arm = radius / _CROSS
+        whole = _point(2 * arm, 2 * arm), _point(-2 * arm, 2 * arm)
+        return f"m{_point(-arm, -arm)}l{whole[0]}m0 {coordinate(-2 * arm)}l{whole[1]}"
+    corners = [(x * radius, y * radius) for x, y in _CORNERS[number % 5]]
+    steps = (_point(b[0] - a[0], b[1] - a[1]) for a, b in pairwise(corners))
+    return f"m{_point(*corners[0])}l" + "l".join(steps) + "Z"
+
+
+def _point(x: float, y: float) -> str:
+    return f"{coordinate(x)} {coordinate(y)}"

@@ -1,22 +1,40 @@
 """Error and accuracy against τ, exact at every τ drawn (LA fig. 3, NCM fig. 5)."""
 
 from collections.abc import Mapping
+from typing import Protocol
 
 import numpy as np
 
-from longtail.core.arrays import ArrayLike
-from longtail.core.tensors import count_tensor
+from longtail.core import Prior
+from longtail.core.arrays import Array, ArrayLike
 from longtail.metrics.recall import group_means
-from longtail.posthoc import TauCurve
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.lines import Line, line_chart
-from longtail.report.figures.runs import Groups, floats, masks_of
+from longtail.report.figures.groups import Groups, masks_of
+from longtail.report.figures.tail import floats
 
 _POINTS, _GROUP_POINTS = 241, 121
 
 
+class _Curve(Protocol):
+    """A `posthoc.TauCurve`: accuracies between the τ at which they change."""
+
+    @property
+    def taus(self) -> Array: ...
+    @property
+    def accuracy(self) -> Array: ...
+    @property
+    def target(self) -> Prior: ...
+    @property
+    def best_tau(self) -> float: ...
+    @property
+    def best_accuracy(self) -> float: ...
+    def at(self, tau: float) -> float: ...
+    def recalls(self, tau: float) -> Array: ...
+
+
 def tau_error_chart(
-    curves: TauCurve | Mapping[str, TauCurve], low: float = 0.0, high: float = 2.0
+    curves: _Curve | Mapping[str, _Curve], low: float = 0.0, high: float = 2.0
 ) -> Chart:
     """Error against τ, with the best τ marked (LA fig. 3).
 
@@ -31,7 +49,7 @@ def tau_error_chart(
     >>> "best τ 0.387: 16.7 %" in tau_error_chart(curve)
     True
     """
-    named = {"logit adjustment": curves} if isinstance(curves, TauCurve) else dict(curves)
+    named = dict(curves) if isinstance(curves, Mapping) else {"logit adjustment": curves}
     places = _places(low, high, _POINTS)
     lines = []
     for style, (name, curve) in enumerate(named.items()):
@@ -40,8 +58,8 @@ def tau_error_chart(
         lines.append(Line(name, places, error, style=style))
         best, least = curve.best_tau, 100 * (1 - curve.best_accuracy)
         if low <= best <= high:
-            said = f"best τ {best:.3g}: {least:.1f} %"
-            lines.append(Line(said, [best], [least], labels=[name], mark="dots", style=style))
+            told = f"best τ {best:.3g}: {least:.1f} %"
+            lines.append(Line(told, [best], [least], labels=[name], mark="dots", style=style))
     balanced = all(_is_uniform(curve) for curve in named.values())
     return line_chart(
         lines,
@@ -53,7 +71,7 @@ def tau_error_chart(
 
 
 def tau_groups_chart(
-    curve: TauCurve,
+    curve: _Curve,
     counts: ArrayLike,
     groups: Groups | None = None,
     low: float = 0.0,
@@ -74,15 +92,13 @@ def tau_groups_chart(
     >>> "few starts at 0 and ends at 100" in tau_groups_chart(curve, [900, 10])
     True
     """
-    known = count_tensor(counts, curve.target.num_classes).cpu()
-    masks = masks_of(groups, known)
+    masks = masks_of(groups, counts)
     places = _places(low, high, _GROUP_POINTS)
     whole = "all" if _is_uniform(curve) else "all, under the target"
     drawn: dict[str, list[float]] = {whole: [100 * curve.at(tau) for tau in places]}
     for tau in places:
-        found = group_means(floats(curve.recalls(tau)), masks)
-        for name, accuracy in found.items():
-            drawn.setdefault(name, []).append(np.nan if accuracy is None else 100 * accuracy)
+        for name, mean in group_means(floats(curve.recalls(tau)), masks).items():
+            drawn.setdefault(name, []).append(np.nan if mean is None else 100 * mean)
     return line_chart(
         [Line(name, places, values) for name, values in drawn.items()],
         title="Accuracy of the groups against τ",
@@ -98,5 +114,5 @@ def _places(low: float, high: float, number: int) -> list[float]:
     return [float(tau) for tau in np.linspace(low, high, number)]
 
 
-def _is_uniform(curve: TauCurve) -> bool:
-    return bool(np.ptp(curve.target.probs) < 1e-12)
+def _is_uniform(curve: _Curve) -> bool:
+    return bool(np.ptp(floats(curve.target.probs)) < 1e-12)

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from math import nan
 from typing import TYPE_CHECKING, Any
 
-from longtail.core.arrays import Array, ArrayLike
+from longtail.core.arrays import ArrayLike
 from longtail.core.scores import Split
 from longtail.report import Column, Figure, Footer, Line, Page, Section, Table, line_chart
 from longtail.report.figures import group_curves_chart, weight_norms_chart
-from longtail.report.figures.group_curves import GROUPS
+from longtail.report.figures.classes import GROUPS
 from longtail.report.names import ACCURACIES, HEADLINES, percent, with_interval
 from longtail.report.pages.scores import scores_page
 from longtail.report.sections.verdict import tau_in_words
@@ -24,7 +24,7 @@ def train_page(result: TrainResult, footer: Footer) -> Page:
     recipe, counts = result.recipe, result.counts
     own = [
         *(_variants(result, split) for split in result.metrics),
-        _training(result.trained.history, recipe.optimizer.name, result.weight, counts),
+        _training(result.trained.history, recipe.optimizer.name, result.weight_norms, counts),
         _recipe(result.recipe_values),
     ]
     title = f"longtail train: {result.folder.resolve().name}"
@@ -114,7 +114,7 @@ def _notes(result: TrainResult) -> list[str]:
 def _training(
     history: Sequence[Mapping[str, float | None]],
     optimizer: str,
-    weight: Array,
+    norms: ArrayLike,
     counts: ArrayLike,
 ) -> Section:
     """How training went: its loss, the groups' accuracy, and the norms it left.
@@ -122,7 +122,7 @@ def _training(
     Args:
         history: The rows of the log.
         optimizer: Its name.
-        weight: The rows of the head.
+        norms: Of the rows of the head.
         counts: Training images of each class.
     """
     loss = Line(
@@ -137,9 +137,9 @@ def _training(
         figures.append(
             Figure(curves, "Accuracy on the validation part, as trained (as NCM figure 4).")
         )
-    norms = weight_norms_chart({optimizer: [(weight, counts)]})
+    chart = weight_norms_chart({optimizer: [(norms, counts)]})
     figures.append(
-        Figure(norms, "Do the norms of the weights follow the frequency? (As LA figure 1.)")
+        Figure(chart, "Do the norms of the weights follow the frequency? (As LA figure 1.)")
     )
     return Section(heading="Training", figures=figures)
 

@@ -6,10 +6,12 @@ from longtail.flows.judge import Judgement
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.heat import heat_chart
 from longtail.report.charts.lines import Line, line_chart
-from longtail.report.figures.class_accuracy import class_accuracy_chart
-from longtail.report.figures.false_positives import false_positives_chart
-from longtail.report.figures.margins import margin_cdf_chart
-from longtail.report.figures.reliability import bins_for, reliability_chart
+from longtail.report.figures import (
+    class_accuracy_chart,
+    false_positives_chart,
+    margin_cdf_chart,
+    reliability_chart,
+)
 from longtail.report.names import order_title
 from longtail.report.page import Figure, Section
 from longtail.report.table import Column, Table
@@ -21,7 +23,8 @@ def by_class_section(judgement: Judgement) -> Section:
     if samples.counts is None:
         chart, caption = _dots(judgement), "Each dot is a class."
     else:
-        chart = class_accuracy_chart(samples.sides, samples.counts, width=960)
+        names, recalls = samples.classes, judgement.recalls
+        chart = class_accuracy_chart(recalls, samples.counts, classes=names, width=960)
         caption = (
             "Each mark is a class, above its training samples; of more than 30 classes the lines "
             "are running means, and the marks are pale."
@@ -33,11 +36,11 @@ def by_class_section(judgement: Judgement) -> Section:
 
 def calibration_section(judgement: Judgement) -> Section:
     """The reliability diagram."""
-    samples = judgement.samples
-    chart = reliability_chart(samples.sides, samples.target)
+    chart = reliability_chart(judgement.reliability, judgement.eces)
+    bins = len(next(iter(judgement.reliability.values())).share)
     caption = (
-        f"Samples count as their classes do under the target. {bins_for(len(samples.labels))} bins "
-        "are drawn; the ECE has 20, as in the papers."
+        f"Samples count as their classes do under the target. {bins} bins are drawn; the ECE has "
+        "20, as in the papers."
     )
     return Section(
         heading="Can the confidence be trusted?",
@@ -56,12 +59,14 @@ def margins_section(judgement: Judgement) -> Section:
         heading="Where mistakes fall, and how clear decisions are",
         figures=[
             Figure(
-                false_positives_chart(samples.sides, samples.frequencies),
+                false_positives_chart(judgement.false_positives, samples.frequencies),
                 "Mistakes that fall on the most frequent classes, added up. A line above the "
                 "dotted one of its colour favours frequent classes.",
             ),
             Figure(
-                margin_cdf_chart(samples.sides, samples.frequencies, samples.groups),
+                margin_cdf_chart(
+                    judgement.margins, samples.labels, samples.frequencies, samples.groups
+                ),
                 "The margin of a sample is the logit of its class minus the highest other one: "
                 "left of 0 it is wrong.",
             ),

@@ -1,0 +1,265 @@
+"""The audit: what labels say before anything is trained, what to expect and what to try.
+
+longtail audit labels.csv          lt.audit("labels.csv")
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+
+from longtail.core.arrays import ArrayLike, as_numpy, is_torch
+from longtail.core.labels import check_counts
+from longtail.data import LabelCounts, align_counts, read_label_counts
+from longtail.flows.label_profile import Group, Profile, Shift, groups_of, profile_of, shift_of
+from longtail.flows.results import Result
+
+Labels: TypeAlias = str | os.PathLike[str] | Mapping[str, int] | Sequence[str] | ArrayLike
+# Up to this ratio logits start 0.4 nats apart at the most: little that a method could win back.
+_BALANCED = 1.5
+_SUSPICIOUS = 20  # so many samples of as many classes are no labels
+_UNCERTAIN = 3.0  # points of a mean recall: more cannot tell one τ from another
+COUNTS_FILES = ("counts.json", "test_counts.json")
+_SCORES = "lt.Scores(logits, labels, carried=counts)"
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """Something to try.
+
+    Attributes:
+        kind: What it does: "absent", "move", "loss", "keep_tau", "choose_tau", "target", "metrics"
+            or "single".
+        command: A command that does it, in which VAL is a file of scores, and KIND what it holds.
+        python: A line of Python that does it.
+    """
+
+    kind: str
+    command: str = ""
+    python: str = ""
+
+
+@dataclass(frozen=True)
+class AuditResult(Result):
+    """What labels say.
+
+    Attributes:
+        classes: The names of the classes.
+        counts: Training samples of each class.
+        test_counts: Test samples of each class; None without a test set.
+        train: How long the tail of the training set is.
+        groups: Classes with many, medium and few training samples.
+        test: How long the tail of the test set is.
+        shift: How far the test set differs from the training set.
+        sources: The files that the two sets are from, if from files.
+        counts_files: What remedies call the files of these counts.
+        command: What made it.
+    """
+
+    classes: tuple[str, ...]
+    counts: tuple[int, ...]
+    test_counts: tuple[int, ...] | None
+    train: Profile
+    groups: tuple[Group, ...]
+    test: Profile | None = None
+    shift: Shift | None = None
+    sources: tuple[str, ...] = ()
+    counts_files: tuple[str, str] = COUNTS_FILES
+    command: str = "lt.audit"
+
+    kind: ClassVar[str] = "audit"
+
+    @property
+    def bias(self) -> float:
+        """By how many nats the logits of the smallest class start behind those of the largest."""
+        return math.log(self.train.imbalance_ratio)
+
+    @property
+    def has_tail(self) -> bool:
+        """Whether there is imbalance enough to correct."""
+        return self.train.imbalance_ratio > _BALANCED
+
+    @property
+    def tests_balanced(self) -> bool:
+        """Whether the test set has all classes, and about equally often."""
+        test = self.test
+        return test is not None and test.imbalance_ratio <= _BALANCED and not test.absent
+
+    @property
+    def few_share(self) -> float:
+        """The share of training samples that classes with few of them hold."""
+        return self.groups[-1].num_samples / self.train.num_samples
+
+    @property
+    def curves(self) -> dict[str, tuple[float, ...]]:
+        """Of each set the share of samples in the k classes that training has most of, k = 0 on."""
+        order = np.argsort(-np.asarray(self.counts), kind="stable")
+        sets = {"train": self.counts} | ({"test": self.test_counts} if self.test_counts else {})
+        return {
+            name: (0.0, *(np.asarray(part)[order].cumsum() / sum(part)).tolist())
+            for name, part in sets.items()
+        }
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """What to expect, by name, in the order in which it should be said."""
+        train, shift, few = self.train, self.shift, self.groups[-1]
+        is_id = train.num_samples == train.num_classes >= _SUSPICIOUS
+        cases = {
+            "ids": is_id,
+            "balanced": not is_id and train.imbalance_ratio == 1,
+            "nearly_balanced": not is_id and 1 < train.imbalance_ratio <= _BALANCED,
+            "tail": not is_id and self.has_tail,
+            "scarce": self.few_share > 0.5,
+            "small_tail": self.has_tail and 0 < self.few_share <= 0.2,
+        }
+        if shift is not None:
+            told = self.has_tail and self.tests_balanced
+            nearer = shift.to_uniform < shift.total_variation
+            cases |= {
+                "test_balanced": told,
+                "test_shifted": not told and shift.is_real,
+                "test_alike": not told and not shift.is_real,
+                "test_has_own_tail": not self.tests_balanced and not self.has_tail,
+                "test_is_nearer_uniform": not self.tests_balanced and self.has_tail and nearer,
+                "test_has_tail_too": not self.tests_balanced and self.has_tail and not nearer,
+                "few_tested": bool(few.num_classes and few.tested_samples),
+                "few_untested": bool(few.num_classes and not few.tested_samples),
+                "not_in_test": bool(shift.not_in_test),
+                "not_in_train": bool(shift.not_in_train),
+            }
+        return tuple(name for name, holds in cases.items() if holds)
+
+    @property
+    def remedies(self) -> tuple[Remedy, ...]:
+        """What to try, first things first."""
+        return tuple(self._remedies())
+
+    def _remedies(self) -> Iterator[Remedy]:
+        train, test = self.counts_files
+        fix = f"longtail fix VAL --kind KIND --counts {train} --target"
+        if self.train.absent:
+            smooth = 'prior = lt.Prior.of(counts, zeros="smooth")'
+            yield Remedy("absent", python=f"{smooth}  # for counts, where a prior is asked")
+        if self.has_tail:
+            error = self.groups[-1].mean_error or 0.0
+            choose = "lt.posthoc.LogitAdjustment.fit(validation)"
+            uniform = "lt.Prior.uniform(len(counts))"
+            yield Remedy("move", f"{fix} uniform -o fixed", f"{_SCORES}.under({uniform})")
+            yield Remedy("loss", python="loss = lt.losses.LogitAdjusted(counts)")
+            certain = error <= _UNCERTAIN
+            yield Remedy("choose_tau", python=choose) if certain else Remedy("keep_tau")
+        if self.shift is not None and self.shift.is_real and not self.tests_balanced:
+            absent = self.test is not None and self.test.absent
+            prior = 'lt.Prior.of(test_counts, zeros="keep")' if absent else "test_counts"
+            yield Remedy("target", f"{fix} {test} -o fixed", f"{_SCORES}.under({prior})")
+        if self.has_tail:
+            evaluate = "lt.metrics.evaluate(lt.Scores(logits, labels, counts=counts))"
+            yield Remedy("metrics", python=evaluate)
+        if self.train.single:
+            yield Remedy("single")
+
+
+def audit(
+    labels: Labels,
+    *,
+    test: Labels | None = None,
+    column: str | int | None = None,
+    header: bool | None = None,
+) -> AuditResult:
+    """Say how long the tail of labels is, what to expect and what to try.
+
+    Args:
+        labels: A file or folder of labels, labels themselves, or a mapping from class to count.
+        test: The same of a test set; by default the one that a file of labels itself holds.
+        column: The column of a table, by name or by place counted from 0, or the array of an .npz.
+        header: Whether the first line of a table names its columns; by default told by its words.
+
+    >>> result = audit({"cat": 900, "dog": 90, "fox": 10}, test={"cat": 50, "dog": 50, "fox": 50})
+    >>> result.train.imbalance_ratio, result.bias, result.shift.total_variation
+    (90.0, 4.50, 0.567)
+    """
+    parts = _parts(labels, column, header)
+    train = _chosen(parts, labels, ("train", "all"))
+    if train is None:
+        raise ValueError(
+            f"{labels} has no training labels, only {', '.join(parts)}; give the training labels "
+            "as LABELS, and these with --test"
+        )
+    if test is None:
+        held_out = _chosen(parts, labels, ("test", "validation"))
+    else:
+        parts = _parts(test, column, header)
+        held_out = _chosen(parts, test, ("test", "validation", "all", "train"))
+    sets = [train, held_out] if held_out else [train]
+    classes, counts = align_counts([part for _, part in sets])
+    sources = tuple(source for source, _ in sets if source)
+    return audit_counts(counts[0], counts[1] if held_out else None, classes, sources)
+
+
+def audit_counts(
+    train: Sequence[int],
+    test: Sequence[int] | None = None,
+    classes: Sequence[str] | None = None,
+    sources: tuple[str, ...] = (),
+) -> AuditResult:
+    """Audit class counts, with those of a test set if there is one.
+
+    Args:
+        train: Training samples of each class.
+        test: Test samples of each class.
+        classes: The names of the classes; by default their indices.
+        sources: Where the two are from.
+
+    >>> result = audit_counts([900, 90, 10], test=[50, 50, 50], classes=["cat", "dog", "fox"])
+    >>> result.bias, result.shift.total_variation, result.shift.divergence
+    (4.50, 0.567, 1.274)
+    >>> [(group.name, group.num_classes, group.class_error) for group in result.groups]
+    [('many', 1, 7.07), ('medium', 1, 7.07), ('few', 1, 7.07)]
+    """
+    counts = check_counts(train)
+    names = tuple(map(str, range(len(counts)) if classes is None else classes))
+    if len(names) != len(counts):
+        raise ValueError(f"classes must name each of {len(counts)} classes, got {len(names)} names")
+    tested = None if test is None else check_counts(test, len(counts))
+    return AuditResult(
+        classes=names,
+        counts=tuple(counts.tolist()),
+        test_counts=None if tested is None else tuple(tested.tolist()),
+        train=profile_of(counts, names),
+        groups=groups_of(counts, tested),
+        test=None if tested is None else profile_of(tested, names),
+        shift=None if tested is None else shift_of(counts, tested, names),
+        sources=sources,
+    )
+
+
+def _parts(
+    labels: Labels, column: str | int | None, header: bool | None
+) -> Mapping[str, LabelCounts]:
+    """The counts of each part, or all of them under "all"."""
+    if isinstance(labels, str | os.PathLike):
+        return read_label_counts(Path(labels), column, header)
+    if isinstance(labels, Mapping):
+        return {"all": LabelCounts.of_names(labels, "the counts")}
+    values = as_numpy(labels) if is_torch(labels) else np.asarray(labels)
+    names, counts = np.unique(values, return_counts=True)
+    counted = dict(zip(map(str, names.tolist()), counts.tolist(), strict=True))
+    return {"all": LabelCounts.of_names(counted, "the labels")}
+
+
+def _chosen(
+    parts: Mapping[str, LabelCounts], labels: Labels, names: Sequence[str]
+) -> tuple[str, LabelCounts] | None:
+    """The first of the parts that is there, and where it is from."""
+    name = next((name for name in names if name in parts), None)
+    if name is None:
+        return None
+    source = os.fspath(labels) if isinstance(labels, str | os.PathLike) else ""
+    return (source if name == "all" or not source else f"{source}, its {name} part"), parts[name]

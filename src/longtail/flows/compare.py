@@ -1,0 +1,247 @@
+"""Comparing runs: find them, put those on the same samples together, measure them alike.
+
+    longtail compare runs          lt.compare("runs")
+
+Runs that differ only in their seed are one method. Every method stands as trained and under the
+target, with intervals, ranks, and what of the differences is noise.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+
+from longtail.core import Prior
+from longtail.core.prior import PriorLike
+from longtail.data import ScoreTable, open_score_table
+from longtail.flows.compare_runs import BY_KEY, SampleSet, measured_run
+from longtail.flows.compare_sets import ComparedSet, Ranks, compare_set, set_ranks
+from longtail.flows.prior_files import read_prior
+from longtail.flows.results import Result
+from longtail.flows.run_sources import TARGET, Note, Source, find_sources
+
+PathLike: TypeAlias = str | os.PathLike[str]
+# Other data make another table, not another method.
+_OF_THE_DATA = {
+    f"data.{key}" for key in ("kind", "imbalance_ratio", "profile", "held_out", "official")
+}
+_MOST = 10  # values of a list that a name has room for
+
+
+@dataclass(frozen=True, eq=False)
+class CompareResult(Result):
+    """Methods on one set of samples or more.
+
+    Attributes:
+        sets: In the order they were met.
+        ranks: Over the sets, of the methods that are on all of them; None for one set.
+        target: What the metrics are under: "uniform", "none" for scores and samples as they are,
+            the file of its weights, or "given" for a prior.
+        notes: What the reader should know about the files.
+        command: What made it.
+    """
+
+    sets: tuple[ComparedSet, ...]
+    ranks: Ranks | None
+    target: str
+    notes: tuple[Note, ...] = ()
+    command: str = "lt.compare"
+
+    kind: ClassVar[str] = "compare"
+
+
+@dataclass(eq=False)
+class _Group:
+    """Sources with the same samples, classes and training counts, as far as these are known."""
+
+    tables: list[ScoreTable] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)
+    methods: list[str] = field(default_factory=list)
+
+
+def compare(
+    folders: PathLike | Iterable[PathLike],
+    *,
+    names: Iterable[tuple[str, PathLike]] = (),
+    target: PathLike | PriorLike | None = "uniform",
+    by: str | None = None,
+    progress: Callable[[str], None] = lambda what: None,
+) -> CompareResult:
+    """Compare all runs that the folders hold.
+
+    Args:
+        folders: Run folders of train, fix and fit, scores files, or folders with these in them.
+        names: Pairs of a method's name and such a path: all runs there are of that method.
+        target: "uniform", a prior, a JSON file of weights, or None ("none") for scores and samples
+            as they are.
+        by: The metric to order methods by; by default balanced accuracy, and accuracy under a
+            target that is neither uniform nor none.
+        progress: Told what is measured next.
+    """
+    if by is not None and by not in BY_KEY:
+        raise ValueError(f"methods are ordered by one of {', '.join(BY_KEY)}; got {by!r}")
+    paths = [folders] if isinstance(folders, str | os.PathLike) else list(folders)
+    sources, notes = find_sources(
+        [Path(path) for path in paths], [(name, Path(path)) for name, path in names]
+    )
+    notes += [source.note for source in sources if source.note is not None]
+    goal = "none" if target is None else target
+    told = os.fspath(goal) if isinstance(goal, str | os.PathLike) else "given"
+    chosen = by or ("balanced_accuracy" if told in ("uniform", "none") else "accuracy_under_target")
+    groups = _grouped(sources)
+    sets = []
+    for group, name in zip(groups, _set_names(groups), strict=True):
+        first = group.tables[0]
+        counts = next((table.counts for table in group.tables if table.counts is not None), None)
+        samples = SampleSet(
+            name,
+            np.asarray(first.labels, dtype=np.int64),
+            first.num_classes,
+            _prior(goal, first),
+            None if counts is None else np.asarray(counts),
+        )
+        runs = []
+        for method, seed, source, table in _numbered(group):
+            progress(f"{method}, {source.scores}")
+            run = measured_run(table.as_scores(), samples, method, seed, str(source.scores))
+            runs.append(run)
+        sets.append(compare_set(samples, runs, chosen))
+    return CompareResult(tuple(sets), set_ranks(sets), told, tuple(notes))
+
+
+def method_names(sources: Sequence[Source]) -> list[str]:
+    """The method of each source, in order: runs that differ only in their seed have one name.
+
+    >>> from pathlib import Path
+    >>> runs = [Source(Path(f"{at}"), "la", "0", settings={"loss.tau": at}) for at in (1.0, 1.5)]
+    >>> method_names(runs)
+    ['la tau=1', 'la tau=1.5']
+    """
+    names: list[str] = []
+    meanings: dict[str, list[str]] = {}  # of each name the settings it stands for
+    for source in sources:
+        kin = _kin(source)
+        keys = _differing([_method_settings(s) for s in sources if _kin(s) == kin])
+        own = _method_settings(source)
+        settings = [f"{_short(key, keys)}={_value_text(own[key])}" for key in keys if key in own]
+        name = " ".join([source.label or source.base, *settings])
+        name = f"{name} + {source.head}" if source.head else name
+        # Settings that are written alike, such as two priors of many classes, stay two methods.
+        meaning = json.dumps([own.get(key) for key in keys], default=str)
+        others = meanings.setdefault(name, [])
+        others += [] if meaning in others else [meaning]
+        number = others.index(meaning) + 1
+        names.append(f"{name} ({number})" if number > 1 else name)
+    return names
+
+
+def _kin(source: Source) -> tuple[str, str, str]:
+    """What runs have in common that only settings can tell apart."""
+    return source.label, "" if source.label else source.base, source.head
+
+
+def _method_settings(source: Source) -> dict[str, Any]:
+    if source.label:  # whoever names methods decides what they are, but for their target
+        return {TARGET: source.settings.get(TARGET)}
+    return {key: value for key, value in source.settings.items() if key not in _OF_THE_DATA}
+
+
+def _differing(each: Sequence[Mapping[str, Any]]) -> list[str]:
+    keys = dict.fromkeys(key for settings in each for key in settings)
+    return [
+        key
+        for key in keys
+        if len({json.dumps(settings.get(key), default=str) for settings in each}) > 1
+    ]
+
+
+def _short(key: str, keys: Sequence[str]) -> str:
+    """The last word of a key, if no other ends in it; the part itself where its name differs."""
+    last = key.removesuffix(".name").rpartition(".")[2]
+    alike = [other for other in keys if other.removesuffix(".name").rpartition(".")[2] == last]
+    return last if len(alike) == 1 else key.removesuffix(".name")
+
+
+def _value_text(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, (list, tuple)):
+        shown = [_value_text(part) for part in value[:_MOST]]
+        return "[" + ", ".join(shown + ["…"] * (len(value) > _MOST)) + "]"
+    if isinstance(value, Mapping):
+        return str(value.get("name", json.dumps(value, default=str)))
+    return "none" if value is None else str(value)
+
+
+def _grouped(sources: Sequence[Source]) -> list[_Group]:
+    groups: list[_Group] = []
+    for source, method in zip(sources, method_names(sources), strict=True):
+        table = open_score_table(source.scores, source.kind)
+        if table.labels is None:
+            raise ValueError(
+                f"{source.scores} has no labels, and methods are compared by what they get right; "
+                "save the scores with their labels"
+            )
+        group = next((g for g in groups if all(_agree(table, t) for t in g.tables)), None)
+        if group is None:
+            group = _Group()
+            groups.append(group)
+        group.tables.append(table)
+        group.sources.append(source)
+        group.methods.append(method)
+    return groups
+
+
+def _agree(one: ScoreTable, other: ScoreTable) -> bool:
+    """Whether two tables are of the same samples; what one of them does not say cannot differ."""
+    return (
+        one.num_classes == other.num_classes
+        and np.array_equal(np.asarray(one.labels), np.asarray(other.labels))
+        and (not one.classes or not other.classes or one.classes == other.classes)
+        and (one.counts is None or other.counts is None or np.array_equal(one.counts, other.counts))
+    )
+
+
+def _set_names(groups: Sequence[_Group]) -> list[str]:
+    """What each set is called: by the recipe's data where there is one, else by its part."""
+    names: list[str] = []
+    for group in groups:
+        settings = next((s.settings for s in group.sources if "data.kind" in s.settings), {})
+        words = [str(settings.get("data.kind", ""))]
+        ratio = settings.get("data.imbalance_ratio")
+        words += [f"imbalance {ratio:g}"] if ratio is not None else []
+        words.append(group.tables[0].split or "")
+        name = ", ".join(word for word in words if word) or "samples"
+        again = sum(other == name or other.startswith(f"{name} (") for other in names)
+        names.append(f"{name} ({again + 1})" if again else name)
+    return names
+
+
+def _numbered(group: _Group) -> Iterable[tuple[str, str, Source, ScoreTable]]:
+    """Method, seed, source and table of each run; a seed that is there twice is two runs."""
+    taken: set[tuple[str, str]] = set()
+    for source, table, method in zip(group.sources, group.tables, group.methods, strict=True):
+        again = (method, source.seed) in taken
+        seed = f"{source.seed}, {source.scores}" if again else source.seed
+        taken.add((method, seed))
+        yield method, seed, source, table
+
+
+def _prior(target: PathLike | PriorLike, table: ScoreTable) -> Prior | None:
+    if not isinstance(target, str | os.PathLike):
+        return Prior.of(target, zeros="keep")
+    if target == "none":
+        return None
+    if target == "uniform":
+        return Prior.uniform(table.num_classes)
+    if not Path(target).is_file():
+        raise FileNotFoundError(
+            f"the target is uniform, none or a JSON file of weights; there is no file {target}"
+        )
+    return read_prior(Path(target), table)

@@ -1,0 +1,189 @@
+r"""Runs measured on the same samples: every metric, and the terms that it is a sum of.
+
+Under a target all metrics but the worst class are sums over samples, class by class,
+
+    metric = Σ_i w(y_i) · x_i,    x_i = right_i,  −log p(y_i|x_i)  or  ±(right_i − confidence_i),
+
+where w(y) is the weight of the class over its samples, and ± the sign of the gap of the sample's
+bin, which makes the ECE a sum. Two runs are then compared sample by sample.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from longtail.core import Prior, Scores, shot_groups
+from longtail.metrics import Accumulator, Interval
+from longtail.metrics.terms import bin_of
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+_TERM = {"nll": "nll", "ece": "gap"}  # of all others it is `right`
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A column of the comparison.
+
+    Attributes:
+        key: Its name in `lt.metrics.evaluate`.
+        name: What it is called.
+        short: One word, for a terminal.
+        percent: Whether it is a share, shown in %.
+        digits: Decimals it is shown with.
+        best: Which end of it is good.
+        tested: Whether differences in it are tested. A minimum over classes is not: the sample
+            that decides it is found by looking.
+    """
+
+    key: str
+    name: str
+    short: str
+    percent: bool = True
+    digits: int = 1
+    best: Literal["high", "low"] = "high"
+    tested: bool = True
+
+    @property
+    def factor(self) -> float:
+        """What a value is multiplied by to be shown."""
+        return 100.0 if self.percent else 1.0
+
+    def ahead(self, value: float) -> float:
+        """The value turned so that more is better."""
+        return value if self.best == "high" else -value
+
+
+METRICS = (
+    Metric("accuracy_under_target", "accuracy under the target", "under target"),
+    Metric("balanced_accuracy", "balanced accuracy", "balanced"),
+    Metric("accuracy", "accuracy, samples as they are", "accuracy"),
+    Metric("many", "many", "many"),
+    Metric("medium", "medium", "medium"),
+    Metric("few", "few", "few"),
+    Metric("worst_class", "worst class", "worst", tested=False),
+    Metric("ece", "ECE", "ECE", best="low"),
+    Metric("nll", "NLL", "NLL", percent=False, digits=3, best="low"),
+)
+BY_KEY = {metric.key: metric for metric in METRICS}
+
+
+@dataclass(frozen=True, eq=False)
+class SampleSet:
+    """What the runs of a table are measured on.
+
+    Attributes:
+        name: What it is called.
+        labels: The true classes.
+        num_classes: How many classes there are.
+        target: The prior to measure under; None for the samples as they are.
+        counts: Training samples of each class, for many, medium and few, if known.
+    """
+
+    name: str
+    labels: npt.NDArray[np.int64]
+    num_classes: int
+    target: Prior | None = None
+    counts: npt.NDArray[np.int64] | None = None
+
+    @cached_property
+    def label_counts(self) -> Floats:
+        """Samples of each class."""
+        return np.bincount(self.labels, minlength=self.num_classes).astype(np.float64)
+
+    def weights(self, key: str) -> Floats:
+        """How much each sample of each class counts for a metric; all samples together one."""
+        shares = self._shares(key) * (self.label_counts > 0)
+        return np.asarray(shares / shares.sum() / np.maximum(self.label_counts, 1))
+
+    def _shares(self, key: str) -> Floats:
+        if key in ("many", "medium", "few"):
+            assert self.counts is not None  # else the metric has no value
+            return np.asarray(shot_groups(self.counts)[key], dtype=np.float64)
+        if key == "balanced_accuracy":
+            return np.ones(self.num_classes)
+        if key == "accuracy" or self.target is None:
+            return self.label_counts
+        return np.asarray(self.target.probs)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One trained model, measured.
+
+    Attributes:
+        method: What it is a run of.
+        seed: What tells it from other runs of the method.
+        metrics: Every metric with its interval over test samples.
+        right: Of each sample, whether it was predicted right.
+        nll: Of each sample, −log p(y|x).
+        gap: Of each sample, right − confidence with the sign of its bin.
+        as_trained: The metrics of the scores as they are; `metrics` itself where no move changed
+            them, since they carry the target or nobody knows what they carry.
+        moved: Whether the scores were moved to the target, or taken as they are since nobody
+            knows what they carry.
+        source: Where the scores are from.
+    """
+
+    method: str
+    seed: str
+    metrics: Mapping[str, Interval]
+    right: Floats
+    nll: Floats
+    gap: Floats
+    as_trained: Mapping[str, Interval] = field(default_factory=dict)
+    moved: bool = True
+    source: str = ""
+
+    def terms(self, key: str) -> Floats:
+        """What the metric is a sum of, one number a sample."""
+        terms: Floats = getattr(self, _TERM.get(key, "right"))
+        return terms
+
+    def is_copy_of(self, other: "Run") -> bool:
+        """Whether both gave every sample the same probability."""
+        return np.array_equal(self.nll, other.nll) and np.array_equal(self.right, other.right)
+
+
+def measured_run(
+    scores: Scores, samples: SampleSet, method: str, seed: str = "0", source: str = ""
+) -> Run:
+    """Measure labelled scores under the target of the set, and beside that as they are.
+
+    Args:
+        scores: Of the samples of the set, in their order. They are moved to the target if it is
+            known what they carry, and else taken as they are.
+        samples: What is measured on.
+        method: What it is a run of.
+        seed: What tells it from other runs of the method.
+        source: Where the scores are from.
+
+    >>> samples = SampleSet("toy", np.array([0, 0, 1]), 2, Prior.uniform(2))
+    >>> scores = Scores([[2.0, 1.0], [0.0, 1.0], [0.0, 3.0]], labels=[0, 0, 1])
+    >>> run = measured_run(scores, samples, "CE")
+    >>> run.metrics["balanced_accuracy"].value, run.right.tolist(), run.moved
+    (0.75, [1.0, 0.0, 1.0], False)
+    """
+    target = samples.target
+    known = target is not None and scores.carried is not None
+    moved = scores.under(target) if target is not None and known else scores
+    sums = _sums(samples)
+    terms = sums.add(moved.logits, samples.labels)
+    # A class that does not count may have infinite ones.
+    nll = np.where(samples.weights("ece")[samples.labels] > 0, terms.nll, 0.0)
+    gap = np.sign(sums.bin_gaps)[bin_of(terms.confidence)] * (terms.right - terms.confidence)
+    metrics = as_trained = sums.metrics()
+    if target is not None and scores.carried and not scores.carried.is_close(target):
+        as_they_are = _sums(samples)
+        as_they_are.add(scores.logits, samples.labels)
+        as_trained = as_they_are.metrics()
+    right, is_moved = terms.right.astype(np.float64), known or target is None
+    return Run(method, seed, metrics, right, nll, gap, as_trained, is_moved, source)
+
+
+def _sums(samples: SampleSet) -> Accumulator:
+    counts, known = samples.counts, samples.label_counts
+    return Accumulator(samples.num_classes, samples.target, counts, label_counts=known)

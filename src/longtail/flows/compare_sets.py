@@ -1,0 +1,164 @@
+"""Methods on one set of samples: ordered, with intervals, ranks, and what of it is noise."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from longtail.flows.changes import distinct_accuracies
+from longtail.flows.compare_runs import BY_KEY, METRICS, Metric, Run, SampleSet
+from longtail.flows.noise import BesideBest as BesideBest
+from longtail.flows.noise import Verdict, verdict
+from longtail.metrics.recall import class_shares
+from longtail.stats import Estimate as Estimate
+from longtail.stats import Interval, average_ranks, estimate, seed_blocks
+from longtail.stats import Ranks as Ranks
+
+_NONE = Interval(None)
+# Of two that are one number the first is shown.
+_ACCURACIES = ("balanced_accuracy", "accuracy_under_target", "accuracy")
+
+
+@dataclass(frozen=True, eq=False)
+class Method:
+    """A method and its runs.
+
+    Attributes:
+        name: What it is called.
+        runs: All of them.
+        estimates: Every metric over the runs, under the target.
+        as_trained: The same of the scores as they are.
+    """
+
+    name: str
+    runs: tuple[Run, ...]
+    estimates: Mapping[str, Estimate]
+    as_trained: Mapping[str, Estimate]
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedSet:
+    """Methods on one set of samples.
+
+    Attributes:
+        samples: The set.
+        by: The metric that methods are ordered by.
+        methods: Best first.
+        metrics: What is shown, from left to right.
+        verdicts: What is noise, for each metric that is tested.
+        ranks: Over seeds, where all methods have two of them in common.
+        copies: Runs that were left out since another has the same scores, each with that one.
+    """
+
+    samples: SampleSet
+    by: Metric
+    methods: tuple[Method, ...]
+    metrics: tuple[Metric, ...]
+    verdicts: Mapping[str, Verdict]
+    ranks: Ranks | None
+    copies: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def has_moved(self) -> bool:
+        """Whether the move to the target changed any scores, so that there are two of each."""
+        return any(
+            run.as_trained is not run.metrics for method in self.methods for run in method.runs
+        )
+
+
+def compare_set(samples: SampleSet, runs: Sequence[Run], by: str) -> ComparedSet:
+    """Compare the methods of runs that were measured on the same samples.
+
+    Args:
+        samples: What they were measured on.
+        runs: In any order; those of one method are its seeds.
+        by: The metric to order methods by.
+    """
+    metric = BY_KEY[by]
+    by_method, copies = _by_method(runs)
+    methods = [
+        Method(
+            name,
+            tuple(own),
+            _estimates([run.metrics for run in own]),
+            _estimates([run.as_trained for run in own]),
+        )
+        for name, own in by_method.items()
+    ]
+    if all(method.estimates[by].value is None for method in methods):
+        raise ValueError(
+            f"no run has a value for {metric.name} ({by}); order the methods by another metric"
+        )
+    methods.sort(key=lambda method: _place(method.estimates[by], metric))
+    hidden = _shown_already(samples, by)
+    shown = tuple(
+        each
+        for each in METRICS
+        if each.key not in hidden and any(m.estimates[each.key].value is not None for m in methods)
+    )
+    ordered = {method.name: method.runs for method in methods}
+    verdicts = {each.key: verdict(ordered, samples, each.key) for each in shown if each.tested}
+    return ComparedSet(
+        samples=samples,
+        by=metric,
+        methods=tuple(methods),
+        metrics=shown,
+        verdicts={key: value for key, value in verdicts.items() if value is not None},
+        ranks=_seed_ranks(methods, metric),
+        copies=tuple(copies),
+    )
+
+
+def set_ranks(sets: Sequence[ComparedSet]) -> Ranks | None:
+    """Average ranks over several sets, of the methods that are on all of them."""
+    names = set.intersection(*({method.name for method in each.methods} for each in sets))
+    if len(sets) < 2 or len(names) < 2:
+        return None
+    blocks = []
+    for each in sets:
+        values = {m.name: m.estimates[each.by.key].value for m in each.methods}
+        blocks.append(
+            {n: -math.inf if (v := values[n]) is None else each.by.ahead(v) for n in sorted(names)}
+        )
+    return average_ranks(blocks, "data sets")
+
+
+def _by_method(runs: Sequence[Run]) -> tuple[dict[str, list[Run]], list[tuple[str, str]]]:
+    """The runs of each method, without those that have the scores of another."""
+    grouped: dict[str, list[Run]] = {}
+    copies = []
+    for run in runs:
+        others = grouped.setdefault(run.method, [])
+        same = next((other for other in others if run.is_copy_of(other)), None)
+        if same is None:
+            others.append(run)
+        else:
+            copies.append((run.source or f"{run.method}, {run.seed}", same.source or same.seed))
+    return grouped, copies
+
+
+def _estimates(runs: Sequence[Mapping[str, Interval]]) -> dict[str, Estimate]:
+    return {m.key: estimate([run.get(m.key, _NONE) for run in runs]) for m in METRICS}
+
+
+def _shown_already(samples: SampleSet, by: str) -> set[str]:
+    """The accuracies in which classes count as in another one, which is shown."""
+    shares = class_shares(samples.label_counts, samples.target)
+    order = sorted(_ACCURACIES, key=lambda key: key != by)
+    return set(order) - set(distinct_accuracies(shares, order))
+
+
+def _place(estimated: Estimate, metric: Metric) -> float:
+    if estimated.value is None or math.isnan(estimated.value):
+        return math.inf
+    return -metric.ahead(estimated.value)
+
+
+def _seed_ranks(methods: Sequence[Method], metric: Metric) -> Ranks | None:
+    values = {}
+    for method in methods:
+        own = {run.seed: run.metrics.get(metric.key, _NONE).value for run in method.runs}
+        values[method.name] = {s: metric.ahead(v) for s, v in own.items() if v is not None}
+    blocks = seed_blocks(values)
+    if len(methods) < 2 or len(blocks) < 2:
+        return None
+    return average_ranks(blocks, "seeds")

@@ -1,0 +1,293 @@
+"""Finding runs: folders of train, fix and fit, files of scores, and folders of all of these."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from longtail.core.nested import flat
+from longtail.data import Kind
+from longtail.data.tables.arrays import npz_names
+from longtail.flows.fix_result import CROSS_FITTED
+from longtail.flows.generation import settle
+from longtail.flows.train.yaml_text import read_yaml
+
+RECIPE, VERSIONS, METRICS = "recipe.yaml", "versions.json", "metrics.json"
+TARGET = "target"  # the setting that tells runs apart whatever they are called
+_DEPTH = 4
+_PLAIN = ("scores", "test", "validation")  # names of files that say nothing about the run
+_PARTS = ("test", "validation")
+_SEED = re.compile(r"^(.*?)[-_. ]*seed[-_= ]?(\d+)$", re.IGNORECASE)
+# Keys of a recipe that change nothing of what is learned.
+_FREE = {"about", "source", "num_workers", "compile", "parallel", "checkpoint_every", "tensorboard"}
+# Keys of metrics.json that are read here, and the types they may have.
+_TYPES = {
+    "best": str,
+    "methods": dict,
+    "seed": int,
+    "target": str | list | None,
+    "criterion": str,
+    "steps": list,
+    "measured": str | None,
+    "asked": dict,
+}
+
+
+@dataclass(frozen=True)
+class Note:
+    """What the reader of a comparison should know about a path.
+
+    Attributes:
+        about: "unfinished": a run without scores, left out. "unreadable": no scores, left out.
+            "no_test_part": compared on samples that may have chosen something. "fitted_here": a fix
+            measured on the samples it was fitted on.
+        path: Where.
+        error: Why it cannot be read.
+    """
+
+    about: Literal["unfinished", "unreadable", "no_test_part", "fitted_here"]
+    path: str
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file of scores and what is known of the run behind it.
+
+    Attributes:
+        scores: The file.
+        base: The name to start from: a recipe, a folder, a file.
+        seed: Of the run; the file where nobody knows it.
+        kind: What the file holds.
+        settings: What of the recipe decides what is learned, but for seeds.
+        head: The second-stage head, if it is of one.
+        label: The name that was asked for.
+        note: What its reader should know.
+    """
+
+    scores: Path
+    base: str
+    seed: str
+    kind: Kind = "logits"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    head: str = ""
+    label: str = ""
+    note: Note | None = None
+
+
+def find_sources(
+    paths: Sequence[Path], labels: Sequence[tuple[str, Path]] = ()
+) -> tuple[list[Source], list[Note]]:
+    """All runs in the paths, each once, and what was left out.
+
+    Args:
+        paths: Run folders, scores files, or folders with these in them.
+        labels: Pairs of a name and such a path; all runs in it are of the method of that name.
+    """
+    sources: dict[tuple[Path, str], Source] = {}
+    left_out: list[Note] = []
+    for label, path in [*(("", path) for path in paths), *labels]:
+        here = [replace(source, label=label) for source in _in_path(path, left_out)]
+        if not here:
+            raise ValueError(
+                f"{path} holds no scores to compare; give folders that longtail train, fix or fit "
+                "have written, or .safetensors and .npz files of scores"
+            )
+        for source in here:
+            sources[source.scores.resolve(), label] = source
+    named = {file for file, label in sources if label}
+    return [
+        source for (file, label), source in sources.items() if label or file not in named
+    ], left_out
+
+
+def _in_path(path: Path, left_out: list[Note]) -> list[Source]:
+    if path.is_file():
+        return [_file(path)]
+    if not path.is_dir():
+        raise FileNotFoundError(f"there is no {path}; give a run folder or a file of scores")
+    sources = _folder(path)
+    if sources is None:
+        return list(_inside(path, left_out, _DEPTH))
+    if not sources:
+        raise ValueError(
+            f"{path} is a run without scores: it has not finished; start the same longtail train "
+            "command again, and it goes on"
+        )
+    return sources
+
+
+def _inside(folder: Path, left_out: list[Note], depth: int) -> Iterator[Source]:
+    """What the folders and files in a folder hold; what is no run is left out."""
+    for path in sorted(folder.iterdir()):
+        if path.is_file() and path.suffix in (".safetensors", ".npz"):
+            try:
+                yield _file(path)
+            except ValueError as error:
+                left_out.append(Note("unreadable", str(path), str(error)))
+        elif path.is_dir() and not path.name.startswith("."):
+            sources = _folder(path)
+            if sources is None and depth:
+                yield from _inside(path, left_out, depth - 1)
+            elif sources:
+                yield from sources
+            elif sources is not None:
+                left_out.append(Note("unfinished", str(path)))
+
+
+def _folder(path: Path) -> list[Source] | None:
+    """The scores in a run folder; None if it is none."""
+    if not settle(path):
+        return []
+    if (path / RECIPE).is_file():
+        return _train(path)
+    if not (path / METRICS).is_file():
+        return None
+    metrics = _json(path / METRICS)
+    if "best" in metrics and "methods" in metrics:
+        return _fit(path, metrics)
+    if "steps" in metrics and (path / "scores.safetensors").is_file():
+        return [_fix(path, metrics)]
+    return None
+
+
+def _train(path: Path) -> list[Source]:
+    values = _recipe_values(path / RECIPE)
+    seeds = [str(values.pop(key, 0)) for key in ("seed", "data.seed")]
+    seed = seeds[0] if seeds[1] == "0" else f"{seeds[0]}, data {seeds[1]}"
+    # How far scores are moved is decided here alike for all, and heads come after what was trained.
+    stage = {k: v for k, v in values.items() if k.startswith("second_stage")}
+    trained = {k: v for k, v in values.items() if not k.startswith(("target.", "second_stage"))}
+    trained[TARGET] = values.get("target.prior")
+    base = _recipe_name(path) or str(values.get("loss.name", path.name))
+    sources = []
+    for part in _PARTS:
+        for file in sorted(filter(Path.is_file, path.glob(f"scores-{part}*.safetensors"))):
+            head = file.stem.removeprefix(f"scores-{part}").removeprefix("-")
+            settings = trained | stage if head else trained
+            note = None if head or part == "test" else Note("no_test_part", str(path))
+            sources.append(Source(file, base, seed, settings=settings, head=head, note=note))
+        if sources:
+            break
+    return sources
+
+
+def _fit(path: Path, metrics: Mapping[str, Any]) -> list[Source]:
+    _check_types(metrics, path / METRICS)
+    files = [path / f"{part}.safetensors" for part in _PARTS]
+    file = next((file for file in files if file.is_file()), None)
+    if file is None:
+        return []
+    settings = {key: metrics[key] for key in (TARGET, "criterion") if key in metrics}
+    note = None if file.stem == "test" else Note("no_test_part", str(path))
+    seed, base = str(metrics.get("seed", 0)), f"fit {metrics['best']}"
+    return [Source(file, base, seed, settings=settings, note=note)]
+
+
+def _fix(path: Path, metrics: Mapping[str, Any]) -> Source:
+    _check_types(metrics, path / METRICS)
+    fitted_here = metrics.get("measured") == CROSS_FITTED
+    return replace(
+        _file(path / "scores.safetensors"),
+        settings={key: value for key, value in metrics.get("asked", {}).items() if key != "seed"},
+        note=Note("fitted_here", str(path)) if fitted_here else None,
+    )
+
+
+def _file(path: Path) -> Source:
+    kind: Kind = "logits"
+    if path.suffix == ".npz":
+        kind = _npz_kind(path)
+    elif path.suffix != ".safetensors":
+        raise ValueError(
+            f"{path} is no file of scores that compare reads; give .safetensors, or .npz with "
+            "logits or probs and labels (longtail fix reads other formats and writes such a file)"
+        )
+    elif not is_longtail_scores(path):
+        raise ValueError(f"{path} is a safetensors file without scores; give one of Scores.save")
+    name = path.parent if path.stem.split("-")[0] in _PLAIN else path.with_suffix("")
+    name = name.resolve()
+    seeded = _SEED.match(name.name)
+    if seeded is None:
+        return Source(path, name.name, str(path), kind)
+    return Source(path, seeded[1] or name.parent.name, seeded[2], kind)
+
+
+def is_longtail_scores(path: Path) -> bool:
+    """Whether the file is one of scores that longtail wrote, which says itself what it holds."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy") as file:
+            return "longtail" in (file.metadata() or {}) and "logits" in file.keys()  # noqa: SIM118
+    except (SafetensorError, OSError):
+        return False
+
+
+def _npz_kind(path: Path) -> Kind:
+    """By the name of its array: it is said there, so nothing is guessed."""
+    names = npz_names(path)
+    kinds: list[Kind] = [kind for kind in ("logits", "probs") if kind in names]
+    if len(kinds) != 1:
+        raise ValueError(
+            f"{path} must hold one array called logits or probs, and labels; it has "
+            f"{', '.join(sorted(names)) or 'nothing'}"
+        )
+    return kinds[0]
+
+
+def _recipe_values(path: Path) -> dict[str, Any]:
+    """What of a stored recipe decides what is learned, by dotted keys; where the data lie does not.
+
+    A run stores its recipe with all defaults, so nothing but the file is needed.
+    """
+    try:
+        recipe = read_yaml(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"in {path}: {error}") from None
+    if not isinstance(recipe, Mapping):
+        raise ValueError(f"{path} is damaged: a recipe is a mapping of keys to values")
+    values = flat({key: value for key, value in recipe.items() if key not in _FREE})
+    values.pop("data.path", None)
+    return values
+
+
+def _recipe_name(path: Path) -> str:
+    """The name of the recipe as the run has kept it; empty in folders that have not."""
+    try:
+        name = _json(path / VERSIONS).get("recipe")
+        return name if isinstance(name, str) else ""
+    except (OSError, ValueError):  # it has no more than a name to give
+        return ""
+
+
+def _check_types(metrics: Mapping[str, Any], path: Path) -> None:
+    """A ValueError if something that is read here has another type than a run writes."""
+    for key, types in _TYPES.items():
+        if key in metrics and not isinstance(metrics[key], types):
+            raise ValueError(
+                f"{path} is damaged: {key} cannot be {metrics[key]!r:.60}; make the run again"
+            )
+    if not _is_shallow([metrics.get(TARGET), metrics.get("asked")], 3):
+        raise ValueError(f"{path} is damaged: a target is a list of numbers; make the run again")
+
+
+def _is_shallow(value: Any, levels: int) -> bool:
+    if not isinstance(value, list | dict):
+        return True
+    inside = value.values() if isinstance(value, dict) else value
+    return levels > 0 and all(_is_shallow(part, levels - 1) for part in inside)
+
+
+def _json(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged ({error}); make the run again") from None
+    return values if isinstance(values, dict) else {}

@@ -1,0 +1,92 @@
+"""Features of a few classes in the plane by t-SNE, which is scikit-learn's."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from longtail.core.arrays import Array, ArrayLike, as_numpy
+from longtail.core.labels import check_labels, check_num_classes
+
+_LEAST = 10  # fewer samples than this show no cluster
+
+
+class TsneMap(NamedTuple):
+    """Where samples lie.
+
+    Attributes:
+        labels: The classes that are shown.
+        sizes: How many samples each of them has.
+        places: Of each class the places of some of its samples, shape (n, 2).
+    """
+
+    labels: tuple[int, ...]
+    sizes: tuple[int, ...]
+    places: tuple[npt.NDArray[np.float64], ...]
+
+
+def tsne(
+    features: Array,
+    labels: ArrayLike,
+    *,
+    chosen: Sequence[int] | None = None,
+    most: int = 200,
+    perplexity: float = 30.0,
+    seed: int = 0,
+) -> TsneMap:
+    """Places of samples of a few classes, near ones staying near; needs the extra `sklearn`.
+
+    Args:
+        features: Shape (N, D).
+        labels: Class indices.
+        chosen: Classes to show; by default the two most frequent and the two rarest, of those
+            with ten samples or more.
+        most: So many samples of a class at the most, drawn by the seed.
+        perplexity: How many neighbours a sample has, about; no more than a third of the samples.
+        seed: Of the draw and of t-SNE.
+    """
+    given = as_numpy(labels)
+    known = check_labels(given, check_num_classes(int(given.max()) + 1, len(given)))
+    counts = np.bincount(known)
+    picked = _default(counts) if chosen is None else list(chosen)
+    random = np.random.default_rng(seed)
+    rows = [_some(np.flatnonzero(known == k), most, random) for k in picked]
+    for label, own in zip(picked, rows, strict=True):
+        if not len(own):
+            raise ValueError(f"class {label} has no samples here; choose classes that have some")
+    plane = _embedded(as_numpy(features[np.concatenate(rows)]), perplexity, seed)
+    places = np.split(plane, np.cumsum([len(own) for own in rows])[:-1])
+    return TsneMap(tuple(picked), tuple(int(counts[k]) for k in picked), tuple(places))
+
+
+def _default(counts: npt.NDArray[np.int64]) -> list[int]:
+    enough = [int(k) for k in np.argsort(-counts, kind="stable") if counts[k] >= _LEAST]
+    if not enough:
+        raise ValueError(f"no class has {_LEAST} samples; choose classes to show with `chosen`")
+    return list(dict.fromkeys(enough[:2] + enough[-2:]))
+
+
+def _some(
+    places: npt.NDArray[np.int64], most: int, random: np.random.Generator
+) -> npt.NDArray[np.int64]:
+    if len(places) <= most:
+        return places
+    return np.sort(random.choice(places, most, replace=False))
+
+
+def _embedded(
+    rows: npt.NDArray[np.floating], perplexity: float, seed: int
+) -> npt.NDArray[np.float64]:
+    try:
+        from sklearn.manifold import TSNE
+    except ImportError as error:
+        raise ImportError(
+            "t-SNE is scikit-learn's, which is not installed: pip install longtail[sklearn]"
+        ) from error
+    if len(rows) < 4:
+        raise ValueError(f"t-SNE needs at least 4 samples, got {len(rows)}")
+    fits = min(perplexity, (len(rows) - 1) / 3)
+    # A start at the first two principal axes keeps the picture alike from one seed to the next.
+    method = TSNE(perplexity=fits, init="pca", learning_rate="auto", random_state=seed)
+    return np.asarray(method.fit_transform(rows.astype(np.float32)), dtype=np.float64)

@@ -1,0 +1,276 @@
+"""A row a method: every trial as a dot with mean and spread, or a value with its interval."""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+from typing import NamedTuple
+
+from longtail.report.charts.chart import Chart, as_numbers, drawing
+from longtail.report.charts.frame import (
+    ROW,
+    WIDTH,
+    Key,
+    Plot,
+    Reference,
+    centred,
+    fitting_ticks,
+    legend,
+    reference_line,
+    x_axis,
+)
+from longtail.report.charts.scale import Scale, decimals_for, fixed, readable, span_of
+from longtail.report.charts.svg import (
+    Attributes,
+    Svg,
+    color,
+    element,
+    label,
+    marker,
+    shorten,
+    text_width,
+)
+
+_STRIP, _STEP = 26.0, 54.0
+_GOLDEN = (math.sqrt(5) - 1) / 2
+
+
+@dataclass(frozen=True)
+class Strip:
+    """A named group of values, one per trial; NaN is left out.
+
+    Attributes:
+        name: What stands above the strip.
+        values: One per trial.
+        style: Number of the colour and marker; by default the place in the list.
+    """
+
+    name: str
+    values: Collection[float]
+    style: int | None = None
+
+
+def strip_chart(
+    strips: Sequence[Strip],
+    *,
+    title: str,
+    value_title: str = "",
+    reference: Reference | None = None,
+    width: float = WIDTH,
+) -> Chart:
+    """One strip of dots per method, its mean ± standard deviation marked and written above.
+
+    Args:
+        strips: The methods, from top to bottom.
+        title: What a screen reader says first; not drawn.
+        value_title: Name and unit of the values.
+        reference: A level drawn through all strips and named above them.
+        width: Of the figure; its height follows from the number of strips.
+
+    >>> trials = Strip("post-hoc", [7.9, 8.1, 8.0])
+    >>> svg = strip_chart([trials], title="Balanced error", reference=Reference(7.87, "Bayes"))
+    >>> svg.count('class="mark"'), "8.00 ± 0.10" in svg
+    (3, True)
+    """
+    rows = [_row(strip, number) for number, strip in enumerate(strips)]
+    level = [] if reference is None else [reference.value]
+    span = span_of([*level, *(value for row in rows for value in row.values)], pad=0.03)
+    top = ROW + 4 if reference else 0.0
+    plot = Plot(2, top, width - 2, top + max(len(rows), 1) * _STEP + 4)
+    x = Scale(*span, plot.left + 8, plot.right - 8)
+    axis, total = x_axis(plot, x, value_title, width)
+    drawn = [axis]
+    if reference is not None:
+        drawn.append(centred(x(reference.value), ROW - 6, reference.label, width))
+    for index, row in enumerate(rows):
+        drawn += _strip(row, plot, top + index * _STEP, x, reference)
+    return drawing((width, total), title, _description(rows, reference), drawn)
+
+
+class _Row(NamedTuple):
+    name: str
+    style: int
+    values: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        return fmean(self.values) if self.values else math.nan
+
+    @property
+    def spread(self) -> float:
+        return stdev(self.values) if len(self.values) > 1 else math.nan
+
+    @property
+    def summary(self) -> str:
+        if not self.values:
+            return "no data"
+        if not self.spread > 0:
+            return readable(self.mean)
+        decimals = min(decimals_for(self.spread, 2), 6)
+        return f"{fixed(self.mean, decimals)} ± {fixed(self.spread, decimals)}"
+
+
+def _row(strip: Strip, number: int) -> _Row:
+    values = as_numbers(strip.values, f"values of strip {strip.name!r}")
+    finite = tuple(value for value in values if math.isfinite(value))
+    return _Row(strip.name, number if strip.style is None else strip.style, finite)
+
+
+def _strip(row: _Row, plot: Plot, top: float, x: Scale, reference: Reference | None) -> list[Svg]:
+    """The line of text, the ground with its grid, the dots, and the mean on top of them."""
+    upper = top + _STEP - _STRIP
+    lower, middle = upper + _STRIP, upper + _STRIP / 2
+    room = plot.right - plot.left - text_width(row.summary) - 16
+    drawn = [
+        label(plot.left, upper - 7, shorten(row.name, room), full=row.name),
+        label(plot.right, upper - 7, row.summary, anchor="end"),
+        _ground(plot, upper, [x(tick) for tick, _ in fitting_ticks(x)]),
+    ]
+    if reference is not None:
+        at = x(reference.value)
+        drawn.append(reference_line(at, upper, at, lower, reference.label))
+    dots = [
+        marker(
+            row.style,
+            x(value),
+            # Multiples of the golden ratio spread the dots evenly, and alike in every rendering.
+            middle + ((index * _GOLDEN) % 1 - 0.5) * (_STRIP - 9),
+            2.4,
+            f"{row.name}, trial {index + 1}: {readable(value)}",
+        )
+        for index, value in enumerate(row.values)
+    ]
+    paint = {"fill": color(row.style), "stroke": color(row.style)}
+    drawn.append(element("g", *dots, **paint, opacity=0.55))
+    return [*drawn, *_mean(row, middle, x)]
+
+
+def _ground(plot: Plot, top: float, ticks: Sequence[float]) -> Svg:
+    size = {"x": plot.left, "y": top, "width": plot.right - plot.left, "height": _STRIP}
+    grid = "".join(f"M{at:.2f} {top:.2f}v{_STRIP:g}" for at in ticks)
+    ground = element("rect", **size, rx=3, fill="currentColor", fill_opacity=0.045)
+    lines = element("path", d=grid, stroke="currentColor", stroke_opacity=0.13)
+    return element("g", ground, lines)
+
+
+def _mean(row: _Row, middle: float, x: Scale) -> list[Svg]:
+    if not row.values:
+        return []
+    outline = f"M{x(row.mean):.2f} {middle - 10:.2f}v20"
+    if not math.isnan(row.spread):
+        low, high = (x(row.mean + sign * row.spread) for sign in (-1, 1))
+        outline += f"M{low:.2f} {middle:.2f}H{high:.2f}"
+    tooltip = element("title", f"{row.name}: {row.summary}")
+    look: Attributes = {"stroke": "currentColor", "stroke_width": 2.2}
+    return [element("path", tooltip, class_="mean", d=outline, **look)]
+
+
+def _description(rows: Sequence[_Row], reference: Reference | None) -> str:
+    said = [f"{row.name}: {row.summary} over {len(row.values)} trials." for row in rows]
+    if reference is not None:
+        said.append(f"Reference: {reference.label}.")
+    return " ".join(said)
+
+
+_INTERVAL_STEP = 40.0
+
+
+@dataclass(frozen=True)
+class IntervalRow:
+    """A value with what is known of it.
+
+    Attributes:
+        name: What stands above the line.
+        value: Where it is marked; NaN leaves the line empty.
+        low: The lower end, NaN if there is none.
+        high: The upper end.
+        text: What is written at the right.
+        dots: Values of single runs.
+        style: Number of the colour.
+    """
+
+    name: str
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    text: str = ""
+    dots: Sequence[float] = ()
+    style: int = 0
+
+
+def interval_chart(
+    intervals: Sequence[IntervalRow],
+    *,
+    title: str,
+    value_title: str = "",
+    reference: Reference | None = None,
+    colors: Mapping[int, str] | None = None,
+    width: float = 480.0,
+) -> Chart:
+    """One line per method: its value, its interval, and its runs as dots.
+
+    Args:
+        intervals: From top to bottom.
+        title: What a screen reader says first; not drawn.
+        value_title: Name and unit of the values.
+        reference: A level drawn through all lines and named above them.
+        colors: What the colours mean, for the legend.
+        width: Of the figure; its height follows from the number of lines.
+
+    >>> both = [IntervalRow("CE", 0.38, 0.37, 0.39), IntervalRow("LA", 0.44, 0.42, 0.46)]
+    >>> interval_chart(both, title="Accuracy").count('class="interval"')
+    2
+    """
+    levels = [v for each in intervals for v in (each.value, each.low, each.high, *each.dots)]
+    levels += [] if reference is None else [reference.value]
+    keys = [Key(name, _swatch(style)) for style, name in (colors or {}).items()]
+    drawn, legend_height = legend(keys, width)
+    top = legend_height + (ROW + 4 if reference else 0.0)
+    plot = Plot(2, top, width - 2, top + max(len(intervals), 1) * _INTERVAL_STEP + 4)
+    x = Scale(*span_of(levels, pad=0.03), plot.left + 8, plot.right - 8)
+    axis, total = x_axis(plot, x, value_title, width)
+    drawn += [_grid(plot, x), axis]
+    if reference is not None:
+        at = x(reference.value)
+        drawn.append(centred(at, top - 10, reference.label, width))
+        for index in range(len(intervals)):  # beside the lines, and not through the names
+            low = top + (index + 1) * _INTERVAL_STEP
+            drawn.append(reference_line(at, low - 20, at, low - 2, reference.label))
+    for index, each in enumerate(intervals):
+        drawn += _line(each, plot, top + index * _INTERVAL_STEP, x)
+    said = " ".join(f"{each.name}: {each.text}." for each in intervals)
+    return drawing((width, total), title, said, drawn)
+
+
+def _swatch(style: int) -> Svg:
+    paint = color(style)
+    return element("g", marker(0, 0, 0, 5.0, class_=None), fill=paint, stroke=paint)
+
+
+def _grid(plot: Plot, x: Scale) -> Svg:
+    lines = "".join(
+        f"M{x(tick):.2f} {plot.top:.2f}V{plot.bottom:.2f}" for tick, _ in fitting_ticks(x)
+    )
+    return element("path", d=lines, stroke="currentColor", stroke_opacity=0.13)
+
+
+def _line(each: IntervalRow, plot: Plot, top: float, x: Scale) -> list[Svg]:
+    middle, paint = top + _INTERVAL_STEP - 11, color(each.style)
+    room = plot.right - plot.left - text_width(each.text) - 16
+    drawn = [
+        label(plot.left, top + 15, shorten(each.name, room), full=each.name),
+        label(plot.right, top + 15, each.text, anchor="end"),
+    ]
+    if not math.isfinite(each.value):
+        return drawn
+    tooltip = element("title", f"{each.name}: {each.text}")
+    if math.isfinite(each.low) and math.isfinite(each.high):
+        ends = f"M{x(each.low):.2f} {middle:.2f}H{x(each.high):.2f}"
+        caps = "".join(f"M{x(end):.2f} {middle - 4:.2f}v8" for end in (each.low, each.high))
+        look: Attributes = {"stroke": paint, "stroke_width": 2.0, "fill": "none"}
+        drawn.append(element("path", tooltip, class_="interval", d=ends + caps, **look))
+    dots = [marker(0, x(dot), middle, 2.6, f"{each.name}: {dot:.4g}") for dot in each.dots]
+    if len(dots) > 1:
+        drawn.append(element("g", *dots, fill="currentColor", stroke="none", opacity=0.45))
+    mark = marker(0, x(each.value), middle, 5.0, f"{each.name}: {each.text}", class_="mean")
+    return [*drawn, element("g", mark, fill=paint, stroke=paint)]

@@ -1,0 +1,190 @@
+"""What features look like, class by class: how far they spread, moved, mix, and what counts."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from longtail.core.arrays import ArrayLike
+from longtail.flows.tsne import TsneMap
+from longtail.metrics.representations import frequency_correlation
+from longtail.report.charts.chart import Chart
+from longtail.report.charts.heat import heat_chart
+from longtail.report.charts.lines import Line, Mark, line_chart
+from longtail.report.charts.plane import Points, plane_chart
+from longtail.report.charts.scale import fixed
+from longtail.report.figures.tail import Values, along, by_name, floats, tail_of
+
+_MOST_ROWS, _MOST_COLUMNS = 20, 16
+_SPREADS = {
+    "largest_eigenvalue": "largest eigenvalue of the class's covariance",
+    "trace": "mean squared distance to the class's mean",
+    "mean_distance": "mean distance to the class's mean",
+}
+
+
+def variance_chart(
+    variances: ArrayLike,
+    counts: ArrayLike,
+    *,
+    measure: str = "largest_eigenvalue",
+    classes: Sequence[str] | None = None,
+) -> Chart:
+    """How far features of a class spread, over how often it was trained on (NCM fig. 2, 7, 8).
+
+    The paper finds the tail spread wider.
+
+    Args:
+        variances: Of each class, as `metrics.representations.intra_class_variance` has them; best
+            of a test set, so that the tail has samples enough to measure.
+        counts: Training samples of each class.
+        measure: What they are, as that function calls it.
+        classes: The names of the classes.
+
+    >>> "rank correlation 1.00" in variance_chart([4.0, 1.0], counts=[90, 10])
+    True
+    """
+    if measure not in _SPREADS:
+        raise ValueError(f"measure must be one of {', '.join(_SPREADS)}, got {measure!r}")
+    title = "Spread of each class against its frequency"
+    return _against_counts(variances, counts, classes, title, _SPREADS[measure])
+
+
+def displacement_chart(
+    distances: ArrayLike, counts: ArrayLike, *, classes: Sequence[str] | None = None
+) -> Chart:
+    """How far learned centroids moved from the class means, ‖μ_y − μ̃_y‖ (NCM fig. 6).
+
+    Means of few samples are the least certain, yet the paper finds all classes moved alike.
+
+    Args:
+        distances: Of each class, as `metrics.representations.centroid_displacement` has them.
+        counts: Training samples of each class.
+        classes: The names of the classes.
+
+    >>> "starts at 5 and ends at 1" in displacement_chart([5.0, 1.0], counts=[90, 10])
+    True
+    """
+    title, y_title = (
+        "How far the centroids moved",
+        "distance of the learned centroid from where it began",
+    )
+    return _against_counts(distances, counts, classes, title, y_title)
+
+
+def cdnv_chart(values: Values, *, epochs: Sequence[float] | None = None) -> Chart:
+    """Class-distance normalised variance after each epoch, the lower the better (NCM fig. 6).
+
+    Args:
+        values: The mean over pairs of classes after each epoch
+            (`metrics.representations.mean_cdnv`), or several such under their names.
+        epochs: When they were taken; by default 0, 1, 2 and so on.
+
+    >>> "starts at 0.5 and ends at 0.125" in cdnv_chart([0.5, 0.125])
+    True
+    """
+    lines = []
+    for name, each in by_name(values, "learned centroids").items():
+        at = list(range(len(each))) if epochs is None else list(epochs)
+        mark: Mark = "both" if len(each) <= 30 else "line"
+        lines.append(Line(name, at, each, mark=mark))
+    return line_chart(
+        lines,
+        title="Class-distance normalised variance over the epochs",
+        x_title="epoch",
+        y_title="mean CDNV of all pairs of classes",
+    )
+
+
+def projections_chart(
+    projections: ArrayLike, counts: ArrayLike, *, classes: Sequence[str] | None = None
+) -> Chart:
+    """How much each eigen-direction of a class counts for its distance, σ(w) of NCM eq. 4 (fig. 3).
+
+    Directions run from the smallest eigenvalue to the largest, classes from the most frequent to
+    the rarest. Where there are more than fit, neighbours are averaged. In the paper the tail throws
+    its directions of large variance away.
+
+    Args:
+        projections: Shape (C, D), as `MetricNCM(..., metric="eigenbasis").projections`.
+        counts: Training samples of each class.
+        classes: The names of the classes.
+
+    >>> projections_chart([[0.9, 0.8], [0.7, 0.1]], counts=[90, 10]).count('class="mark"')
+    4
+    """
+    tail = tail_of(counts, classes)
+    values = floats(projections)
+    if values.ndim != 2 or len(values) != len(tail.order):
+        raise ValueError(
+            f"projections must have shape ({len(tail.order)}, D), one row for each count, "
+            f"got {values.shape}"
+        )
+    rows = np.array_split(np.arange(len(values)), min(len(values), _MOST_ROWS))
+    columns = np.array_split(np.arange(values.shape[1]), min(values.shape[1], _MOST_COLUMNS))
+    ordered = values[tail.order]
+    single = len(rows) == len(values)
+    return heat_chart(
+        tail.names if single else [f"classes {_span(places)}" for places in rows],
+        [_span(places) for places in columns],
+        [[ordered[np.ix_(row, column)].mean() for column in columns] for row in rows],
+        title="Local projections: how much each direction counts",
+        row_title="by frequency",
+        column_title="eigen-directions, smallest eigenvalue first",
+        value_title="share",
+    )
+
+
+def tsne_chart(points: TsneMap, *, classes: Sequence[str] | None = None) -> Chart:
+    """Where samples of a few classes lie, near ones staying near (NCM fig. 1, ELM fig. 5).
+
+    Distances between clusters and their sizes mean little in t-SNE; which samples mix does.
+
+    Args:
+        points: As `longtail.flows.tsne.tsne` has them.
+        classes: The names of the classes.
+    """
+    return plane_chart(
+        [
+            Points(
+                f"{f'class {k}' if classes is None else classes[k]} ({size:,})", at[:, 0], at[:, 1]
+            )
+            for k, size, at in zip(points.labels, points.sizes, points.places, strict=True)
+        ],
+        title="Features of some classes by t-SNE",
+        colored=True,
+        axes=False,
+    )
+
+
+def _against_counts(
+    values: ArrayLike,
+    counts: ArrayLike,
+    classes: Sequence[str] | None,
+    title: str,
+    y_title: str,
+) -> Chart:
+    """A dot a class over its count; the legend has Spearman's rank correlation."""
+    tail, numbers = tail_of(counts, classes), floats(values)
+    shown = np.where(tail.counts > 0, along(tail, numbers, "values"), np.nan)
+    rank = frequency_correlation(numbers, floats(counts))
+    told = "" if np.isnan(rank) else f", rank correlation {fixed(round(rank, 2) + 0.0, 2)}"
+    return line_chart(
+        [
+            Line(
+                f"each dot a class{told}",
+                np.maximum(tail.counts, 1),
+                shown,
+                labels=tail.names,
+                mark="dots",
+            )
+        ],
+        title=title,
+        x_title="training samples of the class",
+        y_title=y_title,
+        log_x=True,
+    )
+
+
+def _span(places: np.ndarray[tuple[int], np.dtype[np.int64]]) -> str:
+    first, last = places[0] + 1, places[-1] + 1
+    return f"{first}" if first == last else f"{first}–{last}"

@@ -1,0 +1,256 @@
+"""The page of a comparison, its figures, and all its files."""
+
+import math
+from pathlib import Path
+
+from longtail import __version__
+from longtail.core.files import written_whole
+from longtail.flows.compare import CompareResult
+from longtail.flows.compare_runs import Metric
+from longtail.flows.compare_sets import ComparedSet, Estimate
+from longtail.flows.json_text import write_json
+from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
+from longtail.report.charts.chart import Chart
+from longtail.report.charts.frame import Reference
+from longtail.report.charts.rows import IntervalRow, interval_chart
+from longtail.report.page import Figure, Footer, Page, Section
+from longtail.report.pages import compare_cells as cells
+from longtail.report.pages import compare_text as text
+from longtail.report.pages.compare_paper import latex, markdown
+from longtail.report.saving import save
+from longtail.report.table import Cell, Column, Marked, Table
+
+FILES = ("report.html", "table.md", "table.tex", "comparison.json")
+_TITLE = "Methods compared"
+_BEST, _TIED, _BEHIND = 0, 4, 1  # colours: the best, what may be as good, what is behind
+_COLORS = {_BEST: "the best", _TIED: "† may be as good", _BEHIND: "behind by more than noise"}
+
+
+def write_comparison(result: CompareResult, folder: Path) -> None:
+    """Write all `FILES` into the folder."""
+    save(result, folder)
+    numbers = {"version": __version__, "command": result.command} | cells.as_json(result)
+    write_json(folder / FILES[3], numbers)
+    for name, text_of in zip(FILES[1:3], (markdown, latex), strict=True):
+        with written_whole(folder / name) as part:
+            part.write_text(text_of(result), encoding="utf-8", newline="\n")
+
+
+def compare_page(result: CompareResult, footer: Footer) -> Page:
+    """Everything a comparison says."""
+    sections = []
+    for table in result.sets:
+        sections += [_results(table, result), *_as_trained(table, result), _noise(table, result)]
+    if result.ranks is not None:
+        sections.append(_ranks(result))
+    said = text.notes(result)
+    if said:
+        sections.append(Section("About these runs", notes=said))
+    if len(result.sets) > 1:
+        each = (f"{table.samples.name}: {text.headline(table)}" for table in result.sets)
+        return Page(_TITLE, " ".join(each), sections, footer)
+    (table,) = result.sets
+    lead = results_table(table, result)
+    summary = " ".join(filter(None, (text.headline(table), text.what_moved(table))))
+    return Page(_TITLE, summary, sections, footer, lead, text.next_step(table))
+
+
+def results_table(table: ComparedSet, result: CompareResult) -> Table:
+    """Methods × metrics, each a mean with its interval; the best is bold."""
+    unequal = len({len(method.runs) for method in table.methods}) > 1  # else the caption has it
+    compete = len(table.methods) > 1
+    columns = [Column("method")]
+    for metric, _, is_as_trained in cells.columns(table):
+        best = metric.best if compete and not is_as_trained else None
+        short = metric.short
+        if table.has_moved and metric is table.by:  # which metric it is stands above the table
+            short = AS_TRAINED if is_as_trained else UNDER_TARGET
+        columns.append(Column(short, _unit(metric), metric.digits, best))
+    columns += [Column("runs", digits=0)] if unequal else []
+    columns += [Column("rank", digits=2)] if table.ranks is not None else []
+    rows: list[list[Cell]] = []
+    for method in table.methods:
+        row: list[Cell] = [method.name]
+        for metric, _, is_as_trained in cells.columns(table):
+            found = method.as_trained if is_as_trained else method.estimates
+            tied = set() if is_as_trained else _tied(table, metric)
+            row.append(_pair(found[metric.key], metric, method.name in tied))
+        row += [len(method.runs)] if unequal else []
+        row += [table.ranks.mean[method.name]] if table.ranks is not None else []
+        rows.append(row)
+    caption = " ".join(filter(None, (text.caption(table, result), text.legend(table))))
+    return Table(columns, rows, caption=caption)
+
+
+def as_trained_table(table: ComparedSet) -> Table:
+    """Methods × metrics of the scores as they are, in the order that they have under the target."""
+    rows: list[list[Cell]] = [
+        [method.name, *(_pair(method.as_trained[m.key], m) for m in table.metrics)]
+        for method in table.methods
+    ]
+    columns = [Column("method"), *(Column(m.short, _unit(m), m.digits) for m in table.metrics)]
+    caption = "The scores as they are, on the same samples; each class counts as the target says."
+    return Table(columns, rows, caption=caption)
+
+
+def _unit(metric: Metric) -> str:
+    return "%" if metric.percent else ""
+
+
+def values_chart(table: ComparedSet) -> Chart:
+    """Every method's mean, interval and runs by the metric that orders them."""
+    metric = table.by
+    lines = []
+    for method in table.methods:
+        found = method.estimates[metric.key]
+        ends = [math.nan if end is None else metric.factor * end for end in (found.low, found.high)]
+        value = math.nan if found.value is None else metric.factor * found.value
+        tied = "†" if _style(table, method.name) == _TIED else ""
+        parts = (cells.number(found.value, metric), cells.interval(found, metric), tied)
+        shown = " ".join(filter(None, parts))
+        dots = [metric.factor * dot for dot in found.runs]
+        style = _style(table, method.name)
+        lines.append(IntervalRow(method.name, value, ends[0], ends[1], shown, dots, style))
+    unit = " (%)" if metric.percent else ""
+    return interval_chart(
+        lines,
+        title=f"{metric.name} of each method",
+        value_title=metric.name + unit,
+        colors=_colors(lines),
+    )
+
+
+def differences_chart(table: ComparedSet) -> Chart:
+    """How far every method is behind the best, with the interval it was judged by."""
+    metric, found = table.by, table.verdicts[table.by.key]
+    lines = []
+    for each in found.others:
+        low, value, high = (metric.factor * end for end in (each.low, each.behind, each.high))
+        verdict = "behind" if each.told_apart else "may be noise"
+        shown = f"{value:.{metric.digits + 1}f}, {verdict}"
+        lines.append(
+            IntervalRow(each.method, value, low, high, shown, (), _style(table, each.method))
+        )
+    unit = "points" if metric.percent else metric.name
+    return interval_chart(
+        lines,
+        title=f"How far each method is behind {found.best}",
+        value_title=f"behind by ({unit})",
+        reference=Reference(0.0, f"{found.best}"),
+        colors=_colors(lines),
+    )
+
+
+def _results(table: ComparedSet, result: CompareResult) -> Section:
+    caption = "Dots are runs, lines 95 % intervals; † cannot be told apart from the best."
+    return Section(
+        heading="Methods and runs" if len(result.sets) == 1 else f"Results on {table.samples.name}",
+        # Of one set the table is on the first screen.
+        table=results_table(table, result) if len(result.sets) > 1 else None,
+        figures=[Figure(values_chart(table), caption)],
+        # Of one set the summary says what was moved.
+        notes=[
+            *filter(None, [text.what_moved(table)] * (len(result.sets) > 1)),
+            *text.what_varies(table),
+        ],
+    )
+
+
+def _as_trained(table: ComparedSet, result: CompareResult) -> list[Section]:
+    if not table.has_moved:
+        return []
+    where = "" if len(result.sets) == 1 else f" on {table.samples.name}"
+    return [
+        Section(
+            heading=f"{AS_TRAINED.capitalize()}{where}",
+            table=as_trained_table(table),
+            notes=[
+                "What is noise is judged under the target only. Scores of which nobody knows what "
+                "they carry, and those that carry the target, are the same in both cells."
+            ],
+        )
+    ]
+
+
+def _noise(table: ComparedSet, result: CompareResult) -> Section:
+    found = table.verdicts.get(table.by.key)
+    if found is None or not found.others:
+        return Section("What is noise", [text.headline(table)])
+    # Of one set the summary has said it.
+    alone = [text.headline(table)] if len(result.sets) > 1 else []
+    caption = (
+        f"Differences in {table.by.name} on the same samples. An interval that reaches zero leaves "
+        "open which is better; it is as wide as the correction for all pairs asks."
+    )
+    return Section(
+        heading="What is noise" if not alone else f"What is noise on {table.samples.name}",
+        paragraphs=[*alone, *text.what_would_tell(table)],
+        table=_verdict_table(table),
+        figures=[Figure(differences_chart(table), caption)],
+        notes=[
+            "What it would take to tell is rough: it takes the difference seen for the true one."
+        ],
+    )
+
+
+def _verdict_table(table: ComparedSet) -> Table:
+    tested = [metric for metric in table.metrics if metric.key in table.verdicts]
+    rows = [[m.name, *(_said(table, m.name, metric) for metric in tested)] for m in table.methods]
+    columns = [Column("method"), *(Column(metric.short) for metric in tested)]
+    return Table(
+        columns,
+        rows,
+        caption="Behind the best of each column by so much; † cannot be told apart from it.",
+    )
+
+
+def _said(table: ComparedSet, name: str, metric: Metric) -> str:
+    found = table.verdicts[metric.key]
+    if name == found.best:
+        return "best"
+    each = next((each for each in found.others if each.method == name), None)
+    if each is None:
+        return "–"
+    gap = f"{metric.factor * each.behind:.{metric.digits}f}"
+    return gap if each.told_apart else f"{gap}\u00a0†"
+
+
+def _ranks(result: CompareResult) -> Section:
+    assert result.ranks is not None
+    rows = sorted(result.ranks.mean.items(), key=lambda item: item[1])
+    columns = [Column("method"), Column("average rank", best="low")]
+    said = (
+        f"By {result.sets[0].by.name}, over {result.ranks.blocks} {result.ranks.over}, of the "
+        "methods that are on all of them. So few sets do not say which method is better in general."
+    )
+    return Section("Ranks", [said], Table(columns, rows))
+
+
+def _tied(table: ComparedSet, metric: Metric) -> set[str]:
+    """The methods that cannot be told from the best by this metric."""
+    verdict = table.verdicts.get(metric.key)
+    return set() if verdict is None else set(verdict.tied)
+
+
+def _pair(found: Estimate, metric: Metric, is_tied: bool = False) -> Cell:
+    if found.value is None:
+        return None
+    cell: float | tuple[float, ...] = metric.factor * found.value
+    if found.reach is not None:
+        is_even = cells.is_even(found, metric)
+        shown = (found.value, found.reach) if is_even else (found.value, found.low, found.high)
+        cell = tuple(metric.factor * part for part in shown if part is not None)
+    return Marked(cell, "†") if is_tied else cell
+
+
+def _colors(lines: list[IntervalRow]) -> dict[int, str]:
+    """What the colours of these lines mean; nothing where there is only one."""
+    used = {line.style for line in lines}
+    return {style: name for style, name in _COLORS.items() if style in used and len(lines) > 1}
+
+
+def _style(table: ComparedSet, name: str) -> int:
+    found = table.verdicts.get(table.by.key)
+    if found is None or name == found.best:
+        return _BEST
+    return _TIED if name in found.tied else _BEHIND

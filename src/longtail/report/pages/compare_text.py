@@ -1,0 +1,254 @@
+"""A comparison in sentences: what is best, what is noise, what would tell, what varies."""
+
+import math
+from collections.abc import Sequence
+
+from longtail.flows.compare import CompareResult
+from longtail.flows.compare_runs import Metric
+from longtail.flows.compare_sets import BesideBest, ComparedSet, Ranks
+from longtail.flows.run_sources import Note
+from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
+
+_MOST_SEEDS, _MOST_SAMPLES, _NEAREST = 100, 1000, 3
+
+
+def headline(table: ComparedSet) -> str:
+    """Which method is best, which cannot be told apart from it, which are behind."""
+    metric, best = table.by, table.methods[0]
+    value = f"{_told(table)} {amount(best.estimates[metric.key].value, metric)}"
+    if len(table.methods) < 2:
+        return f"There is only one method, {best.name} ({value}), so nothing to compare it with."
+    found = table.verdicts.get(metric.key)
+    if found is None:
+        return f"Best is {best.name} ({value}); differences in this metric are not tested."
+    said = []
+    if found.tied:
+        verb = "cannot be told apart from the best,"
+        said.append(f"{listed(found.tied)} {verb} {found.best} ({value}).")
+        if found.behind:
+            said.append(f"Behind it by more than noise: {listed(found.behind)}.")
+    elif found.behind:
+        rest = listed(found.behind) if len(found.behind) < 4 else "all other methods"
+        said.append(f"{found.best} is best ({value}), ahead of {rest} by more than noise.")
+    if found.left_out:
+        said.append(f"Without a finite value, and so not compared: {listed(found.left_out)}.")
+    return " ".join(said)
+
+
+def _told(table: ComparedSet) -> str:
+    """The metric that orders the methods, and where there are two of it which is meant."""
+    name = table.by.name
+    is_told = not table.has_moved or table.by.key == "accuracy_under_target"
+    return name if is_told else f"{name} {UNDER_TARGET}"
+
+
+def next_step(table: ComparedSet) -> str:
+    """What to do now, in one sentence."""
+    found = table.verdicts.get(table.by.key)
+    if found is None or not found.others:
+        return ""
+    runs = min(len(method.runs) for method in table.methods)
+    more = " Train a few seeds of each: only then is it about methods." if runs == 1 else ""
+    if not found.tied:
+        return f"Take {found.best}.{more}"
+    which = listed((found.best, *found.tied)) if len(found.tied) < 4 else "the methods marked †"
+    return (
+        f"These runs do not say which of {which} is best: choose by cost, or make more runs.{more}"
+    )
+
+
+def what_would_tell(table: ComparedSet) -> list[str]:
+    """For the methods nearest to the best, where they may be as good, roughly what would tell."""
+    found = table.verdicts.get(table.by.key)
+    if found is None:
+        return []
+    tied = [each for each in found.others if not each.told_apart]
+    return [_would_tell(each, found.best, table.by, found.with_seeds) for each in tied[:_NEAREST]]
+
+
+def _would_tell(each: BesideBest, best: str, metric: Metric, with_seeds: bool) -> str:
+    if each.behind == 0:
+        return f"{each.method} and {best} are alike to the last digit."
+    gap = amount(each.behind, metric, gap=True)
+    lead = f"To tell {each.method} from {best}, if they really differ by {gap}, would take"
+    samples = ""
+    if each.samples is not None and each.samples < _MOST_SAMPLES:
+        samples = f"about {_rough(max(each.samples, 1.1))} times the test samples"
+    if not with_seeds:
+        told = samples or f"more than {_MOST_SAMPLES} times the test samples"
+        return f"{lead} {told} for these models, and a few seeds each for the methods."
+    if each.seeds is not None and each.seeds < _MOST_SEEDS:
+        others = f", or {samples} with the seeds there are" if samples else ""
+        return f"{lead} about {max(2, math.ceil(each.seeds))} seeds each{others}."
+    if samples:
+        return f"{lead} {samples}; more seeds alone would not do."
+    if each.both is not None and each.both < _MOST_SAMPLES:
+        return f"{lead} about {_rough(each.both)} times both the seeds and the test samples."
+    return f"{lead} more seeds and samples than anyone has."
+
+
+def what_varies(table: ComparedSet) -> list[str]:
+    """Which source of variation is in the intervals and in the verdicts, and which is not."""
+    return [*intervals(table), *judged(table)]
+
+
+def intervals(table: ComparedSet) -> list[str]:
+    """What the intervals are over."""
+    kinds = {method.estimates[table.by.key].over for method in table.methods}
+    said = []
+    if "seeds" in kinds:
+        said.append(
+            "± is half of a 95 % interval over seeds (Student's t): what other seeds would give "
+            "on these same test samples."
+        )
+    if "samples" in kinds:
+        which = " of a method with one run" if "seeds" in kinds else ""
+        said.append(
+            f"±{which} is half of a 95 % interval over test samples drawn anew within each class, "
+            "and where its ends are not equally far both stand in brackets (Wilson's for "
+            "accuracies): what this one model would give on other samples. How much another seed "
+            "would change is not in it."
+        )
+    return said
+
+
+def judged(table: ComparedSet) -> list[str]:
+    """What the verdicts count, and what to make of few seeds."""
+    said = []
+    numbers = sorted({len(method.runs) for method in table.methods})
+    if numbers[0] == 1 and numbers[-1] > 1 and len(table.methods) > 1:
+        lone = [method.name for method in table.methods if len(method.runs) == 1]
+        said.append(
+            f"Only one run of {listed(lone)}: taken to vary from seed to seed as the other methods "
+            "do on average."
+        )
+    elif len(numbers) > 1:
+        said.append(f"Methods have between {numbers[0]} and {numbers[-1]} runs.")
+    if 2 in numbers:
+        said.append(
+            "Two seeds say little about how much seeds vary: their intervals come out very wide, "
+            "or by luck very narrow."
+        )
+    if table.verdicts and len(table.methods) > 1:
+        said.append(_tested(table))
+    return said
+
+
+def _tested(table: ComparedSet) -> str:
+    found = next(iter(table.verdicts.values()))
+    sources = (
+        "Differences are judged sample by sample on the same test samples, with the variation of "
+        "seeds and of test samples both counted"
+        if found.with_seeds
+        else "Differences are judged sample by sample on the same test samples; with one run of "
+        "each method they are between these models, not between the methods"
+    )
+    pairs = len(table.methods) * (len(table.methods) - 1) // 2
+    count = f", by Holm's correction for all {pairs} pairs of methods" if pairs > 1 else ""
+    return f"{sources} (level 5 %{count}). Each column is judged by itself."
+
+
+def target(result: CompareResult) -> str:
+    """What the metrics are under."""
+    if result.target == "none":
+        return f"{AS_TRAINED}: scores and samples as they are"
+    names = {"uniform": "the uniform prior", "given": "the given prior"}
+    return f"{UNDER_TARGET} ({names.get(result.target, f'the prior of {result.target}')})"
+
+
+def average_ranks(ranks: Ranks) -> str:
+    """The ranks over several sets, the best first."""
+    ordered = sorted(ranks.mean.items(), key=lambda item: item[1])
+    shown = ", ".join(f"{name} {rank:.2f}" for name, rank in ordered)
+    return f"Average rank over {ranks.blocks} {ranks.over}: {shown}"
+
+
+def caption(table: ComparedSet, result: CompareResult) -> str:
+    """What stands above or below the table."""
+    size = f"{len(table.samples.labels):,} samples of {table.samples.num_classes:,} classes"
+    runs = {len(method.runs) for method in table.methods}
+    seeds = f"{min(runs)} to {max(runs)}" if len(runs) > 1 else str(min(runs))
+    plural = "run" if runs == {1} else "runs"
+    return f"{table.samples.name}: {size}, {target(result)}; {seeds} {plural} a method."
+
+
+def what_moved(table: ComparedSet) -> str:
+    """What of the table is as trained and what under the target; empty where they are the same."""
+    if not table.has_moved:
+        return ""
+    return (
+        "Scores that say what they carry were moved to the target, and all is measured under it; "
+        f"{AS_TRAINED} is {table.by.name} of the scores as they are, of a fix as it left them."
+    )
+
+
+def legend(table: ComparedSet) -> str:
+    """What bold and marked cells mean."""
+    if len(table.methods) < 2:
+        return ""
+    untested = [m.name for m in table.metrics if m.key not in table.verdicts]
+    said = "Bold: the best of its column. †: cannot be told apart from it."
+    return f"{said} Not tested: {listed(untested)}." if untested else said
+
+
+def note(about: Note) -> str:
+    """What has to be said about a file."""
+    match about.about:
+        case "unfinished":
+            return f"Passed over: {about.path}, a run that has not finished."
+        case "unreadable":
+            return f"Passed over: {about.error}."
+        case "no_test_part":
+            return (
+                f"{about.path} has no test part: compared on held-out samples that may have chosen "
+                "something."
+            )
+        case "fitted_here":
+            return (
+                f"{about.path}: the fix was fitted on the samples it is measured on here, so it "
+                "looks better than it is; longtail fix --apply adjusts others."
+            )
+
+
+def notes(result: CompareResult) -> list[str]:
+    """What has to be said about the files and the runs."""
+    said = [note(each) for each in result.notes]
+    for table in result.sets:
+        still = [m.name for m in table.methods if not all(run.moved for run in m.runs)]
+        if still:
+            said.append(
+                f"Nobody knows what prior the scores of {listed(still)} carry, so they were taken "
+                "as they are and not moved to the target."
+            )
+        said += [f"{copy} has the scores of {same}: counted once." for copy, same in table.copies]
+    if len(result.sets) > 1:
+        said.append(
+            "The runs are of different data (other test labels, classes or training counts): "
+            "there is a table for each."
+        )
+    return said
+
+
+def _rough(value: float) -> str:
+    """Two significant digits at the most."""
+    return f"{value:.1f}" if value < 9.5 else f"{float(f'{value:.2g}'):.0f}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence.
+
+    >>> listed(["CE"]), listed(["CE", "LA", "BS"])
+    ('CE', 'CE, LA and BS')
+    """
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def amount(value: float | None, metric: Metric, gap: bool = False) -> str:
+    """A value with its unit; a gap between two shares is in points."""
+    if value is None:
+        return "none"
+    unit = (" points" if gap else " %") if metric.percent else ""
+    digits = metric.digits + gap
+    return f"{metric.factor * value:.{digits}f}{unit}"
