@@ -1,6 +1,6 @@
 """How large the library is: files, and lines of code, docstrings, comments and nothing, by folder.
 
-    python benchmarks/size.py
+python benchmarks/size.py
 """
 
 import ast
