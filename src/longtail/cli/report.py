@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,8 +12,8 @@ from longtail.cli import options
 from longtail.cli.command import Command, writing
 from longtail.cli.compare import FILES, present
 from longtail.cli.outputs import closing, command, console, print_json, rich_table
-from longtail.cli.progress import status
 from longtail.cli.score_inputs import ScoreOptions, read_target, score_options
+from longtail.cli.terminal import status
 
 if TYPE_CHECKING:
     from longtail.core import Prior, Scores
@@ -61,9 +60,10 @@ def report(
     compare.
     """
     with status("Reading", quiet) as say:
+        from longtail.flows.run_sources import single_run
         from longtail.report import page_of
 
-        one = _single_run(paths)
+        one = single_run(paths)
         used = [*([] if after is None else ["--after"]), *reader.names()]
         if used and (one is None or one.is_dir()):
             raise click.UsageError(f"{used[0]} is for a report on one file of scores")
@@ -101,20 +101,6 @@ def report(
     else:
         _show(page)
     closing(output, ["report.html"], as_json=as_json, quiet=quiet)
-
-
-def _single_run(paths: Sequence[Path]) -> Path | None:
-    """The run folder of train, or the file of scores, if the paths hold just one; else None."""
-    from longtail.flows.run_sources import RECIPE, find_sources
-
-    if len(paths) == 1 and paths[0].is_file():
-        return paths[0]
-    sources, _ = find_sources(paths)
-    folders = {source.scores.parent for source in sources}
-    folder = folders.pop()
-    if not folders and (folder / RECIPE).is_file():
-        return folder
-    return sources[0].scores if len(sources) == 1 else None
 
 
 def _read(
