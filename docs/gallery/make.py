@@ -22,7 +22,7 @@ Draw: TypeAlias = Callable[[SimpleNamespace], Chart]
 INTRO = """\
 # Gallery
 
-Every picture that the papers argue with, as a function of `longtail.report.figures`. Each takes
+Every picture that the papers argue with, as a function of `lt.figures`. Each takes
 values, most of them from a function of `lt.metrics` of the same name, and returns a `Chart`: a
 notebook shows it, `chart.save("name.svg")` and `chart.save("name.pdf")` write vector graphics for
 papers (PDF needs `pip install longtail[plot]`), and `report.Figure(chart, caption)` puts it into a
@@ -45,7 +45,7 @@ class Card:
 
     @property
     def name(self) -> str:
-        """The figure's function in `longtail.report.figures`."""
+        """The figure's function in `lt.figures`."""
         return self.draw.__name__
 
     @property

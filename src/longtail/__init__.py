@@ -28,7 +28,10 @@ _WHERE = {
     "Prior": "core",
     "Scores": "core",
     "UnknownPriorError": "core",
+    "audit": "flows.audit",
     "class_counts": "core",
+    "compare": "flows.compare",
+    "figures": "report",
     "fit": "flows.fit",
     "fit_head": "engine",
     "fix": "flows.fix",
@@ -42,10 +45,13 @@ __all__ = [
     "Prior",
     "Scores",
     "UnknownPriorError",
+    "audit",
     "class_counts",
+    "compare",
     "core",
     "data",
     "engine",
+    "figures",
     "fit",
     "fit_head",
     "fix",
@@ -90,10 +96,13 @@ if TYPE_CHECKING:
         shot_groups,
     )
     from longtail.engine.fit_head import fit_head
+    from longtail.flows.audit import audit
+    from longtail.flows.compare import compare
     from longtail.flows.fit import fit
     from longtail.flows.fix import fix
     from longtail.flows.predict import load
     from longtail.flows.train.train import train
+    from longtail.report import figures
 else:  # not for type checkers, to whom every name would then exist
 
     def __getattr__(name):

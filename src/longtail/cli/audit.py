@@ -81,8 +81,8 @@ def audit(
     if output is not None:
         closing(output, names, as_json=as_json, quiet=quiet)
     elif not as_json:
-        said = "\n-o FOLDER writes the counts, and this as report.html and audit.json."
-        note(said, as_json=as_json, quiet=quiet)
+        hint = "\n-o FOLDER writes the counts, and this as report.html and audit.json."
+        note(hint, as_json=as_json, quiet=quiet)
 
 
 def _counts_files(labels: Path, output: Path | None) -> tuple[str, str]:
@@ -90,8 +90,8 @@ def _counts_files(labels: Path, output: Path | None) -> tuple[str, str]:
     if output is not None:
         train, test = (shlex.quote(str(output / name)) for name in _COUNTS)
         return train, test
-    given = labels.suffix.lower() == ".json"
-    return (shlex.quote(str(labels)) if given else _COUNTS[0]), _COUNTS[1]
+    is_counts = labels.suffix.lower() == ".json"
+    return (shlex.quote(str(labels)) if is_counts else _COUNTS[0]), _COUNTS[1]
 
 
 def _show(result: AuditResult) -> None:

@@ -157,7 +157,7 @@ def _columns(table: ComparedSet) -> dict[str, list[str | Text]]:
     from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
     from longtail.report.pages.compare_cells import cells, columns
 
-    made: dict[str, list[str | Text]] = {"method": ["method", *(m.name for m in table.methods)]}
+    by_name: dict[str, list[str | Text]] = {"method": ["method", *(m.name for m in table.methods)]}
     for shown, column in zip(columns(table), zip(*cells(table), strict=True), strict=True):
         metric = shown.metric
         key, heading = metric.short, metric.short
@@ -171,12 +171,15 @@ def _columns(table: ComparedSet) -> dict[str, list[str | Text]]:
             if cell.between and metric is table.by and not shown.is_as_trained:
                 value.append(f" {cell.between}", style="dim")
             texts.append(value.append("†" if cell.tied else ""))
-        made[key] = [heading, *texts]
+        by_name[key] = [heading, *texts]
     if len({len(method.runs) for method in table.methods}) > 1:  # else the title has it
-        made["runs"] = ["runs", *(str(len(method.runs)) for method in table.methods)]
+        by_name["runs"] = ["runs", *(str(len(method.runs)) for method in table.methods)]
     if table.ranks is not None:
-        made["rank"] = ["rank", *(f"{table.ranks.mean[m.name]:.2f}" for m in table.methods)]
-    return made
+        by_name["rank"] = [
+            "rank",
+            *(f"{table.ranks.mean[m.name]:.2f}" for m in table.methods),
+        ]
+    return by_name
 
 
 def _width(shown: dict[str, list[str | Text]]) -> int:

@@ -29,22 +29,16 @@ class Metric:
     """A column of the comparison.
 
     Attributes:
-        key: Its name in `lt.metrics.evaluate`.
-        name: What it is called.
-        short: One word, for a terminal.
-        percent: Whether it is a share, shown in %.
-        digits: Decimals it is shown with.
-        best: Which end of it is good.
-        tested: Whether differences in it are tested. A minimum over classes is not: the sample
-            that decides it is found by looking.
+        tested: Whether differences in it are tested. A minimum over classes is not: the sample that
+            decides it is found by looking.
     """
 
-    key: str
-    name: str
-    short: str
-    percent: bool = True
-    digits: int = 1
-    best: Literal["high", "low"] = "high"
+    key: str  # its name in `lt.metrics.evaluate`
+    name: str  # what it is called
+    short: str  # one word, for a terminal
+    percent: bool = True  # whether it is a share, shown in %
+    digits: int = 1  # decimals it is shown with
+    best: Literal["high", "low"] = "high"  # which end of it is good
     tested: bool = True
 
     @property
@@ -76,17 +70,13 @@ class SampleSet:
     """What the runs of a table are measured on.
 
     Attributes:
-        name: What it is called.
-        labels: The true classes.
-        num_classes: How many classes there are.
-        target: The prior to measure under; None for the samples as they are.
         counts: Training samples of each class, for many, medium and few, if known.
     """
 
-    name: str
-    labels: npt.NDArray[np.int64]
-    num_classes: int
-    target: Prior | None = None
+    name: str  # what it is called
+    labels: npt.NDArray[np.int64]  # the true classes
+    num_classes: int  # how many classes there are
+    target: Prior | None = None  # the prior to measure under; None for the samples as they are
     counts: npt.NDArray[np.int64] | None = None
 
     @cached_property
@@ -115,28 +105,21 @@ class Run:
     """One trained model, measured.
 
     Attributes:
-        method: What it is a run of.
-        seed: What tells it from other runs of the method.
-        metrics: Every metric with its interval over test samples.
-        right: Of each sample, whether it was predicted right.
-        nll: Of each sample, −log p(y|x).
-        gap: Of each sample, right − confidence with the sign of its bin.
         as_trained: The metrics of the scores as they are; `metrics` itself where no move changed
             them, since they carry the target or nobody knows what they carry.
-        moved: Whether the scores were moved to the target, or taken as they are since nobody
-            knows what they carry.
-        source: Where the scores are from.
+        moved: Whether the scores were moved to the target, or taken as they are since nobody knows
+            what they carry.
     """
 
-    method: str
-    seed: str
-    metrics: Mapping[str, Interval]
-    right: Floats
-    nll: Floats
-    gap: Floats
+    method: str  # what it is a run of
+    seed: str  # what tells it from other runs of the method
+    metrics: Mapping[str, Interval]  # every metric with its interval over test samples
+    right: Floats  # of each sample, whether it was predicted right
+    nll: Floats  # of each sample, −log p(y|x)
+    gap: Floats  # of each sample, right − confidence with the sign of its bin
     as_trained: Mapping[str, Interval] = field(default_factory=dict)
     moved: bool = True
-    source: str = ""
+    source: str = ""  # where the scores are from
 
     def terms(self, key: str) -> Floats:
         """What the metric is a sum of, one number a sample."""
@@ -168,8 +151,8 @@ def measured_run(
     (0.75, [1.0, 0.0, 1.0], False)
     """
     target = samples.target
-    known = target is not None and scores.carried is not None
-    moved = scores.under(target) if target is not None and known else scores
+    is_known = target is not None and scores.carried is not None
+    moved = scores.under(target) if target is not None and is_known else scores
     sums = _sums(samples)
     terms = sums.add(moved.logits, samples.labels)
     # A class that does not count may have infinite ones.
@@ -180,10 +163,11 @@ def measured_run(
         as_they_are = _sums(samples)
         as_they_are.add(scores.logits, samples.labels)
         as_trained = as_they_are.metrics()
-    right, is_moved = terms.right.astype(np.float64), known or target is None
+    right, is_moved = terms.right.astype(np.float64), is_known or target is None
     return Run(method, seed, metrics, right, nll, gap, as_trained, is_moved, source)
 
 
 def _sums(samples: SampleSet) -> Accumulator:
-    counts, known = samples.counts, samples.label_counts
-    return Accumulator(samples.num_classes, samples.target, counts, label_counts=known)
+    return Accumulator(
+        samples.num_classes, samples.target, samples.counts, label_counts=samples.label_counts
+    )

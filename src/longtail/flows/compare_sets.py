@@ -20,19 +20,12 @@ _ACCURACIES = ("balanced_accuracy", "accuracy_under_target", "accuracy")
 
 @dataclass(frozen=True, eq=False)
 class Method:
-    """A method and its runs.
+    """A method and its runs."""
 
-    Attributes:
-        name: What it is called.
-        runs: All of them.
-        estimates: Every metric over the runs, under the target.
-        as_trained: The same of the scores as they are.
-    """
-
-    name: str
-    runs: tuple[Run, ...]
-    estimates: Mapping[str, Estimate]
-    as_trained: Mapping[str, Estimate]
+    name: str  # what it is called
+    runs: tuple[Run, ...]  # all of them
+    estimates: Mapping[str, Estimate]  # every metric over the runs, under the target
+    as_trained: Mapping[str, Estimate]  # the same of the scores as they are
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,21 +33,15 @@ class ComparedSet:
     """Methods on one set of samples.
 
     Attributes:
-        samples: The set.
-        by: The metric that methods are ordered by.
-        methods: Best first.
-        metrics: What is shown, from left to right.
-        verdicts: What is noise, for each metric that is tested.
-        ranks: Over seeds, where all methods have two of them in common.
         copies: Runs that were left out since another has the same scores, each with that one.
     """
 
-    samples: SampleSet
-    by: Metric
-    methods: tuple[Method, ...]
-    metrics: tuple[Metric, ...]
-    verdicts: Mapping[str, Verdict]
-    ranks: Ranks | None
+    samples: SampleSet  # the set
+    by: Metric  # the metric that methods are ordered by
+    methods: tuple[Method, ...]  # best first
+    metrics: tuple[Metric, ...]  # what is shown, from left to right
+    verdicts: Mapping[str, Verdict]  # what is noise, for each metric that is tested
+    ranks: Ranks | None  # over seeds, where all methods have two of them in common
     copies: tuple[tuple[str, str], ...] = ()
 
     @property

@@ -44,31 +44,18 @@ class ClassCount:
 
 @dataclass(frozen=True)
 class Profile:
-    """How long the tail of one set is.
+    """How long the tail of one set is."""
 
-    Attributes:
-        num_classes: All classes, those without samples included.
-        num_samples: All samples.
-        largest: The class with the most samples.
-        smallest: The class with the fewest, of those that have any.
-        imbalance_ratio: The one over the other.
-        gini: How unequal the counts are.
-        effective_classes: So many equally frequent classes would be as hard to guess.
-        head_share: The share of samples that the largest tenth of the classes has.
-        single: The classes with one sample.
-        absent: The classes without samples.
-    """
-
-    num_classes: int
-    num_samples: int
-    largest: ClassCount
-    smallest: ClassCount
-    imbalance_ratio: float
-    gini: float
-    effective_classes: float
-    head_share: float
-    single: tuple[str, ...]
-    absent: tuple[str, ...]
+    num_classes: int  # all classes, those without samples included
+    num_samples: int  # all samples
+    largest: ClassCount  # the class with the most samples
+    smallest: ClassCount  # the class with the fewest, of those that have any
+    imbalance_ratio: float  # the one over the other
+    gini: float  # how unequal the counts are
+    effective_classes: float  # so many equally frequent classes would be as hard to guess
+    head_share: float  # the share of samples that the largest tenth of the classes has
+    single: tuple[str, ...]  # the classes with one sample
+    absent: tuple[str, ...]  # the classes without samples
 
 
 @dataclass(frozen=True)
@@ -76,22 +63,16 @@ class Group:
     """Classes with many, medium or few training samples, and what the test set has of them.
 
     Attributes:
-        name: "many" (over 100 training samples), "medium" or "few" (under 20).
-        num_classes: How many classes that are, those without samples included.
-        num_samples: Their training samples.
-        tested_classes: How many of them have test samples; None without a test set.
-        tested_samples: Their test samples.
-        median: Test samples of the middle one of the tested classes.
         class_error: The largest standard error of a recall on that many, in points.
         mean_error: The largest standard error of the mean recall of the group, in points.
     """
 
-    name: str
-    num_classes: int
-    num_samples: int
-    tested_classes: int | None = None
-    tested_samples: int | None = None
-    median: float | None = None
+    name: str  # "many" (over 100 training samples), "medium" or "few" (under 20)
+    num_classes: int  # how many classes that are, those without samples included
+    num_samples: int  # their training samples
+    tested_classes: int | None = None  # how many of them have test samples; None without a test set
+    tested_samples: int | None = None  # their test samples
+    median: float | None = None  # test samples of the middle one of the tested classes
     class_error: float | None = None
     mean_error: float | None = None
 
@@ -107,27 +88,16 @@ class Move:
 
 @dataclass(frozen=True)
 class Shift:
-    """How far the prior of the test set is from that of the training set.
+    """How far the prior of the test set is from that of the training set."""
 
-    Attributes:
-        total_variation: The share of samples that would have to change class.
-        by_chance: About what it would be if both sets were drawn from one prior.
-        to_uniform: The total variation between the test set and a balanced one.
-        surprise: By how many standard deviations χ² is larger than it would be then.
-        divergence: In nats; classes without training samples count half a sample there.
-        moves: The classes whose shares differ most.
-        not_in_test: Classes that have training samples only.
-        not_in_train: Classes that have test samples only.
-    """
-
-    total_variation: float
-    by_chance: float
-    to_uniform: float
-    surprise: float
-    divergence: float
-    moves: tuple[Move, ...]
-    not_in_test: tuple[str, ...]
-    not_in_train: tuple[str, ...]
+    total_variation: float  # the share of samples that would have to change class
+    by_chance: float  # about what it would be if both sets were drawn from one prior
+    to_uniform: float  # the total variation between the test set and a balanced one
+    surprise: float  # by how many standard deviations χ² is larger than it would be then
+    divergence: float  # in nats; classes without training samples count half a sample there
+    moves: tuple[Move, ...]  # the classes whose shares differ most
+    not_in_test: tuple[str, ...]  # classes that have training samples only
+    not_in_train: tuple[str, ...]  # classes that have test samples only
 
     @property
     def is_real(self) -> bool:

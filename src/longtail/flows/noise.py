@@ -50,23 +50,14 @@ _POWER = 0.8  # how often a real difference should be told
 
 @dataclass(frozen=True)
 class Difference:
-    """The first method less the second, in one metric.
+    """The first method less the second, in one metric."""
 
-    Attributes:
-        value: The difference of their means.
-        seeds: Its variance from seeds; None if no method has two of them.
-        samples: Its variance from samples.
-        shared: How much of V_seeds is rest, which more samples make smaller too.
-        runs: The fewer runs of the two.
-        by_seed: Whether runs of equal seeds were paired.
-    """
-
-    value: float
-    seeds: Part | None
-    samples: Part
-    shared: float
-    runs: int
-    by_seed: bool
+    value: float  # the difference of their means
+    seeds: Part | None  # its variance from seeds; None if no method has two of them
+    samples: Part  # its variance from samples
+    shared: float  # how much of V_seeds is rest, which more samples make smaller too
+    runs: int  # the fewer runs of the two
+    by_seed: bool  # whether runs of equal seeds were paired
 
     @cached_property
     def p(self) -> float:
@@ -185,46 +176,32 @@ class BesideBest:
     """A method beside the best one, by one metric.
 
     Attributes:
-        method: Its name.
-        behind: How far it is behind, zero or more.
         low: The least that may be, at the level it was judged by; below zero if it may be ahead.
-        high: The most.
-        p: Holm's adjusted probability.
-        told_apart: Whether it is more than chance.
         seeds: About how many seeds each would tell, if the difference is real; None if no number
             would.
         samples: About how many times the samples would, with the seeds there are; likewise.
-        both: About how many times the seeds and the samples would.
     """
 
-    method: str
-    behind: float
+    method: str  # its name
+    behind: float  # how far it is behind, zero or more
     low: float
-    high: float
-    p: float
-    told_apart: bool
+    high: float  # the most
+    p: float  # holm's adjusted probability
+    told_apart: bool  # whether it is more than chance
     seeds: float | None = None
     samples: float | None = None
-    both: float | None = None
+    both: float | None = None  # about how many times the seeds and the samples would
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a metric says of the methods.
+    """What a metric says of the methods."""
 
-    Attributes:
-        key: The metric.
-        best: The method with the best mean.
-        others: All other methods that could be compared, best first.
-        left_out: Methods whose value is not finite.
-        with_seeds: Whether the variation of seeds is in it.
-    """
-
-    key: str
-    best: str
-    others: tuple[BesideBest, ...]
-    left_out: tuple[str, ...] = ()
-    with_seeds: bool = False
+    key: str  # the metric
+    best: str  # the method with the best mean
+    others: tuple[BesideBest, ...]  # all other methods that could be compared, best first
+    left_out: tuple[str, ...] = ()  # methods whose value is not finite
+    with_seeds: bool = False  # whether the variation of seeds is in it
 
     @property
     def tied(self) -> tuple[str, ...]:
@@ -251,10 +228,10 @@ def verdict(methods: Mapping[str, Sequence[Run]], samples: SampleSet, key: str) 
     order = sorted(means, key=lambda name: -means[name])
     noise = seed_noise([methods[name] for name in order], samples, key)
     pairs = list(combinations(order, 2))
-    found = [difference(methods[a], methods[b], samples, key, noise) for a, b in pairs]
-    judged = holm([each.p for each in found])
+    differences = [difference(methods[a], methods[b], samples, key, noise) for a, b in pairs]
+    judged = holm([each.p for each in differences])
     others = [
-        _beside_best(b, metric.ahead(found[at].value), found[at], judged[at])
+        _beside_best(b, metric.ahead(differences[at].value), differences[at], judged[at])
         for at, (a, b) in enumerate(pairs)
         if a == order[0]
     ]
@@ -262,11 +239,11 @@ def verdict(methods: Mapping[str, Sequence[Run]], samples: SampleSet, key: str) 
     return Verdict(key, order[0], tuple(others), left_out, noise is not None)
 
 
-def _beside_best(method: str, behind: float, found: Difference, judged: HolmResult) -> BesideBest:
-    wide = found.reach(judged.level)
+def _beside_best(method: str, behind: float, between: Difference, judged: HolmResult) -> BesideBest:
+    wide = between.reach(judged.level)
     ends = behind - wide, behind + wide
     open_still = not judged.real and behind > 0
-    more = needed(found, judged.level) if open_still else Needed()
+    more = needed(between, judged.level) if open_still else Needed()
     return BesideBest(method, behind, *ends, judged.p, judged.real, *more)
 
 
@@ -278,17 +255,17 @@ class Needed(NamedTuple):
     both: float | None = None
 
 
-def needed(found: Difference, level: float) -> Needed:
+def needed(between: Difference, level: float) -> Needed:
     """Roughly what would tell a difference that is as large as the one seen."""
     reach = normal_quantile(1 - level / 2) + normal_quantile(_POWER)
-    wanted = (abs(found.value) / reach) ** 2
-    more_samples = found.samples.variance + found.shared
-    if found.seeds is None:
+    wanted = (abs(between.value) / reach) ** 2
+    more_samples = between.samples.variance + between.shared
+    if between.seeds is None:
         return Needed(samples=more_samples / wanted)
-    for_samples = wanted - max(found.seeds.variance - found.shared, 0.0)
-    for_seeds = wanted - found.samples.variance
+    for_samples = wanted - max(between.seeds.variance - between.shared, 0.0)
+    for_seeds = wanted - between.samples.variance
     return Needed(
-        found.runs * found.seeds.variance / for_seeds if for_seeds > 0 else None,
+        between.runs * between.seeds.variance / for_seeds if for_seeds > 0 else None,
         more_samples / for_samples if for_samples > 0 else None,
-        (found.seeds.variance + found.samples.variance) / wanted,
+        (between.seeds.variance + between.samples.variance) / wanted,
     )

@@ -41,12 +41,9 @@ _TYPES = {
 class Note:
     """What the reader of a comparison should know about a path.
 
-    Attributes:
-        about: "unfinished": a run without scores, left out. "unreadable": no scores, left out.
-            "no_test_part": compared on samples that may have chosen something. "fitted_here": a fix
-            measured on the samples it was fitted on.
-        path: Where.
-        error: Why it cannot be read.
+    Left out are an "unfinished" run, and a file that is "unreadable", for which `error` says why.
+    "no_test_part" is compared on samples that may have chosen something, and a fix that was
+    "fitted_here" on those it was fitted on.
     """
 
     about: Literal["unfinished", "unreadable", "no_test_part", "fitted_here"]
@@ -59,24 +56,17 @@ class Source:
     """A file of scores and what is known of the run behind it.
 
     Attributes:
-        scores: The file.
-        base: The name to start from: a recipe, a folder, a file.
-        seed: Of the run; the file where nobody knows it.
-        kind: What the file holds.
         settings: What of the recipe decides what is learned, but for seeds.
-        head: The second-stage head, if it is of one.
-        label: The name that was asked for.
-        note: What its reader should know.
     """
 
     scores: Path
-    base: str
-    seed: str
+    base: str  # the name to start from: a recipe, a folder, a file
+    seed: str  # of the run; the file where nobody knows it
     kind: Kind = "logits"
     settings: Mapping[str, Any] = field(default_factory=dict)
-    head: str = ""
-    label: str = ""
-    note: Note | None = None
+    head: str = ""  # the second-stage head, if it is of one
+    label: str = ""  # the name that was asked for
+    note: Note | None = None  # what its reader should know
 
 
 def find_sources(
@@ -84,9 +74,7 @@ def find_sources(
 ) -> tuple[list[Source], list[Note]]:
     """All runs in the paths, each once, and what was left out.
 
-    Args:
-        paths: Run folders, scores files, or folders with these in them.
-        labels: Pairs of a name and such a path; all runs in it are of the method of that name.
+    `labels` are pairs of a name and such a path: all runs in it are of the method of that name.
     """
     sources: dict[tuple[Path, str], Source] = {}
     left_out: list[Note] = []
@@ -100,9 +88,8 @@ def find_sources(
         for source in here:
             sources[source.scores.resolve(), label] = source
     named = {file for file, label in sources if label}
-    return [
-        source for (file, label), source in sources.items() if label or file not in named
-    ], left_out
+    kept = [source for (file, label), source in sources.items() if label or file not in named]
+    return kept, left_out
 
 
 def _in_path(path: Path, left_out: list[Note]) -> list[Source]:
@@ -209,8 +196,8 @@ def _file(path: Path) -> Source:
         )
     elif not is_longtail_scores(path):
         raise ValueError(f"{path} is a safetensors file without scores; give one of Scores.save")
-    name = path.parent if path.stem.split("-")[0] in _PLAIN else path.with_suffix("")
-    name = name.resolve()
+    is_plain = path.stem.split("-")[0] in _PLAIN
+    name = (path.parent if is_plain else path.with_suffix("")).resolve()
     seeded = _SEED.match(name.name)
     if seeded is None:
         return Source(path, name.name, str(path), kind)
@@ -241,10 +228,7 @@ def _npz_kind(path: Path) -> Kind:
 
 
 def _recipe_values(path: Path) -> dict[str, Any]:
-    """What of a stored recipe decides what is learned, by dotted keys; where the data lie does not.
-
-    A run stores its recipe with all defaults, so nothing but the file is needed.
-    """
+    """What of a recipe, stored with all defaults, decides what is learned, by dotted keys."""
     try:
         recipe = read_yaml(path.read_text(encoding="utf-8"))
     except ValueError as error:

@@ -16,13 +16,11 @@ class TsneMap(NamedTuple):
     """Where samples lie.
 
     Attributes:
-        labels: The classes that are shown.
-        sizes: How many samples each of them has.
         places: Of each class the places of some of its samples, shape (n, 2).
     """
 
-    labels: tuple[int, ...]
-    sizes: tuple[int, ...]
+    labels: tuple[int, ...]  # the classes that are shown
+    sizes: tuple[int, ...]  # how many samples each of them has
     places: tuple[npt.NDArray[np.float64], ...]
 
 
@@ -47,11 +45,11 @@ def tsne(
         seed: Of the draw and of t-SNE.
     """
     given = as_numpy(labels)
-    known = check_labels(given, check_num_classes(int(given.max()) + 1, len(given)))
-    counts = np.bincount(known)
+    classes = check_labels(given, check_num_classes(int(given.max()) + 1, len(given)))
+    counts = np.bincount(classes)
     picked = _default(counts) if chosen is None else list(chosen)
     random = np.random.default_rng(seed)
-    rows = [_some(np.flatnonzero(known == k), most, random) for k in picked]
+    rows = [_some(np.flatnonzero(classes == k), most, random) for k in picked]
     for label, own in zip(picked, rows, strict=True):
         if not len(own):
             raise ValueError(f"class {label} has no samples here; choose classes that have some")

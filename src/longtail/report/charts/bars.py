@@ -109,9 +109,9 @@ def bar_chart(
     y = Scale(ticks[0], ticks[-1], plot.bottom, plot.top)
     drawn += [column.pattern for column in columns]
     drawn.append(y_axis(plot, y, ticks, y_title, raised=headroom))
-    for place, column in enumerate(columns):
+    for number, column in enumerate(columns):
         for index, category in enumerate(categories):
-            left = plot.left + (index + 0.5) * slot + (place - len(columns) / 2) * bar
+            left = plot.left + (index + 0.5) * slot + (number - len(columns) / 2) * bar
             drawn.append(_bar(column, index, category, (left, bar), y, decimals, upright))
     if reference is not None:
         at = y(reference.value)
@@ -217,10 +217,10 @@ def _names(
 def _description(
     columns: Sequence[_Column], categories: Sequence[str], reference: Reference | None
 ) -> str:
-    said = [f"{len(columns)} series over {', '.join(categories)}."]
+    sentences = [f"{len(columns)} series over {', '.join(categories)}."]
     for column in columns:
         values = ", ".join(map(readable, column.values))
-        said.append(f"{column.name}: {values}.")
+        sentences.append(f"{column.name}: {values}.")
     if reference is not None:
-        said.append(f"Reference: {reference.label}.")
-    return " ".join(said)
+        sentences.append(f"Reference: {reference.label}.")
+    return " ".join(sentences)

@@ -55,17 +55,17 @@ class Chart(Svg):
         ...     chart.save(Path(folder) / "points.svg").name
         'points.svg'
         """
-        place = Path(path)
+        file = Path(path)
         writers: dict[str, Callable[[str], bytes]] = {".svg": str.encode, ".pdf": _pdf}
-        if place.suffix.lower() not in writers:
+        if file.suffix.lower() not in writers:
             raise ValueError(
-                f"a figure is saved as .svg or .pdf, got {place.name!r}; "
+                f"a figure is saved as .svg or .pdf, got {file.name!r}; "
                 "change how the name ends, and convert the SVG for any other format"
             )
-        written = writers[place.suffix.lower()](self.standalone())
-        with written_whole(place) as part:
+        written = writers[file.suffix.lower()](self.standalone())
+        with written_whole(file) as part:
             part.write_bytes(written)
-        return place
+        return file
 
 
 def _own_head(head: re.Match[str]) -> str:
@@ -176,7 +176,7 @@ def panels(
         raise ValueError(f"columns must be at least 1, got {columns}")
     if headings:
         check_lengths("panels", charts=charts, headings=headings)
-    drawn, said, across, down, row = [], [], 0.0, 0.0, 0.0
+    drawn, described, across, down, row = [], [], 0.0, 0.0, 0.0
     right = 0.0
     for number, chart in enumerate(charts):
         if number and number % columns == 0:
@@ -187,18 +187,18 @@ def panels(
         named = [_heading(heading, width)] if heading else []
         body = element("g", inside, transform=f"translate(0 {above:g})")
         drawn.append(element("g", *named, body, transform=f"translate({across:g} {down:g})"))
-        said.append(f"{heading}: {description}" if heading else description)
+        described.append(f"{heading}: {description}" if heading else description)
         across, row = across + width + _GAP, max(row, height + above)
         right = max(right, across - _GAP)
-    return drawing((right, down + row), title, " ".join(said), drawn)
+    return drawing((right, down + row), title, " ".join(described), drawn)
 
 
 def _parts(chart: Chart) -> tuple[float, float, str, Svg]:
     """Width, height, description, and what is drawn."""
-    found = _PARTS.fullmatch(chart)
-    if found is None:
+    match = _PARTS.fullmatch(chart)
+    if match is None:
         raise TypeError("a panel must be a chart of longtail.report, unchanged")
-    return float(found[1]), float(found[2]), unescape(found[3] or ""), Svg(found[4])
+    return float(match[1]), float(match[2]), unescape(match[3] or ""), Svg(match[4])
 
 
 def _heading(text: str, width: float) -> Svg:

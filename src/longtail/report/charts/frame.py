@@ -109,9 +109,9 @@ def legend(keys: Sequence[Key], width: float) -> tuple[list[Svg], float]:
         taken = _SWATCH + 6 + text_width(shown)
         if left and left + taken > width:
             left, row = 0.0, row + 1
-        place = f"translate({left + _SWATCH / 2:.1f} {row * ROW + ROW / 2:.1f})"
+        moved = f"translate({left + _SWATCH / 2:.1f} {row * ROW + ROW / 2:.1f})"
         text = label(_SWATCH / 2 + 6, FONT * 0.35, shown, full=name)
-        drawn.append(element("g", swatch, text, transform=place))
+        drawn.append(element("g", swatch, text, transform=moved))
         left += taken + _GAP
     return drawn, (row + 1) * ROW if keys else 0.0
 
@@ -218,17 +218,17 @@ def centred(x: float, y: float, text: str, width: float, full: str = "") -> Svg:
 
 def fitting_ticks(scale: Scale) -> list[tuple[float, str]]:
     """The most ticks whose labels keep a distance, each with its label."""
-    found: list[tuple[float, str]] = []
+    fitting: list[tuple[float, str]] = []
     for most in range(8, 0, -1):
         ticks = (log_ticks if scale.log else linear_ticks)(scale.low, scale.high, most)
         ticks = [tick for tick in ticks if not scale.whole or tick == round(tick)]
         labels = [readable(tick) for tick in ticks] if scale.log else tick_labels(ticks)
-        found = list(zip(ticks, labels, strict=True))
+        fitting = list(zip(ticks, labels, strict=True))
         widest = max((text_width(text) for text in labels), default=0)
         steps = [scale(b) - scale(a) for a, b in pairwise(ticks)]
         if min(steps, default=widest + 20) >= widest + 12:
             break
-    return found
+    return fitting
 
 
 def no_data(plot: Plot) -> Svg:

@@ -67,10 +67,10 @@ def heat_chart(
         middle = base + (index + 0.5) * _CELL
         shown = shorten(name, side - 10)
         drawn.append(label(0, middle + FONT * 0.35, shown, faint=True, full=name))
-        for place, column in enumerate(columns):
-            said = f"{name}, {column}: {readable(cells[index][place])}"
-            left = side + place * slot
-            drawn.append(_cell(cells[index][place], (left, slot), middle, shades, decimals, said))
+        for at, column in enumerate(columns):
+            tooltip = f"{name}, {column}: {readable(cells[index][at])}"
+            left = side + at * slot
+            drawn.append(_cell(cells[index][at], (left, slot), middle, shades, decimals, tooltip))
     if not finite:
         drawn.append(no_data(plot))
     return drawing((width, plot.bottom + 4), title, _description(rows, columns, cells), drawn)
@@ -156,13 +156,13 @@ def _cell(
     middle: float,
     shades: _Shades,
     decimals: int,
-    said: str,
+    tooltip: str,
 ) -> Svg:
     if not math.isfinite(value):
         return Svg()
     left, slot = across
     box = left + 0.75, middle - _CELL / 2 + 0.75, max(slot - 1.5, 0.5), _CELL - 1.5
-    shade = _shade(*box, shades.opacity(value), element("title", said), "mark")
+    shade = _shade(*box, shades.opacity(value), element("title", tooltip), "mark")
     text = fixed(value, decimals)
     if text_width(text) > slot - 4:
         return shade
@@ -187,14 +187,14 @@ def _shade(
 def _description(
     rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[float]]
 ) -> str:
-    said = [f"{len(rows)} rows over {len(columns)} columns."]
-    known = [
+    sentences = [f"{len(rows)} rows over {len(columns)} columns."]
+    finite = [
         (value, row, column)
         for row, line in zip(rows, cells, strict=True)
         for column, value in zip(columns, line, strict=True)
         if math.isfinite(value)
     ]
-    if known:
-        for word, (value, row, column) in (("Largest", max(known)), ("Smallest", min(known))):
-            said.append(f"{word}: {readable(value)} at {row}, {column}.")
-    return " ".join(said)
+    if finite:
+        for word, (value, row, column) in (("Largest", max(finite)), ("Smallest", min(finite))):
+            sentences.append(f"{word}: {readable(value)} at {row}, {column}.")
+    return " ".join(sentences)

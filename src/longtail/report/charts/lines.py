@@ -209,17 +209,17 @@ def _description(
     traces: Sequence[_Trace], x_title: str, reference: Reference | None, guides: Sequence[Guide]
 ) -> str:
     named = [trace for trace in traces if not trace.line.faint]
-    said = [f"{len(named)} series over {x_title or 'x'}."]
+    sentences = [f"{len(named)} series over {x_title or 'x'}."]
     for trace in named:
         finite = [value for value in trace.y if math.isfinite(value)]
         if finite:
             ends = f"starts at {readable(finite[0])} and ends at {readable(finite[-1])}"
             inside = f"between {readable(min(finite))} and {readable(max(finite))}"
-            said.append(f"{trace.line.name} {ends}, {inside}.")
+            sentences.append(f"{trace.line.name} {ends}, {inside}.")
     if reference is not None:
-        said.append(f"Reference: {reference.label}.")
-    said += [f"Dotted: {guide.label}." for guide in guides]
-    return " ".join(said)
+        sentences.append(f"Reference: {reference.label}.")
+    sentences += [f"Dotted: {guide.label}." for guide in guides]
+    return " ".join(sentences)
 
 
 def _band(trace: _Trace, x: Scale, y: Scale) -> Svg:

@@ -216,9 +216,9 @@ def _line(cut: _Cut, x: Scale, y: Scale) -> Svg:
 
 
 def _description(clouds: Sequence[_Cloud], separators: Sequence[Separator]) -> str:
-    said = [f"{cloud.name}: {len(cloud.pairs)} points." for cloud in clouds]
-    said += [
+    sentences = [f"{cloud.name}: {len(cloud.pairs)} points." for cloud in clouds]
+    sentences += [
         f"Line {item.name}: {readable(item.a)} x + {readable(item.b)} y + {readable(item.c)} = 0."
         for item in separators
     ]
-    return " ".join(said)
+    return " ".join(sentences)

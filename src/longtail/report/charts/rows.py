@@ -37,17 +37,11 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 
 @dataclass(frozen=True)
 class Strip:
-    """A named group of values, one per trial; NaN is left out.
+    """A named group of values, one per trial; NaN is left out."""
 
-    Attributes:
-        name: What stands above the strip.
-        values: One per trial.
-        style: Number of the colour and marker; by default the place in the list.
-    """
-
-    name: str
-    values: Collection[float]
-    style: int | None = None
+    name: str  # what stands above the strip
+    values: Collection[float]  # one per trial
+    style: int | None = None  # number of the colour and marker; by default the place in the list
 
 
 def strip_chart(
@@ -166,10 +160,10 @@ def _mean(row: _Row, middle: float, x: Scale) -> list[Svg]:
 
 
 def _description(rows: Sequence[_Row], reference: Reference | None) -> str:
-    said = [f"{row.name}: {row.summary} over {len(row.values)} trials." for row in rows]
+    sentences = [f"{row.name}: {row.summary} over {len(row.values)} trials." for row in rows]
     if reference is not None:
-        said.append(f"Reference: {reference.label}.")
-    return " ".join(said)
+        sentences.append(f"Reference: {reference.label}.")
+    return " ".join(sentences)
 
 
 _INTERVAL_STEP = 40.0
@@ -177,25 +171,15 @@ _INTERVAL_STEP = 40.0
 
 @dataclass(frozen=True)
 class IntervalRow:
-    """A value with what is known of it.
+    """A value with what is known of it."""
 
-    Attributes:
-        name: What stands above the line.
-        value: Where it is marked; NaN leaves the line empty.
-        low: The lower end, NaN if there is none.
-        high: The upper end.
-        text: What is written at the right.
-        dots: Values of single runs.
-        style: Number of the colour.
-    """
-
-    name: str
-    value: float
-    low: float = math.nan
-    high: float = math.nan
-    text: str = ""
-    dots: Sequence[float] = ()
-    style: int = 0
+    name: str  # what stands above the line
+    value: float  # where it is marked; NaN leaves the line empty
+    low: float = math.nan  # the lower end, NaN if there is none
+    high: float = math.nan  # the upper end
+    text: str = ""  # what is written at the right
+    dots: Sequence[float] = ()  # values of single runs
+    style: int = 0  # number of the colour
 
 
 def interval_chart(
@@ -238,8 +222,8 @@ def interval_chart(
             drawn.append(reference_line(at, low - 20, at, low - 2, reference.label))
     for index, each in enumerate(intervals):
         drawn += _line(each, plot, top + index * _INTERVAL_STEP, x)
-    said = " ".join(f"{each.name}: {each.text}." for each in intervals)
-    return drawing((width, total), title, said, drawn)
+    description = " ".join(f"{each.name}: {each.text}." for each in intervals)
+    return drawing((width, total), title, description, drawn)
 
 
 def _swatch(style: int) -> Svg:

@@ -88,8 +88,9 @@ def class_accuracy_chart(
     lines: list[Line] = []
     for style, (name, each) in enumerate(by_name(recalls).items()):
         along(tail, each, name)
-        told = f"{name}, geometric mean {100 * float(geometric_means(each[~np.isnan(each)])):.1f} %"
-        lines += class_lines(told, 100 * each, tail, style)
+        mean = float(geometric_means(each[~np.isnan(each)]))
+        legend = f"{name}, geometric mean {100 * mean:.1f} %"
+        lines += class_lines(legend, 100 * each, tail, style)
     return over_classes(lines, tail, title="Accuracy by class", y_title="accuracy (%)", width=width)
 
 
@@ -124,8 +125,8 @@ def false_positives_chart(
         if len(named) == 1 or share:
             guides = [Guide("no class favoured", [0, size], [0, float(sums[-1])])]
         else:
-            told = f"no class favoured, {name}"
-            guides.append(Guide(told, [0, size], [0, float(sums[-1])], style))
+            favoured = f"no class favoured, {name}"
+            guides.append(Guide(favoured, [0, size], [0, float(sums[-1])], style))
     return line_chart(
         lines,
         title="Cumulative false positives",
@@ -237,9 +238,11 @@ def group_curves_chart(log: Sequence[Mapping[str, float | None]], title: str = "
     lines = []
     for name in GROUPS:
         points = [(row["epoch"], row.get(f"val_{name}")) for row in rows]
-        known = {at: 100 * value for at, value in points if at is not None and value is not None}
-        if known:
-            lines.append(Line(f"{name}-shot", list(known), list(known.values())))
+        accuracies = {
+            at: 100 * value for at, value in points if at is not None and value is not None
+        }
+        if accuracies:
+            lines.append(Line(f"{name}-shot", list(accuracies), list(accuracies.values())))
     return line_chart(
         lines,
         title=title or "Accuracy of groups of classes over the epochs",

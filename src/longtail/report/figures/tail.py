@@ -56,12 +56,12 @@ def tail_of(counts: ArrayLike, classes: Sequence[str] | None = None) -> Tail:
     >>> tail_of([5, 90, 30], ["ant", "bee", "cow"]).names
     ['bee', 'cow', 'ant']
     """
-    known = floats(check_counts(counts))
-    if classes is not None and len(classes) != len(known):
-        raise ValueError(f"got {len(classes)} class names but {len(known)} counts")
-    order = np.argsort(-known, kind="stable")
+    samples = floats(check_counts(counts))
+    if classes is not None and len(classes) != len(samples):
+        raise ValueError(f"got {len(classes)} class names but {len(samples)} counts")
+    order = np.argsort(-samples, kind="stable")
     names = [f"class {k}" if classes is None else classes[k] for k in order]
-    return Tail(order, known[order], names)
+    return Tail(order, samples[order], names)
 
 
 def along(tail: Tail, values: Floats, name: str) -> Floats:
@@ -130,9 +130,9 @@ def running_mean(values: Floats, window: int) -> Floats:
     >>> running_mean(np.array([1.0, 3.0, np.nan, 5.0]), 3).tolist()
     [2.0, 2.0, 4.0, 5.0]
     """
-    known = ~np.isnan(values)
-    sums = np.concatenate([[0.0], np.cumsum(np.where(known, values, 0.0))])
-    sizes = np.concatenate([[0], np.cumsum(known)])
+    finite = ~np.isnan(values)
+    sums = np.concatenate([[0.0], np.cumsum(np.where(finite, values, 0.0))])
+    sizes = np.concatenate([[0], np.cumsum(finite)])
     places = np.arange(len(values))
     low = np.maximum(places - window // 2, 0)
     high = np.minimum(places + window // 2 + 1, len(values))

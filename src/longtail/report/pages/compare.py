@@ -42,9 +42,9 @@ def compare_page(result: CompareResult, footer: Footer) -> Page:
         sections += [_results(table, result), *_as_trained(table, result), _noise(table, result)]
     if result.ranks is not None:
         sections.append(_ranks(result))
-    said = text.notes(result)
-    if said:
-        sections.append(Section("About these runs", notes=said))
+    notes = text.notes(result)
+    if notes:
+        sections.append(Section("About these runs", notes=notes))
     if len(result.sets) > 1:
         each = (f"{table.samples.name}: {text.headline(table)}" for table in result.sets)
         return Page(_TITLE, " ".join(each), sections, footer)
@@ -71,9 +71,9 @@ def results_table(table: ComparedSet, result: CompareResult) -> Table:
     for method in table.methods:
         row: list[Cell] = [method.name]
         for metric, _, is_as_trained in cells.columns(table):
-            found = method.as_trained if is_as_trained else method.estimates
+            estimates = method.as_trained if is_as_trained else method.estimates
             tied = set() if is_as_trained else _tied(table, metric)
-            row.append(_pair(found[metric.key], metric, method.name in tied))
+            row.append(_pair(estimates[metric.key], metric, method.name in tied))
         row += [len(method.runs)] if unequal else []
         row += [table.ranks.mean[method.name]] if table.ranks is not None else []
         rows.append(row)
@@ -101,13 +101,16 @@ def values_chart(table: ComparedSet) -> Chart:
     metric = table.by
     lines = []
     for method in table.methods:
-        found = method.estimates[metric.key]
-        ends = [math.nan if end is None else metric.factor * end for end in (found.low, found.high)]
-        value = math.nan if found.value is None else metric.factor * found.value
+        estimated = method.estimates[metric.key]
+        ends = [
+            math.nan if end is None else metric.factor * end
+            for end in (estimated.low, estimated.high)
+        ]
+        value = math.nan if estimated.value is None else metric.factor * estimated.value
         tied = "†" if _style(table, method.name) == _TIED else ""
-        parts = (cells.number(found.value, metric), cells.interval(found, metric), tied)
+        parts = (cells.number(estimated.value, metric), cells.interval(estimated, metric), tied)
         shown = " ".join(filter(None, parts))
-        dots = [metric.factor * dot for dot in found.runs]
+        dots = [metric.factor * dot for dot in estimated.runs]
         style = _style(table, method.name)
         lines.append(IntervalRow(method.name, value, ends[0], ends[1], shown, dots, style))
     unit = " (%)" if metric.percent else ""
@@ -121,21 +124,21 @@ def values_chart(table: ComparedSet) -> Chart:
 
 def differences_chart(table: ComparedSet) -> Chart:
     """How far every method is behind the best, with the interval it was judged by."""
-    metric, found = table.by, table.verdicts[table.by.key]
+    metric, verdict = table.by, table.verdicts[table.by.key]
     lines = []
-    for each in found.others:
+    for each in verdict.others:
         low, value, high = (metric.factor * end for end in (each.low, each.behind, each.high))
-        verdict = "behind" if each.told_apart else "may be noise"
-        shown = f"{value:.{metric.digits + 1}f}, {verdict}"
+        word = "behind" if each.told_apart else "may be noise"
+        shown = f"{value:.{metric.digits + 1}f}, {word}"
         lines.append(
             IntervalRow(each.method, value, low, high, shown, (), _style(table, each.method))
         )
     unit = "points" if metric.percent else metric.name
     return interval_chart(
         lines,
-        title=f"How far each method is behind {found.best}",
+        title=f"How far each method is behind {verdict.best}",
         value_title=f"behind by ({unit})",
-        reference=Reference(0.0, f"{found.best}"),
+        reference=Reference(0.0, f"{verdict.best}"),
         colors=_colors(lines),
     )
 
@@ -172,8 +175,8 @@ def _as_trained(table: ComparedSet, result: CompareResult) -> list[Section]:
 
 
 def _noise(table: ComparedSet, result: CompareResult) -> Section:
-    found = table.verdicts.get(table.by.key)
-    if found is None or not found.others:
+    verdict = table.verdicts.get(table.by.key)
+    if verdict is None or not verdict.others:
         return Section("What is noise", [text.headline(table)])
     # Of one set the summary has said it.
     alone = [text.headline(table)] if len(result.sets) > 1 else []
@@ -204,10 +207,10 @@ def _verdict_table(table: ComparedSet) -> Table:
 
 
 def _said(table: ComparedSet, name: str, metric: Metric) -> str:
-    found = table.verdicts[metric.key]
-    if name == found.best:
+    verdict = table.verdicts[metric.key]
+    if name == verdict.best:
         return "best"
-    each = next((each for each in found.others if each.method == name), None)
+    each = next((each for each in verdict.others if each.method == name), None)
     if each is None:
         return "–"
     gap = f"{metric.factor * each.behind:.{metric.digits}f}"
@@ -218,11 +221,11 @@ def _ranks(result: CompareResult) -> Section:
     assert result.ranks is not None
     rows = sorted(result.ranks.mean.items(), key=lambda item: item[1])
     columns = [Column("method"), Column("average rank", best="low")]
-    said = (
+    about = (
         f"By {result.sets[0].by.name}, over {result.ranks.blocks} {result.ranks.over}, of the "
         "methods that are on all of them. So few sets do not say which method is better in general."
     )
-    return Section("Ranks", [said], Table(columns, rows))
+    return Section("Ranks", [about], Table(columns, rows))
 
 
 def _tied(table: ComparedSet, metric: Metric) -> set[str]:
@@ -231,13 +234,17 @@ def _tied(table: ComparedSet, metric: Metric) -> set[str]:
     return set() if verdict is None else set(verdict.tied)
 
 
-def _pair(found: Estimate, metric: Metric, is_tied: bool = False) -> Cell:
-    if found.value is None:
+def _pair(estimated: Estimate, metric: Metric, is_tied: bool = False) -> Cell:
+    if estimated.value is None:
         return None
-    cell: float | tuple[float, ...] = metric.factor * found.value
-    if found.reach is not None:
-        is_even = cells.is_even(found, metric)
-        shown = (found.value, found.reach) if is_even else (found.value, found.low, found.high)
+    cell: float | tuple[float, ...] = metric.factor * estimated.value
+    if estimated.reach is not None:
+        is_even = cells.is_even(estimated, metric)
+        shown = (
+            (estimated.value, estimated.reach)
+            if is_even
+            else (estimated.value, estimated.low, estimated.high)
+        )
         cell = tuple(metric.factor * part for part in shown if part is not None)
     return Marked(cell, "†") if is_tied else cell
 
@@ -249,7 +256,7 @@ def _colors(lines: list[IntervalRow]) -> dict[int, str]:
 
 
 def _style(table: ComparedSet, name: str) -> int:
-    found = table.verdicts.get(table.by.key)
-    if found is None or name == found.best:
+    verdict = table.verdicts.get(table.by.key)
+    if verdict is None or name == verdict.best:
         return _BEST
-    return _TIED if name in found.tied else _BEHIND
+    return _TIED if name in verdict.tied else _BEHIND

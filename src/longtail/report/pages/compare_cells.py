@@ -12,33 +12,20 @@ from longtail.report.pages import compare_text as text
 
 
 class Cell(NamedTuple):
-    """A number ready to print.
+    """A number ready to print."""
 
-    Attributes:
-        value: The mean.
-        between: Its interval: ± half of it, both ends where they are not equally far, or empty.
-        best: Whether it is the best of its column.
-        tied: Whether it cannot be told apart from the best.
-    """
-
-    value: str
-    between: str
-    best: bool = False
-    tied: bool = False
+    value: str  # the mean
+    between: str  # its interval: ± half of it, both ends where they are not equally far, or empty
+    best: bool = False  # whether it is the best of its column
+    tied: bool = False  # whether it cannot be told apart from the best
 
 
 class Shown(NamedTuple):
-    """A column of a table.
+    """A column of a table."""
 
-    Attributes:
-        metric: What is in it.
-        name: What it is called.
-        is_as_trained: Whether it is of the scores as they are, and not under the target.
-    """
-
-    metric: Metric
-    name: str
-    is_as_trained: bool = False
+    metric: Metric  # what is in it
+    name: str  # what it is called
+    is_as_trained: bool = False  # whether it is of the scores as they are, and not under the target
 
     @property
     def heading(self) -> str:

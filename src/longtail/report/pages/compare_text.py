@@ -18,21 +18,23 @@ def headline(table: ComparedSet) -> str:
     value = f"{_told(table)} {amount(best.estimates[metric.key].value, metric)}"
     if len(table.methods) < 2:
         return f"There is only one method, {best.name} ({value}), so nothing to compare it with."
-    found = table.verdicts.get(metric.key)
-    if found is None:
+    verdict = table.verdicts.get(metric.key)
+    if verdict is None:
         return f"Best is {best.name} ({value}); differences in this metric are not tested."
-    said = []
-    if found.tied:
+    sentences = []
+    if verdict.tied:
         verb = "cannot be told apart from the best,"
-        said.append(f"{listed(found.tied)} {verb} {found.best} ({value}).")
-        if found.behind:
-            said.append(f"Behind it by more than noise: {listed(found.behind)}.")
-    elif found.behind:
-        rest = listed(found.behind) if len(found.behind) < 4 else "all other methods"
-        said.append(f"{found.best} is best ({value}), ahead of {rest} by more than noise.")
-    if found.left_out:
-        said.append(f"Without a finite value, and so not compared: {listed(found.left_out)}.")
-    return " ".join(said)
+        sentences.append(f"{listed(verdict.tied)} {verb} {verdict.best} ({value}).")
+        if verdict.behind:
+            sentences.append(f"Behind it by more than noise: {listed(verdict.behind)}.")
+    elif verdict.behind:
+        rest = listed(verdict.behind) if len(verdict.behind) < 4 else "all other methods"
+        sentences.append(f"{verdict.best} is best ({value}), ahead of {rest} by more than noise.")
+    if verdict.left_out:
+        sentences.append(
+            f"Without a finite value, and so not compared: {listed(verdict.left_out)}."
+        )
+    return " ".join(sentences)
 
 
 def _told(table: ComparedSet) -> str:
@@ -44,14 +46,16 @@ def _told(table: ComparedSet) -> str:
 
 def next_step(table: ComparedSet) -> str:
     """What to do now, in one sentence."""
-    found = table.verdicts.get(table.by.key)
-    if found is None or not found.others:
+    verdict = table.verdicts.get(table.by.key)
+    if verdict is None or not verdict.others:
         return ""
     runs = min(len(method.runs) for method in table.methods)
     more = " Train a few seeds of each: only then is it about methods." if runs == 1 else ""
-    if not found.tied:
-        return f"Take {found.best}.{more}"
-    which = listed((found.best, *found.tied)) if len(found.tied) < 4 else "the methods marked †"
+    if not verdict.tied:
+        return f"Take {verdict.best}.{more}"
+    which = (
+        listed((verdict.best, *verdict.tied)) if len(verdict.tied) < 4 else "the methods marked †"
+    )
     return (
         f"These runs do not say which of {which} is best: choose by cost, or make more runs.{more}"
     )
@@ -59,11 +63,13 @@ def next_step(table: ComparedSet) -> str:
 
 def what_would_tell(table: ComparedSet) -> list[str]:
     """For the methods nearest to the best, where they may be as good, roughly what would tell."""
-    found = table.verdicts.get(table.by.key)
-    if found is None:
+    verdict = table.verdicts.get(table.by.key)
+    if verdict is None:
         return []
-    tied = [each for each in found.others if not each.told_apart]
-    return [_would_tell(each, found.best, table.by, found.with_seeds) for each in tied[:_NEAREST]]
+    tied = [each for each in verdict.others if not each.told_apart]
+    return [
+        _would_tell(each, verdict.best, table.by, verdict.with_seeds) for each in tied[:_NEAREST]
+    ]
 
 
 def _would_tell(each: BesideBest, best: str, metric: Metric, with_seeds: bool) -> str:
@@ -75,8 +81,8 @@ def _would_tell(each: BesideBest, best: str, metric: Metric, with_seeds: bool) -
     if each.samples is not None and each.samples < _MOST_SAMPLES:
         samples = f"about {_rough(max(each.samples, 1.1))} times the test samples"
     if not with_seeds:
-        told = samples or f"more than {_MOST_SAMPLES} times the test samples"
-        return f"{lead} {told} for these models, and a few seeds each for the methods."
+        enough = samples or f"more than {_MOST_SAMPLES} times the test samples"
+        return f"{lead} {enough} for these models, and a few seeds each for the methods."
     if each.seeds is not None and each.seeds < _MOST_SEEDS:
         others = f", or {samples} with the seeds there are" if samples else ""
         return f"{lead} about {max(2, math.ceil(each.seeds))} seeds each{others}."
@@ -95,51 +101,51 @@ def what_varies(table: ComparedSet) -> list[str]:
 def intervals(table: ComparedSet) -> list[str]:
     """What the intervals are over."""
     kinds = {method.estimates[table.by.key].over for method in table.methods}
-    said = []
+    sentences = []
     if "seeds" in kinds:
-        said.append(
+        sentences.append(
             "± is half of a 95 % interval over seeds (Student's t): what other seeds would give "
             "on these same test samples."
         )
     if "samples" in kinds:
         which = " of a method with one run" if "seeds" in kinds else ""
-        said.append(
+        sentences.append(
             f"±{which} is half of a 95 % interval over test samples drawn anew within each class, "
             "and where its ends are not equally far both stand in brackets (Wilson's for "
             "accuracies): what this one model would give on other samples. How much another seed "
             "would change is not in it."
         )
-    return said
+    return sentences
 
 
 def judged(table: ComparedSet) -> list[str]:
     """What the verdicts count, and what to make of few seeds."""
-    said = []
+    sentences = []
     numbers = sorted({len(method.runs) for method in table.methods})
     if numbers[0] == 1 and numbers[-1] > 1 and len(table.methods) > 1:
         lone = [method.name for method in table.methods if len(method.runs) == 1]
-        said.append(
+        sentences.append(
             f"Only one run of {listed(lone)}: taken to vary from seed to seed as the other methods "
             "do on average."
         )
     elif len(numbers) > 1:
-        said.append(f"Methods have between {numbers[0]} and {numbers[-1]} runs.")
+        sentences.append(f"Methods have between {numbers[0]} and {numbers[-1]} runs.")
     if 2 in numbers:
-        said.append(
+        sentences.append(
             "Two seeds say little about how much seeds vary: their intervals come out very wide, "
             "or by luck very narrow."
         )
     if table.verdicts and len(table.methods) > 1:
-        said.append(_tested(table))
-    return said
+        sentences.append(_tested(table))
+    return sentences
 
 
 def _tested(table: ComparedSet) -> str:
-    found = next(iter(table.verdicts.values()))
+    verdict = next(iter(table.verdicts.values()))
     sources = (
         "Differences are judged sample by sample on the same test samples, with the variation of "
         "seeds and of test samples both counted"
-        if found.with_seeds
+        if verdict.with_seeds
         else "Differences are judged sample by sample on the same test samples; with one run of "
         "each method they are between these models, not between the methods"
     )
@@ -187,8 +193,8 @@ def legend(table: ComparedSet) -> str:
     if len(table.methods) < 2:
         return ""
     untested = [m.name for m in table.metrics if m.key not in table.verdicts]
-    said = "Bold: the best of its column. †: cannot be told apart from it."
-    return f"{said} Not tested: {listed(untested)}." if untested else said
+    marks = "Bold: the best of its column. †: cannot be told apart from it."
+    return f"{marks} Not tested: {listed(untested)}." if untested else marks
 
 
 def note(about: Note) -> str:
@@ -212,21 +218,23 @@ def note(about: Note) -> str:
 
 def notes(result: CompareResult) -> list[str]:
     """What has to be said about the files and the runs."""
-    said = [note(each) for each in result.notes]
+    sentences = [note(each) for each in result.notes]
     for table in result.sets:
         still = [m.name for m in table.methods if not all(run.moved for run in m.runs)]
         if still:
-            said.append(
+            sentences.append(
                 f"Nobody knows what prior the scores of {listed(still)} carry, so they were taken "
                 "as they are and not moved to the target."
             )
-        said += [f"{copy} has the scores of {same}: counted once." for copy, same in table.copies]
+        sentences += [
+            f"{copy} has the scores of {same}: counted once." for copy, same in table.copies
+        ]
     if len(result.sets) > 1:
-        said.append(
+        sentences.append(
             "The runs are of different data (other test labels, classes or training counts): "
             "there is a table for each."
         )
-    return said
+    return sentences
 
 
 def _rough(value: float) -> str:
