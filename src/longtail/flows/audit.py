@@ -1,6 +1,6 @@
 """The audit: what labels say before anything is trained, what to expect and what to try.
 
-longtail audit labels.csv          lt.audit("labels.csv")
+longtail audit LABELS          lt.audit(labels)
 """
 
 from __future__ import annotations
@@ -143,7 +143,6 @@ class AuditResult(Result):
 
     def _remedies(self) -> Iterator[Remedy]:
         train, test = self.counts_files
-        fix = f"longtail fix VAL --kind KIND --counts {train} --target"
         if self.train.absent:
             smooth = 'prior = lt.Prior.of(counts, zeros="smooth")'
             yield Remedy("absent", python=f"{smooth}  # for counts, where a prior is asked")
@@ -151,14 +150,16 @@ class AuditResult(Result):
             error = self.groups[-1].mean_error or 0.0
             choose = "lt.posthoc.LogitAdjustment.fit(validation)"
             uniform = "lt.Prior.uniform(len(counts))"
-            yield Remedy("move", f"{fix} uniform -o fixed", f"{_SCORES}.under({uniform})")
+            fix = f"longtail fix VAL --kind KIND --counts {train} --target uniform -o fixed"
+            yield Remedy("move", fix, f"{_SCORES}.under({uniform})")
             yield Remedy("loss", python="loss = lt.losses.LogitAdjusted(counts)")
             certain = error <= _UNCERTAIN
             yield Remedy("choose_tau", python=choose) if certain else Remedy("keep_tau")
         if self.shift is not None and self.shift.is_real and not self.tests_balanced:
             absent = self.test is not None and self.test.absent
             prior = 'lt.Prior.of(test_counts, zeros="keep")' if absent else "test_counts"
-            yield Remedy("target", f"{fix} {test} -o fixed", f"{_SCORES}.under({prior})")
+            fix = f"longtail fix VAL --kind KIND --counts {train} --target {test} -o fixed"
+            yield Remedy("target", fix, f"{_SCORES}.under({prior})")
         if self.has_tail:
             evaluate = "lt.metrics.evaluate(lt.Scores(logits, labels, counts=counts))"
             yield Remedy("metrics", python=evaluate)
