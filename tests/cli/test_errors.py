@@ -45,6 +45,12 @@ class TorchError(RuntimeError):
         (OSError(28, "No space left on device"), 1, "no space left on device", "make room"),
         (ValueError("too few"), 1, "too few", "--traceback"),
         (FloatingPointError("diverged"), 1, "diverged", "--traceback"),
+        (
+            ModuleNotFoundError("No module named 'torch.nn'", name="torch.nn"),
+            1,
+            'this needs torch: pip install "longtail[torch]"',
+            "longtail doctor",
+        ),
         (ImportError("needs pyarrow"), 1, "needs pyarrow", "longtail doctor"),
         (
             ImportError("cannot import x", name="longtail.core"),

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from longtail.cli import app
 from longtail.cli.options import common, output_folder, seed
-from longtail.cli.progress import bars, is_shown, status
+from longtail.cli.terminal import bars, is_shown, status
 
 COMMANDS = sorted(app.commands)
 SHARED = ("as_json", "quiet", "traceback")

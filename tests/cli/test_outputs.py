@@ -1,10 +1,12 @@
 """What commands print and write: names stay names, JSON is JSON, pages quote the command."""
 
+import html
 import io
 import json
 import sys
 
 import click
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from rich.console import Console
@@ -14,10 +16,7 @@ from longtail.cli import app
 from longtail.cli.options import WordOrFile
 from longtail.cli.outputs import (
     closing,
-    command,
     console,
-    footer,
-    metrics_json,
     print_json,
     rich_table,
 )
@@ -106,22 +105,18 @@ def test_the_closing_line_is_beside_json_and_not_there_if_quiet(capsys, tmp_path
     )
 
 
-def test_pages_and_metrics_quote_the_command_as_it_was_given(monkeypatch, tmp_path):
-    said = {}
-
-    def callback(**_):
-        said["command"] = command()
-        said["footer"] = footer()
-        metrics_json(tmp_path / "metrics.json", {"a": float("nan")})
-
-    monkeypatch.setattr(app.commands["recipes"], "callback", callback)
-    done = CliRunner().invoke(app, ["recipes", "two words", "--json"])
+def test_pages_and_metrics_quote_the_command_as_it_was_given(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.savez("two words.npz", logits=2 * np.eye(2)[[0, 1, 1] * 9], labels=[0, 1, 0] * 9)
+    given = ["fix", "two words.npz", "--kind", "logits", "--carried", "uniform", "-o", "out"]
+    done = CliRunner().invoke(app, [*given, "--json"])
     assert done.exit_code == 0, done.output
-    assert said["command"] == "longtail recipes 'two words' --json"
-    assert said["footer"].command == said["command"]
-    written = json.loads((tmp_path / "metrics.json").read_text())
-    assert written == {"version": __version__, "command": said["command"], "a": None}
-    assert list(tmp_path.iterdir()) == [tmp_path / "metrics.json"]
+    quoted = "longtail fix 'two words.npz' --kind logits --carried uniform -o out --json"
+    written = json.loads((tmp_path / "out/metrics.json").read_text())
+    assert (written["version"], written["command"]) == (__version__, quoted)
+    assert (
+        html.escape(quoted).replace("&#x27;", "&#39;") in (tmp_path / "out/report.html").read_text()
+    )
 
 
 def test_a_word_or_a_file_is_one_or_the_other(tmp_path, monkeypatch):

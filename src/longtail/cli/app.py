@@ -24,7 +24,7 @@ from longtail.cli.errors import (
     show_interrupt,
 )
 from longtail.cli.outputs import ARGUMENTS
-from longtail.cli.plain_text import echo, is_first
+from longtail.cli.terminal import echo, is_first
 
 # What a terminal without Unicode shows: the sign of a number stays, what has no like is a `?`.
 _PLAINER = "longtail.plainer"

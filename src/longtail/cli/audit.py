@@ -12,7 +12,7 @@ import click
 from longtail.cli import options
 from longtail.cli.command import Command, writing
 from longtail.cli.outputs import closing, command, console, note, print_json, rich_table
-from longtail.cli.progress import status
+from longtail.cli.terminal import status
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -8,7 +8,7 @@ from click.shell_completion import CompletionItem, get_completion_class
 from longtail.cli import options
 from longtail.cli.command import Command
 from longtail.cli.outputs import print_json
-from longtail.cli.plain_text import echo
+from longtail.cli.terminal import echo
 
 _INSTALL = {
     "bash": "longtail completion bash > ~/.longtail-complete.bash\n"

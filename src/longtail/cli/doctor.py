@@ -10,7 +10,7 @@ from longtail.cli import options
 from longtail.cli.command import Command
 from longtail.cli.errors import FAILURE
 from longtail.cli.outputs import console, print_json, rich_table
-from longtail.cli.progress import status
+from longtail.cli.terminal import status
 
 if TYPE_CHECKING:
     from longtail.flows.doctor import Checkup, Machine, Package, Torch

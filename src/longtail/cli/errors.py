@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import click
 
-from longtail.cli.plain_text import echo, is_first, rank
+from longtail.cli.terminal import echo, is_first, rank
 
 FAILURE, USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 # torchrun ends all processes when one does; in this many seconds the one that speaks has spoken.

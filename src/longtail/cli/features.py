@@ -10,8 +10,7 @@ import click
 from longtail.cli import options
 from longtail.cli.command import Command
 from longtail.cli.outputs import print_json
-from longtail.cli.plain_text import echo
-from longtail.cli.progress import status
+from longtail.cli.terminal import echo, status
 
 
 @click.command(cls=Command, short_help="Write the features of images by the backbone of a run.")

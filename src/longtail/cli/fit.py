@@ -11,8 +11,7 @@ from longtail.cli import options
 from longtail.cli.command import Command, writing
 from longtail.cli.options import INPUT_FILE
 from longtail.cli.outputs import closing, command, console, print_json, rich_table
-from longtail.cli.plain_text import echo
-from longtail.cli.progress import status
+from longtail.cli.terminal import echo, status
 
 if TYPE_CHECKING:
     from longtail.core import Prior

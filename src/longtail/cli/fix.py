@@ -13,8 +13,8 @@ from longtail.cli import options
 from longtail.cli.command import Command, writing
 from longtail.cli.options import INPUT_FILE
 from longtail.cli.outputs import closing, command, console, print_json, rich_table
-from longtail.cli.progress import bars
 from longtail.cli.score_inputs import ScoreOptions, read_target, score_options
+from longtail.cli.terminal import bars
 
 if TYPE_CHECKING:
     from longtail.flows.fix_result import FixResult
@@ -182,8 +182,7 @@ def _tau(tau: str) -> float | None:
 
 def _show(result: FixResult) -> None:
     from longtail.report.pages import fix as text
-    from longtail.report.sections.first_table import metric_rows
-    from longtail.report.sections.verdict import warning
+    from longtail.report.sections.first_screen import metric_rows, warning
 
     shown, judgement = console(), result.judgement
     if judgement is not None and (doubt := warning(judgement.sanity)):

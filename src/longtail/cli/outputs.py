@@ -14,15 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from longtail.cli.plain_text import echo, is_first, plain_console, plain_json, plain_text
-from longtail.flows.json_text import json_text, write_json
+from longtail.cli.terminal import echo, is_first, plain_console, plain_json, plain_text
+from longtail.flows.json_text import json_text
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
-
-    from longtail.report import Footer
 
 ARGUMENTS = "longtail.arguments"
 _NARROWEST = 12  # a name of a class or a method in several lines
@@ -35,28 +33,11 @@ def command() -> str:
     return shlex.join(["longtail", *arguments])
 
 
-def footer() -> Footer:
-    """The footer of a page: version, today, and the command."""
-    from datetime import date
-
-    from longtail import __version__
-    from longtail.report import Footer
-
-    return Footer(version=__version__, date=date.today().isoformat(), command=command())
-
-
 def print_json(value: Any) -> None:
     """A result as JSON on standard output, the only thing there."""
     if is_first():
         can_show_all = (sys.stdout.encoding or "").lower().startswith("utf")
         click.echo(plain_json(json_text(value, ascii_only=not can_show_all)), nl=False)
-
-
-def metrics_json(path: Path, values: dict[str, Any]) -> None:
-    """The measured values in a JSON file, after the version and the command that made it."""
-    from longtail import __version__
-
-    write_json(path, {"version": __version__, "command": command()} | values)
 
 
 def console() -> Console:

@@ -10,7 +10,7 @@ from longtail.cli import options
 from longtail.cli.command import Command
 from longtail.cli.completion import recipe_names
 from longtail.cli.outputs import note, print_json
-from longtail.cli.plain_text import echo
+from longtail.cli.terminal import echo
 
 if TYPE_CHECKING:
     from longtail.flows.train.recipe import Recipe

@@ -12,8 +12,8 @@ from longtail.cli import options
 from longtail.cli.command import Command, writing
 from longtail.cli.compare import FILES, present
 from longtail.cli.outputs import closing, command, console, print_json, rich_table
-from longtail.cli.progress import status
 from longtail.cli.score_inputs import ScoreOptions, read_target, score_options
+from longtail.cli.terminal import status
 
 if TYPE_CHECKING:
     from longtail.core import Prior, Scores

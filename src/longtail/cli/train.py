@@ -15,8 +15,7 @@ from longtail.cli.command import Command, is_same
 from longtail.cli.completion import recipe_names
 from longtail.cli.errors import Interrupted
 from longtail.cli.outputs import closing, command, console, print_json, rich_table
-from longtail.cli.plain_text import echo, is_first
-from longtail.cli.progress import bars, status
+from longtail.cli.terminal import bars, echo, is_first, status
 
 if TYPE_CHECKING:
     from longtail.engine.training import EpochEnd

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior
-from longtail.metrics import Interval
+from longtail.stats import Interval
 
 # Which is the headline is decided by the target; the others follow in this order.
 ACCURACIES = ("accuracy_under_target", "balanced_accuracy", "accuracy")

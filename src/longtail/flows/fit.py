@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from longtail.core import Prior, PriorLike, Scores
-from longtail.core.arrays import Array, ArrayLike
+from longtail.core.arrays import Array, ArrayLike, as_numpy
 from longtail.core.prior import check_same_classes
 from longtail.data import Features
 from longtail.flows.fit_choice import (
@@ -230,14 +230,8 @@ def _part(
 ) -> _Part:
     data = problem.data
     scores = Scores(outputs.logits, labels, outputs.carried, data.counts, data.classes, split)
-    sums = Accumulator(
-        data.num_classes,
-        problem.aim.target,
-        data.counts,
-        label_counts=np.bincount(labels, minlength=data.num_classes),
-    )
-    right = sums.add(outputs.logits, labels).right
-    return _Part(scores, sums.metrics(), right)
+    metrics = Accumulator.of(scores, problem.aim.target, data.counts).metrics()
+    return _Part(scores, metrics, as_numpy(scores.predict()) == as_numpy(labels))
 
 
 def _gain(before: _Part | None, after: _Part | None, target: Prior) -> Interval:

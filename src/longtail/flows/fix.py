@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -106,10 +107,8 @@ def fix(
                 "or name a target"
             )
         to_come = scores_to_estimate_from(rows, prior, seed)
-    try:
+    with _fitting_to(source):
         fitted = fit_steps(labelled, plan, to_come)
-    except UnsettledError as error:
-        raise ValueError(f"nothing can be fitted to {name_of(source)}: {error}") from error
     adjuster = StoredAdjusters(fitted.steps, prior, source.classes)
     step = chain_affine(fitted.steps, prior, source.num_classes)
     # What was asked for, also where a given τ does not reach it.
@@ -131,7 +130,8 @@ def fix(
     else:
         if fitted.estimate is not None:
             plan = replace(plan, target=goal, tau=1.0)
-        before, after = cross_fitted(labelled, plan)
+        with _fitting_to(source):
+            before, after = cross_fitted(labelled, plan)
         judgement = judge(before, after, goal, tau=strength, is_cross_fitted=True)
     return FixResult(
         adjuster=adjuster,
@@ -201,6 +201,14 @@ def fix_again(
         command=command,
         _scores=moved,
     ).written_to(output)
+
+
+@contextmanager
+def _fitting_to(source: Source) -> Iterator[None]:
+    try:
+        yield
+    except UnsettledError as error:
+        raise ValueError(f"nothing can be fitted to {name_of(source)}: {error}") from error
 
 
 def _target(

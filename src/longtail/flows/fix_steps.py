@@ -12,8 +12,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+import numpy as np
+
 from longtail.core import Prior, Scores
 from longtail.core.arrays import as_numpy
+from longtail.core.minimise import UnsettledError
 from longtail.data import stratified_folds
 from longtail.posthoc import (
     AffineAdjuster,
@@ -93,9 +96,16 @@ class FittedSteps:
     estimate: PriorEstimate | None = None
 
     def __call__(self, scores: Scores) -> Scores:
-        """The scores after all steps."""
-        for step in self.steps:
-            scores = step(scores)
+        """The scores after all steps, or an UnsettledError if they leave the range of numbers."""
+        try:
+            with np.errstate(over="raise"):
+                for step in self.steps:
+                    scores = step(scores)
+        except FloatingPointError:
+            raise UnsettledError(
+                "what fits most of the samples takes the logits of others beyond the range of "
+                "numbers; leave out logits that are huge"
+            ) from None
         return scores
 
 

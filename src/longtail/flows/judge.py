@@ -28,15 +28,13 @@ from longtail.flows.tau_path import TauPath, tau_path
 from longtail.metrics import (
     Accumulator,
     Difference,
-    Interval,
     Reliability,
     ece,
     margins,
-    reliability,
 )
-from longtail.metrics.samples import weights_to
 from longtail.metrics.sanity import Sanity
 from longtail.shift import PriorEstimate, estimate_prior
+from longtail.stats import Interval
 
 _MISCALIBRATED = 0.05  # an ECE that is by so much above what chance gives is told
 # The spread of a class with one or two samples is mostly borrowed from the others: right where
@@ -177,13 +175,9 @@ class Judgement(Result):
     @cached_property
     def reliability(self) -> dict[str, Reliability]:
         """Accuracy by confidence and side under the target, in as many bins as samples fill."""
-        samples = self.samples
-        bins = min(max(len(samples.labels) // _IN_A_BIN, 5), 20)
-        weights = weights_to(samples.target, samples.labels)
-        return {
-            name: reliability(scores.logits, samples.labels, weights, bins)
-            for name, scores in samples.sides.items()
-        }
+        size = int(self.label_counts.sum())
+        bins = next((bins for bins in (20, 10) if size >= bins * _IN_A_BIN), 5)
+        return {name: sums.reliability.merged(bins) for name, sums in self.sums.items()}
 
     @cached_property
     def eces(self) -> dict[str, float]:

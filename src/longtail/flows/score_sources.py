@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from longtail.core import Prior, PriorLike, Scores, measure_carried
 from longtail.core.arrays import ArrayLike, RowsLike, as_numpy
-from longtail.core.elementwise import scaled_and_shifted
 from longtail.core.prior import check_same_classes
 from longtail.data import ScoreTable, long_tailed_subset, open_score_table, open_score_writer
 from longtail.flows.samples import Integers
@@ -168,8 +167,7 @@ def _scores(
 
 def adjusted(scores: Scores, step: Affine) -> Scores:
     """The scores after all adjusters as one, number for number as `adjust` writes them."""
-    logits = scaled_and_shifted(scores.logits, as_numpy(step.scale), as_numpy(step.shift))
-    return replace(scores, logits=logits, carried=step.carried)
+    return replace(scores, logits=step(scores.logits), carried=step.carried)
 
 
 def comparison_of(source: Source, target: Prior | None, counts: Integers | None) -> Difference:
@@ -209,7 +207,6 @@ def adjust(
         if path is not None:
             moved.save(path)
         return moved
-    factors = as_numpy(step.scale), as_numpy(step.shift)
     with open_score_writer(
         path,
         source.num_rows,
@@ -222,7 +219,7 @@ def adjust(
         split=source.split,
     ) as writer:
         for block in source.blocks():
-            after = scaled_and_shifted(block.logits, *factors)
+            after = step(block.logits)
             writer.write(after)
             count(block.logits, after, block.labels)
     return path

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from longtail.core import Prior, Scores
 from longtail.core.arrays import as_numpy
+from longtail.core.blocks import slices
 from longtail.core.retarget import prior_offset
 from longtail.flows.samples import BeforeAfter
 from longtail.metrics.terms import bin_of
@@ -75,11 +76,12 @@ def target_path(samples: BeforeAfter) -> TargetPath | None:
 
 
 class PerSample(NamedTuple):
-    """Of each sample: whether it is right, with what confidence, and its log-loss."""
+    """Of each sample: whether it is right, with what confidence, its log-loss and its bin."""
 
     right: Floats
     confidence: Floats
     loss: Floats
+    bins: npt.NDArray[np.int64]
 
 
 def measured(scores: Scores, offsets: Floats) -> list[PerSample]:
@@ -89,9 +91,7 @@ def measured(scores: Scores, offsets: Floats) -> list[PerSample]:
     right, highest, own, total = (np.empty(shape) for _ in range(4))
     factors = np.exp(offsets - offsets.max(axis=1, keepdims=True)).T
     tops = offsets.max(axis=1)
-    rows = max(1, _BLOCK // logits.shape[1])
-    for start in range(0, len(logits), rows):
-        at = slice(start, start + rows)
+    for at in slices(len(logits), logits.shape[1], _BLOCK):
         block = logits[at]
         block = block if block.dtype.itemsize > 2 else block.astype(np.float32)
         index, true = np.arange(len(block)), labels[at]
@@ -107,13 +107,14 @@ def measured(scores: Scores, offsets: Floats) -> list[PerSample]:
             highest[place, at] = moved[index, taken]
             own[place, at] = moved[index, true]
     confidence, loss = np.exp(highest - total), total - own
-    return [PerSample(*parts) for parts in zip(right, confidence, loss, strict=True)]
+    measures = zip(right, confidence, loss, bin_of(confidence), strict=True)
+    return [PerSample(*parts) for parts in measures]
 
 
 def under(samples: PerSample, weights: Floats) -> UnderTarget:
     """Accuracy, ECE and NLL where samples count by their weights."""
     shares = weights / weights.sum()
-    gaps = np.bincount(bin_of(samples.confidence), shares * (samples.right - samples.confidence))
+    gaps = np.bincount(samples.bins, shares * (samples.right - samples.confidence))
     counted = shares > 0  # a class that does not count may have an infinite loss
     loss = float(shares[counted] @ samples.loss[counted])
     accuracy = float(shares @ samples.right)

@@ -47,6 +47,12 @@ class Reliability(NamedTuple):
         share, confidence, accuracy = map(as_numpy, self)
         return float(np.nansum(np.abs(share * (accuracy - confidence))))
 
+    def merged(self, bins: int) -> "Reliability":
+        """The same in fewer bins, by which the number of these can be divided."""
+        share, *rates = (as_numpy(part).reshape(bins, -1) for part in self)
+        mass = share.sum(axis=1)
+        return Reliability(mass, *(ratio(np.nansum(share * rate, axis=1), mass) for rate in rates))
+
 
 class Accumulator(ClassSums):
     """Sums over samples, class by class: `add` blocks, merge with `+`, then read `metrics`.

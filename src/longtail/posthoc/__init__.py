@@ -1,4 +1,10 @@
-"""After training: adjusters take Scores and return Scores, and what is carried moves with them."""
+"""After training: adjusters take Scores and return Scores, and what is carried moves with them.
+
+The curve of τ and all that is fitted is imported when it is first used.
+"""
+
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
 
 from longtail.posthoc.adjuster import Adjuster as Adjuster
 from longtail.posthoc.adjuster import Affine as Affine
@@ -15,8 +21,16 @@ from longtail.posthoc.fold import chain_affine as chain_affine
 from longtail.posthoc.fold import fold as fold
 from longtail.posthoc.logit_adjustment import LogitAdjustment as LogitAdjustment
 from longtail.posthoc.logit_adjustment import PCSoftmax as PCSoftmax
-from longtail.posthoc.tau.choice import TauChoice as TauChoice
-from longtail.posthoc.tau.curve import TauCurve as TauCurve
-from longtail.posthoc.tau.curve import tau_curve as tau_curve
-from longtail.posthoc.tau.curve import weight_norm_curve as weight_norm_curve
+from longtail.posthoc.tau import TauChoice as TauChoice
 from longtail.posthoc.weight_normalization import WeightNormalization as WeightNormalization
+
+if TYPE_CHECKING:
+    from longtail.posthoc.tau.curve import TauCurve as TauCurve
+    from longtail.posthoc.tau.curve import tau_curve as tau_curve
+    from longtail.posthoc.tau.curve import weight_norm_curve as weight_norm_curve
+else:  # not for type checkers, to whom every name would then exist
+
+    def __getattr__(name):
+        if name in ("TauCurve", "tau_curve", "weight_norm_curve"):
+            return getattr(_import_module("longtail.posthoc.tau.curve"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

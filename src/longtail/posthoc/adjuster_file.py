@@ -25,7 +25,7 @@ from longtail.core.files import written_whole
 from longtail.posthoc.adjuster import Adjuster, AffineAdjuster, Chain
 from longtail.posthoc.calibrators import BiasCorrectedTemperature, Temperature, VectorScaling
 from longtail.posthoc.logit_adjustment import LogitAdjustment, PCSoftmax
-from longtail.posthoc.tau.choice import TauChoice
+from longtail.posthoc.tau import TauChoice
 from longtail.posthoc.weight_normalization import WeightNormalization
 
 _VERSION = 2

@@ -23,8 +23,8 @@ import numpy as np
 from longtail.core import Prior
 from longtail.core.arrays import ArrayLike
 from longtail.core.blocks import blocks
+from longtail.core.measure import class_named
 from longtail.core.minimise import UnsettledError, minimise
-from longtail.core.numbers import check_number
 from longtail.core.retarget import prior_offset
 from longtail.posthoc.tau.criteria import Point, descend, nll_scores
 from longtail.posthoc.validation import Floats, Validation, check_weights
@@ -108,6 +108,21 @@ def fit_scales(held: Validation, who: str, bias: float, scale: float = 0.0) -> F
     return Fit(float(np.exp(log_t)), np.exp(log_s), biases)
 
 
+def fitted_priors(held: Validation) -> tuple[Prior | None, Prior]:
+    """What the samples carry, and what they carry once calibrated with a free bias a class."""
+    if held.carried is not None:
+        return held.carried, held.carried
+    absent = np.flatnonzero(np.isneginf(held.prior.log))
+    if len(absent):
+        first = class_named(int(absent[0]), held.classes)
+        raise ValueError(
+            "where it is not known what scores carry, every class must occur in the held-out "
+            f"labels, {len(absent)} of {held.prior.num_classes} do not (the first is {first}); "
+            "say what the scores carry, or add samples of these classes"
+        )
+    return None, held.prior
+
+
 class ValidationLoss:
     """The mean negative log-likelihood as a function of scale and bias, with its derivatives."""
 
@@ -143,15 +158,6 @@ class ValidationLoss:
         value -= float(scale @ self._own + shift[seen] @ self._counts[seen])
         by_scale, by_bias = by_scale - self._own, by_bias - self._counts
         return value / num_samples, by_scale / num_samples, by_bias / num_samples
-
-
-def check_spread(spread: float, name: str = "spread") -> float:
-    """A positive number, or a ValueError."""
-    if not check_number(spread, name) > 0:
-        raise ValueError(
-            f"{name} must be above zero, got {spread}; a large one leaves the fit to the data alone"
-        )
-    return float(spread)
 
 
 def _check_settled(slope: float, who: str) -> None:

@@ -27,12 +27,10 @@ import numpy as np
 
 from longtail.core import Prior, PriorLike, Scores, UnknownPriorError
 from longtail.core.arrays import ArrayLike, as_numpy
-from longtail.core.measure import class_named
 from longtail.core.numbers import check_number, check_per_class
 from longtail.core.prior import full_prior
 from longtail.posthoc.adjuster import Affine, AffineAdjuster, Floats
-from longtail.posthoc.calibration_fit import check_spread, fit_scales, fit_temperature
-from longtail.posthoc.validation import Validation, check_validation
+from longtail.posthoc.validation import check_validation
 
 _Least: TypeAlias = Literal["positive", "any"]
 
@@ -129,7 +127,9 @@ class Temperature(Calibrator):
             spread: How far log T is expected from zero, as a standard deviation.
             weights: As how many samples each counts, one by default.
         """
-        width = check_spread(spread)
+        from longtail.posthoc.calibration_fit import fit_temperature
+
+        width = _check_spread(spread)
         held = check_validation(scores, "a temperature")
         if held.carried is None:
             raise UnknownPriorError(
@@ -189,9 +189,11 @@ class BiasCorrectedTemperature(Calibrator):
             spread: How far each bias is expected from zero, as a standard deviation. Of log T, for
                 which all samples speak, 1 is expected, or the same if that is more.
         """
-        width = check_spread(spread)
+        from longtail.posthoc.calibration_fit import fit_scales, fitted_priors
+
+        width = _check_spread(spread)
         held = check_validation(scores, "a bias-corrected temperature")
-        priors = _fitted_priors(held)
+        priors = fitted_priors(held)
         fit = fit_scales(held, "the bias-corrected temperature", bias=width)
         return cls(fit.temperature, fit.bias, *priors)
 
@@ -244,9 +246,11 @@ class VectorScaling(Calibrator):
                 log-scale that all share 1 is expected, or the same if that is more.
             scale_spread: How far each log-scale is expected from the shared one.
         """
-        width, own_width = check_spread(spread), check_spread(scale_spread, "scale_spread")
+        from longtail.posthoc.calibration_fit import fit_scales, fitted_priors
+
+        width, own_width = _check_spread(spread), _check_spread(scale_spread, "scale_spread")
         held = check_validation(scores, "vector scaling")
-        priors = _fitted_priors(held)
+        priors = fitted_priors(held)
         fit = fit_scales(held, "vector scaling", bias=width, scale=own_width)
         return cls(fit.scale / fit.temperature, fit.bias, *priors)
 
@@ -264,26 +268,19 @@ def _check_temperature(temperature: float) -> float:
     return float(temperature)
 
 
+def _check_spread(spread: float, name: str = "spread") -> float:
+    if not check_number(spread, name) > 0:
+        raise ValueError(
+            f"{name} must be above zero, got {spread}; a large one leaves the fit to the data alone"
+        )
+    return float(spread)
+
+
 def _kept_priors(source: PriorLike | None, carried: PriorLike | None) -> dict[str, Prior | None]:
     """The two priors a calibrator remembers; one that starts from a known prior keeps it."""
     start = None if source is None else full_prior(source, "source")
     reached = start if carried is None else full_prior(carried, "carried")
     return {"source": start, "carried": reached}
-
-
-def _fitted_priors(held: Validation) -> tuple[Prior | None, Prior]:
-    """What the samples carry, and what they carry once calibrated with a free bias a class."""
-    if held.carried is not None:
-        return held.carried, held.carried
-    absent = np.flatnonzero(np.isneginf(held.prior.log))
-    if len(absent):
-        first = class_named(int(absent[0]), held.classes)
-        raise ValueError(
-            "where it is not known what scores carry, every class must occur in the held-out "
-            f"labels, {len(absent)} of {held.prior.num_classes} do not (the first is {first}); "
-            "say what the scores carry, or add samples of these classes"
-        )
-    return None, held.prior
 
 
 def _per_class(values: ArrayLike | None, name: str, least: _Least) -> Floats | None:

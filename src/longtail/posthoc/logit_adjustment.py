@@ -26,7 +26,7 @@ from longtail.core.numbers import check_number
 from longtail.core.prior import check_same_classes, full_prior
 from longtail.core.retarget import prior_offset
 from longtail.posthoc.adjuster import Affine, AffineAdjuster
-from longtail.posthoc.tau.choice import Criterion, TauChoice, choose_tau
+from longtail.posthoc.tau import Criterion, TauChoice
 from longtail.posthoc.tau.paths import Shift
 from longtail.posthoc.validation import check_validation
 
@@ -96,6 +96,8 @@ class LogitAdjustment(AffineAdjuster):
         >>> fitted(validation).carried
         Prior([0.5, 0.5])
         """
+        from longtail.posthoc.tau.choice import choose_tau
+
         held = check_validation(scores, "the tau of logit adjustment")
         move = cls(_required(held.carried) if prior is None else prior, target=target)
         move._check_carried(held.carried)

@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from longtail.core import Prior, Scores
 from longtail.core.arrays import ArrayLike, as_numpy
-from longtail.stats import class_variances
 
 Rows: TypeAlias = npt.NDArray[Any]
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -98,6 +97,8 @@ class Weighted(NamedTuple):
 
     def standard_error(self, values: Rows) -> float:
         """Of the weighted mean of these values."""
+        from longtail.stats import class_variances
+
         sums, squares = (self._sums(self.times * terms) for terms in (values, np.square(values)))
         counts = self._sums(self.times)
         seen = counts > 0

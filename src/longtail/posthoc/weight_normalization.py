@@ -20,7 +20,7 @@ from longtail.core.arrays import Array, ArrayLike, as_numpy
 from longtail.core.numbers import check_number, check_per_class
 from longtail.core.prior import check_same_classes, full_prior
 from longtail.posthoc.adjuster import Affine, AffineAdjuster, Floats
-from longtail.posthoc.tau.choice import Criterion, TauChoice, choose_tau
+from longtail.posthoc.tau import Criterion, TauChoice
 from longtail.posthoc.tau.paths import Scale
 from longtail.posthoc.validation import check_validation
 
@@ -90,6 +90,8 @@ class WeightNormalization(AffineAdjuster):
         >>> WeightNormalization.fit(validation, nu=[2.0, 1.0]).tau
         0.377
         """
+        from longtail.posthoc.tau.choice import choose_tau
+
         held, divide = check_validation(scores, "the tau of weight normalisation"), cls(nu)
         divide._check_classes(scores.num_classes)
         goal = Prior.uniform(scores.num_classes) if target is None else Prior.of(target)

@@ -20,10 +20,10 @@ from longtail.report.page import Figure as Figure
 from longtail.report.page import Footer as Footer
 from longtail.report.page import Page as Page
 from longtail.report.page import Section as Section
+from longtail.report.page import page_of as page_of
 from longtail.report.page import render_page as render_page
+from longtail.report.page import save as save
 from longtail.report.page import write_page as write_page
 from longtail.report.pages.scores import scores_page as scores_page
-from longtail.report.saving import page_of as page_of
-from longtail.report.saving import save as save
 from longtail.report.table import Column as Column
 from longtail.report.table import Table as Table

@@ -9,18 +9,25 @@ import base64
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from functools import cache
 from hashlib import sha256
+from html import escape
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from longtail import __version__
 from longtail.core.files import written_whole
+from longtail.flows.results import Result, register_renderer
 from longtail.report.charts.svg import Svg
 from longtail.report.explorers import Explorer
 from longtail.report.table import Table, laid_out
+
+PAGE = "report.html"
 
 
 @dataclass(frozen=True)
@@ -126,6 +133,30 @@ def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
     return Path(path)
 
 
+def page_of(result: Result) -> Page:
+    """The page of a result; that of kind "fix" is made by report/pages/fix.py, `fix_page`."""
+    footer = Footer(__version__, date.today().isoformat(), result.command)
+    pages = import_module(f"longtail.report.pages.{result.kind}")
+    page: Page = getattr(pages, f"{result.kind}_page")(result, footer)
+    return page
+
+
+def save(result: Result, folder: str | os.PathLike[str]) -> Path:
+    """Write the page of a result into a folder, which must exist, and return its path.
+
+    Args:
+        result: What a flow returned.
+        folder: Where report.html goes.
+    """
+    return write_page(page_of(result), Path(folder) / PAGE)
+
+
+def _in_a_frame(result: Result) -> str:
+    """The page for a notebook, apart from what else the notebook shows."""
+    html = escape(render_page(page_of(result)))
+    return f'<iframe srcdoc="{html}" width="100%" height="800" style="border: 0"></iframe>'
+
+
 @cache
 def _environment() -> Environment:
     return Environment(
@@ -143,3 +174,6 @@ def _script() -> str:
 
 def _hash(script: str) -> str:
     return "sha256-" + base64.b64encode(sha256(script.encode()).digest()).decode()
+
+
+register_renderer(_in_a_frame)

@@ -19,7 +19,7 @@ from longtail.integrations.sklearn.carried import carried_by, gives_probs, may_i
 from longtail.integrations.sklearn.folds import out_of_fold, splits_of
 from longtail.integrations.sklearn.training_set import TrainingLabels, TrainingSet
 from longtail.posthoc import BiasCorrectedTemperature, LogitAdjustment, Temperature
-from longtail.posthoc.tau.choice import Criterion
+from longtail.posthoc.tau import Criterion
 
 Target: TypeAlias = str | PriorLike | Mapping[Any, float]
 Tau: TypeAlias = float | Literal["auto"]

@@ -45,7 +45,7 @@ from longtail.integrations.sklearn.training_set import (
     seeded,
 )
 from longtail.posthoc import LogitAdjustment, chain_affine
-from longtail.posthoc.tau.choice import Criterion
+from longtail.posthoc.tau import Criterion
 from longtail.shift import PriorEstimate, estimate_prior
 
 

@@ -1,1 +1,45 @@
-"""Choosing τ: exactly by accuracy, by a proper score, or by calibration error (LA §6.2)."""
+"""Choosing τ: exactly by accuracy, by a proper score, or by calibration error (LA §6.2).
+
+Here is what an adjuster file holds of a choice; how it is made is imported where something is
+fitted, so that loading and applying an adjuster stays quick.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Criterion: TypeAlias = Literal["accuracy_under_target", "nll", "brier", "ece"]
+
+
+@dataclass(frozen=True)
+class TauChoice:
+    """A τ, and what speaks for it.
+
+    Attributes:
+        tau: The τ chosen, between the optimum and 1.
+        criterion: By what.
+        value: The criterion at τ under the target, on the samples it was chosen on.
+        standard_error: Of that value, if samples of each class were drawn again.
+        optimum: The τ at which the criterion is best on these samples; 1 if none is better.
+        trust: How far from 1 towards the optimum τ was let go: 0 not at all, 1 all the way.
+        low: Where the 95 % interval of the optimum begins, by the error that trust follows from;
+            None if there is none, as for "ece" or where nothing is known.
+        high: Where it ends.
+        effective_samples: How many equally weighted samples tell as much as these (Kish).
+        effective_tail: The same of the rarer half of the classes; None if it is not known which.
+    """
+
+    tau: float
+    criterion: Criterion
+    value: float
+    standard_error: float
+    optimum: float
+    trust: float
+    low: float | None
+    high: float | None
+    effective_samples: float
+    effective_tail: float | None
+
+    @property
+    def is_determined(self) -> bool:
+        """Whether the samples had more to say about τ than that it should be near 1."""
+        return self.trust >= 0.5

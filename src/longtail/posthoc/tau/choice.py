@@ -29,14 +29,14 @@ it stands for what they do not have, models that are wrong in other ways.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import hypot, inf, isinf
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import NamedTuple, get_args
 
 import numpy as np
 
 from longtail.core import Prior
 from longtail.core.arrays import ArrayLike
+from longtail.posthoc.tau import Criterion, TauChoice
 from longtail.posthoc.tau.criteria import (
     BRIER,
     NLL,
@@ -52,47 +52,10 @@ from longtail.posthoc.tau.paths import Shift, TauPath, predict
 from longtail.posthoc.validation import Rows, Validation, Weighted, effective_samples
 from longtail.stats import NORMAL
 
-Criterion: TypeAlias = Literal["accuracy_under_target", "nll", "brier", "ece"]
-
 SPREAD, WIDE_SPREAD = 0.5, 2.0
 _MISFIT = 0.05
 _NO_MOVE = 1e-9  # what rounding leaves between two priors that are the same
 _COARSE = 15  # points of the grid on which a score that is not convex is looked at first
-
-
-@dataclass(frozen=True)
-class TauChoice:
-    """A τ, and what speaks for it.
-
-    Attributes:
-        tau: The τ chosen, between the optimum and 1.
-        criterion: By what.
-        value: The criterion at τ under the target, on the samples it was chosen on.
-        standard_error: Of that value, if samples of each class were drawn again.
-        optimum: The τ at which the criterion is best on these samples; 1 if none is better.
-        trust: How far from 1 towards the optimum τ was let go: 0 not at all, 1 all the way.
-        low: Where the 95 % interval of the optimum begins, by the error that trust follows from;
-            None if there is none, as for "ece" or where nothing is known.
-        high: Where it ends.
-        effective_samples: How many equally weighted samples tell as much as these (Kish).
-        effective_tail: The same of the rarer half of the classes; None if it is not known which.
-    """
-
-    tau: float
-    criterion: Criterion
-    value: float
-    standard_error: float
-    optimum: float
-    trust: float
-    low: float | None
-    high: float | None
-    effective_samples: float
-    effective_tail: float | None
-
-    @property
-    def is_determined(self) -> bool:
-        """Whether the samples had more to say about τ than that it should be near 1."""
-        return self.trust >= 0.5
 
 
 def choose_tau(

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -110,6 +109,8 @@ def _nearest_in_parts(
 
     if count == 1:
         return walk((samples, rank))
+    from concurrent.futures import ThreadPoolExecutor
+
     parts = zip(np.array_split(samples, count), np.array_split(rank, count), strict=True)
     with ThreadPoolExecutor(count) as pool:
         return _Nearest(*map(np.concatenate, zip(*pool.map(walk, parts), strict=True)))

@@ -10,9 +10,8 @@ from longtail.flows.json_text import write_json
 from longtail.flows.label_profile import ClassCount, Profile
 from longtail.report.charts.lines import Line, line_chart
 from longtail.report.figures.classes import counts_chart
-from longtail.report.page import Figure, Footer, Page, Section
+from longtail.report.page import Figure, Footer, Page, Section, save
 from longtail.report.pages.audit_text import class_called, expectations, times, why
-from longtail.report.saving import save
 from longtail.report.table import Column, Table
 
 _SHOWN_POINTS = 100  # of each curve: more could not be told apart

@@ -27,7 +27,7 @@ from longtail.report import (
     strip_chart,
 )
 from longtail.report.names import percent
-from longtail.report.sections.verdict import gain_in_words
+from longtail.report.sections.first_screen import gain_in_words
 
 if TYPE_CHECKING:
     from longtail.flows.caltech101 import FeatureScores

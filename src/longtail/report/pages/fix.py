@@ -10,7 +10,7 @@ from longtail.flows.fix_steps import StepFacts
 from longtail.report.charts.lines import Line, line_chart
 from longtail.report.page import Figure, Footer, Page, Section
 from longtail.report.pages.scores import scores_page
-from longtail.report.sections.verdict import gain_in_words, tau_in_words
+from longtail.report.sections.first_screen import gain_in_words, tau_in_words
 
 _AGAIN = (
     "The same again, on other scores of this model: longtail fix SCORES --kind logits --with "

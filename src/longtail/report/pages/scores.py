@@ -14,10 +14,14 @@ from longtail.report.sections.by_class import (
     margins_section,
     mistakes_section,
 )
-from longtail.report.sections.carried import carried_section
-from longtail.report.sections.explorers import target_section, tau_section
-from longtail.report.sections.first_table import first_table
-from longtail.report.sections.verdict import alone_in_words, gain_in_words, next_step, warning
+from longtail.report.sections.first_screen import (
+    alone_in_words,
+    first_table,
+    gain_in_words,
+    next_step,
+    warning,
+)
+from longtail.report.sections.priors import carried_section, target_section, tau_section
 
 # In the order in which they answer questions.
 _SECTIONS: tuple[Callable[[Judgement], Section | None], ...] = (

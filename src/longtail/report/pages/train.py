@@ -13,7 +13,7 @@ from longtail.report.figures import group_curves_chart, weight_norms_chart
 from longtail.report.figures.classes import GROUPS
 from longtail.report.names import ACCURACIES, HEADLINES, percent, with_interval
 from longtail.report.pages.scores import scores_page
-from longtail.report.sections.verdict import tau_in_words
+from longtail.report.sections.first_screen import tau_in_words
 
 if TYPE_CHECKING:
     from longtail.flows.train.result import TrainResult

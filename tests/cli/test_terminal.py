@@ -10,9 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from longtail import Scores
-from longtail.cli import app, progress
+from longtail.cli import app, terminal
 from longtail.cli.outputs import print_json
-from longtail.cli.plain_text import plain_console, plain_text
+from longtail.cli.terminal import plain_console, plain_text
 
 # Colours, the title of the window, the 8-bit escape, a turn of direction, a return, half a letter.
 EVIL = "cat\x1b[31m\x1b]0;owned\x07\x9b2J\u202etac\u2066\r\udce9\x7f"
@@ -119,9 +119,9 @@ def test_progress_shows_names_the_same_way(monkeypatch):
     screen = io.StringIO()
     screen.isatty = lambda: True
     monkeypatch.setattr("sys.stderr", screen)
-    with progress.bars(False) as shown:
+    with terminal.bars(False) as shown:
         shown.add_task("a\x1b]0;owned\x07", total=1, said="\u202e")
-    with progress.status("b\x1b]0;owned\x07", False) as say:
+    with terminal.status("b\x1b]0;owned\x07", False) as say:
         say("c\x9b2J")
     text = screen.getvalue()
     assert "a\\x1b]" in text

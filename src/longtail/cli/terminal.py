@@ -1,21 +1,26 @@
-"""Text from outside on its way to the terminal: what would command it is shown, not sent.
+"""What reaches the terminal: text from outside, of which nothing commands it, and progress.
 
 Names of classes and files come from strangers. An escape sequence in one could colour, delete or
 forge what stands around it, whether the terminal gets it now or from a file later; so can
-characters that turn the direction of writing.
+characters that turn the direction of writing: they are shown, not sent. Progress is shown on
+standard error, only on a terminal and only if not quiet, and is gone when done; what is printed on
+standard output while a bar runs stays there.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress
 
 # Control characters but for tabs and ends of lines, marks of direction and of ends of lines, and
 # halves of characters, which are what file names that are no UTF-8 come as.
@@ -77,3 +82,50 @@ def rank() -> str | None:
     if int(os.environ.get("WORLD_SIZE", "1")) < 2:
         return None
     return f"rank {os.environ.get('RANK', '0')}"
+
+
+def is_shown(quiet: bool) -> bool:
+    """Whether there is anyone to show progress to."""
+    return not quiet and is_first() and sys.stderr.isatty()
+
+
+@contextmanager
+def status(what: str, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """What is being done, for work whose length nobody knows; call it to say something else."""
+    if not is_shown(quiet):
+        yield lambda what: None
+        return
+    from rich.text import Text
+
+    with plain_console(stderr=True).status(Text(what)) as shown:
+        yield lambda what: shown.update(Text(what))
+
+
+@contextmanager
+def bars(quiet: bool) -> Iterator[Progress]:
+    """Several bars, or one that also says something: add_task(what, total=..., said="")."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[said]}", markup=False),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(
+        *columns,
+        console=plain_console(stderr=True),
+        transient=True,
+        redirect_stdout=False,  # else results would go to standard error with the bars
+        disable=not is_shown(quiet),
+    ) as shown:
+        yield shown
