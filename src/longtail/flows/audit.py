@@ -1,6 +1,6 @@
 """The audit: what labels say before anything is trained, what to expect and what to try.
 
-longtail audit LABELS          lt.audit(labels)
+longtail audit LABELS          lt.audit("labels.csv")
 """
 
 from __future__ import annotations
@@ -150,16 +150,14 @@ class AuditResult(Result):
             error = self.groups[-1].mean_error or 0.0
             choose = "lt.posthoc.LogitAdjustment.fit(validation)"
             uniform = "lt.Prior.uniform(len(counts))"
-            fix = f"longtail fix VAL --kind KIND --counts {train} --target uniform -o fixed"
-            yield Remedy("move", fix, f"{_SCORES}.under({uniform})")
+            yield Remedy("move", _fix(train, "uniform"), f"{_SCORES}.under({uniform})")
             yield Remedy("loss", python="loss = lt.losses.LogitAdjusted(counts)")
             certain = error <= _UNCERTAIN
             yield Remedy("choose_tau", python=choose) if certain else Remedy("keep_tau")
         if self.shift is not None and self.shift.is_real and not self.tests_balanced:
             absent = self.test is not None and self.test.absent
             prior = 'lt.Prior.of(test_counts, zeros="keep")' if absent else "test_counts"
-            fix = f"longtail fix VAL --kind KIND --counts {train} --target {test} -o fixed"
-            yield Remedy("target", fix, f"{_SCORES}.under({prior})")
+            yield Remedy("target", _fix(train, test), f"{_SCORES}.under({prior})")
         if self.has_tail:
             evaluate = "lt.metrics.evaluate(lt.Scores(logits, labels, counts=counts))"
             yield Remedy("metrics", python=evaluate)
@@ -264,3 +262,8 @@ def _chosen(
         return None
     source = os.fspath(labels) if isinstance(labels, str | os.PathLike) else ""
     return (source if name == "all" or not source else f"{source}, its {name} part"), parts[name]
+
+
+def _fix(train: str, target: str | None) -> str:
+    """The command that moves scores of held-out samples to a target."""
+    return f"longtail fix VAL --kind KIND --counts {train} --target {target} -o fixed"
