@@ -43,6 +43,7 @@ lint: $(VENV)/.installed-dev
 types: $(VENV)/.installed-dev
 	@echo "== Checking types"
 	$(BIN)/mypy
+	$(BIN)/mypy --strict tests/typing/client.py
 
 layers: $(VENV)/.installed-dev
 	@echo "== Checking that folders import only lower layers"

@@ -1,0 +1,93 @@
+"""A client that goes through every door, for type checkers: no cast, no ignore but the last one."""
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from torch import Tensor
+
+import longtail as lt
+
+COUNTS = [70, 25, 5]
+
+
+def priors() -> lt.Prior:
+    prior = lt.Prior.of(COUNTS)
+    by_name = lt.Prior.of({"dog": 1, "cat": 3}, classes=["cat", "dog"])
+    assert by_name.num_classes == 2
+    probs: npt.NDArray[np.float64] = prior.probs
+    assert probs.shape == (3,)
+    return prior.tempered(0.5).reweighted([1, 1, 2]).smoothed(0.1)
+
+
+def scores_in_numpy(logits: npt.NDArray[np.float32], labels: list[int]) -> npt.NDArray[np.float32]:
+    scores = lt.Scores(logits, labels, carried=COUNTS, split="validation")
+    moved = scores.under(lt.Prior.uniform(3))
+    first = moved.take([0, 1])
+    return lt.Scores.concat([first, moved]).probs()
+
+
+def scores_in_torch(logits: Tensor) -> Tensor:
+    moved = lt.retarget(logits, COUNTS, [1, 1, 1])
+    return lt.Scores(moved, carried=[1, 1, 1]).predict()
+
+
+def scores_of_lists() -> npt.NDArray[np.float64]:
+    return lt.Scores([[2.0, 1.0], [0.5, 0.0]]).logits
+
+
+def trained(logits: Tensor, labels: Tensor, features: Tensor) -> Tensor:
+    loss = lt.losses.LogitAdjusted(COUNTS, tau=1.0, label_smoothing=0.1)
+    value: Tensor = loss(logits, labels)
+    carried: lt.Prior | None = loss.carried
+    assert carried is not None
+    regularized = lt.losses.ELM(COUNTS, lam=0.01)
+    return value + regularized(logits, labels, features)
+
+
+def headed(features: Tensor, labels: Tensor) -> Tensor:
+    head = lt.heads.Linear(16, 3)
+    lt.fit_head(head, features, labels, loss=lt.losses.CrossEntropy(COUNTS))
+    logits: Tensor = head(features)
+    return logits
+
+
+def adjusted(validation: lt.Scores[npt.NDArray[np.float64]], path: Path) -> float:
+    calibration = lt.posthoc.Temperature.fit(validation)
+    move = lt.posthoc.LogitAdjustment.fit(calibration(validation))
+    lt.posthoc.save_adjusters(path, [calibration, move])
+    after = lt.posthoc.load_adjusters(path)(validation)
+    labels = np.arange(len(validation)) % 3
+    estimate = lt.shift.estimate_prior(after, method="em")
+    curve = lt.posthoc.tau_curve(validation.logits, labels, COUNTS)
+    return float(estimate.prior.probs.max()) + curve.best_tau + move.tau
+
+
+def measured(scores: lt.Scores[Tensor]) -> float:
+    values: dict[str, float | None] = lt.metrics.evaluate(scores, target=[1, 1, 1])
+    sums = lt.metrics.Accumulator.of(scores) + lt.metrics.Accumulator.of(scores)
+    return lt.metrics.accuracy(scores) + lt.metrics.ece(sums) + (values["nll"] or 0.0)
+
+
+def flows(logits: npt.NDArray[np.float64], labels: npt.NDArray[np.int64], folder: Path) -> str:
+    fixed = lt.fix((logits, labels), train=COUNTS, target="uniform")
+    fitted = lt.fit(logits, labels, methods=["linear"])
+    audited = lt.audit(labels)
+    compared = lt.compare([folder / "a", folder / "b"])
+    lt.report.save(fixed, folder / "fixed")
+    gain: float | None = fixed.judgement.gain.value if fixed.judgement is not None else None
+    assert gain is None or audited.has_tail or len(compared.sets) > 0
+    loaded = lt.load(folder / "fixed")
+    loaded.predict(logits, target=[1, 1, 1])
+    return fitted.best.name
+
+
+def drawn() -> lt.report.Chart:
+    return lt.figures.counts_chart(COUNTS)
+
+
+def checked() -> None:
+    lt.testing.check_loss(lt.losses.LogitAdjusted)
+
+
+lt.nope  # type: ignore[attr-defined]
