@@ -1,5 +1,6 @@
 # make demo   see it work: makes a virtual environment, installs, runs the demo
 # make test   everything that decides whether a change lands
+# make test-packages  timm, torchvision, datasets and JAX themselves
 # make bench  measured ratios, written to results/
 # make gallery  the figures of docs/gallery.md, drawn anew
 # All of them can be repeated; what is installed already is not installed again.
@@ -22,7 +23,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start many processes: without compiled files each of them compiles the library again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-slow lint types layers unit bench bench-heads bench-long gallery format clean
+.PHONY: help demo test test-slow test-packages lint types layers unit bench bench-heads bench-long gallery format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -56,6 +57,13 @@ unit: $(VENV)/.installed-dev
 test-slow: $(VENV)/.installed-dev
 	@echo "== Running the slow tests: compilation by inductor, the gallery"
 	OMP_NUM_THREADS=1 $(BIN)/pytest -q -m slow --timeout 600 tests
+
+# timm, torchvision, datasets and JAX beside the CPU build of torch that the constraints hold, in an
+# environment of their own: torchvision there breaks others that try to import it.
+test-packages: $(VENV)-packages/.installed
+	@echo "== Running the tests with the real packages, and a second type checker"
+	OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 \
+		$(VENV)-packages/bin/pytest -q tests/packages tests/core/test_retarget.py
 
 bench: $(VENV)/.installed-dev
 	@echo "== Measuring; the tables go to results/"
@@ -105,6 +113,12 @@ $(BIN)/python:
 $(VENV)/.installed: $(BIN)/python pyproject.toml constraints.txt
 	@echo "== Installing longtail and what it needs"
 	$(BIN)/pip install -q -e ".[torch]"
+	@touch $@
+
+$(VENV)-packages/.installed: pyproject.toml constraints.txt
+	@echo "== Installing longtail with the packages that it works with"
+	$(PYTHON) -m venv $(VENV)-packages
+	$(VENV)-packages/bin/pip install -q -e ".[test]" timm torchvision datasets jax basedpyright
 	@touch $@
 
 $(VENV)/.installed-dev: $(BIN)/python pyproject.toml constraints.txt

@@ -60,7 +60,9 @@ def main():
     print("| in a fresh process | seconds | MB resident | of torch and SciPy it imports |")
     print("|---|--:|--:|---|")
     for name, answers in seen.items():
-        seconds, megabytes = (statistics.median(part) for part in list(zip(*answers, strict=True))[:2])
+        seconds, megabytes = (
+            statistics.median(part) for part in list(zip(*answers, strict=True))[:2]
+        )
         print(f"| {name} | {seconds:.3f} | {megabytes:.0f} | {', '.join(answers[0][2]) or '-'} |")
     print("\nTarget for an adjuster: at most 0.2 s and 50 MB.\n")
     print_one_row(stored)
