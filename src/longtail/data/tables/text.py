@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import csv
 import gzip
-import io
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain, islice, tee
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, TextIO
@@ -36,19 +34,23 @@ def suffix_of(path: Path) -> str:
 
 def lines_of(path: Path) -> Iterator[str]:
     """The lines that have something in them, without their ends."""
-    for line in all_lines(path):
-        stripped = line.rstrip("\r\n")
-        if stripped:
-            yield stripped
+    return filter(None, (line.rstrip("\r\n") for line in all_lines(path)))
 
 
 def all_lines(path: Path) -> Iterator[str]:
     """The lines with their ends; a ValueError for one that no row of a table can be."""
     check_is_file(path)
+    most, unpacked = max(_MOST_UNPACKED, _MOST_SWELLING * path.stat().st_size), 0
     with reading(path, "UTF-8 text"), _opened(path) as file:
         while line := file.readline(_LONGEST_LINE):
             if len(line) == _LONGEST_LINE:
                 raise ValueError(f"it has a line of {_LONGEST_LINE:,} characters or more")
+            unpacked += len(line)
+            if unpacked > most:  # a file that is not packed has no more characters than bytes
+                raise ValueError(
+                    f"it unpacks to more than {most / 2**30:.3g} GB, {_MOST_SWELLING} times its "
+                    "size and more; if that is meant, unpack it first"
+                )
             yield line
 
 
@@ -96,18 +98,9 @@ class TextTable:
         return len(self.first)
 
     def rows(self) -> Iterator[list[str]]:
-        """The fields of each row, without those of the header.
-
-        Quotes hold a field together, over lines too; in .tsv they are text.
-        """
-        lines = all_lines(self.path)
-        fields: Iterator[list[str]]
-        if self.delimiter == "\t":
-            fields = (line.rstrip("\n").split("\t") for line in lines if line != "\n")
-        else:
-            fields = filter(None, csv.reader(lines, delimiter=self.delimiter))
-        with self._naming_csv_errors():
-            yield from islice(fields, int(self.has_header), None)
+        """The fields of each row, without those of the header."""
+        for line, fields in self._lines():
+            yield line.rstrip("\n").split(self.delimiter) if fields is None else fields
 
     def head(self, place: int, rows: int) -> list[str]:
         """The first fields of a column."""
@@ -117,7 +110,7 @@ class TextTable:
         """How many rows there are, and what stands in these columns; every row is checked."""
         pick = itemgetter(*places) if places else len
         seen: dict[Any, int] = {}
-        rows = self._exact_fields(places) if self.exact else self._enough_fields(places)
+        rows = self._fields(places)
         codes = np.fromiter((seen.setdefault(pick(row), len(seen)) for row in rows), np.int64)
         texts = [(key,) for key in seen] if len(places) == 1 else list(seen)
         columns = [
@@ -139,61 +132,54 @@ class TextTable:
                     ndmin=2,
                 )
             except ValueError as error:
-                raise ValueError(
-                    self._no_number(places, start) or f"{self.path}: {error}"
-                ) from error
+                reason = self._no_number(places, start) or f"{self.path}: {error}"
+                raise ValueError(reason) from error
             yield block
             start += len(block)
 
-    def _enough_fields(self, places: Sequence[int]) -> Iterator[list[str]]:
+    def _fields(self, places: Sequence[int]) -> Iterator[dict[int, str]]:
+        """The fields of each row at these places, without cutting all of a wide line."""
         last = max(places, default=0)
-        for row, fields in enumerate(self.rows()):
-            if len(fields) <= last:
-                raise ValueError(
-                    f"{self.path} has {len(fields)} columns in row {row}, too few to have a label "
-                    f"in column {last}; correct that row"
-                )
-            yield fields
-
-    def _exact_fields(self, places: Sequence[int]) -> Iterator[dict[int, str]]:
         for row, (line, fields) in enumerate(self._lines()):
             width = line.count(self.delimiter) + 1 if fields is None else len(fields)
-            if width != self.width:
+            if self.exact and width != self.width:
                 raise ValueError(
                     f"{self.path} has {self.width} columns, but {width} in row {row}; correct it"
                 )
-            yield {at: self._field(line, at) if fields is None else fields[at] for at in places}
+            if width <= last:
+                raise ValueError(
+                    f"{self.path} has {width} columns in row {row}, too few to have a label in "
+                    f"column {last}; correct that row"
+                )
+            yield {at: self._cut(line, at, width) if fields is None else fields[at] for at in places}
+
+    def _cut(self, line: str, place: int, width: int) -> str:
+        behind = width - place
+        if place < behind:
+            return line.split(self.delimiter, place + 1)[place]
+        return line.rsplit(self.delimiter, behind)[-behind]
 
     def _lines(self) -> Iterator[tuple[str, list[str] | None]]:
-        """The text of each row and, where it has quotes, its fields."""
-        rows = self._rows_of(all_lines(self.path))
-        with self._naming_csv_errors():
-            yield from islice(rows, int(self.has_header), None)
+        """The text of each row below the header and, where it has quotes, its fields.
 
-    def _rows_of(self, lines: Iterator[str]) -> Iterator[tuple[str, list[str] | None]]:
-        for line in lines:
-            if '"' in line and self.delimiter != "\t":
-                taken: list[str] = []
-                fields = next(csv.reader(_noted(line, lines, taken), delimiter=self.delimiter))
-                yield "".join(taken), fields
-            elif line != "\n":
-                yield line, None
-
-    @contextmanager
-    def _naming_csv_errors(self) -> Iterator[None]:
+        Quotes hold a field together, over lines too; in .tsv they are text.
+        """
         try:
-            yield
+            yield from islice(self._rows_of(all_lines(self.path)), int(self.has_header), None)
         except csv.Error as error:
             raise ValueError(
                 f"{self.path} has a line that is no row ({error}); correct it"
             ) from error
 
-    def _field(self, line: str, place: int) -> str:
-        """One field without cutting all of a wide line."""
-        behind = self.width - place
-        if place < behind:
-            return line.split(self.delimiter, place + 1)[place]
-        return line.rsplit(self.delimiter, behind)[-behind]
+    def _rows_of(self, lines: Iterator[str]) -> Iterator[tuple[str, list[str] | None]]:
+        for line in lines:
+            if '"' in line and self.delimiter != "\t":
+                ahead, behind = tee(chain([line], lines))
+                reader = csv.reader(ahead, delimiter=self.delimiter)
+                fields = next(reader)
+                yield "".join(islice(behind, reader.line_num)), fields
+            elif line != "\n":
+                yield line, None
 
     def _no_number(self, places: Sequence[int], start: int) -> str | None:
         """Says where the first field from row `start` on is that should be a number and is none."""
@@ -209,41 +195,7 @@ class TextTable:
         return None
 
 
-def _noted(first: str, others: Iterator[str], taken: list[str]) -> Iterator[str]:
-    """The lines that are taken of these, noted."""
-    for line in chain([first], others):
-        taken.append(line)
-        yield line
-
-
 def _opened(path: Path) -> TextIO:
     if path.name.lower().endswith(".gz"):
-        return io.TextIOWrapper(io.BufferedReader(_Unpacked(path), 2**20), encoding="utf-8-sig")
+        return gzip.open(path, "rt", encoding="utf-8-sig")
     return path.open(encoding="utf-8-sig")
-
-
-class _Unpacked(io.RawIOBase):
-    """A .gz file as it is unpacked, which ends with an error where it swells as none should."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = gzip.GzipFile(path)
-        self._most = max(_MOST_UNPACKED, _MOST_SWELLING * path.stat().st_size)
-        self._read = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        got = self._file.read1(len(buffer))
-        buffer[: len(got)] = got
-        self._read += len(got)
-        if self._read > self._most:
-            raise ValueError(
-                f"it unpacks to more than {self._most / 2**30:.3g} GB, {_MOST_SWELLING} times its "
-                "size and more; if that is meant, unpack it first"
-            )
-        return len(got)
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
