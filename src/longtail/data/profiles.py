@@ -90,7 +90,8 @@ def _pareto_heights(num_classes: int, alpha: float) -> npt.NDArray[np.float64]:
     log_q = -np.log(np.arange(1, num_classes + 1) / num_classes) / alpha
     # q_i itself overflows when alpha is small; q_i / q_0 does not.
     heights: npt.NDArray[np.float64] = np.exp(log_q - log_q[0]) * np.expm1(-log_q)
-    return heights / heights[0]
+    heights /= heights[0]
+    return heights
 
 
 def _check(largest: float, num_classes: int, imbalance_ratio: float) -> None:

@@ -18,10 +18,16 @@ import numpy as np
 import torch
 
 from longtail.data.tables.arrays import load_npz, npz_header, npz_names
-from longtail.data.tables.folders import files_below, subfolders
 from longtail.data.tables.label_codes import classes_of
 from longtail.data.tables.labels import npz_labels
-from longtail.data.tables.names import SPLITS, WHOLE, check_written, split_named
+from longtail.data.tables.names import (
+    SPLITS,
+    WHOLE,
+    check_written,
+    files_below,
+    split_named,
+    subfolders,
+)
 from longtail.images.labelled import ImageArrays, ImageFiles, channels_first, check_every_class
 from longtail.images.splits import ImageSplits
 

@@ -15,7 +15,8 @@ from torch.utils.data import Dataset
 from longtail.core.arrays import ArrayLike
 from longtail.core.labels import check_num_classes
 from longtail.core.tensors import as_tensor, label_tensor
-from longtail.data.tables.names import check_written, first_few
+from longtail.data.tables.label_codes import first_few
+from longtail.data.tables.names import check_written
 from longtail.images.decoding import decode_file, verify_file
 
 _CHANNELS = (1, 3, 4)

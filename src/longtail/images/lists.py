@@ -22,10 +22,10 @@ import msgspec
 import torch
 
 from longtail.core.labels import check_num_classes
-from longtail.data.tables.columns import column_place
 from longtail.data.tables.errors import check_is_file, reading
-from longtail.data.tables.label_codes import are_whole_numbers
-from longtail.data.tables.names import first_few, read_class_names
+from longtail.data.tables.label_codes import are_whole_numbers, first_few
+from longtail.data.tables.layout import column_place
+from longtail.data.tables.names import read_class_names
 from longtail.data.tables.text import TextTable, all_lines, suffix_of
 from longtail.images.folders import is_image
 from longtail.images.labelled import ImageFiles, check_every_class

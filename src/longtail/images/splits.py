@@ -21,7 +21,7 @@ from longtail.core.labels import check_num_classes
 from longtail.core.tensors import as_kind_of, as_tensor, label_tensor
 from longtail.data.profiles import exponential_counts, pareto_counts, step_counts
 from longtail.data.subsets import long_tailed_subset, ranks_by_count
-from longtail.data.tables.names import first_few
+from longtail.data.tables.label_codes import first_few
 from longtail.images.labelled import LabelledImages
 
 ImagesT = TypeVar("ImagesT", bound=LabelledImages)

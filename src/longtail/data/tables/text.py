@@ -151,7 +151,9 @@ class TextTable:
                     f"{self.path} has {width} columns in row {row}, too few to have a label in "
                     f"column {last}; correct that row"
                 )
-            yield {at: self._cut(line, at, width) if fields is None else fields[at] for at in places}
+            yield {
+                at: self._cut(line, at, width) if fields is None else fields[at] for at in places
+            }
 
     def _cut(self, line: str, place: int, width: int) -> str:
         behind = width - place
