@@ -12,7 +12,7 @@ from longtail.images.labelled import ImageArrays as ImageArrays
 from longtail.images.labelled import ImageFiles as ImageFiles
 from longtail.images.labelled import LabelledImages as LabelledImages
 from longtail.images.labelled import check_images as check_images
-from longtail.images.labels import labels_of as labels_of
+from longtail.images.labelled import labels_of as labels_of
 from longtail.images.lists import read_image_list as read_image_list
 from longtail.images.samplers import SAMPLERS as SAMPLERS
 from longtail.images.samplers import ClassBalancedSampler as ClassBalancedSampler
