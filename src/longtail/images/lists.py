@@ -12,7 +12,6 @@ ids; in iNaturalist 2018, whose ids run from 0 to 8141, that is the id itself.
 """
 
 import os
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -58,20 +57,16 @@ def read_image_list(
     Args:
         path: The list: .txt, .json, .csv or .tsv, as the table of this module says.
         root: The folder that the paths in the list start from.
-        num_classes: How many classes there are; by default as many as `classes` has names, or up to
-            the largest label.
-        classes: The names of the classes, or a file that lists them (.txt or .json); for SUN397
-            its ClassName.txt.
+        num_classes: By default as many as `classes` has names, or up to the largest label.
+        classes: Their names, or a file that lists them (.txt or .json); for SUN397 ClassName.txt.
         allow_empty: Whether a class may be without images.
     """
     source, folder = Path(path), Path(root)
     if num_classes is not None and num_classes < 1:
         raise ValueError(f"num_classes must be at least 1, got {num_classes}")
-    names = None
     if isinstance(classes, str | os.PathLike):
-        names = read_class_names(Path(classes))
-    elif classes is not None:
-        names = tuple(classes)
+        classes = read_class_names(Path(classes))
+    names = None if classes is None else tuple(classes)
     match suffix_of(source):
         case ".txt":
             rows = _text_rows(source, has_folder_labels=names is not None)
@@ -183,15 +178,16 @@ def _annotated_rows(path: Path) -> tuple[list[_Row], tuple[str, ...]]:
             f"{path} has no annotation for {len(bare)} of its {len(stored.images)} images, first "
             f"{bare[0].file_name}; the files of test images have none: take train or val"
         )
-    rows = []
-    for at, image in enumerate(stored.images, 1):
-        label = category[image.id]
-        if label not in names:
-            raise ValueError(
-                f"{path} puts {image.file_name} in category {label}, which is none of its "
-                f"{len(names)} categories; correct the file"
-            )
-        rows.append(_Row(image.file_name, names[label], at))
+    lost = next((image for image in stored.images if category[image.id] not in names), None)
+    if lost is not None:
+        raise ValueError(
+            f"{path} puts {lost.file_name} in category {category[lost.id]}, which is none of its "
+            f"{len(names)} categories; correct the file"
+        )
+    rows = [
+        _Row(image.file_name, names[category[image.id]], at)
+        for at, image in enumerate(stored.images, 1)
+    ]
     return rows, tuple(names.values())
 
 
@@ -259,24 +255,17 @@ def _indices(rows: Sequence[_Row], labels: tuple[str, ...], source: Path) -> lis
 
 
 def _check_present(paths: Sequence[str], source: Path) -> None:
-    """A FileNotFoundError that says how many files are missing, and the first few."""
     # A folder is listed once: half a million questions to a network disk take minutes.
-    by_folder: dict[str, list[str]] = defaultdict(list)
-    for path in paths:
-        by_folder[os.path.dirname(path)].append(path)
-    missing: set[str] = set()
-    for folder, wanted in by_folder.items():
-        there = _names_in(folder)
-        missing.update(
-            path
-            for path in wanted
-            if os.path.basename(path) not in there and not os.path.isfile(path)
-        )
+    listed = {folder: _names_in(folder) for folder in {os.path.dirname(path) for path in paths}}
+    missing = [
+        path
+        for path in paths
+        if os.path.basename(path) not in listed[os.path.dirname(path)] and not os.path.isfile(path)
+    ]
     if missing:
         raise FileNotFoundError(
-            f"{sum(path in missing for path in paths)} of the {len(paths)} images of {source} are "
-            f"not there: {first_few(path for path in paths if path in missing)}; "
-            "give the folder that the paths start from as root"
+            f"{len(missing)} of the {len(paths)} images of {source} are not there: "
+            f"{first_few(missing)}; give the folder that the paths start from as root"
         )
 
 
