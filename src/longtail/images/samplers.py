@@ -36,15 +36,8 @@ class SamplerOptions(TypedDict, total=False):
 class ClassSampler(Sampler[int]):
     """Positions of one epoch, the same for the same seed and epoch; a torch sampler.
 
-    Several processes share an epoch: each takes every `num_replicas`-th position, and some come
-    twice where the epoch cannot be divided, so that all take as many.
-
-    Args:
-        labels: The class of each sample.
-        num_classes: How many classes there are.
-        seed: Of all epochs.
-        num_replicas: How many processes share an epoch.
-        rank: Which of them this is.
+    Several processes share an epoch: each takes every `num_replicas`-th position from its `rank`
+    on, and some come twice where the epoch cannot be divided, so that all take as many.
     """
 
     power: ClassVar[float] = 0.0  # of the class count that is the weight of a sample
@@ -190,11 +183,7 @@ class ReversedSampler(ClassSampler):
 class EffectiveNumberSampler(ClassSampler):
     """A sample as often as the class-balanced weight of its class.
 
-    Args:
-        labels: The class of each sample.
-        num_classes: How many classes there are.
-        beta: In [0, 1): how much samples of one class repeat each other.
-        options: Those of every sampler.
+    In [0, 1), β says how much samples of one class repeat each other.
     """
 
     def __init__(

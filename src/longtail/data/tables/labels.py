@@ -8,9 +8,8 @@
 | .json | class counts: a list, an object from name to count, or one of those for each split |
 | a folder | a subfolder a class, with or without folders for train, val and test above them |
 
-Where the caller does not say which column holds the labels, it is one with a usual name or the only
-one there is. A column called "split", or in text one of nothing but "train", "test" and the like,
-tells the split.
+Unless the caller says which column holds the labels, it is one with a usual name or the only one. A
+column called "split", or in text one of nothing but "train", "test" and the like, tells the split.
 """
 
 import os

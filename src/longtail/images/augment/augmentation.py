@@ -96,17 +96,7 @@ class RandomCrop(CheckedFields):
     """Pads the images on all sides, and cuts as large ones out of them as they were.
 
     All (2·padding + 1)² places are as likely. ELM, LADE and LDAM pad by 4 pixels, the code of logit
-    adjustment by 2.
-
-    Args:
-        padding: Pixels on each side.
-        fill: What they are filled with. Before `Normalize` 0 is black.
-
-    >>> images = torch.arange(9, dtype=torch.uint8).view(1, 1, 3, 3)
-    >>> RandomCrop(padding=1)(images, torch.Generator().manual_seed(0))
-    tensor([[[[0, 3, 4],
-              [0, 6, 7],
-              [0, 0, 0]]]], dtype=torch.uint8)
+    adjustment by 2. Before `Normalize` a fill of 0 is black.
     """
 
     padding: Whole = 4
@@ -124,37 +114,25 @@ class RandomCrop(CheckedFields):
 
 @dataclass(frozen=True)
 class Flip(CheckedFields):
-    """Turns left and right round, each image with that probability.
-
-    >>> images = torch.tensor([1, 2, 3, 4] * 3, dtype=torch.uint8).view(3, 1, 1, 4)
-    >>> Flip()(images, torch.Generator().manual_seed(0))[:, 0, 0]
-    tensor([[1, 2, 3, 4],
-            [1, 2, 3, 4],
-            [4, 3, 2, 1]], dtype=torch.uint8)
-    """
+    """Turns left and right round, each image with that probability."""
 
     probability: Fraction = 0.5
 
     def __call__(self, images: Tensor, generator: Generator) -> Tensor:
         """Some of the images flipped."""
-        drawn = draw_uniform((len(check_images(images)),), generator) < self.probability
-        flipped = drawn.to(images.device).view(-1, 1, 1, 1)
-        return torch.where(flipped, images.flip(3), images)
+        drawn = draw_uniform((len(check_images(images)), 1, 1, 1), generator) < self.probability
+        return torch.where(drawn.to(images.device), images.flip(3), images)
 
 
 @dataclass(frozen=True)
 class Cutout(CheckedFields):
     """Fills a square around a pixel drawn at random; what of it lies outside is lost.
 
-    So less than the whole square is hidden in many images, as in the paper.
+    So less than the whole square is hidden in many images, as in the paper, whose size is 16 pixels
+    for CIFAR-10 and 8 for CIFAR-100; codes with AutoAugment take 16 for both. After `Normalize` a
+    fill of 0 is the mean colour, before it black.
 
-    Args:
-        size: Of the square, in pixels: 16 for CIFAR-10, 8 for CIFAR-100 in the paper; codes with
-            AutoAugment take 16 for both.
-        fill: What it is filled with. After `Normalize` 0 is the mean colour, before it black.
-
-    >>> images = torch.ones(1, 1, 4, 4)
-    >>> Cutout(size=2)(images, torch.Generator().manual_seed(0))
+    >>> Cutout(size=2)(torch.ones(1, 1, 4, 4), torch.Generator().manual_seed(0))
     tensor([[[[0., 0., 1., 1.],
               [0., 0., 1., 1.],
               [1., 1., 1., 1.],
@@ -179,19 +157,11 @@ class Cutout(CheckedFields):
         return (at >= start) & (at < start + self.size)
 
 
-_PARTS = (operations.brightness, operations.contrast, operations.color)
-
-
 @dataclass(frozen=True)
 class ColorJitter(CheckedFields):
-    """Each image times factors of its own, even in 1 ± the strength of each.
+    """Each image mixed with black, with its mean grey and with its grey image, in this order.
 
-    Most code draws the order of the three too; here it is always the same.
-
-    Args:
-        brightness: Mixed with black; a strength of 0 to 1, as the others.
-        contrast: Mixed with the mean of the grey image.
-        color: Mixed with the grey image.
+    The factors are drawn for each image, even in 1 ± the strength of each, from 0 to 1.
 
     >>> images = torch.full((2, 3, 1, 1), 100, dtype=torch.uint8)
     >>> ColorJitter()(images, Generator().manual_seed(0))[:, 0, 0, 0].tolist()
@@ -205,11 +175,11 @@ class ColorJitter(CheckedFields):
     def __call__(self, images: Tensor, generator: Generator) -> Tensor:
         """All images changed; uint8."""
         many = len(check_bytes(images, "ColorJitter"))
-        drawn = torch.rand((len(_PARTS), many), generator=generator, device=generator.device)
-        strengths = (self.brightness, self.contrast, self.color)
-        for part, strength, share in zip(_PARTS, strengths, drawn.to(images.device), strict=True):
-            images = part(images, 1 + strength * (2 * share - 1))
-        return images
+        drawn = torch.rand((3, many), generator=generator, device=generator.device)
+        factors = 2 * drawn.to(images.device) - 1
+        images = operations.brightness(images, 1 + self.brightness * factors[0])
+        images = operations.contrast(images, 1 + self.contrast * factors[1])
+        return operations.color(images, 1 + self.color * factors[2])
 
 
 @dataclass(frozen=True)
@@ -220,10 +190,8 @@ class Mixup(CheckedFields):
 
     The other image x' is of the same batch, by a random permutation. λ is drawn for each image;
     most published code draws one for a whole batch, which has the same mean and more noise. It
-    comes last, after `Normalize`, since bytes cannot hold what is mixed.
-
-    Args:
-        alpha: Small ones mix little. The paper has 1 for CIFAR, 0.2 for ImageNet.
+    comes last, after `Normalize`, since bytes cannot hold what is mixed. Small α mix little; the
+    paper has 1 for CIFAR, 0.2 for ImageNet.
 
     >>> images, labels = torch.eye(2).view(2, 1, 1, 2), torch.tensor([0, 1])
     >>> mixed, soft = Mixup(alpha=1.0)(images, labels, 2, torch.Generator().manual_seed(0))

@@ -57,7 +57,6 @@ CIFAR_POLICY: tuple[tuple[tuple[str, float, int], tuple[str, float, int]], ...] 
     (("translate_y", 0.7, 9), ("autocontrast", 0.9, 1)),
 )
 
-
 _MOVES: dict[str, tuple[Callable[[Tensor, Tensor, float], Tensor], float]] = {
     "shear_x": (operations.shear_x, 0.3),
     "shear_y": (operations.shear_y, 0.3),
@@ -82,10 +81,8 @@ _PLAIN: dict[str, Callable[[Tensor], Tensor]] = {
 class AutoAugment(CheckedFields):
     """The policy found on CIFAR-10, also used for CIFAR-100, on uint8 images of 1 or 3 channels.
 
-    It comes after crop and flip, and before `Cutout` and `Normalize`.
-
-    Args:
-        fill: What pixels are filled with that come from outside of an image.
+    It comes after crop and flip, and before `Cutout` and `Normalize`. Pixels that come from outside
+    of an image are filled.
 
     >>> images = torch.arange(256, dtype=torch.uint8).view(1, 1, 16, 16).repeat(4, 1, 1, 1)
     >>> AutoAugment()(images, torch.Generator().manual_seed(0))[:, 0, 8, 8]
@@ -103,9 +100,8 @@ class AutoAugment(CheckedFields):
         images = images.clone(memory_format=torch.contiguous_format)
         for step in (0, 1):
             for name, at, levels in _grouped(pairs, step, draws[step]):
-                where = torch.tensor(at, device=images.device)
                 level = torch.tensor(levels, device=images.device, dtype=torch.float64) / 9
-                images[where] = _changed(name, images[where], level, signs[step, where], self.fill)
+                images[at] = _changed(name, images[at], level, signs[step, at], self.fill)
         return images
 
 
