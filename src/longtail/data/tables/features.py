@@ -82,14 +82,14 @@ class Features:
             raise FileNotFoundError(f"there is no feature file at {source}")
         metadata, tensors = map_tensor_file(source)
         header = _decode(metadata.get("longtail_features"), source)
-        whole = _checked_tensors(tensors, header, source)
-        ends = np.cumsum([header.sizes.get(split, 0) for split in SPLITS]).tolist()
-        parts = {
-            split: Part(whole.features[start:stop], whole.labels[start:stop])
-            for split, start, stop in zip(SPLITS, [0, *ends], ends, strict=False)
-            if stop > start
-        }
-        return cls(parts, header.num_classes, header.classes, header.made_by)
+        try:
+            parts = _cut(tensors["features"], np.asarray(tensors["labels"]), header.sizes)
+            return checked_features(parts, header.num_classes, header.classes, header.made_by)
+        except (KeyError, ValueError) as error:
+            reason = f"it has no {error}" if isinstance(error, KeyError) else error
+            raise ValueError(
+                f"the header of {source} does not fit what it holds: {reason}"
+            ) from error
 
 
 def pack_features(
@@ -158,10 +158,10 @@ def checked_features(
         shapes = ", ".join(f"{split} {part.features.shape}" for split, part in checked.items())
         raise ValueError(f"all splits must have features of one width, got {shapes}")
     labels = np.concatenate([part.labels for part in checked.values()])
-    most = 1 + int(labels.max())
-    total = num_classes or (len(classes) if classes is not None else most)
-    for part in checked.values():
-        check_labels(part.labels, check_num_classes(total, len(labels)))
+    total = num_classes
+    if total is None:
+        total = int(labels.max()) + 1 if classes is None else len(classes)
+    check_labels(labels, check_num_classes(total, len(labels)))
     if classes is not None and len(classes) != total:
         raise ValueError(f"classes must name each of {total} classes, got {len(classes)} names")
     names = None if classes is None else tuple(map(str, classes))
@@ -185,24 +185,19 @@ def _checked(features: Rows, labels: npt.ArrayLike, split: str) -> Part:
     return Part(features, indices.astype(np.int64, copy=False))
 
 
-def _checked_tensors(
-    tensors: Mapping[str, npt.NDArray[Any]], header: _Header, source: Path
-) -> Part:
-    """Features and labels that fit each other and the header, or a ValueError."""
-    sizes, classes = header.sizes, header.classes
-    try:
-        whole = _checked(tensors["features"], np.asarray(tensors["labels"]), "all splits")
-        if set(sizes) - set(SPLITS) or min(sizes.values(), default=0) < 0:
-            raise ValueError(f"its splits are {sizes}")
-        if sum(sizes.values()) != len(whole.labels):
-            raise ValueError(f"its splits have {sizes} rows, but there are {len(whole.labels)}")
-        check_labels(whole.labels, check_num_classes(header.num_classes, len(whole.labels)))
-        if classes is not None and len(classes) != header.num_classes:
-            raise ValueError(f"it names {len(classes)} of {header.num_classes} classes")
-    except (KeyError, ValueError) as error:
-        reason = f"it has no {error}" if isinstance(error, KeyError) else error
-        raise ValueError(f"the header of {source} does not fit what it holds: {reason}") from error
-    return whole
+def _cut(rows: Rows, labels: npt.NDArray[Any], sizes: Mapping[str, int]) -> dict[Split, Part]:
+    """The parts of all rows, as many each as the header says."""
+    whole = _checked(rows, labels, "all splits")
+    if set(sizes) - set(SPLITS) or min(sizes.values(), default=0) < 0:
+        raise ValueError(f"its splits are {sizes}")
+    if sum(sizes.values()) != len(labels):
+        raise ValueError(f"its splits have {sizes} rows, but there are {len(labels)}")
+    ends = np.cumsum([sizes.get(split, 0) for split in SPLITS]).tolist()
+    return {
+        split: Part(whole.features[start:stop], whole.labels[start:stop])
+        for split, start, stop in zip(SPLITS, [0, *ends], ends, strict=False)
+        if stop > start
+    }
 
 
 def _decode(text: str | None, source: Path) -> _Header:

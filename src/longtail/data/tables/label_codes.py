@@ -122,21 +122,20 @@ class LabelCounts:
     @classmethod
     def of_codes(cls, labels: LabelCodes, names: Sequence[str] | None, where: str) -> LabelCounts:
         """Count labels; those of known names count zero where they are absent."""
-        if names is not None:
-            indices = labels.as_indices(len(names), names, where)
-            return cls(LabelCodes(tuple(names), indices).counts())
-        return cls.of_names(labels.counts(), where)
+        if names is None:
+            return cls.of_names(labels.counts(), where)
+        return cls(LabelCodes(tuple(names), labels.as_indices(len(names), names, where)).counts())
 
     @classmethod
     def of_names(cls, counts: Mapping[str, int], where: str) -> LabelCounts:
         """From counts by label, put in order: numbers by size, names by the alphabet."""
         numbered = are_whole_numbers(counts)
-        if numbered and min(map(int, counts)) < 0:
+        order = sorted(counts, key=int if numbered else None)
+        if numbered and int(order[0]) < 0:
             raise ValueError(
-                f"{where} has the label {min(map(int, counts))}, but class indices count from 0; "
+                f"{where} has the label {order[0]}, but class indices count from 0; "
                 "leave out samples without a class"
             )
-        order = sorted(counts, key=int) if numbered else sorted(counts)
         return cls({label: counts[label] for label in order}, numbered)
 
 
