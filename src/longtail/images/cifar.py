@@ -1,14 +1,8 @@
 """CIFAR-10 and CIFAR-100 from the official archives, binary or python, and long-tailed cuts.
 
-| set | version | training | a record, or an entry |
-|---|---|---|---|
-| CIFAR-10 | binary | data_batch_1.bin ... data_batch_5.bin | label, 3072 pixels |
-| CIFAR-100 | binary | train.bin | coarse label, fine label, 3072 pixels |
-| CIFAR-10 | python | data_batch_1 ... data_batch_5 | labels, data |
-| CIFAR-100 | python | train | coarse_labels, fine_labels, data |
-
-The pixels are 32 rows of 32, red, then green, then blue. The python version holds pickled
-dictionaries, which are read without unpickling.
+A record of the binary version is a label (CIFAR-100: the coarse one and the fine one) and 3072
+pixels, 32 rows of 32, red, then green, then blue. The python version holds pickled dictionaries of
+labels (coarse_labels and fine_labels) and data, which are read without unpickling.
 """
 
 import os
@@ -127,14 +121,23 @@ def _read_archive(path: Path, archive: Archive, labels: LabelKind) -> ImageSplit
     meta, is_binary = archive.names(labels), archive.version == "binary"
     read = read_records if is_binary else read_dictionary
 
-    def join(names: Sequence[str], part: str) -> ImageArrays:
-        parts = [read(files[file], archive.name, labels, f"{file} of {path}") for file in names]
-        return _join(parts, classes, f"the {part} part of {path}")
-
     if is_binary:
         classes = tuple(files[meta].decode("ascii", "replace").split())
     else:
         classes = read_meta(files[meta], archive.name, labels, f"{meta} of {path}")
+
+    def join(names: Sequence[str], part: str) -> ImageArrays:
+        parts = [read(files[file], archive.name, labels, f"{file} of {path}") for file in names]
+        images, indices = (np.concatenate(each) for each in zip(*parts, strict=True))
+        wrong = indices >= len(classes)
+        if wrong.any():
+            at = int(wrong.argmax())
+            raise ValueError(
+                f"the {part} part of {path} has the label {indices[at]} at image {at}, expected 0 "
+                f"to {len(classes) - 1}; it is damaged or of another set: download it again"
+            )
+        return ImageArrays(torch.from_numpy(images), torch.from_numpy(indices), classes)
+
     return ImageSplits(join(archive.train, "training"), test=join([archive.test], "test"))
 
 
@@ -147,18 +150,6 @@ def _limits(archive: Archive, labels: LabelKind) -> dict[str, int]:
     size = len(_LABEL_PLACES[archive.name]) + _PIXELS + extra
     limits = {file: number * size for file, number in images.items()}
     return {archive.names(labels): _MOST_NAMES, **limits}
-
-
-def _join(parts: Sequence[CifarPart], classes: tuple[str, ...], where: str) -> ImageArrays:
-    images, labels = (np.concatenate(each) for each in zip(*parts, strict=True))
-    wrong = labels >= len(classes)
-    if wrong.any():
-        at = int(wrong.argmax())
-        raise ValueError(
-            f"{where} has the label {labels[at]} at image {at}, expected 0 to {len(classes) - 1}; "
-            "it is damaged or of another set: download it again"
-        )
-    return ImageArrays(torch.from_numpy(images), torch.from_numpy(labels), classes)
 
 
 def _check_whole(images: ImageArrays | None, number: int, where: str) -> None:

@@ -150,8 +150,7 @@ def _read_npz(path: Path) -> dict[str, ImageArrays]:
     values = {value for part in labels.values() for value in part.values}
     samples = sum(len(part.codes) for part in labels.values())
     classes = names or classes_of(values, samples, str(path))  # the same for each part
-    stored = npz_names(path)
-    called = {split: _images_name(stored, split, path) for split in labels}
+    called = {split: _images_name(npz_names(path), split, path) for split in labels}
     for split, name in called.items():
         # Before anything is unpacked that could not be the images of so many labels.
         header, number = npz_header(path, name), len(labels[split].codes)

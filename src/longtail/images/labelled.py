@@ -87,7 +87,22 @@ class ImageArrays(LabelledImages):
 
     def __post_init__(self) -> None:
         self._settle_labels()
-        object.__setattr__(self, "images", _check_pixels(self.images, len(self.labels)))
+        pixels = as_tensor(self.images)
+        if pixels.dtype != torch.uint8 or pixels.dim() != 4:
+            raise ValueError(
+                "images must be uint8 (0 to 255) of shape (N, C, H, W), "
+                f"got {pixels.dtype} of shape {tuple(pixels.shape)}; convert them first"
+            )
+        if channels_first(pixels) is not pixels:
+            raise ValueError(
+                f"images must have their channels in axis 1, got shape {tuple(pixels.shape)}; "
+                "move them with images.permute(0, 3, 1, 2), in NumPy images.transpose(0, 3, 1, 2)"
+            )
+        if len(pixels) != len(self.labels):
+            raise ValueError(
+                f"there must be a label for each of {len(pixels)} images, got {len(self.labels)}"
+            )
+        object.__setattr__(self, "images", pixels)
 
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
         """The image as uint8 of shape (C, H, W), and its label."""
@@ -202,29 +217,9 @@ def check_positions(positions: ArrayLike, length: int) -> Tensor:
 
 
 def channels_first(images: Tensor) -> Tensor:
-    """Of shape (N, C, H, W), if they are of shape (N, H, W, C)."""
-    return images.permute(0, 3, 1, 2).contiguous() if _has_channels_last(images) else images
-
-
-def _check_pixels(images: ArrayLike, number: int) -> Tensor:
-    pixels = as_tensor(images)
-    if pixels.dtype != torch.uint8 or pixels.dim() != 4:
-        raise ValueError(
-            "images must be uint8 (0 to 255) of shape (N, C, H, W), "
-            f"got {pixels.dtype} of shape {tuple(pixels.shape)}; convert them first"
-        )
-    if _has_channels_last(pixels):
-        raise ValueError(
-            f"images must have their channels in axis 1, got shape {tuple(pixels.shape)}; "
-            "move them with images.permute(0, 3, 1, 2), in NumPy images.transpose(0, 3, 1, 2)"
-        )
-    if len(pixels) != number:
-        raise ValueError(f"there must be a label for each of {len(pixels)} images, got {number}")
-    return pixels
-
-
-def _has_channels_last(images: Tensor) -> bool:
-    return images.shape[3] in _CHANNELS and images.shape[1] not in _CHANNELS
+    """Images of shape (N, C, H, W); those of shape (N, H, W, C) are turned."""
+    is_last = images.shape[3] in _CHANNELS and images.shape[1] not in _CHANNELS
+    return images.permute(0, 3, 1, 2).contiguous() if is_last else images
 
 
 def labels_of(dataset: Dataset[Any]) -> Tensor:

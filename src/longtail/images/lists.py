@@ -164,7 +164,16 @@ def _annotated_rows(path: Path) -> tuple[list[_Row], tuple[str, ...]]:
     check_is_file(path)
     with reading(path, "JSON annotations with images, annotations and categories"):
         stored = msgspec.json.decode(path.read_bytes(), type=_Annotations)
-    names = _category_names(stored.categories, path)
+    ordered = sorted(stored.categories, key=lambda category: category.id)
+    names = {category.id: category.name for category in ordered}
+    if not names or len(names) != len(ordered):
+        raise ValueError(
+            f"{path} must list each category once under categories, got {len(ordered)} of "
+            f"{len(names)} ids; take the official file"
+        )
+    if len(set(names.values())) != len(names):
+        # They may be missing or shared, by a hybrid and its parent for example; ids are not.
+        names = {number: str(number) for number in names}
     category: dict[int, int] = {}
     for note in stored.annotations:
         if category.setdefault(note.image_id, note.category_id) != note.category_id:
@@ -189,18 +198,6 @@ def _annotated_rows(path: Path) -> tuple[list[_Row], tuple[str, ...]]:
         for at, image in enumerate(stored.images, 1)
     ]
     return rows, tuple(names.values())
-
-
-def _category_names(categories: Sequence[_Category], path: Path) -> dict[int, str]:
-    """From the id of a category to its name, in the order of the ids."""
-    names = {category.id: category.name for category in sorted(categories, key=lambda c: c.id)}
-    if not names or len(names) != len(categories):
-        raise ValueError(
-            f"{path} must list each category once under categories, got {len(categories)} of "
-            f"{len(names)} ids; take the official file"
-        )
-    # The names may be missing or shared, by a hybrid and its parent for example; ids are not.
-    return names if len(set(names.values())) == len(names) else {at: str(at) for at in names}
 
 
 def _inside(row: _Row, source: Path) -> str:

@@ -7,14 +7,11 @@ followed, but each folder counts once, whatever leads to it. Hidden files and fo
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TypeAlias
 
 import msgspec
 
 from longtail.data.tables.errors import check_is_file, reading
 from longtail.data.tables.text import lines_of, suffix_of
-
-Identity: TypeAlias = tuple[int, int]
 
 WHOLE = "all"  # the only part of a file that has no parts
 SPLITS: Mapping[str, str] = {
@@ -81,8 +78,12 @@ def files_below(folder: Path, apart: Iterable[Path] = ()) -> Iterator[tuple[str,
     seen = {_identity(path) for path in apart}
     for path, inside, names in os.walk(folder, followlinks=True):
         seen.add(_identity(path))
-        inside[:] = [name for name in inside if not name.startswith(".")]
-        inside[:] = list(_new(path, sorted(inside), seen))
+        shown, inside[:] = sorted(name for name in inside if not name.startswith(".")), []
+        for name in shown:
+            identity = _identity(os.path.join(path, name))
+            if identity not in seen:
+                seen.add(identity)
+                inside.append(name)
         yield path, _readable(path, names)
 
 
@@ -129,14 +130,6 @@ def _readable(folder: str, names: list[str]) -> list[str]:
     return [name for name in names if name not in others]
 
 
-def _new(folder: str, names: Iterable[str], seen: set[Identity]) -> Iterator[str]:
-    for name in names:
-        identity = _identity(os.path.join(folder, name))
-        if identity not in seen:
-            seen.add(identity)
-            yield name
-
-
-def _identity(path: str | os.PathLike[str]) -> Identity:
+def _identity(path: str | os.PathLike[str]) -> tuple[int, int]:
     status = os.stat(path)
     return status.st_dev, status.st_ino

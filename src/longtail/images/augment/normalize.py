@@ -72,14 +72,11 @@ def channel_statistics(images: Tensor) -> tuple[tuple[float, ...], tuple[float, 
         raise ValueError(f"expected at least one pixel, got shape {tuple(images.shape)}")
     if images.dtype == torch.uint8:
         values = torch.arange(256, dtype=torch.float64, device=images.device) / 255
-        weights = torch.stack([_histogram(images[:, c]) for c in range(images.shape[1])])
+        planes = images.transpose(0, 1).flatten(1)
+        weights = torch.stack([plane.bincount(minlength=256) for plane in planes]).double()
         mean = (weights @ values) / weights.sum(dim=1)
         variance = (weights * (values - mean[:, None]).square()).sum(dim=1) / weights.sum(dim=1)
     else:
         by_channel = images.double().transpose(0, 1).flatten(1)
         variance, mean = torch.var_mean(by_channel, dim=1, correction=0)
     return tuple(mean.tolist()), tuple(variance.sqrt().tolist())
-
-
-def _histogram(plane: Tensor) -> Tensor:
-    return torch.bincount(plane.reshape(-1), minlength=256).double()
