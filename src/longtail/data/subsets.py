@@ -56,15 +56,9 @@ def shifted_subset(
 ) -> Array:
     """Positions, ascending, of a test subset that is long-tailed along training or against it.
 
-    Nothing is random: each class keeps its first samples.
-
-    Args:
-        labels: The class of each test sample.
-        counts: Training samples of each class, which rank the classes; of equal ones the lower
-            index ranks first.
-        ratio: The largest class of the subset over the smallest, at least 1.
-        direction: "forward" keeps most of what was frequent in training, "backward" of what was
-            rare.
+    Nothing is random: each class keeps its first samples. The training counts rank the classes, of
+    equal ones the lower index first; the ratio is that of the largest class of the subset to the
+    smallest.
 
     >>> labels = [0, 1, 2] * 4
     >>> shifted_subset(labels, counts=[90, 9, 30], ratio=4).tolist()

@@ -66,13 +66,9 @@ def two_gaussians_error(weight: ArrayLike, bias: ArrayLike | float) -> Array:
 
 
 def two_moons(num_samples: int, seed: int, tail: float = 0.05, noise: float = 0.1) -> Samples:
-    """Features (N, 2) and labels (N,) of the two moons.
+    """Features (N, 2) and labels (N,) of the two moons; `tail` is the prior of class 1.
 
-    Args:
-        num_samples: How many samples.
-        seed: Of the labels, the places on the moons and the noise.
-        tail: The probability of class 1.
-        noise: Standard deviation of the noise in each coordinate.
+    The noise is a standard deviation, in each coordinate.
 
     >>> features, labels = two_moons(10_000, seed=0)
     >>> features.shape, np.bincount(labels).tolist()

@@ -50,26 +50,20 @@ class Archive:
     def train(self) -> list[str]:
         """The files of training images in the folder."""
         batches = [f"data_batch_{number}" for number in range(1, 6)]
-        return [f"{part}{self._ending}" for part in (batches if self._is_10 else ["train"])]
+        ending = ".bin" if self.version == "binary" else ""
+        return [f"{part}{ending}" for part in (batches if self.name == "cifar10" else ["train"])]
 
     @property
     def test(self) -> str:
         """The file of test images."""
-        return ("test_batch" if self._is_10 else "test") + self._ending
+        stem = "test_batch" if self.name == "cifar10" else "test"
+        return f"{stem}.bin" if self.version == "binary" else stem
 
     def names(self, labels: LabelKind) -> str:
         """The file of class names."""
-        if self.version == "python":
-            return "batches.meta" if self._is_10 else "meta"
-        return "batches.meta.txt" if self._is_10 else f"{labels}_label_names.txt"
-
-    @property
-    def _is_10(self) -> bool:
-        return self.name == "cifar10"
-
-    @property
-    def _ending(self) -> str:
-        return ".bin" if self.version == "binary" else ""
+        if self.name == "cifar10":
+            return "batches.meta.txt" if self.version == "binary" else "batches.meta"
+        return f"{labels}_label_names.txt" if self.version == "binary" else "meta"
 
 
 _ALL = (
@@ -109,12 +103,9 @@ def download_cifar(name: Name, folder: str | os.PathLike[str], version: Version 
 
 
 def read_files(source: Path, folder: str, limits: Mapping[str, int]) -> dict[str, bytes]:
-    """What is in each file, or an error that says which one is missing or too large.
+    """What is in each file of a folder, or of that folder in a .tar.gz archive.
 
-    Args:
-        source: A .tar.gz archive, or the folder that the files are in.
-        folder: The folder that the files are in within the archive.
-        limits: For each file the bytes that it may have at the most.
+    None may have more bytes than its limit.
     """
     if source.is_dir():
         files = {name: source / name for name in limits}

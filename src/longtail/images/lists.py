@@ -84,9 +84,18 @@ def read_image_list(
     if not rows:
         raise ValueError(f"{source} lists no images; give a list that has some")
     labels = _labels_in_order(rows, names, num_classes, source)
+    index = {label: at for at, label in enumerate(labels)}
+    wrong = next((row for row in rows if row.label not in index), None)
+    if wrong is not None:
+        raise ValueError(
+            f"{source} gives {wrong.path} in line {wrong.line} the label {wrong.label!r}, which is "
+            f"none of the {len(labels)} classes, {labels[0]!r} to {labels[-1]!r}; correct the "
+            "label, or give the right num_classes or classes"
+        )
     # A leading slash, as in SUN397, starts at the root and not at that of the disk.
     paths = tuple(os.path.join(folder, _inside(row, source)) for row in rows)
-    images = ImageFiles(paths, torch.tensor(_indices(rows, labels, source)), names or labels)
+    indices = torch.tensor([index[row.label] for row in rows])
+    images = ImageFiles(paths, indices, names or labels)
     _check_present(images.paths, source)
     if not allow_empty:
         check_every_class(images, str(source))
@@ -237,18 +246,6 @@ def _labels_in_order(
             "of the names, in their order, as classes"
         )
     return names or tuple(sorted(labels))
-
-
-def _indices(rows: Sequence[_Row], labels: tuple[str, ...], source: Path) -> list[int]:
-    index = {label: at for at, label in enumerate(labels)}
-    wrong = next((row for row in rows if row.label not in index), None)
-    if wrong is not None:
-        raise ValueError(
-            f"{source} gives {wrong.path} in line {wrong.line} the label {wrong.label!r}, which is "
-            f"none of the {len(labels)} classes, {labels[0]!r} to {labels[-1]!r}; correct the "
-            "label, or give the right num_classes or classes"
-        )
-    return [index[row.label] for row in rows]
 
 
 def _check_present(paths: Sequence[str], source: Path) -> None:

@@ -29,6 +29,7 @@ SPLITS: tuple[Split, ...] = ("train", "validation", "test")
 
 FilePath: TypeAlias = str | os.PathLike[str]
 Rows: TypeAlias = npt.NDArray[np.floating[Any]]
+Parts: TypeAlias = Mapping[Split, tuple[Rows, npt.ArrayLike]]
 
 
 class Part(NamedTuple):
@@ -94,7 +95,7 @@ class Features:
 
 def pack_features(
     path: FilePath,
-    parts: Mapping[Split, tuple[Rows, npt.ArrayLike]],
+    parts: Parts,
     num_classes: int | None = None,
     classes: Sequence[str] | None = None,
     made_by: str = "",
@@ -103,8 +104,7 @@ def pack_features(
 
     Args:
         path: A .safetensors file; it replaces an existing one whole.
-        parts: Features of shape (N, D), of a floating type, and labels, for each split. Float64 is
-            stored as float32.
+        parts: Features (N, D), of which float64 is stored as float32, and labels, for each split.
         num_classes: By default as many as there are names, else as the largest label says.
         classes: The names of the classes.
         made_by: What made the features, in words.
@@ -143,7 +143,7 @@ def pack_features(
 
 
 def checked_features(
-    parts: Mapping[Split, tuple[Rows, npt.ArrayLike]],
+    parts: Parts,
     num_classes: int | None = None,
     classes: Sequence[str] | None = None,
     made_by: str = "",
