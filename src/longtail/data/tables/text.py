@@ -13,13 +13,15 @@ from dataclasses import dataclass
 from itertools import chain, islice, tee
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from longtail.data.tables.errors import check_is_file, reading
 from longtail.data.tables.label_codes import LabelCodes
+
+_Row = TypeVar("_Row")
 
 _LONGEST_LINE = 2**26  # characters: a million classes with all digits of their scores
 # Text of numbers is packed to a third, of labels in order to a hundredth. A file that was made to
@@ -98,9 +100,16 @@ class TextTable:
         return len(self.first)
 
     def rows(self) -> Iterator[list[str]]:
-        """The fields of each row, without those of the header."""
-        for line, fields in self._lines():
-            yield line.rstrip("\n").split(self.delimiter) if fields is None else fields
+        """The fields of each row, without those of the header.
+
+        Quotes hold a field together, over lines too; in .tsv they are text.
+        """
+        lines = all_lines(self.path)
+        if self.delimiter == "\t":
+            return self._below_header(
+                line.rstrip("\n").split("\t") for line in lines if line != "\n"
+            )
+        return self._below_header(filter(None, csv.reader(lines, delimiter=self.delimiter)))
 
     def head(self, place: int, rows: int) -> list[str]:
         """The first fields of a column."""
@@ -110,7 +119,7 @@ class TextTable:
         """How many rows there are, and what stands in these columns; every row is checked."""
         pick = itemgetter(*places) if places else len
         seen: dict[Any, int] = {}
-        rows = self._fields(places)
+        rows = self._exact_fields(places) if self.exact else self._enough_fields(places)
         codes = np.fromiter((seen.setdefault(pick(row), len(seen)) for row in rows), np.int64)
         texts = [(key,) for key in seen] if len(places) == 1 else list(seen)
         columns = [
@@ -137,41 +146,35 @@ class TextTable:
             yield block
             start += len(block)
 
-    def _fields(self, places: Sequence[int]) -> Iterator[dict[int, str]]:
-        """The fields of each row at these places, without cutting all of a wide line."""
+    def _enough_fields(self, places: Sequence[int]) -> Iterator[list[str]]:
         last = max(places, default=0)
+        for row, fields in enumerate(self.rows()):
+            if len(fields) <= last:
+                raise ValueError(
+                    f"{self.path} has {len(fields)} columns in row {row}, too few to have a label "
+                    f"in column {last}; correct that row"
+                )
+            yield fields
+
+    def _exact_fields(self, places: Sequence[int]) -> Iterator[dict[int, str]]:
         for row, (line, fields) in enumerate(self._lines()):
             width = line.count(self.delimiter) + 1 if fields is None else len(fields)
-            if self.exact and width != self.width:
+            if width != self.width:
                 raise ValueError(
                     f"{self.path} has {self.width} columns, but {width} in row {row}; correct it"
                 )
-            if width <= last:
-                raise ValueError(
-                    f"{self.path} has {width} columns in row {row}, too few to have a label in "
-                    f"column {last}; correct that row"
-                )
-            yield {
-                at: self._cut(line, at, width) if fields is None else fields[at] for at in places
-            }
+            yield {at: self._cut(line, at) if fields is None else fields[at] for at in places}
 
-    def _cut(self, line: str, place: int, width: int) -> str:
-        behind = width - place
+    def _cut(self, line: str, place: int) -> str:
+        """One field without cutting all of a wide line."""
+        behind = self.width - place
         if place < behind:
             return line.split(self.delimiter, place + 1)[place]
         return line.rsplit(self.delimiter, behind)[-behind]
 
     def _lines(self) -> Iterator[tuple[str, list[str] | None]]:
-        """The text of each row below the header and, where it has quotes, its fields.
-
-        Quotes hold a field together, over lines too; in .tsv they are text.
-        """
-        try:
-            yield from islice(self._rows_of(all_lines(self.path)), int(self.has_header), None)
-        except csv.Error as error:
-            raise ValueError(
-                f"{self.path} has a line that is no row ({error}); correct it"
-            ) from error
+        """The text of each row below the header and, where it has quotes, its fields."""
+        return self._below_header(self._rows_of(all_lines(self.path)))
 
     def _rows_of(self, lines: Iterator[str]) -> Iterator[tuple[str, list[str] | None]]:
         for line in lines:
@@ -182,6 +185,14 @@ class TextTable:
                 yield "".join(islice(behind, reader.line_num)), fields
             elif line != "\n":
                 yield line, None
+
+    def _below_header(self, rows: Iterator[_Row]) -> Iterator[_Row]:
+        try:
+            yield from islice(rows, int(self.has_header), None)
+        except csv.Error as error:
+            raise ValueError(
+                f"{self.path} has a line that is no row ({error}); correct it"
+            ) from error
 
     def _no_number(self, places: Sequence[int], start: int) -> str | None:
         """Says where the first field from row `start` on is that should be a number and is none."""
