@@ -89,7 +89,7 @@ def test_labels_of_more_samples_than_there_are_scores_are_refused_before_they_ar
     tmp_path, monkeypatch
 ):
     monkeypatch.setattr(
-        "longtail.data.tables.score_readers.load_npz",
+        "longtail.data.tables.arrays.load_npz",
         lambda *_: pytest.fail("nothing should be unpacked"),
     )
     labels = np.zeros(10**6, np.int64)

@@ -9,7 +9,7 @@ import pytest
 from longtail.core.blocks import slices
 from longtail.core.tensor_file import map_tensor_file
 from longtail.data import Features, pack_features, read_features
-from longtail.data.tables import feature_arrays, features
+from longtail.data.tables import arrays, features
 
 RNG = np.random.default_rng(0)
 TRAIN = (RNG.normal(size=(50, 6)).astype(np.float32), np.arange(50) % 5)
@@ -173,7 +173,7 @@ def test_one_label_of_ten_thousand_millions_is_no_class(tmp_path):
 
 
 def test_arrays_of_other_lengths_are_refused_before_they_are_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr(feature_arrays, "load_npz", lambda *_: pytest.fail("not to be unpacked"))
+    monkeypatch.setattr(arrays, "load_npz", lambda *_: pytest.fail("not to be unpacked"))
     np.savez(tmp_path / "f.npz", features=TRAIN[0], labels=np.zeros(10**6, int))
     with pytest.raises(
         ValueError, match=r"one label for each row, got shapes .50, 6. and .1000000,"

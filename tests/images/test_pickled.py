@@ -61,9 +61,9 @@ def test_a_file_of_python_2_is_read():
     pickled, pixels = python_2_batch()
     plain = pickle.loads(pickled, encoding="bytes")  # noqa: S301  ours, and only to see it is one
     assert plain[b"data"].tobytes() == pixels
-    part = read_dictionary(pickled, "cifar10", "fine", "data_batch_1")
-    assert part.labels.tolist() == [6, 9]
-    assert part.images.tobytes() == pixels
+    images, labels = read_dictionary(pickled, "cifar10", "fine", "data_batch_1")
+    assert labels.tolist() == [6, 9]
+    assert images.tobytes() == pixels
 
 
 class Hostile:

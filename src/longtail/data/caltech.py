@@ -49,7 +49,7 @@ def caltech101_long_tailed(seed: int = 0) -> LabelledFeatures:
     """Caltech-101 with a longer tail: 4,268 training images, 300 to 3 a class; the test part whole.
 
     The classes in the order of their size follow `exponential_counts(300, 101, 100)`; a class that
-    has fewer images keeps all it has. The seed decides which images.
+    has fewer images keeps all it has.
 
     >>> counts = np.bincount(caltech101_long_tailed().train_labels)
     >>> int(counts.sum()), int(counts.max()), int(counts.min())

@@ -8,8 +8,7 @@ With L the largest count, ρ ≥ 1 the imbalance ratio and α the Pareto power, 
                   where q_i = ((i + 1) / C)^(-1/α)
 
 q_i are the values that a Pareto variable with scale 1 exceeds with probability (i + 1) / C; they
-are stretched so that the first class has L samples and the last L/ρ. Plain numbers go in, so NumPy
-arrays come out.
+are stretched so that the first class has L samples and the last L/ρ.
 """
 
 import math
@@ -23,36 +22,28 @@ def exponential_counts(
 ) -> npt.NDArray[np.int64]:
     """Counts that fall by the same factor from class to class: the EXP profile of CIFAR-LT.
 
-    Args:
-        largest: Samples of class 0.
-        num_classes: How many classes.
-        imbalance_ratio: The first count over the last, at least 1.
+    The imbalance ratio is the first count, `largest`, over the last: at least 1.
 
     >>> exponential_counts(5000, num_classes=10, imbalance_ratio=100).tolist()
     [5000, 2997, 1796, 1077, 645, 387, 232, 139, 83, 50]
     """
     _check(largest, num_classes, imbalance_ratio)
-    return _whole(
-        largest * exponential_shares(num_classes, imbalance_ratio),
-        f"largest={largest}, num_classes={num_classes}, imbalance_ratio={imbalance_ratio}",
-    )
+    sizes = largest * exponential_shares(num_classes, imbalance_ratio)
+    return _whole(sizes, largest, num_classes, imbalance_ratio)
 
 
 def step_counts(largest: float, num_classes: int, imbalance_ratio: float) -> npt.NDArray[np.int64]:
     """Counts of two sizes: the first half of the classes is large, the rest small.
 
-    With an odd number of classes the middle one is small. A single class is large. Arguments as of
-    `exponential_counts`.
+    With an odd number of classes the middle one is small. A single class is large.
 
     >>> step_counts(5000, num_classes=5, imbalance_ratio=100).tolist()
     [5000, 5000, 50, 50, 50]
     """
     _check(largest, num_classes, imbalance_ratio)
     is_large = np.arange(num_classes) < max(num_classes // 2, 1)
-    return _whole(
-        np.where(is_large, largest, largest / imbalance_ratio),
-        f"largest={largest}, imbalance_ratio={imbalance_ratio}",
-    )
+    sizes = np.where(is_large, largest, largest / imbalance_ratio)
+    return _whole(sizes, largest, num_classes, imbalance_ratio)
 
 
 def pareto_counts(
@@ -62,8 +53,7 @@ def pareto_counts(
 
     ImageNet-LT itself is one random draw: 115,846 images, 385 classes above 100 and 136 below 20.
     Its extremes, 1280 and 5 over 1000 classes, give 121,449 images, 404 classes and 140 here. The
-    smaller the Pareto power `alpha`, the steeper; the other arguments are those of
-    `exponential_counts`.
+    smaller the Pareto power `alpha`, the steeper.
 
     >>> counts = pareto_counts(1280, num_classes=1000, imbalance_ratio=256)
     >>> counts[[0, 10, 100, 500, 999]].tolist(), int(counts.sum())
@@ -73,10 +63,8 @@ def pareto_counts(
     if not (math.isfinite(alpha) and alpha > 0):
         raise ValueError(f"alpha must be a positive number, got {alpha}; ImageNet-LT has 6")
     smallest = largest / imbalance_ratio
-    return _whole(
-        smallest + (largest - smallest) * _pareto_heights(num_classes, alpha),
-        f"largest={largest}, imbalance_ratio={imbalance_ratio}",
-    )
+    sizes = smallest + (largest - smallest) * _pareto_heights(num_classes, alpha)
+    return _whole(sizes, largest, num_classes, imbalance_ratio)
 
 
 def exponential_shares(num_classes: int, imbalance_ratio: float) -> npt.NDArray[np.float64]:
@@ -114,12 +102,15 @@ def _check(largest: float, num_classes: int, imbalance_ratio: float) -> None:
     check_imbalance_ratio(imbalance_ratio)
 
 
-def _whole(sizes: npt.NDArray[np.float64], settings: str) -> npt.NDArray[np.int64]:
+def _whole(
+    sizes: npt.NDArray[np.float64], largest: float, num_classes: int, imbalance_ratio: float
+) -> npt.NDArray[np.int64]:
     # Floating point puts 4980 / 996 just below 5: what is whole but for rounding stays whole.
     counts = np.floor(sizes * (1 + 1e-12))
     if not (counts >= 1).all():
         raise ValueError(
-            f"every class must keep a sample, but {settings} leave the smallest with "
-            f"{sizes.min():.3g}, rounded down to none; raise largest or lower the imbalance ratio"
+            f"every class must keep a sample, but {largest=}, {num_classes=}, {imbalance_ratio=} "
+            f"leave the smallest with {sizes.min():.3g}, rounded down to none; raise largest or "
+            "lower the imbalance ratio"
         )
     return counts.astype(np.int64)

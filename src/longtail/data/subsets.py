@@ -1,6 +1,6 @@
-r"""Subsets of labelled data: long-tailed ones to train on, shifted ones to test on.
+r"""Parts of labelled data: long-tailed subsets to train on, shifted ones to test on, and folds.
 
-Both return positions into the labels, so they cut features, images and labels alike. A shifted
+Subsets are positions into the labels, so they cut features, images and labels alike. A shifted
 test set (Hong et al. 2021) has an exponential profile over the classes ranked by training count,
 
     forward    n_j = N · ρ^(-rank_j / (C - 1))               as in training
@@ -15,24 +15,19 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core.arrays import Array, ArrayLike, to_kind
+from longtail.core.arrays import Array, ArrayLike, as_numpy, to_kind
+from longtail.core.draws import Draws
 from longtail.core.labels import check_counts, check_labels
+from longtail.core.numbers import check_whole
 from longtail.data.profiles import check_imbalance_ratio, exponential_counts, exponential_shares
 
 
 def long_tailed_subset(labels: ArrayLike, counts: ArrayLike, seed: int = 0) -> Array:
-    """Positions of a random subset with the given class counts.
+    """Positions of a random subset with the given class counts, of which zero drops the class.
 
-    Seed 0 and `exponential_counts` make the CIFAR-LT sets of the widely used published builder,
-    image for image where the labels are in the original order.
-
-    Args:
-        labels: The class of each sample.
-        counts: How many samples to keep of each class; zero drops the class.
-        seed: Of the shuffle within the classes.
-
-    Returns:
-        Positions class by class, class 0 first, shuffled within a class: the published order.
+    They come class by class, class 0 first, shuffled within a class. Seed 0 and
+    `exponential_counts` make the CIFAR-LT sets of the widely used published builder, image for
+    image where the labels are in the original order.
 
     >>> long_tailed_subset([0, 1, 0, 1, 0, 1], counts=[3, 1]).tolist()
     [4, 2, 0, 5]
@@ -59,20 +54,11 @@ def shifted_subset(
     ratio: float,
     direction: Literal["forward", "backward"] = "forward",
 ) -> Array:
-    """Positions of a test subset whose label prior is long-tailed, along training or against it.
+    """Positions, ascending, of a test subset that is long-tailed along training or against it.
 
-    Nothing is random: each class keeps its first samples.
-
-    Args:
-        labels: The class of each test sample.
-        counts: Training samples of each class, which rank the classes; of equal ones the lower
-            index ranks first.
-        ratio: The largest class of the subset over the smallest, at least 1.
-        direction: "forward" keeps most of what was frequent in training, "backward" of what was
-            rare.
-
-    Returns:
-        Positions in ascending order.
+    Nothing is random: each class keeps its first samples. The training counts rank the classes, of
+    equal ones the lower index first; the ratio is that of the largest class of the subset to the
+    smallest.
 
     >>> labels = [0, 1, 2] * 4
     >>> shifted_subset(labels, counts=[90, 9, 30], ratio=4).tolist()
@@ -99,10 +85,38 @@ def shifted_subset(
     return kept
 
 
+def stratified_folds(labels: ArrayLike, num_folds: int, seed: int = 0) -> Array:
+    """The fold of each sample: each class is dealt out in turn, in random order.
+
+    A class of fewer samples than folds is missing from the held-out part of some folds, and a
+    class of one sample from the training part of the fold that holds it.
+
+    >>> folds = stratified_folds([0, 0, 0, 0, 1, 1], num_folds=2)
+    >>> np.bincount(folds).tolist()
+    [3, 3]
+    """
+    numbers = as_numpy(labels)
+    indices = check_labels(numbers, int(numbers.max()) + 1 if len(numbers) else 1)
+    if check_whole(num_folds, "num_folds") < 2:
+        raise ValueError(f"num_folds must be two or more, got {num_folds}")
+    if len(indices) < num_folds:
+        raise ValueError(
+            f"{num_folds} folds need at least as many samples, got {len(indices)}; give more "
+            "samples, or ask for fewer folds"
+        )
+    shuffled = Draws(seed).permutation(len(indices))
+    # Stable, so that each class keeps the shuffled order; dealt through the classes in one run,
+    # so that the folds differ by one sample at the most.
+    by_class = shuffled[indices[shuffled].argsort(kind="stable")]
+    folds = np.empty_like(by_class)
+    folds[by_class] = np.arange(len(by_class)) % num_folds
+    result: Array = to_kind(folds, labels)
+    return result
+
+
 def ranks_by_count(counts: ArrayLike) -> npt.NDArray[np.int64]:
     """The rank of each class by descending count, 0 for the largest; ties go by index."""
-    order = np.argsort(-check_counts(counts), kind="stable")
-    return np.argsort(order)
+    return np.argsort(np.argsort(-check_counts(counts), kind="stable"))
 
 
 def _positions(labels: ArrayLike, num_classes: int) -> list[npt.NDArray[np.int64]]:
@@ -115,5 +129,4 @@ def _positions(labels: ArrayLike, num_classes: int) -> list[npt.NDArray[np.int64
 def _first(
     sizes: npt.NDArray[np.int64], by_class: list[npt.NDArray[np.int64]]
 ) -> npt.NDArray[np.int64]:
-    kept = [positions[:size] for size, positions in zip(sizes, by_class, strict=True)]
-    return np.concatenate(kept)
+    return np.concatenate([each[:size] for size, each in zip(sizes, by_class, strict=True)])

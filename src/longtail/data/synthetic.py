@@ -28,12 +28,7 @@ Samples: TypeAlias = tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]
 
 
 def two_gaussians(num_samples: int, seed: int, positive: float = 0.05) -> Samples:
-    """Features (N, 2) in float32 and labels (N,) of the two Gaussians.
-
-    Args:
-        num_samples: How many samples.
-        seed: Of the labels and the noise.
-        positive: The probability of class 1.
+    """Features (N, 2) and labels (N,) of the two Gaussians; `positive` is the prior of class 1.
 
     >>> features, labels = two_gaussians(10_000, seed=0)
     >>> features.shape, np.bincount(labels).tolist()
@@ -46,16 +41,9 @@ def two_gaussians(num_samples: int, seed: int, positive: float = 0.05) -> Sample
 
 
 def two_gaussians_error(weight: ArrayLike, bias: ArrayLike | float) -> Array:
-    """The exact balanced error of linear separators that predict class 1 if w·x + b > 0.
+    """The exact balanced error of one or many separators that predict class 1 if w·x + b > 0.
 
-    A weight of zero predicts the same class everywhere, so its error is one half.
-
-    Args:
-        weight: Shape (..., 2): one separator or many.
-        bias: Shape (...).
-
-    Returns:
-        Float64, shape (...), of the kind of `weight`.
+    A weight (..., 2) of zero predicts the same class everywhere, so its error is one half.
 
     >>> two_gaussians_error([[1.0, 1.0], [1.0, 0.0], [0.0, 0.0]], [0.0, 0.5, -1.0]).round(4)
     array([0.0786, 0.1877, 0.5   ])
@@ -78,13 +66,9 @@ def two_gaussians_error(weight: ArrayLike, bias: ArrayLike | float) -> Array:
 
 
 def two_moons(num_samples: int, seed: int, tail: float = 0.05, noise: float = 0.1) -> Samples:
-    """Features (N, 2) in float32 and labels (N,) of the two moons.
+    """Features (N, 2) and labels (N,) of the two moons; `tail` is the prior of class 1.
 
-    Args:
-        num_samples: How many samples.
-        seed: Of the labels, the places on the moons and the noise.
-        tail: The probability of class 1.
-        noise: Standard deviation of the noise in each coordinate.
+    The noise is a standard deviation, in each coordinate.
 
     >>> features, labels = two_moons(10_000, seed=0)
     >>> features.shape, np.bincount(labels).tolist()

@@ -11,7 +11,7 @@ from longtail.core import Prior
 from longtail.core.arrays import ArrayLike
 from longtail.core.retarget import prior_offset
 from longtail.images import ClassSampler
-from longtail.images.class_sampler import SamplerOptions
+from longtail.images.samplers import SamplerOptions
 from longtail.losses import Loss
 
 

@@ -4,7 +4,6 @@ from longtail.images import augment as augment
 from longtail.images.cifar import cifar_long_tailed as cifar_long_tailed
 from longtail.images.cifar import read_cifar as read_cifar
 from longtail.images.cifar_files import download_cifar as download_cifar
-from longtail.images.class_sampler import ClassSampler as ClassSampler
 from longtail.images.folders import read_image_folder as read_image_folder
 from longtail.images.folders import read_image_npz as read_image_npz
 from longtail.images.folders import read_image_splits as read_image_splits
@@ -13,10 +12,11 @@ from longtail.images.labelled import ImageArrays as ImageArrays
 from longtail.images.labelled import ImageFiles as ImageFiles
 from longtail.images.labelled import LabelledImages as LabelledImages
 from longtail.images.labelled import check_images as check_images
-from longtail.images.labels import labels_of as labels_of
+from longtail.images.labelled import labels_of as labels_of
 from longtail.images.lists import read_image_list as read_image_list
 from longtail.images.samplers import SAMPLERS as SAMPLERS
 from longtail.images.samplers import ClassBalancedSampler as ClassBalancedSampler
+from longtail.images.samplers import ClassSampler as ClassSampler
 from longtail.images.samplers import EffectiveNumberSampler as EffectiveNumberSampler
 from longtail.images.samplers import InstanceSampler as InstanceSampler
 from longtail.images.samplers import MPerClassSampler as MPerClassSampler

@@ -1,20 +1,14 @@
 """CIFAR-10 and CIFAR-100 from the official archives, binary or python, and long-tailed cuts.
 
-| set | version | training | a record, or an entry |
-|---|---|---|---|
-| CIFAR-10 | binary | data_batch_1.bin ... data_batch_5.bin | label, 3072 pixels |
-| CIFAR-100 | binary | train.bin | coarse label, fine label, 3072 pixels |
-| CIFAR-10 | python | data_batch_1 ... data_batch_5 | labels, data |
-| CIFAR-100 | python | train | coarse_labels, fine_labels, data |
-
-The pixels are 32 rows of 32, red, then green, then blue. The python version holds pickled
-dictionaries, which are read without unpickling.
+A record of the binary version is a label (CIFAR-100: the coarse one and the fine one) and 3072
+pixels, 32 rows of 32, red, then green, then blue. The python version holds pickled dictionaries of
+labels (coarse_labels and fine_labels) and data, which are read without unpickling.
 """
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +19,9 @@ from longtail.images.cifar_files import ARCHIVES, Archive, LabelKind, Name, read
 from longtail.images.folders import read_npz_splits
 from longtail.images.labelled import ImageArrays
 from longtail.images.splits import ImageSplits, Profile, long_tailed_images
+
+# Uint8 images of shape (N, 3, 32, 32) and their int64 labels, as a file has them.
+CifarPart: TypeAlias = tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]
 
 _PIXELS = 3 * 32 * 32
 _TRAIN_IMAGES, _TEST_IMAGES = 50_000, 10_000
@@ -39,13 +36,6 @@ _LABEL_PLACES: dict[Name, dict[LabelKind, int]] = {
     "cifar10": {"fine": 0},
     "cifar100": {"coarse": 0, "fine": 1},
 }
-
-
-class CifarPart(NamedTuple):
-    """Uint8 images of shape (N, 3, 32, 32) and their int64 labels, as a file has them."""
-
-    images: npt.NDArray[np.uint8]
-    labels: npt.NDArray[np.int64]
 
 
 def cifar_long_tailed(
@@ -63,20 +53,15 @@ def cifar_long_tailed(
     With seed 0 the training and the validation part together are the images of the widely used
     published builder: 12,406 of CIFAR-10 and 10,847 of CIFAR-100 at ratio 100. To train on all
     of them, as published figures do, say held_out=0; then nothing is left to choose by but the
-    test part, which is what those figures often did.
-
-    `source`, `name`, `labels` and `official` are those of `read_cifar`, the others those of
-    `long_tailed_images`. Ratios of 10, 50, 100 and 200 are usual.
+    test part, which is what those figures often did. Ratios of 10, 50, 100 and 200 are usual.
+    `read_cifar` and `long_tailed_images` explain the arguments.
     """
     whole = read_cifar(source, name, labels, official)
     return long_tailed_images(whole, imbalance_ratio, profile, seed, held_out)
 
 
 def read_cifar(
-    source: str | os.PathLike[str],
-    name: Name,
-    labels: LabelKind = "fine",
-    official: bool = True,
+    source: str | os.PathLike[str], name: Name, labels: LabelKind = "fine", official: bool = True
 ) -> ImageSplits[ImageArrays]:
     """The training and the test part, in the original order.
 
@@ -84,7 +69,7 @@ def read_cifar(
         source: An official archive (.tar.gz), a folder with one in it, as `download_cifar` leaves
             it, or with its files, or an npz file with train_images, train_labels, test_images and
             test_labels.
-        name: "cifar10" or "cifar100".
+        name: Which set.
         labels: "fine", or "coarse" for the 20 superclasses of CIFAR-100. An npz file has those
             that were put into it.
         official: Whether all 60,000 images must be there, as many of each class; False reads any
@@ -133,17 +118,26 @@ def _located(path: Path, name: Name) -> tuple[Path, Archive]:
 
 def _read_archive(path: Path, archive: Archive, labels: LabelKind) -> ImageSplits[ImageArrays]:
     files = read_files(path, archive.folder, _limits(archive, labels))
-    meta, is_binary = archive.names[labels], archive.version == "binary"
+    meta, is_binary = archive.names(labels), archive.version == "binary"
     read = read_records if is_binary else read_dictionary
-
-    def join(names: Sequence[str], part: str) -> ImageArrays:
-        parts = [read(files[file], archive.name, labels, f"{file} of {path}") for file in names]
-        return _join(parts, classes, f"the {part} part of {path}")
 
     if is_binary:
         classes = tuple(files[meta].decode("ascii", "replace").split())
     else:
         classes = read_meta(files[meta], archive.name, labels, f"{meta} of {path}")
+
+    def join(names: Sequence[str], part: str) -> ImageArrays:
+        parts = [read(files[file], archive.name, labels, f"{file} of {path}") for file in names]
+        images, indices = (np.concatenate(each) for each in zip(*parts, strict=True))
+        wrong = indices >= len(classes)
+        if wrong.any():
+            at = int(wrong.argmax())
+            raise ValueError(
+                f"the {part} part of {path} has the label {indices[at]} at image {at}, expected 0 "
+                f"to {len(classes) - 1}; it is damaged or of another set: download it again"
+            )
+        return ImageArrays(torch.from_numpy(images), torch.from_numpy(indices), classes)
+
     return ImageSplits(join(archive.train, "training"), test=join([archive.test], "test"))
 
 
@@ -155,20 +149,7 @@ def _limits(archive: Archive, labels: LabelKind) -> dict[str, int]:
     extra = 0 if archive.version == "binary" else _PIXELS + 200
     size = len(_LABEL_PLACES[archive.name]) + _PIXELS + extra
     limits = {file: number * size for file, number in images.items()}
-    return {archive.names[labels]: _MOST_NAMES, **limits}
-
-
-def _join(parts: Sequence[CifarPart], classes: tuple[str, ...], where: str) -> ImageArrays:
-    images = np.concatenate([part.images for part in parts])
-    labels = np.concatenate([part.labels for part in parts])
-    wrong = labels >= len(classes)
-    if wrong.any():
-        at = int(wrong.argmax())
-        raise ValueError(
-            f"{where} has the label {labels[at]} at image {at}, expected 0 to {len(classes) - 1}; "
-            "it is damaged or of another set: download it again"
-        )
-    return ImageArrays(torch.from_numpy(images), torch.from_numpy(labels), classes)
+    return {archive.names(labels): _MOST_NAMES, **limits}
 
 
 def _check_whole(images: ImageArrays | None, number: int, where: str) -> None:
@@ -192,7 +173,7 @@ def read_records(data: bytes, name: Name, labels: LabelKind, where: str) -> Cifa
         )
     records: npt.NDArray[np.uint8] = np.frombuffer(data, np.uint8).reshape(-1, size)
     images = records[:, len(places) :].reshape(-1, 3, 32, 32)
-    return CifarPart(images, records[:, places[labels]].astype(np.int64))
+    return images, records[:, places[labels]].astype(np.int64)
 
 
 def read_dictionary(data: bytes, name: Name, labels: LabelKind, where: str) -> CifarPart:
@@ -211,7 +192,7 @@ def read_dictionary(data: bytes, name: Name, labels: LabelKind, where: str) -> C
             f"{where} must have a number below {most} for each of {len(values)} images as labels; "
             "download it again"
         )
-    return CifarPart(values.reshape(-1, 3, 32, 32), np.array(classes, dtype=np.int64))
+    return values.reshape(-1, 3, 32, 32), np.array(classes, dtype=np.int64)
 
 
 def read_meta(data: bytes, name: Name, labels: LabelKind, where: str) -> tuple[str, ...]:

@@ -33,81 +33,52 @@ _PATIENCE = 60  # seconds without an answer
 class Archive:
     """One version of one set: "binary", or "python" for pickled dictionaries.
 
-    Its MD5 is published with it, so that it tells damage and not malice. `train`, `test` and
-    `names`, of the classes, are files in its folder.
+    Its MD5 is published with it, so that it tells damage and not malice.
     """
 
     name: Name
     version: Version
-    url: str
     md5: str
     folder: str
-    train: tuple[str, ...]
-    test: str
-    names: Mapping[LabelKind, str]
 
     @property
     def file_name(self) -> str:
         """What the archive is called."""
-        return self.url.rsplit("/", 1)[1]
+        return f"cifar-{self.name.removeprefix('cifar')}-{self.version}.tar.gz"
+
+    @property
+    def train(self) -> list[str]:
+        """The files of training images in the folder."""
+        batches = [f"data_batch_{number}" for number in range(1, 6)]
+        ending = ".bin" if self.version == "binary" else ""
+        return [f"{part}{ending}" for part in (batches if self.name == "cifar10" else ["train"])]
+
+    @property
+    def test(self) -> str:
+        """The file of test images."""
+        stem = "test_batch" if self.name == "cifar10" else "test"
+        return f"{stem}.bin" if self.version == "binary" else stem
+
+    def names(self, labels: LabelKind) -> str:
+        """The file of class names."""
+        if self.name == "cifar10":
+            return "batches.meta.txt" if self.version == "binary" else "batches.meta"
+        return f"{labels}_label_names.txt" if self.version == "binary" else "meta"
 
 
-ARCHIVES: dict[tuple[Name, Version], Archive] = {
-    (archive.name, archive.version): archive
-    for archive in (
-        Archive(
-            "cifar10",
-            "binary",
-            url=f"{_SITE}/cifar-10-binary.tar.gz",
-            md5="c32a1d4ab5d03f1284b67883e8d87530",
-            folder="cifar-10-batches-bin",
-            train=tuple(f"data_batch_{number}.bin" for number in range(1, 6)),
-            test="test_batch.bin",
-            names={"fine": "batches.meta.txt"},
-        ),
-        Archive(
-            "cifar100",
-            "binary",
-            url=f"{_SITE}/cifar-100-binary.tar.gz",
-            md5="03b5dce01913d631647c71ecec9e9cb8",
-            folder="cifar-100-binary",
-            train=("train.bin",),
-            test="test.bin",
-            names={"fine": "fine_label_names.txt", "coarse": "coarse_label_names.txt"},
-        ),
-        Archive(
-            "cifar10",
-            "python",
-            url=f"{_SITE}/cifar-10-python.tar.gz",
-            md5="c58f30108f718f92721af3b95e74349a",
-            folder="cifar-10-batches-py",
-            train=tuple(f"data_batch_{number}" for number in range(1, 6)),
-            test="test_batch",
-            names={"fine": "batches.meta"},
-        ),
-        Archive(
-            "cifar100",
-            "python",
-            url=f"{_SITE}/cifar-100-python.tar.gz",
-            md5="eb9058c3a382ffc7106e4002c42a8d85",
-            folder="cifar-100-python",
-            train=("train",),
-            test="test",
-            names={"fine": "meta", "coarse": "meta"},
-        ),
-    )
-}
+_ALL = (
+    Archive("cifar10", "binary", "c32a1d4ab5d03f1284b67883e8d87530", "cifar-10-batches-bin"),
+    Archive("cifar100", "binary", "03b5dce01913d631647c71ecec9e9cb8", "cifar-100-binary"),
+    Archive("cifar10", "python", "c58f30108f718f92721af3b95e74349a", "cifar-10-batches-py"),
+    Archive("cifar100", "python", "eb9058c3a382ffc7106e4002c42a8d85", "cifar-100-python"),
+)
+ARCHIVES = {(archive.name, archive.version): archive for archive in _ALL}
 
 
 def download_cifar(name: Name, folder: str | os.PathLike[str], version: Version = "binary") -> Path:
     """The official archive in that folder, fetched if it is not there; it is not unpacked.
 
     What is fetched is checked by its MD5 and takes its name only when it is whole.
-
-    Args:
-        name: "cifar10" or "cifar100".
-        folder: Where to put it; made if it is not there.
-        version: "binary", or "python" for the pickled one.
     """
     if (name, version) not in ARCHIVES:
         raise ValueError(
@@ -119,27 +90,29 @@ def download_cifar(name: Name, folder: str | os.PathLike[str], version: Version 
     if path.is_file() and _md5_of(path) == archive.md5:
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
+    url = f"{_SITE}/{archive.file_name}"
     with written_whole(path) as part:
-        _fetch(archive, part)
+        _fetch(url, part)
         md5 = _md5_of(part)
         if md5 != archive.md5:
             raise ValueError(
-                f"what came from {archive.url} has the MD5 {md5}, expected {archive.md5}; it was "
-                "cut short or changed on its way: try again"
+                f"what came from {url} has the MD5 {md5}, expected {archive.md5}; it was cut short "
+                "or changed on its way: try again"
             )
     return path
 
 
 def read_files(source: Path, folder: str, limits: Mapping[str, int]) -> dict[str, bytes]:
-    """What is in each file, or an error that says which one is missing or too large.
+    """What is in each file of a folder, or of that folder in a .tar.gz archive.
 
-    Args:
-        source: A .tar.gz archive, or the folder that the files are in.
-        folder: The folder that the files are in within the archive.
-        limits: For each file the bytes that it may have at the most.
+    None may have more bytes than its limit.
     """
     if source.is_dir():
-        return {name: _read_file(source / name, most) for name, most in limits.items()}
+        files = {name: source / name for name in limits}
+        for name, path in files.items():
+            check_is_file(path)
+            _check_size(path.stat().st_size, limits[name], str(path))
+        return {name: path.read_bytes() for name, path in files.items()}
     check_is_file(source)
     members = {f"{folder}/{name}": name for name in limits}
     contents: dict[str, bytes] = {}
@@ -147,12 +120,12 @@ def read_files(source: Path, folder: str, limits: Mapping[str, int]) -> dict[str
         try:
             with tarfile.open(fileobj=stream, mode="r|") as archive:
                 for member in archive:
-                    name = members.get(member.name.removeprefix("./"))
-                    if name is not None and name not in contents and member.isreg():
-                        _check_size(member.size, limits[name], f"{member.name} in {source}")
+                    wanted = members.get(member.name.removeprefix("./"))
+                    if wanted is not None and wanted not in contents and member.isreg():
+                        _check_size(member.size, limits[wanted], f"{member.name} in {source}")
                         file = archive.extractfile(member)
-                        contents[name] = b"" if file is None else file.read()
-                        if len(contents[name]) != member.size:
+                        contents[wanted] = b"" if file is None else file.read()
+                        if len(contents[wanted]) != member.size:
                             raise EOFError(f"{member.name} is cut short")
                     if len(contents) == len(limits):
                         break
@@ -170,12 +143,6 @@ def read_files(source: Path, folder: str, limits: Mapping[str, int]) -> dict[str
     return contents
 
 
-def _read_file(path: Path, most: int) -> bytes:
-    check_is_file(path)
-    _check_size(path.stat().st_size, most, str(path))
-    return path.read_bytes()
-
-
 def _check_size(size: int, most: int, name: str) -> None:
     if size > most:
         raise ValueError(
@@ -184,19 +151,16 @@ def _check_size(size: int, most: int, name: str) -> None:
         )
 
 
-def _fetch(archive: Archive, part: Path) -> None:
+def _fetch(url: str, part: Path) -> None:
     try:
-        with (
-            urllib.request.urlopen(archive.url, timeout=_PATIENCE) as answer,
-            part.open("wb") as file,
-        ):
+        with urllib.request.urlopen(url, timeout=_PATIENCE) as answer, part.open("wb") as file:
             while (block := answer.read(_BLOCK)) and file.tell() <= _MOST:
                 file.write(block)
     except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
         raise ConnectionError(
-            f"cannot fetch {archive.url} ({reason}); where there is no network, get the file "
-            f"elsewhere and put it into {part.parent} as {archive.file_name}"
+            f"cannot fetch {url} ({reason}); where there is no network, get the file elsewhere and "
+            f"put it into {part.parent} as {url.rsplit('/', 1)[1]}"
         ) from error
 
 

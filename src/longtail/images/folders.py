@@ -18,10 +18,16 @@ import numpy as np
 import torch
 
 from longtail.data.tables.arrays import load_npz, npz_header, npz_names
-from longtail.data.tables.folders import files_below, subfolders
 from longtail.data.tables.label_codes import classes_of
 from longtail.data.tables.labels import npz_labels
-from longtail.data.tables.names import SPLITS, WHOLE, check_written, split_named
+from longtail.data.tables.names import (
+    SPLITS,
+    WHOLE,
+    check_written,
+    files_below,
+    split_named,
+    subfolders,
+)
 from longtail.images.labelled import ImageArrays, ImageFiles, channels_first, check_every_class
 from longtail.images.splits import ImageSplits
 
@@ -38,19 +44,35 @@ def read_image_splits(
             with train_images, train_labels and so on. A folder of class folders is all training.
         allow_empty: Whether a class folder of the training part may be without images.
     """
-    path = Path(source)
-    if path.suffix.lower() == ".npz":
-        return read_npz_splits(path)
-    return _read_folder_splits(path, allow_empty)
+    root = Path(source)
+    if root.suffix.lower() == ".npz":
+        return read_npz_splits(root)
+    parts: dict[str, Path] = {}
+    for name in _classes(root):
+        split = split_named(name)
+        if split is not None and split in parts:
+            raise ValueError(
+                f"{root} has two folders for {split}, {parts[split].name} and {name}; "
+                "take one of them away"
+            )
+        if split is not None:
+            parts[split] = root / name
+    if not parts:
+        return ImageSplits(_read_folder(root, _classes(root), allow_empty))
+    if "train" not in parts:
+        there = ", ".join(folder.name for folder in parts.values())
+        raise ValueError(
+            f"{root} has {there} but no folder train; "
+            "expected root/train/class/file with val and test beside it, or root/class/file"
+        )
+    folder = parts.pop("train")
+    train = _read_folder(folder, _classes(folder), allow_empty)
+    others = {split: _read_folder(each, train.classes, True) for split, each in parts.items()}
+    return ImageSplits(train, others.get("validation"), others.get("test"))
 
 
 def read_image_folder(root: str | os.PathLike[str], allow_empty: bool = False) -> ImageFiles:
-    """The images of root/class/file; classes in the order of the alphabet.
-
-    Args:
-        root: The folder that holds the class folders.
-        allow_empty: Whether a class folder may be without images.
-    """
+    """The images of root/class/file; classes, which may be empty if so said, by the alphabet."""
     folder = Path(root)
     names = _classes(folder)
     if "train" in map(split_named, names):
@@ -85,34 +107,6 @@ def read_npz_splits(path: Path) -> ImageSplits[ImageArrays]:
 def is_image(name: str) -> bool:
     """Whether the name has an ending of an image and is not hidden."""
     return name.lower().endswith(EXTENSIONS) and not os.path.basename(name).startswith(".")
-
-
-def _read_folder_splits(root: Path, allow_empty: bool) -> ImageSplits[ImageFiles]:
-    parts: dict[str, Path] = {}
-    for name in _classes(root):
-        split = split_named(name)
-        if split is not None and split in parts:
-            raise ValueError(
-                f"{root} has two folders for {split}, {parts[split].name} and {name}; "
-                "take one of them away"
-            )
-        if split is not None:
-            parts[split] = root / name
-    if not parts:
-        return ImageSplits(_read_folder(root, _classes(root), allow_empty), None, None)
-    if "train" not in parts:
-        there = ", ".join(folder.name for folder in parts.values())
-        raise ValueError(
-            f"{root} has {there} but no folder train; "
-            "expected root/train/class/file with val and test beside it, or root/class/file"
-        )
-    train = _read_folder(parts["train"], _classes(parts["train"]), allow_empty)
-    others = {
-        split: _read_folder(folder, train.classes, allow_empty=True)
-        for split, folder in parts.items()
-        if split != "train"
-    }
-    return ImageSplits(train, others.get("validation"), others.get("test"))
 
 
 def _read_folder(root: Path, classes: tuple[str, ...], allow_empty: bool) -> ImageFiles:
@@ -156,8 +150,7 @@ def _read_npz(path: Path) -> dict[str, ImageArrays]:
     values = {value for part in labels.values() for value in part.values}
     samples = sum(len(part.codes) for part in labels.values())
     classes = names or classes_of(values, samples, str(path))  # the same for each part
-    stored = npz_names(path)
-    called = {split: _images_name(stored, split, path) for split in labels}
+    called = {split: _images_name(npz_names(path), split, path) for split in labels}
     for split, name in called.items():
         # Before anything is unpacked that could not be the images of so many labels.
         header, number = npz_header(path, name), len(labels[split].codes)

@@ -23,19 +23,10 @@ from longtail.images.decoding import as_rgb, naming_the_image, pillow
 from longtail.images.labelled import LabelledImages, check_positions
 from longtail.images.splits import ImageSplits
 
-_NAMES = {"validation": ("validation", "val", "valid", "dev"), "test": ("test",)}
-
 
 @dataclass(frozen=True, eq=False)
 class HuggingFaceImages(LabelledImages):
-    """Rows of a `datasets.Dataset` as labelled images; made by `from_hugging_face`.
-
-    Attributes:
-        rows: The dataset.
-        image_column: Its column of images.
-        labels: The class of each row, int64, shape (N,).
-        classes: The name of each class.
-    """
+    """Rows of a `datasets.Dataset` as labelled images; made by `from_hugging_face`."""
 
     rows: Any
     image_column: str
@@ -66,14 +57,8 @@ def from_hugging_face(
     """The images of one split of a `datasets.Dataset`, decoded when they are asked for.
 
     Labels are class indices, named by the column's ClassLabel if it has one, or class names, which
-    are put in the order of the alphabet.
-
-    Args:
-        dataset: A `datasets.Dataset`; of a DatasetDict one of its splits.
-        image_column: The column of images.
-        label_column: The column of labels.
-        classes: The names of the classes where the column has no ClassLabel: those of the training
-            split for another one, which may lack some of them.
+    are put in the order of the alphabet. `classes` are their names where the column has no
+    ClassLabel: those of the training split for another one, which may lack some of them.
     """
     names = getattr(dataset, "column_names", None)
     if isinstance(names, dict):
@@ -94,8 +79,7 @@ def from_hugging_face(
             )
     # A format, of torch for example, would turn the images into something else.
     plain = dataset.with_format(None)
-    labels, found = _labels(plain, label_column, classes)
-    return HuggingFaceImages(plain, image_column, labels, found)
+    return HuggingFaceImages(plain, image_column, *_labels(plain, label_column, classes))
 
 
 def read_hugging_face(
@@ -103,10 +87,7 @@ def read_hugging_face(
 ) -> ImageSplits[Any]:
     """Train, and validation and test where there are such.
 
-    Args:
-        path: A folder that `save_to_disk` wrote, or what `datasets.load_dataset` takes.
-        image_column: The column of images.
-        label_column: The column of labels.
+    The path is of a folder that `save_to_disk` wrote, or what `datasets.load_dataset` takes.
     """
     try:
         datasets = import_module("datasets")
@@ -118,36 +99,31 @@ def read_hugging_face(
     splits = datasets.load_from_disk(path) if stored else datasets.load_dataset(path)
     if "train" not in splits:
         raise ValueError(f"the data set {path} has no train split, only {', '.join(splits)}")
+    columns = (image_column, label_column)
+    train = from_hugging_face(splits["train"], *columns)
 
-    train = from_hugging_face(splits["train"], image_column, label_column)
-
-    def read(names: tuple[str, ...]) -> Any:
+    def read(*names: str) -> HuggingFaceImages | None:
         name = next((name for name in names if name in splits), None)
-        if name is None:
-            return None
-        return from_hugging_face(splits[name], image_column, label_column, train.classes)
+        return None if name is None else from_hugging_face(splits[name], *columns, train.classes)
 
-    return ImageSplits(train, read(_NAMES["validation"]), read(_NAMES["test"]))
+    return ImageSplits(train, read("validation", "val", "valid", "dev"), read("test"))
 
 
 def _labels(
-    dataset: Any, column: str, known: Sequence[str] | None
+    dataset: Any, column: str, classes: Sequence[str] | None
 ) -> tuple[Tensor, tuple[str, ...]]:
-    values = list(dataset[column])
+    values, where = list(dataset[column]), f"column {column!r}"
     absent = next((row for row, value in enumerate(values) if value is None or value == -1), None)
     if absent is not None:
         raise ValueError(
-            f"column {column!r} has no label in row {absent}; leave such rows out with "
+            f"{where} has no label in row {absent}; leave such rows out with "
             "dataset.filter, or take a split that has labels"
         )
+    codes = LabelCodes.of_array(np.array(values), where)
     named = getattr(dataset.features[column], "names", None)
-    codes = LabelCodes.of_array(np.array(values), f"column {column!r}")
-    if named is not None or known is not None:
-        classes = tuple(known or () if named is None else named)
-    else:
-        classes = classes_of(codes.values, len(values), f"column {column!r}")
-    indices = codes.as_indices(len(classes), classes, f"column {column!r}")
-    return torch.from_numpy(indices), classes
+    names = classes if named is None else named
+    names = classes_of(codes.values, len(values), where) if names is None else tuple(names)
+    return torch.from_numpy(codes.as_indices(len(names), names, where)), names
 
 
 def _decoded(image: Any) -> Tensor:

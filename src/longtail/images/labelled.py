@@ -1,4 +1,4 @@
-"""Sets of labelled images: in memory (`ImageArrays`) or in files (`ImageFiles`)."""
+"""Labelled images in memory (`ImageArrays`) or in files (`ImageFiles`), and labels of any set."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor
-from torch.utils.data import Dataset
+from torch.utils.data import ConcatDataset, Dataset, Subset, TensorDataset
 
 from longtail.core.arrays import ArrayLike
 from longtail.core.labels import check_num_classes
 from longtail.core.tensors import as_tensor, label_tensor
-from longtail.data.tables.names import check_written, first_few
+from longtail.data.tables.label_codes import first_few
+from longtail.data.tables.names import check_written
 from longtail.images.decoding import decode_file, verify_file
 
 _CHANNELS = (1, 3, 4)
@@ -58,9 +59,13 @@ class LabelledImages(Dataset[tuple[Tensor, int]]):
 
     def _settle_labels(self) -> None:
         """Check labels and classes, and name the classes if nobody has."""
-        labels = as_tensor(self.labels)
-        names = tuple(self.classes or map(str, range(_number_of_classes(labels))))
-        check_names(names)
+        labels, names = as_tensor(self.labels), tuple(self.classes)
+        if not (names or labels.numel()):
+            raise ValueError("a set without images must say its classes; give their names")
+        if not names:
+            number = check_num_classes(max(int(labels.max()) + 1, 1), len(labels))
+            names = tuple(map(str, range(number)))
+        _check_names(names)
         # The values are frozen; what is set here is what they were given, in its final type.
         object.__setattr__(self, "classes", names)
         object.__setattr__(self, "labels", label_tensor(labels, len(names)))
@@ -69,8 +74,6 @@ class LabelledImages(Dataset[tuple[Tensor, int]]):
 @dataclass(frozen=True, eq=False)
 class ImageArrays(LabelledImages):
     """Images of one size, as those of CIFAR, uint8 of shape (N, C, H, W), and their labels.
-
-    Classes without names are called 0, 1, ... up to the largest label.
 
     >>> pixels = torch.zeros(3, 3, 32, 32, dtype=torch.uint8)
     >>> images = ImageArrays(pixels, [0, 1, 0], ("cat", "fox"))
@@ -84,7 +87,22 @@ class ImageArrays(LabelledImages):
 
     def __post_init__(self) -> None:
         self._settle_labels()
-        object.__setattr__(self, "images", _check_pixels(self.images, len(self.labels)))
+        pixels = as_tensor(self.images)
+        if pixels.dtype != torch.uint8 or pixels.dim() != 4:
+            raise ValueError(
+                "images must be uint8 (0 to 255) of shape (N, C, H, W), "
+                f"got {pixels.dtype} of shape {tuple(pixels.shape)}; convert them first"
+            )
+        if channels_first(pixels) is not pixels:
+            raise ValueError(
+                f"images must have their channels in axis 1, got shape {tuple(pixels.shape)}; "
+                "move them with images.permute(0, 3, 1, 2), in NumPy images.transpose(0, 3, 1, 2)"
+            )
+        if len(pixels) != len(self.labels):
+            raise ValueError(
+                f"there must be a label for each of {len(pixels)} images, got {len(self.labels)}"
+            )
+        object.__setattr__(self, "images", pixels)
 
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
         """The image as uint8 of shape (C, H, W), and its label."""
@@ -100,8 +118,8 @@ class ImageArrays(LabelledImages):
 class ImageFiles(LabelledImages):
     """Paths of images and their labels; each image is decoded, by Pillow, when it is asked for.
 
-    Nothing is read when it is made. `read_image_folder` and `read_image_list` make it from what
-    people have and see that the files are there; `check_images` finds those that are damaged.
+    `read_image_folder` and `read_image_list` make it from what people have and see that the files
+    are there; `check_images` finds those that are damaged.
 
     >>> files = ImageFiles(("a/1.jpg", "b/1.jpg", "a/2.jpg"), [0, 1, 0], ("a", "b"))
     >>> len(files), files.subset([1]).paths, files.subset([1]).counts.tolist()
@@ -143,20 +161,16 @@ class BrokenImage:
 def check_images(files: ImageFiles, decode: bool = False) -> tuple[BrokenImage, ...]:
     """The images that are missing or damaged, found before a training run finds them.
 
-    Args:
-        files: The images to look at.
-        decode: Whether to read every pixel. By default only headers are read and, where the format
-            has them (PNG), checksums; that finds empty files and files of another kind, but not
-            the half of a JPEG.
+    Unless every pixel is decoded, only headers are read and, where the format has them (PNG),
+    checksums; that finds empty files and files of another kind, but not the half of a JPEG.
 
     >>> check_images(ImageFiles(("nowhere.png",), [0]))[0].reason
     'there is no image nowhere.png; was it moved or deleted?'
     """
-    look = decode_file if decode else verify_file
     broken = []
     for position, path in enumerate(files.paths):
         try:
-            look(path)
+            decode_file(path) if decode else verify_file(path)
         except (ValueError, OSError) as error:
             broken.append(BrokenImage(position, path, str(error)))
     return tuple(broken)
@@ -173,8 +187,7 @@ def check_every_class(images: LabelledImages, where: str) -> None:
         )
 
 
-def check_names(names: Sequence[str]) -> None:
-    """A ValueError if a name stands for two classes, or is no text."""
+def _check_names(names: Sequence[str]) -> None:
     check_written(names, "the set")
     if len(set(names)) != len(names):
         twice, number = Counter(names).most_common(1)[0]
@@ -204,32 +217,53 @@ def check_positions(positions: ArrayLike, length: int) -> Tensor:
 
 
 def channels_first(images: Tensor) -> Tensor:
-    """Of shape (N, C, H, W), if they are of shape (N, H, W, C)."""
-    return images.permute(0, 3, 1, 2).contiguous() if _has_channels_last(images) else images
+    """Images of shape (N, C, H, W); those of shape (N, H, W, C) are turned."""
+    is_last = images.shape[3] in _CHANNELS and images.shape[1] not in _CHANNELS
+    return images.permute(0, 3, 1, 2).contiguous() if is_last else images
 
 
-def _check_pixels(images: ArrayLike, number: int) -> Tensor:
-    pixels = as_tensor(images)
-    if pixels.dtype != torch.uint8 or pixels.dim() != 4:
+def labels_of(dataset: Dataset[Any]) -> Tensor:
+    """The label of each sample as int64, in the order of the dataset.
+
+    Read through Subset and ConcatDataset, however nested, from `targets`, `labels` or `samples`,
+    in this order, or from the last tensor of a TensorDataset. A `target_transform` is applied, as
+    the dataset itself does when a sample is read.
+
+    >>> data = TensorDataset(torch.zeros(4, 2), torch.tensor([3, 1, 2, 0]))
+    >>> labels_of(Subset(data, [2, 0]) + Subset(data, [1]))
+    tensor([2, 3, 1])
+    """
+    if isinstance(dataset, Subset):
+        return labels_of(dataset.dataset)[torch.as_tensor(list(dataset.indices), dtype=torch.long)]
+    if isinstance(dataset, ConcatDataset):
+        return torch.cat([labels_of(part) for part in dataset.datasets])
+    if isinstance(dataset, TensorDataset):
+        return _checked_labels(dataset.tensors[-1], "last tensor", dataset)
+    for name in ("targets", "labels", "samples"):
+        values = getattr(dataset, name, None)
+        if values is not None:
+            values = [sample[1] for sample in values] if name == "samples" else values
+            return _checked_labels(values, name, dataset)
+    raise ValueError(
+        f"the labels of a {type(dataset).__name__} are not known: it has no targets, labels or "
+        "samples; give it an attribute targets with a class index for each sample, or read "
+        "them with torch.tensor([label for _, label in dataset])"
+    )
+
+
+def _checked_labels(values: Any, name: str, dataset: Any) -> Tensor:
+    where = f"the {name} of a {type(dataset).__name__}"
+    transform = getattr(dataset, "target_transform", None)
+    try:
+        if transform is not None:
+            values = [int(transform(value)) for value in values]
+        tensor = as_tensor(values).cpu()
+        labels = label_tensor(tensor, int(tensor.max()) + 1 if tensor.numel() else 1)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{where} must be a class index for each sample: {error}") from error
+    if len(labels) != len(dataset):
         raise ValueError(
-            "images must be uint8 (0 to 255) of shape (N, C, H, W), "
-            f"got {pixels.dtype} of shape {tuple(pixels.shape)}; convert them first"
+            f"{where} must be one for each of {len(dataset)} samples, got {len(labels)}; "
+            "make them agree"
         )
-    if _has_channels_last(pixels):
-        raise ValueError(
-            f"images must have their channels in axis 1, got shape {tuple(pixels.shape)}; "
-            "move them with images.permute(0, 3, 1, 2), in NumPy images.transpose(0, 3, 1, 2)"
-        )
-    if len(pixels) != number:
-        raise ValueError(f"there must be a label for each of {len(pixels)} images, got {number}")
-    return pixels
-
-
-def _has_channels_last(images: Tensor) -> bool:
-    return images.dim() == 4 and images.shape[3] in _CHANNELS and images.shape[1] not in _CHANNELS
-
-
-def _number_of_classes(labels: Tensor) -> int:
-    if not labels.numel():
-        raise ValueError("a set without images must say its classes; give their names")
-    return check_num_classes(max(int(labels.max()) + 1, 1), len(labels))
+    return labels

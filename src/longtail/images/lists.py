@@ -12,7 +12,6 @@ ids; in iNaturalist 2018, whose ids run from 0 to 8141, that is the id itself.
 """
 
 import os
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -22,10 +21,10 @@ import msgspec
 import torch
 
 from longtail.core.labels import check_num_classes
-from longtail.data.tables.columns import column_place
 from longtail.data.tables.errors import check_is_file, reading
-from longtail.data.tables.label_codes import are_whole_numbers
-from longtail.data.tables.names import first_few, read_class_names
+from longtail.data.tables.label_codes import are_whole_numbers, first_few
+from longtail.data.tables.layout import column_place
+from longtail.data.tables.names import read_class_names
 from longtail.data.tables.text import TextTable, all_lines, suffix_of
 from longtail.images.folders import is_image
 from longtail.images.labelled import ImageFiles, check_every_class
@@ -58,20 +57,16 @@ def read_image_list(
     Args:
         path: The list: .txt, .json, .csv or .tsv, as the table of this module says.
         root: The folder that the paths in the list start from.
-        num_classes: How many classes there are; by default as many as `classes` has names, or up to
-            the largest label.
-        classes: The names of the classes, or a file that lists them (.txt or .json); for SUN397
-            its ClassName.txt.
+        num_classes: By default as many as `classes` has names, or up to the largest label.
+        classes: Their names, or a file that lists them (.txt or .json); for SUN397 ClassName.txt.
         allow_empty: Whether a class may be without images.
     """
     source, folder = Path(path), Path(root)
     if num_classes is not None and num_classes < 1:
         raise ValueError(f"num_classes must be at least 1, got {num_classes}")
-    names = None
     if isinstance(classes, str | os.PathLike):
-        names = read_class_names(Path(classes))
-    elif classes is not None:
-        names = tuple(classes)
+        classes = read_class_names(Path(classes))
+    names = None if classes is None else tuple(classes)
     match suffix_of(source):
         case ".txt":
             rows = _text_rows(source, has_folder_labels=names is not None)
@@ -89,9 +84,18 @@ def read_image_list(
     if not rows:
         raise ValueError(f"{source} lists no images; give a list that has some")
     labels = _labels_in_order(rows, names, num_classes, source)
+    index = {label: at for at, label in enumerate(labels)}
+    wrong = next((row for row in rows if row.label not in index), None)
+    if wrong is not None:
+        raise ValueError(
+            f"{source} gives {wrong.path} in line {wrong.line} the label {wrong.label!r}, which is "
+            f"none of the {len(labels)} classes, {labels[0]!r} to {labels[-1]!r}; correct the "
+            "label, or give the right num_classes or classes"
+        )
     # A leading slash, as in SUN397, starts at the root and not at that of the disk.
     paths = tuple(os.path.join(folder, _inside(row, source)) for row in rows)
-    images = ImageFiles(paths, torch.tensor(_indices(rows, labels, source)), names or labels)
+    indices = torch.tensor([index[row.label] for row in rows])
+    images = ImageFiles(paths, indices, names or labels)
     _check_present(images.paths, source)
     if not allow_empty:
         check_every_class(images, str(source))
@@ -169,7 +173,16 @@ def _annotated_rows(path: Path) -> tuple[list[_Row], tuple[str, ...]]:
     check_is_file(path)
     with reading(path, "JSON annotations with images, annotations and categories"):
         stored = msgspec.json.decode(path.read_bytes(), type=_Annotations)
-    names = _category_names(stored.categories, path)
+    ordered = sorted(stored.categories, key=lambda category: category.id)
+    names = {category.id: category.name for category in ordered}
+    if not names or len(names) != len(ordered):
+        raise ValueError(
+            f"{path} must list each category once under categories, got {len(ordered)} of "
+            f"{len(names)} ids; take the official file"
+        )
+    if len(set(names.values())) != len(names):
+        # They may be missing or shared, by a hybrid and its parent for example; ids are not.
+        names = {number: str(number) for number in names}
     category: dict[int, int] = {}
     for note in stored.annotations:
         if category.setdefault(note.image_id, note.category_id) != note.category_id:
@@ -183,28 +196,17 @@ def _annotated_rows(path: Path) -> tuple[list[_Row], tuple[str, ...]]:
             f"{path} has no annotation for {len(bare)} of its {len(stored.images)} images, first "
             f"{bare[0].file_name}; the files of test images have none: take train or val"
         )
-    rows = []
-    for at, image in enumerate(stored.images, 1):
-        label = category[image.id]
-        if label not in names:
-            raise ValueError(
-                f"{path} puts {image.file_name} in category {label}, which is none of its "
-                f"{len(names)} categories; correct the file"
-            )
-        rows.append(_Row(image.file_name, names[label], at))
-    return rows, tuple(names.values())
-
-
-def _category_names(categories: Sequence[_Category], path: Path) -> dict[int, str]:
-    """From the id of a category to its name, in the order of the ids."""
-    names = {category.id: category.name for category in sorted(categories, key=lambda c: c.id)}
-    if not names or len(names) != len(categories):
+    lost = next((image for image in stored.images if category[image.id] not in names), None)
+    if lost is not None:
         raise ValueError(
-            f"{path} must list each category once under categories, got {len(categories)} of "
-            f"{len(names)} ids; take the official file"
+            f"{path} puts {lost.file_name} in category {category[lost.id]}, which is none of its "
+            f"{len(names)} categories; correct the file"
         )
-    # The names may be missing or shared, by a hybrid and its parent for example; ids are not.
-    return names if len(set(names.values())) == len(names) else {at: str(at) for at in names}
+    rows = [
+        _Row(image.file_name, names[category[image.id]], at)
+        for at, image in enumerate(stored.images, 1)
+    ]
+    return rows, tuple(names.values())
 
 
 def _inside(row: _Row, source: Path) -> str:
@@ -246,37 +248,18 @@ def _labels_in_order(
     return names or tuple(sorted(labels))
 
 
-def _indices(rows: Sequence[_Row], labels: tuple[str, ...], source: Path) -> list[int]:
-    index = {label: at for at, label in enumerate(labels)}
-    wrong = next((row for row in rows if row.label not in index), None)
-    if wrong is not None:
-        raise ValueError(
-            f"{source} gives {wrong.path} in line {wrong.line} the label {wrong.label!r}, which is "
-            f"none of the {len(labels)} classes, {labels[0]!r} to {labels[-1]!r}; correct the "
-            "label, or give the right num_classes or classes"
-        )
-    return [index[row.label] for row in rows]
-
-
 def _check_present(paths: Sequence[str], source: Path) -> None:
-    """A FileNotFoundError that says how many files are missing, and the first few."""
     # A folder is listed once: half a million questions to a network disk take minutes.
-    by_folder: dict[str, list[str]] = defaultdict(list)
-    for path in paths:
-        by_folder[os.path.dirname(path)].append(path)
-    missing: set[str] = set()
-    for folder, wanted in by_folder.items():
-        there = _names_in(folder)
-        missing.update(
-            path
-            for path in wanted
-            if os.path.basename(path) not in there and not os.path.isfile(path)
-        )
+    listed = {folder: _names_in(folder) for folder in {os.path.dirname(path) for path in paths}}
+    missing = [
+        path
+        for path in paths
+        if os.path.basename(path) not in listed[os.path.dirname(path)] and not os.path.isfile(path)
+    ]
     if missing:
         raise FileNotFoundError(
-            f"{sum(path in missing for path in paths)} of the {len(paths)} images of {source} are "
-            f"not there: {first_few(path for path in paths if path in missing)}; "
-            "give the folder that the paths start from as root"
+            f"{len(missing)} of the {len(paths)} images of {source} are not there: "
+            f"{first_few(missing)}; give the folder that the paths start from as root"
         )
 
 

@@ -21,7 +21,7 @@ from longtail.core.labels import check_num_classes
 from longtail.core.tensors import as_kind_of, as_tensor, label_tensor
 from longtail.data.profiles import exponential_counts, pareto_counts, step_counts
 from longtail.data.subsets import long_tailed_subset, ranks_by_count
-from longtail.data.tables.names import first_few
+from longtail.data.tables.label_codes import first_few
 from longtail.images.labelled import LabelledImages
 
 ImagesT = TypeVar("ImagesT", bound=LabelledImages)
@@ -32,13 +32,7 @@ _PROFILES = {"exp": exponential_counts, "step": step_counts, "pareto": pareto_co
 
 @dataclass(frozen=True, eq=False)
 class ImageSplits(Generic[ImagesT]):
-    """What to train on, what to choose by, and what to report on. All have the same classes.
-
-    Attributes:
-        train: The training part.
-        validation: Held out for choosing; None if there is no such part.
-        test: Nothing may be fitted or chosen on it; None if there is no such part.
-    """
+    """What to train on, what to choose by, and what to report on. All have the same classes."""
 
     train: ImagesT
     validation: ImagesT | None = None
@@ -57,10 +51,7 @@ class ImageSplits(Generic[ImagesT]):
 def hold_out(labels: ArrayLike, fraction: float = 0.1, seed: int = 0) -> tuple[Array, Array]:
     """Positions of the samples to train on and of those held out, both in ascending order.
 
-    Args:
-        labels: The class of each training sample.
-        fraction: Of each class, in 0 to 1; 0 holds nothing out.
-        seed: Of the choice within the classes.
+    The fraction is of each class, in 0 to 1; 0 holds nothing out.
 
     >>> kept, held = hold_out([0] * 10 + [1] * 2 + [2], fraction=0.2)
     >>> len(kept), held.tolist()
@@ -82,22 +73,19 @@ def hold_out(labels: ArrayLike, fraction: float = 0.1, seed: int = 0) -> tuple[A
     )
     ranks = torch.arange(len(indices)) - (torch.cumsum(counts, 0) - counts)[indices[by_class]]
     is_held = ranks < sizes[indices[by_class]]
-    kept, held = by_class[~is_held].sort().values, by_class[is_held].sort().values
-    device = tensor.device
-    return as_kind_of(kept.to(device), labels), as_kind_of(held.to(device), labels)
+    kept, held = (
+        as_kind_of(by_class[each].sort().values.to(tensor.device), labels)
+        for each in (~is_held, is_held)
+    )
+    return kept, held
 
 
 def hold_out_validation(
     splits: ImageSplits[ImagesT], fraction: float = 0.1, seed: int = 0
 ) -> ImageSplits[ImagesT]:
-    """The same parts with a validation part held out of training; the test part is not touched.
+    """The same parts with a validation part held out of training, by the rule of `hold_out`.
 
     Nothing changes if there is a validation part already, or if the fraction is 0.
-
-    Args:
-        splits: The parts so far.
-        fraction: Of each class of the training part, by the rule of `hold_out`.
-        seed: Of the choice within the classes.
     """
     kept, held = hold_out(splits.train.labels, fraction, seed)
     if splits.validation is not None or not len(held):
@@ -114,16 +102,11 @@ def long_tailed_images(
 ) -> ImageSplits[ImagesT]:
     """A long-tailed cut of the training part, with a validation part held out of the cut.
 
-    The largest class keeps all it has, the others follow the profile in the order of their size,
-    equal ones by index; a class that has fewer images than that keeps all. On a balanced set that
-    is the published way, and with held_out=0 the published images. Validation and test stay whole.
-
-    Args:
-        splits: The parts of the whole set.
-        imbalance_ratio: The largest class over the smallest, at least 1.
-        profile: "exp" as in CIFAR-LT, "step", or "pareto" as in ImageNet-LT.
-        seed: Of the choice of images, for training and for validation.
-        held_out: The fraction of the cut for validation, if the set has no such part; 0 for none.
+    The largest class keeps all it has, the others follow the profile ("exp" as in CIFAR-LT, "step",
+    or "pareto" as in ImageNet-LT) in the order of their size, equal ones by index; a class that has
+    fewer images than that keeps all. On a balanced set that is the published way, and with
+    held_out=0, the fraction of the cut for validation if the set has no such part, the published
+    images. Validation and test stay whole.
     """
     if profile not in _PROFILES:
         raise ValueError(f'profile must be "exp", "step" or "pareto", got {profile!r}')

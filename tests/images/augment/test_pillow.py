@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from longtail.images.augment import affine, tones
+from longtail.images.augment import operations
 from longtail.images.augment.autoaugment import AutoAugment
 
 Image = pytest.importorskip("PIL.Image")
@@ -59,10 +59,10 @@ def strengths(images, low, high):
 
 
 MIXES = {
-    "brightness": (tones.brightness, "Brightness"),
-    "color": (tones.color, "Color"),
-    "contrast": (tones.contrast, "Contrast"),
-    "sharpness": (tones.sharpness, "Sharpness"),
+    "brightness": (operations.brightness, "Brightness"),
+    "color": (operations.color, "Color"),
+    "contrast": (operations.contrast, "Contrast"),
+    "sharpness": (operations.sharpness, "Sharpness"),
 }
 
 
@@ -84,9 +84,9 @@ def test_mixing_with_a_plain_image_is_pillows_enhancement(name, channels, shift)
 def test_autocontrast_equalize_and_invert_are_pillows(channels):
     images = photographs(channels)
     for ours, theirs in (
-        (tones.autocontrast, ImageOps.autocontrast),
-        (tones.equalize, ImageOps.equalize),
-        (tones.invert, ImageOps.invert),
+        (operations.autocontrast, ImageOps.autocontrast),
+        (operations.equalize, ImageOps.equalize),
+        (operations.invert, ImageOps.invert),
     ):
         assert_as_pillow(ours(images), images, lambda picture, _, theirs=theirs: theirs(picture))
 
@@ -96,7 +96,7 @@ def test_equalize_is_pillows_where_a_step_is_a_few_pixels():
     for size in (15, 16, 17, 22, 25):
         images = photographs()[:, :, :size, :size]
         assert_as_pillow(
-            tones.equalize(images), images, lambda picture, _: ImageOps.equalize(picture)
+            operations.equalize(images), images, lambda picture, _: ImageOps.equalize(picture)
         )
 
 
@@ -105,12 +105,12 @@ def test_posterize_and_solarize_are_pillows():
     bits = 1 + torch.arange(len(images)) % 8
     thresholds = strengths(images, 0.0, 256.0)
     assert_as_pillow(
-        tones.posterize(images, bits.double()),
+        operations.posterize(images, bits.double()),
         images,
         lambda picture, i: ImageOps.posterize(picture, int(bits[i])),
     )
     assert_as_pillow(
-        tones.solarize(images, thresholds),
+        operations.solarize(images, thresholds),
         images,
         lambda picture, i: ImageOps.solarize(picture, thresholds[i].item()),
     )
@@ -121,12 +121,12 @@ def test_shears_are_pillows(channels):
     images = photographs(channels)
     slopes = strengths(images, -0.3, 0.3)
     assert_as_pillow(
-        affine.shear_x(images, slopes, FILL),
+        operations.shear_x(images, slopes, FILL),
         images,
         lambda picture, i: moved(picture, (1, slopes[i].item(), 0, 0, 1, 0)),
     )
     assert_as_pillow(
-        affine.shear_y(images, slopes, FILL),
+        operations.shear_y(images, slopes, FILL),
         images,
         lambda picture, i: moved(picture, (1, 0, 0, slopes[i].item(), 1, 0)),
     )
@@ -136,12 +136,12 @@ def test_translations_are_pillows():
     images = photographs()[:, :, :30]
     fractions = strengths(images, -150 / 331, 150 / 331)
     assert_as_pillow(
-        affine.translate_x(images, fractions, FILL),
+        operations.translate_x(images, fractions, FILL),
         images,
         lambda picture, i: moved(picture, (1, 0, 32 * fractions[i].item(), 0, 1, 0)),
     )
     assert_as_pillow(
-        affine.translate_y(images, fractions, FILL),
+        operations.translate_y(images, fractions, FILL),
         images,
         lambda picture, i: moved(picture, (1, 0, 0, 0, 1, 30 * fractions[i].item())),
     )
@@ -151,7 +151,7 @@ def test_rotations_are_pillows_also_of_images_that_are_not_square():
     images = photographs()[:, :, :25]
     degrees = strengths(images, -30, 30)
     assert_as_pillow(
-        affine.rotate(images, degrees, FILL),
+        operations.rotate(images, degrees, FILL),
         images,
         lambda picture, i: picture.rotate(degrees[i].item(), fillcolor=(FILL,) * 3),
     )

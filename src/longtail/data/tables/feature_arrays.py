@@ -2,14 +2,14 @@
 
 An .npz has `features` and `labels` of training samples, or `train_features`, `train_labels`, and
 the same of validation and test where there are such; `classes` names the classes. Labels may be
-names, of that list or, without one, in the order of their names. The rows of an
-.npy are of the train part, unless `split` says of each row whether it is train, validation or test.
+names, of that list or, without one, in the order of their names. The rows of an .npy are of the
+train part, unless `split` says of each row whether it is train, validation or test.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -17,25 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core.scores import Split
-from longtail.data.tables.arrays import (
-    load_npy,
-    load_npz,
-    map_npy,
-    npy_header,
-    npz_header,
-    npz_names,
-)
+from longtail.data.tables import arrays
 from longtail.data.tables.errors import naming
-from longtail.data.tables.features import SPLITS, Features, checked_features
+from longtail.data.tables.features import SPLITS, Features, FilePath, checked_features
 from longtail.data.tables.label_codes import LabelCodes, as_names
 
 _Parts: TypeAlias = Mapping[Split, tuple[npt.NDArray[Any], npt.NDArray[Any]]]
+_Named: TypeAlias = tuple[_Parts, tuple[str, ...] | None]  # with the names of the classes
 
 
 def read_features(
-    path: str | os.PathLike[str],
-    labels: str | os.PathLike[str] | None = None,
-    split: str | os.PathLike[str] | None = None,
+    path: FilePath, labels: FilePath | None = None, split: FilePath | None = None
 ) -> Features:
     """Features of a file of longtail (.safetensors, memory-mapped), or of arrays (.npz, .npy).
 
@@ -58,7 +50,7 @@ def read_features(
         case ".npy":
             if labels is None:
                 raise ValueError(f"{source} holds no labels; give an .npy of them with --labels")
-            parts, classes = _of_npy(source, Path(labels), split)
+            parts, classes = _of_npy(source, Path(labels), None if split is None else Path(split))
         case _:
             raise ValueError(
                 f"features are read from .safetensors, .npz or .npy files, got {source.name}"
@@ -67,51 +59,48 @@ def read_features(
         return checked_features(parts, classes=classes, made_by=source.name)
 
 
-def _of_npz(source: Path) -> tuple[_Parts, tuple[str, ...] | None]:
-    arrays = npz_names(source)
-    _check_names(source, arrays)
-    pairs: dict[Split, tuple[str, str]] = {
-        split: (f"{split}_features", f"{split}_labels")
-        for split in SPLITS
-        if f"{split}_features" in arrays
+def _of_npz(source: Path) -> _Named:
+    names = arrays.npz_names(source)
+    prefixes: dict[str, Split] = {"": "train", **{f"{split}_": split for split in SPLITS}}
+    _check_names(source, names, prefixes)
+    pairs = {
+        split: (f"{prefix}features", f"{prefix}labels")
+        for prefix, split in prefixes.items()
+        if f"{prefix}features" in names
     }
-    if "features" in arrays:
-        pairs.setdefault("train", ("features", "labels"))
     if "train" not in pairs:
         raise ValueError(
-            f"{source} has the arrays {', '.join(arrays) or 'none'}; it needs features and labels, "
+            f"{source} has the arrays {', '.join(names) or 'none'}; it needs features and labels, "
             "or train_features and train_labels"
         )
     for pair in pairs.values():  # before anything is unpacked
-        rows, labels = (npz_header(source, name).shape for name in pair)
-        if len(rows) != 2 or len(labels) != 1 or rows[0] != labels[0]:
+        shape, length = (arrays.npz_header(source, name).shape for name in pair)
+        if len(shape) != 2 or length != shape[:1]:
             raise ValueError(
                 f"{source} must have {pair[0]} of shape (samples, numbers) and {pair[1]} of shape "
-                f"(samples,), one label for each row, got shapes {rows} and {labels}"
+                f"(samples,), one label for each row, got shapes {shape} and {length}"
             )
-    named = ["classes"] if "classes" in arrays else []
-    stored = load_npz(source, [*(name for pair in pairs.values() for name in pair), *named])
-    classes = as_names(stored["classes"], f"'classes' of {source}") if named else None
-    parts = {split: (stored[name], stored[beside]) for split, (name, beside) in pairs.items()}
+    beside = ["classes"] if "classes" in names else []
+    stored = arrays.load_npz(source, [*chain.from_iterable(pairs.values()), *beside])
+    classes = as_names(stored["classes"], f"'classes' of {source}") if beside else None
+    parts = {split: (stored[rows], stored[labels]) for split, (rows, labels) in pairs.items()}
     return _numbered(parts, classes, source)
 
 
-def _of_npy(
-    source: Path, labels: Path, split: str | os.PathLike[str] | None
-) -> tuple[_Parts, tuple[str, ...] | None]:
-    rows = map_npy(source)
-    for beside in (labels, *([] if split is None else [Path(split)])):  # before they are loaded
-        shape = npy_header(beside).shape
+def _of_npy(source: Path, labels: Path, split: Path | None) -> _Named:
+    rows = arrays.map_npy(source)
+    for beside in filter(None, (labels, split)):  # before they are loaded
+        shape = arrays.npy_header(beside).shape
         if rows.ndim != 2 or shape != (rows.shape[0],):
             raise ValueError(
                 "features must have a row a sample, labels and split one entry a sample, got "
                 f"features of shape {rows.shape} and shape {shape} in {beside}"
             )
-    parts, classes = _numbered({"train": (rows, load_npy(labels))}, None, labels)
+    parts, classes = _numbered({"train": (rows, arrays.load_npy(labels))}, None, labels)
     if split is None:
         return parts, classes
     indices = parts["train"][1]
-    words = np.array(as_names(load_npy(Path(split)), str(split)))
+    words = np.array(as_names(arrays.load_npy(split), str(split)))
     unknown = set(words.tolist()) - set(SPLITS)
     if unknown:
         raise ValueError(
@@ -121,9 +110,7 @@ def _of_npy(
     return {name: (rows[at], indices[at]) for name, at in chosen.items()}, classes
 
 
-def _numbered(
-    parts: _Parts, classes: tuple[str, ...] | None, source: Path
-) -> tuple[_Parts, tuple[str, ...] | None]:
+def _numbered(parts: _Parts, classes: tuple[str, ...] | None, source: Path) -> _Named:
     """The same with labels that are names as class indices, and the names of the classes."""
     if all(labels.dtype.kind not in "US" for _, labels in parts.values()):
         return parts, classes
@@ -139,15 +126,14 @@ def _numbered(
     }, names
 
 
-def _check_names(source: Path, arrays: Sequence[str]) -> None:
+def _check_names(source: Path, names: Sequence[str], prefixes: Container[str]) -> None:
     """Raise for arrays that look like a part but would not be read."""
-    prefixes = ("", *(f"{split}_" for split in SPLITS))
-    usual = {f"{prefix}{what}" for prefix in prefixes for what in ("features", "labels")}
-    for name in arrays:
+    for name in names:
         ending = next((what for what in ("features", "labels") if name.endswith(what)), None)
         if ending is None:
             continue
-        other = name[: -len(ending)] + ("labels" if ending == "features" else "features")
-        if name not in usual or other not in arrays:
-            wrong = f"no {other} beside it" if name in usual else f"its splits are {SPLITS}"
+        prefix = name.removesuffix(ending)
+        other = prefix + ("labels" if ending == "features" else "features")
+        if prefix not in prefixes or other not in names:
+            wrong = f"no {other} beside it" if prefix in prefixes else f"its splits are {SPLITS}"
             raise ValueError(f"{source} has an array {name} that cannot be used: {wrong}")

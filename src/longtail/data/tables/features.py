@@ -2,8 +2,7 @@
 
 A safetensors file: `labels` (N,) int64, and last `features` (N, D) in float16 or float32, the rows
 of train, validation and test one part after the other. The header's `longtail_features` entry says
-how many rows each part has, the names of the classes, and what made the features. Training counts
-are those of the train part.
+how many rows each part has, the names of the classes, and what made the features.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -28,7 +27,9 @@ from longtail.core.tensor_file import begin_tensor_file, map_tensor_file
 _VERSION = 1
 SPLITS: tuple[Split, ...] = ("train", "validation", "test")
 
-Rows = npt.NDArray[np.floating[Any]]
+FilePath: TypeAlias = str | os.PathLike[str]
+Rows: TypeAlias = npt.NDArray[np.floating[Any]]
+Parts: TypeAlias = Mapping[Split, tuple[Rows, npt.ArrayLike]]
 
 
 class Part(NamedTuple):
@@ -38,9 +39,7 @@ class Part(NamedTuple):
     labels: npt.NDArray[np.int64]
 
 
-class Header(msgspec.Struct):
-    """What the JSON header says."""
-
+class _Header(msgspec.Struct):
     version: int
     sizes: dict[str, int]
     num_classes: int
@@ -50,14 +49,7 @@ class Header(msgspec.Struct):
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Features and labels of up to three splits.
-
-    Attributes:
-        parts: The splits that are there.
-        num_classes: How many classes there are.
-        classes: Their names, if known.
-        made_by: What made the features, in words.
-    """
+    """Features and labels of the splits that are there; `made_by` says in words what made them."""
 
     parts: Mapping[Split, Part]
     num_classes: int
@@ -84,26 +76,26 @@ class Features:
         return self.parts[split]
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Features:
+    def load(cls, path: FilePath) -> Features:
         """Map a file that `pack_features` wrote into memory."""
         source = Path(path)
         if not source.is_file():
             raise FileNotFoundError(f"there is no feature file at {source}")
         metadata, tensors = map_tensor_file(source)
         header = _decode(metadata.get("longtail_features"), source)
-        whole = _checked_tensors(tensors, header, source)
-        ends = np.cumsum([header.sizes.get(split, 0) for split in SPLITS]).tolist()
-        parts = {
-            split: Part(whole.features[start:stop], whole.labels[start:stop])
-            for split, start, stop in zip(SPLITS, [0, *ends], ends, strict=False)
-            if stop > start
-        }
-        return cls(parts, header.num_classes, header.classes, header.made_by)
+        try:
+            parts = _cut(tensors["features"], np.asarray(tensors["labels"]), header.sizes)
+            return checked_features(parts, header.num_classes, header.classes, header.made_by)
+        except (KeyError, ValueError) as error:
+            reason = f"it has no {error}" if isinstance(error, KeyError) else error
+            raise ValueError(
+                f"the header of {source} does not fit what it holds: {reason}"
+            ) from error
 
 
 def pack_features(
-    path: str | os.PathLike[str],
-    parts: Mapping[Split, tuple[Rows, npt.ArrayLike]],
+    path: FilePath,
+    parts: Parts,
     num_classes: int | None = None,
     classes: Sequence[str] | None = None,
     made_by: str = "",
@@ -112,10 +104,8 @@ def pack_features(
 
     Args:
         path: A .safetensors file; it replaces an existing one whole.
-        parts: Features of shape (N, D), of a floating type, and labels, for each split. Float64 is
-            stored as float32.
-        num_classes: How many classes there are; by default as many as there are names, else as the
-            largest label says.
+        parts: Features (N, D), of which float64 is stored as float32, and labels, for each split.
+        num_classes: By default as many as there are names, else as the largest label says.
         classes: The names of the classes.
         made_by: What made the features, in words.
 
@@ -131,18 +121,14 @@ def pack_features(
         raise ValueError(f"{target} must end in .safetensors to take features; rename it")
     made = checked_features(parts, num_classes, classes, made_by)
     sizes = {str(split): len(part.labels) for split, part in made.parts.items()}
-    header = Header(_VERSION, sizes, made.num_classes, made.classes, made_by)
+    header = _Header(_VERSION, sizes, made.num_classes, made.classes, made_by)
+    metadata = {"longtail_features": msgspec.json.encode(header).decode()}
+    labels = np.concatenate([part.labels for part in made.parts.values()])
     stored = np.result_type(*(part.features.dtype for part in made.parts.values()))
     dtype = np.dtype(np.float16 if stored == np.float16 else np.float32)
     with written_whole(target) as temporary, temporary.open("wb") as file:
-        begin_tensor_file(
-            file,
-            metadata={"longtail_features": msgspec.json.encode(header).decode()},
-            small={"labels": np.concatenate([part.labels for part in made.parts.values()])},
-            name="features",
-            dtype=dtype,
-            shape=(sum(sizes.values()), made.dim),
-        )
+        shape = (len(labels), made.dim)
+        begin_tensor_file(file, metadata, {"labels": labels}, "features", dtype, shape)
         for split, part in made.parts.items():
             for at in slices(len(part.labels), made.dim):
                 block = np.asarray(part.features[at])
@@ -157,7 +143,7 @@ def pack_features(
 
 
 def checked_features(
-    parts: Mapping[Split, tuple[Rows, npt.ArrayLike]],
+    parts: Parts,
     num_classes: int | None = None,
     classes: Sequence[str] | None = None,
     made_by: str = "",
@@ -171,11 +157,11 @@ def checked_features(
     if len({part.features.shape[1] for part in checked.values()}) > 1:
         shapes = ", ".join(f"{split} {part.features.shape}" for split, part in checked.items())
         raise ValueError(f"all splits must have features of one width, got {shapes}")
-    most = 1 + max(int(part.labels.max()) for part in checked.values())
-    total = num_classes or (len(classes) if classes is not None else most)
-    check_num_classes(total, sum(len(part.labels) for part in checked.values()))
-    for part in checked.values():
-        check_labels(part.labels, total)
+    labels = np.concatenate([part.labels for part in checked.values()])
+    total = num_classes
+    if total is None:
+        total = int(labels.max()) + 1 if classes is None else len(classes)
+    check_labels(labels, check_num_classes(total, len(labels)))
     if classes is not None and len(classes) != total:
         raise ValueError(f"classes must name each of {total} classes, got {len(classes)} names")
     names = None if classes is None else tuple(map(str, classes))
@@ -199,32 +185,29 @@ def _checked(features: Rows, labels: npt.ArrayLike, split: str) -> Part:
     return Part(features, indices.astype(np.int64, copy=False))
 
 
-def _checked_tensors(tensors: Mapping[str, npt.NDArray[Any]], header: Header, source: Path) -> Part:
-    """Features and labels that fit each other and the header, or a ValueError."""
-    sizes, classes = header.sizes, header.classes
-    try:
-        whole = _checked(tensors["features"], np.asarray(tensors["labels"]), "all splits")
-        if set(sizes) - set(SPLITS) or min(sizes.values(), default=0) < 0:
-            raise ValueError(f"its splits are {sizes}")
-        if sum(sizes.values()) != len(whole.labels):
-            raise ValueError(f"its splits have {sizes} rows, but there are {len(whole.labels)}")
-        check_labels(whole.labels, check_num_classes(header.num_classes, len(whole.labels)))
-        if classes is not None and len(classes) != header.num_classes:
-            raise ValueError(f"it names {len(classes)} of {header.num_classes} classes")
-    except (KeyError, ValueError) as error:
-        reason = f"it has no {error}" if isinstance(error, KeyError) else error
-        raise ValueError(f"the header of {source} does not fit what it holds: {reason}") from error
-    return whole
+def _cut(rows: Rows, labels: npt.NDArray[Any], sizes: Mapping[str, int]) -> dict[Split, Part]:
+    """The parts of all rows, as many each as the header says."""
+    whole = _checked(rows, labels, "all splits")
+    if set(sizes) - set(SPLITS) or min(sizes.values(), default=0) < 0:
+        raise ValueError(f"its splits are {sizes}")
+    if sum(sizes.values()) != len(labels):
+        raise ValueError(f"its splits have {sizes} rows, but there are {len(labels)}")
+    ends = np.cumsum([sizes.get(split, 0) for split in SPLITS]).tolist()
+    return {
+        split: Part(whole.features[start:stop], whole.labels[start:stop])
+        for split, start, stop in zip(SPLITS, [0, *ends], ends, strict=False)
+        if stop > start
+    }
 
 
-def _decode(text: str | None, source: Path) -> Header:
+def _decode(text: str | None, source: Path) -> _Header:
     if text is None:
         raise ValueError(
             f"{source} is no feature file of longtail; pack arrays into one with "
             "longtail.data.pack_features"
         )
     try:
-        header = msgspec.json.decode(text, type=Header)
+        header = msgspec.json.decode(text, type=_Header)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"the header of {source} is damaged: {error}") from error
     if header.version != _VERSION:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -24,12 +25,9 @@ _WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")  # of 64 bits; longer ones a
 
 @dataclass(frozen=True, eq=False)
 class LabelCodes:
-    """Labels of N samples.
+    """Labels of N samples: the distinct ones as text, and where that of each sample stands there.
 
-    Attributes:
-        values: The distinct labels as text.
-        codes: For each sample where its label stands in `values`, int64.
-        stored_as_numbers: Whether the file's own type was an integer, so that no label is a name.
+    They are `stored_as_numbers` if the file's own type was an integer: then no label is a name.
 
     >>> codes = LabelCodes.of_texts(["fox", "cat", "fox"])
     >>> codes.values, codes.codes.tolist(), codes.counts()
@@ -85,7 +83,7 @@ class LabelCodes:
         names = {name: index for index, name in enumerate(classes or ())}
         if self.stored_as_numbers or not all(value in names for value in self.values):
             if not are_whole_numbers(self.values):
-                raise ValueError(self._unknown(names, where))
+                self._refuse(names, where)
             names = {str(index): index for index in range(num_classes)}
         if not all(value in names for value in self.values):
             row = self._first_outside(names)
@@ -96,20 +94,78 @@ class LabelCodes:
             )
         return np.array([names[value] for value in self.values], dtype=np.int64)[self.codes]
 
-    def _unknown(self, names: dict[str, int], where: str) -> str:
+    def _refuse(self, names: dict[str, int], where: str) -> NoReturn:
         row = self._first_outside(names)
-        got = f"{where} has {self.values[self.codes[row]]!r} in row {row}"
-        if not names:
-            return f"{got}, but the class names are not known; give them in the order of the scores"
-        listed = ", ".join(map(repr, list(names)[:5])) + (", ..." if len(names) > 5 else "")
-        return (
-            f"{got}, which is none of the {len(names)} class names ({listed}); "
-            "give the right class names, or correct the label"
-        )
+        wanted, remedy = "but the class names are not known", "give them in the order of the scores"
+        if names:
+            listed = first_few(map(repr, names), 5)
+            wanted = f"which is none of the {len(names)} class names ({listed})"
+            remedy = "give the right class names, or correct the label"
+        label = self.values[self.codes[row]]
+        raise ValueError(f"{where} has {label!r} in row {row}, {wanted}; {remedy}")
 
     def _first_outside(self, names: dict[str, int]) -> int:
         outside = np.array([value not in names for value in self.values])
         return int(outside[self.codes].argmax())
+
+
+@dataclass(frozen=True)
+class LabelCounts:
+    """How many samples each label has, in the order of the classes.
+
+    If labels are `numbered`, some may be left out because they have no sample.
+    """
+
+    counts: Mapping[str, int]
+    numbered: bool = False
+
+    @classmethod
+    def of_codes(cls, labels: LabelCodes, names: Sequence[str] | None, where: str) -> LabelCounts:
+        """Count labels; those of known names count zero where they are absent."""
+        if names is None:
+            return cls.of_names(labels.counts(), where)
+        return cls(LabelCodes(tuple(names), labels.as_indices(len(names), names, where)).counts())
+
+    @classmethod
+    def of_names(cls, counts: Mapping[str, int], where: str) -> LabelCounts:
+        """From counts by label, put in order: numbers by size, names by the alphabet."""
+        numbered = are_whole_numbers(counts)
+        order = sorted(counts, key=int if numbered else None)
+        if numbered and int(order[0]) < 0:
+            raise ValueError(
+                f"{where} has the label {order[0]}, but class indices count from 0; "
+                "leave out samples without a class"
+            )
+        return cls({label: counts[label] for label in order}, numbered)
+
+
+def align_counts(sets: Sequence[LabelCounts]) -> tuple[tuple[str, ...], list[tuple[int, ...]]]:
+    """The classes of all sets, and for each set one count a class.
+
+    Numbers are class indices: those between that no set has are classes without samples. If that
+    would be most of them, the numbers are ids, and only those that occur are classes.
+
+    >>> align_counts([LabelCounts({"0": 5, "2": 1}, True), LabelCounts({"1": 4}, True)])
+    (('0', '1', '2'), [(5, 0, 1), (0, 4, 0)])
+    """
+    if len({part.numbered for part in sets}) > 1:
+        numbered, named = sorted(sets, key=lambda part: not part.numbered)
+        raise ValueError(
+            f"one set has numbers for labels ({first_few(map(repr, numbered.counts))}), the other "
+            f"names ({first_few(map(repr, named.counts))}); say the classes of both the same way"
+        )
+    labels = list(dict.fromkeys(label for part in sets for label in part.counts))
+    if sets[0].numbered:
+        top = max(map(int, labels))
+        dense = top + 1 <= 2 * len(labels)
+        labels = [str(index) for index in range(top + 1)] if dense else sorted(labels, key=int)
+    return tuple(labels), [tuple(part.counts.get(label, 0) for label in labels) for part in sets]
+
+
+def first_few(texts: Iterable[str], most: int = 3) -> str:
+    """The first of a list, and dots if there are more."""
+    shown = list(islice(texts, most + 1))
+    return ", ".join([*shown[:most], *(["..."] if len(shown) > most else [])])
 
 
 def are_whole_numbers(texts: Iterable[str]) -> bool:

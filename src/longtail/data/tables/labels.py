@@ -8,9 +8,8 @@
 | .json | class counts: a list, an object from name to count, or one of those for each split |
 | a folder | a subfolder a class, with or without folders for train, val and test above them |
 
-Where the caller does not say which column holds the labels, it is one with a usual name or the only
-one there is. A column called "split", or in text one of nothing but "train", "test" and the like,
-tells the split.
+Unless the caller says which column holds the labels, it is one with a usual name or the only one. A
+column called "split", or in text one of nothing but "train", "test" and the like, tells the split.
 """
 
 import os
@@ -26,12 +25,10 @@ import numpy.typing as npt
 
 from longtail.core.labels import MOST
 from longtail.data.tables.arrays import load_npy, load_npz, npz_names
-from longtail.data.tables.columns import Table, column_place
-from longtail.data.tables.counts import LabelCounts
 from longtail.data.tables.errors import check_is_file
-from longtail.data.tables.folders import count_folders
-from longtail.data.tables.label_codes import LabelCodes, as_names
-from longtail.data.tables.names import WHOLE, split_named
+from longtail.data.tables.label_codes import LabelCodes, LabelCounts, as_names
+from longtail.data.tables.layout import Table, column_place
+from longtail.data.tables.names import WHOLE, count_folders, split_named
 from longtail.data.tables.parquet import ParquetTable
 from longtail.data.tables.text import TextTable, lines_of, suffix_of
 
@@ -64,10 +61,7 @@ def read_label_counts(
 ) -> dict[str, LabelCounts]:
     r"""How many samples each label has, by split; under "all" if there are no splits.
 
-    Args:
-        path: A file of labels or counts, or a folder of class folders.
-        column: The column of a table by name or place, or the array of an .npz.
-        header: Whether the first line of a table names its columns; by default as `read_labels`.
+    The path may also be a file of counts, or a folder of class folders.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -141,8 +135,7 @@ def _table_labels(
             usual = {text.lower() for text in plain.first} & {*_LABEL_NAMES, *_SPLIT_NAMES}
             header = isinstance(column, str) or bool(usual)
         table, example, samples = replace(plain, has_header=header), samples[-1], samples[header:]
-    places = (at for at in range(table.width) if _tells_split(table.names, samples, at))
-    split = next(places, None)
+    split = next((at for at in range(table.width) if _tells_split(table, samples, at)), None)
     label = _label_place(table, example, column, split)
     others = [] if split is None or split == label else [split]
     num_rows, (labels, *told) = table.labels(label, *others)
@@ -154,8 +147,8 @@ def _table_labels(
     return _by_split(labels, told[0], path) if told else {WHOLE: labels}
 
 
-def _tells_split(names: Sequence[str] | None, rows: Sequence[Sequence[str]], at: int) -> bool:
-    if names is not None and names[at].lower() in _SPLIT_NAMES:
+def _tells_split(table: Table, rows: Sequence[Sequence[str]], at: int) -> bool:
+    if table.names is not None and table.names[at].lower() in _SPLIT_NAMES:
         return True
     return bool(rows) and all(len(row) > at and split_named(row[at]) for row in rows)
 
@@ -166,10 +159,10 @@ def _label_place(
     names, width = table.names, len(example)
     if column is not None:
         return column_place(column, names, width, table.path)
-    for usual in _LABEL_NAMES:
-        for at, name in enumerate(names or ()):
-            if name.lower() == usual:
-                return at
+    lowered = [name.lower() for name in names or ()]
+    called = next((usual for usual in _LABEL_NAMES if usual in lowered), None)
+    if called is not None:
+        return lowered.index(called)
     others = [at for at in range(width) if at != split]
     if len(others) == 1:
         return others[0]

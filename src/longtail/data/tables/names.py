@@ -1,7 +1,11 @@
-"""What classes, and the parts of a data set, are called in files."""
+"""What classes, and the parts of a data set, are called: in lists, and as folders.
 
-from collections.abc import Iterable, Mapping
-from itertools import islice
+Class folders are root/class/file, or root/train/class/file with val and test beside it. Links are
+followed, but each folder counts once, whatever leads to it. Hidden files and folders do not count.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -25,12 +29,6 @@ SPLITS: Mapping[str, str] = {
 def split_named(name: str) -> str | None:
     """Our name of the part: train, validation or test; None if it is no name of a part."""
     return SPLITS.get(name.strip().lower())
-
-
-def first_few(texts: Iterable[str], most: int = 3) -> str:
-    """The first of a list, and dots if there are more."""
-    shown = list(islice(texts, most + 1))
-    return ", ".join([*shown[:most], *(["..."] if len(shown) > most else [])])
 
 
 def check_written(names: Iterable[str], where: str) -> None:
@@ -64,3 +62,74 @@ def read_class_names(path: Path) -> tuple[str, ...]:
             f"{len(set(names))} of them different; correct the list"
         )
     return names
+
+
+def subfolders(folder: Path) -> list[str]:
+    """The names of the folders in a folder, in the order of the alphabet; no hidden ones."""
+    with os.scandir(folder) as entries:
+        return sorted(e.name for e in entries if e.is_dir() and not e.name.startswith("."))
+
+
+def files_below(folder: Path, apart: Iterable[Path] = ()) -> Iterator[tuple[str, list[str]]]:
+    """Each folder from this one down with the names of its files.
+
+    Folders that are `apart`, such as those beside it, are left out though a link may lead there.
+    """
+    seen = {_identity(path) for path in apart}
+    for path, inside, names in os.walk(folder, followlinks=True):
+        seen.add(_identity(path))
+        shown, inside[:] = sorted(name for name in inside if not name.startswith(".")), []
+        for name in shown:
+            identity = _identity(os.path.join(path, name))
+            if identity not in seen:
+                seen.add(identity)
+                inside.append(name)
+        yield path, _readable(path, names)
+
+
+def count_folders(root: Path) -> dict[str, dict[str, int]]:
+    """For each split the number of files of each class; under "all" if there are no splits."""
+    inside = subfolders(root)
+    parts = {split_named(name): root / name for name in inside}
+    if "train" in parts and None not in parts:
+        return {str(name): _count(folder) for name, folder in parts.items()}
+    if not inside:
+        raise ValueError(
+            f"{root} has no folders in it, expected one a class (root/class/file) or "
+            "root/train/class/file; give the folder that holds the class folders"
+        )
+    return {WHOLE: _count(root)}
+
+
+def _count(root: Path) -> dict[str, int]:
+    names = subfolders(root)
+    apart = [root, *(root / name for name in names)]
+    counts = {
+        name: sum(
+            not file.startswith(".")
+            for _, files in files_below(root / name, apart)
+            for file in files
+        )
+        for name in names
+    }
+    if not any(counts.values()):
+        raise ValueError(
+            f"{root} has {len(counts)} class folders and no files in them; "
+            "give the folder that holds the class folders"
+        )
+    return counts
+
+
+def _readable(folder: str, names: list[str]) -> list[str]:
+    """Without pipes, sockets and devices, on which a reader would wait for ever.
+
+    A link that leads nowhere stays: whoever reads it says so.
+    """
+    with os.scandir(folder) as entries:
+        others = {e.name for e in entries if not e.is_file() and os.path.exists(e.path)}
+    return [name for name in names if name not in others]
+
+
+def _identity(path: str | os.PathLike[str]) -> tuple[int, int]:
+    status = os.stat(path)
+    return status.st_dev, status.st_ino

@@ -64,13 +64,7 @@ def read_plain_data(pickled: bytes, where: str) -> Any:
 
 
 def read_objects(file: IO[bytes], shape: tuple[int, ...], where: str) -> npt.NDArray[Any]:
-    """The names or numbers of an array of objects in an .npy, whose header has been read.
-
-    Args:
-        file: At the pickle that follows the header.
-        shape: What the header says.
-        where: What the array is called in messages.
-    """
+    """The names or numbers of an array of objects in an .npy, whose header has been read."""
     pickled = file.read(_MOST_BYTES + 1)
     try:
         if len(pickled) > _MOST_BYTES:
@@ -81,13 +75,12 @@ def read_objects(file: IO[bytes], shape: tuple[int, ...], where: str) -> npt.NDA
     values = array.plain if isinstance(array, ByteArray) else None
     if values is None or shape != (len(values),):
         raise _refused(where, "in another shape than one for every row")
-    for kind in (str, int):
-        if all(type(value) is kind for value in values):
-            return np.array(values, dtype=kind)
+    kind = str if values and isinstance(values[0], str) else int
     # The first that is no name among names, or no class number.
-    kind = str if isinstance(values[0], str) else int
-    row = next(at for at, value in enumerate(values) if type(value) is not kind)
-    raise _refused(where, f"such as {values[row]!r} in row {row}")
+    row = next((at for at, value in enumerate(values) if type(value) is not kind), None)
+    if row is not None:
+        raise _refused(where, f"such as {values[row]!r} in row {row}")
+    return np.array(values, dtype=kind if values else str)
 
 
 def _refused(where: str, what: str) -> ObjectsError:

@@ -16,54 +16,38 @@ from longtail.core.blocks import slices
 from longtail.core.score_checks import check_ids
 from longtail.core.scores_file import decode_header
 from longtail.core.tensor_file import StoredTensor, open_tensor_file
-from longtail.data.tables.arrays import (
-    ArrayHeader,
-    load_npz,
-    npy_blocks,
-    npy_header,
-    npz_blocks,
-    npz_header,
-    npz_names,
-)
-from longtail.data.tables.columns import (
-    ID_NAMES,
-    LABEL_NAMES,
-    Columns,
-    Table,
-    column_place,
-    score_columns,
-)
-from longtail.data.tables.errors import naming, reading
+from longtail.data.tables import arrays
+from longtail.data.tables import layout as layouts
+from longtail.data.tables.errors import ObjectsError, naming, reading
 from longtail.data.tables.label_codes import LabelCodes, as_names
-from longtail.data.tables.layout import (
-    Layout,
-    check_shape,
-    floating,
-    optional_name,
-    scores_name,
-)
+from longtail.data.tables.layout import ID_NAMES, LABEL_NAMES, Columns, Layout, Table
 from longtail.data.tables.parquet import ParquetTable
 from longtail.data.tables.score_table import Contents, Kind, Matrix
-from longtail.data.tables.text import TextTable, is_number
+from longtail.data.tables.text import TextTable
 
 _CLASS_NAMES = ("classes", "class_names")
 
 
 def read_npy(path: Path, kind: Kind, layout: Layout) -> Contents:
     """One array of shape (N, C)."""
-    header = npy_header(path)
-    shape = check_shape(header.shape, path)
-    return Contents(shape, floating(header.dtype, path), partial(npy_blocks, path))
+    header = arrays.npy_header(path)
+    shape = _check_shape(header.shape, path)
+    return Contents(shape, _floating(header.dtype, path), partial(arrays.npy_blocks, path))
+
+
+class _Arrays(NamedTuple):
+    """What there is in a file of named arrays, and how it is read."""
+
+    names: Sequence[str]
+    header: Callable[[str], arrays.ArrayHeader | StoredTensor]
+    load: Callable[[Iterable[str]], dict[str, npt.NDArray[Any]]]
+    blocks: Callable[[str, int], Iterator[Matrix]]
 
 
 def read_npz(path: Path, kind: Kind, layout: Layout) -> Contents:
     """Named arrays: the scores, and where they are there labels, ids, classes and counts."""
-    file = _Arrays(
-        npz_names(path),
-        partial(npz_header, path),
-        partial(load_npz, path),
-        partial(npz_blocks, path),
-    )
+    header, load = partial(arrays.npz_header, path), partial(arrays.load_npz, path)
+    file = _Arrays(arrays.npz_names(path), header, load, partial(arrays.npz_blocks, path))
     return _of_arrays(file, kind, layout, path)
 
 
@@ -92,34 +76,19 @@ def read_safetensors(path: Path, kind: Kind, layout: Layout) -> Contents:
         carried = None if log is None else Prior(log, small.get("carried_counts"))
         if header.ids is not None:
             ids = check_ids(header.ids, contents.shape[0])
-    return replace(
-        contents,
-        classes=header.classes,
-        ids=ids,
-        carried=carried,
-        split=header.split,
-        by_longtail=True,
-    )
-
-
-class _Arrays(NamedTuple):
-    """What there is in a file of named arrays, and how it is read."""
-
-    names: Sequence[str]
-    header: Callable[[str], ArrayHeader | StoredTensor]
-    load: Callable[[Iterable[str]], dict[str, npt.NDArray[Any]]]
-    blocks: Callable[[str, int], Iterator[Matrix]]
+    contents = replace(contents, classes=header.classes, split=header.split, by_longtail=True)
+    return replace(contents, ids=ids, carried=carried)
 
 
 def _of_arrays(file: _Arrays, kind: Kind, layout: Layout, path: Path) -> Contents:
     names = file.names
-    chosen = scores_name(names, kind, layout.scores, path)
-    labels = optional_name(names, LABEL_NAMES, layout.labels, path)
-    ids = optional_name(names, ID_NAMES, layout.ids, path)
-    classes = optional_name(names, _CLASS_NAMES, None, path)
+    chosen = layouts.scores_name(names, kind, layout.scores, path)
+    labels = layouts.optional_name(names, LABEL_NAMES, layout.labels, path)
+    ids = layouts.optional_name(names, ID_NAMES, layout.ids, path)
+    classes = layouts.optional_name(names, _CLASS_NAMES, None, path)
     counts = "counts" if "counts" in names else None
-    shape = check_shape(file.header(chosen).shape, path)
-    dtype = floating(file.header(chosen).dtype, path)
+    shape = _check_shape(file.header(chosen).shape, path)
+    dtype = _floating(file.header(chosen).dtype, path)
     # Before any of them is unpacked.
     for name, number, wrong in (
         (labels, shape[0], "has {1} rows but {0!r} has {2} labels"),
@@ -149,30 +118,27 @@ def read_parquet(path: Path, kind: Kind, layout: Layout) -> Contents:
     """A row a sample: a column a class or one column of lists, and where there is one of labels."""
     table = ParquetTable.open(path)
     if not table.lists:
-        columns = score_columns(table, layout.labels, layout.ids, layout.skip)
-        for name in columns.classes or ():
-            if table.dtype(name).kind not in "iuf":
+        columns = layouts.score_columns(table, layout)
+        types = {name: table.dtype(name) for name in columns.classes or ()}
+        for name, dtype in types.items():
+            if dtype.kind not in "iuf":
                 raise ValueError(
-                    f"{path} has {table.dtype(name)} in column {name!r}, where scores were "
+                    f"{path} has {dtype} in column {name!r}, where scores were "
                     "expected; say which columns hold no scores: --label-column, --skip"
                 )
-        types = [floating(table.dtype(name), path) for name in columns.classes or ()]
-        return _of_columns(table, columns, np.result_type(*types))
-    chosen = scores_name(table.lists, kind, layout.scores, path)
+        common = np.result_type(*(_floating(dtype, path) for dtype in types.values()))
+        return _of_columns(table, columns, common)
+    chosen = layouts.scores_name(table.lists, kind, layout.scores, path)
     names = (
-        optional_name(table.names, LABEL_NAMES, layout.labels, path),
-        optional_name(table.names, ID_NAMES, layout.ids, path),
+        layouts.optional_name(table.names, LABEL_NAMES, layout.labels, path),
+        layouts.optional_name(table.names, ID_NAMES, layout.ids, path),
     )
-    places = (None if name is None else table.names.index(name) for name in names)
-    num_rows, labels, ids = _beside(table, *places)
-    return Contents(
-        check_shape((num_rows, table.length(chosen)), path),
-        floating(table.dtype(chosen), path),
-        partial(table.list_numbers, chosen),
-        labels=labels,
-        ids=ids,
-        array=chosen,
+    num_rows, labels, ids = _beside(
+        table, *(None if name is None else table.names.index(name) for name in names)
     )
+    shape = _check_shape((num_rows, table.length(chosen)), path)
+    dtype, read = _floating(table.dtype(chosen), path), partial(table.list_numbers, chosen)
+    return Contents(shape, dtype, read, labels=labels, ids=ids, array=chosen)
 
 
 def read_text(path: Path, kind: Kind, layout: Layout) -> Contents:
@@ -184,21 +150,15 @@ def read_text(path: Path, kind: Kind, layout: Layout) -> Contents:
             f"with {table.delimiter!r} between them; say what stands there with --delimiter "
             "(in Python Layout(delimiter=...))"
         )
-    has_header = _has_header(table, layout) if layout.header is None else layout.header
-    table = replace(table, has_header=has_header)
-    columns = score_columns(table, layout.labels, layout.ids, layout.skip)
-    return _of_columns(table, columns, np.dtype(np.float64))
+    table = replace(table, has_header=layouts.has_header(table, layout))
+    return _of_columns(table, layouts.score_columns(table, layout), np.dtype(np.float64))
 
 
 def _of_columns(table: Table, columns: Columns, dtype: np.dtype[Any]) -> Contents:
     num_rows, labels, ids = _beside(table, columns.label, columns.ids)
+    shape = _check_shape((num_rows, len(columns.scores)), table.path)
     return Contents(
-        check_shape((num_rows, len(columns.scores)), table.path),
-        dtype,
-        partial(table.numbers, columns.scores),
-        labels=labels,
-        classes=columns.classes,
-        ids=ids,
+        shape, dtype, partial(table.numbers, columns.scores), labels, columns.classes, ids
     )
 
 
@@ -211,25 +171,32 @@ def _beside(
     return num_rows, None if label is None else columns[0], texts
 
 
-def _has_header(table: TextTable, layout: Layout) -> bool:
-    """Whether the first line names the columns; a ValueError if it could be either."""
-    columns = [*layout.skip, *([] if layout.labels is None else [layout.labels])]
-    if any(isinstance(column, str) for column in columns):
-        return True
-    aside = {column_place(column, None, table.width, table.path) for column in columns}
-    scores = [text for at, text in enumerate(table.first) if at not in aside]
-    if not all(map(is_number, scores)):
-        return True
-    if scores == [str(index) for index in range(len(scores))]:
-        raise ValueError(
-            f"the first line of {table.path} reads {', '.join(scores[:4])}, which may be names of "
-            "columns or scores; say --header or --no-header"
-        )
-    return False
-
-
 def _ids(stored: npt.NDArray[Any], num_rows: int, where: str) -> npt.NDArray[Any]:
     with naming(where):
-        return check_ids(
-            np.array(as_names(stored, where)) if stored.dtype.kind == "S" else stored, num_rows
+        texts = np.array(as_names(stored, where)) if stored.dtype.kind == "S" else stored
+        return check_ids(texts, num_rows)
+
+
+def _floating(dtype: np.dtype[Any], path: Path) -> np.dtype[Any]:
+    """The type that numbers of a stored type are read as: float16 to float64, the machine's own."""
+    if dtype.hasobject:
+        raise ObjectsError(
+            f"{path} holds its scores as Python objects, which only a pickle could read; save them "
+            "as numbers: numpy.array(scores, dtype=float)"
         )
+    if dtype.kind not in "iuf":
+        raise ValueError(f"{path} must hold scores as real numbers, got {dtype}; convert them")
+    if dtype.kind == "f" and dtype.itemsize <= 8:
+        return dtype.newbyteorder("=")
+    return np.dtype(np.float32 if dtype.kind != "f" and dtype.itemsize <= 2 else np.float64)
+
+
+def _check_shape(shape: Sequence[int], path: Path) -> tuple[int, int]:
+    if len(shape) != 2 or shape[1] < 2:
+        raise ValueError(
+            f"{path} must have a row a sample and a column for each of two or more classes, "
+            f"got shape {tuple(shape)}; of a binary classifier give both columns"
+        )
+    if not shape[0]:
+        raise ValueError(f"{path} has no rows; make it again from at least one sample")
+    return shape[0], shape[1]

@@ -13,30 +13,24 @@ import numpy.typing as npt
 
 from longtail.core.arrays import ArrayLike
 from longtail.core.labels import check_counts
+from longtail.data.tables import score_readers
 from longtail.data.tables.errors import check_is_file, naming
 from longtail.data.tables.label_codes import LabelCodes
 from longtail.data.tables.labels import read_labels
 from longtail.data.tables.layout import Layout
 from longtail.data.tables.names import read_class_names
-from longtail.data.tables.score_readers import (
-    read_npy,
-    read_npz,
-    read_parquet,
-    read_safetensors,
-    read_text,
-)
 from longtail.data.tables.score_table import Contents, Kind, ScoreTable
 from longtail.data.tables.text import suffix_of
 
 Place: TypeAlias = str | os.PathLike[str]
 
 _READERS: Mapping[str, Callable[[Path, Kind, Layout], Contents]] = {
-    ".npy": read_npy,
-    ".npz": read_npz,
-    ".safetensors": read_safetensors,
-    ".csv": read_text,
-    ".tsv": read_text,
-    ".parquet": read_parquet,
+    ".npy": score_readers.read_npy,
+    ".npz": score_readers.read_npz,
+    ".safetensors": score_readers.read_safetensors,
+    ".csv": score_readers.read_text,
+    ".tsv": score_readers.read_text,
+    ".parquet": score_readers.read_parquet,
 }
 
 
@@ -52,11 +46,10 @@ def open_score_table(
 
     Args:
         path: An .npz, .npy, .safetensors, .csv, .tsv (both also .gz) or .parquet file.
-        kind: "logits" or "probs": what the numbers are. It is not guessed.
+        kind: What the numbers are. It is not guessed.
         labels: The true classes, as indices or names, or a file that holds them; by default what
-            the file of scores has.
-        classes: The names of the classes in the order of the columns, or a file that lists them;
-            by default what the file has.
+            the file of scores has, as for `classes`.
+        classes: The names of the classes in the order of the columns, or a file that lists them.
         layout: Where things are in the file, if it does not say so itself. Its `labels` are a
             column or array of the file of labels, if there is one.
         usual_classes: The names of the classes where neither `classes` nor the file says them,
@@ -76,7 +69,7 @@ def open_score_table(
     if kind not in get_args(Kind):
         raise ValueError(f'kind must be "logits" or "probs", what the file holds, got {kind!r}')
     reader = _READERS.get(suffix_of(source))
-    if reader is None or (source.suffix.lower() == ".gz" and reader is not read_text):
+    if reader is None or (source.suffix.lower() == ".gz" and reader is not score_readers.read_text):
         raise ValueError(
             f"{source} must end in {', '.join(_READERS)}, .csv.gz or .tsv.gz; convert it to one"
         )
@@ -91,14 +84,8 @@ def open_score_table(
         with naming(f"'counts' of {source}"):
             counts = check_counts(counts, num_classes)
     names = _names(classes, contents, source)
-    table = ScoreTable(
-        path=source,
-        kind=kind,
-        labels=_indices(labels, asked.labels, contents, names, source),
-        classes=names,
-        counts=counts,
-        contents=contents,
-    )
+    indices = _indices(labels, asked.labels, contents, names, source)
+    table = ScoreTable(source, kind, indices, names, counts, contents)
     table.check_kind()
     return table
 

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import csv
 import gzip
-import io
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain, islice, tee
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from longtail.data.tables.errors import check_is_file, reading
 from longtail.data.tables.label_codes import LabelCodes
+
+_Row = TypeVar("_Row")
 
 _LONGEST_LINE = 2**26  # characters: a million classes with all digits of their scores
 # Text of numbers is packed to a third, of labels in order to a hundredth. A file that was made to
@@ -36,19 +36,23 @@ def suffix_of(path: Path) -> str:
 
 def lines_of(path: Path) -> Iterator[str]:
     """The lines that have something in them, without their ends."""
-    for line in all_lines(path):
-        stripped = line.rstrip("\r\n")
-        if stripped:
-            yield stripped
+    return filter(None, (line.rstrip("\r\n") for line in all_lines(path)))
 
 
 def all_lines(path: Path) -> Iterator[str]:
     """The lines with their ends; a ValueError for one that no row of a table can be."""
     check_is_file(path)
+    most, unpacked = max(_MOST_UNPACKED, _MOST_SWELLING * path.stat().st_size), 0
     with reading(path, "UTF-8 text"), _opened(path) as file:
         while line := file.readline(_LONGEST_LINE):
             if len(line) == _LONGEST_LINE:
                 raise ValueError(f"it has a line of {_LONGEST_LINE:,} characters or more")
+            unpacked += len(line)
+            if unpacked > most:  # a file that is not packed has no more characters than bytes
+                raise ValueError(
+                    f"it unpacks to more than {most / 2**30:.3g} GB, {_MOST_SWELLING} times its "
+                    "size and more; if that is meant, unpack it first"
+                )
             yield line
 
 
@@ -101,13 +105,11 @@ class TextTable:
         Quotes hold a field together, over lines too; in .tsv they are text.
         """
         lines = all_lines(self.path)
-        fields: Iterator[list[str]]
         if self.delimiter == "\t":
-            fields = (line.rstrip("\n").split("\t") for line in lines if line != "\n")
-        else:
-            fields = filter(None, csv.reader(lines, delimiter=self.delimiter))
-        with self._naming_csv_errors():
-            yield from islice(fields, int(self.has_header), None)
+            return self._below_header(
+                line.rstrip("\n").split("\t") for line in lines if line != "\n"
+            )
+        return self._below_header(filter(None, csv.reader(lines, delimiter=self.delimiter)))
 
     def head(self, place: int, rows: int) -> list[str]:
         """The first fields of a column."""
@@ -139,9 +141,8 @@ class TextTable:
                     ndmin=2,
                 )
             except ValueError as error:
-                raise ValueError(
-                    self._no_number(places, start) or f"{self.path}: {error}"
-                ) from error
+                reason = self._no_number(places, start) or f"{self.path}: {error}"
+                raise ValueError(reason) from error
             yield block
             start += len(block)
 
@@ -162,38 +163,36 @@ class TextTable:
                 raise ValueError(
                     f"{self.path} has {self.width} columns, but {width} in row {row}; correct it"
                 )
-            yield {at: self._field(line, at) if fields is None else fields[at] for at in places}
+            yield {at: self._cut(line, at) if fields is None else fields[at] for at in places}
 
-    def _lines(self) -> Iterator[tuple[str, list[str] | None]]:
-        """The text of each row and, where it has quotes, its fields."""
-        rows = self._rows_of(all_lines(self.path))
-        with self._naming_csv_errors():
-            yield from islice(rows, int(self.has_header), None)
-
-    def _rows_of(self, lines: Iterator[str]) -> Iterator[tuple[str, list[str] | None]]:
-        for line in lines:
-            if '"' in line and self.delimiter != "\t":
-                taken: list[str] = []
-                fields = next(csv.reader(_noted(line, lines, taken), delimiter=self.delimiter))
-                yield "".join(taken), fields
-            elif line != "\n":
-                yield line, None
-
-    @contextmanager
-    def _naming_csv_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except csv.Error as error:
-            raise ValueError(
-                f"{self.path} has a line that is no row ({error}); correct it"
-            ) from error
-
-    def _field(self, line: str, place: int) -> str:
+    def _cut(self, line: str, place: int) -> str:
         """One field without cutting all of a wide line."""
         behind = self.width - place
         if place < behind:
             return line.split(self.delimiter, place + 1)[place]
         return line.rsplit(self.delimiter, behind)[-behind]
+
+    def _lines(self) -> Iterator[tuple[str, list[str] | None]]:
+        """The text of each row below the header and, where it has quotes, its fields."""
+        return self._below_header(self._rows_of(all_lines(self.path)))
+
+    def _rows_of(self, lines: Iterator[str]) -> Iterator[tuple[str, list[str] | None]]:
+        for line in lines:
+            if '"' in line and self.delimiter != "\t":
+                ahead, behind = tee(chain([line], lines))
+                reader = csv.reader(ahead, delimiter=self.delimiter)
+                fields = next(reader)
+                yield "".join(islice(behind, reader.line_num)), fields
+            elif line != "\n":
+                yield line, None
+
+    def _below_header(self, rows: Iterator[_Row]) -> Iterator[_Row]:
+        try:
+            yield from islice(rows, int(self.has_header), None)
+        except csv.Error as error:
+            raise ValueError(
+                f"{self.path} has a line that is no row ({error}); correct it"
+            ) from error
 
     def _no_number(self, places: Sequence[int], start: int) -> str | None:
         """Says where the first field from row `start` on is that should be a number and is none."""
@@ -209,41 +208,7 @@ class TextTable:
         return None
 
 
-def _noted(first: str, others: Iterator[str], taken: list[str]) -> Iterator[str]:
-    """The lines that are taken of these, noted."""
-    for line in chain([first], others):
-        taken.append(line)
-        yield line
-
-
 def _opened(path: Path) -> TextIO:
     if path.name.lower().endswith(".gz"):
-        return io.TextIOWrapper(io.BufferedReader(_Unpacked(path), 2**20), encoding="utf-8-sig")
+        return gzip.open(path, "rt", encoding="utf-8-sig")
     return path.open(encoding="utf-8-sig")
-
-
-class _Unpacked(io.RawIOBase):
-    """A .gz file as it is unpacked, which ends with an error where it swells as none should."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = gzip.GzipFile(path)
-        self._most = max(_MOST_UNPACKED, _MOST_SWELLING * path.stat().st_size)
-        self._read = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        got = self._file.read1(len(buffer))
-        buffer[: len(got)] = got
-        self._read += len(got)
-        if self._read > self._most:
-            raise ValueError(
-                f"it unpacks to more than {self._most / 2**30:.3g} GB, {_MOST_SWELLING} times its "
-                "size and more; if that is meant, unpack it first"
-            )
-        return len(got)
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()

@@ -1,10 +1,10 @@
-"""An augmentation: a batch of images in, as many out, each drawn on its own.
+r"""An augmentation: a batch of images in, as many out, each drawn on its own.
 
 It is a plain callable `augment(images, generator)` on images (N, C, H, W), uint8 from 0 to 255 or
 floating. All randomness comes from the generator, in draws whose number depends on the shape of
 the batch alone: the same state gives the same images, and `generator.get_state()` is all that a run
 must keep to go on later. With a generator on the CPU the draws are the same whatever device the
-images are on.
+images are on. Mixup alone changes the labels too.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
 import torch
 from torch import Generator, Tensor
 from torch.nn import functional as F
 
-from longtail.images.augment import tones
-from longtail.ranges import Fraction, Pixels, Whole, check_fields
+from longtail.core.tensors import label_tensor
+from longtail.images.augment import operations
+from longtail.ranges import Fraction, Pixels, Positive, Whole, check_fields
 
 
 class Augmentation(Protocol):
@@ -29,10 +31,7 @@ class Augmentation(Protocol):
 
 @dataclass(frozen=True, init=False)
 class Chain:
-    """Augmentations one after the other.
-
-    Args:
-        steps: The first is applied first.
+    """Augmentations one after the other, the first first.
 
     >>> from longtail.images.augment import Flip, Normalize, RandomCrop
     >>> augment = Chain(RandomCrop(padding=4), Flip(), Normalize())
@@ -85,28 +84,23 @@ def draw_uniform(shape: tuple[int, ...], generator: Generator) -> Tensor:
 
 
 @dataclass(frozen=True)
-class RandomCrop:
+class CheckedFields:
+    """Options that lie in the ranges of their types."""
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True)
+class RandomCrop(CheckedFields):
     """Pads the images on all sides, and cuts as large ones out of them as they were.
 
     All (2·padding + 1)² places are as likely. ELM, LADE and LDAM pad by 4 pixels, the code of logit
-    adjustment by 2.
-
-    Args:
-        padding: Pixels on each side.
-        fill: What they are filled with. Before `Normalize` 0 is black.
-
-    >>> images = torch.arange(9, dtype=torch.uint8).view(1, 1, 3, 3)
-    >>> RandomCrop(padding=1)(images, torch.Generator().manual_seed(0))
-    tensor([[[[0, 3, 4],
-              [0, 6, 7],
-              [0, 0, 0]]]], dtype=torch.uint8)
+    adjustment by 2. Before `Normalize` a fill of 0 is black.
     """
 
     padding: Whole = 4
     fill: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     def __call__(self, images: Tensor, generator: Generator) -> Tensor:
         """Every image from a place of its own."""
@@ -119,44 +113,26 @@ class RandomCrop:
 
 
 @dataclass(frozen=True)
-class Flip:
-    """Turns left and right round.
-
-    Args:
-        probability: Of an image to be flipped.
-
-    >>> images = torch.tensor([1, 2, 3, 4] * 3, dtype=torch.uint8).view(3, 1, 1, 4)
-    >>> Flip()(images, torch.Generator().manual_seed(0))[:, 0, 0]
-    tensor([[1, 2, 3, 4],
-            [1, 2, 3, 4],
-            [4, 3, 2, 1]], dtype=torch.uint8)
-    """
+class Flip(CheckedFields):
+    """Turns left and right round, each image with that probability."""
 
     probability: Fraction = 0.5
 
-    def __post_init__(self) -> None:
-        check_fields(self)
-
     def __call__(self, images: Tensor, generator: Generator) -> Tensor:
         """Some of the images flipped."""
-        drawn = draw_uniform((len(check_images(images)),), generator) < self.probability
-        flipped = drawn.to(images.device).view(-1, 1, 1, 1)
-        return torch.where(flipped, images.flip(3), images)
+        drawn = draw_uniform((len(check_images(images)), 1, 1, 1), generator) < self.probability
+        return torch.where(drawn.to(images.device), images.flip(3), images)
 
 
 @dataclass(frozen=True)
-class Cutout:
+class Cutout(CheckedFields):
     """Fills a square around a pixel drawn at random; what of it lies outside is lost.
 
-    So less than the whole square is hidden in many images, as in the paper.
+    So less than the whole square is hidden in many images, as in the paper, whose size is 16 pixels
+    for CIFAR-10 and 8 for CIFAR-100; codes with AutoAugment take 16 for both. After `Normalize` a
+    fill of 0 is the mean colour, before it black.
 
-    Args:
-        size: Of the square, in pixels: 16 for CIFAR-10, 8 for CIFAR-100 in the paper; codes with
-            AutoAugment take 16 for both.
-        fill: What it is filled with. After `Normalize` 0 is the mean colour, before it black.
-
-    >>> images = torch.ones(1, 1, 4, 4)
-    >>> Cutout(size=2)(images, torch.Generator().manual_seed(0))
+    >>> Cutout(size=2)(torch.ones(1, 1, 4, 4), torch.Generator().manual_seed(0))
     tensor([[[[0., 0., 1., 1.],
               [0., 0., 1., 1.],
               [1., 1., 1., 1.],
@@ -165,9 +141,6 @@ class Cutout:
 
     size: Pixels = 16
     fill: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     def __call__(self, images: Tensor, generator: Generator) -> Tensor:
         """The images, each with a square of its own filled."""
@@ -184,19 +157,11 @@ class Cutout:
         return (at >= start) & (at < start + self.size)
 
 
-_PARTS = (tones.brightness, tones.contrast, tones.color)
-
-
 @dataclass(frozen=True)
-class ColorJitter:
-    """Each image times factors of its own, even in 1 ± the strength of each.
+class ColorJitter(CheckedFields):
+    """Each image mixed with black, with its mean grey and with its grey image, in this order.
 
-    Most code draws the order of the three too; here it is always the same.
-
-    Args:
-        brightness: Mixed with black; a strength of 0 to 1, as the others.
-        contrast: Mixed with the mean of the grey image.
-        color: Mixed with the grey image.
+    The factors are drawn for each image, even in 1 ± the strength of each, from 0 to 1.
 
     >>> images = torch.full((2, 3, 1, 1), 100, dtype=torch.uint8)
     >>> ColorJitter()(images, Generator().manual_seed(0))[:, 0, 0, 0].tolist()
@@ -207,14 +172,52 @@ class ColorJitter:
     contrast: Fraction = 0.4
     color: Fraction = 0.4
 
-    def __post_init__(self) -> None:
-        check_fields(self)
-
     def __call__(self, images: Tensor, generator: Generator) -> Tensor:
         """All images changed; uint8."""
         many = len(check_bytes(images, "ColorJitter"))
-        drawn = torch.rand((len(_PARTS), many), generator=generator, device=generator.device)
-        strengths = (self.brightness, self.contrast, self.color)
-        for part, strength, share in zip(_PARTS, strengths, drawn.to(images.device), strict=True):
-            images = part(images, 1 + strength * (2 * share - 1))
-        return images
+        drawn = torch.rand((3, many), generator=generator, device=generator.device)
+        factors = 2 * drawn.to(images.device) - 1
+        images = operations.brightness(images, 1 + self.brightness * factors[0])
+        images = operations.contrast(images, 1 + self.contrast * factors[1])
+        return operations.color(images, 1 + self.color * factors[2])
+
+
+@dataclass(frozen=True)
+class Mixup(CheckedFields):
+    """Images mixed in pairs, and their soft labels, which the losses take in place of labels.
+
+    x ← λ·x + (1 − λ)·x',    q ← λ·e_y + (1 − λ)·e_y',    λ ~ Beta(α, α)   (Zhang et al., ICLR 2018)
+
+    The other image x' is of the same batch, by a random permutation. λ is drawn for each image;
+    most published code draws one for a whole batch, which has the same mean and more noise. It
+    comes last, after `Normalize`, since bytes cannot hold what is mixed. Small α mix little; the
+    paper has 1 for CIFAR, 0.2 for ImageNet.
+
+    >>> images, labels = torch.eye(2).view(2, 1, 1, 2), torch.tensor([0, 1])
+    >>> mixed, soft = Mixup(alpha=1.0)(images, labels, 2, torch.Generator().manual_seed(0))
+    >>> bool((mixed.view(2, 2) == soft).all()), soft.sum(dim=1)
+    (True, tensor([1., 1.]))
+    """
+
+    alpha: Positive = 1.0
+
+    def __call__(
+        self, images: Tensor, labels: Tensor, num_classes: int, generator: Generator
+    ) -> tuple[Tensor, Tensor]:
+        """The mixed images, and soft labels (N, num_classes) of their type."""
+        if not check_images(images).is_floating_point():
+            raise ValueError("mixup is for floating images, got uint8; put it after Normalize")
+        classes = label_tensor(labels, num_classes).to(images.device)
+        if len(classes) != len(images):
+            raise ValueError(f"got {len(images)} images but {len(classes)} labels")
+        share = self._shares(len(images), generator).to(images)
+        order = torch.randperm(len(images), generator=generator, device=generator.device)
+        other = order.to(images.device)
+        hard = F.one_hot(classes, num_classes).to(images.dtype)
+        soft = share[:, None] * hard + (1 - share[:, None]) * hard[other]
+        return images[other].lerp(images, share.view(-1, 1, 1, 1)), soft
+
+    def _shares(self, many: int, generator: Generator) -> Tensor:
+        # torch draws from Beta with its global generator only; NumPy takes a seed drawn from ours.
+        seed = int(draw_integers(2**62, (1,), generator))
+        return torch.from_numpy(np.random.default_rng(seed).beta(self.alpha, self.alpha, many))

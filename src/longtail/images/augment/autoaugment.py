@@ -15,85 +15,74 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor
 
-from longtail.images.augment import affine, tones
-from longtail.images.augment.augmentation import check_bytes, draw_integers, draw_uniform
-from longtail.ranges import Byte, check_fields
+from longtail.images.augment import operations
+from longtail.images.augment.augmentation import (
+    CheckedFields,
+    check_bytes,
+    draw_integers,
+    draw_uniform,
+)
+from longtail.ranges import Byte
 
-
-class Operation(NamedTuple):
-    """One of the two steps of a pair."""
-
-    name: str
-    probability: float
-    level: int = 0
-
-
-def _pair(first: tuple[str, float, int], second: tuple[str, float, int]) -> tuple[Operation, ...]:
-    return Operation(*first), Operation(*second)
-
-
-CIFAR_POLICY = (
-    _pair(("invert", 0.1, 7), ("contrast", 0.2, 6)),
-    _pair(("rotate", 0.7, 2), ("translate_x", 0.3, 9)),
-    _pair(("sharpness", 0.8, 1), ("sharpness", 0.9, 3)),
-    _pair(("shear_y", 0.5, 8), ("translate_y", 0.7, 9)),
-    _pair(("autocontrast", 0.5, 8), ("equalize", 0.9, 2)),
-    _pair(("shear_y", 0.2, 7), ("posterize", 0.3, 7)),
-    _pair(("color", 0.4, 3), ("brightness", 0.6, 7)),
-    _pair(("sharpness", 0.3, 9), ("brightness", 0.7, 9)),
-    _pair(("equalize", 0.6, 5), ("equalize", 0.5, 1)),
-    _pair(("contrast", 0.6, 7), ("sharpness", 0.6, 5)),
-    _pair(("color", 0.7, 7), ("translate_x", 0.5, 8)),
-    _pair(("equalize", 0.3, 7), ("autocontrast", 0.4, 8)),
-    _pair(("translate_y", 0.4, 3), ("sharpness", 0.2, 6)),
-    _pair(("brightness", 0.9, 6), ("color", 0.2, 8)),
-    _pair(("solarize", 0.5, 2), ("invert", 0.0, 3)),
-    _pair(("equalize", 0.2, 0), ("autocontrast", 0.6, 0)),
-    _pair(("equalize", 0.2, 8), ("equalize", 0.6, 4)),
-    _pair(("color", 0.9, 9), ("equalize", 0.6, 6)),
-    _pair(("autocontrast", 0.8, 4), ("solarize", 0.2, 8)),
-    _pair(("brightness", 0.1, 3), ("color", 0.7, 0)),
-    _pair(("solarize", 0.4, 5), ("autocontrast", 0.9, 3)),
-    _pair(("translate_y", 0.9, 9), ("translate_y", 0.7, 9)),
-    _pair(("autocontrast", 0.9, 2), ("solarize", 0.8, 3)),
-    _pair(("equalize", 0.8, 8), ("invert", 0.1, 3)),
-    _pair(("translate_y", 0.7, 9), ("autocontrast", 0.9, 1)),
+# The name, the probability and the level of both operations.
+CIFAR_POLICY: tuple[tuple[tuple[str, float, int], tuple[str, float, int]], ...] = (
+    (("invert", 0.1, 7), ("contrast", 0.2, 6)),
+    (("rotate", 0.7, 2), ("translate_x", 0.3, 9)),
+    (("sharpness", 0.8, 1), ("sharpness", 0.9, 3)),
+    (("shear_y", 0.5, 8), ("translate_y", 0.7, 9)),
+    (("autocontrast", 0.5, 8), ("equalize", 0.9, 2)),
+    (("shear_y", 0.2, 7), ("posterize", 0.3, 7)),
+    (("color", 0.4, 3), ("brightness", 0.6, 7)),
+    (("sharpness", 0.3, 9), ("brightness", 0.7, 9)),
+    (("equalize", 0.6, 5), ("equalize", 0.5, 1)),
+    (("contrast", 0.6, 7), ("sharpness", 0.6, 5)),
+    (("color", 0.7, 7), ("translate_x", 0.5, 8)),
+    (("equalize", 0.3, 7), ("autocontrast", 0.4, 8)),
+    (("translate_y", 0.4, 3), ("sharpness", 0.2, 6)),
+    (("brightness", 0.9, 6), ("color", 0.2, 8)),
+    (("solarize", 0.5, 2), ("invert", 0.0, 3)),
+    (("equalize", 0.2, 0), ("autocontrast", 0.6, 0)),
+    (("equalize", 0.2, 8), ("equalize", 0.6, 4)),
+    (("color", 0.9, 9), ("equalize", 0.6, 6)),
+    (("autocontrast", 0.8, 4), ("solarize", 0.2, 8)),
+    (("brightness", 0.1, 3), ("color", 0.7, 0)),
+    (("solarize", 0.4, 5), ("autocontrast", 0.9, 3)),
+    (("translate_y", 0.9, 9), ("translate_y", 0.7, 9)),
+    (("autocontrast", 0.9, 2), ("solarize", 0.8, 3)),
+    (("equalize", 0.8, 8), ("invert", 0.1, 3)),
+    (("translate_y", 0.7, 9), ("autocontrast", 0.9, 1)),
 )
 
-
 _MOVES: dict[str, tuple[Callable[[Tensor, Tensor, float], Tensor], float]] = {
-    "shear_x": (affine.shear_x, 0.3),
-    "shear_y": (affine.shear_y, 0.3),
-    "translate_x": (affine.translate_x, 150 / 331),
-    "translate_y": (affine.translate_y, 150 / 331),
-    "rotate": (affine.rotate, 30.0),
+    "shear_x": (operations.shear_x, 0.3),
+    "shear_y": (operations.shear_y, 0.3),
+    "translate_x": (operations.translate_x, 150 / 331),
+    "translate_y": (operations.translate_y, 150 / 331),
+    "rotate": (operations.rotate, 30.0),
 }
 _MIXES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "brightness": tones.brightness,
-    "color": tones.color,
-    "contrast": tones.contrast,
-    "sharpness": tones.sharpness,
+    "brightness": operations.brightness,
+    "color": operations.color,
+    "contrast": operations.contrast,
+    "sharpness": operations.sharpness,
 }
 _PLAIN: dict[str, Callable[[Tensor], Tensor]] = {
-    "invert": tones.invert,
-    "autocontrast": tones.autocontrast,
-    "equalize": tones.equalize,
+    "invert": operations.invert,
+    "autocontrast": operations.autocontrast,
+    "equalize": operations.equalize,
 }
 
 
 @dataclass(frozen=True)
-class AutoAugment:
+class AutoAugment(CheckedFields):
     """The policy found on CIFAR-10, also used for CIFAR-100, on uint8 images of 1 or 3 channels.
 
-    It comes after crop and flip, and before `Cutout` and `Normalize`.
-
-    Args:
-        fill: What pixels are filled with that come from outside of an image.
+    It comes after crop and flip, and before `Cutout` and `Normalize`. Pixels that come from outside
+    of an image are filled.
 
     >>> images = torch.arange(256, dtype=torch.uint8).view(1, 1, 16, 16).repeat(4, 1, 1, 1)
     >>> AutoAugment()(images, torch.Generator().manual_seed(0))[:, 0, 8, 8]
@@ -101,9 +90,6 @@ class AutoAugment:
     """
 
     fill: Byte = 128
-
-    def __post_init__(self) -> None:
-        check_fields(self)
 
     def __call__(self, images: Tensor, generator: Generator) -> Tensor:
         """Every image changed by a pair of its own."""
@@ -114,9 +100,8 @@ class AutoAugment:
         images = images.clone(memory_format=torch.contiguous_format)
         for step in (0, 1):
             for name, at, levels in _grouped(pairs, step, draws[step]):
-                where = torch.tensor(at, device=images.device)
                 level = torch.tensor(levels, device=images.device, dtype=torch.float64) / 9
-                images[where] = _changed(name, images[where], level, signs[step, where], self.fill)
+                images[at] = _changed(name, images[at], level, signs[step, at], self.fill)
         return images
 
 
@@ -126,11 +111,11 @@ def _grouped(
     """For each operation: which images get it, and at which level."""
     groups: dict[str, tuple[list[int], list[int]]] = {}
     for i, (pair, draw) in enumerate(zip(pairs, draws, strict=True)):
-        operation = CIFAR_POLICY[pair][step]
-        if draw < operation.probability:
-            at, levels = groups.setdefault(operation.name, ([], []))
+        name, probability, level = CIFAR_POLICY[pair][step]
+        if draw < probability:
+            at, levels = groups.setdefault(name, ([], []))
             at.append(i)
-            levels.append(operation.level)
+            levels.append(level)
     return [(name, *groups[name]) for name in sorted(groups)]
 
 
@@ -142,7 +127,7 @@ def _changed(name: str, images: Tensor, level: Tensor, sign: Tensor, fill: int) 
     if name in _MIXES:
         return _MIXES[name](images, 1 + 0.9 * level * sign)
     if name == "posterize":
-        return tones.posterize(images, (8 - 4 * level).round())
+        return operations.posterize(images, (8 - 4 * level).round())
     if name == "solarize":
-        return tones.solarize(images, 256 - 256 * level)
+        return operations.solarize(images, 256 - 256 * level)
     return _PLAIN[name](images)

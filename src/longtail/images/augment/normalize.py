@@ -24,11 +24,8 @@ CIFAR_STD = (0.2023, 0.1994, 0.2010)
 class Normalize:
     """Float32 images with mean 0 and standard deviation 1 in each channel.
 
-    Nothing is drawn, so it may be called without a generator on images that are not augmented.
-
-    Args:
-        mean: Of each channel, for values in [0, 1].
-        std: Of each channel.
+    Nothing is drawn, so it may be called without a generator. `mean` and `std` of each channel are
+    those of values in [0, 1].
 
     >>> images = torch.tensor([0, 128, 255], dtype=torch.uint8).view(1, 3, 1, 1)
     >>> Normalize(mean=(0.5, 0.5, 0.5), std=(0.25, 0.25, 0.25))(images).flatten()
@@ -57,18 +54,15 @@ class Normalize:
             )
         unit = 255.0 if images.dtype == torch.uint8 else 1.0
         mean, std = torch.tensor([self.mean, self.std], dtype=torch.float64) * unit
-        shape = (1, channels, 1, 1)
-        shift = (-mean / std).view(shape).to(images.device, torch.float32)
-        return torch.addcmul(
-            shift, images.float(), (1 / std).view(shape).to(images.device, torch.float32)
+        shift, scale = (
+            each.view(1, channels, 1, 1).to(images.device, torch.float32)
+            for each in (-mean / std, 1 / std)
         )
+        return torch.addcmul(shift, images.float(), scale)
 
 
 def channel_statistics(images: Tensor) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Mean and standard deviation over all pixels of each channel, for values in [0, 1].
-
-    Args:
-        images: (N, C, H, W), uint8, or floating and in [0, 1].
 
     >>> images = torch.tensor([0, 255, 51, 51], dtype=torch.uint8).view(2, 2, 1, 1)
     >>> channel_statistics(images)
@@ -78,14 +72,11 @@ def channel_statistics(images: Tensor) -> tuple[tuple[float, ...], tuple[float, 
         raise ValueError(f"expected at least one pixel, got shape {tuple(images.shape)}")
     if images.dtype == torch.uint8:
         values = torch.arange(256, dtype=torch.float64, device=images.device) / 255
-        weights = torch.stack([_histogram(images[:, c]) for c in range(images.shape[1])])
+        planes = images.transpose(0, 1).flatten(1)
+        weights = torch.stack([plane.bincount(minlength=256) for plane in planes]).double()
         mean = (weights @ values) / weights.sum(dim=1)
         variance = (weights * (values - mean[:, None]).square()).sum(dim=1) / weights.sum(dim=1)
     else:
         by_channel = images.double().transpose(0, 1).flatten(1)
         variance, mean = torch.var_mean(by_channel, dim=1, correction=0)
     return tuple(mean.tolist()), tuple(variance.sqrt().tolist())
-
-
-def _histogram(plane: Tensor) -> Tensor:
-    return torch.bincount(plane.reshape(-1), minlength=256).double()
