@@ -13,9 +13,8 @@ from longtail.data.tables.features import checked_features
 from longtail.engine import load_head
 from longtail.flows import fit_methods
 from longtail.flows.fit import fit
-from longtail.flows.fit_choice import choose_decay, predicted
-from longtail.flows.fit_methods import METHODS
-from longtail.flows.fit_samples import fit_samples, fold_numbers
+from longtail.flows.fit_methods import METHODS, predicted
+from longtail.flows.fit_samples import choose_decay, fit_samples, fold_numbers
 from longtail.report import Footer, render_page
 from longtail.report.pages.fit import (
     caution,

@@ -13,10 +13,9 @@ import numpy.typing as npt
 from longtail.core.scores import Split
 from longtail.data import Features, pack_features
 from longtail.engine.training import predict, processes
-from longtail.flows.train.checking import RecipeError
+from longtail.flows.train.building import read_data
 from longtail.flows.train.model_file import load_model
-from longtail.flows.train.reading import overridden
-from longtail.flows.train.reading_data import read_data
+from longtail.flows.train.reading import RecipeError, overridden
 from longtail.flows.train.scores import all_parts, with_new_statistics
 
 

@@ -118,8 +118,7 @@ def _model(file: Path) -> Predictor:
 def _head(file: Path) -> tuple[tuple[str, ...] | None, _Logits]:
     """A head on features, under the target it was fitted for."""
     from longtail.engine import load_head
-    from longtail.flows.fit_choice import predicted
-    from longtail.flows.fit_methods import METHODS
+    from longtail.flows.fit_methods import METHODS, predicted
 
     head, about = load_head(file)
     method, target = METHODS.get(about.get("method", "")), about.get("target")

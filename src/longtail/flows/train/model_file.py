@@ -15,7 +15,7 @@ from longtail.core.tensor_file import save_tensors
 from longtail.data.tables.errors import reading
 from longtail.engine.training import Model
 from longtail.flows.train.building import build_model
-from longtail.flows.train.checking import plain, recipe_from
+from longtail.flows.train.reading import plain, recipe_from
 from longtail.flows.train.recipe import Recipe
 from longtail.images.augment import Normalize
 

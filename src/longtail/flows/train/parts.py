@@ -145,8 +145,7 @@ SECOND_HEADS = (
 BACKBONES = family(
     "longtail.engine.backbones", ("resnet32", "resnet32_experts", "small_cnn", "mlp")
 ) | family(
-    "longtail.engine.backbones",
-    {"torchvision": "torchvision_backbone", "timm": "timm_backbone"},
+    "longtail.engine.backbones", {"torchvision": "torchvision_backbone", "timm": "timm_backbone"}
 )
 SAMPLERS = family(
     "longtail.images",

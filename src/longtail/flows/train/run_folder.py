@@ -15,10 +15,8 @@ from typing import Any, Literal
 
 from longtail import __version__
 from longtail.flows.json_text import write_json
-from longtail.flows.train.checking import RecipeError, plain
-from longtail.flows.train.data_sets import Data, HuggingFace
-from longtail.flows.train.reading import read_recipe_file
-from longtail.flows.train.recipe import Recipe
+from longtail.flows.train.reading import RecipeError, plain, read_recipe_file
+from longtail.flows.train.recipe import Data, HuggingFace, Recipe
 from longtail.flows.train.yaml_text import write_yaml
 
 RECIPE, VERSIONS, METRICS, LOG = "recipe.yaml", "versions.json", "metrics.json", "log.csv"
@@ -26,15 +24,7 @@ CHECKPOINT = "checkpoint"
 RECIPE_NAME = "recipe"  # the key of VERSIONS under which it is
 _PACKAGES = ("torch", "numpy", "safetensors", "msgspec", "pyyaml", "pillow", "torchvision", "timm")
 # Change nothing of what is learned.
-_FREE = (
-    "about",
-    "source",
-    "num_workers",
-    "compile",
-    "parallel",
-    "checkpoint_every",
-    "tensorboard",
-)
+_FREE = ("about", "source", "num_workers", "compile", "parallel", "checkpoint_every", "tensorboard")
 
 
 def check_data(data: Data) -> str:

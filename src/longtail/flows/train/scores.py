@@ -1,4 +1,4 @@
-"""The scores of a run: as they were trained, moved to the target, and of second-stage heads."""
+"""The scores of a run: as they were trained, and of second-stage heads."""
 
 from __future__ import annotations
 
@@ -16,13 +16,11 @@ from longtail.core.scores import Split
 from longtail.engine.averaging import reestimate_batch_norm
 from longtail.engine.fit_head import fit_head
 from longtail.engine.training import Model, predict
-from longtail.flows.samples import UNDER_TARGET
 from longtail.flows.train.parts import SecondHead
-from longtail.flows.train.recipe import Recipe, Target
+from longtail.flows.train.recipe import Recipe
 from longtail.flows.train.result import Variant
 from longtail.images import ImageSplits, LabelledImages
 from longtail.images.augment import Normalize
-from longtail.posthoc import LogitAdjustment
 
 _BATCH = 256
 
@@ -48,23 +46,6 @@ def scores_of(
     }
 
 
-def under_target(
-    option: Target, carried: Prior | None, target: Prior, scores: Mapping[Split, Scores]
-) -> Variant | None:
-    """The scores moved to the target; None if they carry it, or nobody knows what they carry."""
-    if carried is None or (carried.is_close(target) and option.tau != "auto"):
-        return None
-    if option.tau == 1:
-        moved = {split: part.under(target) for split, part in scores.items()}
-        return Variant(UNDER_TARGET, moved, tau=1.0)
-    if option.tau == "auto":  # there is a validation part: that was checked before training
-        adjuster = LogitAdjustment.fit(scores["validation"], carried, target, option.criterion)
-    else:
-        adjuster = LogitAdjustment(carried, option.tau, target)
-    moved = {split: adjuster(part) for split, part in scores.items()}
-    return Variant(UNDER_TARGET, moved, tau=adjuster.tau, choice=adjuster.choice)
-
-
 def second_stage(
     recipe: Recipe,
     model: Model,
@@ -72,15 +53,7 @@ def second_stage(
     normalize: Normalize,
     progress: Callable[[str], None] = lambda what: None,
 ) -> list[Variant]:
-    """The scores of each second-stage head, as they are: papers report these heads so.
-
-    Args:
-        recipe: With the heads, under names that say what they are.
-        model: As trained, with the head that some start from.
-        images: All parts.
-        normalize: What images go through.
-        progress: Told what comes next.
-    """
+    """The scores of each second-stage head, as they are: papers report these heads so."""
     stage = recipe.second_stage
     if stage is None:
         return []
