@@ -11,9 +11,8 @@ classes well, and the stronger ones leave probabilities that are far too unsure.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -124,23 +123,16 @@ def demo(
     command: str = "longtail demo",
 ) -> DemoResult:
     """Both problems, several fits at a time; `progress` is told after each of which it was."""
-    workers = min(4, os.cpu_count() or 1)
-    with _one_thread():  # the problems are small: one thread each
+    workers, threads = min(4, os.cpu_count() or 1), torch.get_num_threads()
+    torch.set_num_threads(1)  # the problems are small: one thread each
+    try:
         return DemoResult(
             run_trials(gaussians, trials, seed, workers, lambda: progress("gaussians")),
             compare_on_caltech(caltech, seed, workers, lambda: progress("caltech")),
             command,
         )
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
     finally:
-        torch.set_num_threads(before)
+        torch.set_num_threads(threads)
 
 
 class _Fold(NamedTuple):

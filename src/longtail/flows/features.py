@@ -28,15 +28,11 @@ def features(
     batch_norm: Literal["keep", "reestimate"] = "keep",
     batch_size: int = 256,
 ) -> Features:
-    """Write the features of all parts of a set.
+    """Write the features of all parts of a set to a .safetensors file.
 
-    Args:
-        source: A run folder, or its model.
-        data: Where the images are; they are read as the run's recipe says.
-        output: The .safetensors file.
-        settings: Changes to how the data are read, such as "data.kind=folder".
-        batch_norm: Whether statistics stay, or are estimated anew on the training part (NCM A.4).
-        batch_size: Images at a time.
+    `source` is a run folder, or its model. The images at `data` are read as the run's recipe says
+    but for `settings`, such as "data.kind=folder". Batch-norm statistics stay, or are estimated
+    anew on the training part (NCM A.4).
     """
     for setting in settings:
         if not setting.startswith(("data.", "data=", "num_workers=")):

@@ -23,17 +23,8 @@ from longtail.core.arrays import Array, ArrayLike, as_numpy
 from longtail.core.prior import check_same_classes
 from longtail.core.scores import Split
 from longtail.data import Features
-from longtail.flows import fit_samples as choosing
-from longtail.flows.fit_methods import (
-    METHODS,
-    Aim,
-    Method,
-    Predicted,
-    Task,
-    method_names,
-    predicted,
-    predicted_folds,
-)
+from longtail.flows import fit_methods, fit_samples
+from longtail.flows.fit_methods import METHODS, Aim, Task
 from longtail.flows.fit_result import Criterion, FitResult, MethodScores
 from longtail.flows.fit_samples import FitSamples, Labelled
 from longtail.heads import Head, Linear
@@ -86,21 +77,21 @@ def fit(
     >>> sorted(each.name for each in result.table), result.model.num_classes
     (['adjusted', 'linear'], 3)
     """
-    names = method_names(methods)
+    names = fit_methods.method_names(methods)
     if criterion not in get_args(Criterion):
         raise ValueError(
             f"criterion must be one of {', '.join(get_args(Criterion))}, got {criterion!r}"
         )
-    data = choosing.labelled_features(features, labels, validation, test, classes)
-    samples = choosing.fit_samples(data, folds, seed)
+    data = fit_samples.labelled_features(features, labels, validation, test, classes)
+    samples = fit_samples.fit_samples(data, folds, seed)
     goal = _target(target, data.counts)
 
     # The weight decay: one for all methods, that of a linear layer trained by cross-entropy.
     progress("weight decay")
     with _seeded(seed):
-        choice = choosing.choose_decay(samples.folds, goal, lambda: progress("weight decay"))
+        choice = fit_samples.choose_decay(samples.folds, goal, lambda: progress("weight decay"))
         start = choice.layers[0]
-        layer = choosing.linear_layer(samples.train, data.num_classes, choice.decay, start)
+        layer = fit_samples.linear_layer(samples.train, data.num_classes, choice.decay, start)
 
     # Every method: judged by what was fitted on the folds, then fitted on all of the train part.
     problem = _Problem(
@@ -126,7 +117,12 @@ def fit(
         raise ValueError(f"no method could be fitted; the first one failed: {failed[0].error}")
 
     # The best on validation samples, and how far the others are behind.
-    ranked = sorted(fitted, key=lambda each: _rank(each, criterion))
+    def rank(each: _Fitted) -> float:
+        value = each.validation.metrics[criterion].value
+        assert value is not None  # there are validation samples
+        return value if criterion == "nll" else -value
+
+    ranked = sorted(fitted, key=rank)
     best, linear = ranked[0], fitted[0] if fitted[0].name == "linear" else None
 
     def gain(before: _Fitted | None, after: _Fitted) -> Interval:
@@ -210,7 +206,7 @@ def _fit_method(name: str, problem: _Problem) -> _Fitted | MethodScores:
     judged_by = [each.validation for each in samples.folds]
     try:
         with _seeded(whole.seed):
-            parts, tau = predicted_folds(method, problem.tasks, judged_by, aim)
+            parts, tau = fit_methods.predicted_folds(method, problem.tasks, judged_by, aim)
         with _seeded(whole.seed):
             if tuned is None or tau is None:
                 head = method.fit(whole)
@@ -223,26 +219,19 @@ def _fit_method(name: str, problem: _Problem) -> _Fitted | MethodScores:
     # Each fold carries the prior of its own train part; only the target is common to all.
     common = len(parts) == 1 or all(part.carried == aim.target for part in parts)
     logits = torch.cat([part.logits for part in parts])
-    joined = Predicted(logits, parts[0].carried if common else None)
+    joined = Scores(logits, carried=parts[0].carried if common else None)
     validation, test = _part(joined, problem.labels, "validation", problem), None
     if samples.test is not None:
-        outputs = predicted(method, head, samples.test.features, aim.target)
-        test = _part(outputs, samples.test.labels, "test", problem)
+        scores = fit_methods.predicted(method, head, samples.test.features, aim.target)
+        test = _part(scores, samples.test.labels, "test", problem)
     return _Fitted(name, seconds, head, tau, validation, test)
 
 
-def _part(outputs: Predicted, labels: Tensor, split: Split, problem: _Problem) -> _Part:
+def _part(outputs: Scores[Tensor], labels: Tensor, split: Split, problem: _Problem) -> _Part:
     data = problem.data
     scores = Scores(outputs.logits, labels, outputs.carried, data.counts, data.classes, split)
     metrics = Accumulator.of(scores, problem.aim.target, data.counts).metrics()
     return _Part(scores, metrics, as_numpy(scores.predict()) == as_numpy(labels))
-
-
-def _rank(fitted: _Fitted, criterion: Criterion) -> float:
-    """Lower is better."""
-    value = fitted.validation.metrics[criterion].value
-    assert value is not None  # there are validation samples
-    return value if criterion == "nll" else -value
 
 
 def _target(target: _Target, counts: npt.NDArray[np.int64]) -> Prior:
@@ -257,7 +246,7 @@ def _target(target: _Target, counts: npt.NDArray[np.int64]) -> Prior:
     return prior
 
 
-def _to_keep(method: Method, head: Head, target: Prior, unit: float) -> Head:
+def _to_keep(method: fit_methods.Method, head: Head, target: Prior, unit: float) -> Head:
     """The head for features as they came; where it can be, with the target in it."""
     if head.carried is not None and not method.keeps_logits(target) and head.carried != target:
         try:

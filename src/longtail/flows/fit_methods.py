@@ -98,26 +98,17 @@ class Method(NamedTuple):
         return self.as_is == "always" or (self.as_is == "uniform" and uniform)
 
 
-class Predicted(NamedTuple):
-    """Logits that a method predicts by, and what they carry."""
-
-    logits: Tensor
-    carried: Prior | None
-
-
-def predicted(method: Method, head: Head, features: Tensor, target: Prior) -> Predicted:
+def predicted(method: Method, head: Head, features: Tensor, target: Prior) -> Scores[Tensor]:
     """What a method predicts by: moved to the target if it can be, unless its paper does not."""
     with torch.no_grad():
-        logits = head(features)
-    if method.keeps_logits(target) or head.carried is None:
-        return Predicted(logits, head.carried)
-    moved = Scores(logits, carried=head.carried).under(target)
-    return Predicted(as_tensor(moved.logits), target)
+        scores = Scores(head(features), carried=head.carried)
+    as_is = method.keeps_logits(target) or head.carried is None
+    return scores if as_is else scores.under(target)
 
 
 def predicted_folds(
     method: Method, tasks: Sequence[Task], parts: Sequence[Samples], aim: Aim
-) -> tuple[list[Predicted], float | None]:
+) -> tuple[list[Scores[Tensor]], float | None]:
     """What is predicted for every validation part, and the τ for the fit on all samples."""
     tau, tuned = None, method.tuned
     if tuned is None:
@@ -139,7 +130,7 @@ def predicted_folds(
 
 def _predicted_in_cuts(
     method: Method, tuned: Tuned, task: Task, part: Samples, aim: Aim
-) -> tuple[list[Predicted], float]:
+) -> tuple[list[Scores[Tensor]], float]:
     """Each cut of a single validation part with the τ that the rest of it chose."""
     features, labels = part.features, part.labels
     plain = task.layer(features)
@@ -148,8 +139,9 @@ def _predicted_in_cuts(
     for number in range(int(cut.max()) + 1):
         rest = cut != number
         head = tuned.head(task, aim, tuned.best(task, aim, plain[rest], labels[rest]))
-        logits[~rest], carried = predicted(method, head, features[~rest], aim.target)
-    return [Predicted(logits, carried)], tuned.best(task, aim, plain, labels)
+        scores = predicted(method, head, features[~rest], aim.target)
+        logits[~rest], carried = scores.logits, scores.carried
+    return [Scores(logits, carried=carried)], tuned.best(task, aim, plain, labels)
 
 
 def _linear(task: Task) -> Head:

@@ -117,7 +117,10 @@ def fit_samples(features: Features, folds: int, seed: int) -> FitSamples:
     _check_classes(features)
     parts = {split: _in_memory(features, split) for split in features.parts}
     train, validation = parts["train"], parts.get("validation")
-    unit = _spread(train.features)
+    # The root of the mean variance of the numbers of a training sample.
+    unit = float(train.features.double().var(dim=0, correction=0).mean().sqrt())
+    if not unit > 1e-12 * float(train.features.abs().max()):
+        raise ValueError("the features of all training samples are the same: nothing to learn from")
     for part in parts.values():
         part.all_features.div_(unit)
     if validation is not None:
@@ -206,14 +209,6 @@ def _in_memory(features: Features, split: Split) -> Samples:
     wide = np.float64 if part.features.dtype == np.float64 else np.float32
     rows = torch.from_numpy(np.array(part.features, wide))
     return Samples(rows, torch.from_numpy(np.array(part.labels)))
-
-
-def _spread(rows: Tensor) -> float:
-    """The root of the mean variance of the numbers of a training sample."""
-    spread = float(rows.double().var(dim=0, correction=0).mean().sqrt())
-    if not spread > 1e-12 * float(rows.abs().max()):
-        raise ValueError("the features of all training samples are the same: nothing to learn from")
-    return spread
 
 
 def _check_classes(features: Features) -> None:

@@ -53,7 +53,6 @@ def test_the_accuracy_under_the_target_asked_for_is_the_first_column(weights, fi
         target=target,
         trained=trained,
         variants=variants,
-        weight=torch.eye(3),
         command="longtail train",
     )
     heads, *rows = metric_table(result, "test")

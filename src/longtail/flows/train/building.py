@@ -79,8 +79,8 @@ def _read_lists(data: recipes.ImageLists, root: Path) -> ImageSplits[ImageFiles]
 def _squares(splits: ImageSplits[Any], size: int, data: recipes.OwnSet) -> ImageSplits[Any]:
     """Images of one size, training ones at random places if asked for."""
 
-    def square(part: LabelledImages | None, random: bool = False) -> FixedSize | None:
-        return None if part is None else FixedSize(part, size, data.resize, random=random)
+    def square(part: LabelledImages | None) -> FixedSize | None:
+        return None if part is None else FixedSize(part, size, data.resize)
 
     train = FixedSize(splits.train, size, data.resize, random=data.random_crop)
     return ImageSplits(train, square(splits.validation), square(splits.test))

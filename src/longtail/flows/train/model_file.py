@@ -33,21 +33,13 @@ class _Header(msgspec.Struct):
 
 
 class StoredModel(NamedTuple):
-    """A model and what it was trained with.
+    """A model and what it was trained with."""
 
-    Attributes:
-        model: In evaluation mode, on the CPU; it knows what it carries.
-        recipe: Of its training.
-        classes: The names of the classes.
-        counts: Training images of each class.
-        normalize: What its images go through.
-    """
-
-    model: Model
+    model: Model  # in evaluation mode, on the CPU; it knows what it carries
     recipe: Recipe
     classes: tuple[str, ...]
-    counts: tuple[int, ...]
-    normalize: Normalize
+    counts: tuple[int, ...]  # training images of each class
+    normalize: Normalize  # what its images go through
 
 
 def save_model(path: str | os.PathLike[str], stored: StoredModel) -> None:

@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from torch import Tensor
 
 from longtail import __version__
 from longtail.core import Prior, Scores
@@ -56,7 +55,6 @@ class TrainResult(Result):
     target: Prior  # the metrics are under it
     trained: Trained  # the rows of the log, and what the model carries
     variants: tuple[Variant, ...]  # as trained first
-    weight: Tensor  # the rows of the head, for the picture of their norms
     command: str
 
     kind: ClassVar[str] = "train"
@@ -172,7 +170,7 @@ class TrainResult(Result):
     @cached_property
     def weight_norms(self) -> npt.NDArray[np.float64]:
         """The norm of each row of the head."""
-        return as_numpy(weight_norms(self.weight))
+        return as_numpy(weight_norms(self.model.model.head.rows.detach()))
 
     @cached_property
     def _sums(self) -> dict[Split, dict[str, Accumulator]]:
@@ -228,7 +226,6 @@ def read_run(folder: str | os.PathLike[str], command: str = "longtail.report") -
         target=target,
         trained=Trained(carried, metrics.get("best_epoch"), read_log(run), finished=True),
         variants=(*variants_of(recipe.target, carried, target, scores), *heads),
-        weight=stored.model.head.rows.detach(),
         command=command,
     )
 

@@ -77,9 +77,12 @@ def task_values(recipe: Recipe) -> dict[str, Any]:
 
 def write_start(folder: Path, recipe: Recipe, name: str) -> None:
     """The recipe, its name and the versions, before anything is trained."""
+    from longtail.core.files import written_whole
+
     folder.mkdir(parents=True, exist_ok=True)
     if not is_recipe_of(folder, recipe):
-        write_text(folder / RECIPE, write_yaml(plain(recipe)))
+        with written_whole(folder / RECIPE) as part:
+            part.write_text(write_yaml(plain(recipe)), encoding="utf-8")
     write_json(folder / VERSIONS, {RECIPE_NAME: name} | versions())
 
 
@@ -123,11 +126,3 @@ def read_log(folder: str | os.PathLike[str]) -> list[dict[str, float | None]]:
             {key: float(value) if value else None for key, value in row.items()}
             for row in csv.DictReader(opened)
         ]
-
-
-def write_text(file: Path, text: str) -> None:
-    """A text file, whole or not at all."""
-    from longtail.core.files import written_whole
-
-    with written_whole(file) as part:
-        part.write_text(text, encoding="utf-8")

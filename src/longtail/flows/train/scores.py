@@ -89,36 +89,33 @@ def second_name(option: SecondHead) -> str:
 def with_new_statistics(model: Model, images: LabelledImages, normalize: Normalize) -> Model:
     """A copy of the model whose batch-norm statistics are those of these images (NCM A.4)."""
     changed = copy.deepcopy(model)
-    reestimate_batch_norm(changed.backbone, _batches(changed, images, normalize))
-    return changed
-
-
-def _batches(model: Model, images: LabelledImages, normalize: Normalize) -> Iterator[Tensor]:
-    device = next(model.parameters()).device
+    device = next(changed.parameters()).device
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(0))
-    for start in range(0, len(order), _BATCH):
-        some = order[start : start + _BATCH].tolist()
-        pixels = torch.stack([images[at][0] for at in some])
-        yield normalize(pixels.to(device))
+
+    def batches() -> Iterator[Tensor]:
+        for some in torch.split(order, _BATCH):
+            pixels = torch.stack([images[at][0] for at in some.tolist()])
+            yield normalize(pixels.to(device))
+
+    reestimate_batch_norm(changed.backbone, batches())
+    return changed
 
 
 def _fitted(
     option: SecondHead, trained: heads.Head, features: Tensor, labels: Tensor, seed: int
 ) -> heads.Head:
     sizes = {"dim": trained.dim, "num_classes": trained.num_classes}
-    if option.tag == "lws":
-        head: heads.Head = heads.LearnableScale.from_linear(trained.to_linear().cpu())
-    elif option.tag == "multi_ncm":  # it starts where the learned means end
-        learned = heads.LearnedNCM(**sizes)
-        _fit(learned, option, features, labels, seed)
-        head = heads.MultiNCM.from_learned(learned, option.values()["num_displacements"])
-    else:
-        head = option.build(**sizes)
-    _fit(head, option, features, labels, seed)
-    return head
-
-
-def _fit(head: heads.Head, option: SecondHead, features: Tensor, labels: Tensor, seed: int) -> None:
     tau = option.values().get("tau")
-    sgd = None if tau is None or head.sgd is None else replace(head.sgd, tau=tau)
-    fit_head(head, features, labels, sgd=sgd, seed=seed)
+
+    def fitted(head: heads.Head) -> heads.Head:
+        sgd = None if tau is None or head.sgd is None else replace(head.sgd, tau=tau)
+        fit_head(head, features, labels, sgd=sgd, seed=seed)
+        return head
+
+    if option.tag == "lws":
+        return fitted(heads.LearnableScale.from_linear(trained.to_linear().cpu()))
+    if option.tag == "multi_ncm":  # it starts where the learned means end
+        learned = heads.LearnedNCM(**sizes)
+        fitted(learned)
+        return fitted(heads.MultiNCM.from_learned(learned, option.values()["num_displacements"]))
+    return fitted(option.build(**sizes))

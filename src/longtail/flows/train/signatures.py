@@ -28,16 +28,10 @@ _ROOT = Path(ranges.__file__).parent
 
 
 class Parameter(NamedTuple):
-    """One of a signature.
+    """One of a signature."""
 
-    Attributes:
-        kind: What a recipe may give, as msgspec takes it; None for what only Python can give.
-        default: msgspec.NODEFAULT where there is none.
-        keyword_only: Whether it comes after the star.
-    """
-
-    kind: Any
-    default: Any
+    kind: Any  # what a recipe may give, as msgspec takes it; None for what only Python can give
+    default: Any  # msgspec.NODEFAULT where there is none
     keyword_only: bool
 
 

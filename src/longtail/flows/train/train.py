@@ -106,15 +106,7 @@ def train(
 
         # Metrics, and everything into the folder at once.
         stored = StoredModel(model, recipe, images.train.classes, tuple(counts.tolist()), normalize)
-        result = TrainResult(
-            model=stored,
-            folder=run,
-            target=target,
-            trained=trained,
-            variants=(*variants, *heads),
-            weight=model.head.rows.detach().cpu(),
-            command=command,
-        )
+        result = TrainResult(stored, run, target, trained, (*variants, *heads), command)
         if these.is_main:
             with generation(run, "train") as aside:
                 save_model(aside / MODEL, stored)
