@@ -26,7 +26,7 @@ from longtail.core.arrays import Array, ArrayLike, as_numpy
 from longtail.core.scores import Split
 from longtail.core.tensors import as_tensor
 from longtail.data import Features, stratified_folds
-from longtail.data.tables.features import checked_features
+from longtail.data.tables.features import SPLITS, checked_features
 from longtail.engine import FeatureRows, fit_linear
 from longtail.losses import CrossEntropy
 from longtail.metrics import evaluate
@@ -99,15 +99,9 @@ def labelled_features(
         return features
     if labels is None:
         raise ValueError("features that are an array need labels: fit(features, labels)")
-    arrays: dict[Split, Labelled | None] = {
-        "train": (features, labels),
-        "validation": validation,
-        "test": test,
-    }
+    arrays = zip(SPLITS, ((features, labels), validation, test), strict=True)
     parts = {
-        split: (as_numpy(part[0]), as_numpy(part[1]))
-        for split, part in arrays.items()
-        if part is not None
+        split: (as_numpy(part[0]), as_numpy(part[1])) for split, part in arrays if part is not None
     }
     return checked_features(parts, classes=classes)
 

@@ -44,14 +44,8 @@ class StoredModel(NamedTuple):
 
 def save_model(path: str | os.PathLike[str], stored: StoredModel) -> None:
     """Write the file, whole or not at all."""
-    header = _Header(
-        _VERSION,
-        plain(stored.recipe),
-        stored.classes,
-        stored.counts,
-        stored.normalize.mean,
-        stored.normalize.std,
-    )
+    moments = stored.normalize.mean, stored.normalize.std
+    header = _Header(_VERSION, plain(stored.recipe), stored.classes, stored.counts, *moments)
     metadata = {"format": "pt", _KEY: msgspec.json.encode(header).decode()}
     save_tensors(path, stored.model.state_dict(), metadata)
 

@@ -3,6 +3,7 @@
 Nothing here imports torch, so that a wrong recipe is told in a blink.
 """
 
+from collections.abc import Iterator
 from typing import Annotated, Literal, TypeAlias
 
 import msgspec
@@ -188,29 +189,17 @@ class Recipe(Section, frozen=True, kw_only=True):
     target: Target = Target()
 
     def __post_init__(self) -> None:
-        _check_loss_fits(self)
-        _check_experts_fit(self)
-        _check_parallel_fits(self)
-        _check_schedule_fits(self.schedule, self.epochs)
-        if self.drw is not None and self.drw.start >= self.epochs:
-            raise ValueError(
-                f"drw.start is epoch {self.drw.start}, but there are {self.epochs} epochs: "
-                "start earlier, or set drw=null"
-            )
-        if self.drw is not None and self.drw.resample and self.sampler.tag != "instance":
-            raise ValueError(
-                "drw.resample says how often to draw each class, and so does the sampler "
-                f"{self.sampler.tag}: take one of them"
-            )
+        for conflict in _conflicts(self):
+            raise ValueError(conflict)
 
 
-def _check_loss_fits(recipe: Recipe) -> None:
-    loss, head = recipe.loss, recipe.head
-    offset = "estimated_offset"
+def _conflicts(recipe: Recipe) -> Iterator[str]:
+    """What of a recipe does not go together; each may count on those before it."""
+    loss, head, epochs, offset = recipe.loss, recipe.head, recipe.epochs, "estimated_offset"
     if loss.tag == offset and head.tag != offset:
-        raise ValueError("the loss estimated_offset needs its head: set head=estimated_offset")
+        yield "the loss estimated_offset needs its head: set head=estimated_offset"
     if head.tag == offset and loss.tag != offset:
-        raise ValueError(
+        yield (
             "only the loss estimated_offset moves the centres of the head estimated_offset: set "
             "loss=estimated_offset"
         )
@@ -218,75 +207,70 @@ def _check_loss_fits(recipe: Recipe) -> None:
         options = loss.values()
         scale = options["scale"] if options["scale_in"] == "head" else 1.0
         if head.tag != "cosine" or head.values() != {"scale": scale, "learn_scale": False}:
-            raise ValueError(
+            yield (
                 f"the loss ldam with scale_in={options['scale_in']} is for cosines times "
                 f"{scale:g}: set head=cosine and head.scale={scale:g}, with head.learn_scale=false"
             )
     second = [] if recipe.second_stage is None else [h.tag for h in recipe.second_stage.heads]
     if "lws" in second and head.tag in ("cosine", "causal_norm"):
-        raise ValueError(
+        yield (
             "the second-stage head lws scales the rows of a linear head, which cosine and "
             "causal_norm are not: leave it out, or set head=linear"
         )
     if recipe.mixup is not None and loss.tag in parts.HARD_LABELS_ONLY:
-        raise ValueError(
+        yield (
             "mixup makes soft labels, which a loss on features or whole batches cannot take: set "
             "mixup=null"
         )
 
-
-def _check_experts_fit(recipe: Recipe) -> None:
-    """The loss, the head and the network of experts go together, and are of one number."""
-    loss, head, network = recipe.loss, recipe.head, recipe.backbone
+    # The loss, the head and the network of experts go together, and are of one number.
     taus = len(loss.values()["taus"]) if loss.tag == "experts" else None
     experts = head.values()["num_experts"] if head.tag == "experts" else None
     if taus != experts:
-        raise ValueError(
+        yield (
             "the loss experts, with a tau for each, and the head experts, with as many "
             "num_experts, need each other: set both, such as loss.taus=[0,1,2] head.num_experts=3"
         )
-    there = network.values().get("num_experts", experts)
+    there = recipe.backbone.values().get("num_experts", experts)
     if there != experts:
-        raise ValueError(
-            f"the backbone has {there} experts: set head=experts loss=experts with as many"
-        )
-    if experts and recipe.second_stage is not None:
-        raise ValueError(
-            "second-stage heads start from one head, not from experts: set second_stage=null"
-        )
+        yield f"the backbone has {there} experts: set head=experts loss=experts with as many"
+    if experts and second:
+        yield "second-stage heads start from one head, not from experts: set second_stage=null"
 
-
-def _check_parallel_fits(recipe: Recipe) -> None:
-    if recipe.parallel == "ddp":
-        return
-    if recipe.loss.tag == "estimated_offset":
-        raise ValueError(
+    if recipe.parallel == "fsdp" and loss.tag == offset:
+        yield (
             "the loss estimated_offset looks at the weights of the head, of which a process has "
             "only a part with fsdp: set parallel=ddp"
         )
-    if recipe.head.values().get("learn_scale"):
-        raise ValueError(
+    if recipe.parallel == "fsdp" and head.values().get("learn_scale"):
+        yield (
             "head.learn_scale learns a single number, which fsdp does not share out: set "
             "parallel=ddp, or head.learn_scale=false"
         )
 
-
-def _check_schedule_fits(schedule: parts.Schedule, epochs: int) -> None:
-    options = schedule.values()
-    peak, warmup = options.get("peak", 0), options.get("warmup", 0)
-    milestones = list(options.get("milestones", ()))
+    schedule = recipe.schedule.values()
+    peak, warmup = schedule.get("peak", 0), schedule.get("warmup", 0)
+    milestones = list(schedule.get("milestones", ()))
     if peak >= epochs:
-        raise ValueError(
+        yield (
             f"schedule.peak is epoch {peak:g}, but the last one is {epochs}: set it "
             "lower, or as a share of all epochs, such as 0.25"
         )
     if warmup >= epochs:
-        raise ValueError(
-            f"schedule.warmup takes {warmup} epochs, but there are {epochs}: set it lower"
-        )
+        yield f"schedule.warmup takes {warmup} epochs, but there are {epochs}: set it lower"
     if milestones != sorted(set(milestones)):
-        raise ValueError(f"milestones must rise, got {milestones}")
+        yield f"milestones must rise, got {milestones}"
     if milestones and warmup > milestones[0]:
-        raise ValueError(
-            f"the warm-up of {warmup} epochs must be over by the first milestone, {milestones[0]}"
+        first = milestones[0]
+        yield f"the warm-up of {warmup} epochs must be over by the first milestone, {first}"
+
+    if recipe.drw is not None and recipe.drw.start >= epochs:
+        yield (
+            f"drw.start is epoch {recipe.drw.start}, but there are {epochs} epochs: "
+            "start earlier, or set drw=null"
+        )
+    if recipe.drw is not None and recipe.drw.resample and recipe.sampler.tag != "instance":
+        yield (
+            "drw.resample says how often to draw each class, and so does the sampler "
+            f"{recipe.sampler.tag}: take one of them"
         )

@@ -17,6 +17,7 @@ from longtail import __version__
 from longtail.core import Prior, Scores
 from longtail.core.arrays import as_numpy
 from longtail.core.scores import Split
+from longtail.data.tables.features import SPLITS
 from longtail.engine import load_head, save_head
 from longtail.engine.training import Trained
 from longtail.flows.changes import headline_key, shown_accuracies
@@ -231,6 +232,5 @@ def read_run(folder: str | os.PathLike[str], command: str = "longtail.report") -
 
 
 def _read_scores(folder: Path, name: str) -> dict[Split, Scores]:
-    splits: tuple[Split, ...] = ("validation", "test")
-    files = {split: folder / f"scores-{split}{name}.safetensors" for split in splits}
+    files = {split: folder / f"scores-{split}{name}.safetensors" for split in SPLITS[1:]}
     return {split: Scores.load(file) for split, file in files.items() if file.is_file()}

@@ -13,6 +13,7 @@ from torch import Tensor
 from longtail import heads
 from longtail.core import Prior, Scores
 from longtail.core.scores import Split
+from longtail.data.tables.features import SPLITS
 from longtail.engine.averaging import reestimate_batch_norm
 from longtail.engine.fit_head import fit_head
 from longtail.engine.training import Model, predict
@@ -27,12 +28,8 @@ _BATCH = 256
 
 def all_parts(images: ImageSplits[Any]) -> dict[Split, LabelledImages]:
     """Train, and validation and test where they are."""
-    parts: dict[Split, LabelledImages | None] = {
-        "train": images.train,
-        "validation": images.validation,
-        "test": images.test,
-    }
-    return {split: part for split, part in parts.items() if part is not None}
+    parts = zip(SPLITS, (images.train, images.validation, images.test), strict=True)
+    return {split: part for split, part in parts if part is not None}
 
 
 def scores_of(
