@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from longtail.cli import app
 from longtail.cli.errors import error_text
-from longtail.flows.train.checking import RecipeError
+from longtail.flows.train.reading import RecipeError
 
 
 @pytest.fixture

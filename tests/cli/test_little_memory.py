@@ -14,7 +14,7 @@ import resource, sys
 from pathlib import Path
 from longtail.cli import app
 import longtail.engine, longtail.data, longtail.flows.fit, longtail.flows.audit
-import longtail.flows.fix, longtail.flows.train.plan
+import longtail.flows.fix, longtail.flows.train.train
 used = 4096 * int(Path("/proc/self/statm").read_text().split()[0])
 resource.setrlimit(resource.RLIMIT_AS, (used + {ROOM}, used + {ROOM}))
 for line in sys.stdin.read().splitlines():

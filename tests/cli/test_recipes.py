@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from longtail.cli import app
-from longtail.flows.train.checking import recipe_from
+from longtail.flows.train.reading import recipe_from
 from longtail.flows.train.yaml_text import read_yaml
 from longtail.recipes.catalogue import RECIPES, read_recipe
 

@@ -13,9 +13,8 @@ from longtail.data.tables.features import checked_features
 from longtail.engine import load_head
 from longtail.flows import fit_methods
 from longtail.flows.fit import fit
-from longtail.flows.fit_choice import choose_decay, predicted
-from longtail.flows.fit_methods import METHODS
-from longtail.flows.fit_samples import fit_samples, fold_numbers
+from longtail.flows.fit_methods import METHODS, predicted
+from longtail.flows.fit_samples import choose_decay, fit_samples, fold_numbers
 from longtail.report import Footer, render_page
 from longtail.report.pages.fit import (
     caution,
@@ -220,11 +219,11 @@ def test_the_model_that_is_written_gives_the_scores_that_are_written(result, tmp
     assert about["method"] == result.best.name
     assert about["counts"] == COUNTS.tolist()
     rows = torch.from_numpy(drawn([100] * C, 1)[0])
-    logits, carried = predicted(METHODS[result.best.name], head, rows, result.target)
+    scores = predicted(METHODS[result.best.name], head, rows, result.target)
     assert head.unit is not None
     stored = Scores.load(tmp_path / "test.safetensors")
-    assert torch.allclose(torch.as_tensor(stored.logits), logits, atol=1e-5)
-    assert stored.carried == carried
+    assert torch.allclose(torch.as_tensor(stored.logits), scores.logits, atol=1e-5)
+    assert stored.carried == scores.carried
     assert len(Scores.load(tmp_path / "validation.safetensors")) == COUNTS.sum()
 
 

@@ -8,8 +8,8 @@ from longtail import Prior, Scores
 from longtail.engine.training import predict
 from longtail.flows.fit import fit
 from longtail.flows.predict import load
-from longtail.flows.train.checking import recipe_from
-from longtail.flows.train.reading_data import read_data
+from longtail.flows.train.building import read_data
+from longtail.flows.train.reading import recipe_from
 from longtail.flows.train.train import train
 from longtail.posthoc import LogitAdjustment, save_adjusters
 

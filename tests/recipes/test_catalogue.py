@@ -3,8 +3,7 @@
 import pytest
 
 from longtail.flows.train import building, parts
-from longtail.flows.train.checking import RecipeError, plain, recipe_from
-from longtail.flows.train.reading import overridden
+from longtail.flows.train.reading import RecipeError, overridden, plain, recipe_from
 from longtail.recipes.catalogue import RECIPES, named_recipe
 
 

@@ -1,7 +1,7 @@
 """The figures of the demo's page."""
 
 from longtail import Scores
-from longtail.flows.caltech101 import FeatureScores
+from longtail.flows.demo import FeatureScores
 from longtail.report.pages.demo import _caltech_figures
 
 

@@ -47,7 +47,7 @@ def error_text(error: BaseException) -> ErrorText:
     """The error in words. Errors nobody expected are said to be bugs."""
     if isinstance(error, click.UsageError):
         return ErrorText(_sentence(error.format_message()), _usage_hint(error), USAGE)
-    from longtail.flows.train.checking import RecipeError
+    from longtail.flows.train.reading import RecipeError
 
     if isinstance(error, RecipeError):
         return ErrorText(

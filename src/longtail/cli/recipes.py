@@ -26,8 +26,7 @@ def recipes(name: str | None, settings: tuple[str, ...], as_json: bool, quiet: b
     NAME may be a .yaml file too. What is printed can be saved, changed and given to
     `longtail train`.
     """
-    from longtail.flows.train.checking import plain
-    from longtail.flows.train.reading import overridden
+    from longtail.flows.train.reading import overridden, plain
     from longtail.flows.train.yaml_text import write_yaml
     from longtail.recipes.catalogue import RECIPES, named_recipe, read_recipe
 
@@ -56,12 +55,7 @@ def recipes(name: str | None, settings: tuple[str, ...], as_json: bool, quiet: b
 
 def data_needed(recipe: Recipe) -> str:
     """Which data a recipe needs, in a few words."""
-    from longtail.flows.train.data_sets import (
-        Cifar10,
-        CifarSet,
-        ImageFolder,
-        ImageLists,
-    )
+    from longtail.flows.train.recipe import Cifar10, CifarSet, ImageFolder, ImageLists
 
     data = recipe.data
     if isinstance(data, CifarSet):

@@ -77,7 +77,7 @@ def report(
                     "a run is reported under the target of its recipe: leave --target out, or give "
                     "its file of scores"
                 )
-            from longtail.flows.train.read_run import read_run
+            from longtail.flows.train.result import read_run
 
             run = read_run(one, command())
             assert run.judgement is not None  # there are scores

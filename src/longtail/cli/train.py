@@ -98,7 +98,7 @@ def _check(
     name: str, recipe: Recipe, output: Path | None, resume: Literal["auto", "never"]
 ) -> None:
     """What can be told before torch is imported."""
-    from longtail.flows.train.checking import RecipeError
+    from longtail.flows.train.reading import RecipeError
     from longtail.flows.train.run_folder import RECIPE, check_data, check_folder, is_recipe_of
 
     try:
@@ -144,11 +144,11 @@ def _epoch_in_words(row: Mapping[str, float | None]) -> str:
 
 
 def _show_plan(recipe: Recipe, as_json: bool, quiet: bool) -> None:
-    from longtail.flows.train.checking import plain
+    from longtail.flows.train.reading import plain
     from longtail.flows.train.yaml_text import write_yaml
 
     with status("Reading", quiet):
-        from longtail.flows.train.plan import planned
+        from longtail.flows.train.train import planned
 
         plan = planned(recipe)
     if as_json:

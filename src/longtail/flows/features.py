@@ -13,10 +13,9 @@ import numpy.typing as npt
 from longtail.core.scores import Split
 from longtail.data import Features, pack_features
 from longtail.engine.training import predict, processes
-from longtail.flows.train.checking import RecipeError
+from longtail.flows.train.building import read_data
 from longtail.flows.train.model_file import load_model
-from longtail.flows.train.reading import overridden
-from longtail.flows.train.reading_data import read_data
+from longtail.flows.train.reading import RecipeError, overridden
 from longtail.flows.train.scores import all_parts, with_new_statistics
 
 
@@ -29,15 +28,11 @@ def features(
     batch_norm: Literal["keep", "reestimate"] = "keep",
     batch_size: int = 256,
 ) -> Features:
-    """Write the features of all parts of a set.
+    """Write the features of all parts of a set to a .safetensors file.
 
-    Args:
-        source: A run folder, or its model.
-        data: Where the images are; they are read as the run's recipe says.
-        output: The .safetensors file.
-        settings: Changes to how the data are read, such as "data.kind=folder".
-        batch_norm: Whether statistics stay, or are estimated anew on the training part (NCM A.4).
-        batch_size: Images at a time.
+    `source` is a run folder, or its model. The images at `data` are read as the run's recipe says
+    but for `settings`, such as "data.kind=folder". Batch-norm statistics stay, or are estimated
+    anew on the training part (NCM A.4).
     """
     for setting in settings:
         if not setting.startswith(("data.", "data=", "num_workers=")):

@@ -9,11 +9,9 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from time import perf_counter
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -23,22 +21,18 @@ from torch import Tensor
 from longtail.core import Prior, PriorLike, Scores
 from longtail.core.arrays import Array, ArrayLike, as_numpy
 from longtail.core.prior import check_same_classes
+from longtail.core.scores import Split
 from longtail.data import Features
-from longtail.flows.fit_choice import (
-    Predicted,
-    choose_decay,
-    linear_layer,
-    predicted,
-    predicted_folds,
-)
-from longtail.flows.fit_methods import METHODS, Aim, Method, Task, method_names
+from longtail.flows import fit_methods, fit_samples
+from longtail.flows.fit_methods import METHODS, Aim, Task
 from longtail.flows.fit_result import Criterion, FitResult, MethodScores
-from longtail.flows.fit_samples import FitSamples, Labelled, fit_samples, labelled_features
+from longtail.flows.fit_samples import FitSamples, Labelled
 from longtail.heads import Head, Linear
 from longtail.metrics import Accumulator, Interval, paired_gain
 from longtail.posthoc import PCSoftmax, fold
 
 _FEW = 5  # validation samples, below which a class's share of an interval is borrowed from others
+_Target: TypeAlias = PriorLike | Literal["uniform", "train"]
 
 
 def fit(
@@ -48,7 +42,7 @@ def fit(
     *,
     test: Labelled | None = None,
     classes: Sequence[str] | None = None,
-    target: PriorLike | Literal["uniform", "train"] = "uniform",
+    target: _Target = "uniform",
     methods: Sequence[str] = (),
     criterion: Criterion = "accuracy_under_target",
     folds: int = 5,
@@ -80,70 +74,84 @@ def fit(
 
     >>> rows = torch.randn(90, 4, generator=torch.Generator().manual_seed(0))
     >>> result = fit(rows, [0] * 60 + [1] * 20 + [2] * 10, methods=["adjusted"], folds=2)
-    >>> [each.name for each in result.table], result.model.num_classes
+    >>> sorted(each.name for each in result.table), result.model.num_classes
     (['adjusted', 'linear'], 3)
     """
-    names = method_names(methods)
+    names = fit_methods.method_names(methods)
     if criterion not in get_args(Criterion):
         raise ValueError(
             f"criterion must be one of {', '.join(get_args(Criterion))}, got {criterion!r}"
         )
-    data = labelled_features(features, labels, validation, test, classes)
-    samples = fit_samples(data, folds, seed)
+    data = fit_samples.labelled_features(features, labels, validation, test, classes)
+    samples = fit_samples.fit_samples(data, folds, seed)
     goal = _target(target, data.counts)
 
     # The weight decay: one for all methods, that of a linear layer trained by cross-entropy.
     progress("weight decay")
     with _seeded(seed):
-        choice = choose_decay(samples.folds, goal, lambda: progress("weight decay"))
-        layer = linear_layer(samples.train, data.num_classes, choice.decay, choice.layers[0])
+        choice = fit_samples.choose_decay(samples.folds, goal, lambda: progress("weight decay"))
+        start = choice.layers[0]
+        layer = fit_samples.linear_layer(samples.train, data.num_classes, choice.decay, start)
 
     # Every method: judged by what was fitted on the folds, then fitted on all of the train part.
     problem = _Problem(
-        data=data,
-        samples=samples,
+        data,
+        samples,
         tasks=[
-            Task.of(part.train, each, choice.decay, seed)
+            Task(part.train, each, choice.decay, seed)
             for part, each in zip(samples.folds, choice.layers, strict=True)
         ],
-        whole=Task.of(samples.train, layer, choice.decay, seed),
+        whole=Task(samples.train, layer, choice.decay, seed),
+        labels=torch.cat([part.validation.labels for part in samples.folds]),
         aim=Aim(goal, "nll" if criterion == "nll" else "accuracy_under_target"),
     )
-    fitted = []
+    fitted, failed = [], []
     for name in names:
         progress(METHODS[name].title)
-        fitted.append(_fit_method(name, problem))
+        method = _fit_method(name, problem)
+        if isinstance(method, MethodScores):
+            failed.append(method)
+        else:
+            fitted.append(method)
+    if not fitted:
+        raise ValueError(f"no method could be fitted; the first one failed: {failed[0].error}")
 
     # The best on validation samples, and how far the others are behind.
-    ranked = sorted(fitted, key=lambda each: _rank(each, criterion))
-    linear, best = fitted[0], ranked[0]
-    if best.head is None or best.validation is None:
-        raise ValueError(f"no method could be fitted; the first one failed: {best.error}")
-    table = tuple(
+    def rank(each: _Fitted) -> float:
+        value = each.validation.metrics[criterion].value
+        assert value is not None  # there are validation samples
+        return value if criterion == "nll" else -value
+
+    ranked = sorted(fitted, key=rank)
+    best, linear = ranked[0], fitted[0] if fitted[0].name == "linear" else None
+
+    def gain(before: _Fitted | None, after: _Fitted) -> Interval:
+        if before is None:
+            return Interval(None)
+        return paired_gain(before.validation.right, after.validation.right, problem.labels, goal)
+
+    table = [
         MethodScores(
             each.name,
             METHODS[each.name].title,
-            {} if each.validation is None else each.validation.metrics,
+            each.validation.metrics,
             None if each.test is None else each.test.metrics,
-            _gain(linear.validation, each.validation, goal),
-            _gain(each.validation, best.validation, goal),
+            gain(linear, each),
+            gain(each, best),
             each.tau,
             each.seconds,
-            each.error,
         )
         for each in ranked
-    )
-    shown = linear if linear.validation is not None else best
-    baseline = shown.validation if shown.test is None else shown.test
-    assert baseline is not None
-    judged = torch.bincount(problem.validation_labels, minlength=data.num_classes)
+    ]
+    shown = best if linear is None else linear
+    judged = torch.bincount(problem.labels, minlength=data.num_classes)
     unit = samples.unit**2  # a weight for features divided by the unit weighs its square less
     result = FitResult(
         model=_to_keep(METHODS[best.name], best.head, goal, samples.unit),
-        table=table,
+        table=(*table, *failed),
         validation=best.validation.scores,
         test=None if best.test is None else best.test.scores,
-        linear=baseline.scores,
+        linear=(shown.validation if shown.test is None else shown.test).scores,
         target=goal,
         criterion=criterion,
         counts=data.counts,
@@ -161,19 +169,15 @@ def fit(
     return result
 
 
-@dataclass(frozen=True, eq=False)
-class _Problem:
+class _Problem(NamedTuple):
     """What every method is fitted on and judged by."""
 
     data: Features
     samples: FitSamples
     tasks: list[Task]  # one a fold
     whole: Task
+    labels: Tensor  # of the validation parts of all folds
     aim: Aim
-
-    @cached_property
-    def validation_labels(self) -> Tensor:
-        return torch.cat([part.validation.labels for part in self.samples.folds])
 
 
 class _Part(NamedTuple):
@@ -184,75 +188,53 @@ class _Part(NamedTuple):
     right: npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
-class _Fitted:
+class _Fitted(NamedTuple):
     """A method that was fitted on all of the train part, and what it says of the other parts."""
 
     name: str
     seconds: float
-    head: Head | None = None
-    tau: float | None = None
-    validation: _Part | None = None
-    test: _Part | None = None
-    error: str = ""
+    head: Head
+    tau: float | None
+    validation: _Part
+    test: _Part | None
 
 
-def _fit_method(name: str, problem: _Problem) -> _Fitted:
-    """Fit a method on every fold, judge it, and fit it on all."""
+def _fit_method(name: str, problem: _Problem) -> _Fitted | MethodScores:
+    """Fit a method on every fold, judge it, and fit it on all; or the row that says why not."""
     method, aim, start = METHODS[name], problem.aim, perf_counter()
-    samples, seed = problem.samples, problem.whole.seed
+    samples, whole, tuned = problem.samples, problem.whole, method.tuned
+    judged_by = [each.validation for each in samples.folds]
     try:
-        with _seeded(seed):
-            heads = [method.fit(task) for task in problem.tasks]
-            parts, tau = predicted_folds(method, heads, problem.tasks, samples.folds, aim)
-        with _seeded(seed):
-            head = method.fit(problem.whole)
+        with _seeded(whole.seed):
+            parts, tau = fit_methods.predicted_folds(method, problem.tasks, judged_by, aim)
+        with _seeded(whole.seed):
+            if tuned is None or tau is None:
+                head = method.fit(whole)
+            else:
+                head = tuned.head(whole, aim, tau)
     except (ValueError, RuntimeError) as error:
-        return _Fitted(name, perf_counter() - start, error=str(error))
-    if method.tuned is not None and tau is not None:
-        head = method.tuned.head(problem.whole, aim, tau)
+        none, seconds = Interval(None), perf_counter() - start
+        return MethodScores(name, method.title, {}, None, none, none, None, seconds, str(error))
     seconds = perf_counter() - start
     # Each fold carries the prior of its own train part; only the target is common to all.
     common = len(parts) == 1 or all(part.carried == aim.target for part in parts)
-    joined = Predicted(
-        torch.cat([part.logits for part in parts]), parts[0].carried if common else None
-    )
-    validation = _part(joined, problem.validation_labels, "validation", problem)
-    test = None
+    logits = torch.cat([part.logits for part in parts])
+    joined = Scores(logits, carried=parts[0].carried if common else None)
+    validation, test = _part(joined, problem.labels, "validation", problem), None
     if samples.test is not None:
-        outputs = predicted(method, head, samples.test.features, aim.target)
-        test = _part(outputs, samples.test.labels, "test", problem)
+        scores = fit_methods.predicted(method, head, samples.test.features, aim.target)
+        test = _part(scores, samples.test.labels, "test", problem)
     return _Fitted(name, seconds, head, tau, validation, test)
 
 
-def _part(
-    outputs: Predicted, labels: Tensor, split: Literal["validation", "test"], problem: _Problem
-) -> _Part:
+def _part(outputs: Scores[Tensor], labels: Tensor, split: Split, problem: _Problem) -> _Part:
     data = problem.data
     scores = Scores(outputs.logits, labels, outputs.carried, data.counts, data.classes, split)
     metrics = Accumulator.of(scores, problem.aim.target, data.counts).metrics()
     return _Part(scores, metrics, as_numpy(scores.predict()) == as_numpy(labels))
 
 
-def _gain(before: _Part | None, after: _Part | None, target: Prior) -> Interval:
-    """Of accuracy under the target, paired; none for a method that failed."""
-    if before is None or after is None or before.scores.labels is None:
-        return Interval(None)
-    return paired_gain(before.right, after.right, before.scores.labels, target)
-
-
-def _rank(fitted: _Fitted, criterion: Criterion) -> float:
-    """Lower is better; what failed comes last."""
-    if fitted.validation is None:
-        return float("inf")
-    value = fitted.validation.metrics[criterion].value
-    assert value is not None
-    return value if criterion == "nll" else -value
-
-
-def _target(
-    target: PriorLike | Literal["uniform", "train"], counts: npt.NDArray[np.int64]
-) -> Prior:
+def _target(target: _Target, counts: npt.NDArray[np.int64]) -> Prior:
     if isinstance(target, str):
         if target not in ("uniform", "train"):
             raise ValueError(f"target must be 'uniform', 'train' or a prior, got {target!r}")
@@ -264,7 +246,7 @@ def _target(
     return prior
 
 
-def _to_keep(method: Method, head: Head, target: Prior, unit: float) -> Head:
+def _to_keep(method: fit_methods.Method, head: Head, target: Prior, unit: float) -> Head:
     """The head for features as they came; where it can be, with the target in it."""
     if head.carried is not None and not method.keeps_logits(target) and head.carried != target:
         try:

@@ -1,82 +1,64 @@
-r"""The methods that a fit compares: each is a head, how it is fitted, how it predicts.
+"""The methods that a fit compares: each is a head, how it is fitted, how it predicts.
 
 All of one fit start from the same linear layer, trained by cross-entropy at a weight decay that was
 chosen for it. Linear heads are decayed as much. Small sets get smaller batches than papers
 say, for at least 40 steps an epoch: their numbers are for sets of a hundred thousand.
+
+A method's τ is chosen on each fold's validation part; a part is judged with the median of the
+others'. A single part is cut into five for that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
+from statistics import median
 from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from longtail import heads
 from longtail.core import Prior, PriorLike, Scores
+from longtail.core.tensors import as_tensor
+from longtail.data import stratified_folds
 from longtail.engine import fit_head
 from longtail.flows.fit_samples import Samples
-from longtail.heads import (
-    CausalNorm,
-    Cosine,
-    EmpiricalOffset,
-    EstimatedOffset,
-    Generative,
-    Head,
-    LearnableScale,
-    LearnedNCM,
-    Linear,
-    MetricNCM,
-    MultiNCM,
-    NearestClassMean,
-    SGDConfig,
-    TauNorm,
-    WeightVectorNorm,
-)
+from longtail.heads import Head, SGDConfig
 from longtail.heads.head import CRT
 from longtail.losses import ELM, LADE, Loss
 from longtail.posthoc import LogitAdjustment, WeightNormalization, fold
 
 _STEPS, _SMALLEST = 40, 32
+_CUTS = 5
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What a method is fitted on.
-
-    Attributes:
-        samples: Features and labels.
-        prior: That of the labels.
-        layer: A linear layer trained on them by cross-entropy.
-        weight_decay: What it was trained with.
-        seed: Of whatever is drawn.
-    """
+    """What a method is fitted on: samples, and a linear layer trained on them by cross-entropy."""
 
     samples: Samples
-    prior: Prior
     layer: nn.Linear
-    weight_decay: float
+    weight_decay: float  # what the layer was trained with
     seed: int
 
-    @classmethod
-    def of(cls, samples: Samples, layer: nn.Linear, weight_decay: float, seed: int) -> Task:
-        """With the prior of the samples."""
-        prior = Prior.from_labels(samples.labels, layer.out_features)
-        return cls(samples, prior, layer, weight_decay, seed)
+    @cached_property
+    def prior(self) -> Prior:
+        """That of the labels."""
+        return Prior.from_labels(self.samples.labels, self.layer.out_features)
 
+    @property
     def sizes(self) -> tuple[int, int]:
         """Dimension and number of classes, as every head takes them."""
         return self.layer.in_features, self.layer.out_features
 
     def fitted(self, head: Head, sgd: SGDConfig | None = None, **options: Any) -> Head:
         """The head, fitted on these samples."""
-        how = head.sgd if sgd is None else sgd
+        how, samples = head.sgd if sgd is None else sgd, self.samples
         if how is not None:
-            enough = max(_SMALLEST, len(self.samples.labels) // _STEPS)
+            enough = max(_SMALLEST, len(samples.labels) // _STEPS)
             how = replace(how, batch_size=min(how.batch_size, enough))
-        samples = self.samples
         fit_head(head, samples.features, samples.labels, sgd=how, seed=self.seed, **options)
         return head
 
@@ -86,44 +68,27 @@ class Task:
 
 
 class Aim(NamedTuple):
-    """What is to be good at the end.
-
-    Attributes:
-        target: The prior to predict under.
-        criterion: "accuracy_under_target" or "nll".
-    """
+    """What is to be good at the end, under which prior."""
 
     target: Prior
     criterion: Literal["accuracy_under_target", "nll"] = "accuracy_under_target"
 
 
 class Tuned(NamedTuple):
-    """A τ that validation samples decide.
-
-    Attributes:
-        best: The best one, given the linear layer's logits of validation samples and their labels.
-        head: The head with that τ.
-    """
+    """A τ that is decided by the linear layer's logits of validation samples and their labels."""
 
     best: Callable[[Task, Aim, Tensor, Tensor], float]
     head: Callable[[Task, Aim, float], Head]
 
 
 class Method(NamedTuple):
-    """One row of the comparison.
+    """One row of the comparison."""
 
-    Attributes:
-        title: As tables name it.
-        row: Its row in the list of methods of the five papers.
-        fit: Makes the fitted head.
-        as_is: Whether it predicts by its logits as they are: "never", where it is known what they
-            carry; "uniform", if that is the target, as its paper does; or "always".
-        tuned: What is chosen on validation samples.
-    """
-
-    title: str
-    row: str
+    title: str  # as tables name it
+    row: str  # in the list of methods of the five papers
     fit: Callable[[Task], Head]
+    # Whether it predicts by its logits as they are: "never", where it is known what they carry;
+    # "uniform", if that is the target, as its paper does; or "always".
     as_is: Literal["never", "uniform", "always"] = "never"
     tuned: Tuned | None = None
 
@@ -133,15 +98,61 @@ class Method(NamedTuple):
         return self.as_is == "always" or (self.as_is == "uniform" and uniform)
 
 
+def predicted(method: Method, head: Head, features: Tensor, target: Prior) -> Scores[Tensor]:
+    """What a method predicts by: moved to the target if it can be, unless its paper does not."""
+    with torch.no_grad():
+        scores = Scores(head(features), carried=head.carried)
+    as_is = method.keeps_logits(target) or head.carried is None
+    return scores if as_is else scores.under(target)
+
+
+def predicted_folds(
+    method: Method, tasks: Sequence[Task], parts: Sequence[Samples], aim: Aim
+) -> tuple[list[Scores[Tensor]], float | None]:
+    """What is predicted for every validation part, and the τ for the fit on all samples."""
+    tau, tuned = None, method.tuned
+    if tuned is None:
+        fitted = [method.fit(task) for task in tasks]
+    elif len(parts) == 1:
+        return _predicted_in_cuts(method, tuned, tasks[0], parts[0], aim)
+    else:
+        taus = [
+            tuned.best(task, aim, task.layer(part.features), part.labels)
+            for task, part in zip(tasks, parts, strict=True)
+        ]
+        tau, others = median(taus), [median(taus[:k] + taus[k + 1 :]) for k in range(len(taus))]
+        fitted = [tuned.head(task, aim, each) for task, each in zip(tasks, others, strict=True)]
+    return [
+        predicted(method, head, part.features, aim.target)
+        for head, part in zip(fitted, parts, strict=True)
+    ], tau
+
+
+def _predicted_in_cuts(
+    method: Method, tuned: Tuned, task: Task, part: Samples, aim: Aim
+) -> tuple[list[Scores[Tensor]], float]:
+    """Each cut of a single validation part with the τ that the rest of it chose."""
+    features, labels = part.features, part.labels
+    plain = task.layer(features)
+    cut = as_tensor(stratified_folds(labels, min(_CUTS, len(labels)), task.seed))
+    logits, carried = torch.zeros_like(plain), None
+    for number in range(int(cut.max()) + 1):
+        rest = cut != number
+        head = tuned.head(task, aim, tuned.best(task, aim, plain[rest], labels[rest]))
+        scores = predicted(method, head, features[~rest], aim.target)
+        logits[~rest], carried = scores.logits, scores.carried
+    return [Scores(logits, carried=carried)], tuned.best(task, aim, plain, labels)
+
+
 def _linear(task: Task) -> Head:
-    return Linear.from_linear(task.layer, carried=task.prior)
+    return heads.Linear.from_linear(task.layer, carried=task.prior)
 
 
 def _adjusted(task: Task, tau: float = 1.0, target: Prior | None = None) -> Head:
     """Its logits carry the target, which is uniform by default, for whatever τ was chosen."""
     goal = Prior.uniform(task.prior.num_classes) if target is None else target
     layer = fold(task.layer, LogitAdjustment(task.prior, tau, goal))
-    return Linear.from_linear(layer, carried=goal)
+    return heads.Linear.from_linear(layer, carried=goal)
 
 
 def _trained(task: Task, loss: Callable[[PriorLike], Loss]) -> Head:
@@ -151,37 +162,34 @@ def _trained(task: Task, loss: Callable[[PriorLike], Loss]) -> Head:
 
 def _retrained(task: Task) -> Head:
     """CRT at its minimum: class-balanced sampling is class weights there."""
-    return task.fitted(Linear(*task.sizes()), sgd=task.decayed(CRT), solver="lbfgs")
+    return task.fitted(heads.Linear(*task.sizes), sgd=task.decayed(CRT), solver="lbfgs")
 
 
 def _estimated(task: Task) -> Head:
-    head = EstimatedOffset.from_linear(task.layer)
-    return task.fitted(head, sgd=task.decayed(EstimatedOffset.sgd))
+    head = heads.EstimatedOffset.from_linear(task.layer)
+    return task.fitted(head, sgd=task.decayed(head.sgd))
 
 
 def _learned(task: Task, sgd: SGDConfig) -> Head:
-    return task.fitted(LearnedNCM(*task.sizes()), sgd=sgd)
+    return task.fitted(heads.LearnedNCM(*task.sizes), sgd=sgd)
 
 
 def _multi(task: Task) -> Head:
-    learned = LearnedNCM(*task.sizes())
-    task.fitted(learned, sgd=LearnedNCM.adjusted_sgd)
-    return task.fitted(MultiNCM.from_learned(learned), sgd=MultiNCM.adjusted_sgd)
+    learned = heads.LearnedNCM(*task.sizes)
+    task.fitted(learned, sgd=learned.adjusted_sgd)
+    head = heads.MultiNCM.from_learned(learned)
+    return task.fitted(head, sgd=head.adjusted_sgd)
 
 
 def _metric(task: Task, metric: Literal["global", "per_class", "eigenbasis"]) -> Head:
-    sgd = MetricNCM.sgd
+    sgd = heads.MetricNCM.sgd
     if metric != "global":  # each class has a D × D matrix: an epoch costs as much as ten
         sgd = replace(sgd, epochs=1)
-    return task.fitted(MetricNCM(*task.sizes(), metric), sgd=sgd)
+    return task.fitted(heads.MetricNCM(*task.sizes, metric), sgd=sgd)
 
 
 def _mean(task: Task, metric: Literal["euclidean", "cosine", "cl2n"]) -> Head:
-    return task.fitted(NearestClassMean(*task.sizes(), metric))
-
-
-def _rescaled(task: Task) -> Head:
-    return task.fitted(WeightVectorNorm.from_linear(task.layer, train=task.prior))
+    return task.fitted(heads.NearestClassMean(*task.sizes, metric))
 
 
 def _best_tau(task: Task, aim: Aim, logits: Tensor, labels: Tensor) -> float:
@@ -191,12 +199,12 @@ def _best_tau(task: Task, aim: Aim, logits: Tensor, labels: Tensor) -> float:
 
 def _best_norm_tau(task: Task, aim: Aim, logits: Tensor, labels: Tensor) -> float:
     scores = Scores(logits - task.layer.bias, labels, split="validation")
-    nu = TauNorm.from_linear(task.layer).log_nu(torch.float64).exp()
+    nu = heads.TauNorm.from_linear(task.layer).log_nu(torch.float64).exp()
     return WeightNormalization.fit(scores, nu, aim.target, aim.criterion).tau
 
 
 _TAU = Tuned(_best_tau, lambda task, aim, tau: _adjusted(task, tau, aim.target))
-_NORM_TAU = Tuned(_best_norm_tau, lambda task, aim, tau: TauNorm.from_linear(task.layer, tau))
+_NORM = Tuned(_best_norm_tau, lambda task, aim, tau: heads.TauNorm.from_linear(task.layer, tau))
 
 METHODS: dict[str, Method] = {
     "linear": Method("linear, cross-entropy", "H1", _linear, as_is="always"),
@@ -206,28 +214,25 @@ METHODS: dict[str, Method] = {
     "elm": Method("linear, ELM", "H1, L15", partial(_trained, loss=ELM)),
     "crt": Method("cRT", "H5", _retrained),
     "lws": Method(
-        "LWS", "H4", lambda t: t.fitted(LearnableScale.from_linear(t.layer), solver="lbfgs")
+        "LWS", "H4", lambda t: t.fitted(heads.LearnableScale.from_linear(t.layer), solver="lbfgs")
     ),
     "tau_norm": Method(
-        "τ-normalised",
-        "H3",
-        lambda t: TauNorm.from_linear(t.layer),
-        tuned=_NORM_TAU,
+        "τ-normalised", "H3", lambda t: heads.TauNorm.from_linear(t.layer), tuned=_NORM
     ),
-    "cosine": Method("cosine", "H2", lambda t: t.fitted(Cosine(*t.sizes()))),
+    "cosine": Method("cosine", "H2", lambda t: t.fitted(heads.Cosine(*t.sizes))),
     "empirical_offset": Method(
-        "empirical offset", "H6", lambda t: t.fitted(EmpiricalOffset.from_linear(t.layer))
+        "empirical offset", "H6", lambda t: t.fitted(heads.EmpiricalOffset.from_linear(t.layer))
     ),
     "estimated_offset": Method("estimated offset", "H7", _estimated),
-    "generative": Method("generative (LDA)", "H8", lambda t: t.fitted(Generative(*t.sizes()))),
+    "generative": Method("generative (LDA)", "H8", lambda t: t.fitted(heads.Generative(*t.sizes))),
     "ncm": Method("NCM", "H9", partial(_mean, metric="euclidean")),
     "ncm_cosine": Method("NCM, cosine", "H9", partial(_mean, metric="cosine")),
     "ncm_cl2n": Method("NCM, centred and normalised", "H9", partial(_mean, metric="cl2n")),
-    "learned_ncm": Method("learned NCM", "H10", partial(_learned, sgd=LearnedNCM.sgd)),
+    "learned_ncm": Method("learned NCM", "H10", partial(_learned, sgd=heads.LearnedNCM.sgd)),
     "learned_ncm_adjusted": Method(
         "learned NCM, adjusted",
         "H11",
-        partial(_learned, sgd=LearnedNCM.adjusted_sgd),
+        partial(_learned, sgd=heads.LearnedNCM.adjusted_sgd),
         as_is="uniform",
     ),
     "multi_ncm": Method("multi-NCM, adjusted", "H12", _multi, as_is="uniform"),
@@ -239,9 +244,13 @@ METHODS: dict[str, Method] = {
         "metric NCM, eigenbasis", "H13", partial(_metric, metric="eigenbasis")
     ),
     "causal_norm": Method(
-        "causal norm (TDE)", "H14", lambda t: t.fitted(CausalNorm.from_linear(t.layer))
+        "causal norm (TDE)", "H14", lambda t: t.fitted(heads.CausalNorm.from_linear(t.layer))
     ),
-    "wvn": Method("WVN + RS", "H14", _rescaled),
+    "wvn": Method(
+        "WVN + RS",
+        "H14",
+        lambda t: t.fitted(heads.WeightVectorNorm.from_linear(t.layer, train=t.prior)),
+    ),
 }
 SLOW = ("metric_ncm_classes", "metric_ncm_eigen")  # C matrices of D × D: only if asked for
 

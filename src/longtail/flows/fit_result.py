@@ -26,69 +26,37 @@ Criterion: TypeAlias = Literal["accuracy_under_target", "balanced_accuracy", "nl
 
 @dataclass(frozen=True, eq=False)
 class MethodScores:
-    """How a method did.
+    """How a method did; gains are of accuracy under the target on validation samples, paired."""
 
-    Attributes:
-        name: In METHODS.
-        title: As tables name it.
-        validation: Its metrics on the validation samples.
-        test: On the test part, fitted on all of the train part; None without one.
-        gain: How much accuracy under the target it has over the linear layer on the validation
-            samples, with a paired interval.
-        behind: How much the best has over it, likewise.
-        tau: The number that validation samples chose, where there is one.
-        seconds: What fitting and choosing took.
-        error: Why there is no result, or empty.
-    """
-
-    name: str
-    title: str
+    name: str  # in METHODS
+    title: str  # as tables name it
     validation: Mapping[str, Interval]
-    test: Mapping[str, Interval] | None
-    gain: Interval
-    behind: Interval
-    tau: float | None
-    seconds: float
-    error: str = ""
+    test: Mapping[str, Interval] | None  # fitted on all of the train part; None without a test part
+    gain: Interval  # over the linear layer
+    behind: Interval  # what the best gains over it
+    tau: float | None  # what validation samples chose, where they choose
+    seconds: float  # of fitting and choosing
+    error: str = ""  # why there is no result
 
 
 @dataclass(frozen=True, eq=False)
 class FitResult(Result):
-    """What a fit came to.
+    """What a fit came to."""
 
-    Attributes:
-        model: The best head, fitted on all of the train part, for features as they came.
-        table: Every method, best first.
-        validation: Validation scores of the best.
-        test: Its scores of the test part, if there is one.
-        linear: Scores of the linear layer as it is, of the test part or else of validation.
-        target: The prior to predict under.
-        criterion: What the best is the best by.
-        counts: Training samples of each class.
-        classes: Their names, if known.
-        weight_decay: The one that was chosen, for features as they came.
-        decays: Log-loss on validation samples of every weight decay that was tried.
-        folds: How many folds of the train part methods were judged by; None for a validation part.
-        few: How many classes have fewer than five validation samples.
-        unjudged: How many of them have none.
-        seed: Of folds and of whatever was drawn.
-        command: What made it.
-    """
-
-    model: Head
-    table: tuple[MethodScores, ...]
-    validation: Scores
+    model: Head  # the best, fitted on all of the train part, for features as they came
+    table: tuple[MethodScores, ...]  # best first
+    validation: Scores  # of the best
     test: Scores | None
-    linear: Scores
+    linear: Scores  # of the linear layer as it is, on the test part or else on validation samples
     target: Prior
-    criterion: Criterion
-    counts: npt.NDArray[np.int64]
+    criterion: Criterion  # what the best is the best by
+    counts: npt.NDArray[np.int64]  # training samples of each class
     classes: tuple[str, ...] | None
-    weight_decay: float
-    decays: Mapping[float, float]
-    folds: int | None
-    few: int
-    unjudged: int
+    weight_decay: float  # for features as they came
+    decays: Mapping[float, float]  # log-loss on validation samples of every weight decay tried
+    folds: int | None  # of the train part that methods were judged by; None: a validation part
+    few: int  # classes with fewer than five validation samples
+    unjudged: int  # those of them with none
     seed: int
     command: str
 

@@ -32,25 +32,17 @@ class _Score(Protocol):
 class Predictor:
     """Something that predicts; what comes in as NumPy comes back as NumPy, torch as torch.
 
-    Attributes:
-        kind: What wrote it.
-        classes: The names of the classes, if known.
-        score: From inputs to scores that know what they carry.
+    Inputs are logits of the model that was fixed, of shape (N, C); features, of shape (N, D); or
+    images of shape (N, channels, height, width), bytes or numbers from 0 to 1. The default target
+    is that of the command: what fix and fit were asked for, and for train what its logits carry.
     """
 
-    kind: Literal["fix", "fit", "train"]
+    kind: Literal["fix", "fit", "train"]  # what wrote it
     classes: tuple[str, ...] | None
     score: _Score
 
     def scores(self, inputs: ArrayT, target: PriorLike | None = None) -> Scores[ArrayT]:
-        """Scores of the inputs.
-
-        Args:
-            inputs: Logits of the model that was fixed, of shape (N, C); features, of shape (N, D);
-                or images of shape (N, channels, height, width), bytes or numbers from 0 to 1.
-            target: The prior to predict under. By default that of the command: what fix and fit
-                were asked for, and for train what its logits carry.
-        """
+        """Scores of the inputs, which know what they carry, under a target."""
         scores = self.score(inputs)
         return scores if target is None else scores.under(target)
 
@@ -98,13 +90,8 @@ def _model(file: Path) -> Predictor:
     from longtail.data.tables.errors import reading
 
     with reading(file, "a safetensors file"), safe_open(file, "pt") as opened:
-        metadata = opened.metadata() or {}
-    if "longtail_head" in metadata:
-        classes, compute = _head(file)
-        kind: Literal["fit", "train"] = "fit"
-    else:
-        classes, compute = _network(file)
-        kind = "train"
+        is_head = "longtail_head" in (opened.metadata() or {})
+    classes, compute = _head(file) if is_head else _network(file)
 
     def score(inputs: ArrayT) -> Scores[ArrayT]:
         with torch.no_grad():
@@ -112,14 +99,13 @@ def _model(file: Path) -> Predictor:
         rows: ArrayT = to_kind(as_numpy(logits), inputs)
         return Scores(rows, carried=carried, classes=classes)
 
-    return Predictor(kind, classes, score)
+    return Predictor("fit" if is_head else "train", classes, score)
 
 
 def _head(file: Path) -> tuple[tuple[str, ...] | None, _Logits]:
     """A head on features, under the target it was fitted for."""
     from longtail.engine import load_head
-    from longtail.flows.fit_choice import predicted
-    from longtail.flows.fit_methods import METHODS
+    from longtail.flows.fit_methods import METHODS, predicted
 
     head, about = load_head(file)
     method, target = METHODS.get(about.get("method", "")), about.get("target")
@@ -128,7 +114,8 @@ def _head(file: Path) -> tuple[tuple[str, ...] | None, _Logits]:
     def logits(features: Tensor) -> tuple[Tensor, Prior | None]:
         if method is None or target is None:  # a head that somebody saved by itself
             return head(features), head.carried
-        return predicted(method, head, features, Prior.of(target))
+        scores = predicted(method, head, features, Prior.of(target))
+        return scores.logits, scores.carried
 
     return classes, logits
 

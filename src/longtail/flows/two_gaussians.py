@@ -38,52 +38,33 @@ Floats = npt.NDArray[np.float64]
 
 
 class GaussianExperiment(NamedTuple):
-    """What is tried in each trial.
+    """What is tried in each trial."""
 
-    Attributes:
-        samples: Of the training set and of the test set.
-        losses: What the classifier is fitted with; "ERM" is corrected afterwards.
-        taus: How far each correction goes.
-    """
-
-    samples: int
-    losses: Mapping[str, Callable[[Prior], Loss]]
-    taus: tuple[float, ...]
+    samples: int  # of the training set and of the test set
+    losses: Mapping[str, Callable[[Prior], Loss]]  # "ERM" is corrected afterwards
+    taus: tuple[float, ...]  # how far each correction goes
 
 
 class GaussianRow(NamedTuple):
-    """A method: balanced errors in percent, mean and spread over trials.
-
-    `sampled` is None for what is only computed in closed form.
-    """
+    """A method: balanced errors in percent, mean and spread over trials."""
 
     method: str
     exact: tuple[float, float]
-    sampled: tuple[float, float] | None
+    sampled: tuple[float, float] | None  # None for what is only computed in closed form
     above_bayes: float
 
 
 @dataclass(frozen=True, eq=False)
 class TwoGaussians:
-    """Balanced errors in percent, one for each trial; with a second axis for τ where there is one.
+    """Balanced errors in percent, one for each trial; a second axis is for τ."""
 
-    Attributes:
-        exact: Of each loss's separator, in closed form.
-        sampled: Of the same separators on the trial's test set.
-        by_tau: Of the ERM separator after each post-hoc correction, in closed form.
-        taus: How far these go.
-        features: The first trial's training features, for the picture.
-        labels: Their labels.
-        separators: The first trial's a, b, c of a·x + b·y + c > 0 for each loss.
-    """
-
-    exact: Mapping[str, Floats]
-    sampled: Mapping[str, Floats]
-    by_tau: Mapping[str, Floats]
+    exact: Mapping[str, Floats]  # of each loss's separator, in closed form
+    sampled: Mapping[str, Floats]  # of the same separators on the trial's test set
+    by_tau: Mapping[str, Floats]  # of ERM's after each post-hoc correction, in closed form
     taus: tuple[float, ...]
-    features: Floats
+    features: Floats  # the first trial's training set, for the picture
     labels: npt.NDArray[np.int64]
-    separators: Mapping[str, Floats]
+    separators: Mapping[str, Floats]  # the first trial's a, b, c of a·x + b·y + c > 0
 
     @property
     def bayes(self) -> float:
@@ -120,9 +101,11 @@ class TwoGaussians:
         }
 
     def _row(self, method: str, exact: Floats, sampled: Floats | None = None) -> GaussianRow:
-        mean, spread = _over_trials(exact)
-        noisy = None if sampled is None else _over_trials(sampled)
-        return GaussianRow(method, (mean, spread), noisy, mean - self.bayes)
+        def over_trials(errors: Floats) -> tuple[float, float]:
+            return float(errors.mean()), float(errors.std(ddof=1))
+
+        noisy = None if sampled is None else over_trials(sampled)
+        return GaussianRow(method, over_trials(exact), noisy, float(exact.mean()) - self.bayes)
 
 
 def run_trials(
@@ -172,7 +155,7 @@ def _trial(experiment: GaussianExperiment, seed: int) -> TwoGaussians:
     return TwoGaussians(
         exact={name: _errors([separator]) for name, separator in separators.items()},
         sampled={
-            name: _sampled_error(layer(test_features), test_labels)
+            name: np.array([100 * balanced_error(layer(test_features), test_labels)])
             for name, layer in layers.items()
         },
         by_tau={name: _errors(by_tau)[None] for name, by_tau in corrected.items()},
@@ -207,11 +190,3 @@ def _separator(logits: Array) -> Floats:
 def _errors(separators: Sequence[Floats]) -> Floats:
     stacked = np.stack(separators)
     return 100 * np.asarray(two_gaussians_error(stacked[:, :2], stacked[:, 2]))
-
-
-def _sampled_error(logits: Tensor, labels: Tensor) -> Floats:
-    return np.array([100 * balanced_error(logits, labels)])
-
-
-def _over_trials(errors: Floats) -> tuple[float, float]:
-    return float(errors.mean()), float(errors.std(ddof=1))

@@ -1,6 +1,6 @@
 """The experiment of `longtail demo`: two problems, and what is tried on each."""
 
-from longtail.flows.caltech101 import FeatureExperiment, FeatureMethod
+from longtail.flows.demo import FeatureExperiment, FeatureMethod
 from longtail.flows.two_gaussians import GaussianExperiment
 from longtail.losses import Adaptive, CrossEntropy, Equalized, LogitAdjusted
 from longtail.posthoc import LogitAdjustment

@@ -37,8 +37,7 @@ from longtail.engine.training import Model, TrainingOptions
 from longtail.engine.training.checkpoint_folder import read_checkpoint
 from longtail.engine.training.sharding import blocks
 from longtail.flows.train.building import build_options
-from longtail.flows.train.checking import RecipeError
-from longtail.flows.train.reading import overridden
+from longtail.flows.train.reading import RecipeError, overridden
 from longtail.recipes.catalogue import read_recipe
 
 

@@ -7,8 +7,7 @@ import pytest
 
 from compared_worlds import World
 from longtail import Scores
-from longtail.flows.train.checking import plain
-from longtail.flows.train.reading import overridden
+from longtail.flows.train.reading import overridden, plain
 from longtail.flows.train.yaml_text import write_yaml
 from longtail.recipes.catalogue import read_recipe, recipe_name
 

@@ -5,7 +5,7 @@ import torch
 
 from longtail import Prior
 from longtail.flows.train import building, parts
-from longtail.flows.train.checking import recipe_from
+from longtail.flows.train.reading import recipe_from
 from longtail.images import ImageArrays
 
 COUNTS = [30, 12, 6]

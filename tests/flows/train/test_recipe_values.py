@@ -10,8 +10,7 @@ import pytest
 from longtail import heads, images, losses
 from longtail.engine import backbones, schedules
 from longtail.flows.train import parts
-from longtail.flows.train.checking import RecipeError, plain, recipe_from
-from longtail.flows.train.reading import overridden
+from longtail.flows.train.reading import RecipeError, overridden, plain, recipe_from
 from longtail.flows.train.yaml_text import read_yaml, write_yaml
 from longtail.images import augment
 from longtail.recipes.catalogue import read_recipe
@@ -219,7 +218,7 @@ def test_recipes_and_their_errors_need_no_torch():
     code = (
         "import sys\n"
         "from pathlib import Path\n"
-        "from longtail.flows.train.checking import RecipeError\n"
+        "from longtail.flows.train.reading import RecipeError\n"
         "from longtail.flows.train.reading import overridden\n"
         "from longtail.recipes.catalogue import read_recipe\n"
         "from longtail.flows.train.run_folder import check_folder\n"

@@ -13,15 +13,13 @@ from longtail.engine import load_head
 from longtail.engine.training import EpochEnd, predict
 from longtail.flows.features import features as extract_features
 from longtail.flows.train import building
-from longtail.flows.train.checking import RecipeError, recipe_from
+from longtail.flows.train.building import read_data
 from longtail.flows.train.model_file import load_model
-from longtail.flows.train.plan import planned
-from longtail.flows.train.read_run import read_run
-from longtail.flows.train.reading import overridden
-from longtail.flows.train.reading_data import read_data
+from longtail.flows.train.reading import RecipeError, overridden, recipe_from
+from longtail.flows.train.result import read_run
 from longtail.flows.train.run_folder import check_folder, read_log
 from longtail.flows.train.scores import second_name, with_new_statistics
-from longtail.flows.train.train import train
+from longtail.flows.train.train import planned, train
 from longtail.images import ImageArrays
 from longtail.metrics.representations import weight_norms
 from longtail.recipes.catalogue import read_recipe

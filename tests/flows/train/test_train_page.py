@@ -8,8 +8,8 @@ import torch
 from longtail import Prior, Scores
 from longtail.engine.training import Trained
 from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
-from longtail.flows.train.checking import plain, recipe_from
 from longtail.flows.train.model_file import StoredModel
+from longtail.flows.train.reading import plain, recipe_from
 from longtail.flows.train.result import TrainResult, Variant
 from longtail.flows.train.train import train
 from longtail.recipes.catalogue import named_recipe
@@ -53,7 +53,6 @@ def test_the_accuracy_under_the_target_asked_for_is_the_first_column(weights, fi
         target=target,
         trained=trained,
         variants=variants,
-        weight=torch.eye(3),
         command="longtail train",
     )
     heads, *rows = metric_table(result, "test")

@@ -1,28 +1,89 @@
-"""From a recipe's words to the values that training takes.
+"""From a recipe's words to the values that training takes: images, model, loss and so on.
 
 What these refuse becomes a RecipeError that says in which part of the recipe the wrong value is.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import torch
 
-from longtail import heads, losses
+from longtail import heads, images, losses
 from longtail.core import Prior
 from longtail.engine.backbones import Backbone
-from longtail.engine.training import EpochSchedule, Model, TrainingOptions
+from longtail.engine.training import EpochSchedule, FixedSize, Model, TrainingOptions
 from longtail.flows.train import parts
-from longtail.flows.train.checking import RecipeError
+from longtail.flows.train import recipe as recipes
+from longtail.flows.train.reading import RecipeError
 from longtail.flows.train.recipe import Recipe
-from longtail.images import ClassSampler, ImageArrays, ImageSplits, LabelledImages
+from longtail.flows.train.run_folder import check_data
+from longtail.images import ClassSampler, ImageFiles, ImageSplits, LabelledImages
 from longtail.images.augment import Augmentation, Chain, Normalize, channel_statistics
+from longtail.images.hugging_face import read_hugging_face
+from longtail.images.labelled import check_every_class
 
 _MEASURED = 2000  # images that mean and deviation are measured on where they are read from disk
+
+
+def read_data(data: recipes.Data) -> ImageSplits[Any]:
+    """The parts of the set, cut and held out as the recipe says."""
+    path = check_data(data)
+    if isinstance(data, recipes.CifarSet):
+        return images.cifar_long_tailed(
+            path,
+            "cifar10" if isinstance(data, recipes.Cifar10) else "cifar100",
+            data.imbalance_ratio,
+            data.profile,
+            data.seed,
+            data.held_out,
+            labels="coarse" if isinstance(data, recipes.Cifar20) else "fine",
+            official=data.official,
+        )
+    if isinstance(data, recipes.ImageLists):
+        splits: ImageSplits[Any] = _read_lists(data, Path(path))
+    elif isinstance(data, recipes.HuggingFace):
+        splits = read_hugging_face(path, data.image_column, data.label_column)
+    else:
+        splits = images.read_image_splits(path)
+    check_every_class(splits.train, f"the training part of {path}")
+    if data.imbalance_ratio is not None:
+        splits = images.long_tailed_images(
+            splits, data.imbalance_ratio, data.profile, data.seed, data.held_out
+        )
+    else:
+        splits = images.hold_out_validation(splits, data.held_out, data.seed)
+    return splits if data.size is None else _squares(splits, data.size, data)
+
+
+def _read_lists(data: recipes.ImageLists, root: Path) -> ImageSplits[ImageFiles]:
+    names = None if data.classes is None else os.fspath(root / data.classes)
+    train = images.read_image_list(root / data.train, root, data.num_classes, names)
+
+    def other(name: str | None) -> ImageFiles | None:
+        if name is None:
+            return None
+        # Its classes are those of training, whichever of them it has; a .json file says its own.
+        known = None if name.endswith(".json") else names or train.classes
+        file, classes = root / name, train.num_classes
+        return images.read_image_list(file, root, classes, known, allow_empty=True)
+
+    return ImageSplits(train, other(data.validation), other(data.test))
+
+
+def _squares(splits: ImageSplits[Any], size: int, data: recipes.OwnSet) -> ImageSplits[Any]:
+    """Images of one size, training ones at random places if asked for."""
+
+    def square(part: LabelledImages | None) -> FixedSize | None:
+        return None if part is None else FixedSize(part, size, data.resize)
+
+    train = FixedSize(splits.train, size, data.resize, random=data.random_crop)
+    return ImageSplits(train, square(splits.validation), square(splits.test))
 
 
 @contextmanager
@@ -37,7 +98,9 @@ def build_model(recipe: Recipe, prior: Prior) -> Model:
     """Backbone and head, with weights that the recipe's seed decides."""
     torch.manual_seed(recipe.seed)
     network = build_backbone(recipe.backbone)
-    return Model(network, build_head(recipe.head, network.dim, prior))
+    with _part("head"):  # one that re-scales by frequency is told the prior
+        sizes = {"dim": network.dim, "num_classes": prior.num_classes}
+        return Model(network, recipe.head.build(**sizes, train=prior))
 
 
 @_part("backbone")
@@ -45,13 +108,6 @@ def build_backbone(option: parts.Backbone) -> Backbone:
     """The network."""
     network: Backbone = option.build()
     return network
-
-
-@_part("head")
-def build_head(option: parts.Head, dim: int, prior: Prior) -> heads.Head:
-    """The head; one that re-scales by frequency is told the prior."""
-    head: heads.Head = option.build(dim=dim, num_classes=prior.num_classes, train=prior)
-    return head
 
 
 @_part("loss")
@@ -74,11 +130,11 @@ def carried(loss: losses.Loss, head: heads.Head) -> Prior | None:
 
 
 @_part("sampler")
-def build_sampler(recipe: Recipe, images: LabelledImages) -> ClassSampler:
+def build_sampler(recipe: Recipe, train: LabelledImages) -> ClassSampler:
     """The sampler of all processes together."""
     sampler: ClassSampler = recipe.sampler.build(
-        labels=images.labels,
-        num_classes=images.num_classes,
+        labels=train.labels,
+        num_classes=train.num_classes,
         num_epochs=recipe.epochs,
         seed=recipe.seed,
     )
@@ -92,14 +148,14 @@ def build_augment(recipe: Recipe) -> Augmentation | None:
     return Chain(*steps) if steps else None
 
 
-def build_normalize(recipe: Recipe, images: LabelledImages) -> Normalize:
+def build_normalize(recipe: Recipe, train: LabelledImages) -> Normalize:
     """The recipe's numbers, or those of the training images."""
     if recipe.normalize is not None:
         return Normalize(recipe.normalize.mean, recipe.normalize.std)
-    if isinstance(images, ImageArrays):
-        return Normalize(*channel_statistics(images.images))
-    step = max(1, len(images) // _MEASURED)
-    some = [images[at][0] for at in range(0, len(images), step)]
+    if isinstance(train, images.ImageArrays):
+        return Normalize(*channel_statistics(train.images))
+    step = max(1, len(train) // _MEASURED)
+    some = [train[at][0] for at in range(0, len(train), step)]
     sizes = sorted({tuple(image.shape[1:]) for image in some})
     if len(sizes) > 1:
         raise RecipeError(
@@ -139,21 +195,17 @@ def build_options(recipe: Recipe) -> TrainingOptions:
 @_part("target.prior")
 def build_target(recipe: Recipe, prior: Prior) -> Prior:
     """The prior the scores are moved to."""
-    target = recipe.target.prior
-    if target == "uniform":
-        return Prior.uniform(prior.num_classes)
-    if target == "train":
-        return prior
-    if len(target) != prior.num_classes:
-        raise ValueError(
-            f"it has {len(target)} weights, but the data have {prior.num_classes} classes"
-        )
+    target, classes = recipe.target.prior, prior.num_classes
+    if isinstance(target, str):
+        return Prior.uniform(classes) if target == "uniform" else prior
+    if len(target) != classes:
+        raise ValueError(f"it has {len(target)} weights, but the data have {classes} classes")
     return Prior.of([float(weight) for weight in target], zeros="keep")
 
 
-def check_network(model: Model, images: LabelledImages, normalize: Normalize) -> None:
+def check_network(model: Model, train: LabelledImages, normalize: Normalize) -> None:
     """A RecipeError before training, if the network cannot take the images."""
-    image = images[0][0]
+    image = train[0][0]
     inputs = normalize(image[None].to(next(model.parameters()).device))
     try:
         with torch.no_grad():
@@ -166,7 +218,7 @@ def check_network(model: Model, images: LabelledImages, normalize: Normalize) ->
 
 
 def check_target(
-    recipe: Recipe, images: ImageSplits[Any], prior: Prior, carried: Prior | None
+    recipe: Recipe, splits: ImageSplits[Any], prior: Prior, carried: Prior | None
 ) -> None:
     """A RecipeError before training, if scores cannot be moved as the recipe says."""
     build_target(recipe, prior)
@@ -175,7 +227,7 @@ def check_target(
             "target.tau moves logits from the prior they carry, and what this loss and head leave "
             "is none: say target.tau=1, and after training longtail fix --carried measure"
         )
-    if recipe.target.tau == "auto" and images.validation is None:
+    if recipe.target.tau == "auto" and splits.validation is None:
         raise RecipeError(
             "target.tau=auto is chosen on a validation part, and there is none: hold some out with "
             "data.held_out=0.1, or say target.tau=1"

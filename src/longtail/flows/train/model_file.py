@@ -15,7 +15,7 @@ from longtail.core.tensor_file import save_tensors
 from longtail.data.tables.errors import reading
 from longtail.engine.training import Model
 from longtail.flows.train.building import build_model
-from longtail.flows.train.checking import plain, recipe_from
+from longtail.flows.train.reading import plain, recipe_from
 from longtail.flows.train.recipe import Recipe
 from longtail.images.augment import Normalize
 
@@ -33,33 +33,19 @@ class _Header(msgspec.Struct):
 
 
 class StoredModel(NamedTuple):
-    """A model and what it was trained with.
+    """A model and what it was trained with."""
 
-    Attributes:
-        model: In evaluation mode, on the CPU; it knows what it carries.
-        recipe: Of its training.
-        classes: The names of the classes.
-        counts: Training images of each class.
-        normalize: What its images go through.
-    """
-
-    model: Model
+    model: Model  # in evaluation mode, on the CPU; it knows what it carries
     recipe: Recipe
     classes: tuple[str, ...]
-    counts: tuple[int, ...]
-    normalize: Normalize
+    counts: tuple[int, ...]  # training images of each class
+    normalize: Normalize  # what its images go through
 
 
 def save_model(path: str | os.PathLike[str], stored: StoredModel) -> None:
     """Write the file, whole or not at all."""
-    header = _Header(
-        _VERSION,
-        plain(stored.recipe),
-        stored.classes,
-        stored.counts,
-        stored.normalize.mean,
-        stored.normalize.std,
-    )
+    moments = stored.normalize.mean, stored.normalize.std
+    header = _Header(_VERSION, plain(stored.recipe), stored.classes, stored.counts, *moments)
     metadata = {"format": "pt", _KEY: msgspec.json.encode(header).decode()}
     save_tensors(path, stored.model.state_dict(), metadata)
 

@@ -52,16 +52,11 @@ def family(
     common: Mapping[str, tuple[Any, Any]] | None = None,
     ranges: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> dict[str, type[Part]]:
-    """A config for each of some classes or functions, under the name that recipes have for it.
+    """A config for each of some classes or functions of a module, under its name in recipes.
 
-    Its options are the parameters before the star that a recipe can write.
-
-    Args:
-        module: Where they can be imported from.
-        names: Theirs, as `LogitAdjusted` for logit_adjusted in recipes, or by the name in recipes.
-        supplied: Parameters that whoever builds the part gives it.
-        common: Options that all have beside those, before them: their kind and default.
-        ranges: Narrower kinds of single options.
+    That is `logit_adjusted` for LogitAdjusted, unless `names` maps another to it. Its options are
+    the parameters before the star that a recipe can write, but for those `supplied` by whoever
+    builds the part; `common` ones, with kind and default, come first; `ranges` are narrower kinds.
     """
     by_tag = names if isinstance(names, Mapping) else {_snake_case(name): name for name in names}
     configs: dict[str, Any] = {}
@@ -145,8 +140,7 @@ SECOND_HEADS = (
 BACKBONES = family(
     "longtail.engine.backbones", ("resnet32", "resnet32_experts", "small_cnn", "mlp")
 ) | family(
-    "longtail.engine.backbones",
-    {"torchvision": "torchvision_backbone", "timm": "timm_backbone"},
+    "longtail.engine.backbones", {"torchvision": "torchvision_backbone", "timm": "timm_backbone"}
 )
 SAMPLERS = family(
     "longtail.images",

@@ -3,35 +3,114 @@
 Nothing here imports torch, so that a wrong recipe is told in a blink.
 """
 
-from typing import Annotated, Literal
+from collections.abc import Iterator
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
 from longtail.flows.train import parts
-from longtail.flows.train.data_sets import Data
 from longtail.flows.train.parts import Section
 from longtail.ranges import (
     Count,
     FractionBelowOne,
     NonNegative,
+    Pixels,
     Positive,
+    Ratio,
     Seed,
     Whole,
 )
 
+Profile: TypeAlias = Literal["exp", "step", "pareto"]
 
-class DeferredReweighting(Section, frozen=True):
-    """DRW: class-balanced weights from epoch `start` on, counted from 0.
 
-    Attributes:
-        start: The first epoch with weights.
-        beta: How much samples of one class repeat each other.
-        resample: Whether to draw by the weights instead of weighing the loss (DRS).
+class DataSet(Section, frozen=True, tag_field="kind"):
+    """Which set, where it is, how it is cut, what is held out.
+
+    By default a tenth of each training class is held out, where the set has no validation part, so
+    that nothing has to be chosen on the test part. Published figures train on all: held_out=0.
     """
 
+    path: str | None = None  # the archive, folder or file; for `longtail train` also by --data
+    held_out: FractionBelowOne = 0.1
+    seed: Seed = 0  # decides which images are cut off and which are held out
+
+
+class CifarSet(DataSet, frozen=True):
+    """A long-tailed cut of CIFAR."""
+
+    imbalance_ratio: Ratio = 100.0
+    profile: Profile = "exp"  # how the counts fall from the largest class to the smallest
+    official: bool = True  # whether all 60,000 images must be there
+
+
+class Cifar10(CifarSet, frozen=True, tag="cifar10"):
+    """CIFAR-10-LT."""
+
+
+class Cifar100(CifarSet, frozen=True, tag="cifar100"):
+    """CIFAR-100-LT."""
+
+
+class Cifar20(CifarSet, frozen=True, tag="cifar20"):
+    """The 20 superclasses of CIFAR-100."""
+
+
+class OwnSet(DataSet, frozen=True):
+    """A set of one's own."""
+
+    imbalance_ratio: Ratio | None = None  # cut the training part to this; None leaves it as it is
+    profile: Profile = "exp"
+    size: Pixels | None = None  # images become squares of this side as they are read; None: not
+    resize: Pixels | None = None  # of the shorter side, before the middle is cut out; None: 8/7
+    random_crop: bool = False  # whether training images are cut at a random place and scale
+
+    def __post_init__(self) -> None:
+        if self.imbalance_ratio is None and self.profile != "exp":
+            raise ValueError("profile is that of a cut: set data.imbalance_ratio too")
+        if self.size is None and (self.resize is not None or self.random_crop):
+            raise ValueError("resize and random_crop need a size: set data.size")
+        if self.size is not None and self.resize is not None and self.resize < self.size:
+            raise ValueError(
+                f"resize must be at least size, got {self.resize} and {self.size}; "
+                "set data.resize=null for 8/7 of size"
+            )
+
+
+class Npz(OwnSet, frozen=True, tag="npz"):
+    """One file with train_images, train_labels and so on."""
+
+
+class ImageFolder(OwnSet, frozen=True, tag="folder"):
+    """A folder class/file, or train/class/file with val and test beside train where they are."""
+
+
+class ImageLists(OwnSet, frozen=True, kw_only=True, tag="lists"):
+    """List files as they are published; their names start from `path`, as the images do."""
+
+    train: str
+    validation: str | None = None
+    test: str | None = None
+    classes: str | None = None  # a file that names the classes, where the lists do not number them
+    num_classes: Count | None = None  # by default as the training list says
+
+
+class HuggingFace(OwnSet, frozen=True, tag="hf"):
+    """What `datasets.load_dataset(path)` or a folder of `save_to_disk` gives, split by split."""
+
+    image_column: str = "image"
+    label_column: str = "label"
+
+
+Data: TypeAlias = Cifar10 | Cifar100 | Cifar20 | Npz | ImageFolder | ImageLists | HuggingFace
+
+
+class DeferredReweighting(Section, frozen=True):
+    """DRW: class-balanced weights from epoch `start` on, counted from 0."""
+
     start: Whole
-    beta: FractionBelowOne = 0.9999
-    resample: bool = False
+    beta: FractionBelowOne = 0.9999  # how much samples of one class repeat each other
+    resample: bool = False  # whether to draw by the weights instead of weighing the loss (DRS)
 
 
 class Normalization(Section, frozen=True):
@@ -46,53 +125,31 @@ class Normalization(Section, frozen=True):
 
 
 class Optimizer(Section, frozen=True):
-    """How the weights move.
+    """How the weights move; momentum and nesterov are for SGD."""
 
-    Attributes:
-        name: "sgd" or "adamw", which without weight decay is Adam; momentum and nesterov are for
-            SGD.
-        lr: The rate that the schedule multiplies.
-        head_lr: That of the head; None for the same.
-        momentum: Of SGD.
-        nesterov: Whether it is Nesterov's.
-        weight_decay: On all weights.
-        clip_norm: The largest norm of a gradient; None for any.
-        accumulate: How many parts a batch is cut into.
-    """
-
-    name: Literal["sgd", "adamw"] = "sgd"
-    lr: Positive = 0.1
-    head_lr: Positive | None = None
+    name: Literal["sgd", "adamw"] = "sgd"  # adamw without weight decay is Adam
+    lr: Positive = 0.1  # what the schedule multiplies
+    head_lr: Positive | None = None  # that of the head; None for the same
     momentum: FractionBelowOne = 0.9
     nesterov: bool = False
-    weight_decay: NonNegative = 0.0
-    clip_norm: Positive | None = None
-    accumulate: Count = 1
+    weight_decay: NonNegative = 0.0  # on all weights
+    clip_norm: Positive | None = None  # the largest norm of a gradient; None for any
+    accumulate: Count = 1  # parts that a batch is cut into
 
 
 class SecondStage(Section, frozen=True):
-    """Heads fitted on the features of the trained backbone.
-
-    Attributes:
-        heads: Which ones; each is measured.
-        batch_norm: Whether the statistics stay those of training or are estimated anew (NCM A.4).
-    """
+    """Heads fitted on the features of the trained backbone; each is measured."""
 
     heads: Annotated[tuple[parts.SecondHead, ...], msgspec.Meta(min_length=1)]
-    batch_norm: Literal["keep", "reestimate"] = "keep"
+    batch_norm: Literal["keep", "reestimate"] = "keep"  # the statistics of training, or new ones
 
 
 class Target(Section, frozen=True):
-    """Where the labels will follow another prior than in training.
-
-    Attributes:
-        prior: "uniform", "train", or a weight for each class.
-        tau: How far to move there: 1 is all the way, "auto" is chosen on the validation part.
-        criterion: What "auto" is chosen by.
-    """
+    """Where the labels will follow another prior than in training."""
 
     prior: Literal["uniform", "train"] | tuple[NonNegative, ...] = "uniform"
-    tau: float | Literal["auto"] = 1.0
+    tau: float | Literal["auto"] = 1.0  # how far to move there: 1 is all the way
+    # What "auto" is chosen by, on the validation part.
     criterion: Literal["accuracy_under_target", "nll", "brier", "ece"] = "accuracy_under_target"
 
     def __post_init__(self) -> None:
@@ -101,89 +158,48 @@ class Target(Section, frozen=True):
 
 
 class Recipe(Section, frozen=True, kw_only=True):
-    """A training run.
+    """A training run; None stands for what is not done."""
 
-    Attributes:
-        about: What it is, in one line.
-        source: Where its numbers are from, and which of them no paper says.
-        data: The images.
-        backbone: From images to features.
-        head: From features to logits.
-        loss: What is minimised.
-        drw: Deferred re-weighting of the loss; None for none.
-        sampler: How images are drawn.
-        augment: What is done to training images, the first first.
-        normalize: Mean and deviation of the channels; None measures them on the training part.
-        mixup: The α of mixup; None for none.
-        optimizer: How the weights move.
-        schedule: The learning rate over the epochs.
-        epochs: How many.
-        batch_size: Images a step, of all processes together.
-        ema: The decay of a moving average of the weights, which is then the model; None for none.
-        precision: Of the network's products.
-        compile: Whether torch.compile is used.
-        parallel: What several processes do with the network: "ddp" gives each a copy, "fsdp" shares
-            it out, for less memory and more traffic.
-        seed: Of the weights at the start, the batches and the augmentation.
-        evaluate_every: Epochs between two looks at the validation part.
-        num_workers: Processes that read image files.
-        checkpoint_every: Steps between two checkpoints, beside those after every epoch.
-        tensorboard: Whether TensorBoard's files are written beside log.csv.
-        second_stage: Heads to fit on the features after training; None for none.
-        target: The prior the scores are moved to in the end.
-    """
-
-    about: str = ""
-    source: str = ""
+    about: str = ""  # what it is, in one line
+    source: str = ""  # where its numbers are from, and which of them no paper says
     data: Data
     backbone: parts.Backbone = parts.BACKBONES["resnet32"]()
     head: parts.Head = parts.HEADS["linear"]()
     loss: parts.Loss = parts.LOSSES["cross_entropy"]()
     drw: DeferredReweighting | None = None
     sampler: parts.Sampler = parts.SAMPLERS["instance"]()
-    augment: tuple[parts.Augmentation, ...] = ()
-    normalize: Normalization | None = None
-    mixup: Positive | None = None
+    augment: tuple[parts.Augmentation, ...] = ()  # of training images, the first first
+    normalize: Normalization | None = None  # None measures it on the training part
+    mixup: Positive | None = None  # its α
     optimizer: Optimizer = Optimizer()
     schedule: parts.Schedule = parts.SCHEDULES["constant"]()
     epochs: Count = 30
-    batch_size: Count = 128
-    ema: FractionBelowOne | None = None
-    precision: Literal["float32", "bfloat16", "float16"] = "float32"
+    batch_size: Count = 128  # images a step, of all processes together
+    ema: FractionBelowOne | None = None  # decay of a moving average of the weights: the model then
+    precision: Literal["float32", "bfloat16", "float16"] = "float32"  # of the network's products
     compile: bool = False
+    # "ddp" gives each process a copy of the network, "fsdp" a part: less memory, more traffic.
     parallel: Literal["ddp", "fsdp"] = "ddp"
-    seed: Seed = 0
-    evaluate_every: Count = 1
-    num_workers: Whole = 0
-    checkpoint_every: Count | None = None
-    tensorboard: bool = False
+    seed: Seed = 0  # of the weights at the start, the batches and the augmentation
+    evaluate_every: Count = 1  # epochs between two looks at the validation part
+    num_workers: Whole = 0  # processes that read image files
+    checkpoint_every: Count | None = None  # steps; there is one after every epoch anyway
+    tensorboard: bool = False  # whether TensorBoard's files are written beside log.csv
     second_stage: SecondStage | None = None
     target: Target = Target()
 
     def __post_init__(self) -> None:
-        _check_loss_fits(self)
-        _check_experts_fit(self)
-        _check_parallel_fits(self)
-        _check_schedule_fits(self.schedule, self.epochs)
-        if self.drw is not None and self.drw.start >= self.epochs:
-            raise ValueError(
-                f"drw.start is epoch {self.drw.start}, but there are {self.epochs} epochs: "
-                "start earlier, or set drw=null"
-            )
-        if self.drw is not None and self.drw.resample and self.sampler.tag != "instance":
-            raise ValueError(
-                "drw.resample says how often to draw each class, and so does the sampler "
-                f"{self.sampler.tag}: take one of them"
-            )
+        for conflict in _conflicts(self):
+            raise ValueError(conflict)
 
 
-def _check_loss_fits(recipe: Recipe) -> None:
-    loss, head = recipe.loss, recipe.head
-    offset = "estimated_offset"
+def _conflicts(recipe: Recipe) -> Iterator[str]:
+    """What of a recipe does not go together; each may count on those before it."""
+    loss, head, epochs, offset = recipe.loss, recipe.head, recipe.epochs, "estimated_offset"
     if loss.tag == offset and head.tag != offset:
-        raise ValueError("the loss estimated_offset needs its head: set head=estimated_offset")
+        yield "the loss estimated_offset needs its head: set head=estimated_offset"
     if head.tag == offset and loss.tag != offset:
-        raise ValueError(
+        yield (
             "only the loss estimated_offset moves the centres of the head estimated_offset: set "
             "loss=estimated_offset"
         )
@@ -191,75 +207,70 @@ def _check_loss_fits(recipe: Recipe) -> None:
         options = loss.values()
         scale = options["scale"] if options["scale_in"] == "head" else 1.0
         if head.tag != "cosine" or head.values() != {"scale": scale, "learn_scale": False}:
-            raise ValueError(
+            yield (
                 f"the loss ldam with scale_in={options['scale_in']} is for cosines times "
                 f"{scale:g}: set head=cosine and head.scale={scale:g}, with head.learn_scale=false"
             )
     second = [] if recipe.second_stage is None else [h.tag for h in recipe.second_stage.heads]
     if "lws" in second and head.tag in ("cosine", "causal_norm"):
-        raise ValueError(
+        yield (
             "the second-stage head lws scales the rows of a linear head, which cosine and "
             "causal_norm are not: leave it out, or set head=linear"
         )
     if recipe.mixup is not None and loss.tag in parts.HARD_LABELS_ONLY:
-        raise ValueError(
+        yield (
             "mixup makes soft labels, which a loss on features or whole batches cannot take: set "
             "mixup=null"
         )
 
-
-def _check_experts_fit(recipe: Recipe) -> None:
-    """The loss, the head and the network of experts go together, and are of one number."""
-    loss, head, network = recipe.loss, recipe.head, recipe.backbone
+    # The loss, the head and the network of experts go together, and are of one number.
     taus = len(loss.values()["taus"]) if loss.tag == "experts" else None
     experts = head.values()["num_experts"] if head.tag == "experts" else None
     if taus != experts:
-        raise ValueError(
+        yield (
             "the loss experts, with a tau for each, and the head experts, with as many "
             "num_experts, need each other: set both, such as loss.taus=[0,1,2] head.num_experts=3"
         )
-    there = network.values().get("num_experts", experts)
+    there = recipe.backbone.values().get("num_experts", experts)
     if there != experts:
-        raise ValueError(
-            f"the backbone has {there} experts: set head=experts loss=experts with as many"
-        )
-    if experts and recipe.second_stage is not None:
-        raise ValueError(
-            "second-stage heads start from one head, not from experts: set second_stage=null"
-        )
+        yield f"the backbone has {there} experts: set head=experts loss=experts with as many"
+    if experts and second:
+        yield "second-stage heads start from one head, not from experts: set second_stage=null"
 
-
-def _check_parallel_fits(recipe: Recipe) -> None:
-    if recipe.parallel == "ddp":
-        return
-    if recipe.loss.tag == "estimated_offset":
-        raise ValueError(
+    if recipe.parallel == "fsdp" and loss.tag == offset:
+        yield (
             "the loss estimated_offset looks at the weights of the head, of which a process has "
             "only a part with fsdp: set parallel=ddp"
         )
-    if recipe.head.values().get("learn_scale"):
-        raise ValueError(
+    if recipe.parallel == "fsdp" and head.values().get("learn_scale"):
+        yield (
             "head.learn_scale learns a single number, which fsdp does not share out: set "
             "parallel=ddp, or head.learn_scale=false"
         )
 
-
-def _check_schedule_fits(schedule: parts.Schedule, epochs: int) -> None:
-    options = schedule.values()
-    peak, warmup = options.get("peak", 0), options.get("warmup", 0)
-    milestones = list(options.get("milestones", ()))
+    schedule = recipe.schedule.values()
+    peak, warmup = schedule.get("peak", 0), schedule.get("warmup", 0)
+    milestones = list(schedule.get("milestones", ()))
     if peak >= epochs:
-        raise ValueError(
+        yield (
             f"schedule.peak is epoch {peak:g}, but the last one is {epochs}: set it "
             "lower, or as a share of all epochs, such as 0.25"
         )
     if warmup >= epochs:
-        raise ValueError(
-            f"schedule.warmup takes {warmup} epochs, but there are {epochs}: set it lower"
-        )
+        yield f"schedule.warmup takes {warmup} epochs, but there are {epochs}: set it lower"
     if milestones != sorted(set(milestones)):
-        raise ValueError(f"milestones must rise, got {milestones}")
+        yield f"milestones must rise, got {milestones}"
     if milestones and warmup > milestones[0]:
-        raise ValueError(
-            f"the warm-up of {warmup} epochs must be over by the first milestone, {milestones[0]}"
+        first = milestones[0]
+        yield f"the warm-up of {warmup} epochs must be over by the first milestone, {first}"
+
+    if recipe.drw is not None and recipe.drw.start >= epochs:
+        yield (
+            f"drw.start is epoch {recipe.drw.start}, but there are {epochs} epochs: "
+            "start earlier, or set drw=null"
+        )
+    if recipe.drw is not None and recipe.drw.resample and recipe.sampler.tag != "instance":
+        yield (
+            "drw.resample says how often to draw each class, and so does the sampler "
+            f"{recipe.sampler.tag}: take one of them"
         )

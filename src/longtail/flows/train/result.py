@@ -1,7 +1,9 @@
-"""What a run came to: the scores of each variant, and their metrics under the target."""
+"""What a run came to: the scores of each variant, their metrics under the target, its files."""
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -10,68 +12,50 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-from torch import Tensor
 
 from longtail import __version__
 from longtail.core import Prior, Scores
 from longtail.core.arrays import as_numpy
 from longtail.core.scores import Split
-from longtail.engine import save_head
+from longtail.data.tables.features import SPLITS
+from longtail.engine import load_head, save_head
 from longtail.engine.training import Trained
 from longtail.flows.changes import headline_key, shown_accuracies
 from longtail.flows.json_text import write_json
 from longtail.flows.judge import Judgement, judge
 from longtail.flows.results import Result
 from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
-from longtail.flows.train.checking import plain
-from longtail.flows.train.model_file import StoredModel
-from longtail.flows.train.recipe import Recipe
-from longtail.flows.train.run_folder import METRICS
+from longtail.flows.train.building import build_target
+from longtail.flows.train.model_file import StoredModel, load_model
+from longtail.flows.train.reading import plain
+from longtail.flows.train.recipe import Recipe, Target
+from longtail.flows.train.run_folder import METRICS, read_log
 from longtail.heads import Head
 from longtail.metrics import Accumulator, Interval
 from longtail.metrics.representations import weight_norms
-from longtail.posthoc import TauChoice
+from longtail.posthoc import LogitAdjustment, TauChoice
 
 
 @dataclass(frozen=True, eq=False)
 class Variant:
-    """One way to predict with what was trained.
-
-    Attributes:
-        name: What it is called.
-        scores: Of validation and test, where they are.
-        head: The second-stage head behind it, if there is one.
-        tau: How far it was moved to the target from what was trained.
-        choice: How that was chosen, where it was.
-    """
+    """One way to predict with what was trained."""
 
     name: str
-    scores: Mapping[Split, Scores]
-    head: Head | None = None
-    tau: float = 0.0
-    choice: TauChoice | None = None
+    scores: Mapping[Split, Scores]  # of validation and test, where they are
+    head: Head | None = None  # the second-stage head behind it
+    tau: float = 0.0  # how far it was moved to the target from what was trained
+    choice: TauChoice | None = None  # how that was chosen, where it was
 
 
 @dataclass(frozen=True, eq=False)
 class TrainResult(Result):
-    """A finished run.
+    """A finished run."""
 
-    Attributes:
-        model: What was trained, with its recipe, classes and counts, and all it takes to predict.
-        folder: Where the run is.
-        target: The prior the metrics are under.
-        trained: The rows of the log, and what the model carries.
-        variants: All ways to predict, as trained first.
-        weight: The rows of the head, for the picture of their norms.
-        command: What made it.
-    """
-
-    model: StoredModel
+    model: StoredModel  # with recipe, classes and counts, and all it takes to predict
     folder: Path
-    target: Prior
-    trained: Trained
-    variants: tuple[Variant, ...]
-    weight: Tensor
+    target: Prior  # the metrics are under it
+    trained: Trained  # the rows of the log, and what the model carries
+    variants: tuple[Variant, ...]  # as trained first
     command: str
 
     kind: ClassVar[str] = "train"
@@ -187,7 +171,7 @@ class TrainResult(Result):
     @cached_property
     def weight_norms(self) -> npt.NDArray[np.float64]:
         """The norm of each row of the head."""
-        return as_numpy(weight_norms(self.weight))
+        return as_numpy(weight_norms(self.model.model.head.rows.detach()))
 
     @cached_property
     def _sums(self) -> dict[Split, dict[str, Accumulator]]:
@@ -199,3 +183,54 @@ class TrainResult(Result):
             }
             for split in self.variants[0].scores
         }
+
+
+def variants_of(
+    option: Target, carried: Prior | None, target: Prior, scores: Mapping[Split, Scores]
+) -> list[Variant]:
+    """The scores as trained, and moved to the target unless they carry it, or nothing known."""
+    trained = Variant(AS_TRAINED, scores)
+    if carried is None or (carried.is_close(target) and option.tau != "auto"):
+        return [trained]
+    if option.tau == 1:
+        moved = {split: part.under(target) for split, part in scores.items()}
+        return [trained, Variant(UNDER_TARGET, moved, tau=1.0)]
+    if option.tau == "auto":  # there is a validation part: that was checked before training
+        adjuster = LogitAdjustment.fit(scores["validation"], carried, target, option.criterion)
+    else:
+        adjuster = LogitAdjustment(carried, option.tau, target)
+    moved = {split: adjuster(part) for split, part in scores.items()}
+    return [trained, Variant(UNDER_TARGET, moved, tau=adjuster.tau, choice=adjuster.choice)]
+
+
+def read_run(folder: str | os.PathLike[str], command: str = "longtail.report") -> TrainResult:
+    """The result of a finished run, as `train` returned it; `command` is for the page."""
+    run = Path(folder)
+    scores = _read_scores(run, "")
+    if not scores:
+        raise ValueError(
+            f"{run} has no scores: the run has not finished, or has no validation and no test "
+            "part; start the same longtail train command again, and it goes on"
+        )
+    stored = load_model(run)
+    recipe, carried = stored.recipe, stored.model.carried
+    target = build_target(recipe, Prior.of(stored.counts))
+    heads = [
+        Variant(name, _read_scores(run, f"-{name}"), load_head(file).head)
+        for file in sorted(run.glob("head-*.safetensors"))
+        if (name := file.stem.removeprefix("head-"))
+    ]
+    metrics = json.loads((run / METRICS).read_text(encoding="utf-8"))
+    return TrainResult(
+        model=stored,
+        folder=run,
+        target=target,
+        trained=Trained(carried, metrics.get("best_epoch"), read_log(run), finished=True),
+        variants=(*variants_of(recipe.target, carried, target, scores), *heads),
+        command=command,
+    )
+
+
+def _read_scores(folder: Path, name: str) -> dict[Split, Scores]:
+    files = {split: folder / f"scores-{split}{name}.safetensors" for split in SPLITS[1:]}
+    return {split: Scores.load(file) for split, file in files.items() if file.is_file()}

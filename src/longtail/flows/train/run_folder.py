@@ -15,10 +15,8 @@ from typing import Any, Literal
 
 from longtail import __version__
 from longtail.flows.json_text import write_json
-from longtail.flows.train.checking import RecipeError, plain
-from longtail.flows.train.data_sets import Data, HuggingFace
-from longtail.flows.train.reading import read_recipe_file
-from longtail.flows.train.recipe import Recipe
+from longtail.flows.train.reading import RecipeError, plain, read_recipe_file
+from longtail.flows.train.recipe import Data, HuggingFace, Recipe
 from longtail.flows.train.yaml_text import write_yaml
 
 RECIPE, VERSIONS, METRICS, LOG = "recipe.yaml", "versions.json", "metrics.json", "log.csv"
@@ -26,15 +24,7 @@ CHECKPOINT = "checkpoint"
 RECIPE_NAME = "recipe"  # the key of VERSIONS under which it is
 _PACKAGES = ("torch", "numpy", "safetensors", "msgspec", "pyyaml", "pillow", "torchvision", "timm")
 # Change nothing of what is learned.
-_FREE = (
-    "about",
-    "source",
-    "num_workers",
-    "compile",
-    "parallel",
-    "checkpoint_every",
-    "tensorboard",
-)
+_FREE = ("about", "source", "num_workers", "compile", "parallel", "checkpoint_every", "tensorboard")
 
 
 def check_data(data: Data) -> str:
@@ -87,9 +77,12 @@ def task_values(recipe: Recipe) -> dict[str, Any]:
 
 def write_start(folder: Path, recipe: Recipe, name: str) -> None:
     """The recipe, its name and the versions, before anything is trained."""
+    from longtail.core.files import written_whole
+
     folder.mkdir(parents=True, exist_ok=True)
     if not is_recipe_of(folder, recipe):
-        write_text(folder / RECIPE, write_yaml(plain(recipe)))
+        with written_whole(folder / RECIPE) as part:
+            part.write_text(write_yaml(plain(recipe)), encoding="utf-8")
     write_json(folder / VERSIONS, {RECIPE_NAME: name} | versions())
 
 
@@ -133,11 +126,3 @@ def read_log(folder: str | os.PathLike[str]) -> list[dict[str, float | None]]:
             {key: float(value) if value else None for key, value in row.items()}
             for row in csv.DictReader(opened)
         ]
-
-
-def write_text(file: Path, text: str) -> None:
-    """A text file, whole or not at all."""
-    from longtail.core.files import written_whole
-
-    with written_whole(file) as part:
-        part.write_text(text, encoding="utf-8")

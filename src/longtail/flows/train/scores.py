@@ -1,4 +1,4 @@
-"""The scores of a run: as they were trained, moved to the target, and of second-stage heads."""
+"""The scores of a run: as they were trained, and of second-stage heads."""
 
 from __future__ import annotations
 
@@ -13,28 +13,23 @@ from torch import Tensor
 from longtail import heads
 from longtail.core import Prior, Scores
 from longtail.core.scores import Split
+from longtail.data.tables.features import SPLITS
 from longtail.engine.averaging import reestimate_batch_norm
 from longtail.engine.fit_head import fit_head
 from longtail.engine.training import Model, predict
-from longtail.flows.samples import UNDER_TARGET
 from longtail.flows.train.parts import SecondHead
-from longtail.flows.train.recipe import Recipe, Target
+from longtail.flows.train.recipe import Recipe
 from longtail.flows.train.result import Variant
 from longtail.images import ImageSplits, LabelledImages
 from longtail.images.augment import Normalize
-from longtail.posthoc import LogitAdjustment
 
 _BATCH = 256
 
 
 def all_parts(images: ImageSplits[Any]) -> dict[Split, LabelledImages]:
     """Train, and validation and test where they are."""
-    parts: dict[Split, LabelledImages | None] = {
-        "train": images.train,
-        "validation": images.validation,
-        "test": images.test,
-    }
-    return {split: part for split, part in parts.items() if part is not None}
+    parts = zip(SPLITS, (images.train, images.validation, images.test), strict=True)
+    return {split: part for split, part in parts if part is not None}
 
 
 def scores_of(
@@ -48,23 +43,6 @@ def scores_of(
     }
 
 
-def under_target(
-    option: Target, carried: Prior | None, target: Prior, scores: Mapping[Split, Scores]
-) -> Variant | None:
-    """The scores moved to the target; None if they carry it, or nobody knows what they carry."""
-    if carried is None or (carried.is_close(target) and option.tau != "auto"):
-        return None
-    if option.tau == 1:
-        moved = {split: part.under(target) for split, part in scores.items()}
-        return Variant(UNDER_TARGET, moved, tau=1.0)
-    if option.tau == "auto":  # there is a validation part: that was checked before training
-        adjuster = LogitAdjustment.fit(scores["validation"], carried, target, option.criterion)
-    else:
-        adjuster = LogitAdjustment(carried, option.tau, target)
-    moved = {split: adjuster(part) for split, part in scores.items()}
-    return Variant(UNDER_TARGET, moved, tau=adjuster.tau, choice=adjuster.choice)
-
-
 def second_stage(
     recipe: Recipe,
     model: Model,
@@ -72,15 +50,7 @@ def second_stage(
     normalize: Normalize,
     progress: Callable[[str], None] = lambda what: None,
 ) -> list[Variant]:
-    """The scores of each second-stage head, as they are: papers report these heads so.
-
-    Args:
-        recipe: With the heads, under names that say what they are.
-        model: As trained, with the head that some start from.
-        images: All parts.
-        normalize: What images go through.
-        progress: Told what comes next.
-    """
+    """The scores of each second-stage head, as they are: papers report these heads so."""
     stage = recipe.second_stage
     if stage is None:
         return []
@@ -116,36 +86,33 @@ def second_name(option: SecondHead) -> str:
 def with_new_statistics(model: Model, images: LabelledImages, normalize: Normalize) -> Model:
     """A copy of the model whose batch-norm statistics are those of these images (NCM A.4)."""
     changed = copy.deepcopy(model)
-    reestimate_batch_norm(changed.backbone, _batches(changed, images, normalize))
-    return changed
-
-
-def _batches(model: Model, images: LabelledImages, normalize: Normalize) -> Iterator[Tensor]:
-    device = next(model.parameters()).device
+    device = next(changed.parameters()).device
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(0))
-    for start in range(0, len(order), _BATCH):
-        some = order[start : start + _BATCH].tolist()
-        pixels = torch.stack([images[at][0] for at in some])
-        yield normalize(pixels.to(device))
+
+    def batches() -> Iterator[Tensor]:
+        for some in torch.split(order, _BATCH):
+            pixels = torch.stack([images[at][0] for at in some.tolist()])
+            yield normalize(pixels.to(device))
+
+    reestimate_batch_norm(changed.backbone, batches())
+    return changed
 
 
 def _fitted(
     option: SecondHead, trained: heads.Head, features: Tensor, labels: Tensor, seed: int
 ) -> heads.Head:
     sizes = {"dim": trained.dim, "num_classes": trained.num_classes}
-    if option.tag == "lws":
-        head: heads.Head = heads.LearnableScale.from_linear(trained.to_linear().cpu())
-    elif option.tag == "multi_ncm":  # it starts where the learned means end
-        learned = heads.LearnedNCM(**sizes)
-        _fit(learned, option, features, labels, seed)
-        head = heads.MultiNCM.from_learned(learned, option.values()["num_displacements"])
-    else:
-        head = option.build(**sizes)
-    _fit(head, option, features, labels, seed)
-    return head
-
-
-def _fit(head: heads.Head, option: SecondHead, features: Tensor, labels: Tensor, seed: int) -> None:
     tau = option.values().get("tau")
-    sgd = None if tau is None or head.sgd is None else replace(head.sgd, tau=tau)
-    fit_head(head, features, labels, sgd=sgd, seed=seed)
+
+    def fitted(head: heads.Head) -> heads.Head:
+        sgd = None if tau is None or head.sgd is None else replace(head.sgd, tau=tau)
+        fit_head(head, features, labels, sgd=sgd, seed=seed)
+        return head
+
+    if option.tag == "lws":
+        return fitted(heads.LearnableScale.from_linear(trained.to_linear().cpu()))
+    if option.tag == "multi_ncm":  # it starts where the learned means end
+        learned = heads.LearnedNCM(**sizes)
+        fitted(learned)
+        return fitted(heads.MultiNCM.from_learned(learned, option.values()["num_displacements"]))
+    return fitted(option.build(**sizes))

@@ -14,7 +14,7 @@ from itertools import chain
 from operator import or_
 from pathlib import Path
 from types import NoneType
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, get_origin
 
 import msgspec
 
@@ -28,16 +28,10 @@ _ROOT = Path(ranges.__file__).parent
 
 
 class Parameter(NamedTuple):
-    """One of a signature.
+    """One of a signature."""
 
-    Attributes:
-        kind: What a recipe may give, as msgspec takes it; None for what only Python can give.
-        default: msgspec.NODEFAULT where there is none.
-        keyword_only: Whether it comes after the star.
-    """
-
-    kind: Any
-    default: Any
+    kind: Any  # what a recipe may give, as msgspec takes it; None for what only Python can give
+    default: Any  # msgspec.NODEFAULT where there is none
     keyword_only: bool
 
 
@@ -89,11 +83,9 @@ def _parameter(
 ) -> Parameter:
     members = [] if annotation is None else list(_members(annotation, module))
     if None in members:  # beside an array a sequence is one too: a recipe gives what has a name
-        members = [kind for kind in members if kind is NoneType or _is_literal(kind)]
+        members = [kind for kind in members if kind is NoneType or get_origin(kind) is Literal]
     plain = [kind for kind in members if kind is not NoneType]
-    value = msgspec.NODEFAULT
-    if plain and default is not None:
-        value = ast.literal_eval(default)
+    value = ast.literal_eval(default) if plain and default is not None else msgspec.NODEFAULT
     return Parameter(union(members) if plain else None, value, keyword_only)
 
 
@@ -158,7 +150,3 @@ def _bindings(module: str) -> dict[str, ast.stmt]:
 
 def _name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ast.unparse(node)
-
-
-def _is_literal(kind: Any) -> bool:
-    return getattr(kind, "__origin__", None) is Literal

@@ -1,4 +1,4 @@
-"""train: the whole flow on one page, from labels to metrics.
+"""train: the whole flow on one page, from labels to metrics; and what it would be, untrained.
 
     labels → counts → prior → loss and head → scores → target → metrics
 
@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from torch import Tensor
 
@@ -22,14 +22,12 @@ from longtail.core.scores import Split
 from longtail.engine import training
 from longtail.engine.training import EpochEnd, StepEnd, processes
 from longtail.flows.generation import generation
-from longtail.flows.samples import AS_TRAINED
 from longtail.flows.train import building
 from longtail.flows.train.model_file import MODEL, StoredModel, save_model
-from longtail.flows.train.reading_data import read_data
 from longtail.flows.train.recipe import Recipe
-from longtail.flows.train.result import TrainResult, Variant
+from longtail.flows.train.result import TrainResult, variants_of
 from longtail.flows.train.run_folder import check_folder, task_values, write_start
-from longtail.flows.train.scores import all_parts, scores_of, second_stage, under_target
+from longtail.flows.train.scores import all_parts, scores_of, second_stage
 
 Progress: TypeAlias = Callable[[StepEnd | EpochEnd | str], None]
 
@@ -58,7 +56,7 @@ def train(
     check_folder(run, recipe)
     with processes() as these, locked(run) if these.is_main else nullcontext():
         # Labels, counts, prior: what the training images say before anything is trained.
-        images = read_data(recipe.data)
+        images = building.read_data(recipe.data)
         counts = images.train.counts
         prior = Prior.of(counts)
 
@@ -103,24 +101,54 @@ def train(
 
         # Target: the same scores under the prior they are to be used under.
         target = building.build_target(recipe, prior)
-        moved = under_target(recipe.target, model.carried, target, scores)
+        variants = variants_of(recipe.target, model.carried, target, scores)
         heads = second_stage(recipe, model, images, normalize, progress)
-        variants = (Variant(AS_TRAINED, scores), *([] if moved is None else [moved]), *heads)
 
         # Metrics, and everything into the folder at once.
         stored = StoredModel(model, recipe, images.train.classes, tuple(counts.tolist()), normalize)
-        result = TrainResult(
-            model=stored,
-            folder=run,
-            target=target,
-            trained=trained,
-            variants=variants,
-            weight=model.head.rows.detach().cpu(),
-            command=command,
-        )
+        result = TrainResult(stored, run, target, trained, (*variants, *heads), command)
         if these.is_main:
             with generation(run, "train") as aside:
                 save_model(aside / MODEL, stored)
                 result.write(aside)
                 page(result, aside)
         return result
+
+
+def planned(recipe: Recipe) -> dict[str, Any]:
+    """Sizes of what the recipe makes of the data, or the error that training would begin with."""
+    images = building.read_data(recipe.data)
+    prior = Prior.of(images.train.counts)
+    model = building.build_model(recipe, prior)
+    sampler = building.build_sampler(recipe, images.train)
+    loss = building.build_loss(recipe, sampler.induced(prior), model.head)
+    carried = building.carried(loss, model.head)
+    building.check_target(recipe, images, prior, carried)
+    building.build_options(recipe)
+    building.build_augment(recipe)
+    building.check_network(model, images.train, building.build_normalize(recipe, images.train))
+    steps = -(-len(sampler) // recipe.batch_size)
+    counts = images.train.counts
+    return {
+        "training images": len(images.train),
+        "validation images": 0 if images.validation is None else len(images.validation),
+        "test images": 0 if images.test is None else len(images.test),
+        "classes": images.train.num_classes,
+        "largest class": int(counts.max()),
+        "smallest class": int(counts.min()),
+        "parameters": sum(weight.numel() for weight in model.parameters()),
+        "steps an epoch": steps,
+        "steps": steps * recipe.epochs,
+        "the logits will carry": _in_words(carried, prior, loss.label_smoothing),
+    }
+
+
+def _in_words(carried: Prior | None, train: Prior, label_smoothing: float) -> str:
+    if carried is None:
+        return "no known prior"
+    of = f" of labels smoothed by {label_smoothing:g}" if label_smoothing else ""
+    if carried.is_close(Prior.uniform(train.num_classes)):
+        return f"the uniform prior{of}"
+    if carried.is_close(train.smoothed(label_smoothing)):
+        return f"the training prior{of}"
+    return f"a prior between these or beyond{of}"

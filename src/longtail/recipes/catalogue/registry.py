@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from longtail.flows.train.checking import RecipeError, recipe_from
-from longtail.flows.train.reading import read_recipe_file
+from longtail.flows.train.reading import RecipeError, read_recipe_file, recipe_from
 from longtail.flows.train.recipe import Recipe
 
 Values: TypeAlias = Mapping[str, object]

@@ -30,8 +30,7 @@ from longtail.report.names import percent
 from longtail.report.sections.first_screen import gain_in_words
 
 if TYPE_CHECKING:
-    from longtail.flows.caltech101 import FeatureScores
-    from longtail.flows.demo import DemoResult
+    from longtail.flows.demo import DemoResult, FeatureScores
     from longtail.flows.two_gaussians import GaussianRow, TwoGaussians
 
 _SHOWN_POINTS = 600  # of the first trial's training set: more would only blacken the figure
