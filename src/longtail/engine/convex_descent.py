@@ -52,15 +52,10 @@ def descend(
     tolerance: float,
     progress: Callable[[int, float], None] | None = None,
 ) -> Point:
-    """The lowest point found.
+    """The lowest point found, from a start in float64.
 
-    Args:
-        evaluate: The value and the gradient at a place.
-        start: Where to start, in float64.
-        inverse_hessian: M at a place: a symmetric positive linear map, roughly the inverse Hessian.
-        max_iter: Steps at most.
-        tolerance: It stops where no entry of the gradient is larger, or where no step goes down.
-        progress: Called with the number of steps so far and the value after each.
+    It stops where no entry of the gradient is larger than the tolerance, or where no step goes
+    down. `inverse_hessian` is M at a place: a symmetric positive linear map.
     """
     point = Point(start, *evaluate(start))
     pairs: list[_Pair] = []
@@ -143,7 +138,6 @@ def _search(
 
 
 def _remember(pairs: list[_Pair], step: Tensor, change: Tensor) -> None:
-    """Add the pair if it says anything, and forget the oldest."""
     product = _dot(step, change)
     if product > 1e-10 * math.sqrt(_dot(step, step) * _dot(change, change)):
         pairs.append(_Pair(step, change, product))
