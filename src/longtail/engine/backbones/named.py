@@ -4,17 +4,14 @@ Neither library is a dependency: they are imported when one of their networks is
 without their classifier.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from torch import Tensor, nn
 
-from longtail.engine.backbones.backbone import Backbone
+from longtail.engine.backbones.backbone import Backbone, mlp, small_cnn
 from longtail.engine.backbones.resnet32 import resnet32, resnet32_experts
-from longtail.engine.backbones.small import mlp, small_cnn
 
 # Where the networks of torchvision keep what follows the features.
 _CLASSIFIERS = ("fc", "classifier", "heads", "head")
@@ -39,11 +36,9 @@ class LibraryBackbone(Backbone):
 
 
 def torchvision_backbone(network: str, options: Mapping[str, Any] = {}) -> LibraryBackbone:
-    """A network of torchvision, its last linear layer replaced by nothing.
+    """A network of `torchvision.models.list_models()`, its last linear layer replaced by nothing.
 
-    Args:
-        network: As in `torchvision.models.list_models()`.
-        options: For `torchvision.models.get_model`: weights="DEFAULT" for trained ones.
+    The options are for `torchvision.models.get_model`: weights="DEFAULT" for trained ones.
     """
     models = _imported("torchvision", "torchvision.models")
     built: nn.Module = models.get_model(network, **options)
@@ -61,12 +56,10 @@ def torchvision_backbone(network: str, options: Mapping[str, Any] = {}) -> Libra
 
 
 def timm_backbone(network: str, options: Mapping[str, Any] = {}) -> LibraryBackbone:
-    """A network of timm, made with num_classes=0.
+    """A network of `timm.list_models()`, made with num_classes=0.
 
-    Args:
-        network: As in `timm.list_models()`.
-        options: For `timm.create_model`: pretrained=True for trained weights, in_chans for images
-            with other than three channels.
+    The options are for `timm.create_model`: pretrained=True for trained weights, in_chans for
+    images with other than three channels.
     """
     timm = _imported("timm", "timm")
     built = timm.create_model(network, num_classes=0, **options)
@@ -76,7 +69,7 @@ def timm_backbone(network: str, options: Mapping[str, Any] = {}) -> LibraryBackb
 
 
 def _last_linear(attribute: str, module: nn.Module) -> str | None:
-    """The dotted name of the last linear layer in a module that is called `attribute`."""
+    """Its dotted name, in a module that is called `attribute`."""
     layers = [name for name, part in module.named_modules() if isinstance(part, nn.Linear)]
     return ".".join(filter(None, (attribute, layers[-1]))) if layers else None
 
