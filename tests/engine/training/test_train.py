@@ -22,7 +22,7 @@ from engine.training.tiny import (
 from longtail.engine.backbones import backbone
 from longtail.engine.schedules import Constant, Cosine, Steps
 from longtail.engine.training import EpochEnd, Model, StepEnd, TrainingOptions, predict
-from longtail.engine.training.checkpoint_folder import read_checkpoint
+from longtail.engine.training.checkpoint import read_checkpoint
 from longtail.engine.training.train import shared_sampler
 from longtail.images import ImageArrays
 from longtail.images.samplers import ClassBalancedSampler, InstanceSampler, ProgressiveSampler

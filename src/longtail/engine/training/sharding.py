@@ -12,8 +12,6 @@ parts to one file of a folder, whose name is new, so that nothing is written ove
 number of processes, or by one, they are cut anew. No pickle.
 """
 
-from __future__ import annotations
-
 import shutil
 import warnings
 from collections.abc import Iterator, Mapping
@@ -25,7 +23,7 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from longtail.engine.training.checkpoint_folder import not_written, sync_folder
+from longtail.engine.training.checkpoint import not_written, sync_folder
 from longtail.engine.training.model import Model
 from longtail.engine.training.process_group import current_processes
 from longtail.losses import EstimatedOffset, Loss
