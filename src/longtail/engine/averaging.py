@@ -54,14 +54,10 @@ def moving_average(model: nn.Module, decay: float = 0.999, warmup: bool = True) 
 def reestimate_batch_norm(model: nn.Module, batches: Iterable[Tensor]) -> None:
     """Replace the running statistics of all batch-norm layers by averages over these batches.
 
-    All other layers predict, so dropout is off; which layers were training is put back after. A
-    model without batch-norm is left alone. Of several processes each sees its own batches: give all
-    of them the same ones, or average the buffers after.
-
-    Args:
-        model: Called with each batch.
-        batches: Training images, as many as can be afforded, without labels, and shuffled: batches
-            of one class each say nothing of what a mixed one looks like.
+    Give training images, as many as can be afforded, and shuffled: batches of one class each say
+    nothing of what a mixed one looks like. All other layers predict, so dropout is off; which
+    layers were training is put back after. A model without batch-norm is left alone. Of several
+    processes each sees its own batches: give all the same ones, or average the buffers after.
 
     >>> layer = nn.BatchNorm1d(1, affine=False)
     >>> reestimate_batch_norm(layer, [torch.tensor([[0.0], [2.0]]), torch.tensor([[4.0], [6.0]])])

@@ -98,7 +98,9 @@ def fit_head(
     if config is None:
         head.train(False)
         return head.carried
-    epoch_sampler = _sampler(sampler, loss, samples.labels, num_classes, config, seed)
+    if sampler is None:
+        sampler = config.sampler if loss is None else "instance"
+    epoch_sampler = _sampler(sampler, samples.labels, num_classes, config.epochs, seed)
     if solver == "lbfgs":
         if checkpoint is not None or stop_by is not None or progress is not None:
             raise ValueError(
@@ -170,21 +172,15 @@ def _samples(features: Array, labels: ArrayLike, head: Head, what: str) -> Sampl
 
 
 def _sampler(
-    sampler: str | ClassSampler | None,
-    loss: AnyLoss | None,
-    labels: Tensor,
-    num_classes: int,
-    sgd: SGDConfig,
-    seed: int,
+    sampler: str | ClassSampler, labels: Tensor, num_classes: int, epochs: int, seed: int
 ) -> ClassSampler:
     if isinstance(sampler, ClassSampler):
         if sampler.num_classes != num_classes or not sampler.is_of(labels):
             raise ValueError("the sampler was made for other labels than these; make it from them")
         return sampler
-    name = sampler or (sgd.sampler if loss is None else "instance")
-    if name not in SAMPLERS:
-        raise ValueError(f"sampler must be one of {', '.join(SAMPLERS)}, got {name!r}")
-    return SAMPLERS[name].for_epochs(labels, num_classes, sgd.epochs, seed)
+    if sampler not in SAMPLERS:
+        raise ValueError(f"sampler must be one of {', '.join(SAMPLERS)}, got {sampler!r}")
+    return SAMPLERS[sampler].for_epochs(labels, num_classes, epochs, seed)
 
 
 def _loss(loss: AnyLoss | None, head: Head, batches: Prior, prior: Prior, sgd: SGDConfig) -> Loss:

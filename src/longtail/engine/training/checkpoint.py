@@ -33,6 +33,7 @@ _VERSION = 1
 _STATE = "state.json"
 _FREE = ("num_workers", "compile", "parallel")  # may change from one start to the next
 _OF_THIS_PROCESS = ("training", "num_replicas", "rank")
+_PLAIN = (bool, int, float, str, type(None))
 _WITHOUT = {"label_smoothing": 0.0}  # what checkpoints did that are older than the option
 
 
@@ -188,7 +189,7 @@ def check_task(stored: Mapping[str, Any], now: Mapping[str, Any], folder: object
 
 def _named(value: object) -> Any:
     """Plain values as they are, frozen values by what they print, others by their type."""
-    if _is_plain(value):
+    if isinstance(value, _PLAIN):
         return value
     return repr(value) if is_dataclass(value) else getattr(value, "__qualname__", _kind(value))
 
@@ -198,12 +199,8 @@ def _settings(value: object) -> dict[str, Any]:
     return {
         name: setting
         for name, setting in vars(value).items()
-        if _is_plain(setting) and not name.startswith("_") and name not in _OF_THIS_PROCESS
+        if isinstance(setting, _PLAIN) and not name.startswith("_") and name not in _OF_THIS_PROCESS
     }
-
-
-def _is_plain(value: object) -> bool:
-    return value is None or isinstance(value, (bool, int, float, str))
 
 
 def _kind(value: object) -> str:

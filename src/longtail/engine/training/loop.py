@@ -142,7 +142,11 @@ class Loop:
                 lr = self.options.lr * self.rate(epoch * steps + state.step)
                 value = self.learner.step(*self.inputs(batch), lr)
                 state.step, taken = state.step + 1, taken + 1
-                _check_finite(value, epoch + 1, state.step, lr)
+                if not math.isfinite(value):
+                    raise FloatingPointError(
+                        f"the loss is {value} in epoch {epoch + 1} at step {state.step}, with a "
+                        f"learning rate of {lr:g}; lower the rate, warm it up or give clip_norm"
+                    )
                 state.loss_sum += value
                 state.seconds = time.perf_counter() - began
                 if self.progress is not None:
@@ -151,7 +155,8 @@ class Loop:
                 if ended:
                     self._end_epoch(state, carried, lr)
                 stopping = asked.signal is not None or taken == stop_after
-                if ended or stopping or self._is_due(epoch * steps + state.step):
+                every, step = self.checkpoint_every, epoch * steps + state.step
+                if ended or stopping or (every is not None and step % every == 0):
                     self.sampler.set_epoch(state.epoch, state.step * self._size)
                     generator = self.inputs.generator
                     self.folder.save(state, self.learner, generator, self.sampler, carried)
@@ -161,11 +166,10 @@ class Loop:
 
     def begin(self, epoch: int, done: int = 0) -> Prior | None:
         """Tell sampler and loss which epoch comes; what a model carries that is trained on it."""
-        loss = self.learner.loss
-        loss.set_epoch(epoch)
+        self.learner.loss.set_epoch(epoch)
         self.sampler.set_epoch(epoch, done * self._size)
         takes_prior = self.learner.model.head.takes_prior
-        return carried_after(loss, self.sampler) if takes_prior else None
+        return carried_after(self.learner.loss, self.sampler) if takes_prior else None
 
     @property
     def _size(self) -> int:
@@ -174,9 +178,6 @@ class Loop:
     def _batches(self, epoch: int, done: int) -> Iterator[Batch]:
         seed = mixed_seed(self.options.seed, current_processes().rank, 2, epoch)
         return self.source.batches(list(self.sampler), self._size, seed, start=done * self._size)
-
-    def _is_due(self, step: int) -> bool:
-        return self.checkpoint_every is not None and step % self.checkpoint_every == 0
 
     def _end_epoch(self, state: RunState, carried: Prior | None, lr: float) -> None:
         """Validate if it is time to, and close the books of the epoch."""
@@ -199,11 +200,3 @@ class Loop:
         self.folder.write_row(row)
         if self.progress is not None:
             self.progress(EpochEnd(state.epoch, self.options.epochs, row))
-
-
-def _check_finite(value: float, epoch: int, step: int, lr: float) -> None:
-    if not math.isfinite(value):
-        raise FloatingPointError(
-            f"the loss is {value} in epoch {epoch} at step {step}, with a learning rate of {lr:g}; "
-            "lower the rate, warm it up or give clip_norm"
-        )

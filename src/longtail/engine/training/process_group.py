@@ -6,8 +6,6 @@ issue 135712). So the processes of one start first agree on a name that no other
 their group under it. torchrun counts restarts too, but each machine counts its own.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import time
@@ -56,7 +54,10 @@ def processes() -> Iterator[Processes]:
     rank, local = int(os.environ["RANK"]), int(os.environ.get("LOCAL_RANK", "0"))
     if torch.cuda.is_available():
         torch.cuda.set_device(local)
-    store = _shared_store(rank, world_size)
+    # torchrun keeps the store itself; whoever sets the variables by hand leaves it to process 0.
+    is_master = rank == 0 and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
+    address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    store = TCPStore(address, port, world_size, is_master=is_master, timeout=_PATIENCE)
     name = agreed_name(store, rank, world_size)
     backend = "nccl" if torch.cuda.is_available() else "gloo"
     group = PrefixStore(f"start_{name}", store)
@@ -68,11 +69,9 @@ def processes() -> Iterator[Processes]:
 
 
 def close_group() -> None:
-    """Close the process group, after everything that holds on to it is gone.
-
-    If DDP is the last to hold it, Python waits with its lock held for a thread of gloo that may be
-    waiting for that lock, for ever (seen once in a few dozen runs).
-    """
+    """Close the process group, after everything that holds on to it is gone."""
+    # If DDP is the last to hold it, Python waits with its lock held for a thread of gloo that may
+    # be waiting for that lock, for ever (seen once in a few dozen runs).
     gc.collect()
     dist.destroy_process_group()
 
@@ -147,15 +146,3 @@ def agreed_name(store: Store, rank: int, world_size: int) -> str:
             )
         time.sleep(0.01)
     return name
-
-
-def _shared_store(rank: int, world_size: int) -> Store:
-    # torchrun keeps the store itself; whoever sets the variables by hand leaves it to process 0.
-    kept_by_agent = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
-    return TCPStore(
-        os.environ["MASTER_ADDR"],
-        int(os.environ["MASTER_PORT"]),
-        world_size,
-        is_master=rank == 0 and not kept_by_agent,
-        timeout=_PATIENCE,
-    )

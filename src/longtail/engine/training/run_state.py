@@ -170,10 +170,8 @@ def set_random_state(generator: Generator, state: dict[str, Tensor]) -> None:
     random.setstate((3, tuple(state["python"].tolist()), _value(state["python_gauss"])))
     *keys, place = state["numpy"].tolist()
     cached = _value(state["numpy_gauss"])
-    words = np.array(keys, dtype=np.uint32)
-    np.random.set_state(  # noqa: NPY002
-        ("MT19937", words, place, int(cached is not None), cached or 0.0)
-    )
+    words, has_gauss = np.array(keys, dtype=np.uint32), int(cached is not None)
+    np.random.set_state(("MT19937", words, place, has_gauss, cached or 0.0))  # noqa: NPY002
     if "cuda" in state and torch.cuda.is_available():
         torch.cuda.set_rng_state(state["cuda"].clone())
 

@@ -3,9 +3,7 @@
 A block is put together from all processes when it computes, and let go of after. Blocks are the
 head and the members of sequences and lists in the backbone, however deep these are; smaller ones,
 and what is outside of them, are put together at once, for all of the model. Buffers are not shared
-out.
-
-The modules of torch are imported when they are needed: the first takes a second.
+out. The modules of torch are imported when they are needed: the first takes a second.
 
 On disk they are files of torch.distributed.checkpoint, as safetensors: each process writes its own
 parts to one file of a folder, whose name is new, so that nothing is written over. Read by another
@@ -120,10 +118,7 @@ def check_torch() -> None:
 
 
 def write_shards(folder: Path, name: str, tensors: Mapping[str, Tensor]) -> None:
-    """Write them to a new folder in this one, or remove it and raise an OSError on all processes.
-
-    Every process must call it.
-    """
+    """Write them to a new folder, or remove it and raise an OSError. Every process must call it."""
     from torch.distributed.checkpoint.api import CheckpointException
     from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageWriter
     from torch.distributed.checkpoint.state_dict_saver import save
@@ -149,10 +144,7 @@ def write_shards(folder: Path, name: str, tensors: Mapping[str, Tensor]) -> None
 
 
 def read_shards(folder: Path, like: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """What was written there: whole, or cut as those are that it is to be like.
-
-    Every process must call it.
-    """
+    """What was written there: whole, or cut as those in `like` are. All must call it."""
     from torch.distributed.checkpoint.api import CheckpointException
     from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
     from torch.distributed.checkpoint.state_dict_loader import load
@@ -164,14 +156,10 @@ def read_shards(folder: Path, like: Mapping[str, Tensor]) -> dict[str, Tensor]:
             warnings.filterwarnings("ignore", "torch.distributed is disabled", UserWarning)
             load(tensors, storage_reader=HuggingFaceStorageReader(str(folder)))
     except (CheckpointException, OSError, SafetensorError, ValueError, RuntimeError) as error:
+        # In one line: what torch says of several processes has their tracebacks in it.
+        reason = next((failed for failed, _ in getattr(error, "failures", {}).values()), error)
         raise ValueError(
-            f"the tensors of the checkpoint in {folder} are missing or damaged ({_reason(error)}); "
+            f"the tensors of the checkpoint in {folder} are missing or damaged ({reason}); "
             f"put a copy in their place, or remove {folder.parent} to begin anew"
         ) from error
     return tensors
-
-
-def _reason(error: BaseException) -> str:
-    """In one line; what torch says of several processes has their tracebacks in it."""
-    failures = getattr(error, "failures", {})
-    return str(next((failure for failure, _ in failures.values()), error))

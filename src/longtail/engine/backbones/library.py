@@ -1,17 +1,15 @@
-"""Backbones by name, as a recipe gives them: our own, and those of torchvision and timm.
+"""Networks of torchvision and timm as backbones, without their classifier.
 
-Neither library is a dependency: they are imported when one of their networks is asked for, and come
-without their classifier.
+Neither library is a dependency: they are imported when one of their networks is asked for.
 """
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from torch import Tensor, nn
 
-from longtail.engine.backbones.backbone import Backbone, mlp, small_cnn
-from longtail.engine.backbones.resnet32 import resnet32, resnet32_experts
+from longtail.engine.backbones.backbone import Backbone
 
 # Where the networks of torchvision keep what follows the features.
 _CLASSIFIERS = ("fc", "classifier", "heads", "head")
@@ -89,40 +87,3 @@ def _imported(library: str, module: str) -> Any:
             "the torchvision that was built for the same torch, for the CPU or for the same CUDA, "
             'or take a backbone of our own, such as "resnet32"'
         ) from error
-
-
-OWN: dict[str, Callable[..., Backbone]] = {
-    "resnet32": resnet32,
-    "resnet32_experts": resnet32_experts,
-    "small_cnn": small_cnn,
-    "mlp": mlp,
-}
-LIBRARIES: dict[str, Callable[..., Backbone]] = {
-    "torchvision": torchvision_backbone,
-    "timm": timm_backbone,
-}
-
-
-def backbone(name: str, **options: Any) -> Backbone:
-    """The backbone of that name; its weights come from torch's global generator.
-
-    Args:
-        name: "resnet32", "resnet32_experts", "small_cnn", "mlp", or a network of a library:
-            "torchvision:resnet50", "timm:resnet50".
-        options: What the function of that name takes.
-
-    >>> backbone("resnet32", dim=128).dim
-    128
-    """
-    library, colon, network = name.partition(":")
-    if colon and library in LIBRARIES and network:
-        return LIBRARIES[library](network, options)
-    if name not in OWN:
-        raise ValueError(
-            f"there is no backbone {name!r}; take one of {', '.join(OWN)}, or "
-            + " or ".join(f'"{other}:<its name>"' for other in LIBRARIES)
-        )
-    try:
-        return OWN[name](**options)
-    except TypeError as error:
-        raise ValueError(f"the backbone {name} does not take these options: {error}") from error
