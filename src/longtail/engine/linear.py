@@ -86,7 +86,6 @@ def fit_linear(
         classes = for_autograd(classes.to(rows.device))
         shares = loss_shares(sample_loss, classes)
         objective = LinearObjective(rows, classes, shares, sample_loss, decay, bias)
-        layer = _layer_at(start, objective)
         curvature: list[Curvature] = []  # measured when first asked for: small problems never ask
 
         def inverse_hessian(at: Tensor) -> Operator:
@@ -94,15 +93,17 @@ def fit_linear(
                 curvature.append(Curvature.of(objective, loss.num_classes))
             return curvature[0].inverse(at)
 
-        columns = [layer.weight] + ([layer.bias.unsqueeze(1)] if bias else [])
         minimum = descend(
             objective,
-            torch.cat(columns, dim=1).double(),
+            _start(start, objective),
             inverse_hessian,
             max_iter=max_iter,
             tolerance=tolerance,
             progress=progress,
         )
+        # Made on no device and filled: to initialise it would draw from torch's global generator.
+        bare = nn.Linear(rows.dim, loss.num_classes, bias=bias, dtype=rows.dtype, device="meta")
+        layer = bare.to_empty(device=rows.device)
         layer.weight.copy_(minimum.at[:, : rows.dim])
         if bias:
             layer.bias.copy_(minimum.at[:, -1])
@@ -118,24 +119,21 @@ def fit_linear(
     return layer.requires_grad_(False)
 
 
-def _layer_at(start: nn.Linear | None, objective: LinearObjective) -> nn.Linear:
-    """A new layer with the parameters of `start`, or zeros."""
-    shape, bias = (objective.loss.num_classes, objective.rows.dim), objective.bias
-    if start is not None and (start.weight.shape != shape or (start.bias is None) == bias):
+def _start(start: nn.Linear | None, objective: LinearObjective) -> Tensor:
+    """The weight, and the bias as a last column, of `start`, or zeros; in float64."""
+    rows, bias = objective.rows, objective.bias
+    shape = (objective.loss.num_classes, rows.dim)
+    if start is None:
+        return torch.zeros(shape[0], rows.dim + bias, dtype=torch.float64, device=rows.device)
+    if start.weight.shape != shape or (start.bias is None) == bias:
         raise ValueError(
             f"start must be a linear layer with a weight of shape {shape} and "
             f"{'a' if bias else 'no'} bias, got {tuple(start.weight.shape)} "
             f"{'without' if start.bias is None else 'with'} one"
         )
-    # Not initialised: that would draw from torch's global generator.
-    kind = {"dtype": objective.rows.dtype, "device": objective.rows.device}
-    layer: nn.Linear = nn.utils.skip_init(nn.Linear, *shape[::-1], bias=bias, **kind)  # type: ignore[no-untyped-call]
-    if start is not None:
-        layer.load_state_dict(start.state_dict())
-    else:
-        for parameter in layer.parameters():
-            nn.init.zeros_(parameter)
-    return layer
+    columns = [start.weight] + ([start.bias.unsqueeze(1)] if bias else [])
+    # Rounded as the layer will be, so that one at the minimum stays there.
+    return torch.cat(columns, dim=1).to(rows.device, rows.dtype).double()
 
 
 def _check_loss(loss: Loss) -> SampleLoss:

@@ -41,8 +41,6 @@ class Processes:
 def processes() -> Iterator[Processes]:
     """Open the process group that torchrun asks for, and close it after; else there is one process.
 
-    NCCL on GPUs, gloo without.
-
     >>> with processes() as these:
     ...     these.world_size, these.is_main
     (1, True)
@@ -120,11 +118,9 @@ def agree_on_buffers(model: nn.Module) -> None:
 
 
 def agreed_name(store: Store, rank: int, world_size: int) -> str:
-    """The same new name on all processes of this start, whatever older ones left in the store.
-
-    Each process says hello with a token of its own, and process 0 answers each token with the
-    name, until all have said that they know it: a hello it finds may be that of a dead process.
-    """
+    """The same new name on all processes of this start, whatever older ones left in the store."""
+    # Each says hello with a token of its own, and process 0 answers each token with the name, until
+    # all have said that they know it: a hello it finds may be that of a dead process.
     if rank:
         token = uuid.uuid4().hex
         store.set(f"hello_{rank}", token)

@@ -37,8 +37,7 @@ def check_sharding(model: Model, losses: tuple[Loss, ...]) -> None:
             "the loss EstimatedOffset looks at the weights of the head, of which a process has "
             'only a part with parallel="fsdp"; take parallel="ddp"'
         )
-    # By the parts they belong to, the same one as often as it is used.
-    named = list(model.named_parameters(remove_duplicate=False))
+    named = list(model.named_parameters(remove_duplicate=False))  # by the parts that use them
     single = [name for name, parameter in named if not parameter.dim()]
     if single:
         raise ValueError(
