@@ -40,13 +40,12 @@ def torchvision_backbone(network: str, options: Mapping[str, Any] = {}) -> Libra
     """
     models = _imported("torchvision", "torchvision.models")
     built: nn.Module = models.get_model(network, **options)
+    linear = {name: part for name, part in built.named_modules() if isinstance(part, nn.Linear)}
     for attribute in _CLASSIFIERS:
-        if isinstance(classifier := getattr(built, attribute, None), nn.Module):
-            last = _last_linear(attribute, classifier)
-            if last is not None:
-                dim = built.get_submodule(last).in_features
-                built.set_submodule(last, nn.Identity())
-                return LibraryBackbone(built, int(dim))  # type: ignore[arg-type]
+        layers = [name for name in linear if name.partition(".")[0] == attribute]
+        if layers:
+            built.set_submodule(layers[-1], nn.Identity())
+            return LibraryBackbone(built, linear[layers[-1]].in_features)
     raise ValueError(
         f"torchvision's {network} has no linear classifier under {', '.join(_CLASSIFIERS)}, "
         "so its features cannot be told from its logits; take another network"
@@ -64,12 +63,6 @@ def timm_backbone(network: str, options: Mapping[str, Any] = {}) -> LibraryBackb
     # A few networks put a layer between pooling and classifier; num_features is what it is given.
     dim = getattr(built, "head_hidden_size", None) or built.num_features
     return LibraryBackbone(built, int(dim))
-
-
-def _last_linear(attribute: str, module: nn.Module) -> str | None:
-    """Its dotted name, in a module that is called `attribute`."""
-    layers = [name for name, part in module.named_modules() if isinstance(part, nn.Linear)]
-    return ".".join(filter(None, (attribute, layers[-1]))) if layers else None
 
 
 def _imported(library: str, module: str) -> Any:

@@ -16,7 +16,7 @@ from torch import Tensor
 from longtail.core import Prior, Scores
 from longtail.engine.epoch_sampler import carried_after
 from longtail.engine.schedules import Schedule
-from longtail.engine.training.image_source import Batch, Inputs, Source
+from longtail.engine.training.image_source import Inputs, Source
 from longtail.engine.training.learner import Learner
 from longtail.engine.training.model import predict_source
 from longtail.engine.training.options import TrainingOptions
@@ -138,7 +138,9 @@ class Loop:
             epoch = state.epoch
             carried = self.begin(epoch, done=state.step)
             began = time.perf_counter() - state.seconds
-            for batch in self._batches(epoch, done=state.step):
+            seed = mixed_seed(self.options.seed, current_processes().rank, 2, epoch)
+            order, done = list(self.sampler), state.step * self._size
+            for batch in self.source.batches(order, self._size, seed, start=done):
                 lr = self.options.lr * self.rate(epoch * steps + state.step)
                 value = self.learner.step(*self.inputs(batch), lr)
                 state.step, taken = state.step + 1, taken + 1
@@ -174,10 +176,6 @@ class Loop:
     @property
     def _size(self) -> int:
         return self.options.batch_size // current_processes().world_size
-
-    def _batches(self, epoch: int, done: int) -> Iterator[Batch]:
-        seed = mixed_seed(self.options.seed, current_processes().rank, 2, epoch)
-        return self.source.batches(list(self.sampler), self._size, seed, start=done * self._size)
 
     def _end_epoch(self, state: RunState, carried: Prior | None, lr: float) -> None:
         """Validate if it is time to, and close the books of the epoch."""

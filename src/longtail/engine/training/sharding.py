@@ -69,6 +69,14 @@ def blocks(model: Model) -> list[nn.Module]:
     return [part for part in parts if sum(p.numel() for p in part.parameters()) >= LEAST]
 
 
+def _in_line(module: nn.Module) -> Iterator[nn.Module]:
+    for part in module.children():
+        if isinstance(module, _IN_LINE) and not isinstance(part, _IN_LINE):
+            yield part
+        else:
+            yield from _in_line(part)
+
+
 def gather(sharded: nn.Module, into: nn.Module) -> None:
     """Write the weights of a model that is shared out to one that is not. All must call it."""
     state: dict[str, Any] = sharded.state_dict()
@@ -91,14 +99,6 @@ def shared_out_like(whole: Tensor, like: Any) -> Tensor:
     placed = whole.to(like.device)
     part: Tensor = distribute_tensor(placed, like.device_mesh, like.placements, src_data_rank=None)
     return part
-
-
-def _in_line(module: nn.Module) -> Iterator[nn.Module]:
-    for part in module.children():
-        if isinstance(module, _IN_LINE) and not isinstance(part, _IN_LINE):
-            yield part
-        else:
-            yield from _in_line(part)
 
 
 def check_torch() -> None:

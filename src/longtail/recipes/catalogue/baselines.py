@@ -1,11 +1,9 @@
 """Baselines of the papers: LDAM with deferred re-weighting, and experts.
 
-LDAM is from Cao et al. (NeurIPS 2019), the experts from Aimar et al. (CVPR 2023), without
-AutoAugment.
-
-The numbers of LDAM are those of the released code: rate 0.1 after 5 epochs of warm-up, times 0.01
-at epochs 160 and 180 of 200, batch 128, weight decay 2e-4, margins up to 0.5, scale 30, class-
-balanced weights with β = 0.9999 from epoch 160 on.
+LDAM is from Cao et al. (NeurIPS 2019), the experts are from Aimar et al. (CVPR 2023), without
+AutoAugment. The numbers of LDAM are those of the released code: rate 0.1 after 5 epochs of warm-up,
+times 0.01 at epochs 160 and 180 of 200, batch 128, weight decay 2e-4, margins up to 0.5, scale 30,
+class-balanced weights with β = 0.9999 from epoch 160 on.
 """
 
 from longtail.recipes.catalogue import sets

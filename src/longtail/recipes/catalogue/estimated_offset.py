@@ -68,9 +68,8 @@ named(
 named(
     "places-lt-eo",
     "Estimated offset on Places-LT, ResNet-152 trained on ImageNet.",
-    "EO §4.1: network, momentum, lambda. The rest is not said: schedule, batch, epochs and "
-    "decay are LADE's, the rate is ours. Accuracy 39.4 (table 1), on an earlier version of "
-    "the set.",
+    "EO §4.1: network, momentum, lambda. The rest is not said: schedule, batch, epochs and decay "
+    "are LADE's, the rate is ours. Accuracy 39.4 (table 1), on an earlier version of the set.",
     fine_tuned(sets.places_lt(), offset=True),
 )
 named(

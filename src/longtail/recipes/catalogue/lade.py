@@ -2,8 +2,8 @@
 
 SGD with momentum 0.9 and weight decay 5e-4 throughout. The warm-up from a third of the rate, rates
 that stay the same within an epoch and crops of random size (the appendix has them of 224 out of 256
-pixels) are those of the released code. "Softmax" is what PC
-Softmax starts from: its scores carry the training prior and are moved to the target afterwards.
+pixels) are those of the released code. "Softmax" is what PC Softmax starts from: its scores carry
+the training prior and are moved to the target afterwards.
 """
 
 from longtail.recipes.catalogue import sets
@@ -72,8 +72,7 @@ named(
     "cifar100-lt-lade",
     "LADE on CIFAR-100-LT, ratio 100.",
     "Appendix and table 7 (alpha 0.1, lambda 0.01, batch 256); accuracy 45.4 (table 2). The "
-    "network is the 128-dimensional one of the released code, which the paper calls "
-    "ResNet-32.",
+    "network is the 128-dimensional one of the released code, which the paper calls ResNet-32.",
     on_cifar(100.0, dict(name="lade", alpha=0.1, lam=0.01)),
 )
 named(
