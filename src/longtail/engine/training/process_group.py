@@ -20,6 +20,8 @@ import torch.distributed as dist
 from torch import Tensor, nn
 from torch._C._distributed_c10d import PrefixStore, Store, TCPStore
 
+from longtail.losses.processes import whole_batch
+
 _PATIENCE = timedelta(minutes=10)
 
 
@@ -94,12 +96,7 @@ def mean_over_processes(value: float, device: torch.device) -> float:
 
 def stacked_over_processes(value: Tensor, device: torch.device) -> Tensor:
     """The tensors of all processes, which have one shape, along a new first axis; on the CPU."""
-    if current_processes().world_size == 1:
-        return value[None]
-    own = value.to(device)
-    parts = [torch.empty_like(own) for _ in range(dist.get_world_size())]
-    dist.all_gather(parts, own)
-    return torch.stack(parts).cpu()
+    return whole_batch(value[None].to(device))[0].cpu()
 
 
 def agree_on_buffers(model: nn.Module) -> None:
