@@ -27,6 +27,7 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 import longtail as lt
+from longtail.engine import FeatureRows
 from longtail.engine.linear_objective import LinearObjective, loss_shares
 
 SAMPLES, DIM, CLASSES = 20_000, 256, 100
@@ -56,7 +57,7 @@ def objective(features, labels, decay):
     """The objective in float64, as a function of (C, D + 1) numbers."""
     known = torch.from_numpy(labels)
     loss = lt.losses.CrossEntropy(lt.Prior.from_labels(known, CLASSES))
-    wide = torch.from_numpy(features).double()
+    wide = FeatureRows(torch.from_numpy(features).double())
     return LinearObjective(wide, known, loss_shares(loss, known), loss, decay, bias=True)
 
 

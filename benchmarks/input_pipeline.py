@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 
 import longtail as lt
-from longtail.engine.backbones import backbone
+from longtail.engine import backbones
 from longtail.engine.training import Model, StepEnd, TrainingOptions, train
 from longtail.engine.training.image_source import Inputs, image_source
 from longtail.images import ImageArrays
@@ -43,7 +43,7 @@ def cifar_sized():
 
 
 def made(name):
-    body = backbone(name)
+    body = getattr(backbones, name)()
     return Model(body, lt.heads.Linear(body.dim, CLASSES))
 
 

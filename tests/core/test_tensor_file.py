@@ -15,8 +15,8 @@ import longtail as lt
 from longtail.core.tensor_file import map_tensor_file, save_tensors
 from longtail.data import open_score_writer, pack_features
 from longtail.engine import save_head
-from longtail.engine.head_sgd import FitState, save_checkpoint
-from longtail.engine.training.checkpoint_folder import write_checkpoint
+from longtail.engine.head_file import FitState, save_checkpoint
+from longtail.engine.training.checkpoint import write_checkpoint
 
 TENSORS = {
     "b": torch.arange(6.0).view(2, 3).t(),  # not contiguous

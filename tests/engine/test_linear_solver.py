@@ -9,7 +9,7 @@ import torch
 from torch.testing import assert_close
 
 from longtail import Prior, heads, losses
-from longtail.engine import fit_linear, linear_curvature, linear_objective
+from longtail.engine import FeatureRows, feature_rows, fit_linear, linear_objective
 
 CLASSES, DIM = 7, 5
 RNG = np.random.default_rng(0)
@@ -92,9 +92,10 @@ def test_value_and_gradient_are_those_of_autograd_on_the_whole_for_blocks_of_any
     value = objective(whole[:, :DIM], whole[:, DIM], loss, decay)
     value.backward()
     shares = linear_objective.loss_shares(loss, LABELS)
-    ours = linear_objective.LinearObjective(FEATURES, LABELS, shares, loss, decay, bias=True)
+    rows = FeatureRows(FEATURES)
+    ours = linear_objective.LinearObjective(rows, LABELS, shares, loss, decay, bias=True)
     for block in (1, 7 * 13, 2**22):
-        monkeypatch.setattr(linear_objective, "BLOCK", block)
+        monkeypatch.setattr(feature_rows, "BLOCK", block)
         found, gradient = ours(layer)
         assert found == pytest.approx(value.item(), rel=1e-13)
         assert_close(gradient, whole.grad, rtol=1e-11, atol=1e-13)
@@ -104,7 +105,7 @@ def test_value_and_gradient_are_those_of_autograd_on_the_whole_for_blocks_of_any
 def test_blocks_of_any_size_give_the_same_layer(block, monkeypatch):
     fit = partial(fit_linear, FEATURES, LABELS, losses.LogitAdjusted(PRIOR), weight_decay=0.01)
     expected = fit(tolerance=1e-10)
-    monkeypatch.setattr(linear_objective, "BLOCK", block)
+    monkeypatch.setattr(feature_rows, "BLOCK", block)
     assert_close(fit(tolerance=1e-10).weight, expected.weight, rtol=1e-7, atol=1e-9)
 
 
@@ -117,7 +118,7 @@ def test_less_memory_for_curvature_gives_the_same_layer(constant, value, bias, m
     loss = losses.CrossEntropy(PRIOR)
     fit = partial(fit_linear, labels=LABELS, loss=loss, weight_decay=0.01, bias=bias)
     expected = fit(FEATURES, tolerance=1e-9)
-    monkeypatch.setattr(linear_curvature, constant, value)
+    monkeypatch.setattr(linear_objective, constant, value)
     mapped = FEATURES.numpy().copy()
     mapped.setflags(write=False)  # so that it is read in blocks, as a file is
     for features in (FEATURES, mapped):
@@ -129,7 +130,8 @@ def test_the_inverse_hessian_is_symmetric_positive_and_right_where_it_can_be():
     labels = (LABELS > 4).long()
     loss, decay = losses.CrossEntropy(Prior.from_labels(labels, 2)), 0.3
     shares = linear_objective.loss_shares(loss, labels)
-    ours = linear_objective.LinearObjective(FEATURES, labels, shares, loss, decay, bias=False)
+    rows = FeatureRows(FEATURES)
+    ours = linear_objective.LinearObjective(rows, labels, shares, loss, decay, bias=False)
     layer = 0.1 * torch.from_numpy(RNG.standard_normal((2, DIM)))
 
     def value(flat):
@@ -137,7 +139,7 @@ def test_the_inverse_hessian_is_symmetric_positive_and_right_where_it_can_be():
         return loss(FEATURES @ weight.T, labels) + 0.5 * decay * weight.square().sum()
 
     hessian = torch.autograd.functional.hessian(value, layer.flatten())
-    inverse = linear_curvature.Curvature.of(ours, 2).inverse(layer)
+    inverse = linear_objective.Curvature.of(ours, 2).inverse(layer)
     eye = torch.eye(2 * DIM, dtype=torch.float64)
     columns = torch.stack([inverse(row.view(2, DIM)).flatten() for row in eye], dim=1)
     assert_close(columns, columns.T, rtol=1e-9, atol=1e-12)
@@ -160,6 +162,18 @@ def test_a_file_on_the_disk_gives_the_layer_of_the_widened_array(dtype, mode, tm
     assert torch.equal(layer.bias, expected.bias)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_short_tensor_gives_the_layer_of_the_widened_one(dtype):
+    fit = partial(fit_linear, labels=LABELS, loss=losses.CrossEntropy(PRIOR), weight_decay=0.01)
+    short = FEATURES.to(dtype)
+    assert torch.equal(fit(short).weight, fit(short.float()).weight)
+
+
+def test_a_list_gives_the_layer_of_the_array():
+    fit = partial(fit_linear, labels=LABELS, loss=losses.CrossEntropy(PRIOR), weight_decay=0.01)
+    assert torch.equal(fit(FEATURES.tolist()).weight, fit(FEATURES).weight)
+
+
 class Recorder:
     """Features somewhere else: it hands out slices of rows, and says how many numbers at most."""
 
@@ -176,8 +190,8 @@ class Recorder:
 
 
 def test_rows_on_the_disk_are_read_in_blocks(monkeypatch):
-    monkeypatch.setattr(linear_objective, "BLOCK", 210)
-    monkeypatch.setattr(linear_curvature, "SAMPLE", 700)
+    monkeypatch.setattr(feature_rows, "BLOCK", 210)
+    monkeypatch.setattr(linear_objective, "SAMPLE", 700)
     features = Recorder(FEATURES.numpy())
     layer = fit_linear(features, LABELS, losses.CrossEntropy(PRIOR), weight_decay=0.01)
     assert 0 < features.most <= 210
@@ -269,9 +283,11 @@ def test_samples_that_are_all_ignored_are_refused():
     ("features", "sentence"),
     [
         (FEATURES.numpy().astype(np.int32), "float16, float32 or float64, got int32"),
-        (FEATURES.tolist(), "float16, float32 or float64, got <class 'list'>"),
         (FEATURES.numpy()[0], r"shape \(N, D\)"),
-        (np.where(np.arange(400)[:, None] == 399, np.nan, FEATURES.numpy()), "with NaN"),
+        (
+            np.where(np.arange(400)[:, None] == 399, np.nan, FEATURES.numpy()),
+            "NaN or infinity in row 399",
+        ),
     ],
 )
 def test_wrong_arrays_give_one_clear_sentence(features, sentence):

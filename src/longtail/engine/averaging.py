@@ -8,11 +8,8 @@ the batch's mean and (unbiased) variance, a batch counting by its size. NCM, app
 estimates lag behind weights that move, and mending them in the second stage helps rare classes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import chain
 
 import torch
 from torch import Tensor, nn
@@ -25,12 +22,8 @@ def moving_average(model: nn.Module, decay: float = 0.999, warmup: bool = True) 
 
     Call `update_parameters(model)` after each step of the optimiser, and the copy itself, or its
     `.module`, to predict. Buffers with fractions, such as batch-norm statistics, are averaged too,
-    counters are copied. Its state dict holds how often it was updated, so it can be gone on with.
-
-    Args:
-        model: Left as it is.
-        decay: What is kept of the average at a step.
-        warmup: Whether less is kept at first.
+    counters are copied. Its state dict holds how often it was updated, so a run can resume from it.
+    `decay` is what is kept of the average at a step; with `warmup` it is less at first.
 
     >>> model = nn.Linear(1, 1, bias=False)
     >>> average = moving_average(model, decay=0.5, warmup=False)
@@ -61,14 +54,10 @@ def moving_average(model: nn.Module, decay: float = 0.999, warmup: bool = True) 
 def reestimate_batch_norm(model: nn.Module, batches: Iterable[Tensor]) -> None:
     """Replace the running statistics of all batch-norm layers by averages over these batches.
 
-    All other layers predict, so dropout is off; which layers were training is put back after. A
-    model without batch-norm is left alone. Of several processes each sees its own batches: give all
-    of them the same ones, or average the buffers after.
-
-    Args:
-        model: Called with each batch.
-        batches: Inputs of the model: training images, as many as can be afforded, without labels,
-            and shuffled: batches of one class each say nothing of what a mixed one looks like.
+    Give training images, as many as can be afforded, and shuffled: batches of one class each say
+    nothing of what a mixed one looks like. All other layers predict, so dropout is off; which
+    layers were training is put back after. A model without batch-norm is left alone. Of several
+    processes each sees its own batches: give all the same ones, or average the buffers after.
 
     >>> layer = nn.BatchNorm1d(1, affine=False)
     >>> reestimate_batch_norm(layer, [torch.tensor([[0.0], [2.0]]), torch.tensor([[4.0], [6.0]])])
@@ -82,34 +71,33 @@ def reestimate_batch_norm(model: nn.Module, batches: Iterable[Tensor]) -> None:
     ]
     if not layers:
         return
-    inputs = iter(batches)
-    first = next(inputs, None)
-    if first is None:
-        raise ValueError("expected at least one batch to estimate from, got none")
-    for layer in layers:
-        layer.reset_running_stats()
+    momenta = [layer.momentum for layer in layers]
     seen = 0
-    with _only_training(model, layers):
-        for batch in chain([first], inputs):
-            seen += len(batch)
-            for layer in layers:
-                # The average over all samples so far; momentum=None would be that over batches.
-                layer.momentum = len(batch) / seen
-            model(batch)
+    try:
+        with predicting(model):
+            for batch in batches:
+                if not seen:
+                    for layer in layers:
+                        layer.train().reset_running_stats()
+                seen += len(batch)
+                for layer in layers:
+                    # The average over all samples so far; momentum=None would be over batches.
+                    layer.momentum = len(batch) / seen
+                model(batch)
+    finally:
+        for layer, momentum in zip(layers, momenta, strict=True):
+            layer.momentum = momentum
+    if not seen:
+        raise ValueError("expected at least one batch to estimate from, got none")
 
 
 @contextmanager
-def _only_training(model: nn.Module, layers: list[_BatchNorm]) -> Iterator[None]:
-    """These layers train and all others predict; after it all is as it was, momenta too."""
+def predicting(model: nn.Module) -> Iterator[None]:
+    """No layer trains; after it all is as it was."""
     flags = [(module, module.training) for module in model.modules()]
-    momenta = [layer.momentum for layer in layers]
     model.train(False)
-    for layer in layers:
-        layer.train()
     try:
         yield
     finally:
         for module, training in flags:
             module.training = training
-        for layer, momentum in zip(layers, momenta, strict=True):
-            layer.momentum = momentum

@@ -27,6 +27,7 @@ _MOST_TRIALS = 20
 _STEEP, _FLAT, _ENOUGH = 0.9, 0.8, 0.1
 
 Operator: TypeAlias = Callable[[Tensor], Tensor]
+Evaluate: TypeAlias = Callable[[Tensor], tuple[float, Tensor]]  # the value and the gradient
 
 
 class Point(NamedTuple):
@@ -44,7 +45,7 @@ class _Pair(NamedTuple):
 
 
 def descend(
-    evaluate: Callable[[Tensor], tuple[float, Tensor]],
+    evaluate: Evaluate,
     start: Tensor,
     inverse_hessian: Callable[[Tensor], Operator],
     *,
@@ -52,23 +53,18 @@ def descend(
     tolerance: float,
     progress: Callable[[int, float], None] | None = None,
 ) -> Point:
-    """The lowest point found.
+    """The lowest point found, from a start in float64.
 
-    Args:
-        evaluate: The value and the gradient at a place.
-        start: Where to start, in float64.
-        inverse_hessian: M at a place: a symmetric positive linear map, roughly the inverse Hessian.
-        max_iter: Steps at most.
-        tolerance: It stops where no entry of the gradient is larger, or where no step goes down.
-        progress: Called with the number of steps so far and the value after each.
+    It stops where no entry of the gradient is larger than the tolerance, or where no step goes
+    down. `inverse_hessian` is M at a place: a symmetric positive linear map.
     """
     point = Point(start, *evaluate(start))
     pairs: list[_Pair] = []
     first: Operator = torch.clone
     scale, refresh = min(1.0, 1 / max(float(point.gradient.norm()), 1e-30)), _FIRST_REFRESH
-    since, then = 0, _largest(point.gradient)
+    since, then = 0, float(point.gradient.abs().max())
     for iteration in range(1, max_iter + 1):
-        largest = _largest(point.gradient)
+        largest = float(point.gradient.abs().max())
         if not largest > tolerance:
             break
         if iteration > refresh and _far(largest, then, iteration - since, tolerance):
@@ -86,7 +82,12 @@ def descend(
             pairs.clear()  # they may be rounding alone: once more without
             continue
         length, after = reached
-        _remember(pairs, step.mul_(length), after.gradient - point.gradient)
+        step.mul_(length)
+        change = after.gradient - point.gradient
+        product = _dot(step, change)
+        if product > 1e-10 * math.sqrt(_dot(step, step) * _dot(change, change)):
+            pairs.append(_Pair(step, change, product))
+            del pairs[:-_HISTORY]
         point = after
         if progress is not None:
             progress(iteration, point.value)
@@ -106,9 +107,7 @@ def _direction(gradient: Tensor, pairs: list[_Pair], first: Operator, scale: flo
     return direction
 
 
-def _search(
-    evaluate: Callable[[Tensor], tuple[float, Tensor]], start: Point, step: Tensor
-) -> tuple[float, Point] | None:
+def _search(evaluate: Evaluate, start: Point, step: Tensor) -> tuple[float, Point] | None:
     """How far to go along the step and the point there; None if no length will do."""
     first = _dot(start.gradient, step)
     if not first < 0:
@@ -142,22 +141,10 @@ def _search(
     return None
 
 
-def _remember(pairs: list[_Pair], step: Tensor, change: Tensor) -> None:
-    """Add the pair if it says anything, and forget the oldest."""
-    product = _dot(step, change)
-    if product > 1e-10 * math.sqrt(_dot(step, step) * _dot(change, change)):
-        pairs.append(_Pair(step, change, product))
-        del pairs[:-_HISTORY]
-
-
 def _far(largest: float, then: float, iterations: int, tolerance: float) -> bool:
     """Whether the tolerance is further away, at the present pace, than a refresh is worth."""
     pace = math.log(then / largest) / iterations
     return not math.log(largest / max(tolerance, 1e-300)) <= _WORTH * pace
-
-
-def _largest(gradient: Tensor) -> float:
-    return float(gradient.abs().max())
 
 
 def _scale(first: Operator, pairs: list[_Pair]) -> float:

@@ -1,7 +1,5 @@
 """What is drawn in an epoch, by the sampler or as the loss asks, and what a model then carries."""
 
-from __future__ import annotations
-
 from typing import Unpack
 
 import torch
@@ -21,11 +19,7 @@ class DeferredSampler(ClassSampler):
     changes = True
 
     def __init__(
-        self,
-        labels: ArrayLike,
-        num_classes: int,
-        loss: Loss,
-        **options: Unpack[SamplerOptions],
+        self, labels: ArrayLike, num_classes: int, loss: Loss, **options: Unpack[SamplerOptions]
     ) -> None:
         self.loss = loss
         super().__init__(labels, num_classes, **options)

@@ -11,48 +11,43 @@ import torch
 from torch import Tensor
 
 from longtail.core.arrays import Array, refuse_lossy
+from longtail.core.blocks import BLOCK, slices
 from longtail.core.disk_rows import on_disk
 from longtail.losses.minimise import for_autograd
 
-BLOCK = 2**22  # numbers read at once: 16 MB in float32
+_DTYPES = ("float16", "bfloat16", "float32", "float64")
 
 
 class FeatureRows:
     """Features of shape (N, D), read in float32, or float64 if they are.
 
     Args:
-        features: A tensor, an array or a memory-mapped array of a floating type.
+        features: A tensor, an array, a memory-mapped array, or whatever hands out rows by slices
+            and has a dtype and a shape.
     """
 
     def __init__(self, features: Array) -> None:
         refuse_lossy(features)
-        given: Any = features if isinstance(features, Tensor) else np.asanyarray(features)
-        floating = (
-            given.is_floating_point() if isinstance(given, Tensor) else given.dtype.kind == "f"
-        )
-        if given.ndim != 2 or not floating:
+        rows: Any = features if hasattr(features, "dtype") else np.asarray(features)
+        dtype, shape = str(rows.dtype).removeprefix("torch."), tuple(rows.shape)
+        if len(shape) != 2 or dtype not in _DTYPES:
             raise ValueError(
-                "features must be of a floating type and shape (samples, numbers), "
-                f"got {given.dtype} of shape {tuple(given.shape)}"
+                "features must be of shape (N, D) and float16, float32 or float64, "
+                f"got {rows.dtype} of shape {shape}"
             )
-        self._rows = for_autograd(given.detach()) if isinstance(given, Tensor) else on_disk(given)
-        wide = given.dtype in (torch.float64, np.float64)
-        self.dtype = torch.float64 if wide else torch.float32
-
-    @property
-    def dim(self) -> int:
-        """How many numbers a row has."""
-        return int(self._rows.shape[1])
+        is_tensor = isinstance(rows, Tensor)
+        self._rows = for_autograd(rows.detach()) if is_tensor else on_disk(rows)
+        self.dtype = torch.float64 if dtype == "float64" else torch.float32
+        self.device = rows.device if is_tensor else torch.device("cpu")
+        self.dim = int(shape[1])
 
     def __len__(self) -> int:
         return int(self._rows.shape[0])
 
-    def blocks(self, numbers: int = BLOCK) -> Iterator[tuple[slice, Tensor]]:
-        """All rows in file order, as many at a time as that many numbers allow."""
-        size = max(1, numbers // self.dim)
-        for start in range(0, len(self), size):
-            at = slice(start, min(start + size, len(self)))
-            yield at, self._read(at)
+    def blocks(self, numbers: int | None = None, width: int = 1) -> Iterator[tuple[slice, Tensor]]:
+        """All rows in file order; a row counts as `width` numbers if it has fewer."""
+        for at in slices(len(self), max(self.dim, width), numbers or BLOCK):
+            yield at, self.read(at)
 
     def check_finite(self, what: str) -> None:
         """Raise if there is NaN or infinity: one pass over all rows."""
@@ -66,11 +61,14 @@ class FeatureRows:
 
     def take(self, positions: Tensor) -> Tensor:
         """The rows at these positions."""
-        return self._read(positions if isinstance(self._rows, Tensor) else positions.numpy())
+        return self.read(positions if isinstance(self._rows, Tensor) else positions.numpy())
 
-    def _read(self, at: Any) -> Tensor:
+    def read(self, at: Any) -> Tensor:
+        """The rows of a slice, without a copy where they are in memory in this precision."""
         rows = self._rows[at]
         if not isinstance(rows, Tensor):
             wide = np.float64 if self.dtype == torch.float64 else np.float32
-            rows = torch.from_numpy(rows.astype(wide, copy=not rows.flags.writeable))
+            rows = np.ascontiguousarray(rows, dtype=wide)
+            # torch warns of memory that it may not write to.
+            rows = torch.from_numpy(rows if rows.flags.writeable else rows.copy())
         return rows.to(self.dtype)

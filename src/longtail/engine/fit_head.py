@@ -7,8 +7,6 @@ sampler makes them follow `batches`. Adding τ·log n to class-balanced batches 
 π^(−τ). Heads that are no change of prior carry None.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,8 +23,8 @@ from longtail.core.prior import check_same_classes
 from longtail.core.tensors import label_tensor
 from longtail.engine.epoch_sampler import carried_after, sampler_for
 from longtail.engine.feature_rows import FeatureRows
-from longtail.engine.head_minimum import minimise_head
-from longtail.engine.head_sgd import EpochDone, Validation, train_head
+from longtail.engine.head_sgd import EpochDone, HeadTraining, Samples
+from longtail.engine.linear import minimise_head
 from longtail.heads import EstimatedOffset, Head, SGDConfig, class_moments
 from longtail.images import SAMPLERS, ClassSampler, InstanceSampler
 from longtail.losses import CrossEntropy, LogitAdjusted, Loss
@@ -82,15 +80,8 @@ def fit_head(
     True
     """
     _check_head(head)
-    rows = FeatureRows(features)
-    classes = _checked_labels(labels, rows, head, "features")
-    stop_by = None
-    if validation is not None:
-        validation_rows = FeatureRows(validation[0])
-        stop_by = Validation(
-            validation_rows,
-            _checked_labels(validation[1], validation_rows, head, "validation features"),
-        )
+    samples = _samples(features, labels, head, "features")
+    stop_by = None if validation is None else _samples(*validation, head, "validation features")
     check_whole(seed, "seed")
     if solver not in ("sgd", "lbfgs"):
         raise ValueError(f'solver must be "sgd" or "lbfgs", got {solver!r}')
@@ -101,12 +92,15 @@ def fit_head(
         if stop_by is not None:
             head.choose_on((block for _, block in stop_by.rows.blocks()), stop_by.labels)
     config = head.sgd if sgd is None else sgd
-    if head.moment_options is not None and (config is None or head.waits_for_moments):
-        head.set_moments(class_moments(features, classes, head.num_classes, **head.moment_options))
+    num_classes, moments = head.num_classes, head.moment_options
+    if moments is not None and (config is None or head.waits_for_moments):
+        head.set_moments(class_moments(features, samples.labels, num_classes, **moments))
     if config is None:
         head.train(False)
         return head.carried
-    epoch_sampler = _sampler(sampler, loss, classes, head.num_classes, config, seed)
+    if sampler is None:
+        sampler = config.sampler if loss is None else "instance"
+    epoch_sampler = _sampler(sampler, samples.labels, num_classes, config.epochs, seed)
     if solver == "lbfgs":
         if checkpoint is not None or stop_by is not None or progress is not None:
             raise ValueError(
@@ -114,40 +108,28 @@ def fit_head(
                 'solver="sgd"'
             )
         chosen_loss = _whole_loss(loss, head, epoch_sampler, config)
-        minimise_head(head, features, rows, classes, chosen_loss, config.weight_decay)
-        carried = carried_after(chosen_loss, InstanceSampler(classes, head.num_classes))
+        minimise_head(head, *samples, chosen_loss, config.weight_decay)
+        carried = carried_after(chosen_loss, InstanceSampler(samples.labels, num_classes))
         head.carry(carried if head.takes_prior else None)
         head.train(False)
         return head.carried
     prior = Prior.of(epoch_sampler.counts, zeros="smooth")
     chosen_loss = _loss(loss, head, epoch_sampler.induced(prior), prior, config)
-    check_same_classes(head.num_classes, chosen_loss.batches, "the head has", "the loss")
-    epoch_sampler = sampler_for(epoch_sampler, classes, chosen_loss)
+    check_same_classes(num_classes, chosen_loss.batches, "the head has", "the loss")
+    epoch_sampler = sampler_for(epoch_sampler, samples.labels, chosen_loss)
 
     def carried_now() -> Prior | None:
         return carried_after(chosen_loss, epoch_sampler) if head.takes_prior else None
 
+    training = HeadTraining(head, samples, chosen_loss, epoch_sampler, config, stop_by, patience)
     with _training(head):
-        train_head(
-            head,
-            rows,
-            classes,
-            chosen_loss,
-            epoch_sampler,
-            config,
-            carried=carried_now,
-            validation=stop_by,
-            patience=patience,
-            checkpoint=None if checkpoint is None else os.fspath(checkpoint),
-            progress=progress,
-        )
+        training.run(carried_now, None if checkpoint is None else os.fspath(checkpoint), progress)
     if stop_by is None:
         head.carry(carried_now())
     return head.carried
 
 
 def _check_head(head: Head) -> None:
-    """Raise for what is no head, or one that was fitted on scaled features."""
     if not isinstance(head, Head):
         raise TypeError(
             f"fit_head fits heads of longtail.heads, got {type(head).__name__}; a torch.nn.Linear "
@@ -160,7 +142,7 @@ def _check_head(head: Head) -> None:
         )
 
 
-def _check_untrained(head: Head, is_told_how: bool, validation: Validation | None) -> None:
+def _check_untrained(head: Head, is_told_how: bool, validation: Samples | None) -> None:
     """Raise for what would be accepted and ignored by a head that has nothing to train."""
     what = "is set from class moments" if head.moment_options is not None else "only chooses its τ"
     if is_told_how:
@@ -177,38 +159,31 @@ def _check_untrained(head: Head, is_told_how: bool, validation: Validation | Non
         )
 
 
-def _checked_labels(labels: ArrayLike, rows: FeatureRows, head: Head, what: str) -> Tensor:
-    """The labels of these rows, which must be finite and of the head's dimension."""
-    classes = label_tensor(labels, head.num_classes).cpu()
+def _samples(features: Array, labels: ArrayLike, head: Head, what: str) -> Samples:
+    """Features of the head's dimension, which must be finite, and a label for each."""
+    rows, classes = FeatureRows(features), label_tensor(labels, head.num_classes).cpu()
     if len(classes) != len(rows) or not len(rows) or rows.dim != head.dim:
         raise ValueError(
             f"{what} must have {head.dim} numbers for each of {len(classes)} labels, at least one, "
             f"got {len(rows)} rows of {rows.dim}"
         )
     rows.check_finite(what)
-    return classes
+    return Samples(rows, classes)
 
 
 def _sampler(
-    sampler: str | ClassSampler | None,
-    loss: AnyLoss | None,
-    labels: Tensor,
-    num_classes: int,
-    sgd: SGDConfig,
-    seed: int,
+    sampler: str | ClassSampler, labels: Tensor, num_classes: int, epochs: int, seed: int
 ) -> ClassSampler:
     if isinstance(sampler, ClassSampler):
         if sampler.num_classes != num_classes or not sampler.is_of(labels):
             raise ValueError("the sampler was made for other labels than these; make it from them")
         return sampler
-    name = sampler or (sgd.sampler if loss is None else "instance")
-    if name not in SAMPLERS:
-        raise ValueError(f"sampler must be one of {', '.join(SAMPLERS)}, got {name!r}")
-    return SAMPLERS[name].for_epochs(labels, num_classes, sgd.epochs, seed)
+    if sampler not in SAMPLERS:
+        raise ValueError(f"sampler must be one of {', '.join(SAMPLERS)}, got {sampler!r}")
+    return SAMPLERS[sampler].for_epochs(labels, num_classes, epochs, seed)
 
 
 def _loss(loss: AnyLoss | None, head: Head, batches: Prior, prior: Prior, sgd: SGDConfig) -> Loss:
-    """The loss to train with."""
     if loss is None:
         return own_loss(head, batches, prior, sgd)
     chosen_loss = loss if isinstance(loss, nn.Module) else loss(batches)

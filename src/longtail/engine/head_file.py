@@ -1,9 +1,9 @@
-"""A head in one safetensors file: its weights, what it carries, and what made it. No pickle."""
+"""A head, or a fit that is under way, in one safetensors file with a JSON header. No pickle."""
 
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 from safetensors import SafetensorError, safe_open
@@ -15,11 +15,12 @@ from longtail.core.tensor_file import save_tensors
 from longtail.data.tables.errors import reading
 from longtail.heads import Head
 
-_KEY, _VERSION = "longtail_head", 1
+_HEAD, _VERSION, _FIT = "longtail_head", 1, "longtail_fit"
+Header = TypeVar("Header")
 
 
 class HeadHeader(msgspec.Struct):
-    """What the JSON header says."""
+    """What the JSON header says of a head."""
 
     version: int
     head: str
@@ -34,13 +35,22 @@ class StoredHead(NamedTuple):
     about: dict[str, Any]
 
 
+class FitState(msgspec.Struct):
+    """What is not a tensor: `task` says of which fit this is the state."""
+
+    task: str
+    epoch: int
+    best_error: float | None  # None: there is none yet
+    since_best: int
+
+
 def save_head(
     head: Head, path: str | os.PathLike[str], about: Mapping[str, Any] | None = None
 ) -> None:
-    """Write a head of `longtail.heads`.
+    """Write a head of `longtail.heads`, and what it carries.
 
     Args:
-        head: What it carries is written with it.
+        head: The head.
         path: A .safetensors file.
         about: Anything that can be JSON: class names, counts, the command.
 
@@ -56,42 +66,78 @@ def save_head(
             f"only heads of longtail.heads can be loaded again by name, got {name}; "
             "save its state_dict instead"
         )
-    header = HeadHeader(
-        _VERSION, name, {k: _plain(v) for k, v in head.made_with.items()}, dict(about or {})
-    )
-    save_tensors(path, head.state_dict(), {_KEY: msgspec.json.encode(header).decode()})
+    made_with = {key: _plain(value) for key, value in head.made_with.items()}
+    header = HeadHeader(_VERSION, name, made_with, dict(about or {}))
+    save_tensors(path, head.state_dict(), {_HEAD: msgspec.json.encode(header).decode()})
 
 
 def load_head(path: str | os.PathLike[str]) -> StoredHead:
     """Read what `save_head` wrote, in evaluation mode."""
-    if not os.path.isfile(path):
-        raise FileNotFoundError(f"there is no file {os.fspath(path)} to load a head from")
-    try:
-        opened = safe_open(path, "pt")
-    except SafetensorError as error:
-        raise ValueError(f"{os.fspath(path)} is no whole safetensors file ({error})") from error
-    with opened as file:
-        text = (file.metadata() or {}).get(_KEY)
-        if text is None:
-            raise ValueError(f"{os.fspath(path)} holds no head of longtail; save one by save_head")
-        with reading(Path(path), "a head of longtail"):
-            header = msgspec.json.decode(text, type=HeadHeader)
-        if header.version != _VERSION:
-            raise ValueError(
-                f"{os.fspath(path)} is of version {header.version} of the head format, this "
-                f"longtail reads version {_VERSION}; use the longtail that wrote it, or a newer one"
-            )
-        state = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+    place = Path(path)
+    if not place.is_file():
+        raise FileNotFoundError(f"there is no file {place} to load a head from")
+    header, state = _read(place, _HEAD, HeadHeader, "head of longtail", "save one by save_head")
+    if header.version != _VERSION:
+        raise ValueError(
+            f"{place} is of version {header.version} of the head format, this longtail reads "
+            f"version {_VERSION}; use the longtail that wrote it, or a newer one"
+        )
     made = getattr(heads, header.head, None)
     if not (isinstance(made, type) and issubclass(made, Head)):
-        raise ValueError(f"{os.fspath(path)} is of a head {header.head!r} that is not known here")
-    with reading(Path(path), "a head of longtail"):
+        raise ValueError(f"{place} is of a head {header.head!r} that is not known here")
+    with reading(place, "a head of longtail"):
         head: Head = made(**header.made_with)
         example = state.get("weight", state.get("centers"))
         if isinstance(example, Tensor):
             head = head.to(example.dtype)
         head.load_state_dict(state)
     return StoredHead(head.train(False), header.about)
+
+
+def save_checkpoint(
+    path: str | os.PathLike[str], states: Mapping[str, Mapping[str, Tensor]], fit_state: FitState
+) -> None:
+    """Write the tensors of several states, each under its name."""
+    tensors = {f"{name}.{key}": t for name, state in states.items() for key, t in state.items()}
+    save_tensors(path, tensors, {_FIT: msgspec.json.encode(fit_state).decode()})
+
+
+def load_checkpoint(
+    path: str | os.PathLike[str], task: str
+) -> tuple[dict[str, dict[str, Tensor]], FitState] | None:
+    """What `save_checkpoint` wrote, None if there is no file, an error if it is of another fit."""
+    place = Path(path)
+    if not place.exists():
+        return None
+    remedy = "remove it to begin anew, or give another name"
+    fit_state, tensors = _read(place, _FIT, FitState, "checkpoint of fit_head", remedy)
+    if fit_state.task != task:
+        raise ValueError(
+            f"the checkpoint {place} is of another fit: it was for\n  {fit_state.task}\n"
+            f"and this is\n  {task}\n{remedy}"
+        )
+    states: dict[str, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        state, _, key = name.partition(".")
+        states.setdefault(state, {})[key] = tensor
+    return states, fit_state
+
+
+def _read(
+    path: Path, key: str, kind: type[Header], what: str, remedy: str
+) -> tuple[Header, dict[str, Tensor]]:
+    """The header and the tensors of a file."""
+    try:
+        opened = safe_open(path, "pt")
+    except SafetensorError as error:
+        raise ValueError(f"{path} is damaged or no safetensors file ({error}); {remedy}") from error
+    with opened as file:
+        text = (file.metadata() or {}).get(key)
+        if text is None:
+            raise ValueError(f"{path} holds no {what}; {remedy}")
+        with reading(path, f"a {what}"):
+            header = msgspec.json.decode(text, type=kind)
+        return header, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
 
 
 def _plain(value: Any) -> Any:

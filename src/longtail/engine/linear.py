@@ -1,34 +1,38 @@
-r"""Fitting a linear head on features, to the minimum of a convex problem.
+r"""Heads that are convex in what they learn, at the minimum over all samples.
 
     min_{W, b}  loss(features · Wᵀ + b, labels) + ½ · weight_decay · ‖W‖²
 
 The bias is not decayed. So at one weight decay, training with the logit-adjusted loss and
 adjusting a cross-entropy model afterwards have the same minimum: the bias takes up log π.
+Learnable weight scaling learns one number a class, in which the logits are linear.
 
-`linear_objective` has the value and its exact gradient in blocks of rows, `linear_curvature` the
-approximate inverse Hessian, `convex_descent` the L-BFGS that uses it.
+`linear_objective` has the value, its exact gradient and the approximate inverse Hessian,
+`convex_descent` the L-BFGS that uses them.
 """
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from functools import singledispatch
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from longtail.core.arrays import ArrayLike, refuse_lossy
-from longtail.core.disk_rows import on_disk
+from longtail.core.arrays import Array, ArrayLike
 from longtail.core.numbers import check_number, check_whole
 from longtail.core.tensors import label_tensor
-from longtail.engine.convex_descent import descend
-from longtail.engine.linear_curvature import Curvature
-from longtail.engine.linear_objective import LinearObjective, Rows, blocks, loss_shares
+from longtail.engine.convex_descent import Operator, descend
+from longtail.engine.feature_rows import FeatureRows
+from longtail.engine.linear_objective import Curvature, LinearObjective, loss_shares, shared_losses
+from longtail.heads import Head, LearnableScale, Linear
 from longtail.losses import Loss, SampleLoss
 from longtail.losses.minimise import for_autograd
 
+_KEPT = 2**24  # logits that are kept from one look at all samples to the next: 128 MB
+
 
 def fit_linear(
-    features: Rows,
+    features: Array | FeatureRows,
     labels: ArrayLike,
     loss: Loss,
     *,
@@ -46,9 +50,8 @@ def fit_linear(
     With a fixed number of threads it gives the same layer every time.
 
     Args:
-        features: Shape (N, D), float32 or float64, and the layer is of their type. A NumPy array
-            may be float16, for a layer in float32, and may be mapped from the disk: it is read in
-            blocks of rows and never copied whole.
+        features: Shape (N, D); the layer is float64 if they are, else float32. A NumPy array may be
+            mapped from the disk: it is read in blocks of rows and never copied whole.
         labels: Class indices.
         loss: One of `longtail.losses`; the layer's logits then carry `loss.carried`. It must be a
             sum over samples: no term on features, or on the batch as a whole.
@@ -72,31 +75,36 @@ def fit_linear(
     check_number(tolerance, "tolerance", least=0)
     check_whole(max_iter, "max_iter", least=0)
     with torch.inference_mode(False), torch.no_grad():
-        rows = _checked_rows(features)
+        rows = features if isinstance(features, FeatureRows) else FeatureRows(features)
         classes = label_tensor(labels, loss.num_classes)
-        if len(classes) != len(rows):
-            raise ValueError(f"got {len(rows)} rows of features but {len(classes)} labels")
-        classes = for_autograd(classes.to(rows.device if isinstance(rows, Tensor) else "cpu"))
+        if len(classes) != len(rows) or not len(rows):
+            raise ValueError(
+                f"got {len(rows)} rows of features but {len(classes)} labels; expected a label for "
+                "each row, and at least one row"
+            )
+        rows.check_finite("features")
+        classes = for_autograd(classes.to(rows.device))
         shares = loss_shares(sample_loss, classes)
         objective = LinearObjective(rows, classes, shares, sample_loss, decay, bias)
-        layer = _layer_at(start, objective)
         curvature: list[Curvature] = []  # measured when first asked for: small problems never ask
 
-        def inverse_hessian(at: Tensor) -> Callable[[Tensor], Tensor]:
+        def inverse_hessian(at: Tensor) -> Operator:
             if not curvature:
                 curvature.append(Curvature.of(objective, loss.num_classes))
             return curvature[0].inverse(at)
 
-        columns = [layer.weight] + ([layer.bias.unsqueeze(1)] if bias else [])
         minimum = descend(
             objective,
-            torch.cat(columns, dim=1).double(),
+            _start(start, objective),
             inverse_hessian,
             max_iter=max_iter,
             tolerance=tolerance,
             progress=progress,
         )
-        layer.weight.copy_(minimum.at[:, : layer.in_features])
+        # Made on no device and filled: to initialise it would draw from torch's global generator.
+        bare = nn.Linear(rows.dim, loss.num_classes, bias=bias, dtype=rows.dtype, device="meta")
+        layer = bare.to_empty(device=rows.device)
+        layer.weight.copy_(minimum.at[:, : rows.dim])
         if bias:
             layer.bias.copy_(minimum.at[:, -1])
     gradient = float(minimum.gradient.abs().max())
@@ -111,41 +119,29 @@ def fit_linear(
     return layer.requires_grad_(False)
 
 
-def _layer_at(start: nn.Linear | None, objective: LinearObjective) -> nn.Linear:
-    """A new layer with the parameters of `start`, or zeros."""
-    shape = (objective.loss.num_classes, objective.features.shape[1])
-    wrong = start is not None and (
-        start.weight.shape != shape or (start.bias is None) == objective.bias
-    )
-    if start is not None and wrong:
+def _start(start: nn.Linear | None, objective: LinearObjective) -> Tensor:
+    """The weight, and the bias as a last column, of `start`, or zeros; in float64."""
+    rows, bias = objective.rows, objective.bias
+    shape = (objective.loss.num_classes, rows.dim)
+    if start is None:
+        return torch.zeros(shape[0], rows.dim + bias, dtype=torch.float64, device=rows.device)
+    if start.weight.shape != shape or (start.bias is None) == bias:
         raise ValueError(
             f"start must be a linear layer with a weight of shape {shape} and "
-            f"{'a' if objective.bias else 'no'} bias, got {tuple(start.weight.shape)} "
+            f"{'a' if bias else 'no'} bias, got {tuple(start.weight.shape)} "
             f"{'without' if start.bias is None else 'with'} one"
         )
-    # Not initialised: that would draw from torch's global generator.
-    layer: nn.Linear = nn.utils.skip_init(  # type: ignore[no-untyped-call]
-        nn.Linear,
-        *shape[::-1],
-        bias=objective.bias,
-        dtype=objective.dtype,
-        device=objective.labels.device,
-    )
-    if start is not None:
-        layer.load_state_dict(start.state_dict())
-    else:
-        for parameter in layer.parameters():
-            nn.init.zeros_(parameter)
-    return layer
+    columns = [start.weight] + ([start.bias.unsqueeze(1)] if bias else [])
+    # Rounded as the layer will be, so that one at the minimum stays there.
+    return torch.cat(columns, dim=1).to(rows.device, rows.dtype).double()
 
 
 def _check_loss(loss: Loss) -> SampleLoss:
-    name = type(loss).__name__
     if not isinstance(loss, SampleLoss):
         raise ValueError(
-            f"fit_linear takes losses of longtail.losses that are sums over samples, but {name} "
-            "has a term on features or on the batch as a whole, or changes with the epoch; "
-            "train the layer with lt.fit_head, by SGD"
+            "fit_linear takes losses of longtail.losses that are sums over samples, but "
+            f"{type(loss).__name__} has a term on features or on the batch as a whole, or changes "
+            "with the epoch; train the layer with lt.fit_head, by SGD"
         )
     if loss.reduction == "none":
         raise ValueError(
@@ -155,30 +151,59 @@ def _check_loss(loss: Loss) -> SampleLoss:
     return loss
 
 
-def _checked_rows(features: Rows) -> Rows:
-    """The features, as a tensor if that needs no copy, or a ValueError."""
-    allowed = "float32 or float64"
-    refuse_lossy(features)
-    features = on_disk(features)
-    if isinstance(features, Tensor):
-        features = features.detach()
-        right = features.dtype in (torch.float32, torch.float64)
-    else:
-        allowed = "float16, float32 or float64"
-        right = str(getattr(features, "dtype", "")) in ("float16", "float32", "float64")
-    if not right:
-        raise ValueError(
-            f"features must be {allowed}, got {getattr(features, 'dtype', type(features))}; "
-            "convert them to float32"
+@singledispatch
+def minimise_head(head: Head, rows: FeatureRows, labels: Tensor, loss: Loss, decay: float) -> None:
+    """Move what the head learns to the minimum of loss + ½ · decay · ‖·‖², in place."""
+    raise _not_convex(head, loss)
+
+
+@minimise_head.register
+def _(head: Linear, rows: FeatureRows, labels: Tensor, loss: Loss, decay: float) -> None:
+    bias, start = head.bias is not None, head.to_linear()
+    layer = fit_linear(rows, labels, loss, weight_decay=decay, bias=bias, start=start)
+    head.load_state_dict(layer.state_dict())
+
+
+@minimise_head.register
+def _(head: LearnableScale, rows: FeatureRows, labels: Tensor, loss: Loss, decay: float) -> None:
+    if not isinstance(loss, SampleLoss):
+        raise _not_convex(head, loss)
+    shares = loss_shares(loss, labels)
+    # In float64: near a minimum float32 rounds the values that are compared to one.
+    bare = deepcopy(head).double()
+    bare.scale.data.fill_(1.0)
+
+    def logits() -> Iterator[tuple[slice, Tensor]]:
+        for at, block in rows.blocks():
+            yield at, bare(block.double())
+
+    def objective(scale: Tensor) -> tuple[float, Tensor]:
+        value, slope = 0.5 * decay * float(scale.square().sum()), decay * scale
+        for at, plain in kept or logits():
+            with torch.enable_grad():
+                moved = scale.clone().requires_grad_()
+                part = shared_losses(loss, moved * plain, labels[at]) @ shares[at]
+                slope = slope + torch.autograd.grad(part, moved)[0]
+            value += float(part)
+        return value, slope
+
+    with torch.inference_mode(False), torch.no_grad():
+        kept = list(logits()) if len(rows) * head.num_classes <= _KEPT else None
+        start = head.scale.detach().double()
+        minimum = descend(objective, start, lambda _: torch.clone, max_iter=500, tolerance=1e-6)
+        head.scale.copy_(minimum.at)
+    left = float(minimum.gradient.abs().max())
+    if not left <= 1e-6:
+        warnings.warn(
+            f"the scale has not reached a minimum: its gradient is still {left:.2g}; "
+            "features that differ less in scale get closer",
+            RuntimeWarning,
+            stacklevel=4,
         )
-    shape = tuple(features.shape)
-    usual = len(shape) == 2 and shape[0] > 0
-    if not usual or not all(block.isfinite().all() for _, block in blocks(features)):
-        raise ValueError(
-            "features must be finite and of shape (N, D) with at least one row, "
-            f"got shape {shape}" + (" with NaN or infinity" if usual else "")
-        )
-    if type(features) is np.ndarray and features.dtype != np.float16:
-        plain = features.flags.c_contiguous and features.flags.writeable
-        return torch.from_numpy(features) if plain else features
-    return features
+
+
+def _not_convex(head: Head, loss: Loss) -> ValueError:
+    return ValueError(
+        f"{type(head).__name__} with {type(loss).__name__} is not convex in what it learns, "
+        "as L-BFGS needs it; use solver='sgd'"
+    )

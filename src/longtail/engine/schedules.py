@@ -1,6 +1,6 @@
 r"""Learning rates over time: what the base rate is multiplied by at a step, counted from 0.
 
-With a warm-up of w steps that starts at a, the factor grows linearly, and is never 0:
+With a warm-up of w steps that starts at a (`warmup`, `warmup_start`), the factor grows linearly:
 
     a + (1 − a)·(s + 1)/w    at the steps s = 0 ... w − 1,  so that the last of them has all of it.
 
@@ -8,8 +8,6 @@ A schedule knows no epochs: what it is called with is its unit. Published recipe
 `schedule.stretched(steps_per_epoch)` is the same curve in steps, `ByEpoch` keeps the factor of an
 epoch for all of its steps, as most published code does.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Callable
@@ -25,10 +23,6 @@ Schedule: TypeAlias = Callable[[int], float]
 @dataclass(frozen=True)
 class Constant:
     """The base rate, after a warm-up if there is one.
-
-    Args:
-        warmup: How many steps the warm-up has.
-        warmup_start: Where it starts from.
 
     >>> [Constant(warmup=4)(step) for step in (0, 3, 100)]
     [0.25, 1.0, 1.0]
@@ -51,17 +45,11 @@ class Constant:
 
 @dataclass(frozen=True)
 class Steps:
-    """Falls by a factor at each of some steps, one on top of the other.
+    """Falls by the factor `decay` from each milestone on, one on top of the other.
 
     For CIFAR, in epochs: ELM has Steps((96, 192, 224), 0.1, warmup=15), from a rate of 0.4; LADE
     Steps((120, 160), 0.01, warmup=5, warmup_start=1/3), from 0.2 to 0.002 and 0.00002; LDAM
     Steps((160, 180), 0.01, warmup=5), from 0.1.
-
-    Args:
-        milestones: The first steps with a lower rate.
-        decay: What each multiplies the rate by.
-        warmup: How many steps the warm-up has.
-        warmup_start: Where it starts from.
 
     >>> lade = Steps((120, 160), 0.01, warmup=5, warmup_start=1 / 3)
     >>> [0.2 * lade(epoch) for epoch in (0, 1, 4, 119, 120, 160)]
@@ -97,12 +85,6 @@ class Steps:
 class Cosine:
     """Falls along half a cosine, from 1 when the warm-up is over to `end` at step `total`.
 
-    Args:
-        total: How many steps there are; the factor is `end` from there on.
-        end: What it falls to.
-        warmup: How many steps the warm-up has.
-        warmup_start: Where it starts from.
-
     >>> [Cosine(total=10)(step) for step in (0, 5, 9, 10)]
     [1.0, 0.5, 0.0245, 0.0]
     """
@@ -136,13 +118,8 @@ class Cosine:
 class OneCycle:
     """Up from `start` to 1 at the step `peak`, and down to `end` at step `total`.
 
-    Args:
-        total: How many steps there are; the factor is `end` from there on.
-        peak: When the rate is whole: a step, which may lie between two, or below 1 a share of
-            `total`.
-        start: The factor at step 0.
-        end: What it falls to.
-        shape: "linear", or "cosine": both ways are half a cosine then.
+    The peak may lie between two steps; below 1 it is a share of `total`. With the shape "cosine"
+    both ways are half a cosine.
 
     >>> cycle = OneCycle(total=10, peak=2, start=0.2)
     >>> [cycle(step) for step in (0, 1, 2, 6, 10)]
@@ -180,10 +157,6 @@ class OneCycle:
 class ByEpoch:
     """A schedule that counts epochs, called with steps: one factor for each epoch.
 
-    Args:
-        schedule: Called with the epoch, counted from 0.
-        steps_per_epoch: How many steps an epoch has.
-
     >>> [ByEpoch(Constant(warmup=2), steps_per_epoch=3)(step) for step in range(5)]
     [0.5, 0.5, 0.5, 1.0, 1.0]
     """
@@ -195,7 +168,7 @@ class ByEpoch:
         check_fields(self)
 
     def __call__(self, step: int) -> float:
-        """The factor of the epoch that this step is in."""
+        """The factor at a step."""
         return self.schedule(step // self.steps_per_epoch)
 
 

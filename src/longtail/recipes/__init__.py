@@ -1,1 +1,1 @@
-"""Whole flows, each readable on one page."""
+"""Data only: named recipes and named experiments."""

@@ -7,7 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from longtail.engine.backbones import backbone
+from longtail.engine import backbones
+from longtail.engine.backbones import timm_backbone, torchvision_backbone
 
 
 class Net(nn.Module):
@@ -72,7 +73,7 @@ def timm(monkeypatch):
 
 @pytest.mark.parametrize("name", [name for name in NETS if NETS[name][1]])
 def test_the_last_linear_layer_of_torchvision_is_taken_off(torchvision, name):
-    net = backbone(f"torchvision:{name}", weights="DEFAULT")
+    net = torchvision_backbone(name, {"weights": "DEFAULT"})
     assert torchvision == [{"weights": "DEFAULT"}]
     assert net.dim == NETS[name][1]
     assert net(torch.randn(3, 3, 4, 4)).shape == (3, net.dim)
@@ -81,13 +82,13 @@ def test_the_last_linear_layer_of_torchvision_is_taken_off(torchvision, name):
 
 def test_a_network_without_a_linear_classifier_is_refused(torchvision):
     with pytest.raises(ValueError, match="squeezenet has no linear classifier"):
-        backbone("torchvision:squeezenet")
+        torchvision_backbone("squeezenet")
 
 
 def test_timm_makes_its_networks_without_a_classifier(timm):
-    assert backbone("timm:resnet50", pretrained=True).dim == 12
+    assert timm_backbone("resnet50", {"pretrained": True}).dim == 12
     assert timm == [("resnet50", {"num_classes": 0, "pretrained": True})]
-    net = backbone("timm:mobilenet")
+    net = timm_backbone("mobilenet")
     assert net.dim == 48
     assert net(torch.randn(2, 3, 4, 4)).shape == (2, 48)
 
@@ -99,7 +100,7 @@ def test_timm_makes_its_networks_without_a_classifier(timm):
 def test_a_library_that_is_missing_is_named_with_what_to_install(monkeypatch, name, said):
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ImportError, match=said):
-        backbone(f"{name}:resnet50")
+        getattr(backbones, f"{name}_backbone")("resnet50")
 
 
 @pytest.mark.parametrize("name", ["torchvision.models", "timm"])
@@ -110,14 +111,14 @@ def test_a_torchvision_that_does_not_fit_its_torch_is_explained(monkeypatch, nam
 
     monkeypatch.setattr("importlib.import_module", fails)
     with pytest.raises(ImportError, match=r"nms does not exist\); install .* CPU .*resnet32"):
-        backbone(f"{name.partition('.')[0]}:resnet50")
+        getattr(backbones, f"{name.partition('.')[0]}_backbone")("resnet50")
 
 
 def test_own_backbones_import_neither_library():
     import subprocess
 
     code = (
-        "import sys; from longtail.engine.backbones import backbone; backbone('mlp'); "
+        "import sys; from longtail.engine.backbones import mlp; mlp(); "
         "sys.exit(bool({'torchvision', 'timm'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -24,8 +24,7 @@ from engine.training.tiny import (
     run_and_interrupt,
 )
 from longtail.engine.training import FixedSize, StepEnd
-from longtail.engine.training.checkpoint_folder import read_checkpoint, write_checkpoint
-from longtail.engine.training.fingerprint import check_task
+from longtail.engine.training.checkpoint import check_task, read_checkpoint, write_checkpoint
 from longtail.images.samplers import EffectiveNumberSampler
 from longtail.losses import LADE, CrossEntropy, LogitAdjusted, deferred_reweighting
 

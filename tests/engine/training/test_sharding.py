@@ -34,7 +34,7 @@ from engine.training.tiny import (
 )
 from longtail.engine.backbones import Backbone
 from longtail.engine.training import Model, TrainingOptions
-from longtail.engine.training.checkpoint_folder import read_checkpoint
+from longtail.engine.training.checkpoint import read_checkpoint
 from longtail.engine.training.sharding import blocks
 from longtail.flows.train.building import build_options
 from longtail.flows.train.reading import RecipeError, overridden

@@ -10,7 +10,8 @@ from safetensors.torch import save_file
 from torch import nn
 
 import longtail as lt
-from longtail.engine.backbones import Backbone, backbone
+from longtail.engine import backbones
+from longtail.engine.backbones import Backbone, small_cnn
 from longtail.engine.schedules import Cosine
 from longtail.engine.training import Model, StepEnd, TrainingOptions, predict, train
 from longtail.engine.training.process_group import close_group
@@ -47,7 +48,7 @@ def images(number=90, seed=0, size=8):
 def model(name="small_cnn", **options):
     """The same weights every time."""
     torch.manual_seed(1)
-    body = backbone(name, **({"dim": 32} if name == "small_cnn" else {}) | options)
+    body = getattr(backbones, name)(**({"dim": 32} if name == "small_cnn" else {}) | options)
     return Model(body, lt.heads.Linear(body.dim, CLASSES))
 
 
@@ -77,7 +78,7 @@ def full_run(folder, epochs=4, parallel="ddp", **more):
     torch.set_num_threads(1)
     data = images()
     torch.manual_seed(1)
-    net = Model(Dropping(backbone("small_cnn", dim=32)), lt.heads.Linear(32, CLASSES))
+    net = Model(Dropping(small_cnn(dim=32)), lt.heads.Linear(32, CLASSES))
     sampler = ClassBalancedSampler(data.labels, CLASSES, seed=3)
     loss = lt.losses.deferred_reweighting(lt.losses.CrossEntropy, data.counts, start=epochs // 2)
     options = TrainingOptions(

@@ -19,25 +19,17 @@ Sharing one stage is the network of SADE (Zhang et al., NeurIPS 2022) and of the
 experts (Aimar et al., CVPR 2023) at the width of the plain ResNet-32.
 """
 
-from __future__ import annotations
-
 from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from longtail.engine.backbones.backbone import (
-    Backbone,
-    Norm,
-    channels_last,
-    check_norm,
-    conv3x3,
-    norm_layer,
-)
+from longtail.engine.backbones.backbone import Backbone, Norm, channels_last, conv3x3, norm_layer
 from longtail.ranges import Count
 
 Dim = Literal[64, 128]
+Shared = Literal[0, 1, 2]
 
 _BLOCKS = 5  # in a stage
 
@@ -103,10 +95,7 @@ def _stage(inputs: int, outputs: int, blocks: int, norm: Norm) -> list[_Block]:
 def resnet32(dim: Dim = 64, norm: Norm = "batch", channels: Count = 3) -> ResNet32:
     """ResNet-32: 0.46 million parameters with 64 features, 0.54 million with 128.
 
-    Args:
-        dim: 64 for the ResNet-32 of most papers, 128 for the wider one of LADE.
-        norm: "batch", "group" (8 groups), or "none": blocks then start as the identity.
-        channels: Of the images.
+    The norm is "batch", "group" (8 groups), or "none": blocks then start as the identity.
 
     >>> net = resnet32()
     >>> sum(p.numel() for p in net.parameters()), net(torch.zeros(2, 3, 32, 32)).shape
@@ -117,10 +106,7 @@ def resnet32(dim: Dim = 64, norm: Norm = "batch", channels: Count = 3) -> ResNet
             f"resnet32 has 64 features, or 128 in the variant of LADE, got dim={dim}; "
             "for another width take small_cnn"
         )
-    return ResNet32(dim, check_norm(norm), channels)
-
-
-Shared = Literal[0, 1, 2]
+    return ResNet32(dim, norm, channels)
 
 
 class ResNet32Experts(Backbone):
@@ -144,13 +130,7 @@ class ResNet32Experts(Backbone):
 def resnet32_experts(
     num_experts: Count = 3, shared_stages: Shared = 1, norm: Norm = "batch", channels: Count = 3
 ) -> ResNet32Experts:
-    """A ResNet-32 with the stages after the shared ones once for each expert.
-
-    Args:
-        num_experts: How many.
-        shared_stages: 0, 1 or 2 of the three stages; the stem is always shared.
-        norm: "batch", "group" or "none", as in `resnet32`.
-        channels: Of the images.
+    """A ResNet-32 with the stages after the shared ones once for each expert; the stem is shared.
 
     >>> net = resnet32_experts()
     >>> sum(p.numel() for p in net.parameters()), net(torch.zeros(2, 3, 32, 32)).shape
@@ -161,4 +141,4 @@ def resnet32_experts(
             "resnet32_experts has one expert or more, and shares 0, 1 or 2 of its three stages, "
             f"got num_experts={num_experts} and shared_stages={shared_stages}"
         )
-    return ResNet32Experts(num_experts, shared_stages, check_norm(norm), channels)
+    return ResNet32Experts(num_experts, shared_stages, norm, channels)

@@ -1,8 +1,13 @@
-"""What learns: model, optimiser and average, and one step of them."""
+r"""What learns: model, optimiser and average, and one step of them.
 
-from __future__ import annotations
+A batch may go through the model in pieces, whose gradients add up to that of the whole batch. A
+loss that is a mean over samples, (1/W) Σ_i w_i·ℓ_i with W = Σ_i w_i, is the sum over pieces of
+W_piece/W times the mean over the piece. With k processes, whose gradients are averaged, a piece
+counts k·W_piece/W, W being that of all processes. Losses of the whole batch (LADE, ELM) see the
+pieces of all processes themselves: there W_piece is of all processes too, and k is 1.
+"""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from typing import cast
@@ -12,14 +17,15 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from longtail.engine.averaging import moving_average
-from longtail.engine.training.accumulation import piece_shares
 from longtail.engine.training.model import Model, Outputs
 from longtail.engine.training.options import TrainingOptions
-from longtail.engine.training.process_group import agree_on_buffers, current_processes
+from longtail.engine.training.process_group import (
+    agree_on_buffers,
+    current_processes,
+    mean_over_processes,
+)
 from longtail.engine.training.sharding import gather, shard
 from longtail.losses import Loss
-
-_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 class Learner:
@@ -27,7 +33,8 @@ class Learner:
 
     def __init__(self, model: Model, loss: Loss, options: TrainingOptions) -> None:
         self.whole, self.options = model, options
-        self.sharded = options.parallel == "fsdp" and current_processes().world_size > 1
+        several = current_processes().world_size > 1
+        self.sharded = options.parallel == "fsdp" and several
         self.model = deepcopy(model) if self.sharded else model
         self.average = None if options.ema is None else moving_average(model, options.ema)
         if self.sharded:
@@ -40,7 +47,10 @@ class Learner:
         self.device = self.trained[0].device
         self.loss = loss.to(self.device)
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=options.precision == "float16")
-        self.parallel = None if self.sharded else _parallel(model)
+        self.parallel: DistributedDataParallel | None = None
+        if several and not self.sharded:
+            ids = [self.device] if self.device.type == "cuda" else None
+            self.parallel = DistributedDataParallel(model, device_ids=ids)
         self.run: Callable[[Tensor], Outputs] = self.parallel or self.model
         if options.compile:
             backend = "inductor" if options.compile is True else options.compile
@@ -62,7 +72,7 @@ class Learner:
         if self.sharded:
             agree_on_buffers(self.model)  # DDP does it itself
         pieces = labels.tensor_split(min(self.options.accumulate, len(labels)))
-        shares = piece_shares(self.loss, pieces)
+        shares = _piece_shares(self.loss, pieces)
         value, start = 0.0, 0
         for piece, share in zip(pieces, shares, strict=True):
             stop = start + len(piece)
@@ -80,7 +90,7 @@ class Learner:
         return value
 
     def _loss_of(self, images: Tensor, labels: Tensor) -> Tensor:
-        dtype = _DTYPES[self.options.precision]
+        dtype: torch.dtype = getattr(torch, self.options.precision)
         with torch.autocast(self.device.type, dtype, enabled=dtype != torch.float32):
             outputs = self.run(images)
         # Outside: losses widen what they are given themselves.
@@ -114,8 +124,15 @@ def _optimizer(model: Model, options: TrainingOptions) -> torch.optim.Optimizer:
     )
 
 
-def _parallel(model: Model) -> DistributedDataParallel | None:
-    if current_processes().world_size == 1:
-        return None
-    device = next(model.parameters()).device
-    return DistributedDataParallel(model, device_ids=[device] if device.type == "cuda" else None)
+def _piece_shares(loss: Loss, labels: Sequence[Tensor]) -> list[float]:
+    """How much the loss of each piece counts on this process."""
+    weight = loss.class_weight
+    if weight is None or labels[0].is_floating_point():
+        totals = [float(len(piece)) for piece in labels]
+        return [total / sum(totals) for total in totals]
+    totals = torch.stack([weight[piece].sum() for piece in labels]).tolist()
+    device = labels[0].device
+    if loss.gathers:
+        totals = [mean_over_processes(total, device) for total in totals]
+    whole = mean_over_processes(sum(totals), device)
+    return [total / whole for total in totals]

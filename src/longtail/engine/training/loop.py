@@ -1,7 +1,5 @@
 """The loop: epochs of steps, with a validation, a row of the log and a checkpoint after each."""
 
-from __future__ import annotations
-
 import math
 import os
 import signal
@@ -13,17 +11,21 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import NamedTuple
 
-from longtail.core import Prior
+from torch import Tensor
+
+from longtail.core import Prior, Scores
 from longtail.engine.epoch_sampler import carried_after
 from longtail.engine.schedules import Schedule
-from longtail.engine.training.image_source import Batch, Inputs, Source
+from longtail.engine.training.image_source import Inputs, Source
 from longtail.engine.training.learner import Learner
+from longtail.engine.training.model import predict_source
 from longtail.engine.training.options import TrainingOptions
-from longtail.engine.training.predict import Validation
 from longtail.engine.training.process_group import current_processes, mean_over_processes
-from longtail.engine.training.run_folder import RunFolder
+from longtail.engine.training.run_folder import RunFolder, validation_row
 from longtail.engine.training.run_state import Row, RunState, mixed_seed
 from longtail.images import ClassSampler
+from longtail.images.augment import Normalize
+from longtail.metrics import evaluate
 
 
 class StepEnd(NamedTuple):
@@ -91,6 +93,28 @@ def interruption(catch: bool) -> Iterator[Interruption]:
 
 
 @dataclass(frozen=True)
+class Validation:
+    """Evaluates what a learner predicts with, every so many epochs."""
+
+    source: Source
+    labels: Tensor
+    counts: Tensor  # of the training images
+    normalize: Normalize
+    every: int
+
+    def row(self, learner: Learner, carried: Prior | None) -> Row:
+        """Metrics of the logits as they are, and the balanced accuracy under the uniform prior."""
+        model, size = learner.predictor(), learner.options.batch_size
+        outputs = predict_source(model, self.source, len(self.labels), self.normalize, size)
+        scores = Scores(outputs.logits, self.labels, carried, self.counts, split="validation")
+        uniform = None
+        if carried is not None:
+            metrics = evaluate(scores, target=Prior.uniform(scores.num_classes))
+            uniform = metrics["balanced_accuracy"]
+        return validation_row(evaluate(scores), uniform)
+
+
+@dataclass(frozen=True)
 class Loop:
     """All that a run consists of, ready to go."""
 
@@ -103,7 +127,6 @@ class Loop:
     options: TrainingOptions
     folder: RunFolder
     validation: Validation | None
-    evaluate_every: int  # epochs
     checkpoint_every: int | None  # steps
     progress: Callable[[StepEnd | EpochEnd], None] | None
 
@@ -115,11 +138,17 @@ class Loop:
             epoch = state.epoch
             carried = self.begin(epoch, done=state.step)
             began = time.perf_counter() - state.seconds
-            for batch in self._batches(epoch, done=state.step):
+            seed = mixed_seed(self.options.seed, current_processes().rank, 2, epoch)
+            order, done = list(self.sampler), state.step * self._size
+            for batch in self.source.batches(order, self._size, seed, start=done):
                 lr = self.options.lr * self.rate(epoch * steps + state.step)
                 value = self.learner.step(*self.inputs(batch), lr)
                 state.step, taken = state.step + 1, taken + 1
-                _check_finite(value, epoch + 1, state.step, lr)
+                if not math.isfinite(value):
+                    raise FloatingPointError(
+                        f"the loss is {value} in epoch {epoch + 1} at step {state.step}, with a "
+                        f"learning rate of {lr:g}; lower the rate, warm it up or give clip_norm"
+                    )
                 state.loss_sum += value
                 state.seconds = time.perf_counter() - began
                 if self.progress is not None:
@@ -128,33 +157,25 @@ class Loop:
                 if ended:
                     self._end_epoch(state, carried, lr)
                 stopping = asked.signal is not None or taken == stop_after
-                if ended or stopping or self._is_due(epoch * steps + state.step):
+                every, step = self.checkpoint_every, epoch * steps + state.step
+                if ended or stopping or (every is not None and step % every == 0):
                     self.sampler.set_epoch(state.epoch, state.step * self._size)
-                    self.folder.save(
-                        state, self.learner, self.inputs.generator, self.sampler, carried
-                    )
+                    generator = self.inputs.generator
+                    self.folder.save(state, self.learner, generator, self.sampler, carried)
                 if stopping:
                     return state
         return state
 
     def begin(self, epoch: int, done: int = 0) -> Prior | None:
         """Tell sampler and loss which epoch comes; what a model carries that is trained on it."""
-        loss = self.learner.loss
-        loss.set_epoch(epoch)
+        self.learner.loss.set_epoch(epoch)
         self.sampler.set_epoch(epoch, done * self._size)
         takes_prior = self.learner.model.head.takes_prior
-        return carried_after(loss, self.sampler) if takes_prior else None
+        return carried_after(self.learner.loss, self.sampler) if takes_prior else None
 
     @property
     def _size(self) -> int:
         return self.options.batch_size // current_processes().world_size
-
-    def _batches(self, epoch: int, done: int) -> Iterator[Batch]:
-        seed = mixed_seed(self.options.seed, current_processes().rank, 2, epoch)
-        return self.source.batches(list(self.sampler), self._size, seed, start=done * self._size)
-
-    def _is_due(self, step: int) -> bool:
-        return self.checkpoint_every is not None and step % self.checkpoint_every == 0
 
     def _end_epoch(self, state: RunState, carried: Prior | None, lr: float) -> None:
         """Validate if it is time to, and close the books of the epoch."""
@@ -170,18 +191,10 @@ class Loop:
             "images_per_second": images * self.sampler.num_replicas / state.seconds,
         }
         last = state.epoch == self.options.epochs
-        if self.validation is not None and (last or state.epoch % self.evaluate_every == 0):
-            row |= self.validation.row(carried)
+        if self.validation is not None and (last or state.epoch % self.validation.every == 0):
+            row |= self.validation.row(self.learner, carried)
         state.history.append(row)
         state.step, state.loss_sum, state.seconds = 0, 0.0, 0.0
         self.folder.write_row(row)
         if self.progress is not None:
             self.progress(EpochEnd(state.epoch, self.options.epochs, row))
-
-
-def _check_finite(value: float, epoch: int, step: int, lr: float) -> None:
-    if not math.isfinite(value):
-        raise FloatingPointError(
-            f"the loss is {value} in epoch {epoch} at step {step}, with a learning rate of {lr:g}; "
-            "lower the rate, warm it up or give clip_norm"
-        )

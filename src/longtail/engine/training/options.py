@@ -1,7 +1,5 @@
 """How to train: plain values, checked when they are made."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, Self
 
@@ -24,18 +22,12 @@ class TrainingOptions:
     """What the loop is told.
 
     Attributes:
-        epochs: How many; the sampler says what an epoch is.
         batch_size: Images of one step, those of all processes together.
-        lr: The learning rate, which the schedule multiplies.
-        head_lr: That of the head, where it is another one; the schedule multiplies it alike.
-        momentum: Of SGD.
-        nesterov: Whether SGD looks ahead.
+        head_lr: The learning rate of the head, where it is another one.
         weight_decay: On all parameters; decoupled in AdamW.
-        optimizer: "sgd" or "adamw".
-        schedule: A value of `longtail.engine.schedules` that counts epochs. It is stretched to
-            steps, so the rate moves within an epoch.
-        by_epoch: Whether the rate stays the same for all steps of an epoch instead, as in most
-            published code.
+        schedule: A value of `longtail.engine.schedules` that counts epochs and multiplies the
+            rates. It is stretched to steps, so the rate moves within an epoch; with `by_epoch` it
+            stays the same for all steps of one, as in most published code.
         clip_norm: The longest gradient; None for any length.
         accumulate: In how many pieces a batch goes through the model, to save memory. The gradient
             is that of the whole batch for losses that are means over samples, class weights
@@ -44,8 +36,8 @@ class TrainingOptions:
         precision: What the model computes in, by autocast; weights stay float32. "float16" needs a
             GPU.
         ema: The decay of the moving average of weights, which is then what is validated and what
-            the model ends with; None for none.
-        mixup: α of mixup; None for none.
+            the model ends with.
+        mixup: α of mixup.
         compile: Whether to compile the model, or the name of a backend of torch.compile.
         parallel: What several processes do with the model. "ddp": each has all of it. "fsdp":
             weights, gradients, optimiser and average are shared out, the weights put together block
@@ -53,10 +45,6 @@ class TrainingOptions:
             the weights, to validate and to end with. One process has nothing to share out.
         seed: Of augmentation and of whatever in the model is random.
         num_workers: Processes that read image files; 0 reads them in this one.
-
-    >>> from longtail.engine.schedules import Cosine
-    >>> TrainingOptions(epochs=30, batch_size=128, lr=0.1, schedule=Cosine(total=30)).nesterov
-    False
     """
 
     epochs: Whole

@@ -6,8 +6,6 @@ issue 135712). So the processes of one start first agree on a name that no other
 their group under it. torchrun counts restarts too, but each machine counts its own.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import time
@@ -21,6 +19,8 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch._C._distributed_c10d import PrefixStore, Store, TCPStore
+
+from longtail.losses.processes import whole_batch
 
 _PATIENCE = timedelta(minutes=10)
 
@@ -43,8 +43,6 @@ class Processes:
 def processes() -> Iterator[Processes]:
     """Open the process group that torchrun asks for, and close it after; else there is one process.
 
-    NCCL on GPUs, gloo without.
-
     >>> with processes() as these:
     ...     these.world_size, these.is_main
     (1, True)
@@ -56,7 +54,10 @@ def processes() -> Iterator[Processes]:
     rank, local = int(os.environ["RANK"]), int(os.environ.get("LOCAL_RANK", "0"))
     if torch.cuda.is_available():
         torch.cuda.set_device(local)
-    store = _shared_store(rank, world_size)
+    # torchrun keeps the store itself; whoever sets the variables by hand leaves it to process 0.
+    is_master = rank == 0 and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
+    address, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    store = TCPStore(address, port, world_size, is_master=is_master, timeout=_PATIENCE)
     name = agreed_name(store, rank, world_size)
     backend = "nccl" if torch.cuda.is_available() else "gloo"
     group = PrefixStore(f"start_{name}", store)
@@ -68,11 +69,9 @@ def processes() -> Iterator[Processes]:
 
 
 def close_group() -> None:
-    """Close the process group, after everything that holds on to it is gone.
-
-    If DDP is the last to hold it, Python waits with its lock held for a thread of gloo that may be
-    waiting for that lock, for ever (seen once in a few dozen runs).
-    """
+    """Close the process group, after everything that holds on to it is gone."""
+    # If DDP is the last to hold it, Python waits with its lock held for a thread of gloo that may
+    # be waiting for that lock, for ever (seen once in a few dozen runs).
     gc.collect()
     dist.destroy_process_group()
 
@@ -97,12 +96,7 @@ def mean_over_processes(value: float, device: torch.device) -> float:
 
 def stacked_over_processes(value: Tensor, device: torch.device) -> Tensor:
     """The tensors of all processes, which have one shape, along a new first axis; on the CPU."""
-    if current_processes().world_size == 1:
-        return value[None]
-    own = value.to(device)
-    parts = [torch.empty_like(own) for _ in range(dist.get_world_size())]
-    dist.all_gather(parts, own)
-    return torch.stack(parts).cpu()
+    return whole_batch(value[None].to(device))[0].cpu()
 
 
 def agree_on_buffers(model: nn.Module) -> None:
@@ -121,11 +115,9 @@ def agree_on_buffers(model: nn.Module) -> None:
 
 
 def agreed_name(store: Store, rank: int, world_size: int) -> str:
-    """The same new name on all processes of this start, whatever older ones left in the store.
-
-    Each process says hello with a token of its own, and process 0 answers each token with the
-    name, until all have said that they know it: a hello it finds may be that of a dead process.
-    """
+    """The same new name on all processes of this start, whatever older ones left in the store."""
+    # Each says hello with a token of its own, and process 0 answers each token with the name, until
+    # all have said that they know it: a hello it finds may be that of a dead process.
     if rank:
         token = uuid.uuid4().hex
         store.set(f"hello_{rank}", token)
@@ -147,15 +139,3 @@ def agreed_name(store: Store, rank: int, world_size: int) -> str:
             )
         time.sleep(0.01)
     return name
-
-
-def _shared_store(rank: int, world_size: int) -> Store:
-    # torchrun keeps the store itself; whoever sets the variables by hand leaves it to process 0.
-    kept_by_agent = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
-    return TCPStore(
-        os.environ["MASTER_ADDR"],
-        int(os.environ["MASTER_PORT"]),
-        world_size,
-        is_master=rank == 0 and not kept_by_agent,
-        timeout=_PATIENCE,
-    )

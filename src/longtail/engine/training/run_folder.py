@@ -5,8 +5,6 @@ a run goes on, log.csv and the files of TensorBoard are cut to what its checkpoi
 comes twice.
 """
 
-from __future__ import annotations
-
 import csv
 import os
 from collections.abc import Mapping, Sequence
@@ -19,18 +17,22 @@ from torch import Generator, Tensor
 
 from longtail.core import Prior
 from longtail.core.files import written_whole
-from longtail.engine.training.checkpoint_folder import (
+from longtail.engine.training.checkpoint import (
     Checkpoint,
+    check_task,
     read_checkpoint,
     sweep,
     write_checkpoint,
 )
-from longtail.engine.training.fingerprint import check_task
 from longtail.engine.training.learner import Learner
 from longtail.engine.training.process_group import current_processes, stacked_over_processes
 from longtail.engine.training.run_state import Row, RunState, restore, tensors_of, values_of
 from longtail.engine.training.sharding import is_shard, write_shards
 from longtail.images import ClassSampler
+
+_TRAIN = ("epoch", "step", "lr", "train_loss", "seconds", "images_per_second")
+_VALIDATION = ("balanced_accuracy", "accuracy", "nll", "many", "medium", "few")
+_UNIFORM = "val_uniform_balanced_accuracy"
 
 
 class RunFolder:
@@ -46,8 +48,11 @@ class RunFolder:
     ) -> None:
         self.folder = None if folder is None else Path(folder)
         self.task, self.counts = task, counts.tolist()
-        self.names, self.tensorboard = columns(validated), tensorboard
-        self.log: RunLog | None = None
+        self.names, self.tensorboard = [*_TRAIN], tensorboard
+        if validated:
+            self.names += [f"val_{name}" for name in _VALIDATION] + [_UNIFORM]
+        self.log: Path | None = None  # of the process that writes
+        self.board: Any = None
         if self.folder is None and tensorboard:
             raise ValueError("TensorBoard's files go to the run folder; give one with run=...")
 
@@ -60,33 +65,15 @@ class RunFolder:
         if checkpoint is not None:
             check_task(checkpoint.state["task"], self.task, folder)
         self._check_all_agree(checkpoint, learner.device)
-        state = (
-            RunState() if checkpoint is None else restore(checkpoint, learner, generator, folder)
-        )
+        restored = None if checkpoint is None else restore(checkpoint, learner, generator, folder)
+        state = restored or RunState()
         if learner.sharded and current_processes().is_main:
             sweep(folder)  # before parts of a dead run come between new ones
         # Nobody writes while somebody still reads.
         stacked_over_processes(torch.zeros(1), learner.device)
         if current_processes().is_main:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self.log = RunLog(self.folder, self.names, state.history, self.tensorboard)
+            self._begin_log(self.folder, state.history)
         return state
-
-    def _check_all_agree(self, checkpoint: Checkpoint | None, device: torch.device) -> None:
-        """A ValueError if not."""
-        state = {"epoch": 0, "step": 0} if checkpoint is None else checkpoint.state
-        own = torch.tensor([state["epoch"], state["step"]])
-        all_of_them = stacked_over_processes(own, device)
-        if (all_of_them != own).any():
-            raise ValueError(
-                f"the processes found different checkpoints in {self.folder}: epochs and steps "
-                f"{all_of_them.tolist()}; the run folder must be one that all machines share"
-            )
-
-    def write_row(self, row: Row) -> None:
-        """Add a row to the log."""
-        if self.log is not None:
-            self.log.write(row)
 
     def save(
         self,
@@ -116,44 +103,12 @@ class RunFolder:
             }
             write_checkpoint(folder, name, tensors, values)
 
-    def close(self) -> None:
-        """Nothing more will be written."""
-        if self.log is not None:
-            self.log.close()
-
-
-_TRAIN = ("epoch", "step", "lr", "train_loss", "seconds", "images_per_second")
-_VALIDATION = ("balanced_accuracy", "accuracy", "nll", "many", "medium", "few")
-UNIFORM = "val_uniform_balanced_accuracy"
-
-
-def columns(validated: bool) -> list[str]:
-    """The columns of a log, in order."""
-    return [*_TRAIN, *(f"val_{name}" for name in _VALIDATION), UNIFORM] if validated else [*_TRAIN]
-
-
-def validation_row(metrics: Mapping[str, float | None], uniform: float | None) -> Row:
-    """What the log says of a validation: all classes, the groups, and under the uniform prior."""
-    return {f"val_{name}": metrics.get(name) for name in _VALIDATION} | {UNIFORM: uniform}
-
-
-class RunLog:
-    """Writes rows as they come."""
-
-    def __init__(
-        self, folder: Path, names: Sequence[str], history: Sequence[Row], tensorboard: bool
-    ) -> None:
-        self.path, self.names = folder / "log.csv", list(names)
-        with written_whole(self.path) as part, part.open("w", newline="") as file:
-            writer = self._writer(file)
-            writer.writeheader()
-            writer.writerows(history)
-        self.board = _board(folder / "tensorboard", len(history)) if tensorboard else None
-
-    def write(self, row: Row) -> None:
-        """Add a row, and have it on the disk."""
+    def write_row(self, row: Row) -> None:
+        """Add a row to the log, and have it on the disk."""
+        if self.log is None:
+            return
         try:
-            with self.path.open("a", newline="") as file:
+            with self.log.open("a", newline="") as file:
                 self._writer(file).writerow(row)
                 file.flush()
                 os.fsync(file.fileno())
@@ -162,35 +117,64 @@ class RunLog:
                 error.errno,
                 f"the log could not be written ({error.strerror or error}); make room and start "
                 "again, and the run goes on from its last checkpoint",
-                str(self.path),
+                str(self.log),
             ) from error
         if self.board is not None:
             for name, value in row.items():
                 if value is not None and name not in ("epoch", "step"):
-                    self.board.add_scalar(_scalar(name), value, int(row["epoch"] or 0))
+                    # As TensorBoard groups them: train/loss, val/balanced_accuracy.
+                    grouped = name if name.startswith(("train_", "val_")) else f"train_{name}"
+                    self.board.add_scalar(grouped.replace("_", "/", 1), value, row["epoch"])
             self.board.flush()
 
     def close(self) -> None:
-        """Close TensorBoard's files."""
+        """Nothing more will be written."""
         if self.board is not None:
             self.board.close()
 
-    def _writer(self, file: TextIO) -> csv.DictWriter[str]:
+    def _begin_log(self, folder: Path, history: Sequence[Row]) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.log = folder / "log.csv"
+        with written_whole(self.log) as part, part.open("w", newline="") as file:
+            writer = self._writer(file)
+            writer.writeheader()
+            writer.writerows(history)
+        if self.tensorboard:
+            try:
+                module = import_module("torch.utils.tensorboard")
+            except ImportError as error:
+                raise ImportError(
+                    "TensorBoard's files were asked for, but it is not installed; "
+                    "get it with: pip install longtail[tensorboard]"
+                ) from error
+            place = str(folder / "tensorboard")
+            self.board = module.SummaryWriter(place, purge_step=len(history) + 1)
+
+    def _writer(self, file: TextIO) -> "csv.DictWriter[str]":
         return csv.DictWriter(file, self.names, extrasaction="ignore", lineterminator="\n")
 
+    def _check_all_agree(self, checkpoint: Checkpoint | None, device: torch.device) -> None:
+        state = {"epoch": 0, "step": 0} if checkpoint is None else checkpoint.state
+        own = torch.tensor([state["epoch"], state["step"]])
+        all_of_them = stacked_over_processes(own, device)
+        if (all_of_them != own).any():
+            raise ValueError(
+                f"the processes found different checkpoints in {self.folder}: epochs and steps "
+                f"{all_of_them.tolist()}; the run folder must be one that all machines share"
+            )
 
-def _scalar(name: str) -> str:
-    """The name as TensorBoard groups it: train/loss, val/balanced_accuracy."""
-    kind, _, rest = name.partition("_")
-    return f"{kind}/{rest}" if kind in ("train", "val") else f"train/{name}"
+
+def validation_row(metrics: Mapping[str, float | None], uniform: float | None) -> Row:
+    """What the log says of a validation: all classes, the groups, and under the uniform prior."""
+    return {f"val_{name}": metrics.get(name) for name in _VALIDATION} | {_UNIFORM: uniform}
 
 
-def _board(folder: Path, epochs: int) -> Any:
-    try:
-        module = import_module("torch.utils.tensorboard")
-    except ImportError as error:
-        raise ImportError(
-            "TensorBoard's files were asked for, but it is not installed; "
-            "get it with: pip install longtail[tensorboard]"
-        ) from error
-    return module.SummaryWriter(str(folder), purge_step=epochs + 1)
+def best_epoch(history: Sequence[Row]) -> int | None:
+    """The first epoch with the best balanced accuracy, under the uniform prior where known."""
+    values = {}
+    for row in history:
+        value = row.get(_UNIFORM)
+        value = row.get("val_balanced_accuracy") if value is None else value
+        if value is not None:
+            values[int(row["epoch"] or 0)] = value
+    return max(values, key=lambda epoch: (values[epoch], -epoch)) if values else None

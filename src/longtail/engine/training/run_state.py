@@ -1,7 +1,5 @@
 """How far a run is, and all that it takes to go on from there."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +12,7 @@ import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from longtail.engine.training.checkpoint_folder import Checkpoint
+from longtail.engine.training.checkpoint import Checkpoint
 from longtail.engine.training.learner import Learner
 from longtail.engine.training.process_group import (
     current_processes,
@@ -28,21 +26,13 @@ Row: TypeAlias = dict[str, float | None]
 
 @dataclass
 class RunState:
-    """How far a run is.
+    """How far a run is."""
 
-    Attributes:
-        epoch: How many epochs are done.
-        step: How many steps of the epoch that is under way are done.
-        loss_sum: Of those steps.
-        seconds: Spent in them.
-        history: A row for each epoch that is done.
-    """
-
-    epoch: int = 0
-    step: int = 0
-    loss_sum: float = 0.0
-    seconds: float = 0.0
-    history: list[Row] = field(default_factory=list)
+    epoch: int = 0  # how many are done
+    step: int = 0  # how many of the epoch that is under way are done
+    loss_sum: float = 0.0  # of those steps
+    seconds: float = 0.0  # spent in them
+    history: list[Row] = field(default_factory=list)  # a row for each epoch that is done
 
 
 def tensors_of(learner: Learner, generator: Generator) -> dict[str, Tensor]:
@@ -65,14 +55,16 @@ def tensors_of(learner: Learner, generator: Generator) -> dict[str, Tensor]:
 def values_of(learner: Learner, state: RunState) -> dict[str, Any]:
     """All else that a run goes on from, as JSON has it. Every process must call it."""
     return {
-        "epoch": state.epoch,
-        "step": state.step,
+        **vars(state),
         "loss_sum": mean_over_processes(state.loss_sum, learner.device),
-        "seconds": state.seconds,
-        "history": state.history,
         "scaler": learner.scaler.state_dict(),
         "world_size": current_processes().world_size,
-        "versions": versions(),
+        "versions": {
+            "longtail": version("longtail"),
+            "torch": str(torch.__version__),
+            "numpy": np.__version__,
+            "python": python_version(),
+        },
     }
 
 
@@ -92,18 +84,7 @@ def restore(
     if rank < checkpoint.state["world_size"]:  # a process that is new keeps the seed it has
         drawn = {key: value[rank] for key, value in _part(tensors, "random").items()}
         set_random_state(generator, drawn)
-    names = ("epoch", "step", "loss_sum", "seconds", "history")
-    return RunState(**{name: checkpoint.state[name] for name in names})
-
-
-def versions() -> dict[str, str]:
-    """Of what decides the numbers."""
-    return {
-        "longtail": version("longtail"),
-        "torch": str(torch.__version__),
-        "numpy": np.__version__,
-        "python": python_version(),
-    }
+    return RunState(**{name: checkpoint.state[name] for name in vars(RunState())})
 
 
 def _shared_as(learner: Learner, checkpoint: Checkpoint, folder: Path) -> Mapping[str, Tensor]:
@@ -114,15 +95,11 @@ def _shared_as(learner: Learner, checkpoint: Checkpoint, folder: Path) -> Mappin
         tensors = tensors | read_shards(folder / shards["folder"], own)
     if not learner.sharded:
         return tensors
-    own = _counterparts(learner, tensors)
-    whole = [
-        name
-        for name, counterpart in own.items()
-        if is_shard(counterpart)
-        and not is_shard(tensors[name])
-        and tensors[name].shape == counterpart.shape
-    ]
-    return tensors | {name: shared_out_like(tensors[name], own[name]) for name in whole}
+    return tensors | {
+        name: shared_out_like(tensors[name], own)
+        for name, own in _counterparts(learner, tensors).items()
+        if is_shard(own) and not is_shard(tensors[name]) and tensors[name].shape == own.shape
+    }
 
 
 def _counterparts(learner: Learner, names: Iterable[str]) -> dict[str, Tensor]:
@@ -130,14 +107,14 @@ def _counterparts(learner: Learner, names: Iterable[str]) -> dict[str, Tensor]:
     states = {"model": learner.model.state_dict()}
     if learner.average is not None:
         states["average"] = learner.average.state_dict()
-    checkpoint = {}
+    counterparts = {}
     for name in names:
         part, _, key = name.partition(".")
         if part == "optimizer":
-            checkpoint[name] = learner.trained[int(key.partition(".")[0])]
+            counterparts[name] = learner.trained[int(key.partition(".")[0])]
         elif part in states:
-            checkpoint[name] = states[part][key]
-    return checkpoint
+            counterparts[name] = states[part][key]
+    return counterparts
 
 
 def _restore_optimizer(learner: Learner, tensors: dict[str, Tensor]) -> None:
@@ -193,10 +170,8 @@ def set_random_state(generator: Generator, state: dict[str, Tensor]) -> None:
     random.setstate((3, tuple(state["python"].tolist()), _value(state["python_gauss"])))
     *keys, place = state["numpy"].tolist()
     cached = _value(state["numpy_gauss"])
-    words = np.array(keys, dtype=np.uint32)
-    np.random.set_state(  # noqa: NPY002
-        ("MT19937", words, place, int(cached is not None), cached or 0.0)
-    )
+    words, has_gauss = np.array(keys, dtype=np.uint32), int(cached is not None)
+    np.random.set_state(("MT19937", words, place, has_gauss, cached or 0.0))  # noqa: NPY002
     if "cuda" in state and torch.cuda.is_available():
         torch.cuda.set_rng_state(state["cuda"].clone())
 

@@ -3,16 +3,12 @@
 A block is put together from all processes when it computes, and let go of after. Blocks are the
 head and the members of sequences and lists in the backbone, however deep these are; smaller ones,
 and what is outside of them, are put together at once, for all of the model. Buffers are not shared
-out.
-
-The modules of torch are imported when they are needed: the first takes a second.
+out. The modules of torch are imported when they are needed: the first takes a second.
 
 On disk they are files of torch.distributed.checkpoint, as safetensors: each process writes its own
 parts to one file of a folder, whose name is new, so that nothing is written over. Read by another
 number of processes, or by one, they are cut anew. No pickle.
 """
-
-from __future__ import annotations
 
 import shutil
 import warnings
@@ -25,7 +21,7 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from longtail.engine.training.checkpoint_folder import not_written, sync_folder
+from longtail.engine.training.checkpoint import not_written, sync_folder
 from longtail.engine.training.model import Model
 from longtail.engine.training.process_group import current_processes
 from longtail.losses import EstimatedOffset, Loss
@@ -41,8 +37,7 @@ def check_sharding(model: Model, losses: tuple[Loss, ...]) -> None:
             "the loss EstimatedOffset looks at the weights of the head, of which a process has "
             'only a part with parallel="fsdp"; take parallel="ddp"'
         )
-    # By the parts they belong to, the same one as often as it is used.
-    named = list(model.named_parameters(remove_duplicate=False))
+    named = list(model.named_parameters(remove_duplicate=False))  # by the parts that use them
     single = [name for name, parameter in named if not parameter.dim()]
     if single:
         raise ValueError(
@@ -74,6 +69,14 @@ def blocks(model: Model) -> list[nn.Module]:
     return [part for part in parts if sum(p.numel() for p in part.parameters()) >= LEAST]
 
 
+def _in_line(module: nn.Module) -> Iterator[nn.Module]:
+    for part in module.children():
+        if isinstance(module, _IN_LINE) and not isinstance(part, _IN_LINE):
+            yield part
+        else:
+            yield from _in_line(part)
+
+
 def gather(sharded: nn.Module, into: nn.Module) -> None:
     """Write the weights of a model that is shared out to one that is not. All must call it."""
     state: dict[str, Any] = sharded.state_dict()
@@ -98,14 +101,6 @@ def shared_out_like(whole: Tensor, like: Any) -> Tensor:
     return part
 
 
-def _in_line(module: nn.Module) -> Iterator[nn.Module]:
-    for part in module.children():
-        if isinstance(module, _IN_LINE) and not isinstance(part, _IN_LINE):
-            yield part
-        else:
-            yield from _in_line(part)
-
-
 def check_torch() -> None:
     """A ValueError if this torch does not write such files."""
     try:
@@ -122,10 +117,7 @@ def check_torch() -> None:
 
 
 def write_shards(folder: Path, name: str, tensors: Mapping[str, Tensor]) -> None:
-    """Write them to a new folder in this one, or remove it and raise an OSError on all processes.
-
-    Every process must call it.
-    """
+    """Write them to a new folder, or remove it and raise an OSError. Every process must call it."""
     from torch.distributed.checkpoint.api import CheckpointException
     from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageWriter
     from torch.distributed.checkpoint.state_dict_saver import save
@@ -151,10 +143,7 @@ def write_shards(folder: Path, name: str, tensors: Mapping[str, Tensor]) -> None
 
 
 def read_shards(folder: Path, like: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """What was written there: whole, or cut as those are that it is to be like.
-
-    Every process must call it.
-    """
+    """What was written there: whole, or cut as those in `like` are. All must call it."""
     from torch.distributed.checkpoint.api import CheckpointException
     from torch.distributed.checkpoint.hf_storage import HuggingFaceStorageReader
     from torch.distributed.checkpoint.state_dict_loader import load
@@ -166,14 +155,10 @@ def read_shards(folder: Path, like: Mapping[str, Tensor]) -> dict[str, Tensor]:
             warnings.filterwarnings("ignore", "torch.distributed is disabled", UserWarning)
             load(tensors, storage_reader=HuggingFaceStorageReader(str(folder)))
     except (CheckpointException, OSError, SafetensorError, ValueError, RuntimeError) as error:
+        # In one line: what torch says of several processes has their tracebacks in it.
+        reason = next((failed for failed, _ in getattr(error, "failures", {}).values()), error)
         raise ValueError(
-            f"the tensors of the checkpoint in {folder} are missing or damaged ({_reason(error)}); "
+            f"the tensors of the checkpoint in {folder} are missing or damaged ({reason}); "
             f"put a copy in their place, or remove {folder.parent} to begin anew"
         ) from error
     return tensors
-
-
-def _reason(error: BaseException) -> str:
-    """In one line; what torch says of several processes has their tracebacks in it."""
-    failures = getattr(error, "failures", {})
-    return str(next((failure for failure, _ in failures.values()), error))

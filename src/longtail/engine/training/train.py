@@ -1,7 +1,5 @@
 """Training from images: the loop."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -13,9 +11,10 @@ from torch import Generator, Tensor
 
 from longtail.core import Prior
 from longtail.core.locks import locked
+from longtail.core.numbers import check_whole
 from longtail.engine.epoch_sampler import sampler_for
-from longtail.engine.schedules import ByEpoch, Schedule
-from longtail.engine.training.fingerprint import task_of
+from longtail.engine.schedules import ByEpoch
+from longtail.engine.training.checkpoint import task_of
 from longtail.engine.training.image_source import Inputs, image_source
 from longtail.engine.training.learner import Learner
 from longtail.engine.training.loop import (
@@ -24,13 +23,13 @@ from longtail.engine.training.loop import (
     Loop,
     StepEnd,
     Stopped,
+    Validation,
     interruption,
 )
 from longtail.engine.training.model import Model
 from longtail.engine.training.options import TrainingOptions
-from longtail.engine.training.predict import Validation, best_epoch
 from longtail.engine.training.process_group import agree_on_buffers, current_processes
-from longtail.engine.training.run_folder import RunFolder
+from longtail.engine.training.run_folder import RunFolder, best_epoch
 from longtail.engine.training.run_state import Row, mixed_seed
 from longtail.engine.training.sharding import check_sharding, check_torch, gather
 from longtail.images import ClassSampler, LabelledImages
@@ -41,18 +40,14 @@ from longtail.losses import Loss
 class Trained(NamedTuple):
     """What a run came to.
 
-    Attributes:
-        carried: The prior the model's logits carry; None where that is not known, or no prior.
-        best_epoch: The one with the best balanced accuracy in validation, counted from 1; None
-            without validation. The model is that of the last epoch.
-        history: The rows of the log, one an epoch.
-        finished: False if `stop_after` stopped it.
+    The best epoch is the one with the best balanced accuracy in validation, counted from 1; the
+    model is that of the last epoch.
     """
 
-    carried: Prior | None
-    best_epoch: int | None
-    history: list[Row]
-    finished: bool
+    carried: Prior | None  # by the model's logits; None where that is not known, or no prior
+    best_epoch: int | None  # None without validation
+    history: list[Row]  # the rows of the log, one an epoch
+    finished: bool  # False if `stop_after` stopped it
 
 
 def train(
@@ -105,9 +100,10 @@ def train(
     """
     these = current_processes()
     check_training(model, images, sampler, loss, options, validation, these.world_size)
-    check_intervals(
-        evaluate_every=evaluate_every, checkpoint_every=checkpoint_every, stop_after=stop_after
-    )
+    check_whole(evaluate_every, "evaluate_every", least=1)
+    for name, number in {"checkpoint_every": checkpoint_every, "stop_after": stop_after}.items():
+        if number is not None:
+            check_whole(number, name, least=1)
     loss.set_epoch(0)
     drawn = shared_sampler(sampler, images.labels, loss)
     steps = -(-len(drawn) * these.world_size // options.batch_size)
@@ -115,19 +111,21 @@ def train(
     model.head.carry(None)  # whatever it carried, it is about to change
     learner = Learner(model, loss, options)
     generator = Generator().manual_seed(mixed_seed(options.seed, these.rank, 0))
+    validate = None
+    if validation is not None:
+        source = image_source(validation, learner.device, options.num_workers)
+        validate = Validation(source, validation.labels, images.counts, normalize, evaluate_every)
+    schedule = options.schedule
     loop = Loop(
         learner=learner,
         sampler=drawn,
         source=image_source(images, learner.device, options.num_workers),
         inputs=Inputs(augment, normalize, options.mixup, images.num_classes, generator),
-        rate=_rate(options, steps),
+        rate=ByEpoch(schedule, steps) if options.by_epoch else schedule.stretched(steps),
         steps=steps,
         options=options,
         folder=RunFolder(run, task, images.counts, validation is not None, tensorboard),
-        validation=None
-        if validation is None
-        else Validation(validation, learner, normalize, options, images.counts),
-        evaluate_every=evaluate_every,
+        validation=validate,
         checkpoint_every=checkpoint_every,
         progress=progress if these.is_main else None,
     )
@@ -157,13 +155,6 @@ def shared_sampler(sampler: ClassSampler, labels: Tensor, loss: Loss) -> ClassSa
     shared.num_replicas, shared.rank = these.world_size, these.rank
     shared.set_epoch(0)
     return shared
-
-
-def _rate(options: TrainingOptions, steps: int) -> Schedule:
-    """The schedule, which counts epochs, called with steps."""
-    if options.by_epoch:
-        return ByEpoch(options.schedule, steps)
-    return options.schedule.stretched(steps)
 
 
 @contextmanager
@@ -198,7 +189,17 @@ def check_training(
 ) -> None:
     """A ValueError that says what does not fit."""
     losses = loss.stages
-    _check_classes(model, images, losses, validation)
+    if not len(images) or (validation is not None and not len(validation)):
+        raise ValueError("there must be images to train on, and to validate on, got none")
+    numbers = {"the head has": model.head.num_classes, "the loss has": losses[0].num_classes}
+    if validation is not None:
+        numbers["the validation images have"] = validation.num_classes
+    for what, number in numbers.items():
+        if number != images.num_classes:
+            raise ValueError(
+                f"the images have {images.num_classes} classes, {what} {number}; "
+                "all must be of the same classes"
+            )
     if sampler.num_classes != images.num_classes or not sampler.is_of(images.labels):
         raise ValueError(
             "the sampler was made for other labels than those of the images; make it from "
@@ -232,34 +233,3 @@ def check_training(
             f"batch_size is that of all processes together and must be a multiple of their "
             f"number, got {options.batch_size} for {world_size}"
         )
-
-
-def check_intervals(**numbers: int | None) -> None:
-    """A ValueError that names a number of epochs or steps that is not positive."""
-    for name, number in numbers.items():
-        if number is not None and number < 1:
-            raise ValueError(f"{name} must be 1 or more, got {number}")
-
-
-def _check_classes(
-    model: Model,
-    images: LabelledImages,
-    losses: tuple[Loss, ...],
-    validation: LabelledImages | None,
-) -> None:
-    if not len(images) or (validation is not None and not len(validation)):
-        raise ValueError("there must be images to train on, and to validate on, got none")
-    numbers = {
-        "the images have": images.num_classes,
-        "the head has": model.head.num_classes,
-        "the loss has": losses[0].num_classes,
-        "the validation images have": images.num_classes
-        if validation is None
-        else validation.num_classes,
-    }
-    for what, number in numbers.items():
-        if number != images.num_classes:
-            raise ValueError(
-                f"the images have {images.num_classes} classes, {what} {number}; "
-                "all must be of the same classes"
-            )

@@ -5,11 +5,8 @@ and weight decay are its; crops of 4 pixels and flips are of A.1, margins and st
 The mean and deviation of the channels are those of most released code: the paper names none.
 """
 
-from __future__ import annotations
-
-from longtail.recipes.catalogue import logit_adjustment
+from longtail.recipes.catalogue import logit_adjustment, sets
 from longtail.recipes.catalogue.registry import Values, named
-from longtail.recipes.catalogue.sets import CIFAR, CROP_AND_FLIP, cifar10, cifar100
 
 
 def on_cifar(data: object, loss: object) -> Values:
@@ -18,8 +15,8 @@ def on_cifar(data: object, loss: object) -> Values:
         data=data,
         backbone="resnet32",
         loss=loss,
-        augment=CROP_AND_FLIP,
-        normalize=CIFAR,
+        augment=sets.CROP_AND_FLIP,
+        normalize=sets.CIFAR,
         optimizer=dict(lr=0.4, momentum=0.9, weight_decay=1e-4),
         schedule=dict(name="steps", milestones=(96, 192, 224), decay=0.1, warmup=15),
         epochs=256,
@@ -31,51 +28,44 @@ named(
     "cifar10-lt-elm",
     "ELM on CIFAR-10-LT, ratio 100.",
     "Table 3; A.2: margins P(y), lambda 0.01. Accuracy 77.95 (table 2).",
-    on_cifar(cifar10(), dict(name="elm", lam=0.01, margins="prior")),
+    on_cifar(sets.cifar10(), dict(name="elm", lam=0.01, margins="prior")),
 )
-
 named(
     "cifar10-lt-elm-ce",
     "Cross-entropy in the setting of ELM on CIFAR-10-LT, ratio 100.",
     "Table 3; accuracy 72.84 (table 2).",
-    on_cifar(cifar10(), "cross_entropy"),
+    on_cifar(sets.cifar10(), "cross_entropy"),
 )
-
 named(
     "cifar10-lt-elm-adjusted",
     "Logit adjustment in the setting of ELM on CIFAR-10-LT, ratio 100.",
     "Table 3; accuracy 77.67 (table 2).",
-    on_cifar(cifar10(), dict(name="logit_adjusted", tau=1.0)),
+    on_cifar(sets.cifar10(), dict(name="logit_adjusted", tau=1.0)),
 )
-
 named(
     "cifar100-lt-elm",
     "ELM on CIFAR-100-LT, ratio 100.",
     "Table 3; A.2: margins sqrt(n), lambda 0.01. Accuracy 45.77 (table 2).",
-    on_cifar(cifar100(), dict(name="elm", lam=0.01, margins="sqrt_count")),
+    on_cifar(sets.cifar100(), dict(name="elm", lam=0.01, margins="sqrt_count")),
 )
-
 named(
     "cifar100-lt-elm-ce",
     "Cross-entropy in the setting of ELM on CIFAR-100-LT, ratio 100.",
     "Table 3; accuracy 38.36 (table 2).",
-    on_cifar(cifar100(), "cross_entropy"),
+    on_cifar(sets.cifar100(), "cross_entropy"),
 )
-
 named(
     "cifar100-lt-elm-adjusted",
     "Logit adjustment in the setting of ELM on CIFAR-100-LT, ratio 100.",
     "Table 3; accuracy 43.89 (table 2).",
-    on_cifar(cifar100(), dict(name="logit_adjusted", tau=1.0)),
+    on_cifar(sets.cifar100(), dict(name="logit_adjusted", tau=1.0)),
 )
-
 named(
     "imagenet-lt-elm",
     "ELM on ImageNet-LT, ResNet-50.",
     "Table 3; A.2: margins 10 sqrt(P(y)), lambda 0.001. Accuracy 50.60 (table 2).",
     logit_adjustment.on_imagenet(dict(name="elm", lam=0.001, margins="sqrt_prior", scale=10.0)),
 )
-
 named(
     "inaturalist-elm",
     "ELM on iNaturalist 2018, ResNet-50.",

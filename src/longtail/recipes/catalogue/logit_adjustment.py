@@ -8,20 +8,13 @@ ImageNet-LT and iNaturalist they are those of table 3 of ELM, which says it foll
 Not the same here: the released ResNet-32 has bottleneck blocks, and decays no batch-norm.
 """
 
-from __future__ import annotations
-
+from longtail.recipes.catalogue import sets
 from longtail.recipes.catalogue.registry import Values, named
-from longtail.recipes.catalogue.sets import (
-    IMAGENET,
-    INATURALIST,
-    cifar10,
-    cifar100,
-    imagenet_lt,
-    inaturalist,
-)
 
 
-def on_cifar(data: object, loss: object, epochs: int, schedule: object) -> Values:
+def on_cifar(
+    data: object, loss: object, epochs: int, milestones: tuple[int, ...], warmup: int
+) -> Values:
     """The released setting."""
     return dict(
         data=data,
@@ -30,7 +23,7 @@ def on_cifar(data: object, loss: object, epochs: int, schedule: object) -> Value
         augment=(dict(name="crop", padding=2), "flip"),
         normalize=dict(mean=(0.5, 0.5, 0.5), std=(1.0, 1.0, 1.0)),
         optimizer=dict(lr=0.1, momentum=0.9, nesterov=True, weight_decay=2e-4),
-        schedule=schedule,
+        schedule=dict(name="steps", milestones=milestones, decay=0.1, warmup=warmup),
         epochs=epochs,
         batch_size=128,
     )
@@ -38,24 +31,22 @@ def on_cifar(data: object, loss: object, epochs: int, schedule: object) -> Value
 
 def on_cifar10(loss: object) -> Values:
     """1,241 epochs of 12,406 images."""
-    schedule = dict(name="steps", milestones=(604, 926, 1128), decay=0.1, warmup=20)
-    return on_cifar(cifar10(), loss, 1241, schedule)
+    return on_cifar(sets.cifar10(), loss, 1241, (604, 926, 1128), warmup=20)
 
 
 def on_cifar100(loss: object) -> Values:
     """1,419 epochs of 10,847 images."""
-    schedule = dict(name="steps", milestones=(691, 1059, 1290), decay=0.1, warmup=22)
-    return on_cifar(cifar100(), loss, 1419, schedule)
+    return on_cifar(sets.cifar100(), loss, 1419, (691, 1059, 1290), warmup=22)
 
 
 def on_imagenet(loss: object) -> Values:
     """ELM table 3, second column."""
-    return _table_3(imagenet_lt(), loss, IMAGENET, batch_size=512, weight_decay=5e-4)
+    return _table_3(sets.imagenet_lt(), loss, sets.IMAGENET, batch_size=512, weight_decay=5e-4)
 
 
 def on_inaturalist(loss: object) -> Values:
     """ELM table 3, third column."""
-    return _table_3(inaturalist(), loss, INATURALIST, batch_size=1024, weight_decay=1e-4)
+    return _table_3(sets.inaturalist(), loss, sets.INATURALIST, batch_size=1024, weight_decay=1e-4)
 
 
 def _table_3(
@@ -82,21 +73,18 @@ named(
     "released code.",
     on_cifar10("cross_entropy"),
 )
-
 named(
     "cifar10-lt-la-adjusted",
     "LA: the logit-adjusted loss on CIFAR-10-LT, ratio 100.",
     "LA table 2: balanced error 22.33. Setting: released code.",
     on_cifar10(dict(name="logit_adjusted", tau=1.0)),
 )
-
 named(
     "cifar10-lt-la-adjusted-adaptive",
     "LA: logit adjustment plus the adaptive margin on CIFAR-10-LT, ratio 100.",
     "LA table 2: balanced error 22.42. Setting: released code.",
     on_cifar10("logit_adjusted_adaptive"),
 )
-
 named(
     "cifar100-lt-la-ce",
     "LA: cross-entropy on CIFAR-100-LT, ratio 100, moved to the uniform prior afterwards.",
@@ -104,21 +92,18 @@ named(
     "released code.",
     on_cifar100("cross_entropy"),
 )
-
 named(
     "cifar100-lt-la-adjusted",
     "LA: the logit-adjusted loss on CIFAR-100-LT, ratio 100.",
     "LA table 2: balanced error 56.11. Setting: released code.",
     on_cifar100(dict(name="logit_adjusted", tau=1.0)),
 )
-
 named(
     "cifar100-lt-la-adjusted-adaptive",
     "LA: logit adjustment plus the adaptive margin on CIFAR-100-LT, ratio 100.",
     "LA table 2: balanced error 55.92. Setting: released code.",
     on_cifar100("logit_adjusted_adaptive"),
 )
-
 named(
     "imagenet-lt-la-ce",
     "LA: cross-entropy on ImageNet-LT, ResNet-50, moved to the uniform prior afterwards.",
@@ -126,14 +111,12 @@ named(
     "table 3; what is cut out of images by Goyal et al. (2017), which ELM A.1 names.",
     on_imagenet("cross_entropy"),
 )
-
 named(
     "imagenet-lt-la-adjusted",
     "LA: the logit-adjusted loss on ImageNet-LT, ResNet-50.",
     "LA table 2: balanced error 48.89. Setting: ELM table 3.",
     on_imagenet(dict(name="logit_adjusted", tau=1.0)),
 )
-
 named(
     "inaturalist-la-ce",
     "LA: cross-entropy on iNaturalist 2018, ResNet-50, moved to the uniform prior afterwards.",
@@ -141,7 +124,6 @@ named(
     "table 3; the channels' mean and deviation are those of released code.",
     on_inaturalist("cross_entropy"),
 )
-
 named(
     "inaturalist-la-adjusted",
     "LA: the logit-adjusted loss on iNaturalist 2018, ResNet-50.",

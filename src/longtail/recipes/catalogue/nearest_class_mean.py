@@ -7,18 +7,8 @@ names as prior work: batch 512, 13,000 steps, a warm-up from 0.05 to 0.1 over 80
 decay 5e-4, AutoAugment and Cutout. Steps are made epochs of 22 (CIFAR-100) and 25 (CIFAR-10).
 """
 
-from __future__ import annotations
-
-from longtail.recipes.catalogue.estimated_offset import RESNET10
+from longtail.recipes.catalogue import sets
 from longtail.recipes.catalogue.registry import Values, named
-from longtail.recipes.catalogue.sets import (
-    CIFAR,
-    FLIP_AND_JITTER,
-    IMAGENET,
-    cifar10,
-    cifar100,
-    imagenet_lt,
-)
 
 # The rows of NCM table 1: means, learned means, both with logit adjustment, displacements.
 HEADS = dict(
@@ -38,7 +28,7 @@ def on_cifar(data: object, epochs: int, warmup: int) -> Values:
         data=data,
         backbone="resnet32",
         augment=(dict(name="crop", padding=4), "flip", "autoaugment", dict(name="cutout", size=16)),
-        normalize=CIFAR,
+        normalize=sets.CIFAR,
         optimizer=dict(lr=0.1, momentum=0.9, weight_decay=5e-4),
         schedule=dict(name="cosine", warmup=warmup, warmup_start=0.5),
         epochs=epochs,
@@ -53,29 +43,26 @@ named(
     "§5.2 and, for what it does not say (batch, steps, warm-up, decay, augmentation), the "
     "code of balanced meta-softmax. Accuracy 81.6 (table 2). Batch-norm anew (A.4): "
     "second_stage.batch_norm=reestimate.",
-    on_cifar(cifar10(), epochs=520, warmup=32),
+    on_cifar(sets.cifar10(), epochs=520, warmup=32),
 )
-
 named(
     "cifar100-lt-ncm",
     "Learned NCM on CIFAR-100-LT, ratio 100: cross-entropy first, then the heads of NCM.",
-    "§5.2 and, for what it does not say (batch, steps, warm-up, decay, augmentation), the "
-    "code of balanced meta-softmax. Accuracy 46.0 softmax, 48.7 means, 50.7 learned, 50.9 "
-    "with adjustment, 51.0 with displacements too (table 1). Figure 4: "
-    "data.imbalance_ratio=200 data.held_out=0.1.",
-    on_cifar(cifar100(), epochs=591, warmup=36),
+    "§5.2 and, for what it does not say (batch, steps, warm-up, decay, augmentation), the code of "
+    "balanced meta-softmax. Accuracy 46.0 softmax, 48.7 means, 50.7 learned, 50.9 with adjustment, "
+    "51.0 with displacements too (table 1). Figure 4: data.imbalance_ratio=200 data.held_out=0.1.",
+    on_cifar(sets.cifar100(), epochs=591, warmup=36),
 )
-
 named(
     "imagenet-lt-ncm",
     "Learned NCM on ImageNet-LT, ResNet-10: cross-entropy first, then the heads of NCM.",
     "§5.2 names network, SGD and half a cosine. Rate 0.2, batch 512, 90 epochs, decay 5e-4 "
     "and augmentation are those of Kang et al. (ICLR 2020): the paper does not say.",
     dict(
-        data=imagenet_lt(),
-        backbone=RESNET10,
-        augment=FLIP_AND_JITTER,
-        normalize=IMAGENET,
+        data=sets.imagenet_lt(),
+        backbone=sets.RESNET10,
+        augment=sets.FLIP_AND_JITTER,
+        normalize=sets.IMAGENET,
         optimizer=dict(lr=0.2, momentum=0.9, weight_decay=5e-4),
         schedule="cosine",
         epochs=90,

@@ -1,7 +1,5 @@
 """Named recipes: plain values, written as in a recipe file, with where their numbers are from."""
 
-from __future__ import annotations
-
 import difflib
 import os
 from collections.abc import Mapping
@@ -18,14 +16,7 @@ _ENDINGS = (".yaml", ".yml", ".json")
 
 
 def named(name: str, about: str, source: str, values: Values) -> None:
-    """Put a recipe into the catalogue.
-
-    Args:
-        name: What it is called.
-        about: What it is, in a line.
-        source: Where its numbers are from.
-        values: All that is not as by default.
-    """
+    """Put a recipe into the catalogue: what it is, where its numbers are from, what it changes."""
     RECIPES[name] = {"about": about, "source": source, **values}
 
 

@@ -17,6 +17,10 @@ INATURALIST = dict(mean=(0.466, 0.471, 0.380), std=(0.195, 0.194, 0.192))
 CROP_AND_FLIP = (dict(name="crop", padding=4), "flip")
 # LADE appendix, "Data Pre-processing"; its strength from the released code.
 FLIP_AND_JITTER = ("flip", dict(name="color_jitter", brightness=0.4, contrast=0.4, color=0.4))
+# One block a stage: the ResNet-10 of the long-tailed literature.
+RESNET10 = dict(name="timm", network="resnet18", options={"layers": [1, 1, 1, 1]})
+RESNET152 = dict(name="torchvision", network="resnet152", options={"weights": "IMAGENET1K_V1"})
+THIRTY_EPOCHS = dict(name="steps", milestones=(10, 20), decay=0.1, by_epoch=True)
 
 
 def cifar10(imbalance_ratio: float = 100.0) -> Values:
@@ -52,14 +56,7 @@ def sun397() -> Values:
 
 
 def _lists(train: str, test: str, *, num_classes: int, validation: str | None = None) -> Values:
+    lists = dict(kind="lists", train=train, validation=validation, test=test)
     return dict(
-        kind="lists",
-        train=train,
-        validation=validation,
-        test=test,
-        num_classes=num_classes,
-        held_out=0.0,
-        size=224,
-        resize=256,
-        random_crop=True,
+        **lists, num_classes=num_classes, held_out=0.0, size=224, resize=256, random_crop=True
     )

@@ -1,30 +1,40 @@
-"""A checkpoint on disk: tensors in a safetensors file, the rest in state.json. No pickle.
+"""A checkpoint on disk, and the task it must agree with for a run to resume from it.
+
+Tensors are in a safetensors file, the rest is in state.json. No pickle.
 
 The tensors are written first, under a name of their own, then state.json, which names them, takes
 the place of the one before in one go. Only then the tensors of the one before are removed: whenever
 a run dies, the folder holds one checkpoint that is complete. All is on the disk before it counts.
 
-Tensors that processes share are in a folder beside them, written before all else (shard_files.py);
+Tensors that processes share are in a folder beside them, written before all else (sharding.py);
 state.json names it as "shards".
 """
-
-from __future__ import annotations
 
 import os
 import shutil
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import msgspec
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
-from torch import Tensor
+from torch import Tensor, nn
 
 from longtail.core.files import written_whole
+from longtail.core.nested import differences, flat
+from longtail.engine.training.model import Model
+from longtail.engine.training.options import TrainingOptions
+from longtail.images import ClassSampler, LabelledImages
 
 _VERSION = 1
 _STATE = "state.json"
+_FREE = ("num_workers", "compile", "parallel")  # may change from one start to the next
+_OF_THIS_PROCESS = ("training", "num_replicas", "rank")
+_PLAIN = (bool, int, float, str, type(None))
+_WITHOUT = {"label_smoothing": 0.0}  # what checkpoints did that are older than the option
 
 
 class Checkpoint(NamedTuple):
@@ -118,3 +128,87 @@ def _write(path: Path, data: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     sync_folder(path.parent)
+
+
+def task_of(
+    model: Model,
+    images: LabelledImages,
+    sampler: ClassSampler,
+    loss: nn.Module,
+    options: TrainingOptions,
+    augment: object,
+    normalize: object,
+    recipe: Mapping[str, Any],
+    steps: int,
+) -> dict[str, Any]:
+    """The task as JSON has it; called before anything has learned or moved on."""
+    settings = {field.name: _named(getattr(options, field.name)) for field in fields(options)}
+    parameters = sum(p.numel() for p in model.parameters())
+    task = {
+        "options": {key: value for key, value in settings.items() if key not in _FREE},
+        "model": f"{_kind(model.backbone)} and {_kind(model.head)}, {parameters} parameters",
+        "images": {
+            "labels": f"{len(images)} of {images.num_classes} classes, {_sum(images.labels)}",
+            **_settings(images),
+        },
+        "loss": {
+            "kind": _kind(loss),
+            "constants": _sum(*loss.state_dict().values()),
+            "settings": {
+                f"{name}.{key}".lstrip("."): setting
+                for name, part in loss.named_modules()
+                for key, setting in _settings(part).items()
+            },
+        },
+        "sampler": {"kind": _kind(sampler), **_settings(sampler)},
+        "steps": steps,
+        "augment": _named(augment),
+        "normalize": _named(normalize),
+        "recipe": dict(recipe),
+    }
+    try:
+        # There and back, so that what a file says of it later is the same.
+        return msgspec.json.decode(msgspec.json.encode(task), type=dict[str, Any])
+    except TypeError as error:
+        raise ValueError(f"a recipe must be what JSON can hold, got {recipe}: {error}") from error
+
+
+def check_task(stored: Mapping[str, Any], now: Mapping[str, Any], folder: object) -> None:
+    """A ValueError that names what differs, if anything does."""
+    before, after = flat(stored), flat(now)
+    for key in after.keys() - before.keys():
+        before[key] = _WITHOUT.get(key.rpartition(".")[2])
+    differing = differences(before, after)
+    if differing:
+        lines = [f"  {key}: it was {old!r}, now {new!r}" for key, (old, new) in differing.items()]
+        raise ValueError(
+            f"the checkpoint in {folder} is of another task:\n" + "\n".join(lines[:10]) + "\n"
+            "remove the folder to begin anew, or give another one"
+        )
+
+
+def _named(value: object) -> Any:
+    """Plain values as they are, frozen values by what they print, others by their type."""
+    if isinstance(value, _PLAIN):
+        return value
+    return repr(value) if is_dataclass(value) else getattr(value, "__qualname__", _kind(value))
+
+
+def _settings(value: object) -> dict[str, Any]:
+    """Its public attributes that are plain: what it was made with."""
+    return {
+        name: setting
+        for name, setting in vars(value).items()
+        if isinstance(setting, _PLAIN) and not name.startswith("_") and name not in _OF_THIS_PROCESS
+    }
+
+
+def _kind(value: object) -> str:
+    return type(value).__name__
+
+
+def _sum(*tensors: Tensor) -> str:
+    total = 0
+    for tensor in tensors:
+        total = crc32(tensor.detach().cpu().contiguous().numpy().tobytes(), total)
+    return f"{total:08x}"
