@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import longtail as lt
-from longtail.engine.backbones import backbone
+from longtail.engine.backbones import timm_backbone, torchvision_backbone
 from longtail.images import labels_of
 from longtail.integrations.hf import from_hugging_face
 from longtail.integrations.sklearn import LogitAdjustedClassifier
@@ -22,14 +22,14 @@ IMAGES = torch.rand(2, 3, 64, 64)
 def test_a_network_of_torchvision_is_a_backbone(name):
     pytest.importorskip("torchvision", exc_type=ImportError)
     size = 224 if name.startswith("vit") else 64
-    network = backbone(f"torchvision:{name}").eval()
+    network = torchvision_backbone(name).eval()
     assert network(torch.rand(2, 3, size, size)).shape == (2, network.dim)
 
 
 @pytest.mark.parametrize("name", ["resnet18", "mobilenetv3_small_050"])
 def test_a_network_of_timm_is_a_backbone_whose_features_a_head_is_fitted_on(name):
     pytest.importorskip("timm")
-    network = backbone(f"timm:{name}").eval()
+    network = timm_backbone(name).eval()
     with torch.no_grad():
         features = network(IMAGES)
     assert features.shape == (2, network.dim)
