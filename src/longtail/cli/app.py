@@ -15,14 +15,7 @@ from typing import Any, NoReturn, TextIO
 
 import click
 
-from longtail.cli.errors import (
-    FAILURE,
-    USAGE,
-    close_quietly,
-    shortened,
-    show_error,
-    show_interrupt,
-)
+from longtail.cli.errors import FAILURE, USAGE, close_quietly, shortened, show_error, show_interrupt
 from longtail.cli.outputs import ARGUMENTS
 from longtail.cli.terminal import echo, is_first
 

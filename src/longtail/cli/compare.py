@@ -175,10 +175,7 @@ def _columns(table: ComparedSet) -> dict[str, list[str | Text]]:
     if len({len(method.runs) for method in table.methods}) > 1:  # else the title has it
         by_name["runs"] = ["runs", *(str(len(method.runs)) for method in table.methods)]
     if table.ranks is not None:
-        by_name["rank"] = [
-            "rank",
-            *(f"{table.ranks.mean[m.name]:.2f}" for m in table.methods),
-        ]
+        by_name["rank"] = ["rank", *(f"{table.ranks.mean[m.name]:.2f}" for m in table.methods)]
     return by_name
 
 

@@ -56,12 +56,7 @@ def recipes(name: str | None, settings: tuple[str, ...], as_json: bool, quiet: b
 
 def data_needed(recipe: Recipe) -> str:
     """Which data a recipe needs, in a few words."""
-    from longtail.flows.train.data_sets import (
-        Cifar10,
-        CifarSet,
-        ImageFolder,
-        ImageLists,
-    )
+    from longtail.flows.train.data_sets import Cifar10, CifarSet, ImageFolder, ImageLists
 
     data = recipe.data
     if isinstance(data, CifarSet):
