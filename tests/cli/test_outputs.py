@@ -14,7 +14,7 @@ from rich.console import Console
 from longtail import __version__
 from longtail.cli import app
 from longtail.cli.options import WordOrFile
-from longtail.cli.outputs import (
+from longtail.cli.terminal import (
     closing,
     console,
     print_json,

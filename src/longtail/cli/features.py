@@ -9,29 +9,20 @@ import click
 
 from longtail.cli import options
 from longtail.cli.command import Command
-from longtail.cli.outputs import print_json
-from longtail.cli.terminal import echo, status
+from longtail.cli.terminal import echo, print_json, status
 
 
 @click.command(cls=Command, short_help="Write the features of images by the backbone of a run.")
 @click.argument("model", type=options.INPUT, metavar="RUN|MODEL")
 @click.argument("data", type=click.Path())
 @click.argument("settings", nargs=-1, metavar="[KEY=VALUE]...")
-@click.option(
+@options.choice(
     "--batch-norm",
-    type=click.Choice(["keep", "reestimate"]),
-    default="keep",
-    show_default=True,
-    help="Batch-norm statistics as training left them, or estimated anew on the training images.",
+    ("keep", "reestimate"),
+    "Batch-norm statistics as training left them, or estimated anew on the training images.",
 )
-@click.option(
-    "--batch-size",
-    type=click.IntRange(min=1),
-    default=256,
-    show_default=True,
-    help="Images at a time.",
-)
-@options.output_file("The .safetensors file to write; longtail fit reads it.", required=True)
+@options.whole_number("--batch-size", 256, "Images at a time.")
+@options.output_file("The .safetensors file to write; longtail fit reads it.")
 @options.common
 def features(
     model: Path,
@@ -59,14 +50,8 @@ def features(
         )
     sizes = {split: len(part.labels) for split, part in written.parts.items()}
     if as_json:
-        print_json(
-            {
-                "file": str(output),
-                "dim": written.dim,
-                "classes": written.num_classes,
-                "parts": sizes,
-            }
-        )
+        numbers = {"dim": written.dim, "classes": written.num_classes, "parts": sizes}
+        print_json({"file": str(output)} | numbers)
         return
     listed = ", ".join(f"{number:,} of {split}" for split, number in sizes.items())
     echo(f"{output}: {written.dim} numbers for each of {listed}")

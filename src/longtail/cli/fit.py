@@ -10,8 +10,7 @@ import click
 from longtail.cli import options
 from longtail.cli.command import Command, writing
 from longtail.cli.options import INPUT_FILE
-from longtail.cli.outputs import closing, command, console, print_json, rich_table
-from longtail.cli.terminal import echo, status
+from longtail.cli.terminal import closing, command, console, echo, print_json, rich_table, status
 
 if TYPE_CHECKING:
     from longtail.core import Prior
@@ -19,49 +18,40 @@ if TYPE_CHECKING:
     from longtail.flows.fit_result import Criterion
 
 
+_SCORES = ("validation.safetensors", "test.safetensors")
+
+
 @click.command(
     cls=Command,
-    files=(
-        "model.safetensors",
-        "validation.safetensors",
-        "test.safetensors",
-        "metrics.json",
-        "report.html",
-    ),
+    files=("model.safetensors", *_SCORES, "metrics.json", "report.html"),
     short_help="Fit classifiers on features of a frozen backbone, keep the best.",
 )
 @click.argument("features", type=INPUT_FILE, required=False)
 @click.option(
     "--methods",
     default="",
+    show_default=False,
     metavar="NAME,...",
     help="Which methods to fit, by name; all but the slow ones by default.",
 )
 @click.option("--list", "list_methods", is_flag=True, help="Name the methods and stop.")
 @click.option("--labels", type=INPUT_FILE, help="The labels of FEATURES, if it is an .npy.")
 @click.option("--split", type=INPUT_FILE, help="train, validation or test for each row of an .npy.")
-@click.option(
-    "--target",
-    type=options.WordOrFile(("uniform", "train")),
-    default="uniform",
-    show_default=True,
-    help=f"The prior to predict under. {options.PRIOR_FILE}",
+@options.word_or_file(
+    "--target", ("uniform", "train"), f"The prior to predict under. {options.PRIOR_FILE}"
 )
-@click.option(
+@options.choice(
     "--criterion",
-    type=click.Choice(["accuracy_under_target", "balanced_accuracy", "nll"]),
-    default="accuracy_under_target",
-    show_default=True,
-    help="What the best method is chosen by: accuracy under the target (for the uniform one that "
+    ("accuracy_under_target", "balanced_accuracy", "nll"),
+    "What the best method is chosen by: accuracy under the target (for the uniform one that "
     "is balanced accuracy), balanced accuracy whatever the target, or log-loss. τ is chosen by the "
     "log-loss if that is it, else by accuracy under the target.",
 )
-@click.option(
+@options.whole_number(
     "--folds",
-    type=click.IntRange(min=2),
-    default=5,
-    show_default=True,
-    help="Parts the train part is cut into to choose by, where there is no validation part.",
+    5,
+    "Parts of the train part to choose by, where there is no validation part.",
+    least=2,
 )
 @options.seed
 @options.output_folder("Folder for model.safetensors, scores, metrics.json and report.html.")
@@ -125,7 +115,7 @@ def fit(
         shown.print(rich_table(title, list(columns), zip(*columns.values(), strict=True)))
         for sentence in page.sentences(result):
             shown.print(sentence)
-    scores = ["validation.safetensors", *(["test.safetensors"] if result.test is not None else [])]
+    scores = _SCORES[: 1 if result.test is None else 2]
     files = ("model.safetensors", *scores, "metrics.json", "report.html")
     closing(output, files, as_json=as_json, quiet=quiet)
 

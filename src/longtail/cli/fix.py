@@ -12,9 +12,8 @@ from click.core import ParameterSource
 from longtail.cli import options
 from longtail.cli.command import Command, writing
 from longtail.cli.options import INPUT_FILE
-from longtail.cli.outputs import closing, command, console, print_json, rich_table
 from longtail.cli.score_inputs import ScoreOptions, read_target, score_options
-from longtail.cli.terminal import bars
+from longtail.cli.terminal import bars, closing, command, console, print_json, rich_table
 
 if TYPE_CHECKING:
     from longtail.flows.fix_result import FixResult
@@ -36,34 +35,22 @@ _FILES = ("scores.safetensors", "adjuster.json", "metrics.json", "report.html")
 )
 @score_options
 @click.option("--apply-labels", type=INPUT_FILE, help="The labels of --apply, for the comparison.")
-@click.option(
+@options.word_or_file(
     "--target",
-    type=options.WordOrFile(("uniform", "source", "estimate")),
-    default="uniform",
-    show_default=True,
-    help="The prior to move to; source stays and only calibrates; estimate finds that of --apply. "
+    ("uniform", "source", "estimate"),
+    "The prior to move to; source stays and only calibrates; estimate finds that of --apply. "
     + options.PRIOR_FILE,
 )
 @click.option(
-    "--tau",
-    default="auto",
-    show_default=True,
-    metavar="auto|NUMBER",
-    help="How far to move: 1 is all the way.",
+    "--tau", default="auto", metavar="auto|NUMBER", help="How far to move: 1 is all the way."
 )
-@click.option(
-    "--criterion",
-    type=click.Choice(["accuracy_under_target", "nll", "brier", "ece"]),
-    default="accuracy_under_target",
-    show_default=True,
-    help="What τ is chosen by.",
+@options.choice(
+    "--criterion", ("accuracy_under_target", "nll", "brier", "ece"), "What τ is chosen by."
 )
-@click.option(
+@options.choice(
     "--calibrate",
-    type=click.Choice(["auto", "temperature", "bias", "vector", "none"]),
-    default="auto",
-    show_default=True,
-    help="What is fitted before the move: a temperature, also a bias a class, also a scale a "
+    ("auto", "temperature", "bias", "vector", "none"),
+    "What is fitted before the move: a temperature, also a bias a class, also a scale a "
     "class. auto is temperature, and bias where the target is estimated.",
 )
 @options.seed

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
 
-from longtail.cli.options import INPUT, INPUT_FILE, WordOrFile, name_or_place
+from longtail.cli.options import INPUT, INPUT_FILE, choice, header, name_or_place, word_or_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -135,15 +135,11 @@ _OPTIONS = (
     click.option(
         "--skip",
         default="",
+        show_default=False,
         metavar="COLUMN,...",
         help="Columns, by name or place, that hold neither scores nor labels.",
     ),
-    click.option(
-        "--header/--no-header",
-        default=None,
-        help="Whether the first line of a table names its columns. By default it does if some of "
-        "it is no number.",
-    ),
+    header("if some of it is no number"),
     click.option(
         "--delimiter",
         callback=_delimiter,
@@ -153,19 +149,15 @@ _OPTIONS = (
     ),
     click.option("--classes", type=INPUT_FILE, help="The class names in the order of the columns."),
     click.option("--counts", type=INPUT, help="Training samples a class, or training labels."),
-    click.option(
+    choice(
         "--zeros",
-        type=click.Choice(["error", "smooth"]),
-        default="error",
-        show_default=True,
-        help="Classes without training samples: refuse them, or add one half to every count.",
+        ("error", "smooth"),
+        "Classes without training samples: refuse them, or add one half to every count.",
     ),
-    click.option(
+    word_or_file(
         "--carried",
-        type=WordOrFile((_AUTO, "counts", "uniform", "measure")),
-        default=_AUTO,
-        show_default=True,
-        help="The prior the scores carry: what the file says, else the counts; uniform for "
+        (_AUTO, "counts", "uniform", "measure"),
+        "The prior the scores carry: what the file says, else the counts; uniform for "
         "a model trained by a balancing loss; measure to fit it on SCORES.",
     ),
 )
@@ -176,10 +168,8 @@ def score_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def with_reader(**options: Any) -> None:
-        reader = ScoreOptions(
-            **{field.name: options.pop(field.name) for field in fields(ScoreOptions)}
-        )
-        command(reader=reader, **options)
+        own = {field.name: options.pop(field.name) for field in fields(ScoreOptions)}
+        command(reader=ScoreOptions(**own), **options)
 
     decorated: Callable[..., None] = with_reader
     for option in reversed(_OPTIONS):

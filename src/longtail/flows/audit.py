@@ -37,41 +37,27 @@ class Remedy:
         kind: What it does: "absent", "move", "loss", "keep_tau", "choose_tau", "target", "metrics"
             or "single".
         command: A command that does it, in which VAL is a file of scores, and KIND what it holds.
-        python: A line of Python that does it.
     """
 
     kind: str
     command: str = ""
-    python: str = ""
+    python: str = ""  # a line of Python that does it
 
 
 @dataclass(frozen=True)
 class AuditResult(Result):
-    """What labels say.
+    """What labels say."""
 
-    Attributes:
-        classes: The names of the classes.
-        counts: Training samples of each class.
-        test_counts: Test samples of each class; None without a test set.
-        train: How long the tail of the training set is.
-        groups: Classes with many, medium and few training samples.
-        test: How long the tail of the test set is.
-        shift: How far the test set differs from the training set.
-        sources: The files that the two sets are from, if from files.
-        counts_files: What remedies call the files of these counts.
-        command: What made it.
-    """
-
-    classes: tuple[str, ...]
-    counts: tuple[int, ...]
-    test_counts: tuple[int, ...] | None
-    train: Profile
-    groups: tuple[Group, ...]
-    test: Profile | None = None
-    shift: Shift | None = None
-    sources: tuple[str, ...] = ()
-    counts_files: tuple[str, str] = COUNTS_FILES
-    command: str = "lt.audit"
+    classes: tuple[str, ...]  # the names of the classes
+    counts: tuple[int, ...]  # training samples of each class
+    test_counts: tuple[int, ...] | None  # test samples of each class; None without a test set
+    train: Profile  # how long the tail of the training set is
+    groups: tuple[Group, ...]  # classes with many, medium and few training samples
+    test: Profile | None = None  # how long the tail of the test set is
+    shift: Shift | None = None  # how far the test set differs from the training set
+    sources: tuple[str, ...] = ()  # the files that the two sets are from, if from files
+    counts_files: tuple[str, str] = COUNTS_FILES  # what remedies call the files of these counts
+    command: str = "lt.audit"  # what made it
 
     kind: ClassVar[str] = "audit"
 

@@ -43,23 +43,14 @@ class Agreement(Enum):
 
 @dataclass(frozen=True, eq=False)
 class CarriedCheck:
-    """What the scores before carry.
+    """What the scores before carry."""
 
-    Attributes:
-        agreement: How declared and measured compare.
-        declared: What the scores say.
-        measured: What the labels say; None if they do not.
-        problem: Why they do not, else empty.
-        apart: The mean distance of the logarithms of the two, where there are two.
-        chance: The mean distance that chance alone gives with so many samples.
-    """
-
-    agreement: Agreement
-    declared: Prior | None
-    measured: Prior | None = None
-    problem: str = ""
-    apart: float = math.nan
-    chance: float = math.nan
+    agreement: Agreement  # how declared and measured compare
+    declared: Prior | None  # what the scores say
+    measured: Prior | None = None  # what the labels say; None if they do not
+    problem: str = ""  # why they do not, else empty
+    apart: float = math.nan  # the mean distance of the logarithms of the two, where there are two
+    chance: float = math.nan  # the mean distance that chance alone gives with so many samples
 
 
 def check_carried(samples: BeforeAfter) -> CarriedCheck:

@@ -87,17 +87,14 @@ class Change(NamedTuple):
     """A metric before and after.
 
     Attributes:
-        before: With its 95 % interval.
-        after: The same.
         difference: After minus before, with its paired interval where there is one; None where
             one of the two is not known.
-        direction: Which way, and whether that is sure.
     """
 
-    before: Interval
-    after: Interval
+    before: Interval  # with its 95 % interval
+    after: Interval  # the same
     difference: Interval | None
-    direction: Direction
+    direction: Direction  # which way, and whether that is sure
 
 
 def change_of(

@@ -39,19 +39,15 @@ class CompareResult(Result):
     """Methods on one set of samples or more.
 
     Attributes:
-        sets: In the order they were met.
-        ranks: Over the sets, of the methods that are on all of them; None for one set.
         target: What the metrics are under: "uniform", "none" for scores and samples as they are,
             the file of its weights, or "given" for a prior.
-        notes: What the reader should know about the files.
-        command: What made it.
     """
 
-    sets: tuple[ComparedSet, ...]
-    ranks: Ranks | None
+    sets: tuple[ComparedSet, ...]  # in the order they were met
+    ranks: Ranks | None  # over the sets, of the methods that are on all of them; None for one set
     target: str
-    notes: tuple[Note, ...] = ()
-    command: str = "lt.compare"
+    notes: tuple[Note, ...] = ()  # what the reader should know about the files
+    command: str = "lt.compare"  # what made it
 
     kind: ClassVar[str] = "compare"
 

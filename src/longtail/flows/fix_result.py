@@ -33,30 +33,21 @@ class FixResult(Result):
 
     Attributes:
         adjuster: All steps, in the order in which they are applied; call it on scores.
-        carried: What the scores carried before.
-        target: What they carry now, or None if that is not known.
-        estimate: The estimate of the target, where it was estimated.
-        judgement: Before and after, or None if there were no labels.
         measured: Whether the judgement is of the samples the fix was fitted on, each part by what
             was fitted on the others, or of samples it was applied to; None without one.
-        measured_on: The name of the scores that it is of.
-        asked: What was asked for, as in metrics.json.
-        classes: The names of the classes, if known.
-        counts: Training samples of each class, if known.
-        command: What made it.
     """
 
     adjuster: StoredAdjusters
-    carried: Prior | None
-    target: Prior | None
-    estimate: PriorEstimate | None
-    judgement: Judgement | None
+    carried: Prior | None  # what the scores carried before
+    target: Prior | None  # what they carry now, or None if that is not known
+    estimate: PriorEstimate | None  # the estimate of the target, where it was estimated
+    judgement: Judgement | None  # before and after, or None if there were no labels
     measured: Literal["cross-fitted", "applied"] | None
-    measured_on: str
-    asked: dict[str, Any]
-    classes: tuple[str, ...] | None
-    counts: Integers | None
-    command: str
+    measured_on: str  # the name of the scores that it is of
+    asked: dict[str, Any]  # what was asked for, as in metrics.json
+    classes: tuple[str, ...] | None  # the names of the classes, if known
+    counts: Integers | None  # training samples of each class, if known
+    command: str  # what made it
     _scores: Scores | Path
 
     kind: ClassVar[str] = "fix"

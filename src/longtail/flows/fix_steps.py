@@ -83,17 +83,11 @@ class StepFacts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FittedSteps:
-    """What was fitted.
+    """What was fitted."""
 
-    Attributes:
-        steps: The adjusters in the order in which they are applied.
-        target: What the adjusted scores carry.
-        estimate: The estimate of the target, where it was estimated.
-    """
-
-    steps: tuple[AffineAdjuster, ...]
-    target: Prior
-    estimate: PriorEstimate | None = None
+    steps: tuple[AffineAdjuster, ...]  # the adjusters in the order in which they are applied
+    target: Prior  # what the adjusted scores carry
+    estimate: PriorEstimate | None = None  # the estimate of the target, where it was estimated
 
     def __call__(self, scores: Scores) -> Scores:
         """The scores after all steps, or an UnsettledError if they leave the range of numbers."""

@@ -36,17 +36,11 @@ _TRAIN = "recipe.yaml"  # a run that is being trained has this before it has res
 
 
 class Generation(NamedTuple):
-    """What a folder holds.
+    """What a folder holds."""
 
-    Attributes:
-        kind: Of what kind the files are, such as "fix".
-        files: Their names.
-        replaces: Files of older runs whose place they took.
-    """
-
-    kind: str
-    files: tuple[str, ...]
-    replaces: tuple[str, ...] = ()
+    kind: str  # of what kind the files are, such as "fix"
+    files: tuple[str, ...]  # their names
+    replaces: tuple[str, ...] = ()  # files of older runs whose place they took
 
 
 def generation_in(folder: Path) -> Generation | None:

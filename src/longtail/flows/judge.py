@@ -42,19 +42,12 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Judgement(Result):
-    """Every number that is said of samples before and after.
+    """Every number that is said of samples before and after."""
 
-    Attributes:
-        samples: What is judged; where the samples are very many, only some of them.
-        comparison: The sums over all samples, from which the metrics follow.
-        source: Where the scores are from.
-        command: What made it.
-    """
-
-    samples: BeforeAfter
-    comparison: Difference
-    source: str = "these scores"
-    command: str = "longtail.judge"
+    samples: BeforeAfter  # what is judged; where the samples are very many, only some of them
+    comparison: Difference  # the sums over all samples, from which the metrics follow
+    source: str = "these scores"  # where the scores are from
+    command: str = "longtail.judge"  # what made it
 
     kind: ClassVar[str] = "scores"
 

@@ -19,15 +19,12 @@ class Pair(NamedTuple):
     """A class that is taken for another.
 
     Attributes:
-        true: The class.
-        taken: What it is taken for.
-        samples: How many samples it has here.
         shares: The share of them that is taken for the other, before, and after if that differs.
     """
 
-    true: int
-    taken: int
-    samples: int
+    true: int  # the class
+    taken: int  # what it is taken for
+    samples: int  # how many samples it has here
     shares: tuple[float, ...]
 
 

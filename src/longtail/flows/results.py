@@ -7,15 +7,10 @@ from typing import ClassVar
 
 
 class Result:
-    """The result of a flow.
+    """The result of a flow."""
 
-    Attributes:
-        kind: Which flow: "fix", "fit", "train", "audit", "compare" or "scores".
-        command: What made it, for the foot of its page.
-    """
-
-    kind: ClassVar[str]
-    command: str
+    kind: ClassVar[str]  # which flow: "fix", "fit", "train", "audit", "compare" or "scores"
+    command: str  # what made it, for the foot of its page
 
     def _repr_html_(self) -> str | None:
         return None if _renderer is None else _renderer(self)

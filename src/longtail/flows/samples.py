@@ -26,23 +26,19 @@ class BeforeAfter:
     """The same samples scored before and after.
 
     Attributes:
-        before: Scores with labels.
-        after: Of the same samples; the same scores where nothing was done.
-        target: The prior that accuracy and calibration are meant under.
         validation: Validation scores of the model that `before` is of, if there are any: what the
             prior of the samples is estimated with.
-        names: What before and after are called.
         tau: How far `after` was moved from what `before` carries towards the target, beside being
             calibrated: 0 for not at all. None where it is no such move, but another model.
         is_cross_fitted: Whether parts of the samples were each moved by a τ of their own, near
             `tau`, that the other parts chose.
     """
 
-    before: Scores
-    after: Scores
-    target: Prior
+    before: Scores  # scores with labels
+    after: Scores  # of the same samples; the same scores where nothing was done
+    target: Prior  # the prior that accuracy and calibration are meant under
     validation: Scores | None = None
-    names: tuple[str, str] = ("before", "after")
+    names: tuple[str, str] = ("before", "after")  # what before and after are called
     tau: float | None = None
     is_cross_fitted: bool = False
 

@@ -41,17 +41,11 @@ class UnderTarget(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TargetPath:
-    """The measures at each of PLACES.
+    """The measures at each of PLACES."""
 
-    Attributes:
-        left: Of the scores before, left as they are.
-        moved: Of the result, moved to the target of the place.
-        ratio: Of the source, its largest to its smallest probability.
-    """
-
-    left: tuple[UnderTarget, ...]
-    moved: tuple[UnderTarget, ...]
-    ratio: float
+    left: tuple[UnderTarget, ...]  # of the scores before, left as they are
+    moved: tuple[UnderTarget, ...]  # of the result, moved to the target of the place
+    ratio: float  # of the source, its largest to its smallest probability
 
 
 def target_path(samples: BeforeAfter) -> TargetPath | None:

@@ -43,33 +43,22 @@ class TauPath:
     """What becomes of the samples at every τ. Classes are in their own order.
 
     Attributes:
-        tau: That of the result, where the slider starts.
-        best_tau: Where on the slider accuracy under the target is highest on these samples.
-        slider: The steps of the slider.
-        place: That of the result among the steps and itself.
-        is_between: Whether that place lies between those of the steps.
         ends: From which place on and up to which each sample is right, a row a sample; the samples
             by class, in the order in which classes are shown.
-        weights: What each class counts for in each accuracy.
-        before: The accuracy of each class before; NaN where there are no samples.
-        result: The same of the result.
-        totals: Each accuracy before and of the result.
-        drawn: The τ at which the accuracies are drawn.
-        curves: Each accuracy there.
     """
 
-    tau: float
-    best_tau: float
-    slider: Floats
-    place: int
-    is_between: bool
+    tau: float  # that of the result, where the slider starts
+    best_tau: float  # where on the slider accuracy under the target is highest on these samples
+    slider: Floats  # the steps of the slider
+    place: int  # that of the result among the steps and itself
+    is_between: bool  # whether that place lies between those of the steps
     ends: npt.NDArray[np.uint16]
-    weights: dict[str, Floats]
-    before: Floats
-    result: Floats
-    totals: dict[str, tuple[float, float]]
-    drawn: Floats
-    curves: dict[str, Floats]
+    weights: dict[str, Floats]  # what each class counts for in each accuracy
+    before: Floats  # the accuracy of each class before; NaN where there are no samples
+    result: Floats  # the same of the result
+    totals: dict[str, tuple[float, float]]  # each accuracy before and of the result
+    drawn: Floats  # the τ at which the accuracies are drawn
+    curves: dict[str, Floats]  # each accuracy there
 
 
 def tau_path(
