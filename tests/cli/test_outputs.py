@@ -20,7 +20,7 @@ from longtail.cli.terminal import (
     print_json,
     rich_table,
 )
-from longtail.flows.json_text import json_text
+from longtail.flows.results import json_text
 
 
 def drawn(table, width=80):

@@ -11,7 +11,7 @@ import click
 from longtail.cli import options
 from longtail.cli.command import Command, writing
 from longtail.cli.terminal import bars, command, console, note, print_json, rich_table
-from longtail.flows.json_text import write_json
+from longtail.flows.results import write_json
 
 if TYPE_CHECKING:
     from longtail.flows.demo import DemoResult

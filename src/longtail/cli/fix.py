@@ -16,7 +16,7 @@ from longtail.cli.score_inputs import ScoreOptions, read_target, score_options
 from longtail.cli.terminal import bars, closing, command, console, print_json, rich_table
 
 if TYPE_CHECKING:
-    from longtail.flows.fix_result import FixResult
+    from longtail.flows.fix_steps import FixResult
 
 _FILES = ("scores.safetensors", "adjuster.json", "metrics.json", "report.html")
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from longtail.flows.json_text import json_text
+from longtail.flows.results import json_text
 
 if TYPE_CHECKING:
     from rich.console import Console

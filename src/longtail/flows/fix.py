@@ -11,10 +11,13 @@ from typing import Literal
 
 from longtail.core import Prior, PriorLike
 from longtail.core.minimise import UnsettledError
-from longtail.flows.fix_result import APPLIED, CROSS_FITTED, SCORES, FixResult
 from longtail.flows.fix_steps import (
+    APPLIED,
+    CROSS_FITTED,
+    SCORES,
     Calibration,
     Criterion,
+    FixResult,
     Plan,
     TargetWord,
     cross_fitted,

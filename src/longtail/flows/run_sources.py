@@ -12,7 +12,7 @@ from typing import Any, Literal
 from longtail.core.nested import flat
 from longtail.data import Kind
 from longtail.data.tables.arrays import npz_names
-from longtail.flows.fix_result import CROSS_FITTED
+from longtail.flows.fix_steps import CROSS_FITTED
 from longtail.flows.generation import settle
 from longtail.flows.train.yaml_text import read_yaml
 

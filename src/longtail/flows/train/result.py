@@ -19,9 +19,8 @@ from longtail.core.scores import Split
 from longtail.engine import save_head
 from longtail.engine.training import Trained
 from longtail.flows.changes import headline_key, shown_accuracies
-from longtail.flows.json_text import write_json
 from longtail.flows.judge import Judgement, judge
-from longtail.flows.results import Result
+from longtail.flows.results import Result, write_json
 from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.flows.train.checking import plain
 from longtail.flows.train.model_file import StoredModel

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from longtail import __version__
-from longtail.flows.json_text import write_json
+from longtail.flows.results import write_json
 from longtail.flows.train.checking import RecipeError, plain
 from longtail.flows.train.data_sets import Data, HuggingFace
 from longtail.flows.train.reading import read_recipe_file
