@@ -31,16 +31,10 @@ _SCORES = "lt.Scores(logits, labels, carried=counts)"
 
 @dataclass(frozen=True)
 class Remedy:
-    """Something to try.
-
-    Attributes:
-        kind: What it does: "absent", "move", "loss", "keep_tau", "choose_tau", "target", "metrics"
-            or "single".
-        command: A command that does it, in which VAL is a file of scores, and KIND what it holds.
-    """
+    """Something to try: absent, move, loss, keep_tau, choose_tau, target, metrics or single."""
 
     kind: str
-    command: str = ""
+    command: str = ""  # does it; VAL is a file of scores, and KIND what it holds
     python: str = ""  # a line of Python that does it
 
 
@@ -129,6 +123,7 @@ class AuditResult(Result):
 
     def _remedies(self) -> Iterator[Remedy]:
         train, test = self.counts_files
+        fix = f"longtail fix VAL --kind KIND --counts {train} --target {{}} -o fixed"
         if self.train.absent:
             smooth = 'prior = lt.Prior.of(counts, zeros="smooth")'
             yield Remedy("absent", python=f"{smooth}  # for counts, where a prior is asked")
@@ -136,14 +131,14 @@ class AuditResult(Result):
             error = self.groups[-1].mean_error or 0.0
             choose = "lt.posthoc.LogitAdjustment.fit(validation)"
             uniform = "lt.Prior.uniform(len(counts))"
-            yield Remedy("move", _fix(train, "uniform"), f"{_SCORES}.under({uniform})")
+            yield Remedy("move", fix.format("uniform"), f"{_SCORES}.under({uniform})")
             yield Remedy("loss", python="loss = lt.losses.LogitAdjusted(counts)")
             certain = error <= _UNCERTAIN
             yield Remedy("choose_tau", python=choose) if certain else Remedy("keep_tau")
         if self.shift is not None and self.shift.is_real and not self.tests_balanced:
             absent = self.test is not None and self.test.absent
             prior = 'lt.Prior.of(test_counts, zeros="keep")' if absent else "test_counts"
-            yield Remedy("target", _fix(train, test), f"{_SCORES}.under({prior})")
+            yield Remedy("target", fix.format(test), f"{_SCORES}.under({prior})")
         if self.has_tail:
             evaluate = "lt.metrics.evaluate(lt.Scores(logits, labels, counts=counts))"
             yield Remedy("metrics", python=evaluate)
@@ -196,12 +191,6 @@ def audit_counts(
 ) -> AuditResult:
     """Audit class counts, with those of a test set if there is one.
 
-    Args:
-        train: Training samples of each class.
-        test: Test samples of each class.
-        classes: The names of the classes; by default their indices.
-        sources: Where the two are from.
-
     >>> result = audit_counts([900, 90, 10], test=[50, 50, 50], classes=["cat", "dog", "fox"])
     >>> result.bias, result.shift.total_variation, result.shift.divergence
     (4.50, 0.567, 1.274)
@@ -248,8 +237,3 @@ def _chosen(
         return None
     source = os.fspath(labels) if isinstance(labels, str | os.PathLike) else ""
     return (source if name == "all" or not source else f"{source}, its {name} part"), parts[name]
-
-
-def _fix(train: str, target: str | None) -> str:
-    """The command that moves scores of held-out samples to a target."""
-    return f"longtail fix VAL --kind KIND --counts {train} --target {target} -o fixed"

@@ -84,16 +84,11 @@ class Direction(Enum):
 
 
 class Change(NamedTuple):
-    """A metric before and after.
-
-    Attributes:
-        difference: After minus before, with its paired interval where there is one; None where
-            one of the two is not known.
-    """
+    """A metric before and after."""
 
     before: Interval  # with its 95 % interval
     after: Interval  # the same
-    difference: Interval | None
+    difference: Interval | None  # after minus before, with its paired interval where there is one
     direction: Direction  # which way, and whether that is sure
 
 

@@ -28,9 +28,8 @@ from longtail.flows.run_sources import TARGET, Note, Source, find_sources
 
 PathLike: TypeAlias = str | os.PathLike[str]
 # Other data make another table, not another method.
-_OF_THE_DATA = {
-    f"data.{key}" for key in ("kind", "imbalance_ratio", "profile", "held_out", "official")
-}
+_DATA = ("kind", "imbalance_ratio", "profile", "held_out", "official")
+_OF_THE_DATA = {f"data.{key}" for key in _DATA}
 _MOST = 10  # values of a list that a name has room for
 
 
@@ -38,9 +37,7 @@ _MOST = 10  # values of a list that a name has room for
 class CompareResult(Result):
     """Methods on one set of samples or more.
 
-    Attributes:
-        target: What the metrics are under: "uniform", "none" for scores and samples as they are,
-            the file of its weights, or "given" for a prior.
+    The target is "uniform", "none" for scores and samples as they are, a file, or a "given" prior.
     """
 
     sets: tuple[ComparedSet, ...]  # in the order they were met
@@ -95,18 +92,12 @@ def compare(
     for group, name in zip(groups, _set_names(groups), strict=True):
         first = group.tables[0]
         counts = next((table.counts for table in group.tables if table.counts is not None), None)
-        samples = SampleSet(
-            name,
-            np.asarray(first.labels, dtype=np.int64),
-            first.num_classes,
-            _prior(goal, first),
-            None if counts is None else np.asarray(counts),
-        )
+        labels = np.asarray(first.labels, dtype=np.int64)
+        samples = SampleSet(name, labels, first.num_classes, _prior(goal, first), counts)
         runs = []
         for method, seed, source, table in _numbered(group):
             progress(f"{method}, {source.scores}")
-            run = measured_run(table.as_scores(), samples, method, seed, str(source.scores))
-            runs.append(run)
+            runs.append(measured_run(table.as_scores(), samples, method, seed, str(source.scores)))
         sets.append(compare_set(samples, runs, chosen))
     return CompareResult(tuple(sets), set_ranks(sets), told, tuple(notes))
 
@@ -150,11 +141,8 @@ def _method_settings(source: Source) -> dict[str, Any]:
 
 def _differing(each: Sequence[Mapping[str, Any]]) -> list[str]:
     keys = dict.fromkeys(key for settings in each for key in settings)
-    return [
-        key
-        for key in keys
-        if len({json.dumps(settings.get(key), default=str) for settings in each}) > 1
-    ]
+    values = {key: {json.dumps(s.get(key), default=str) for s in each} for key in keys}
+    return [key for key in keys if len(values[key]) > 1]
 
 
 def _short(key: str, keys: Sequence[str]) -> str:

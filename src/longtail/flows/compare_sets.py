@@ -30,11 +30,7 @@ class Method:
 
 @dataclass(frozen=True, eq=False)
 class ComparedSet:
-    """Methods on one set of samples.
-
-    Attributes:
-        copies: Runs that were left out since another has the same scores, each with that one.
-    """
+    """Methods on one set of samples."""
 
     samples: SampleSet  # the set
     by: Metric  # the metric that methods are ordered by
@@ -42,35 +38,22 @@ class ComparedSet:
     metrics: tuple[Metric, ...]  # what is shown, from left to right
     verdicts: Mapping[str, Verdict]  # what is noise, for each metric that is tested
     ranks: Ranks | None  # over seeds, where all methods have two of them in common
-    copies: tuple[tuple[str, str], ...] = ()
+    copies: tuple[tuple[str, str], ...] = ()  # runs left out, each with one of the same scores
 
     @property
     def has_moved(self) -> bool:
         """Whether the move to the target changed any scores, so that there are two of each."""
-        return any(
-            run.as_trained is not run.metrics for method in self.methods for run in method.runs
-        )
+        return any(run.as_trained is not run.metrics for m in self.methods for run in m.runs)
 
 
 def compare_set(samples: SampleSet, runs: Sequence[Run], by: str) -> ComparedSet:
-    """Compare the methods of runs that were measured on the same samples.
-
-    Args:
-        samples: What they were measured on.
-        runs: In any order; those of one method are its seeds.
-        by: The metric to order methods by.
-    """
+    """Compare the methods of runs on the same samples; the runs of a method are its seeds."""
     metric = BY_KEY[by]
     by_method, copies = _by_method(runs)
-    methods = [
-        Method(
-            name,
-            tuple(own),
-            _estimates([run.metrics for run in own]),
-            _estimates([run.as_trained for run in own]),
-        )
-        for name, own in by_method.items()
-    ]
+    methods = []
+    for name, own in by_method.items():
+        under, as_trained = ([r.metrics for r in own], [r.as_trained for r in own])
+        methods.append(Method(name, tuple(own), _estimates(under), _estimates(as_trained)))
     if all(method.estimates[by].value is None for method in methods):
         raise ValueError(
             f"no run has a value for {metric.name} ({by}); order the methods by another metric"

@@ -26,17 +26,17 @@ class BeforeAfter:
     """The same samples scored before and after.
 
     Attributes:
-        validation: Validation scores of the model that `before` is of, if there are any: what the
-            prior of the samples is estimated with.
+        validation: Of the model that `before` is of, if there are any: what the prior of the
+            samples is estimated with.
         tau: How far `after` was moved from what `before` carries towards the target, beside being
             calibrated: 0 for not at all. None where it is no such move, but another model.
         is_cross_fitted: Whether parts of the samples were each moved by a τ of their own, near
             `tau`, that the other parts chose.
     """
 
-    before: Scores  # scores with labels
+    before: Scores  # with labels
     after: Scores  # of the same samples; the same scores where nothing was done
-    target: Prior  # the prior that accuracy and calibration are meant under
+    target: Prior  # what accuracy and calibration are meant under
     validation: Scores | None = None
     names: tuple[str, str] = ("before", "after")  # what before and after are called
     tau: float | None = None

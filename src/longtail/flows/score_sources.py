@@ -125,7 +125,8 @@ def scores_to_fit_on(
 
 def scores_to_estimate_from(source: Source, carried: Prior | None, seed: int) -> Scores:
     """The scores without their labels; of a huge set a part, drawn at random."""
-    size, rows = _size(source), None
+    size = source.num_rows if isinstance(source, ScoreTable) else len(source)
+    rows = None
     if size > (most := MOST_NUMBERS // source.num_classes):
         rows = np.sort(np.random.default_rng(seed).choice(size, most, replace=False))
     return replace(_scores(source, carried, None, rows), labels=None, counts=None, split=None)
@@ -148,10 +149,6 @@ def rows_to_fit_on(labels: Integers, num_classes: int, seed: int = 0) -> Integer
         fits = np.minimum(counts, middle).sum() <= most
         low, high = (middle, high) if fits else (low, middle - 1)
     return np.sort(as_numpy(long_tailed_subset(labels, np.minimum(counts, low), seed)))
-
-
-def _size(source: Source) -> int:
-    return source.num_rows if isinstance(source, ScoreTable) else len(source)
 
 
 def _scores(
@@ -184,15 +181,9 @@ def adjust(
     path: Path | None,
     progress: Callable[[int], None],
 ) -> Scores | Path:
-    """The adjusted scores, or the file that has them: rows of a file are never in memory at once.
+    """The adjusted scores, or the .safetensors file that has them: then in blocks, from a file.
 
-    Args:
-        source: The scores as the model gives them.
-        step: All adjusters as one.
-        counts: Training samples of each class, if known.
-        comparison: The sums of before and after, to be filled; None for none.
-        path: The .safetensors file to write, if any.
-        progress: Called with the number of rows of each block that is done.
+    `step` is all adjusters as one, `comparison` the sums of before and after, which are filled.
     """
 
     def count(before: npt.NDArray[Any], after: npt.NDArray[Any], labels: object) -> None:
