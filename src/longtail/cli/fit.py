@@ -136,7 +136,7 @@ def _list(as_json: bool, quiet: bool) -> None:
 def _target(
     target: Literal["uniform", "train"] | Path, features: Features, source: Path
 ) -> Prior | Literal["uniform", "train"]:
-    from longtail.flows.prior_files import ClassesOf, read_prior
+    from longtail.flows.score_sources import ClassesOf, read_prior
 
     if not isinstance(target, Path):
         return target

@@ -85,14 +85,13 @@ class ScoreOptions:
 
     def read_counts(self, table: ScoreTable) -> npt.NDArray[np.int64] | None:
         """Training samples of each class: those of --counts, else those the file of scores has."""
-        from longtail.flows.prior_files import read_counts
+        from longtail.flows.score_sources import read_counts
 
         return table.counts if self.counts is None else read_counts(self.counts, table)
 
     def read_carried(self, table: ScoreTable, counts: npt.NDArray[np.int64] | None) -> Prior | None:
         """What the scores carry; None if "auto" finds nothing that says it."""
-        from longtail.flows.prior_files import read_prior
-        from longtail.flows.score_sources import carried_by
+        from longtail.flows.score_sources import carried_by, read_prior
 
         if isinstance(self.carried, Path):
             return read_prior(self.carried, table)
@@ -179,7 +178,7 @@ def score_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def read_target(target: str | Path, table: ScoreTable) -> TargetWord | Prior:
     """The prior of a file; a word stays what it is."""
-    from longtail.flows.prior_files import read_prior
+    from longtail.flows.score_sources import read_prior
 
     return read_prior(target, table) if isinstance(target, Path) else cast("TargetWord", target)
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -22,9 +22,9 @@ from longtail.core.prior import PriorLike
 from longtail.data import ScoreTable, open_score_table
 from longtail.flows.compare_runs import BY_KEY, SampleSet, measured_run
 from longtail.flows.compare_sets import ComparedSet, Ranks, compare_set, set_ranks
-from longtail.flows.prior_files import read_prior
 from longtail.flows.results import Result
 from longtail.flows.run_sources import TARGET, Note, Source, find_sources
+from longtail.flows.score_sources import read_prior
 
 PathLike: TypeAlias = str | os.PathLike[str]
 # Other data make another table, not another method.
@@ -49,13 +49,12 @@ class CompareResult(Result):
     kind: ClassVar[str] = "compare"
 
 
-@dataclass(eq=False)
-class _Group:
-    """Sources with the same samples, classes and training counts, as far as these are known."""
+class _Member(NamedTuple):
+    """A file of scores in a group of those with the same samples, classes and training counts."""
 
-    tables: list[ScoreTable] = field(default_factory=list)
-    sources: list[Source] = field(default_factory=list)
-    methods: list[str] = field(default_factory=list)
+    source: Source
+    table: ScoreTable
+    method: str
 
 
 def compare(
@@ -90,12 +89,12 @@ def compare(
     groups = _grouped(sources)
     sets = []
     for group, name in zip(groups, _set_names(groups), strict=True):
-        first = group.tables[0]
-        counts = next((table.counts for table in group.tables if table.counts is not None), None)
+        first = group[0].table
+        counts = next((each.table.counts for each in group if each.table.counts is not None), None)
         labels = np.asarray(first.labels, dtype=np.int64)
         samples = SampleSet(name, labels, first.num_classes, _prior(goal, first), counts)
         runs = []
-        for method, seed, source, table in _numbered(group):
+        for (source, table, method), seed in zip(group, _seeds(group), strict=True):
             progress(f"{method}, {source.scores}")
             runs.append(measured_run(table.as_scores(), samples, method, seed, str(source.scores)))
         sets.append(compare_set(samples, runs, chosen))
@@ -163,8 +162,9 @@ def _value_text(value: Any) -> str:
     return "none" if value is None else str(value)
 
 
-def _grouped(sources: Sequence[Source]) -> list[_Group]:
-    groups: list[_Group] = []
+def _grouped(sources: Sequence[Source]) -> list[list[_Member]]:
+    """Those together that agree in all that is known of their samples."""
+    groups: list[list[_Member]] = []
     for source, method in zip(sources, method_names(sources), strict=True):
         table = open_score_table(source.scores, source.kind)
         if table.labels is None:
@@ -172,13 +172,12 @@ def _grouped(sources: Sequence[Source]) -> list[_Group]:
                 f"{source.scores} has no labels, and methods are compared by what they get right; "
                 "save the scores with their labels"
             )
-        group = next((g for g in groups if all(_agree(table, t) for t in g.tables)), None)
-        if group is None:
-            group = _Group()
-            groups.append(group)
-        group.tables.append(table)
-        group.sources.append(source)
-        group.methods.append(method)
+        member = _Member(source, table, method)
+        alike = (group for group in groups if all(_agree(table, each.table) for each in group))
+        if (group := next(alike, None)) is None:
+            groups.append([member])
+        else:
+            group.append(member)
     return groups
 
 
@@ -192,29 +191,31 @@ def _agree(one: ScoreTable, other: ScoreTable) -> bool:
     )
 
 
-def _set_names(groups: Sequence[_Group]) -> list[str]:
+def _set_names(groups: Sequence[Sequence[_Member]]) -> list[str]:
     """What each set is called: by the recipe's data where there is one, else by its part."""
     names: list[str] = []
     for group in groups:
-        settings = next((s.settings for s in group.sources if "data.kind" in s.settings), {})
+        each = (member.source.settings for member in group)
+        settings = next((settings for settings in each if "data.kind" in settings), {})
         words = [str(settings.get("data.kind", ""))]
         ratio = settings.get("data.imbalance_ratio")
         words += [f"imbalance {ratio:g}"] if ratio is not None else []
-        words.append(group.tables[0].split or "")
+        words.append(group[0].table.split or "")
         name = ", ".join(word for word in words if word) or "samples"
         again = sum(other == name or other.startswith(f"{name} (") for other in names)
         names.append(f"{name} ({again + 1})" if again else name)
     return names
 
 
-def _numbered(group: _Group) -> Iterable[tuple[str, str, Source, ScoreTable]]:
-    """Method, seed, source and table of each run; a seed that is there twice is two runs."""
+def _seeds(group: Sequence[_Member]) -> list[str]:
+    """The seed of each run; one that a method has twice is two runs."""
     taken: set[tuple[str, str]] = set()
-    for source, table, method in zip(group.sources, group.tables, group.methods, strict=True):
+    seeds = []
+    for source, _, method in group:
         again = (method, source.seed) in taken
-        seed = f"{source.seed}, {source.scores}" if again else source.seed
-        taken.add((method, seed))
-        yield method, seed, source, table
+        seeds.append(f"{source.seed}, {source.scores}" if again else source.seed)
+        taken.add((method, seeds[-1]))
+    return seeds
 
 
 def _prior(target: PathLike | PriorLike, table: ScoreTable) -> Prior | None:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from longtail.core import Prior, Scores, shot_groups
 from longtail.metrics import Accumulator, Interval
+from longtail.metrics.recall import class_shares
 from longtail.metrics.terms import bin_of
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -78,20 +79,17 @@ class SampleSet:
         """Samples of each class."""
         return np.bincount(self.labels, minlength=self.num_classes).astype(np.float64)
 
+    @cached_property
+    def class_shares(self) -> dict[str, Floats]:
+        """What each class counts for in each accuracy."""
+        groups = {} if self.counts is None else shot_groups(self.counts)
+        return class_shares(self.label_counts, self.target, groups)
+
     def weights(self, key: str) -> Floats:
         """How much each sample of each class counts for a metric; all samples together one."""
-        shares = self._shares(key) * (self.label_counts > 0)
-        return np.asarray(shares / shares.sum() / np.maximum(self.label_counts, 1))
-
-    def _shares(self, key: str) -> Floats:
-        if key in ("many", "medium", "few"):
-            assert self.counts is not None  # else the metric has no value
-            return np.asarray(shot_groups(self.counts)[key], dtype=np.float64)
-        if key == "balanced_accuracy":
-            return np.ones(self.num_classes)
-        if key == "accuracy" or self.target is None:
-            return self.label_counts
-        return np.asarray(self.target.probs)
+        usual = "accuracy" if self.target is None else "accuracy_under_target"
+        shares = self.class_shares[usual if key in (*_TERM, "accuracy_under_target") else key]
+        return np.asarray(shares / np.maximum(self.label_counts, 1))
 
 
 @dataclass(frozen=True, eq=False)

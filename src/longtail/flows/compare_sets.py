@@ -8,7 +8,6 @@ from longtail.flows.changes import distinct_accuracies
 from longtail.flows.compare_runs import BY_KEY, METRICS, Metric, Run, SampleSet
 from longtail.flows.noise import BesideBest as BesideBest
 from longtail.flows.noise import Verdict, verdict
-from longtail.metrics.recall import class_shares
 from longtail.stats import Estimate as Estimate
 from longtail.stats import Interval, average_ranks, estimate, seed_blocks
 from longtail.stats import Ranks as Ranks
@@ -112,9 +111,8 @@ def _estimates(runs: Sequence[Mapping[str, Interval]]) -> dict[str, Estimate]:
 
 def _shown_already(samples: SampleSet, by: str) -> set[str]:
     """The accuracies in which classes count as in another one, which is shown."""
-    shares = class_shares(samples.label_counts, samples.target)
     order = sorted(_ACCURACIES, key=lambda key: key != by)
-    return set(order) - set(distinct_accuracies(shares, order))
+    return set(order) - set(distinct_accuracies(samples.class_shares, order))
 
 
 def _place(estimated: Estimate, metric: Metric) -> float:
