@@ -85,19 +85,14 @@ def run(app: App) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors=_PLAINER)
-    warnings.showwarning = _show_warning  # type: ignore[assignment]  # it needs only the text
+    warnings.showwarning = lambda message, *_, **__: _warn_once(str(message))
     _raise_on_signals()
     app.main(prog_name="longtail")
     raise AssertionError("main ends the process")
 
 
-def _show_warning(message: Warning | str, *_: Any) -> None:
-    """A warning is a sentence too."""
-    _say_once(str(message))
-
-
 @cache
-def _say_once(sentence: str) -> None:
+def _warn_once(sentence: str) -> None:
     """A file is read several times, and each time there is the same to say of it."""
     if is_first():
         echo(f"Warning: {shortened(sentence)}", err=True)

@@ -57,7 +57,7 @@ def compare_set(samples: SampleSet, runs: Sequence[Run], by: str) -> ComparedSet
         raise ValueError(
             f"no run has a value for {metric.name} ({by}); order the methods by another metric"
         )
-    methods.sort(key=lambda method: _place(method.estimates[by], metric))
+    methods.sort(key=lambda method: -_ahead(method.estimates[by].value, metric))
     hidden = _shown_already(samples, by)
     shown = tuple(
         each
@@ -84,11 +84,14 @@ def set_ranks(sets: Sequence[ComparedSet]) -> Ranks | None:
         return None
     blocks = []
     for each in sets:
-        values = {m.name: m.estimates[each.by.key].value for m in each.methods}
-        blocks.append(
-            {n: -math.inf if (v := values[n]) is None else each.by.ahead(v) for n in sorted(names)}
-        )
+        values = {m.name: _ahead(m.estimates[each.by.key].value, each.by) for m in each.methods}
+        blocks.append({name: values[name] for name in sorted(names)})
     return average_ranks(blocks, "data sets")
+
+
+def _ahead(value: float | None, metric: Metric) -> float:
+    """The value turned so that more is better; none is the worst."""
+    return -math.inf if value is None or math.isnan(value) else metric.ahead(value)
 
 
 def _by_method(runs: Sequence[Run]) -> tuple[dict[str, list[Run]], list[tuple[str, str]]]:
@@ -113,12 +116,6 @@ def _shown_already(samples: SampleSet, by: str) -> set[str]:
     """The accuracies in which classes count as in another one, which is shown."""
     order = sorted(_ACCURACIES, key=lambda key: key != by)
     return set(order) - set(distinct_accuracies(samples.class_shares, order))
-
-
-def _place(estimated: Estimate, metric: Metric) -> float:
-    if estimated.value is None or math.isnan(estimated.value):
-        return math.inf
-    return -metric.ahead(estimated.value)
 
 
 def _seed_ranks(methods: Sequence[Method], metric: Metric) -> Ranks | None:

@@ -83,7 +83,8 @@ def tau_path(
     if way is None or len(samples.labels) > MOST_SAMPLES:
         return None
     offset, tau = way
-    curve = _curve(samples, offset)
+    weighted = Weighted.under(samples.target, as_numpy(samples.after.logits), samples.labels)
+    curve = curve_along(Shift(offset), weighted, samples.target)  # for τ beyond that of the result
     steps = slider(curve.best_tau + tau, tau)
     taus = np.union1d(steps, tau)  # the result has a place of its own
     seen, right = samples.label_counts > 0, as_numpy(samples.before.predict()) == samples.labels
@@ -146,13 +147,6 @@ def _way(samples: BeforeAfter) -> tuple[Floats, float] | None:
     # What the target rules out is ruled out in the result already.
     offset = np.nan_to_num(prior_offset(source, samples.target), neginf=0.0)
     return offset, samples.tau or 0.0 if is_move else 0.0
-
-
-def _curve(samples: BeforeAfter, offset: Floats) -> TauCurve:
-    """Accuracy of the result's logits for every τ beyond that of the result."""
-    rows, labels = as_numpy(samples.after.logits), as_numpy(samples.labels)
-    weighted = Weighted.under(samples.target, rows, labels)
-    return curve_along(Shift(offset), weighted, samples.target)
 
 
 def _ends(taus: Floats, intervals: Intervals, samples: BeforeAfter) -> npt.NDArray[np.uint16]:
