@@ -178,8 +178,6 @@ def _columns(table: ComparedSet) -> dict[str, list[str | Text]]:
 
 def _width(shown: dict[str, list[str | Text]]) -> int:
     """What the table takes at the least, the names of methods in several lines."""
-    numbers = [column for key, column in shown.items() if key != "method"]
-    lines = [
-        max(len(line) for cell in column for line in str(cell).split("\n")) for column in numbers
-    ]
-    return _NAMES + sum(lines) + 2 * len(shown) + 1
+    columns = ("\n".join(map(str, column)) for key, column in shown.items() if key != "method")
+    widths = (max(map(len, column.split("\n"))) for column in columns)
+    return _NAMES + sum(widths) + 2 * len(shown) + 1

@@ -9,12 +9,10 @@ import click
 
 from longtail.cli import options
 from longtail.cli.command import Command, writing
-from longtail.cli.options import INPUT_FILE
 from longtail.cli.terminal import closing, command, console, echo, print_json, rich_table, status
 
 if TYPE_CHECKING:
     from longtail.core import Prior
-    from longtail.data import Features
     from longtail.flows.fit_result import Criterion
 
 
@@ -26,7 +24,7 @@ _SCORES = ("validation.safetensors", "test.safetensors")
     files=("model.safetensors", *_SCORES, "metrics.json", "report.html"),
     short_help="Fit classifiers on features of a frozen backbone, keep the best.",
 )
-@click.argument("features", type=INPUT_FILE, required=False)
+@click.argument("features", type=options.INPUT_FILE, required=False)
 @click.option(
     "--methods",
     default="",
@@ -35,8 +33,8 @@ _SCORES = ("validation.safetensors", "test.safetensors")
     help="Which methods to fit, by name; all but the slow ones by default.",
 )
 @click.option("--list", "list_methods", is_flag=True, help="Name the methods and stop.")
-@click.option("--labels", type=INPUT_FILE, help="The labels of FEATURES, if it is an .npy.")
-@click.option("--split", type=INPUT_FILE, help="train, validation or test for each row of an .npy.")
+@options.input_file("--labels", help="The labels of FEATURES, if it is an .npy.")
+@options.input_file("--split", help="train, validation or test for each row of an .npy.")
 @options.word_or_file(
     "--target", ("uniform", "train"), f"The prior to predict under. {options.PRIOR_FILE}"
 )
@@ -85,6 +83,7 @@ def fit(
         from longtail.data import read_features
         from longtail.flows.fit import fit as fit_features
         from longtail.flows.fit_methods import method_names
+        from longtail.flows.score_sources import ClassesOf, read_prior
         from longtail.report import save
         from longtail.report.pages import fit as page
 
@@ -93,10 +92,15 @@ def fit(
         except ValueError as error:
             raise click.UsageError(str(error)) from error
         data = read_features(features, labels, split)
+        goal: Prior | Literal["uniform", "train"]
+        if isinstance(target, Path):
+            goal = read_prior(target, ClassesOf(features, data.num_classes, data.classes))
+        else:
+            goal = target
         result = fit_features(
             data,
             methods=names,
-            target=_target(target, data, features),
+            target=goal,
             criterion=criterion,
             folds=folds,
             seed=seed,
@@ -125,19 +129,10 @@ def _list(as_json: bool, quiet: bool) -> None:
         from longtail.flows.fit_methods import METHODS, SLOW
 
     if as_json:
-        rows = [(name, each.title, name in SLOW) for name, each in METHODS.items()]
-        print_json([dict(zip(("name", "title", "slow"), row, strict=True)) for row in rows])
+        print_json(
+            [{"name": n, "title": each.title, "slow": n in SLOW} for n, each in METHODS.items()]
+        )
         return
     for name, method in METHODS.items():
         slow = "  (slow: only if named)" if name in SLOW else ""
         echo(f"{name:22} {method.title}{slow}")
-
-
-def _target(
-    target: Literal["uniform", "train"] | Path, features: Features, source: Path
-) -> Prior | Literal["uniform", "train"]:
-    from longtail.flows.score_sources import ClassesOf, read_prior
-
-    if not isinstance(target, Path):
-        return target
-    return read_prior(target, ClassesOf(source, features.num_classes, features.classes))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,6 @@ from click.core import ParameterSource
 
 from longtail.cli import options
 from longtail.cli.command import Command, writing
-from longtail.cli.options import INPUT_FILE
 from longtail.cli.score_inputs import ScoreOptions, read_target, score_options
 from longtail.cli.terminal import bars, closing, command, console, print_json, rich_table
 
@@ -26,15 +26,11 @@ _FILES = ("scores.safetensors", "adjuster.json", "metrics.json", "report.html")
     files=_FILES,
     short_help="Adjust the scores of a trained model, by validation scores.",
 )
-@click.argument("scores", type=INPUT_FILE)
-@click.option(
-    "--apply", "to_apply", type=INPUT_FILE, help="Other scores of the same model to adjust."
-)
-@click.option(
-    "--with", "adjuster", type=INPUT_FILE, help="An adjuster.json: apply it, fit nothing."
-)
+@click.argument("scores", type=options.INPUT_FILE)
+@options.input_file("--apply", "to_apply", help="Other scores of the same model to adjust.")
+@options.input_file("--with", "adjuster", help="An adjuster.json: apply it, fit nothing.")
 @score_options
-@click.option("--apply-labels", type=INPUT_FILE, help="The labels of --apply, for the comparison.")
+@options.input_file("--apply-labels", help="The labels of --apply, for the comparison.")
 @options.word_or_file(
     "--target",
     ("uniform", "source", "estimate"),
@@ -158,13 +154,10 @@ def _check_used(again: bool, target: str | Path, tau: float | None, to_apply: Pa
 def _tau(tau: str) -> float | None:
     if tau == "auto":
         return None
-    try:
-        strength = float(tau)
-    except ValueError:
-        strength = math.nan
-    if not math.isfinite(strength):
-        raise click.UsageError(f"--tau is a number or auto, got {tau!r}")
-    return strength
+    with suppress(ValueError):
+        if math.isfinite(strength := float(tau)):
+            return strength
+    raise click.UsageError(f"--tau is a number or auto, got {tau!r}")
 
 
 def _show(result: FixResult) -> None:

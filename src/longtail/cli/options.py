@@ -81,6 +81,11 @@ def recipe_names(
     return names_or_files(sorted(RECIPES), incomplete)
 
 
+def input_file(*names: str, help: str) -> Callable[[Command], Command]:
+    """An option that is a file to read."""
+    return click.option(*names, type=INPUT_FILE, help=help)
+
+
 def choice(name: str, words: Sequence[str], help: str) -> Callable[[Command], Command]:
     """An option that is one of a few words, by default the first."""
     return click.option(name, type=click.Choice(words), default=words[0], help=help)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.argument(
     "paths", nargs=-1, required=True, type=options.INPUT, metavar="RUN|SCORES|FOLDER..."
 )
-@click.option("--after", type=options.INPUT_FILE, help="Scores of the same samples after a change.")
+@options.input_file("--after", help="Scores of the same samples after a change.")
 @score_options
 @options.word_or_file(
     "--target",
