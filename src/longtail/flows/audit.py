@@ -21,6 +21,7 @@ from longtail.flows.label_profile import Group, Profile, Shift, groups_of, profi
 from longtail.flows.results import Result
 
 Labels: TypeAlias = str | os.PathLike[str] | Mapping[str, int] | Sequence[str] | ArrayLike
+_Parts: TypeAlias = Mapping[str, LabelCounts]
 # Up to this ratio logits start 0.4 nats apart at the most: little that a method could win back.
 _BALANCED = 1.5
 _SUSPICIOUS = 20  # so many samples of as many classes are no labels
@@ -173,14 +174,14 @@ def audit(
             "as LABELS, and these with --test"
         )
     if test is None:
-        held_out = _chosen(parts, labels, ("test", "validation"))
+        tested = _chosen(parts, labels, ("test", "validation"))
     else:
-        parts = _parts(test, column, header)
-        held_out = _chosen(parts, test, ("test", "validation", "all", "train"))
-    sets = [train, held_out] if held_out else [train]
+        others = ("test", "validation", "all", "train")
+        tested = _chosen(_parts(test, column, header), test, others)
+    sets = [train, tested] if tested else [train]
     classes, counts = align_counts([part for _, part in sets])
     sources = tuple(source for source, _ in sets if source)
-    return audit_counts(counts[0], counts[1] if held_out else None, classes, sources)
+    return audit_counts(counts[0], counts[1] if tested else None, classes, sources)
 
 
 def audit_counts(
@@ -214,9 +215,7 @@ def audit_counts(
     )
 
 
-def _parts(
-    labels: Labels, column: str | int | None, header: bool | None
-) -> Mapping[str, LabelCounts]:
+def _parts(labels: Labels, column: str | int | None, header: bool | None) -> _Parts:
     """The counts of each part, or all of them under "all"."""
     if isinstance(labels, str | os.PathLike):
         return read_label_counts(Path(labels), column, header)
@@ -228,9 +227,7 @@ def _parts(
     return {"all": LabelCounts.of_names(counted, "the labels")}
 
 
-def _chosen(
-    parts: Mapping[str, LabelCounts], labels: Labels, names: Sequence[str]
-) -> tuple[str, LabelCounts] | None:
+def _chosen(parts: _Parts, labels: Labels, names: Sequence[str]) -> tuple[str, LabelCounts] | None:
     """The first of the parts that is there, and where it is from."""
     name = next((name for name in names if name in parts), None)
     if name is None:

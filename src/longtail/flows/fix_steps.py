@@ -158,13 +158,10 @@ def cross_fitted(validation: Scores, plan: Plan) -> tuple[Scores, Scores]:
         )
     assert validation.labels is not None
     folds = as_numpy(stratified_folds(validation.labels, FOLDS, plan.seed))
-    parts = []
-    for fold in range(FOLDS):
-        fitted = fit_steps(validation.take(folds != fold), plan)
-        part = validation.take(folds == fold)
-        parts.append((part, fitted(part)))
-    before, after = (Scores.concat(side) for side in zip(*parts, strict=True))
-    return before, after
+    before = [validation.take(folds == fold) for fold in range(FOLDS)]
+    fitted = (fit_steps(validation.take(folds != fold), plan) for fold in range(FOLDS))
+    after = [steps(part) for steps, part in zip(fitted, before, strict=True)]
+    return Scores.concat(before), Scores.concat(after)
 
 
 def tau_of(steps: tuple[AffineAdjuster, ...], target: Prior) -> float | None:

@@ -157,24 +157,17 @@ def _welch(parts: Sequence[Part], least: float) -> Part:
 
 @dataclass(frozen=True)
 class BesideBest:
-    """A method beside the best one, by one metric.
-
-    Attributes:
-        low: The least that may be, at the level it was judged by; below zero if it may be ahead.
-        seeds: About how many seeds each would tell, if the difference is real; None if no number
-            would.
-        samples: About how many times the samples would, with the seeds there are; likewise.
-    """
+    """A method beside the best one, by one metric; the last three as `needed` says."""
 
     method: str  # its name
     behind: float  # how far it is behind, zero or more
-    low: float
+    low: float  # the least that may be, at the level it was judged by; below zero if it may lead
     high: float  # the most
     p: float  # holm's adjusted probability
     told_apart: bool  # whether it is more than chance
     seeds: float | None = None
     samples: float | None = None
-    both: float | None = None  # about how many times the seeds and the samples would
+    both: float | None = None
 
 
 @dataclass(frozen=True)
@@ -234,7 +227,10 @@ def _beside_best(
 
 
 def needed(between: Difference, level: float) -> tuple[float | None, float | None, float | None]:
-    """Roughly what would tell a difference as large as the one seen: seeds, samples, both."""
+    """About what would tell a difference as large as the one seen; None if no number would.
+
+    How many seeds each; how many times the samples, with the seeds there are; times both.
+    """
     reach = stats.normal_quantile(1 - level / 2) + stats.normal_quantile(_POWER)
     wanted = (abs(between.value) / reach) ** 2
     more_samples = between.samples.variance + between.shared

@@ -149,7 +149,6 @@ class BeforeAfter:
         if len(self.labels) <= most:
             return np.arange(len(self.labels))
         # The same share of every class, so that their frequencies stay, but two of each at least.
-        share = most / len(self.labels)
-        kept = np.maximum(np.ceil(share * self.label_counts), 2).astype(np.int64)
-        kept = np.minimum(kept, self.label_counts)
+        share = np.ceil(most / len(self.labels) * self.label_counts).astype(np.int64)
+        kept = np.minimum(np.maximum(share, 2), self.label_counts)
         return np.sort(as_numpy(long_tailed_subset(self.labels, kept)))
