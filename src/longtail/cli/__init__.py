@@ -1,4 +1,4 @@
-"""The command line. One small file per command; torch is imported only when a command runs."""
+"""The command line. A command is a small function; torch is imported only when one runs."""
 
 from typing import NoReturn
 
@@ -10,11 +10,10 @@ from longtail.cli.audit import audit
 from longtail.cli.compare import compare
 from longtail.cli.demo import demo
 from longtail.cli.doctor import completion, doctor
-from longtail.cli.features import features
 from longtail.cli.fit import fit
 from longtail.cli.fix import fix
 from longtail.cli.report import report
-from longtail.cli.train import recipes, train
+from longtail.cli.train import features, recipes, train
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
 

@@ -201,7 +201,8 @@ def target_path(samples: BeforeAfter) -> TargetPath | None:
     offsets = np.stack([prior_offset(result.carried, target) for target in targets])
     as_they_are = measured(samples.before, np.zeros((1, samples.num_classes)))[0]
     moved = measured(result, offsets)
-    weights = [_weights(target, samples) for target in targets]
+    size = np.maximum(samples.label_counts, 1)
+    weights = [(target.probs / size)[samples.labels] for target in targets]
     logs = source.log
     return TargetPath(
         left=tuple(under(as_they_are, weight) for weight in weights),
@@ -254,8 +255,3 @@ def under(samples: PerSample, weights: Floats) -> UnderTarget:
     loss = float(shares[counted] @ samples.loss[counted])
     accuracy = float(shares @ samples.right)
     return UnderTarget(accuracy, float(np.abs(gaps).sum()), loss if math.isfinite(loss) else None)
-
-
-def _weights(target: Prior, samples: BeforeAfter) -> Floats:
-    weights: Floats = (target.probs / np.maximum(samples.label_counts, 1))[samples.labels]
-    return weights
