@@ -14,13 +14,13 @@ from rich.console import Console
 from longtail import __version__
 from longtail.cli import app
 from longtail.cli.options import WordOrFile
-from longtail.cli.outputs import (
+from longtail.cli.terminal import (
     closing,
     console,
     print_json,
     rich_table,
 )
-from longtail.flows.json_text import json_text
+from longtail.flows.results import json_text
 
 
 def drawn(table, width=80):

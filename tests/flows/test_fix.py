@@ -147,7 +147,6 @@ def test_what_is_measured_is_what_is_saved(tmp_path, monkeypatch, target, calibr
         return fitted[-1]
 
     monkeypatch.setattr(fix_steps, "fit_steps", recorded)
-    monkeypatch.setattr("longtail.flows.fix.fit_steps", recorded)
     table = saved(validation(400), tmp_path / "val.safetensors")
     labels = np.random.default_rng(5).choice(4, 300, p=[0.1, 0.2, 0.3, 0.4])
     unlabelled = Scores(sample(labels, 6), carried=PRIOR, counts=COUNTS)

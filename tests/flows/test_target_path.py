@@ -9,7 +9,7 @@ import torch
 
 import longtail as lt
 from longtail.flows.judge import judge
-from longtail.flows.target_path import PLACES, measured, target_path, under
+from longtail.flows.paths import PLACES, measured, target_path, under
 from longtail.metrics import ece, nll
 from longtail.metrics.samples import weights_to
 from longtail.report import Footer, render_page, scores_page
@@ -30,7 +30,7 @@ def test_moved_scores_are_measured_as_evaluate_does(place):
 
 
 def test_scores_left_as_they_are_are_only_weighted(monkeypatch):
-    monkeypatch.setattr("longtail.flows.target_path._BLOCK", 20 * 7)  # many blocks, one short
+    monkeypatch.setattr("longtail.flows.paths._BLOCK", 20 * 7)  # many blocks, one short
     samples = samples_of()
     target = samples.before.carried.tempered(-0.5)
     weights = weights_to(target, samples.before.labels)

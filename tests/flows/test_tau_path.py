@@ -9,8 +9,8 @@ import torch
 
 import longtail as lt
 from longtail.flows.judge import Judgement, judge
+from longtail.flows.paths import slider
 from longtail.flows.samples import BeforeAfter
-from longtail.flows.tau_path import slider
 from longtail.posthoc import BiasCorrectedTemperature, LogitAdjustment
 from longtail.report.explorers import tau_explorer
 from report_pages import judged, samples_of
@@ -154,5 +154,5 @@ def test_there_is_none_where_no_prior_is_known_or_there_is_nowhere_to_go():
 
 
 def test_there_is_none_for_more_samples_than_a_page_should_hold(monkeypatch):
-    monkeypatch.setattr("longtail.flows.tau_path.MOST_SAMPLES", 1499)
+    monkeypatch.setattr("longtail.flows.paths.MOST_SAMPLES", 1499)
     assert tau_explorer(judged()) is None

@@ -1,4 +1,4 @@
-"""The command line. One small file per command; torch is imported only when a command runs."""
+"""The command line. A command is a small function; torch is imported only when one runs."""
 
 from typing import NoReturn
 
@@ -8,37 +8,24 @@ from longtail import __version__
 from longtail.cli.app import App, run
 from longtail.cli.audit import audit
 from longtail.cli.compare import compare
-from longtail.cli.completion import completion
 from longtail.cli.demo import demo
-from longtail.cli.doctor import doctor
-from longtail.cli.features import features
+from longtail.cli.doctor import completion, doctor
 from longtail.cli.fit import fit
 from longtail.cli.fix import fix
-from longtail.cli.recipes import recipes
 from longtail.cli.report import report
-from longtail.cli.train import train
+from longtail.cli.train import features, recipes, train
+
+_SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
 
 
-@click.group(cls=App, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=App, context_settings=_SETTINGS)
 @click.version_option(__version__, prog_name="longtail")
 def app() -> None:
     """Classifiers for long-tailed labels: train, fix, compare and report."""
 
 
-for command in (
-    audit,
-    compare,
-    completion,
-    demo,
-    doctor,
-    features,
-    fit,
-    fix,
-    recipes,
-    report,
-    train,
-):
-    app.add_command(command)
+for each in (audit, compare, completion, demo, doctor, features, fit, fix, recipes, report, train):
+    app.add_command(each)
 
 
 def main() -> NoReturn:

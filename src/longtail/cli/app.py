@@ -11,20 +11,12 @@ import warnings
 from collections.abc import Sequence
 from functools import cache
 from types import FrameType
-from typing import Any, NoReturn, TextIO
+from typing import Any, NoReturn
 
 import click
 
-from longtail.cli.errors import (
-    FAILURE,
-    USAGE,
-    close_quietly,
-    shortened,
-    show_error,
-    show_interrupt,
-)
-from longtail.cli.outputs import ARGUMENTS
-from longtail.cli.terminal import echo, is_first
+from longtail.cli.errors import FAILURE, USAGE, close_quietly, shortened, show_error, show_interrupt
+from longtail.cli.terminal import ARGUMENTS, echo, is_first
 
 # What a terminal without Unicode shows: the sign of a number stays, what has no like is a `?`.
 _PLAINER = "longtail.plainer"
@@ -45,26 +37,17 @@ class App(click.Group):
         """Run a command; unless it is run by other code, end the process."""
         if not standalone_mode:
             return super().main(args, prog_name, complete_var, False, **extra)
-        sys.exit(self._run(args, prog_name, complete_var, extra))
-
-    def _run(
-        self,
-        args: Sequence[str] | None,
-        prog_name: str | None,
-        complete_var: str | None,
-        extra: dict[str, Any],
-    ) -> int:
         try:
             code = super().main(args, prog_name, complete_var, False, **extra)
             sys.stdout.flush()  # a reader that is gone should be noticed here
         except BrokenPipeError:
             close_quietly()
-            return FAILURE
+            code = FAILURE
         except (click.Abort, KeyboardInterrupt) as error:
-            return show_interrupt(error)
+            code = show_interrupt(error)
         except Exception as error:
-            return show_error(error, sys.argv[1:] if args is None else args)
-        return code if isinstance(code, int) else 0
+            code = show_error(error, sys.argv[1:] if args is None else args)
+        sys.exit(code if isinstance(code, int) else 0)
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
@@ -102,19 +85,14 @@ def run(app: App) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors=_PLAINER)
-    warnings.showwarning = _show_warning  # type: ignore[assignment]  # it needs only the text
+    warnings.showwarning = lambda message, *_, **__: _warn_once(str(message))
     _raise_on_signals()
     app.main(prog_name="longtail")
     raise AssertionError("main ends the process")
 
 
-def _show_warning(message: Warning | str, *_: Any) -> None:
-    """A warning is a sentence too."""
-    _say_once(str(message))
-
-
 @cache
-def _say_once(sentence: str) -> None:
+def _warn_once(sentence: str) -> None:
     """A file is read several times, and each time there is the same to say of it."""
     if is_first():
         echo(f"Warning: {shortened(sentence)}", err=True)
@@ -154,14 +132,9 @@ def _open_closed_streams() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # it gets the lowest number that is free: this one
-    if sys.stdout is None:
-        sys.stdout = _nowhere()
-    if sys.stderr is None:
-        sys.stderr = _nowhere()
-
-
-def _nowhere() -> TextIO:
-    return open(os.devnull, "w", encoding="utf-8")
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  # stays open
 
 
 def _plainer(error: UnicodeError) -> tuple[str, int]:

@@ -11,8 +11,7 @@ import click
 
 from longtail.cli import options
 from longtail.cli.command import Command, writing
-from longtail.cli.outputs import closing, command, console, note, print_json, rich_table
-from longtail.cli.terminal import status
+from longtail.cli.terminal import closing, command, console, note, print_json, report_table, status
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -38,12 +37,7 @@ _FILES = ("report.html", "audit.json", *_COUNTS)
     "--column",
     help="The column of a table, by name or by place counted from 0, or the array of an .npz.",
 )
-@click.option(
-    "--header/--no-header",
-    default=None,
-    help="Whether the first line of a table names its columns. By default it does if one is asked "
-    'for by name, or called "label", "split" or the like.',
-)
+@options.header('if one is asked for by name, or called "label", "split" or the like')
 @options.output_folder("Folder for report.html, audit.json, counts.json and test_counts.json.")
 @options.common
 def audit(
@@ -104,9 +98,7 @@ def _show(result: AuditResult) -> None:
     for role, source in zip(("train", "test"), result.sources, strict=False):
         shown.print(Text(f"{role}: {source}"), soft_wrap=True)
     for title, table in audit_tables(result):
-        heads = [column.name for column in table.columns]
-        rows = [[str(cell) for cell in row] for row in table.rows]
-        shown.print(rich_table(f"\n{title}", heads, rows, caption=table.caption))
+        shown.print(report_table(f"\n{title}", table))
     shown.print(Text("\nWhat to expect", style="bold"))
     for sentence in expectations(result):
         shown.print(_item(sentence))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -106,15 +106,9 @@ def _inputs(values: Iterable[Any]) -> Iterator[Path]:
         elif isinstance(value, str | os.PathLike):
             words = os.fspath(value)
             for word in {words, words.partition("=")[2]}:
-                if word and _exists(word):
-                    yield Path(word)
-
-
-def _exists(word: str) -> bool:
-    try:
-        return os.path.exists(word)
-    except ValueError:  # a null character
-        return False
+                with suppress(ValueError):  # a null character
+                    if word and os.path.exists(word):
+                        yield Path(word)
 
 
 def _read_from(path: Path, kind: str) -> list[Path]:

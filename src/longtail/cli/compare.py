@@ -11,8 +11,7 @@ import click
 from longtail.cli import options
 from longtail.cli.command import Command, writing
 from longtail.cli.options import INPUT
-from longtail.cli.outputs import closing, command, console, print_json, rich_table
-from longtail.cli.terminal import status
+from longtail.cli.terminal import closing, command, console, print_json, rich_table, status
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -42,12 +41,10 @@ _NAMES = 12  # columns of the terminal for the names of methods
     metavar="NAME=PATH",
     help="Runs in PATH are of the method NAME. May be given often, also with one NAME.",
 )
-@click.option(
+@options.word_or_file(
     "--target",
-    type=options.WordOrFile(("uniform", "none")),
-    default="uniform",
-    show_default=True,
-    help="The prior to measure under; scores that say what they carry are moved to it. FILE is a "
+    ("uniform", "none"),
+    "The prior to measure under; scores that say what they carry are moved to it. FILE is a "
     "JSON list of weights, one a class; none leaves scores and samples as they are.",
 )
 @click.option("--by", metavar="METRIC", help="What methods are ordered by: balanced_accuracy, ...")
@@ -175,17 +172,12 @@ def _columns(table: ComparedSet) -> dict[str, list[str | Text]]:
     if len({len(method.runs) for method in table.methods}) > 1:  # else the title has it
         by_name["runs"] = ["runs", *(str(len(method.runs)) for method in table.methods)]
     if table.ranks is not None:
-        by_name["rank"] = [
-            "rank",
-            *(f"{table.ranks.mean[m.name]:.2f}" for m in table.methods),
-        ]
+        by_name["rank"] = ["rank", *(f"{table.ranks.mean[m.name]:.2f}" for m in table.methods)]
     return by_name
 
 
 def _width(shown: dict[str, list[str | Text]]) -> int:
     """What the table takes at the least, the names of methods in several lines."""
-    numbers = [column for key, column in shown.items() if key != "method"]
-    lines = [
-        max(len(line) for cell in column for line in str(cell).split("\n")) for column in numbers
-    ]
-    return _NAMES + sum(lines) + 2 * len(shown) + 1
+    columns = ("\n".join(map(str, column)) for key, column in shown.items() if key != "method")
+    widths = (max(map(len, column.split("\n"))) for column in columns)
+    return _NAMES + sum(widths) + 2 * len(shown) + 1

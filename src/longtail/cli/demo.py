@@ -10,9 +10,8 @@ import click
 
 from longtail.cli import options
 from longtail.cli.command import Command, writing
-from longtail.cli.outputs import command, console, note, print_json, rich_table
-from longtail.cli.terminal import bars
-from longtail.flows.json_text import write_json
+from longtail.cli.terminal import bars, command, console, note, print_json, rich_table
+from longtail.flows.results import write_json
 
 if TYPE_CHECKING:
     from longtail.flows.demo import DemoResult
@@ -23,16 +22,8 @@ if TYPE_CHECKING:
     files=("report.html", "results.json"),
     short_help="Show on two problems why logit adjustment works.",
 )
-@options.output_folder(
-    "Folder for report.html and results.json.", default=Path("longtail-demo"), show_default=True
-)
-@click.option(
-    "--trials",
-    type=click.IntRange(min=2),
-    default=100,
-    show_default=True,
-    help="How often the two Gaussians are drawn anew.",
-)
+@options.output_folder("Folder for report.html and results.json.", default=Path("longtail-demo"))
+@options.whole_number("--trials", 100, "How often the two Gaussians are drawn anew.", least=2)
 @options.seed
 @options.common
 def demo(output: Path, trials: int, seed: int, as_json: bool, quiet: bool) -> None:

@@ -1,19 +1,31 @@
-"""`longtail doctor`: what is installed here, what it can do, and what to mend."""
+"""`longtail doctor`, what is installed here and what to mend; `longtail completion` for shells."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import click
+from click.shell_completion import get_completion_class
 
 from longtail.cli import options
 from longtail.cli.command import Command
 from longtail.cli.errors import FAILURE
-from longtail.cli.outputs import console, print_json, rich_table
-from longtail.cli.terminal import status
+from longtail.cli.terminal import console, echo, print_json, rich_table, status
 
 if TYPE_CHECKING:
     from longtail.flows.doctor import Checkup, Machine, Package, Torch
+
+_INSTALL = {
+    "bash": "longtail completion bash > ~/.longtail-complete.bash\n"
+    "and in ~/.bashrc: source ~/.longtail-complete.bash",
+    "zsh": "longtail completion zsh > ~/.longtail-complete.zsh\n"
+    "and in ~/.zshrc, after compinit: source ~/.longtail-complete.zsh",
+    "fish": "longtail completion fish > ~/.config/fish/completions/longtail.fish",
+}
+# After \b click keeps lines as they are.
+_HELP = "Print the script that completes longtail in SHELL: bash, zsh or fish.\n\n\b\n" + "\n".join(
+    _INSTALL.values()
+)
 
 
 @click.command(cls=Command, short_help="Say what is installed, what it can do here, what to mend.")
@@ -37,9 +49,8 @@ def doctor(ctx: click.Context, as_json: bool, quiet: bool) -> None:
 
 def _show(checkup: Checkup) -> None:
     shown = console()
-    shown.print(
-        f"longtail {checkup.version}, Python {checkup.python}, {checkup.platform}", style="bold"
-    )
+    title = f"longtail {checkup.version}, Python {checkup.python}, {checkup.platform}"
+    shown.print(title, style="bold")
     rows = [(package.name, _version(package), package.gives) for package in checkup.packages]
     shown.print(rich_table("\nPackages", ("package", "version", "for"), rows, left=3))
     facts = _torch_rows(checkup.torch) + _machine_rows(checkup.machine)
@@ -91,3 +102,21 @@ def _machine_rows(machine: Machine) -> list[tuple[str, str]]:
 
 def _size(number: int | None) -> str:
     return "not known" if number is None else f"{number / 2**30:.1f} GB"
+
+
+@click.command(
+    cls=Command, help=_HELP, short_help="Print the script that completes longtail in a shell."
+)
+@click.argument("shell", type=click.Choice(list(_INSTALL)), metavar="SHELL")
+@options.common
+@click.pass_context
+def completion(ctx: click.Context, shell: str, as_json: bool, quiet: bool) -> None:
+    """Print the script that completes longtail in a shell."""
+    kind = get_completion_class(shell)
+    assert kind is not None  # click has all three
+    script = kind(ctx.find_root().command, {}, "longtail", "_LONGTAIL_COMPLETE").source()
+    if as_json:
+        install = _INSTALL[shell].replace("\n", ", ")
+        print_json({"shell": shell, "script": script, "install": install})
+    else:
+        echo(script)

@@ -46,13 +46,13 @@ class ErrorText(NamedTuple):
 def error_text(error: BaseException) -> ErrorText:
     """The error in words. Errors nobody expected are said to be bugs."""
     if isinstance(error, click.UsageError):
-        return ErrorText(_sentence(error.format_message()), _usage_hint(error), USAGE)
+        path = "longtail" if error.ctx is None else error.ctx.command_path
+        return ErrorText(_sentence(error.format_message()), f"{path} --help", USAGE)
     from longtail.flows.train.reading import RecipeError
 
     if isinstance(error, RecipeError):
-        return ErrorText(
-            str(error), "longtail recipes NAME prints a recipe with every value", USAGE
-        )
+        hint = "longtail recipes NAME prints a recipe with every value"
+        return ErrorText(str(error), hint, USAGE)
     from longtail.core.probabilities import NotLogitsError
 
     if isinstance(error, NotLogitsError):
@@ -73,7 +73,8 @@ def error_text(error: BaseException) -> ErrorText:
         hint = "make room, or write elsewhere; longtail doctor shows the room" if full else _ASK
         return ErrorText(_os_error(error), hint, FAILURE)
     # A file or a number can be wrong; and torch's own errors are of devices and networks.
-    if isinstance(error, ValueError | FloatingPointError) or _is_of_torch(error):
+    is_of_torch = type(error).__module__.partition(".")[0] == "torch"
+    if is_of_torch or isinstance(error, ValueError | FloatingPointError):
         return ErrorText(str(error), _ASK, FAILURE)
     sentence = f"longtail has a bug: {type(error).__name__}: {error}".rstrip(": ")
     return ErrorText(sentence, f"{_ASK}; please report it with that", FAILURE)
@@ -135,15 +136,6 @@ def close_quietly() -> None:
 def _sentence(message: str) -> str:
     """Click's messages on one line."""
     return " ".join(message.split())
-
-
-def _is_of_torch(error: BaseException) -> bool:
-    return type(error).__module__.partition(".")[0] == "torch"
-
-
-def _usage_hint(error: click.UsageError) -> str:
-    path = "longtail" if error.ctx is None else error.ctx.command_path
-    return f"{path} --help"
 
 
 def _os_error(error: OSError) -> str:

@@ -9,59 +9,47 @@ import click
 
 from longtail.cli import options
 from longtail.cli.command import Command, writing
-from longtail.cli.options import INPUT_FILE
-from longtail.cli.outputs import closing, command, console, print_json, rich_table
-from longtail.cli.terminal import echo, status
+from longtail.cli.terminal import closing, command, console, echo, print_json, rich_table, status
 
 if TYPE_CHECKING:
     from longtail.core import Prior
-    from longtail.data import Features
     from longtail.flows.fit_result import Criterion
+
+
+_SCORES = ("validation.safetensors", "test.safetensors")
 
 
 @click.command(
     cls=Command,
-    files=(
-        "model.safetensors",
-        "validation.safetensors",
-        "test.safetensors",
-        "metrics.json",
-        "report.html",
-    ),
+    files=("model.safetensors", *_SCORES, "metrics.json", "report.html"),
     short_help="Fit classifiers on features of a frozen backbone, keep the best.",
 )
-@click.argument("features", type=INPUT_FILE, required=False)
+@click.argument("features", type=options.INPUT_FILE, required=False)
 @click.option(
     "--methods",
     default="",
+    show_default=False,
     metavar="NAME,...",
     help="Which methods to fit, by name; all but the slow ones by default.",
 )
 @click.option("--list", "list_methods", is_flag=True, help="Name the methods and stop.")
-@click.option("--labels", type=INPUT_FILE, help="The labels of FEATURES, if it is an .npy.")
-@click.option("--split", type=INPUT_FILE, help="train, validation or test for each row of an .npy.")
-@click.option(
-    "--target",
-    type=options.WordOrFile(("uniform", "train")),
-    default="uniform",
-    show_default=True,
-    help=f"The prior to predict under. {options.PRIOR_FILE}",
+@options.input_file("--labels", help="The labels of FEATURES, if it is an .npy.")
+@options.input_file("--split", help="train, validation or test for each row of an .npy.")
+@options.word_or_file(
+    "--target", ("uniform", "train"), f"The prior to predict under. {options.PRIOR_FILE}"
 )
-@click.option(
+@options.choice(
     "--criterion",
-    type=click.Choice(["accuracy_under_target", "balanced_accuracy", "nll"]),
-    default="accuracy_under_target",
-    show_default=True,
-    help="What the best method is chosen by: accuracy under the target (for the uniform one that "
+    ("accuracy_under_target", "balanced_accuracy", "nll"),
+    "What the best method is chosen by: accuracy under the target (for the uniform one that "
     "is balanced accuracy), balanced accuracy whatever the target, or log-loss. τ is chosen by the "
     "log-loss if that is it, else by accuracy under the target.",
 )
-@click.option(
+@options.whole_number(
     "--folds",
-    type=click.IntRange(min=2),
-    default=5,
-    show_default=True,
-    help="Parts the train part is cut into to choose by, where there is no validation part.",
+    5,
+    "Parts of the train part to choose by, where there is no validation part.",
+    least=2,
 )
 @options.seed
 @options.output_folder("Folder for model.safetensors, scores, metrics.json and report.html.")
@@ -95,6 +83,7 @@ def fit(
         from longtail.data import read_features
         from longtail.flows.fit import fit as fit_features
         from longtail.flows.fit_methods import method_names
+        from longtail.flows.score_sources import ClassesOf, read_prior
         from longtail.report import save
         from longtail.report.pages import fit as page
 
@@ -103,10 +92,15 @@ def fit(
         except ValueError as error:
             raise click.UsageError(str(error)) from error
         data = read_features(features, labels, split)
+        goal: Prior | Literal["uniform", "train"]
+        if isinstance(target, Path):
+            goal = read_prior(target, ClassesOf(features, data.num_classes, data.classes))
+        else:
+            goal = target
         result = fit_features(
             data,
             methods=names,
-            target=_target(target, data, features),
+            target=goal,
             criterion=criterion,
             folds=folds,
             seed=seed,
@@ -125,7 +119,7 @@ def fit(
         shown.print(rich_table(title, list(columns), zip(*columns.values(), strict=True)))
         for sentence in page.sentences(result):
             shown.print(sentence)
-    scores = ["validation.safetensors", *(["test.safetensors"] if result.test is not None else [])]
+    scores = _SCORES[: 1 if result.test is None else 2]
     files = ("model.safetensors", *scores, "metrics.json", "report.html")
     closing(output, files, as_json=as_json, quiet=quiet)
 
@@ -135,19 +129,10 @@ def _list(as_json: bool, quiet: bool) -> None:
         from longtail.flows.fit_methods import METHODS, SLOW
 
     if as_json:
-        rows = [(name, each.title, name in SLOW) for name, each in METHODS.items()]
-        print_json([dict(zip(("name", "title", "slow"), row, strict=True)) for row in rows])
+        print_json(
+            [{"name": n, "title": each.title, "slow": n in SLOW} for n, each in METHODS.items()]
+        )
         return
     for name, method in METHODS.items():
         slow = "  (slow: only if named)" if name in SLOW else ""
         echo(f"{name:22} {method.title}{slow}")
-
-
-def _target(
-    target: Literal["uniform", "train"] | Path, features: Features, source: Path
-) -> Prior | Literal["uniform", "train"]:
-    from longtail.flows.prior_files import ClassesOf, read_prior
-
-    if not isinstance(target, Path):
-        return target
-    return read_prior(target, ClassesOf(source, features.num_classes, features.classes))

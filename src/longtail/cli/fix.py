@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +12,11 @@ from click.core import ParameterSource
 
 from longtail.cli import options
 from longtail.cli.command import Command, writing
-from longtail.cli.options import INPUT_FILE
-from longtail.cli.outputs import closing, command, console, print_json, rich_table
 from longtail.cli.score_inputs import ScoreOptions, read_target, score_options
-from longtail.cli.terminal import bars
+from longtail.cli.terminal import bars, closing, command, console, print_json, rich_table
 
 if TYPE_CHECKING:
-    from longtail.flows.fix_result import FixResult
+    from longtail.flows.fix_steps import FixResult
 
 _FILES = ("scores.safetensors", "adjuster.json", "metrics.json", "report.html")
 
@@ -27,43 +26,27 @@ _FILES = ("scores.safetensors", "adjuster.json", "metrics.json", "report.html")
     files=_FILES,
     short_help="Adjust the scores of a trained model, by validation scores.",
 )
-@click.argument("scores", type=INPUT_FILE)
-@click.option(
-    "--apply", "to_apply", type=INPUT_FILE, help="Other scores of the same model to adjust."
-)
-@click.option(
-    "--with", "adjuster", type=INPUT_FILE, help="An adjuster.json: apply it, fit nothing."
-)
+@click.argument("scores", type=options.INPUT_FILE)
+@options.input_file("--apply", "to_apply", help="Other scores of the same model to adjust.")
+@options.input_file("--with", "adjuster", help="An adjuster.json: apply it, fit nothing.")
 @score_options
-@click.option("--apply-labels", type=INPUT_FILE, help="The labels of --apply, for the comparison.")
-@click.option(
+@options.input_file("--apply-labels", help="The labels of --apply, for the comparison.")
+@options.word_or_file(
     "--target",
-    type=options.WordOrFile(("uniform", "source", "estimate")),
-    default="uniform",
-    show_default=True,
-    help="The prior to move to; source stays and only calibrates; estimate finds that of --apply. "
+    ("uniform", "source", "estimate"),
+    "The prior to move to; source stays and only calibrates; estimate finds that of --apply. "
     + options.PRIOR_FILE,
 )
 @click.option(
-    "--tau",
-    default="auto",
-    show_default=True,
-    metavar="auto|NUMBER",
-    help="How far to move: 1 is all the way.",
+    "--tau", default="auto", metavar="auto|NUMBER", help="How far to move: 1 is all the way."
 )
-@click.option(
-    "--criterion",
-    type=click.Choice(["accuracy_under_target", "nll", "brier", "ece"]),
-    default="accuracy_under_target",
-    show_default=True,
-    help="What τ is chosen by.",
+@options.choice(
+    "--criterion", ("accuracy_under_target", "nll", "brier", "ece"), "What τ is chosen by."
 )
-@click.option(
+@options.choice(
     "--calibrate",
-    type=click.Choice(["auto", "temperature", "bias", "vector", "none"]),
-    default="auto",
-    show_default=True,
-    help="What is fitted before the move: a temperature, also a bias a class, also a scale a "
+    ("auto", "temperature", "bias", "vector", "none"),
+    "What is fitted before the move: a temperature, also a bias a class, also a scale a "
     "class. auto is temperature, and bias where the target is estimated.",
 )
 @options.seed
@@ -171,13 +154,10 @@ def _check_used(again: bool, target: str | Path, tau: float | None, to_apply: Pa
 def _tau(tau: str) -> float | None:
     if tau == "auto":
         return None
-    try:
-        strength = float(tau)
-    except ValueError:
-        strength = math.nan
-    if not math.isfinite(strength):
-        raise click.UsageError(f"--tau is a number or auto, got {tau!r}")
-    return strength
+    with suppress(ValueError):
+        if math.isfinite(strength := float(tau)):
+            return strength
+    raise click.UsageError(f"--tau is a number or auto, got {tau!r}")
 
 
 def _show(result: FixResult) -> None:

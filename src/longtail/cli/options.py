@@ -72,51 +72,67 @@ def names_or_files(names: Iterable[str], incomplete: str) -> list[CompletionItem
     return matching or [CompletionItem(incomplete, type="file")]
 
 
-def common(command: Command) -> Command:
-    """--json, -q/--quiet and --traceback: the command takes as_json and quiet."""
-    for option in reversed(
-        (
-            click.option("--json", "as_json", is_flag=True, help="Print JSON, not text."),
-            click.option(
-                "-q",
-                "--quiet",
-                is_flag=True,
-                help="Results and errors only: no progress, no notes.",
-            ),
-            click.option(  # read by errors.traceback_asked, which also sees it if parsing failed
-                "--traceback",
-                is_flag=True,
-                expose_value=False,
-                help="Show where an error comes from. So does LONGTAIL_TRACEBACK=1.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
+def recipe_names(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The recipes whose names begin so; files where there are none."""
+    from longtail.recipes.catalogue import RECIPES
+
+    return names_or_files(sorted(RECIPES), incomplete)
+
+
+def input_file(*names: str, help: str) -> Callable[[Command], Command]:
+    """An option that is a file to read."""
+    return click.option(*names, type=INPUT_FILE, help=help)
+
+
+def choice(name: str, words: Sequence[str], help: str) -> Callable[[Command], Command]:
+    """An option that is one of a few words, by default the first."""
+    return click.option(name, type=click.Choice(words), default=words[0], help=help)
+
+
+def word_or_file(name: str, words: Sequence[str], help: str) -> Callable[[Command], Command]:
+    """An option that is one of a few words, by default the first, or a file."""
+    return click.option(name, type=WordOrFile(words), default=words[0], help=help)
+
+
+def whole_number(
+    name: str, default: int, help: str, least: int = 1
+) -> Callable[[Command], Command]:
+    """An option that is a whole number."""
+    return click.option(name, type=click.IntRange(min=least), default=default, help=help)
+
+
+def header(usual: str) -> Callable[[Command], Command]:
+    """--header/--no-header, by default told by the line itself."""
+    what = f"Whether the first line of a table names its columns. By default it does {usual}."
+    return click.option("--header/--no-header", default=None, help=what)
 
 
 def output_folder(help: str, **settings: Any) -> Callable[[Command], Command]:
     """-o/--output, a folder: the command takes output."""
-    kind = _NamedPath(file_okay=False, path_type=Path)
-    return _output(help, {"type": kind, "metavar": "FOLDER"} | settings)
+    usual: dict[str, Any] = {"type": _NamedPath(file_okay=False, path_type=Path)}
+    return click.option("-o", "--output", help=help, **usual | {"metavar": "FOLDER"} | settings)
 
 
-def output_file(help: str, **settings: Any) -> Callable[[Command], Command]:
-    """-o/--output, a file: the command takes output."""
+def output_file(help: str) -> Callable[[Command], Command]:
+    """-o/--output, a file that has to be named: the command takes output."""
     kind = _NamedPath(dir_okay=False, path_type=Path)
-    return _output(help, {"type": kind, "metavar": "FILE"} | settings)
+    return click.option("-o", "--output", type=kind, metavar="FILE", required=True, help=help)
+
+
+def common(command: Command) -> Command:
+    """--json, -q/--quiet and --traceback: the command takes as_json and quiet."""
+    quiet = "Results and errors only: no progress, no notes."
+    traceback = "Show where an error comes from. So does LONGTAIL_TRACEBACK=1."
+    # What is given last stands first. --traceback is read by errors.traceback_asked, which also
+    # sees it if parsing failed.
+    command = click.option("--traceback", is_flag=True, expose_value=False, help=traceback)(command)
+    command = click.option("-q", "--quiet", is_flag=True, help=quiet)(command)
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON, not text.")(command)
 
 
 def seed(command: Command) -> Command:
     """--seed: the command takes seed."""
-    return click.option(
-        "--seed",
-        type=click.IntRange(min=0),
-        default=0,
-        show_default=True,
-        help="Decides what is drawn at random; the same seed gives the same results.",
-    )(command)
-
-
-def _output(help: str, settings: dict[str, Any]) -> Callable[[Command], Command]:
-    return click.option("-o", "--output", help=help, **settings)
+    what = "Decides what is drawn at random; the same seed gives the same results."
+    return whole_number("--seed", 0, what, least=0)(command)

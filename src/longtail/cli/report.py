@@ -11,9 +11,8 @@ import click
 from longtail.cli import options
 from longtail.cli.command import Command, writing
 from longtail.cli.compare import FILES, present
-from longtail.cli.outputs import closing, command, console, print_json, rich_table
 from longtail.cli.score_inputs import ScoreOptions, read_target, score_options
-from longtail.cli.terminal import status
+from longtail.cli.terminal import closing, command, console, print_json, report_table, status
 
 if TYPE_CHECKING:
     from longtail.core import Prior, Scores
@@ -28,20 +27,17 @@ if TYPE_CHECKING:
 @click.argument(
     "paths", nargs=-1, required=True, type=options.INPUT, metavar="RUN|SCORES|FOLDER..."
 )
-@click.option("--after", type=options.INPUT_FILE, help="Scores of the same samples after a change.")
+@options.input_file("--after", help="Scores of the same samples after a change.")
 @score_options
-@click.option(
+@options.word_or_file(
     "--target",
-    type=options.WordOrFile(("uniform",)),
-    default="uniform",
-    show_default=True,
-    help="The prior to measure under, and to move scores to that say what they carry. "
+    ("uniform",),
+    "The prior to measure under, and to move scores to that say what they carry. "
     + options.PRIOR_FILE,
 )
 @options.output_folder(
     "Folder for report.html; for a comparison also its tables.",
     default=Path("longtail-report"),
-    show_default=True,
 )
 @options.common
 def report(
@@ -150,9 +146,7 @@ def _show(page: Page) -> None:
     if page.warning:
         shown.print(page.warning, style="bold")
     if page.lead is not None:
-        names = [column.name for column in page.lead.columns]
-        rows = [[str(cell) for cell in row] for row in page.lead.rows]
-        shown.print(rich_table("", names, rows, caption=page.lead.caption))
+        shown.print(report_table("", page.lead))
     shown.print(page.summary)
     if page.next_step:
         shown.print(f"What to do next: {page.next_step}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
 
-from longtail.cli.options import INPUT, INPUT_FILE, WordOrFile, name_or_place
+from longtail.cli.options import INPUT, choice, header, input_file, name_or_place, word_or_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,17 +47,10 @@ class ScoreOptions:
         return [f"--{name.replace('_', '-')}" for name in used]
 
     def open(self, path: Path, usual_classes: Sequence[str] | None = None) -> ScoreTable:
-        """The file of scores, or a usage error where it is not known what it holds.
-
-        Args:
-            path: The file.
-            usual_classes: The names of its classes, where nothing else says them.
-        """
+        """The file of scores; `usual_classes` are its classes where nothing else says them."""
         from longtail.data import Layout, open_score_table
 
-        kind = self.kind
-        if kind is None and path.suffix.lower() == ".safetensors":
-            kind = "logits"
+        kind = self.kind or ("logits" if path.suffix.lower() == ".safetensors" else None)
         if kind is None:
             raise click.UsageError(
                 f"say what {path} holds: --kind logits or --kind probs; it is not guessed"
@@ -85,14 +78,13 @@ class ScoreOptions:
 
     def read_counts(self, table: ScoreTable) -> npt.NDArray[np.int64] | None:
         """Training samples of each class: those of --counts, else those the file of scores has."""
-        from longtail.flows.prior_files import read_counts
+        from longtail.flows.score_sources import read_counts
 
         return table.counts if self.counts is None else read_counts(self.counts, table)
 
     def read_carried(self, table: ScoreTable, counts: npt.NDArray[np.int64] | None) -> Prior | None:
         """What the scores carry; None if "auto" finds nothing that says it."""
-        from longtail.flows.prior_files import read_prior
-        from longtail.flows.score_sources import carried_by
+        from longtail.flows.score_sources import carried_by, read_prior
 
         if isinstance(self.carried, Path):
             return read_prior(self.carried, table)
@@ -117,79 +109,60 @@ def _delimiter(context: click.Context, option: click.Parameter, text: str | None
     return character
 
 
-_OPTIONS = (
-    click.option(
+def score_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options of ScoreOptions: the command takes them as `reader`."""
+
+    @click.option(
         "--kind",
         type=click.Choice(["logits", "probs"]),
         help="What the files hold. Not needed for files that longtail wrote.",
-    ),
-    click.option(
-        "--labels", type=INPUT_FILE, help="The labels of SCORES, if it does not hold them."
-    ),
-    click.option(
+    )
+    @input_file("--labels", help="The labels of SCORES, if it does not hold them.")
+    @click.option(
         "--label-column", help="Which column, by name or place, or array holds the labels."
-    ),
-    click.option(
+    )
+    @click.option(
         "--array", help="Which array, or column of lists, holds the scores; by default logits."
-    ),
-    click.option(
+    )
+    @click.option(
         "--skip",
         default="",
+        show_default=False,
         metavar="COLUMN,...",
         help="Columns, by name or place, that hold neither scores nor labels.",
-    ),
-    click.option(
-        "--header/--no-header",
-        default=None,
-        help="Whether the first line of a table names its columns. By default it does if some of "
-        "it is no number.",
-    ),
-    click.option(
+    )
+    @header("if some of it is no number")
+    @click.option(
         "--delimiter",
         callback=_delimiter,
         metavar="CHARACTER",
         help="What stands between the fields of a table, such as ; or tab. By default a tab in "
         ".tsv, else a comma.",
-    ),
-    click.option("--classes", type=INPUT_FILE, help="The class names in the order of the columns."),
-    click.option("--counts", type=INPUT, help="Training samples a class, or training labels."),
-    click.option(
+    )
+    @input_file("--classes", help="The class names in the order of the columns.")
+    @click.option("--counts", type=INPUT, help="Training samples a class, or training labels.")
+    @choice(
         "--zeros",
-        type=click.Choice(["error", "smooth"]),
-        default="error",
-        show_default=True,
-        help="Classes without training samples: refuse them, or add one half to every count.",
-    ),
-    click.option(
+        ("error", "smooth"),
+        "Classes without training samples: refuse them, or add one half to every count.",
+    )
+    @word_or_file(
         "--carried",
-        type=WordOrFile((_AUTO, "counts", "uniform", "measure")),
-        default=_AUTO,
-        show_default=True,
-        help="The prior the scores carry: what the file says, else the counts; uniform for "
+        (_AUTO, "counts", "uniform", "measure"),
+        "The prior the scores carry: what the file says, else the counts; uniform for "
         "a model trained by a balancing loss; measure to fit it on SCORES.",
-    ),
-)
-
-
-def score_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The options of ScoreOptions: the command takes them as `reader`."""
-
+    )
     @functools.wraps(command)
     def with_reader(**options: Any) -> None:
-        reader = ScoreOptions(
-            **{field.name: options.pop(field.name) for field in fields(ScoreOptions)}
-        )
-        command(reader=reader, **options)
+        own = {field.name: options.pop(field.name) for field in fields(ScoreOptions)}
+        command(reader=ScoreOptions(**own), **options)
 
-    decorated: Callable[..., None] = with_reader
-    for option in reversed(_OPTIONS):
-        decorated = option(decorated)
-    return decorated
+    return with_reader
 
 
 def read_target(target: str | Path, table: ScoreTable) -> TargetWord | Prior:
     """The prior of a file; a word stays what it is."""
-    from longtail.flows.prior_files import read_prior
+    from longtail.flows.score_sources import read_prior
 
     return read_prior(target, table) if isinstance(target, Path) else cast("TargetWord", target)
 

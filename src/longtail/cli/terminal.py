@@ -1,27 +1,37 @@
-"""What reaches the terminal: text from outside, of which nothing commands it, and progress.
+"""What reaches the terminal: results, progress, and text from outside, which commands nothing.
 
 Names of classes and files come from strangers. An escape sequence in one could colour, delete or
 forge what stands around it, whether the terminal gets it now or from a file later; so can
-characters that turn the direction of writing: they are shown, not sent. Progress is shown on
-standard error, only on a terminal and only if not quiet, and is gone when done; what is printed on
-standard output while a bar runs stays there.
+characters that turn the direction of writing: they are shown, not sent, and never read as markup.
+Results go to standard output. Progress is shown on standard error, only on a terminal and only if
+not quiet, and is gone when done; what is printed on standard output while a bar runs stays there.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from longtail.flows.results import json_text
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
+    from rich.table import Table
+    from rich.text import Text
 
+    from longtail.report import Table as ReportTable
+
+ARGUMENTS = "longtail.arguments"
+_NARROWEST = 12  # a name of a class or a method in several lines
 # Control characters but for tabs and ends of lines, marks of direction and of ends of lines, and
 # halves of characters, which are what file names that are no UTF-8 come as.
 _COMMANDS = re.compile(
@@ -35,12 +45,17 @@ def plain_text(text: str) -> str:
     >>> print(plain_text("a\x1b[31mcat"))
     a\x1b[31mcat
     """
-    return _COMMANDS.sub(lambda found: _written(ord(found[0])), text)
+
+    def written(character: re.Match[str]) -> str:
+        number = ord(character[0])
+        return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"
+
+    return _COMMANDS.sub(written, text)
 
 
 def plain_json(text: str) -> str:
     """JSON in which such characters are escaped, as JSON does with most of them by itself."""
-    return _COMMANDS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _COMMANDS.sub(lambda character: f"\\u{ord(character[0]):04x}", text)
 
 
 def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
@@ -66,10 +81,6 @@ def plain_console(**settings: Any) -> Console:
                     yield Segment(plain_text(segment.text), segment.style)
 
     return Plain(markup=False, emoji=False, highlight=False, **settings)
-
-
-def _written(number: int) -> str:
-    return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"
 
 
 def is_first() -> bool:
@@ -104,28 +115,95 @@ def status(what: str, quiet: bool) -> Iterator[Callable[[str], None]]:
 @contextmanager
 def bars(quiet: bool) -> Iterator[Progress]:
     """Several bars, or one that also says something: add_task(what, total=..., said="")."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich import progress
 
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[said]}", markup=False),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(
-        *columns,
+    described, said = "{task.description}", "{task.fields[said]}"
+    with progress.Progress(
+        progress.TextColumn(described, markup=False),
+        *(progress.BarColumn(), progress.MofNCompleteColumn()),
+        progress.TextColumn(said, markup=False),
+        *(progress.TimeElapsedColumn(), progress.TimeRemainingColumn()),
         console=plain_console(stderr=True),
         transient=True,
         redirect_stdout=False,  # else results would go to standard error with the bars
         disable=not is_shown(quiet),
     ) as shown:
         yield shown
+
+
+def command() -> str:
+    """The command as it was given, to be shown in a page and to be copied."""
+    context = click.get_current_context(silent=True)
+    arguments = sys.argv[1:] if context is None else context.meta.get(ARGUMENTS, sys.argv[1:])
+    return shlex.join(["longtail", *arguments])
+
+
+def print_json(value: Any) -> None:
+    """A result as JSON on standard output, the only thing there."""
+    if is_first():
+        can_show_all = (sys.stdout.encoding or "").lower().startswith("utf")
+        click.echo(plain_json(json_text(value, ascii_only=not can_show_all)), nl=False)
+
+
+def console() -> Console:
+    """Where text results go: standard output, without colours if that is no terminal."""
+    return plain_console(quiet=not is_first())
+
+
+def rich_table(
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str | Text]],
+    *,
+    caption: str = "",
+    left: int = 1,
+) -> Table:
+    """A table of names and numbers; the first `left` columns are names, the others numbers.
+
+    Where the terminal is narrow names take several lines, and numbers only if nothing else helps.
+    """
+    from rich.box import SIMPLE
+    from rich.table import Table
+    from rich.text import Text
+
+    # Here too, since it changes how wide they are.
+    cells = [[Text(plain_text(c)) if isinstance(c, str) else c for c in row] for row in rows]
+    table = Table(box=SIMPLE, padding=(0, 1, 0, 0), title_justify="left", caption_justify="left")
+    table.title = Text(title, style="table.title") if title else None
+    table.caption = Text(caption, style="table.caption") if caption else None
+    names, numbers = columns[:left], columns[left:]
+    widest = [
+        max(
+            [
+                *(Text(line).cell_len for line in name.split("\n")),
+                *(row[at].cell_len for row in cells),
+            ]
+        )
+        for at, name in enumerate(numbers, left)
+    ]
+    room = console().width - sum(widest) - 2 * len(columns) - 1
+    fits = room >= _NARROWEST * len(names)
+    for name in names:
+        table.add_column(Text(name), overflow="fold", min_width=_NARROWEST if fits else None)
+    for name in numbers:
+        table.add_column(Text(name), overflow="fold", justify="right", no_wrap=fits)
+    for row in cells:
+        table.add_row(*row)
+    return table
+
+
+def report_table(title: str, table: ReportTable) -> Table:
+    """A table of a page."""
+    rows = [[str(cell) for cell in row] for row in table.rows]
+    return rich_table(title, [column.name for column in table.columns], rows, caption=table.caption)
+
+
+def closing(folder: Path, names: Iterable[str], *, as_json: bool, quiet: bool) -> None:
+    """The last line of a command that wrote files."""
+    note(f"\nIn {folder}: {', '.join(names)}", as_json=as_json, quiet=quiet)
+
+
+def note(text: str, *, as_json: bool, quiet: bool) -> None:
+    """What helps but is no result: after the tables, or on standard error beside JSON."""
+    if is_first() and not quiet:
+        echo(text, err=as_json)

@@ -1,4 +1,8 @@
-"""`longtail train`: follow a recipe from images to a report."""
+"""From recipes to models to features.
+
+`longtail train` follows a recipe from images to a report, `longtail recipes` lists the named ones,
+and `longtail features` writes what the backbone of a run makes of images.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +14,9 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from longtail.cli import options
+from longtail.cli import options, terminal
 from longtail.cli.command import Command, is_same
-from longtail.cli.completion import recipe_names
 from longtail.cli.errors import Interrupted
-from longtail.cli.outputs import closing, command, console, print_json, rich_table
-from longtail.cli.terminal import bars, echo, is_first, status
 
 if TYPE_CHECKING:
     from longtail.engine.training import EpochEnd
@@ -29,19 +30,17 @@ if TYPE_CHECKING:
     files=("versions.json", "log.csv", "metrics.json", "model.safetensors", "report.html"),
     short_help="Train by a recipe, from images to a report.",
 )
-@click.argument("name", metavar="NAME|FILE.yaml", shell_complete=recipe_names)
+@click.argument("name", metavar="NAME|FILE.yaml", shell_complete=options.recipe_names)
 @click.argument("settings", nargs=-1, metavar="[KEY=VALUE]...")
 @click.option("--data", type=click.Path(), help="Where the images are: the recipe's data.path.")
 @options.output_folder(
     "Folder for recipe, versions, log, checkpoint, model, scores, metrics and report.",
     metavar="RUN",
 )
-@click.option(
+@options.choice(
     "--resume",
-    type=click.Choice(["auto", "never"]),
-    default="auto",
-    show_default=True,
-    help="Go on with the run in RUN if it is of this recipe, or refuse to.",
+    ("auto", "never"),
+    "Go on with the run in RUN if it is of this recipe, or refuse to.",
 )
 @click.option("--dry-run", is_flag=True, help="Read the data and build all, but train nothing.")
 @options.common
@@ -66,7 +65,7 @@ def train(
 
     places = [] if data is None else [f"data.path={data}"]
     recipe = overridden(read_recipe(name), [*settings, *places])
-    _check(name, recipe, output, resume if is_first() else "auto")
+    _check(name, recipe, output, resume if terminal.is_first() else "auto")
     if dry_run:
         _show_plan(recipe, as_json, quiet)
         return
@@ -83,15 +82,15 @@ def train(
                 name=recipe_name(name),
                 page=save,
                 progress=progress,
-                command=command(),
+                command=terminal.command(),
             )
     except KeyboardInterrupt as error:
         number = getattr(error, "signal", signal.SIGINT)
         raise Interrupted("the same command goes on after the last checkpoint", number) from None
-    if is_first():
+    if terminal.is_first():
         _show(result, as_json)
         names = ("report.html", "metrics.json", "model.safetensors")
-        closing(result.folder, names, as_json=as_json, quiet=quiet)
+        terminal.closing(result.folder, names, as_json=as_json, quiet=quiet)
 
 
 def _check(
@@ -117,7 +116,7 @@ def _check(
 @contextmanager
 def _progress(quiet: bool) -> Iterator[Progress]:
     """A bar over all steps on a terminal; nothing elsewhere."""
-    with bars(quiet) as bar:
+    with terminal.bars(quiet) as bar:
         task = bar.add_task("reading", total=None, said="")
         from longtail.engine.training import StepEnd
 
@@ -147,26 +146,127 @@ def _show_plan(recipe: Recipe, as_json: bool, quiet: bool) -> None:
     from longtail.flows.train.reading import plain
     from longtail.flows.train.yaml_text import write_yaml
 
-    with status("Reading", quiet):
+    with terminal.status("Reading", quiet):
         from longtail.flows.train.train import planned
 
         plan = planned(recipe)
     if as_json:
-        print_json({"recipe": plain(recipe), "plan": plan})
-    elif is_first():
-        echo(write_yaml(plain(recipe)))
+        terminal.print_json({"recipe": plain(recipe), "plan": plan})
+    elif terminal.is_first():
+        terminal.echo(write_yaml(plain(recipe)))
         for name, value in plan.items():
-            echo(f"{name}: {value}")
+            terminal.echo(f"{name}: {value}")
 
 
 def _show(result: TrainResult, as_json: bool) -> None:
     from longtail.report.pages.train import headline, metric_table
 
     if as_json:
-        print_json(result.as_json())
+        terminal.print_json(result.as_json())
         return
-    shown = console()
+    shown = terminal.console()
     for split in result.metrics:
         heads, *rows = metric_table(result, split)
-        shown.print(rich_table(f"\nOn the {split} part (%)", heads, rows))
+        shown.print(terminal.rich_table(f"\nOn the {split} part (%)", heads, rows))
     shown.print(headline(result))
+
+
+@click.command(cls=Command, short_help="List the named recipes, or print one.")
+@click.argument("name", required=False, shell_complete=options.recipe_names)
+@click.argument("settings", nargs=-1, metavar="[KEY=VALUE]...")
+@options.common
+def recipes(name: str | None, settings: tuple[str, ...], as_json: bool, quiet: bool) -> None:
+    """List the named recipes, or print the one called NAME as YAML, every value of it.
+
+    NAME may be a .yaml file too. What is printed can be saved, changed and given to
+    `longtail train`.
+    """
+    from longtail.flows.train.reading import overridden, plain
+    from longtail.flows.train.yaml_text import write_yaml
+    from longtail.recipes.catalogue import RECIPES, named_recipe, read_recipe
+
+    if name is not None:
+        values = plain(overridden(read_recipe(name), settings))
+        if as_json:
+            terminal.print_json(values)
+        else:
+            terminal.echo(write_yaml(values), nl=False)
+        return
+    # Quick ones first, then by data.
+    order = sorted(RECIPES, key=lambda key: (not key.endswith("-quick"), key))
+    rows = {key: named_recipe(key) for key in order}
+    if as_json:
+        terminal.print_json(
+            [{"name": k, "about": r.about, "data": data_needed(r)} for k, r in rows.items()]
+        )
+        return
+    _list(rows)
+    hint = "longtail recipes NAME prints one; longtail train NAME --data PATH -o RUN trains it."
+    terminal.note(hint, as_json=as_json, quiet=quiet)
+
+
+def data_needed(recipe: Recipe) -> str:
+    """Which data a recipe needs, in a few words."""
+    from longtail.flows.train.recipe import Cifar10, CifarSet, ImageFolder, ImageLists
+
+    data = recipe.data
+    if isinstance(data, CifarSet):
+        return "CIFAR-10" if isinstance(data, Cifar10) else "CIFAR-100"
+    if isinstance(data, ImageLists):
+        return f"images and {data.train}"
+    return "a folder class/file" if isinstance(data, ImageFolder) else "an .npz file"
+
+
+def _list(rows: dict[str, Recipe]) -> None:
+    """A line a recipe, under what data it needs."""
+    groups: dict[str, list[str]] = {}
+    width = max(map(len, rows)) + 2
+    for name, recipe in rows.items():
+        groups.setdefault(data_needed(recipe), []).append(f"  {name:<{width}}{recipe.about}")
+    for data, lines in groups.items():
+        terminal.echo("\n".join([f"Needs {data}:", *lines, ""]))
+
+
+@click.command(cls=Command, short_help="Write the features of images by the backbone of a run.")
+@click.argument("model", type=options.INPUT, metavar="RUN|MODEL")
+@click.argument("data", type=click.Path())
+@click.argument("settings", nargs=-1, metavar="[KEY=VALUE]...")
+@options.choice(
+    "--batch-norm",
+    ("keep", "reestimate"),
+    "Batch-norm statistics as training left them, or estimated anew on the training images.",
+)
+@options.whole_number("--batch-size", 256, "Images at a time.")
+@options.output_file("The .safetensors file to write; longtail fit reads it.")
+@options.common
+def features(
+    model: Path,
+    data: str,
+    settings: tuple[str, ...],
+    batch_norm: Literal["keep", "reestimate"],
+    batch_size: int,
+    output: Path,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Write the features of DATA by the backbone of a run, all parts in one file.
+
+    RUN is a folder of `longtail train`, MODEL its model.safetensors. DATA is read as the recipe of
+    the run says, with the same cut and the same validation part; KEY=VALUE changes that:
+    data.kind=folder data.size=224, data.held_out=0.
+    """
+    if output.suffix.lower() != ".safetensors":
+        raise click.UsageError(f"{output} must end in .safetensors to take features; rename it")
+    with terminal.status("Computing features", quiet):
+        from longtail.flows.features import features as extract
+
+        written = extract(
+            model, data, output, settings, batch_norm=batch_norm, batch_size=batch_size
+        )
+    sizes = {split: len(part.labels) for split, part in written.parts.items()}
+    if as_json:
+        numbers = {"dim": written.dim, "classes": written.num_classes, "parts": sizes}
+        terminal.print_json({"file": str(output)} | numbers)
+        return
+    listed = ", ".join(f"{number:,} of {split}" for split, number in sizes.items())
+    terminal.echo(f"{output}: {written.dim} numbers for each of {listed}")

@@ -21,6 +21,7 @@ from longtail.flows.label_profile import Group, Profile, Shift, groups_of, profi
 from longtail.flows.results import Result
 
 Labels: TypeAlias = str | os.PathLike[str] | Mapping[str, int] | Sequence[str] | ArrayLike
+_Parts: TypeAlias = Mapping[str, LabelCounts]
 # Up to this ratio logits start 0.4 nats apart at the most: little that a method could win back.
 _BALANCED = 1.5
 _SUSPICIOUS = 20  # so many samples of as many classes are no labels
@@ -31,47 +32,27 @@ _SCORES = "lt.Scores(logits, labels, carried=counts)"
 
 @dataclass(frozen=True)
 class Remedy:
-    """Something to try.
-
-    Attributes:
-        kind: What it does: "absent", "move", "loss", "keep_tau", "choose_tau", "target", "metrics"
-            or "single".
-        command: A command that does it, in which VAL is a file of scores, and KIND what it holds.
-        python: A line of Python that does it.
-    """
+    """Something to try: absent, move, loss, keep_tau, choose_tau, target, metrics or single."""
 
     kind: str
-    command: str = ""
-    python: str = ""
+    command: str = ""  # does it; VAL is a file of scores, and KIND what it holds
+    python: str = ""  # a line of Python that does it
 
 
 @dataclass(frozen=True)
 class AuditResult(Result):
-    """What labels say.
+    """What labels say."""
 
-    Attributes:
-        classes: The names of the classes.
-        counts: Training samples of each class.
-        test_counts: Test samples of each class; None without a test set.
-        train: How long the tail of the training set is.
-        groups: Classes with many, medium and few training samples.
-        test: How long the tail of the test set is.
-        shift: How far the test set differs from the training set.
-        sources: The files that the two sets are from, if from files.
-        counts_files: What remedies call the files of these counts.
-        command: What made it.
-    """
-
-    classes: tuple[str, ...]
-    counts: tuple[int, ...]
-    test_counts: tuple[int, ...] | None
-    train: Profile
-    groups: tuple[Group, ...]
-    test: Profile | None = None
-    shift: Shift | None = None
-    sources: tuple[str, ...] = ()
-    counts_files: tuple[str, str] = COUNTS_FILES
-    command: str = "lt.audit"
+    classes: tuple[str, ...]  # the names of the classes
+    counts: tuple[int, ...]  # training samples of each class
+    test_counts: tuple[int, ...] | None  # test samples of each class; None without a test set
+    train: Profile  # how long the tail of the training set is
+    groups: tuple[Group, ...]  # classes with many, medium and few training samples
+    test: Profile | None = None  # how long the tail of the test set is
+    shift: Shift | None = None  # how far the test set differs from the training set
+    sources: tuple[str, ...] = ()  # the files that the two sets are from, if from files
+    counts_files: tuple[str, str] = COUNTS_FILES  # what remedies call the files of these counts
+    command: str = "lt.audit"  # what made it
 
     kind: ClassVar[str] = "audit"
 
@@ -143,6 +124,7 @@ class AuditResult(Result):
 
     def _remedies(self) -> Iterator[Remedy]:
         train, test = self.counts_files
+        fix = f"longtail fix VAL --kind KIND --counts {train} --target {{}} -o fixed"
         if self.train.absent:
             smooth = 'prior = lt.Prior.of(counts, zeros="smooth")'
             yield Remedy("absent", python=f"{smooth}  # for counts, where a prior is asked")
@@ -150,14 +132,14 @@ class AuditResult(Result):
             error = self.groups[-1].mean_error or 0.0
             choose = "lt.posthoc.LogitAdjustment.fit(validation)"
             uniform = "lt.Prior.uniform(len(counts))"
-            yield Remedy("move", _fix(train, "uniform"), f"{_SCORES}.under({uniform})")
+            yield Remedy("move", fix.format("uniform"), f"{_SCORES}.under({uniform})")
             yield Remedy("loss", python="loss = lt.losses.LogitAdjusted(counts)")
             certain = error <= _UNCERTAIN
             yield Remedy("choose_tau", python=choose) if certain else Remedy("keep_tau")
         if self.shift is not None and self.shift.is_real and not self.tests_balanced:
             absent = self.test is not None and self.test.absent
             prior = 'lt.Prior.of(test_counts, zeros="keep")' if absent else "test_counts"
-            yield Remedy("target", _fix(train, test), f"{_SCORES}.under({prior})")
+            yield Remedy("target", fix.format(test), f"{_SCORES}.under({prior})")
         if self.has_tail:
             evaluate = "lt.metrics.evaluate(lt.Scores(logits, labels, counts=counts))"
             yield Remedy("metrics", python=evaluate)
@@ -192,14 +174,14 @@ def audit(
             "as LABELS, and these with --test"
         )
     if test is None:
-        held_out = _chosen(parts, labels, ("test", "validation"))
+        tested = _chosen(parts, labels, ("test", "validation"))
     else:
-        parts = _parts(test, column, header)
-        held_out = _chosen(parts, test, ("test", "validation", "all", "train"))
-    sets = [train, held_out] if held_out else [train]
+        others = ("test", "validation", "all", "train")
+        tested = _chosen(_parts(test, column, header), test, others)
+    sets = [train, tested] if tested else [train]
     classes, counts = align_counts([part for _, part in sets])
     sources = tuple(source for source, _ in sets if source)
-    return audit_counts(counts[0], counts[1] if held_out else None, classes, sources)
+    return audit_counts(counts[0], counts[1] if tested else None, classes, sources)
 
 
 def audit_counts(
@@ -209,12 +191,6 @@ def audit_counts(
     sources: tuple[str, ...] = (),
 ) -> AuditResult:
     """Audit class counts, with those of a test set if there is one.
-
-    Args:
-        train: Training samples of each class.
-        test: Test samples of each class.
-        classes: The names of the classes; by default their indices.
-        sources: Where the two are from.
 
     >>> result = audit_counts([900, 90, 10], test=[50, 50, 50], classes=["cat", "dog", "fox"])
     >>> result.bias, result.shift.total_variation, result.shift.divergence
@@ -239,9 +215,7 @@ def audit_counts(
     )
 
 
-def _parts(
-    labels: Labels, column: str | int | None, header: bool | None
-) -> Mapping[str, LabelCounts]:
+def _parts(labels: Labels, column: str | int | None, header: bool | None) -> _Parts:
     """The counts of each part, or all of them under "all"."""
     if isinstance(labels, str | os.PathLike):
         return read_label_counts(Path(labels), column, header)
@@ -253,17 +227,10 @@ def _parts(
     return {"all": LabelCounts.of_names(counted, "the labels")}
 
 
-def _chosen(
-    parts: Mapping[str, LabelCounts], labels: Labels, names: Sequence[str]
-) -> tuple[str, LabelCounts] | None:
+def _chosen(parts: _Parts, labels: Labels, names: Sequence[str]) -> tuple[str, LabelCounts] | None:
     """The first of the parts that is there, and where it is from."""
     name = next((name for name in names if name in parts), None)
     if name is None:
         return None
     source = os.fspath(labels) if isinstance(labels, str | os.PathLike) else ""
     return (source if name == "all" or not source else f"{source}, its {name} part"), parts[name]
-
-
-def _fix(train: str, target: str | None) -> str:
-    """The command that moves scores of held-out samples to a target."""
-    return f"longtail fix VAL --kind KIND --counts {train} --target {target} -o fixed"

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from longtail.core.arrays import as_numpy
 from longtail.core.blocks import blocks
 from longtail.core.retarget import prior_offset
 from longtail.flows.samples import BeforeAfter, Integers
+from longtail.stats import chi_square_quantile
 
 # Mean distance of the logarithms, beyond what chance gives, up to which declared and measured are
 # taken as the same, and from which on they disagree.
@@ -43,29 +44,18 @@ class Agreement(Enum):
 
 @dataclass(frozen=True, eq=False)
 class CarriedCheck:
-    """What the scores before carry.
+    """What the scores before carry."""
 
-    Attributes:
-        agreement: How declared and measured compare.
-        declared: What the scores say.
-        measured: What the labels say; None if they do not.
-        problem: Why they do not, else empty.
-        apart: The mean distance of the logarithms of the two, where there are two.
-        chance: The mean distance that chance alone gives with so many samples.
-    """
-
-    agreement: Agreement
-    declared: Prior | None
-    measured: Prior | None = None
-    problem: str = ""
-    apart: float = math.nan
-    chance: float = math.nan
+    agreement: Agreement  # how declared and measured compare
+    declared: Prior | None  # what the scores say
+    measured: Prior | None = None  # what the labels say; None if they do not
+    problem: str = ""  # why they do not, else empty
+    apart: float = math.nan  # the mean distance of the logarithms of the two, where there are two
+    chance: float = math.nan  # the mean distance that chance alone gives with so many samples
 
 
 def check_carried(samples: BeforeAfter) -> CarriedCheck:
     """Compare what the scores before are declared to carry with what their labels say."""
-    from scipy.special import chdtri
-
     declared, labels = samples.before.carried, samples.labels[samples.some]
     logits = as_numpy(samples.before.take(samples.some).logits)
     try:
@@ -75,29 +65,23 @@ def check_carried(samples: BeforeAfter) -> CarriedCheck:
     if declared is None:
         return CarriedCheck(Agreement.NOT_DECLARED, None, measured)
     own = Prior.of(np.bincount(labels, minlength=samples.num_classes))
-    as_declared, as_measured = (_explained(logits, labels, c, own) for c in (declared, measured))
+    declared_loss, _ = _explained(logits, labels, declared, own)
+    measured_loss, information = _explained(logits, labels, measured, own)
     apart = float(np.abs(prior_offset(declared, measured)).mean())
-    chance = float(np.sqrt(2 / (math.pi * as_measured.information)).mean())
-    ratio = 2 * (as_declared.loss - as_measured.loss)
+    chance = float(np.sqrt(2 / (math.pi * information)).mean())
+    ratio = 2 * (declared_loss - measured_loss)
     agreement = Agreement.NEAR
-    if apart - chance < _NEAR or ratio < chdtri(samples.num_classes - 1, 0.05):
+    if apart - chance < _NEAR or ratio < chi_square_quantile(0.95, samples.num_classes - 1):
         agreement = Agreement.AGREE
     elif apart - chance >= _APART:
         agreement = Agreement.DISAGREE
     return CarriedCheck(agreement, declared, measured, apart=apart, chance=chance)
 
 
-class _Explained(NamedTuple):
-    """How logits explain labels: the sum of their log-losses, and the information h by class."""
-
-    loss: float
-    information: Floats
-
-
 def _explained(
     logits: npt.NDArray[Any], labels: Integers, carried: Prior, own: Prior
-) -> _Explained:
-    """Of logits that are moved from what they carry to the frequencies of the labels."""
+) -> tuple[float, Floats]:
+    """Of logits moved from what they carry to their labels' prior: Σ log-loss, and h by class."""
     offset, loss, information = prior_offset(carried, own), 0.0, np.zeros(len(own.probs))
     for rows, true in blocks(logits, labels, numbers=_BLOCK):
         moved = rows + offset
@@ -107,4 +91,4 @@ def _explained(
         probs /= sums
         loss += float(np.log(sums).sum() - moved[np.arange(len(true)), true].sum())
         information += probs.sum(axis=0) - np.einsum("ij,ij->j", probs, probs)
-    return _Explained(loss, information)
+    return loss, information

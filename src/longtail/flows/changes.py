@@ -84,20 +84,12 @@ class Direction(Enum):
 
 
 class Change(NamedTuple):
-    """A metric before and after.
+    """A metric before and after."""
 
-    Attributes:
-        before: With its 95 % interval.
-        after: The same.
-        difference: After minus before, with its paired interval where there is one; None where
-            one of the two is not known.
-        direction: Which way, and whether that is sure.
-    """
-
-    before: Interval
-    after: Interval
-    difference: Interval | None
-    direction: Direction
+    before: Interval  # with its 95 % interval
+    after: Interval  # the same
+    difference: Interval | None  # after minus before, with its paired interval where there is one
+    direction: Direction  # which way, and whether that is sure
 
 
 def change_of(

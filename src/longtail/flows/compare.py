@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -22,15 +22,14 @@ from longtail.core.prior import PriorLike
 from longtail.data import ScoreTable, open_score_table
 from longtail.flows.compare_runs import BY_KEY, SampleSet, measured_run
 from longtail.flows.compare_sets import ComparedSet, Ranks, compare_set, set_ranks
-from longtail.flows.prior_files import read_prior
 from longtail.flows.results import Result
 from longtail.flows.run_sources import TARGET, Note, Source, find_sources
+from longtail.flows.score_sources import read_prior
 
 PathLike: TypeAlias = str | os.PathLike[str]
 # Other data make another table, not another method.
-_OF_THE_DATA = {
-    f"data.{key}" for key in ("kind", "imbalance_ratio", "profile", "held_out", "official")
-}
+_DATA = ("kind", "imbalance_ratio", "profile", "held_out", "official")
+_OF_THE_DATA = {f"data.{key}" for key in _DATA}
 _MOST = 10  # values of a list that a name has room for
 
 
@@ -38,31 +37,24 @@ _MOST = 10  # values of a list that a name has room for
 class CompareResult(Result):
     """Methods on one set of samples or more.
 
-    Attributes:
-        sets: In the order they were met.
-        ranks: Over the sets, of the methods that are on all of them; None for one set.
-        target: What the metrics are under: "uniform", "none" for scores and samples as they are,
-            the file of its weights, or "given" for a prior.
-        notes: What the reader should know about the files.
-        command: What made it.
+    The target is "uniform", "none" for scores and samples as they are, a file, or a "given" prior.
     """
 
-    sets: tuple[ComparedSet, ...]
-    ranks: Ranks | None
+    sets: tuple[ComparedSet, ...]  # in the order they were met
+    ranks: Ranks | None  # over the sets, of the methods that are on all of them; None for one set
     target: str
-    notes: tuple[Note, ...] = ()
-    command: str = "lt.compare"
+    notes: tuple[Note, ...] = ()  # what the reader should know about the files
+    command: str = "lt.compare"  # what made it
 
     kind: ClassVar[str] = "compare"
 
 
-@dataclass(eq=False)
-class _Group:
-    """Sources with the same samples, classes and training counts, as far as these are known."""
+class _Member(NamedTuple):
+    """A file of scores in a group of those with the same samples, classes and training counts."""
 
-    tables: list[ScoreTable] = field(default_factory=list)
-    sources: list[Source] = field(default_factory=list)
-    methods: list[str] = field(default_factory=list)
+    source: Source
+    table: ScoreTable
+    method: str
 
 
 def compare(
@@ -97,20 +89,14 @@ def compare(
     groups = _grouped(sources)
     sets = []
     for group, name in zip(groups, _set_names(groups), strict=True):
-        first = group.tables[0]
-        counts = next((table.counts for table in group.tables if table.counts is not None), None)
-        samples = SampleSet(
-            name,
-            np.asarray(first.labels, dtype=np.int64),
-            first.num_classes,
-            _prior(goal, first),
-            None if counts is None else np.asarray(counts),
-        )
+        first = group[0].table
+        counts = next((each.table.counts for each in group if each.table.counts is not None), None)
+        labels = np.asarray(first.labels, dtype=np.int64)
+        samples = SampleSet(name, labels, first.num_classes, _prior(goal, first), counts)
         runs = []
-        for method, seed, source, table in _numbered(group):
+        for (source, table, method), seed in zip(group, _seeds(group), strict=True):
             progress(f"{method}, {source.scores}")
-            run = measured_run(table.as_scores(), samples, method, seed, str(source.scores))
-            runs.append(run)
+            runs.append(measured_run(table.as_scores(), samples, method, seed, str(source.scores)))
         sets.append(compare_set(samples, runs, chosen))
     return CompareResult(tuple(sets), set_ranks(sets), told, tuple(notes))
 
@@ -154,11 +140,8 @@ def _method_settings(source: Source) -> dict[str, Any]:
 
 def _differing(each: Sequence[Mapping[str, Any]]) -> list[str]:
     keys = dict.fromkeys(key for settings in each for key in settings)
-    return [
-        key
-        for key in keys
-        if len({json.dumps(settings.get(key), default=str) for settings in each}) > 1
-    ]
+    values = {key: {json.dumps(s.get(key), default=str) for s in each} for key in keys}
+    return [key for key in keys if len(values[key]) > 1]
 
 
 def _short(key: str, keys: Sequence[str]) -> str:
@@ -179,8 +162,9 @@ def _value_text(value: Any) -> str:
     return "none" if value is None else str(value)
 
 
-def _grouped(sources: Sequence[Source]) -> list[_Group]:
-    groups: list[_Group] = []
+def _grouped(sources: Sequence[Source]) -> list[list[_Member]]:
+    """Those together that agree in all that is known of their samples."""
+    groups: list[list[_Member]] = []
     for source, method in zip(sources, method_names(sources), strict=True):
         table = open_score_table(source.scores, source.kind)
         if table.labels is None:
@@ -188,13 +172,12 @@ def _grouped(sources: Sequence[Source]) -> list[_Group]:
                 f"{source.scores} has no labels, and methods are compared by what they get right; "
                 "save the scores with their labels"
             )
-        group = next((g for g in groups if all(_agree(table, t) for t in g.tables)), None)
-        if group is None:
-            group = _Group()
-            groups.append(group)
-        group.tables.append(table)
-        group.sources.append(source)
-        group.methods.append(method)
+        member = _Member(source, table, method)
+        alike = (group for group in groups if all(_agree(table, each.table) for each in group))
+        if (group := next(alike, None)) is None:
+            groups.append([member])
+        else:
+            group.append(member)
     return groups
 
 
@@ -208,29 +191,31 @@ def _agree(one: ScoreTable, other: ScoreTable) -> bool:
     )
 
 
-def _set_names(groups: Sequence[_Group]) -> list[str]:
+def _set_names(groups: Sequence[Sequence[_Member]]) -> list[str]:
     """What each set is called: by the recipe's data where there is one, else by its part."""
     names: list[str] = []
     for group in groups:
-        settings = next((s.settings for s in group.sources if "data.kind" in s.settings), {})
+        each = (member.source.settings for member in group)
+        settings = next((settings for settings in each if "data.kind" in settings), {})
         words = [str(settings.get("data.kind", ""))]
         ratio = settings.get("data.imbalance_ratio")
         words += [f"imbalance {ratio:g}"] if ratio is not None else []
-        words.append(group.tables[0].split or "")
+        words.append(group[0].table.split or "")
         name = ", ".join(word for word in words if word) or "samples"
         again = sum(other == name or other.startswith(f"{name} (") for other in names)
         names.append(f"{name} ({again + 1})" if again else name)
     return names
 
 
-def _numbered(group: _Group) -> Iterable[tuple[str, str, Source, ScoreTable]]:
-    """Method, seed, source and table of each run; a seed that is there twice is two runs."""
+def _seeds(group: Sequence[_Member]) -> list[str]:
+    """The seed of each run; one that a method has twice is two runs."""
     taken: set[tuple[str, str]] = set()
-    for source, table, method in zip(group.sources, group.tables, group.methods, strict=True):
+    seeds = []
+    for source, _, method in group:
         again = (method, source.seed) in taken
-        seed = f"{source.seed}, {source.scores}" if again else source.seed
-        taken.add((method, seed))
-        yield method, seed, source, table
+        seeds.append(f"{source.seed}, {source.scores}" if again else source.seed)
+        taken.add((method, seeds[-1]))
+    return seeds
 
 
 def _prior(target: PathLike | PriorLike, table: ScoreTable) -> Prior | None:

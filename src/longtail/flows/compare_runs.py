@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from longtail.core import Prior, Scores, shot_groups
 from longtail.metrics import Accumulator, Interval
+from longtail.metrics.recall import class_shares
 from longtail.metrics.terms import bin_of
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -28,9 +29,7 @@ _TERM = {"nll": "nll", "ece": "gap"}  # of all others it is `right`
 class Metric:
     """A column of the comparison.
 
-    Attributes:
-        tested: Whether differences in it are tested. A minimum over classes is not: the sample that
-            decides it is found by looking.
+    Differences in a minimum over classes are not tested: what decides it is found by looking.
     """
 
     key: str  # its name in `lt.metrics.evaluate`
@@ -39,7 +38,7 @@ class Metric:
     percent: bool = True  # whether it is a share, shown in %
     digits: int = 1  # decimals it is shown with
     best: Literal["high", "low"] = "high"  # which end of it is good
-    tested: bool = True
+    tested: bool = True  # whether differences in it are
 
     @property
     def factor(self) -> float:
@@ -67,48 +66,37 @@ BY_KEY = {metric.key: metric for metric in METRICS}
 
 @dataclass(frozen=True, eq=False)
 class SampleSet:
-    """What the runs of a table are measured on.
-
-    Attributes:
-        counts: Training samples of each class, for many, medium and few, if known.
-    """
+    """What the runs of a table are measured on."""
 
     name: str  # what it is called
     labels: npt.NDArray[np.int64]  # the true classes
     num_classes: int  # how many classes there are
     target: Prior | None = None  # the prior to measure under; None for the samples as they are
-    counts: npt.NDArray[np.int64] | None = None
+    counts: npt.NDArray[np.int64] | None = None  # training samples of each class, if known
 
     @cached_property
     def label_counts(self) -> Floats:
         """Samples of each class."""
         return np.bincount(self.labels, minlength=self.num_classes).astype(np.float64)
 
+    @cached_property
+    def class_shares(self) -> dict[str, Floats]:
+        """What each class counts for in each accuracy."""
+        groups = {} if self.counts is None else shot_groups(self.counts)
+        return class_shares(self.label_counts, self.target, groups)
+
     def weights(self, key: str) -> Floats:
         """How much each sample of each class counts for a metric; all samples together one."""
-        shares = self._shares(key) * (self.label_counts > 0)
-        return np.asarray(shares / shares.sum() / np.maximum(self.label_counts, 1))
-
-    def _shares(self, key: str) -> Floats:
-        if key in ("many", "medium", "few"):
-            assert self.counts is not None  # else the metric has no value
-            return np.asarray(shot_groups(self.counts)[key], dtype=np.float64)
-        if key == "balanced_accuracy":
-            return np.ones(self.num_classes)
-        if key == "accuracy" or self.target is None:
-            return self.label_counts
-        return np.asarray(self.target.probs)
+        usual = "accuracy" if self.target is None else "accuracy_under_target"
+        shares = self.class_shares[usual if key in (*_TERM, "accuracy_under_target") else key]
+        return np.asarray(shares / np.maximum(self.label_counts, 1))
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
     """One trained model, measured.
 
-    Attributes:
-        as_trained: The metrics of the scores as they are; `metrics` itself where no move changed
-            them, since they carry the target or nobody knows what they carry.
-        moved: Whether the scores were moved to the target, or taken as they are since nobody knows
-            what they carry.
+    Scores that carry the target, or nobody knows what, are not moved: `as_trained` is `metrics`.
     """
 
     method: str  # what it is a run of
@@ -117,8 +105,8 @@ class Run:
     right: Floats  # of each sample, whether it was predicted right
     nll: Floats  # of each sample, −log p(y|x)
     gap: Floats  # of each sample, right − confidence with the sign of its bin
-    as_trained: Mapping[str, Interval] = field(default_factory=dict)
-    moved: bool = True
+    as_trained: Mapping[str, Interval] = field(default_factory=dict)  # of the scores as they are
+    moved: bool = True  # False where nobody knows what the scores carry, so that they stayed
     source: str = ""  # where the scores are from
 
     def terms(self, key: str) -> Floats:
@@ -136,13 +124,7 @@ def measured_run(
 ) -> Run:
     """Measure labelled scores under the target of the set, and beside that as they are.
 
-    Args:
-        scores: Of the samples of the set, in their order. They are moved to the target if it is
-            known what they carry, and else taken as they are.
-        samples: What is measured on.
-        method: What it is a run of.
-        seed: What tells it from other runs of the method.
-        source: Where the scores are from.
+    They are moved to the target if it is known what they carry, and else taken as they are.
 
     >>> samples = SampleSet("toy", np.array([0, 0, 1]), 2, Prior.uniform(2))
     >>> scores = Scores([[2.0, 1.0], [0.0, 1.0], [0.0, 3.0]], labels=[0, 0, 1])

@@ -8,7 +8,6 @@ from longtail.flows.changes import distinct_accuracies
 from longtail.flows.compare_runs import BY_KEY, METRICS, Metric, Run, SampleSet
 from longtail.flows.noise import BesideBest as BesideBest
 from longtail.flows.noise import Verdict, verdict
-from longtail.metrics.recall import class_shares
 from longtail.stats import Estimate as Estimate
 from longtail.stats import Interval, average_ranks, estimate, seed_blocks
 from longtail.stats import Ranks as Ranks
@@ -30,11 +29,7 @@ class Method:
 
 @dataclass(frozen=True, eq=False)
 class ComparedSet:
-    """Methods on one set of samples.
-
-    Attributes:
-        copies: Runs that were left out since another has the same scores, each with that one.
-    """
+    """Methods on one set of samples."""
 
     samples: SampleSet  # the set
     by: Metric  # the metric that methods are ordered by
@@ -42,40 +37,27 @@ class ComparedSet:
     metrics: tuple[Metric, ...]  # what is shown, from left to right
     verdicts: Mapping[str, Verdict]  # what is noise, for each metric that is tested
     ranks: Ranks | None  # over seeds, where all methods have two of them in common
-    copies: tuple[tuple[str, str], ...] = ()
+    copies: tuple[tuple[str, str], ...] = ()  # runs left out, each with one of the same scores
 
     @property
     def has_moved(self) -> bool:
         """Whether the move to the target changed any scores, so that there are two of each."""
-        return any(
-            run.as_trained is not run.metrics for method in self.methods for run in method.runs
-        )
+        return any(run.as_trained is not run.metrics for m in self.methods for run in m.runs)
 
 
 def compare_set(samples: SampleSet, runs: Sequence[Run], by: str) -> ComparedSet:
-    """Compare the methods of runs that were measured on the same samples.
-
-    Args:
-        samples: What they were measured on.
-        runs: In any order; those of one method are its seeds.
-        by: The metric to order methods by.
-    """
+    """Compare the methods of runs on the same samples; the runs of a method are its seeds."""
     metric = BY_KEY[by]
     by_method, copies = _by_method(runs)
-    methods = [
-        Method(
-            name,
-            tuple(own),
-            _estimates([run.metrics for run in own]),
-            _estimates([run.as_trained for run in own]),
-        )
-        for name, own in by_method.items()
-    ]
+    methods = []
+    for name, own in by_method.items():
+        under, as_trained = ([r.metrics for r in own], [r.as_trained for r in own])
+        methods.append(Method(name, tuple(own), _estimates(under), _estimates(as_trained)))
     if all(method.estimates[by].value is None for method in methods):
         raise ValueError(
             f"no run has a value for {metric.name} ({by}); order the methods by another metric"
         )
-    methods.sort(key=lambda method: _place(method.estimates[by], metric))
+    methods.sort(key=lambda method: -_ahead(method.estimates[by].value, metric))
     hidden = _shown_already(samples, by)
     shown = tuple(
         each
@@ -102,11 +84,14 @@ def set_ranks(sets: Sequence[ComparedSet]) -> Ranks | None:
         return None
     blocks = []
     for each in sets:
-        values = {m.name: m.estimates[each.by.key].value for m in each.methods}
-        blocks.append(
-            {n: -math.inf if (v := values[n]) is None else each.by.ahead(v) for n in sorted(names)}
-        )
+        values = {m.name: _ahead(m.estimates[each.by.key].value, each.by) for m in each.methods}
+        blocks.append({name: values[name] for name in sorted(names)})
     return average_ranks(blocks, "data sets")
+
+
+def _ahead(value: float | None, metric: Metric) -> float:
+    """The value turned so that more is better; none is the worst."""
+    return -math.inf if value is None or math.isnan(value) else metric.ahead(value)
 
 
 def _by_method(runs: Sequence[Run]) -> tuple[dict[str, list[Run]], list[tuple[str, str]]]:
@@ -129,15 +114,8 @@ def _estimates(runs: Sequence[Mapping[str, Interval]]) -> dict[str, Estimate]:
 
 def _shown_already(samples: SampleSet, by: str) -> set[str]:
     """The accuracies in which classes count as in another one, which is shown."""
-    shares = class_shares(samples.label_counts, samples.target)
     order = sorted(_ACCURACIES, key=lambda key: key != by)
-    return set(order) - set(distinct_accuracies(shares, order))
-
-
-def _place(estimated: Estimate, metric: Metric) -> float:
-    if estimated.value is None or math.isnan(estimated.value):
-        return math.inf
-    return -metric.ahead(estimated.value)
+    return set(order) - set(distinct_accuracies(samples.class_shares, order))
 
 
 def _seed_ranks(methods: Sequence[Method], metric: Metric) -> Ranks | None:

@@ -90,7 +90,7 @@ class Torch:
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder: how many bytes are free, and whether this process may write to it."""
+    """How many bytes are free in a folder, and whether this process may write to it."""
 
     role: str
     path: str
@@ -237,17 +237,16 @@ def _import_error(module: str) -> str:
 
 def _floor(name: str) -> str | None:
     """The oldest version that longtail says will do."""
-    needs: list[str] = []
     with suppress(metadata.PackageNotFoundError):  # run from its sources
-        needs = metadata.requires("longtail") or []
-    floors = (re.match(r"([\w.-]+)\s*>=\s*([\d.]+)", need) for need in needs)
-    return next((floor[2] for floor in floors if floor and floor[1].lower() == name), None)
+        for need in metadata.requires("longtail") or []:
+            if floor := re.match(rf"{re.escape(name)}\s*>=\s*([\d.]+)", need, re.IGNORECASE):
+                return floor[1]
+    return None
 
 
 def _numbers(version: str) -> tuple[int, ...]:
     """The numbers a version begins with."""
-    numbers = re.match(r"[\d.]*", version)
-    return tuple(int(number) for number in (numbers[0] if numbers else "").split(".") if number)
+    return tuple(map(int, re.findall(r"\d+", re.split(r"[^\d.]", version)[0])))
 
 
 def _look_at_torch() -> Torch:

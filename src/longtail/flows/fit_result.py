@@ -15,9 +15,8 @@ from longtail import __version__
 from longtail.core import Prior, Scores
 from longtail.engine import save_head
 from longtail.flows.fit_methods import METHODS
-from longtail.flows.json_text import write_json
 from longtail.flows.judge import Judgement, judge
-from longtail.flows.results import Result
+from longtail.flows.results import Result, write_json
 from longtail.heads import Head
 from longtail.metrics import Interval
 

@@ -11,33 +11,10 @@ from typing import Literal
 
 from longtail.core import Prior, PriorLike
 from longtail.core.minimise import UnsettledError
-from longtail.flows.fix_result import APPLIED, CROSS_FITTED, SCORES, FixResult
-from longtail.flows.fix_steps import (
-    Calibration,
-    Criterion,
-    Plan,
-    TargetWord,
-    cross_fitted,
-    fit_steps,
-    target_json,
-    tau_of,
-)
+from longtail.flows import fix_steps, score_sources
+from longtail.flows.fix_steps import APPLIED, CROSS_FITTED, SCORES, FixResult, Plan, tau_of
 from longtail.flows.judge import judge
-from longtail.flows.score_sources import (
-    CarriedWord,
-    Source,
-    SourceLike,
-    adjust,
-    adjusted,
-    as_source,
-    carried_by,
-    check_alike,
-    comparison_of,
-    counts_of,
-    name_of,
-    scores_to_estimate_from,
-    scores_to_fit_on,
-)
+from longtail.flows.score_sources import Source, SourceLike, adjusted, name_of, scores_to_fit_on
 from longtail.posthoc import StoredAdjusters, chain_affine, load_adjusters
 
 _quiet: Callable[[int], None] = lambda rows: None  # noqa: E731
@@ -47,13 +24,13 @@ def fix(
     validation: SourceLike,
     apply: SourceLike | None = None,
     train: PriorLike | None = None,
-    target: PriorLike | TargetWord = "uniform",
+    target: PriorLike | fix_steps.TargetWord = "uniform",
     *,
     output: str | os.PathLike[str] | None = None,
-    carried: PriorLike | CarriedWord | None = None,
+    carried: PriorLike | score_sources.CarriedWord | None = None,
     tau: float | None = None,
-    criterion: Criterion = "accuracy_under_target",
-    calibration: Calibration = "auto",
+    criterion: fix_steps.Criterion = "accuracy_under_target",
+    calibration: fix_steps.Calibration = "auto",
     zeros: Literal["error", "smooth"] = "error",
     seed: int = 0,
     progress: Callable[[int], None] = _quiet,
@@ -90,15 +67,19 @@ def fix(
     (Prior([0.5, 0.5]), 0.6, 0.4)
     """
     # Inputs: the scores to fit on, those to adjust, and what both carry.
-    source = as_source(validation)
-    rows = source if apply is None else as_source(apply)
-    counts = counts_of(train, source)
-    prior = carried_by(source, carried, train, counts, zeros)
-    check_alike(rows, source, prior)
+    source = score_sources.as_source(validation)
+    rows = source if apply is None else score_sources.as_source(apply)
+    counts = score_sources.counts_of(train, source)
+    prior = score_sources.carried_by(source, carried, train, counts, zeros)
+    score_sources.check_alike(rows, source, prior)
     labelled = scores_to_fit_on(source, prior, counts, seed)
 
     # Fit: calibration, target and move, on the validation scores.
-    plan = Plan(_target(target, source), tau, criterion, calibration, seed).resolved()
+    if target == "uniform":
+        target = Prior.uniform(source.num_classes)
+    elif not isinstance(target, str):
+        target = Prior.of(target, zeros="keep", classes=source.classes)
+    plan = Plan(target, tau, criterion, calibration, seed).resolved()
     asked, to_come = plan.as_json(), None
     if plan.target == "estimate":
         if apply is None:
@@ -106,9 +87,9 @@ def fix(
                 "the target is estimated from scores of the samples to come: give them (--apply), "
                 "or name a target"
             )
-        to_come = scores_to_estimate_from(rows, prior, seed)
+        to_come = score_sources.scores_to_estimate_from(rows, prior, seed)
     with _fitting_to(source):
-        fitted = fit_steps(labelled, plan, to_come)
+        fitted = fix_steps.fit_steps(labelled, plan, to_come)
     adjuster = StoredAdjusters(fitted.steps, prior, source.classes)
     step = chain_affine(fitted.steps, prior, source.num_classes)
     # What was asked for, also where a given τ does not reach it.
@@ -118,9 +99,9 @@ def fix(
     # Apply: all steps as one. Samples whose prior was estimated stand for themselves.
     is_new = apply is not None and rows.labels is not None
     under = None if fitted.estimate is not None else goal
-    sums = comparison_of(rows, under, counts) if is_new else None
+    sums = score_sources.comparison_of(rows, under, counts) if is_new else None
     path = None if output is None else Path(output) / SCORES
-    scores = adjust(rows, step, counts, sums, path, progress)
+    scores = score_sources.adjust(rows, step, counts, sums, path, progress)
 
     # Judge: on samples that nothing was fitted on.
     if is_new:
@@ -131,7 +112,7 @@ def fix(
         if fitted.estimate is not None:
             plan = replace(plan, target=goal, tau=1.0)
         with _fitting_to(source):
-            before, after = cross_fitted(labelled, plan)
+            before, after = fix_steps.cross_fitted(labelled, plan)
         judgement = judge(before, after, goal, tau=strength, is_cross_fitted=True)
     return FixResult(
         adjuster=adjuster,
@@ -160,15 +141,9 @@ def fix_again(
 ) -> FixResult:
     """Apply adjusters that were fitted before to scores of the same model; fit nothing.
 
-    Args:
-        scores: What to adjust.
-        adjuster: What `fix` gave, or an adjuster.json.
-        train: Training samples of each class.
-        output: A folder, as for `fix`.
-        progress: Called with the number of rows written since the last call.
-        command: What metrics.json and the page say has made them.
+    The arguments mean what they do for `fix`; `adjuster` is what it gave, or an adjuster.json.
     """
-    source = as_source(scores)
+    source = score_sources.as_source(scores)
     stored = adjuster if isinstance(adjuster, StoredAdjusters) else load_adjusters(adjuster)
     if stored.classes and source.classes and stored.classes != source.classes:
         raise ValueError(
@@ -176,11 +151,12 @@ def fix_again(
             f"{name_of(source)} has {', '.join(source.classes[:3])}, ...; give scores of the same "
             "model"
         )
-    counts, carried = counts_of(train, source), source.carried or stored.carried
+    counts, carried = score_sources.counts_of(train, source), source.carried or stored.carried
     step = chain_affine(stored.adjusters, carried, source.num_classes)
-    sums = None if source.labels is None else comparison_of(source, step.carried, counts)
+    is_labelled = source.labels is not None
+    sums = score_sources.comparison_of(source, step.carried, counts) if is_labelled else None
     path = None if output is None else Path(output) / SCORES
-    moved = adjust(source, step, counts, sums, path, progress)
+    moved = score_sources.adjust(source, step, counts, sums, path, progress)
     judgement = None
     if sums is not None:
         before = scores_to_fit_on(source, carried, counts, seed=0)
@@ -195,7 +171,7 @@ def fix_again(
         judgement=judgement,
         measured=None if judgement is None else APPLIED,
         measured_on=name_of(source),
-        asked={} if step.carried is None else {"target": target_json(step.carried)},
+        asked={} if step.carried is None else {"target": fix_steps.target_json(step.carried)},
         classes=source.classes or stored.classes,
         counts=counts,
         command=command,
@@ -209,11 +185,3 @@ def _fitting_to(source: Source) -> Iterator[None]:
         yield
     except UnsettledError as error:
         raise ValueError(f"nothing can be fitted to {name_of(source)}: {error}") from error
-
-
-def _target(
-    target: PriorLike | TargetWord, source: Source
-) -> Prior | Literal["source", "estimate"]:
-    if isinstance(target, str):
-        return Prior.uniform(source.num_classes) if target == "uniform" else target
-    return Prior.of(target, zeros="keep", classes=source.classes)

@@ -1,4 +1,4 @@
-r"""What a fix is: calibration, then a move to the target, as a row of adjusters.
+r"""What a fix is: calibration, then a move to the target, as a row of adjusters; and its result.
 
     scores that carry c  →  calibrated, still c  →  f + τ·(log t − log c), which carry t
 
@@ -9,31 +9,46 @@ of p_t itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple, TypeAlias
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from longtail import __version__, posthoc
 from longtail.core import Prior, Scores
 from longtail.core.arrays import as_numpy
 from longtail.core.minimise import UnsettledError
 from longtail.data import stratified_folds
-from longtail.posthoc import (
-    AffineAdjuster,
-    BiasCorrectedTemperature,
-    LogitAdjustment,
-    PCSoftmax,
-    Temperature,
-    VectorScaling,
-)
+from longtail.flows.judge import Judgement
+from longtail.flows.results import Result, write_json
+from longtail.flows.samples import Integers
+from longtail.metrics import Interval
+from longtail.posthoc import AffineAdjuster, LogitAdjustment, StoredAdjusters, save_adjusters
 from longtail.posthoc import TauChoice as TauChoice
 from longtail.shift import PriorEstimate, estimate_prior
+
+ADJUSTER, SCORES, METRICS = "adjuster.json", "scores.safetensors", "metrics.json"
+# What a comparison of before and after is of, in metrics.json.
+CROSS_FITTED: Final = "cross-fitted"
+APPLIED: Final = "applied"
 
 Criterion: TypeAlias = Literal["accuracy_under_target", "nll", "brier", "ece"]
 TargetWord: TypeAlias = Literal["uniform", "source", "estimate"]
 Calibration: TypeAlias = Literal["auto", "temperature", "bias", "vector", "none"]
 
 FOLDS = 5
+_Calibrator: TypeAlias = (
+    posthoc.Temperature | posthoc.BiasCorrectedTemperature | posthoc.VectorScaling
+)
+_CALIBRATORS: dict[str, type[_Calibrator]] = {  # for each word but "none"
+    "temperature": posthoc.Temperature,
+    "bias": posthoc.BiasCorrectedTemperature,
+    "vector": posthoc.VectorScaling,
+}
 
 
 @dataclass(frozen=True)
@@ -83,17 +98,11 @@ class StepFacts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FittedSteps:
-    """What was fitted.
+    """What was fitted."""
 
-    Attributes:
-        steps: The adjusters in the order in which they are applied.
-        target: What the adjusted scores carry.
-        estimate: The estimate of the target, where it was estimated.
-    """
-
-    steps: tuple[AffineAdjuster, ...]
-    target: Prior
-    estimate: PriorEstimate | None = None
+    steps: tuple[AffineAdjuster, ...]  # the adjusters in the order in which they are applied
+    target: Prior  # what the adjusted scores carry
+    estimate: PriorEstimate | None = None  # the estimate of the target, where it was estimated
 
     def __call__(self, scores: Scores) -> Scores:
         """The scores after all steps, or an UnsettledError if they leave the range of numbers."""
@@ -118,13 +127,16 @@ def target_json(target: Prior) -> Literal["uniform"] | list[float]:
 def fit_steps(validation: Scores, plan: Plan, unlabelled: Scores | None = None) -> FittedSteps:
     """Fit on labelled scores that say what they carry; `unlabelled` are for an estimated target."""
     assert validation.carried is not None
-    calibrators = _calibrators(validation, plan)
+    calibrator = _CALIBRATORS.get(plan.resolved().calibration)
+    calibrators = () if calibrator is None else (calibrator.fit(validation),)
     if plan.target == "source":
         return FittedSteps(calibrators, validation.carried)
     if plan.target == "estimate":
         assert unlabelled is not None
         estimate = estimate_prior(unlabelled, validation=validation)
-        return FittedSteps((*calibrators, PCSoftmax(estimate.prior)), estimate.prior, estimate)
+        return FittedSteps(
+            (*calibrators, posthoc.PCSoftmax(estimate.prior)), estimate.prior, estimate
+        )
     if plan.tau is not None:
         move = LogitAdjustment(validation.carried, plan.tau, plan.target)
         reached = move.affine(validation.carried, validation.num_classes).carried
@@ -132,17 +144,6 @@ def fit_steps(validation: Scores, plan: Plan, unlabelled: Scores | None = None) 
     calibrated = FittedSteps(calibrators, validation.carried)(validation)
     move = LogitAdjustment.fit(calibrated, target=plan.target, criterion=plan.criterion)
     return FittedSteps((*calibrators, move), plan.target)
-
-
-def _calibrators(validation: Scores, plan: Plan) -> tuple[AffineAdjuster, ...]:
-    match plan.resolved().calibration:
-        case "bias":
-            return (BiasCorrectedTemperature.fit(validation),)
-        case "vector":
-            return (VectorScaling.fit(validation),)
-        case "none":
-            return ()
-    return (Temperature.fit(validation),)
 
 
 def cross_fitted(validation: Scores, plan: Plan) -> tuple[Scores, Scores]:
@@ -157,27 +158,104 @@ def cross_fitted(validation: Scores, plan: Plan) -> tuple[Scores, Scores]:
         )
     assert validation.labels is not None
     folds = as_numpy(stratified_folds(validation.labels, FOLDS, plan.seed))
-    parts = []
-    for fold in range(FOLDS):
-        fitted = fit_steps(validation.take(folds != fold), plan)
-        part = validation.take(folds == fold)
-        parts.append((part, fitted(part)))
-    before, after = (Scores.concat(side) for side in zip(*parts, strict=True))
-    return before, after
+    before = [validation.take(folds == fold) for fold in range(FOLDS)]
+    fitted = (fit_steps(validation.take(folds != fold), plan) for fold in range(FOLDS))
+    after = [steps(part) for steps, part in zip(fitted, before, strict=True)]
+    return Scores.concat(before), Scores.concat(after)
 
 
 def tau_of(steps: tuple[AffineAdjuster, ...], target: Prior) -> float | None:
     """How far the steps move towards the target, beside calibrating; None if they do more."""
     tau = 0.0
     for step in steps:
-        match step:
-            case LogitAdjustment():
-                # A τ that was given reaches a prior on the way, and that all the way.
-                tau = step.tau if step.target.is_close(target) else 1.0
-            case PCSoftmax():
-                tau = 1.0
-            case Temperature() | BiasCorrectedTemperature() | VectorScaling():
-                pass
-            case _:
-                return None
+        if isinstance(step, LogitAdjustment):
+            # A τ that was given reaches a prior on the way, and that all the way.
+            tau = step.tau if step.target.is_close(target) else 1.0
+        elif isinstance(step, posthoc.PCSoftmax):
+            tau = 1.0
+        elif not isinstance(step, tuple(_CALIBRATORS.values())):
+            return None
     return tau
+
+
+@dataclass(frozen=True, eq=False)
+class FixResult(Result):
+    """What `fix` found.
+
+    Attributes:
+        measured: Whether the judgement is of the samples the fix was fitted on, each part by what
+            was fitted on the others, or of samples it was applied to; None without one.
+    """
+
+    adjuster: (
+        StoredAdjusters  # all steps, in the order in which they are applied; call it on scores
+    )
+    carried: Prior | None  # what the scores carried before
+    target: Prior | None  # what they carry now, or None if that is not known
+    estimate: PriorEstimate | None  # the estimate of the target, where it was estimated
+    judgement: Judgement | None  # before and after, or None if there were no labels
+    measured: Literal["cross-fitted", "applied"] | None
+    measured_on: str  # the name of the scores that it is of
+    asked: dict[str, Any]  # what was asked for, as in metrics.json
+    classes: tuple[str, ...] | None  # the names of the classes, if known
+    counts: Integers | None  # training samples of each class, if known
+    command: str  # what made it
+    _scores: Scores | Path
+
+    kind: ClassVar[str] = "fix"
+
+    @cached_property
+    def scores(self) -> Scores:
+        """The adjusted scores; those that were written to a file are read when first asked for."""
+        return self._scores if isinstance(self._scores, Scores) else Scores.load(self._scores)
+
+    @property
+    def steps(self) -> tuple[StepFacts, ...]:
+        """What each step of the adjuster does."""
+        return tuple(map(StepFacts.of, self.adjuster.adjusters))
+
+    @property
+    def choice(self) -> TauChoice | None:
+        """How τ was chosen, if it was."""
+        return next((step.choice for step in self.steps if step.choice), None)
+
+    @property
+    def before(self) -> Mapping[str, Interval]:
+        """Every metric before, with its interval; empty without labels."""
+        return {} if self.judgement is None else self.judgement.before
+
+    @property
+    def after(self) -> Mapping[str, Interval]:
+        """Every metric after, with its interval; empty without labels."""
+        return {} if self.judgement is None else self.judgement.after
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything that is a number or a word."""
+        moves = (step for step in self.steps if step.name == "LogitAdjustment")
+        values: dict[str, Any] = {
+            "steps": [step.name for step in self.steps],
+            "tau": next((step.tau for step in moves), None),
+            "choice": None if self.choice is None else asdict(self.choice),
+            "carried": _probs(self.carried),
+            "carried_after": _probs(self.target),
+            "measured": self.measured,
+            "measured_on": self.measured_on,
+            "asked": self.asked,
+        }
+        if self.estimate is not None:
+            ends = {"low": self.estimate.low, "high": self.estimate.high}
+            values["estimated"] = {name: as_numpy(end).tolist() for name, end in ends.items()}
+        return values | ({} if self.judgement is None else self.judgement.as_json())
+
+    def written_to(self, folder: str | os.PathLike[str] | None) -> FixResult:
+        """The same, with its adjuster and its numbers beside the scores if there is a folder."""
+        if folder is not None:
+            made = self.adjuster
+            save_adjusters(Path(folder) / ADJUSTER, made.adjusters, made.carried, made.classes)
+            head = {"version": __version__, "command": self.command}
+            write_json(Path(folder) / METRICS, head | self.as_json())
+        return self
+
+
+def _probs(prior: Prior | None) -> list[float] | None:
+    return None if prior is None else prior.probs.tolist()

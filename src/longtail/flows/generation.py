@@ -23,7 +23,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 HIDDEN = ".longtail"  # as core.locks has it
 _MANIFEST = "generation.json"
@@ -36,17 +36,11 @@ _TRAIN = "recipe.yaml"  # a run that is being trained has this before it has res
 
 
 class Generation(NamedTuple):
-    """What a folder holds.
+    """What a folder holds."""
 
-    Attributes:
-        kind: Of what kind the files are, such as "fix".
-        files: Their names.
-        replaces: Files of older runs whose place they took.
-    """
-
-    kind: str
-    files: tuple[str, ...]
-    replaces: tuple[str, ...] = ()
+    kind: str  # of what kind the files are, such as "fix"
+    files: tuple[str, ...]  # their names
+    replaces: tuple[str, ...] = ()  # files of older runs whose place they took
 
 
 def generation_in(folder: Path) -> Generation | None:
@@ -60,12 +54,9 @@ def generation(folder: Path, kind: str, names: Sequence[str] = ()) -> Iterator[P
     """A folder to write files to; they take the place of those that were there before.
 
     Args:
-        folder: Where they go; made if it is not there.
+        folder: Where they go; made if it is not there. A BlockingIOError if somebody writes there.
         kind: What they are; a folder with files of another kind is refused.
         names: Files that older runs may have left without saying so.
-
-    Raises:
-        BlockingIOError: Somebody else is writing there.
     """
     from longtail.core.locks import locked
 
@@ -121,19 +112,13 @@ def check_kind(folder: Path, kind: str) -> None:
 def check_not_others(folder: Path, files: Iterable[str], names: Sequence[str]) -> None:
     """A ValueError if one of the files is there and no longtail has written it.
 
-    Args:
-        folder: Where they are to go.
-        files: Their names.
-        names: All that the command may write, by which the folder of an older longtail is known.
+    `names` are all that the command may write, by which the folder of an older longtail is known.
     """
     current = generation_in(folder)
-    if (
-        current is not None and current.kind == "train"
-    ):  # of a run some are written before it is done
+    # Of a run that is trained some are written before it is done.
+    if current.kind == "train" if current else _is_of_older_longtail(folder, names):
         return
-    if current is None and _is_of_older_longtail(folder, names):
-        return
-    ours = () if current is None else current.files
+    ours = current.files if current else ()
     for name in files:
         if name not in ours and os.path.lexists(folder / name):
             raise ValueError(
@@ -161,8 +146,7 @@ def _finish(folder: Path) -> None:
 
     All that could be wrong with what is found is looked for before the first file is removed.
     """
-    hidden = folder / HIDDEN
-    placing = hidden / _PLACING
+    hidden, placing = folder / HIDDEN, folder / HIDDEN / _PLACING
     if not os.path.lexists(placing):
         return
     if not stat.S_ISDIR(os.lstat(placing).st_mode):
@@ -186,8 +170,7 @@ def _finish(folder: Path) -> None:
             raise ValueError(f"{placing / name} is no file that longtail wrote; remove {placing}")
     _check_places(folder, new.files)
     if len(waiting) == len(new.files):  # else all that was there is gone already
-        old = [] if before is None else before.files
-        gone = {*new.files, *new.replaces, *old}
+        gone = {*new.files, *new.replaces, *(before.files if before else ())}
         _check_places(folder, gone)
         for name in gone:
             (folder / name).unlink(missing_ok=True)
@@ -236,17 +219,18 @@ def _sync(folder: Path) -> None:
 def _read_manifest(path: Path) -> Generation | None:
     """What the file says, None if there is none; a ValueError that names it if it is damaged."""
     try:
-        data = _bytes_of(path)
+        values = json.loads(_bytes_of(path).decode("utf-8"))
+        kind, files, replaces = (values[name] for name in Generation._fields)
+        if not isinstance(files, list) or not isinstance(replaces, list):
+            raise TypeError("no list")
+        return Generation(_name(kind), tuple(map(_name, files)), tuple(map(_name, replaces)))
     except FileNotFoundError:
         return None
-    except ValueError:
-        raise _damaged(path) from None
-    try:
-        values = json.loads(data.decode("utf-8"))
-        kind, files, replaces = (values[name] for name in Generation._fields)
-        return Generation(_name(kind), _names(files), _names(replaces))
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise _damaged(path) from None
+        hidden = next(parent for parent in path.parents if parent.name == HIDDEN)
+        raise ValueError(
+            f"{path} is damaged; remove {hidden}, and what is in {hidden.parent} counts as yours"
+        ) from None
 
 
 def _is_plain_file(path: Path) -> bool:
@@ -270,20 +254,7 @@ def _bytes_of(path: Path) -> bytes:
         return file.read(_MOST_BYTES)
 
 
-def _damaged(path: Path) -> ValueError:
-    hidden = next(parent for parent in path.parents if parent.name == HIDDEN)
-    return ValueError(
-        f"{path} is damaged; remove {hidden}, and what is in {hidden.parent} counts as yours"
-    )
-
-
-def _names(names: Any) -> tuple[str, ...]:
-    if not isinstance(names, list):
-        raise TypeError("no list")
-    return tuple(map(_name, names))
-
-
-def _name(name: Any) -> str:
+def _name(name: object) -> str:
     """A name of a file and no path: what is removed lies in the folder, whatever a file says."""
     if not isinstance(name, str) or not 0 < len(name) <= _LONGEST:
         raise TypeError("no name")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,26 +12,12 @@ import numpy.typing as npt
 from longtail.core import Prior, Scores
 from longtail.core.arrays import as_numpy
 from longtail.flows.carried_check import CarriedCheck, check_carried
-from longtail.flows.changes import (
-    GROUPS,
-    Change,
-    Outcome,
-    change_of,
-    headline_key,
-    shown_accuracies,
-)
-from longtail.flows.mistakes import Mistakes, find_mistakes
+from longtail.flows.changes import GROUPS, Change, Outcome, change_of, shown_accuracies
+from longtail.flows.paths import TargetPath, TauPath, target_path, tau_path
 from longtail.flows.results import Result
 from longtail.flows.samples import BeforeAfter
-from longtail.flows.target_path import TargetPath, target_path
-from longtail.flows.tau_path import TauPath, tau_path
-from longtail.metrics import (
-    Accumulator,
-    Difference,
-    Reliability,
-    ece,
-    margins,
-)
+from longtail.metrics import Accumulator, Difference, Reliability, ece, margins
+from longtail.metrics.mistakes import group_confusion, most_mistaken
 from longtail.metrics.sanity import Sanity
 from longtail.shift import PriorEstimate, estimate_prior
 from longtail.stats import Interval
@@ -41,26 +27,42 @@ _MISCALIBRATED = 0.05  # an ECE that is by so much above what chance gives is to
 # classes vary alike, which cannot be seen if half of them have no more.
 _TOO_FEW = 3
 _IN_A_BIN = 100  # samples on average: the accuracy of such a bin is known to ten points
+_PAIRS = 10  # of classes that are mistaken for each other
 SHOWN = (*GROUPS, "worst_class", "ece", "nll")  # beside the accuracies
 
 Floats = npt.NDArray[np.float64]
 
 
+class Pair(NamedTuple):
+    """A class that is taken for another."""
+
+    true: int  # the class
+    taken: int  # what it is taken for
+    samples: int  # how many samples it has here
+    shares: tuple[float, ...]  # of them taken for the other, before, and after if that differs
+
+
 @dataclass(frozen=True, eq=False)
-class Judgement(Result):
-    """Every number that is said of samples before and after.
+class Mistakes:
+    """The mistakes of the samples.
 
     Attributes:
-        samples: What is judged; where the samples are very many, only some of them.
-        comparison: The sums over all samples, from which the metrics follow.
-        source: Where the scores are from.
-        command: What made it.
+        confusions: By side a row for each group of true classes: the share right, then the share
+            wrong in each group. Classes count the same; NaN for a group without samples.
     """
 
-    samples: BeforeAfter
-    comparison: Difference
-    source: str = "these scores"
-    command: str = "longtail.judge"
+    confusions: dict[str, Floats]
+    pairs: tuple[Pair, ...]  # what the rarer half of the classes loses most to, the worst first
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement(Result):
+    """Every number that is said of samples before and after."""
+
+    samples: BeforeAfter  # what is judged; where the samples are very many, only some of them
+    comparison: Difference  # the sums over all samples, from which the metrics follow
+    source: str = "these scores"  # where the scores are from
+    command: str = "longtail.judge"  # what made it
 
     kind: ClassVar[str] = "scores"
 
@@ -80,10 +82,10 @@ class Judgement(Result):
         """What each class counts for in each accuracy that there is."""
         return self.comparison.before.class_shares
 
-    @cached_property
+    @property
     def headline(self) -> str:
         """The accuracy that was asked for."""
-        return headline_key(self.comparison.before.target)
+        return self.accuracies[0]
 
     @cached_property
     def accuracies(self) -> tuple[str, ...]:
@@ -110,7 +112,7 @@ class Judgement(Result):
         """By how much the headline rose."""
         return self.gains[self.headline]
 
-    @cached_property
+    @property
     def sanity(self) -> Sanity:
         """Whether these scores are better than those of no model."""
         return self.comparison.sanity
@@ -222,7 +224,7 @@ class Judgement(Result):
     @cached_property
     def mistakes(self) -> Mistakes:
         """Which classes are taken for which."""
-        return find_mistakes(self.samples)
+        return _mistakes(self.samples)
 
     def as_json(self) -> dict[str, Any]:
         """Whether to trust it, every metric before and after, and the gains with intervals."""
@@ -257,10 +259,8 @@ def judge(
     >>> judgement.headline, judgement.before["balanced_accuracy"].value, judgement.gain.value
     ('balanced_accuracy', 0.5, -0.0)
     """
-    goal = Prior.uniform(before.num_classes) if target is None else target
-    samples = BeforeAfter(
-        before, before if after is None else after, goal, validation, names, tau, is_cross_fitted
-    )
+    goal, other = target or Prior.uniform(before.num_classes), before if after is None else after
+    samples = BeforeAfter(before, other, goal, validation, names, tau, is_cross_fitted)
     return Judgement.of(samples) if comparison is None else Judgement(samples, comparison)
 
 
@@ -271,3 +271,21 @@ def judge_scores(before: Scores, after: Scores | None, target: Prior) -> Judgeme
     if before.carried is not None and not before.carried.is_close(target):
         return judge(before, before.under(target), target, tau=1.0)
     return judge(before, None, target, names=("as they are", "as they are"), tau=0.0)
+
+
+def _mistakes(samples: BeforeAfter) -> Mistakes:
+    """Count the mistakes of both sides."""
+    labels, classes = samples.labels, samples.num_classes
+    taken = {name: as_numpy(scores.predict()) for name, scores in samples.sides.items()}
+    rare = np.zeros(classes, dtype=bool)
+    rare[samples.order[classes // 2 :]] = True
+    pairs = []
+    for worst in most_mistaken(taken[samples.names[0]], labels, classes, classes=rare, most=_PAIRS):
+        own = labels == worst.true
+        shares = tuple(float((side[own] == worst.taken_for).mean()) for side in taken.values())
+        pairs.append(Pair(worst.true, worst.taken_for, int(own.sum()), shares))
+    confusions = {
+        name: group_confusion(side, labels, classes, groups=samples.groups)
+        for name, side in taken.items()
+    }
+    return Mistakes(confusions, tuple(pairs))

@@ -60,12 +60,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class Group:
-    """Classes with many, medium or few training samples, and what the test set has of them.
-
-    Attributes:
-        class_error: The largest standard error of a recall on that many, in points.
-        mean_error: The largest standard error of the mean recall of the group, in points.
-    """
+    """Classes with many, medium or few training samples, and what the test set has of them."""
 
     name: str  # "many" (over 100 training samples), "medium" or "few" (under 20)
     num_classes: int  # how many classes that are, those without samples included
@@ -73,8 +68,8 @@ class Group:
     tested_classes: int | None = None  # how many of them have test samples; None without a test set
     tested_samples: int | None = None  # their test samples
     median: float | None = None  # test samples of the middle one of the tested classes
-    class_error: float | None = None
-    mean_error: float | None = None
+    class_error: float | None = None  # the largest standard error of a recall on these, in points
+    mean_error: float | None = None  # the largest one of the mean recall of the group, in points
 
 
 @dataclass(frozen=True)
@@ -144,13 +139,9 @@ def groups_of(train: Counts, test: Counts | None = None) -> tuple[Group, ...]:
             some = test[inside & (test > 0)]
             group = replace(group, tested_classes=len(some), tested_samples=int(some.sum()))
             if len(some):
-                median = float(np.median(some))
-                group = replace(
-                    group,
-                    median=median,
-                    class_error=50 / math.sqrt(median),
-                    mean_error=50 * math.sqrt((1 / some).sum()) / len(some),
-                )
+                median, error = float(np.median(some)), 50 * math.sqrt((1 / some).sum()) / len(some)
+                alone = 50 / math.sqrt(median)
+                group = replace(group, median=median, class_error=alone, mean_error=error)
         groups.append(group)
     return tuple(groups)
 
@@ -162,28 +153,20 @@ def shift_of(train: Counts, test: Counts, names: tuple[str, ...]) -> Shift:
     # A share varies by p(1-p)/n, and a normal number is off by √(2/π) of its spread on average.
     spread = np.sqrt(both * (1 - both) * (1 / train.sum() + 1 / test.sum()))
     ratios = prior_offset(Prior.of(train, zeros="smooth"), Prior.of(test, zeros="keep"))
+    some, scale = both > 0, math.sqrt(test.sum() / train.sum())
+    apart = (train * scale - test / scale)[some] ** 2 / (train + test)[some]
+    chi2, free = float(apart.sum()), int(some.sum()) - 1
     order = np.argsort(-np.abs(p - q), kind="stable")[:_SHOWN_MOVES]
     return Shift(
         total_variation=float(np.abs(p - q).sum() / 2),
         by_chance=float(spread.sum() * math.sqrt(2 / math.pi) / 2),
         to_uniform=float(np.abs(q - 1 / len(q)).sum() / 2),
-        surprise=_surprise(train, test),
+        surprise=chi_square_score(chi2, free) if free else 0.0,
         divergence=float((q[q > 0] * ratios[q > 0]).sum()),
         moves=tuple(Move(names[at], float(p[at]), float(q[at])) for at in order if p[at] != q[at]),
         not_in_test=_names_where((train > 0) & (test == 0), names),
         not_in_train=_names_where((train == 0) & (test > 0), names),
     )
-
-
-def _surprise(train: Counts, test: Counts) -> float:
-    some = (train + test) > 0
-    free = int(some.sum()) - 1
-    if not free:
-        return 0.0
-    n, m = train[some], test[some]
-    scale = math.sqrt(m.sum() / n.sum())
-    chi2 = float(((n * scale - m / scale) ** 2 / (n + m)).sum())
-    return chi_square_score(chi2, free)
 
 
 def _names_where(mask: npt.NDArray[np.bool_], names: tuple[str, ...]) -> tuple[str, ...]:

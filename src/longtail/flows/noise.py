@@ -28,20 +28,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 
+from longtail import stats
 from longtail.flows.compare_runs import BY_KEY, Floats, Run, SampleSet
-from longtail.stats import (
-    HolmResult,
-    Part,
-    holm,
-    normal_quantile,
-    stratified_variance,
-    student_p,
-    student_reach,
-)
+from longtail.stats import Part
 
 _RAREST, _HALVINGS = math.log(1e-12), 30
 _TOGETHER = 0.2  # unrelated runs come to 1/√((S − 1) · n) of it by chance
@@ -66,7 +58,7 @@ class Difference:
             return float(self.value == 0)
         if self.seeds is None:
             error = math.sqrt(self.samples.variance)
-            return student_p(self.value / error, self.samples.freedom)
+            return stats.student_p(self.value / error, self.samples.freedom)
         low, high = _RAREST, 0.0  # logarithms of the probability
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
@@ -77,7 +69,7 @@ class Difference:
     def reach(self, level: float) -> float:
         """How far the difference may lie from its value, but for a probability of `level`."""
         parts = [self.samples] if self.seeds is None else [self.seeds, self.samples]
-        squares = [student_reach(level, part.freedom) ** 2 * part.variance for part in parts]
+        squares = [stats.student_reach(level, part.freedom) ** 2 * part.variance for part in parts]
         return math.sqrt(sum(squares))
 
 
@@ -99,21 +91,13 @@ def difference(
     key: str,
     noise: Part | None = None,
 ) -> Difference:
-    """Compare the runs of two methods.
-
-    Args:
-        first: The runs of one method.
-        second: Those of the other.
-        samples: What they were measured on.
-        key: The metric.
-        noise: Stands in for the seeds of a method with one run.
-    """
+    """Compare the runs of two methods; `noise` stands in for the seeds of one with one run."""
     one, other = (np.stack([run.terms(key) for run in runs]) for runs in (first, second))
     weight = samples.weights(key)
     order = _err_together(first, second, one, other)
     parts = [one, other] if order is None else [one - other[order]]
     apart = one.mean(0) - other.mean(0)
-    both = stratified_variance(apart, samples.labels, weight)
+    both = stats.stratified_variance(apart, samples.labels, weight)
     seeds, shared = [], 0.0
     for part in parts:
         if len(part) > 1:
@@ -173,24 +157,17 @@ def _welch(parts: Sequence[Part], least: float) -> Part:
 
 @dataclass(frozen=True)
 class BesideBest:
-    """A method beside the best one, by one metric.
-
-    Attributes:
-        low: The least that may be, at the level it was judged by; below zero if it may be ahead.
-        seeds: About how many seeds each would tell, if the difference is real; None if no number
-            would.
-        samples: About how many times the samples would, with the seeds there are; likewise.
-    """
+    """A method beside the best one, by one metric; the last three as `needed` says."""
 
     method: str  # its name
     behind: float  # how far it is behind, zero or more
-    low: float
+    low: float  # the least that may be, at the level it was judged by; below zero if it may lead
     high: float  # the most
     p: float  # holm's adjusted probability
     told_apart: bool  # whether it is more than chance
     seeds: float | None = None
     samples: float | None = None
-    both: float | None = None  # about how many times the seeds and the samples would
+    both: float | None = None
 
 
 @dataclass(frozen=True)
@@ -229,7 +206,7 @@ def verdict(methods: Mapping[str, Sequence[Run]], samples: SampleSet, key: str) 
     noise = seed_noise([methods[name] for name in order], samples, key)
     pairs = list(combinations(order, 2))
     differences = [difference(methods[a], methods[b], samples, key, noise) for a, b in pairs]
-    judged = holm([each.p for each in differences])
+    judged = stats.holm([each.p for each in differences])
     others = [
         _beside_best(b, metric.ahead(differences[at].value), differences[at], judged[at])
         for at, (a, b) in enumerate(pairs)
@@ -239,32 +216,29 @@ def verdict(methods: Mapping[str, Sequence[Run]], samples: SampleSet, key: str) 
     return Verdict(key, order[0], tuple(others), left_out, noise is not None)
 
 
-def _beside_best(method: str, behind: float, between: Difference, judged: HolmResult) -> BesideBest:
+def _beside_best(
+    method: str, behind: float, between: Difference, judged: stats.HolmResult
+) -> BesideBest:
     wide = between.reach(judged.level)
     ends = behind - wide, behind + wide
-    open_still = not judged.real and behind > 0
-    more = needed(between, judged.level) if open_still else Needed()
-    return BesideBest(method, behind, *ends, judged.p, judged.real, *more)
+    if judged.real or behind <= 0:
+        return BesideBest(method, behind, *ends, judged.p, judged.real)
+    return BesideBest(method, behind, *ends, judged.p, False, *needed(between, judged.level))
 
 
-class Needed(NamedTuple):
-    """What would tell a difference: seeds, times the samples, times both; None if nothing would."""
+def needed(between: Difference, level: float) -> tuple[float | None, float | None, float | None]:
+    """About what would tell a difference as large as the one seen; None if no number would.
 
-    seeds: float | None = None
-    samples: float | None = None
-    both: float | None = None
-
-
-def needed(between: Difference, level: float) -> Needed:
-    """Roughly what would tell a difference that is as large as the one seen."""
-    reach = normal_quantile(1 - level / 2) + normal_quantile(_POWER)
+    How many seeds each; how many times the samples, with the seeds there are; times both.
+    """
+    reach = stats.normal_quantile(1 - level / 2) + stats.normal_quantile(_POWER)
     wanted = (abs(between.value) / reach) ** 2
     more_samples = between.samples.variance + between.shared
     if between.seeds is None:
-        return Needed(samples=more_samples / wanted)
+        return None, more_samples / wanted, None
     for_samples = wanted - max(between.seeds.variance - between.shared, 0.0)
     for_seeds = wanted - between.samples.variance
-    return Needed(
+    return (
         between.runs * between.seeds.variance / for_seeds if for_seeds > 0 else None,
         more_samples / for_samples if for_samples > 0 else None,
         (between.seeds.variance + between.samples.variance) / wanted,

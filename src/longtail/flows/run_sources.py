@@ -9,10 +9,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
+
 from longtail.core.nested import flat
 from longtail.data import Kind
 from longtail.data.tables.arrays import npz_names
-from longtail.flows.fix_result import CROSS_FITTED
+from longtail.flows.fix_steps import CROSS_FITTED
 from longtail.flows.generation import settle
 from longtail.flows.train.yaml_text import read_yaml
 
@@ -24,17 +26,19 @@ _PARTS = ("test", "validation")
 _SEED = re.compile(r"^(.*?)[-_. ]*seed[-_= ]?(\d+)$", re.IGNORECASE)
 # Keys of a recipe that change nothing of what is learned.
 _FREE = {"about", "source", "num_workers", "compile", "parallel", "checkpoint_every", "tensorboard"}
-# Keys of metrics.json that are read here, and the types they may have.
-_TYPES = {
-    "best": str,
-    "methods": dict,
-    "seed": int,
-    "target": str | list | None,
-    "criterion": str,
-    "steps": list,
-    "measured": str | None,
-    "asked": dict,
-}
+
+
+class _Metrics(msgspec.Struct):
+    """What is read of a metrics.json, and the types that a run writes."""
+
+    best: str = ""
+    methods: dict[str, Any] = {}
+    seed: int = 0
+    target: str | list[float] | None = None
+    criterion: str = ""
+    steps: list[Any] = []
+    measured: str | None = None
+    asked: dict[str, str | float | list[float] | None] = {}
 
 
 @dataclass(frozen=True)
@@ -53,17 +57,13 @@ class Note:
 
 @dataclass(frozen=True)
 class Source:
-    """A file of scores and what is known of the run behind it.
-
-    Attributes:
-        settings: What of the recipe decides what is learned, but for seeds.
-    """
+    """A file of scores and what is known of the run behind it."""
 
     scores: Path
     base: str  # the name to start from: a recipe, a folder, a file
     seed: str  # of the run; the file where nobody knows it
     kind: Kind = "logits"
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)  # what decides what is learned
     head: str = ""  # the second-stage head, if it is of one
     label: str = ""  # the name that was asked for
     note: Note | None = None  # what its reader should know
@@ -216,7 +216,6 @@ def is_longtail_scores(path: Path) -> bool:
 
 
 def _npz_kind(path: Path) -> Kind:
-    """By the name of its array: it is said there, so nothing is guessed."""
     names = npz_names(path)
     kinds: list[Kind] = [kind for kind in ("logits", "probs") if kind in names]
     if len(kinds) != 1:
@@ -251,20 +250,10 @@ def _recipe_name(path: Path) -> str:
 
 def _check_types(metrics: Mapping[str, Any], path: Path) -> None:
     """A ValueError if something that is read here has another type than a run writes."""
-    for key, types in _TYPES.items():
-        if key in metrics and not isinstance(metrics[key], types):
-            raise ValueError(
-                f"{path} is damaged: {key} cannot be {metrics[key]!r:.60}; make the run again"
-            )
-    if not _is_shallow([metrics.get(TARGET), metrics.get("asked")], 3):
-        raise ValueError(f"{path} is damaged: a target is a list of numbers; make the run again")
-
-
-def _is_shallow(value: Any, levels: int) -> bool:
-    if not isinstance(value, list | dict):
-        return True
-    inside = value.values() if isinstance(value, dict) else value
-    return levels > 0 and all(_is_shallow(part, levels - 1) for part in inside)
+    try:
+        msgspec.convert(metrics, _Metrics)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged: {error}; make the run again") from None
 
 
 def _json(path: Path) -> dict[str, Any]:

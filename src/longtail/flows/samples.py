@@ -26,23 +26,19 @@ class BeforeAfter:
     """The same samples scored before and after.
 
     Attributes:
-        before: Scores with labels.
-        after: Of the same samples; the same scores where nothing was done.
-        target: The prior that accuracy and calibration are meant under.
-        validation: Validation scores of the model that `before` is of, if there are any: what the
-            prior of the samples is estimated with.
-        names: What before and after are called.
+        validation: Of the model that `before` is of, if there are any: what the prior of the
+            samples is estimated with.
         tau: How far `after` was moved from what `before` carries towards the target, beside being
             calibrated: 0 for not at all. None where it is no such move, but another model.
         is_cross_fitted: Whether parts of the samples were each moved by a τ of their own, near
             `tau`, that the other parts chose.
     """
 
-    before: Scores
-    after: Scores
-    target: Prior
+    before: Scores  # with labels
+    after: Scores  # of the same samples; the same scores where nothing was done
+    target: Prior  # what accuracy and calibration are meant under
     validation: Scores | None = None
-    names: tuple[str, str] = ("before", "after")
+    names: tuple[str, str] = ("before", "after")  # what before and after are called
     tau: float | None = None
     is_cross_fitted: bool = False
 
@@ -153,7 +149,6 @@ class BeforeAfter:
         if len(self.labels) <= most:
             return np.arange(len(self.labels))
         # The same share of every class, so that their frequencies stay, but two of each at least.
-        share = most / len(self.labels)
-        kept = np.maximum(np.ceil(share * self.label_counts), 2).astype(np.int64)
-        kept = np.minimum(kept, self.label_counts)
+        share = np.ceil(most / len(self.labels) * self.label_counts).astype(np.int64)
+        kept = np.minimum(np.maximum(share, 2), self.label_counts)
         return np.sort(as_numpy(long_tailed_subset(self.labels, kept)))

@@ -1,20 +1,28 @@
-"""Where scores come from and go to: in memory, or files that are read and written in blocks."""
+"""Where scores come from and go to, in memory or in blocks, with counts and priors beside them."""
 
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior, PriorLike, Scores, measure_carried
 from longtail.core.arrays import ArrayLike, RowsLike, as_numpy
 from longtail.core.prior import check_same_classes
-from longtail.data import ScoreTable, long_tailed_subset, open_score_table, open_score_writer
+from longtail.data import (
+    ScoreTable,
+    long_tailed_subset,
+    open_score_table,
+    open_score_writer,
+    read_label_counts,
+)
 from longtail.flows.samples import Integers
 from longtail.metrics import Difference
 from longtail.posthoc import Affine
@@ -125,7 +133,8 @@ def scores_to_fit_on(
 
 def scores_to_estimate_from(source: Source, carried: Prior | None, seed: int) -> Scores:
     """The scores without their labels; of a huge set a part, drawn at random."""
-    size, rows = _size(source), None
+    size = source.num_rows if isinstance(source, ScoreTable) else len(source)
+    rows = None
     if size > (most := MOST_NUMBERS // source.num_classes):
         rows = np.sort(np.random.default_rng(seed).choice(size, most, replace=False))
     return replace(_scores(source, carried, None, rows), labels=None, counts=None, split=None)
@@ -142,16 +151,9 @@ def rows_to_fit_on(labels: Integers, num_classes: int, seed: int = 0) -> Integer
         return None
     counts = np.bincount(labels, minlength=num_classes)
     # The cap of each class at which all of them together are just few enough.
-    low, high = 1, int(counts.max())
-    while low < high:
-        middle = (low + high + 1) // 2
-        fits = np.minimum(counts, middle).sum() <= most
-        low, high = (middle, high) if fits else (low, middle - 1)
-    return np.sort(as_numpy(long_tailed_subset(labels, np.minimum(counts, low), seed)))
-
-
-def _size(source: Source) -> int:
-    return source.num_rows if isinstance(source, ScoreTable) else len(source)
+    caps = range(1, int(counts.max()) + 1)
+    cap = bisect_right(caps, most, key=lambda cap: int(np.minimum(counts, cap).sum()))
+    return np.sort(as_numpy(long_tailed_subset(labels, np.minimum(counts, cap), seed)))
 
 
 def _scores(
@@ -184,15 +186,9 @@ def adjust(
     path: Path | None,
     progress: Callable[[int], None],
 ) -> Scores | Path:
-    """The adjusted scores, or the file that has them: rows of a file are never in memory at once.
+    """The adjusted scores, or the .safetensors file that has them: then in blocks, from a file.
 
-    Args:
-        source: The scores as the model gives them.
-        step: All adjusters as one.
-        counts: Training samples of each class, if known.
-        comparison: The sums of before and after, to be filled; None for none.
-        path: The .safetensors file to write, if any.
-        progress: Called with the number of rows of each block that is done.
+    `step` is all adjusters as one, `comparison` the sums of before and after, which are filled.
     """
 
     def count(before: npt.NDArray[Any], after: npt.NDArray[Any], labels: object) -> None:
@@ -223,3 +219,79 @@ def adjust(
             writer.write(after)
             count(block.logits, after, block.labels)
     return path
+
+
+class ClassesOf(NamedTuple):
+    """A file and its classes, in whose order values are put."""
+
+    path: Path
+    num_classes: int
+    classes: tuple[str, ...] | None
+
+
+def read_counts(path: Path, table: ClassesOf | ScoreTable) -> npt.NDArray[np.int64]:
+    """Training samples of each class of the table, from a file of counts or of training labels."""
+    parts = read_label_counts(path)
+    train = next((parts[name] for name in ("train", "all") if name in parts), None)
+    if train is None:
+        raise ValueError(
+            f"{path} has labels of {', '.join(parts)} only; the counts are those of the training "
+            "set: give a file of them"
+        )
+    if not train.numbered:
+        names = _names(path, table)
+        if unknown := sorted(set(train.counts) - set(names)):
+            raise ValueError(
+                f"{path} has a class {unknown[0]!r} that {table.path} does not have; both must "
+                "have the same classes"
+            )
+        return np.array([train.counts.get(name, 0) for name in names], dtype=np.int64)
+    counts = {int(label): count for label, count in train.counts.items()}
+    if max(counts) >= table.num_classes:
+        raise ValueError(
+            f"{path} has a class {max(counts)}, but {table.path} has {table.num_classes} "
+            f"classes, 0 to {table.num_classes - 1}; both must have the same classes"
+        )
+    is_list = path.suffix.lower() == ".json" and path.read_bytes().lstrip().startswith(b"[")
+    if len(counts) < table.num_classes and is_list:  # labels may lack a class
+        raise ValueError(
+            f"{path} lists {len(counts)} counts, but {table.path} has {table.num_classes} "
+            "classes; list one a class, in their order, or if one of its columns holds the "
+            "labels or something else, say --label-column or --skip"
+        )
+    return np.array([counts.get(index, 0) for index in range(table.num_classes)])
+
+
+def read_prior(path: Path, table: ClassesOf | ScoreTable) -> Prior:
+    """A prior from JSON, a list or an object from class name to weight, or from a file of labels.
+
+    Classes of weight zero cannot occur.
+    """
+    if path.suffix.lower() != ".json":
+        return Prior.of(read_counts(path, table), zeros="keep")
+    try:
+        weights = msgspec.json.decode(path.read_bytes(), type=list[float] | dict[str, float])
+    except ValueError as error:  # of JSON, or of the text in it
+        raise ValueError(
+            f"{path} must be a JSON list of weights, one a class, or an object from class name to "
+            f"weight ({error}); correct it"
+        ) from error
+    names = _names(path, table) if isinstance(weights, dict) else None
+    if names is None and len(weights) != table.num_classes:
+        raise ValueError(
+            f"{path} has {len(weights)} weights, but {table.path} has {table.num_classes} classes; "
+            "give one weight a class, in the same order"
+        )
+    try:
+        return Prior.of(weights, zeros="keep", classes=names)
+    except ValueError as error:
+        raise ValueError(f"in {path}: {error}") from error
+
+
+def _names(path: Path, table: ClassesOf | ScoreTable) -> tuple[str, ...]:
+    if table.classes is None:
+        raise ValueError(
+            f"{path} has its classes by name, but {table.path} does not name its classes; "
+            "give a list in their order, or (fix and report) the names with --classes"
+        )
+    return table.classes

@@ -13,15 +13,11 @@ _LEAST = 10  # fewer samples than this show no cluster
 
 
 class TsneMap(NamedTuple):
-    """Where samples lie.
-
-    Attributes:
-        places: Of each class the places of some of its samples, shape (n, 2).
-    """
+    """Where samples lie."""
 
     labels: tuple[int, ...]  # the classes that are shown
     sizes: tuple[int, ...]  # how many samples each of them has
-    places: tuple[npt.NDArray[np.float64], ...]
+    places: tuple[npt.NDArray[np.float64], ...]  # of some samples of each class, shape (n, 2)
 
 
 def tsne(
@@ -49,10 +45,12 @@ def tsne(
     counts = np.bincount(classes)
     picked = _default(counts) if chosen is None else list(chosen)
     random = np.random.default_rng(seed)
-    rows = [_some(np.flatnonzero(classes == k), most, random) for k in picked]
-    for label, own in zip(picked, rows, strict=True):
+    rows = []
+    for label in picked:
+        own = np.flatnonzero(classes == label)
         if not len(own):
             raise ValueError(f"class {label} has no samples here; choose classes that have some")
+        rows.append(own if len(own) <= most else np.sort(random.choice(own, most, replace=False)))
     plane = _embedded(as_numpy(features[np.concatenate(rows)]), perplexity, seed)
     places = np.split(plane, np.cumsum([len(own) for own in rows])[:-1])
     return TsneMap(tuple(picked), tuple(int(counts[k]) for k in picked), tuple(places))
@@ -63,14 +61,6 @@ def _default(counts: npt.NDArray[np.int64]) -> list[int]:
     if not enough:
         raise ValueError(f"no class has {_LEAST} samples; choose classes to show with `chosen`")
     return list(dict.fromkeys(enough[:2] + enough[-2:]))
-
-
-def _some(
-    places: npt.NDArray[np.int64], most: int, random: np.random.Generator
-) -> npt.NDArray[np.int64]:
-    if len(places) <= most:
-        return places
-    return np.sort(random.choice(places, most, replace=False))
 
 
 def _embedded(

@@ -10,8 +10,7 @@ from typing import Literal
 import numpy as np
 
 from longtail.flows.judge import Judgement
-from longtail.flows.target_path import PLACES, TargetPath
-from longtail.flows.tau_path import STEP
+from longtail.flows.paths import PLACES, STEP, TargetPath
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.stage import WHOLE, Curve, curves, moving_dots
 from longtail.report.names import METRICS, order_title

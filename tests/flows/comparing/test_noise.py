@@ -77,16 +77,17 @@ def power(value, variance, level):
 def test_what_is_needed_gives_four_of_five():
     seeds, samples, shared, runs = 4e-4, 1e-5, 1e-4, 3
     found = Difference(0.02, Part(seeds, 4), Part(samples, 300), shared, runs, False)
-    more = needed(found, 0.05)
-    assert power(0.02, seeds * runs / more.seeds + samples, 0.05) == pytest.approx(0.8, abs=1e-6)
-    assert more.samples is None  # the seeds alone vary too much
+    more_seeds, more_samples, _ = needed(found, 0.05)
+    assert power(0.02, seeds * runs / more_seeds + samples, 0.05) == pytest.approx(0.8, abs=1e-6)
+    assert more_samples is None  # the seeds alone vary too much
     fewer = Difference(0.02, Part(3e-5, 4), Part(9e-5, 300), 2e-5, runs, False)
-    more = needed(fewer, 0.05)
-    assert more.seeds is None
-    left = (3e-5 - 2e-5) + (9e-5 + 2e-5) / more.samples
+    more_seeds, more_samples, _ = needed(fewer, 0.05)
+    assert more_seeds is None
+    left = (3e-5 - 2e-5) + (9e-5 + 2e-5) / more_samples
     assert power(0.02, left, 0.05) == pytest.approx(0.8, abs=1e-6)
     alone = Difference(0.02, None, Part(2e-4, 300), 0.0, 1, False)
-    assert power(0.02, 2e-4 / needed(alone, 0.01).samples, 0.01) == pytest.approx(0.8, abs=1e-6)
+    _, more_samples, _ = needed(alone, 0.01)
+    assert power(0.02, 2e-4 / more_samples, 0.01) == pytest.approx(0.8, abs=1e-6)
 
 
 def test_equally_good_methods_are_rarely_all_told_apart_from_the_best():

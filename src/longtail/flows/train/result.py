@@ -21,9 +21,8 @@ from longtail.data.tables.features import SPLITS
 from longtail.engine import load_head, save_head
 from longtail.engine.training import Trained
 from longtail.flows.changes import headline_key, shown_accuracies
-from longtail.flows.json_text import write_json
 from longtail.flows.judge import Judgement, judge
-from longtail.flows.results import Result
+from longtail.flows.results import Result, write_json
 from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.flows.train.building import build_target
 from longtail.flows.train.model_file import StoredModel, load_model

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from longtail import __version__
-from longtail.flows.json_text import write_json
+from longtail.flows.results import write_json
 from longtail.flows.train.reading import RecipeError, plain, read_recipe_file
 from longtail.flows.train.recipe import Data, HuggingFace, Recipe
 from longtail.flows.train.yaml_text import write_yaml

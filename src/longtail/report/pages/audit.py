@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from longtail.flows.audit import COUNTS_FILES, AuditResult, Remedy
-from longtail.flows.json_text import write_json
 from longtail.flows.label_profile import ClassCount, Profile
+from longtail.flows.results import write_json
 from longtail.report.charts.lines import Line, line_chart
 from longtail.report.figures.classes import counts_chart
 from longtail.report.page import Figure, Footer, Page, Section, save

@@ -8,7 +8,7 @@ from longtail.core.files import written_whole
 from longtail.flows.compare import CompareResult
 from longtail.flows.compare_runs import Metric
 from longtail.flows.compare_sets import ComparedSet, Estimate
-from longtail.flows.json_text import write_json
+from longtail.flows.results import write_json
 from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.frame import Reference

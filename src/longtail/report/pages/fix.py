@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from longtail.core import Prior
-from longtail.flows.fix_result import CROSS_FITTED, FixResult
-from longtail.flows.fix_steps import StepFacts
+from longtail.flows.fix_steps import CROSS_FITTED, FixResult, StepFacts
 from longtail.report.charts.lines import Line, line_chart
 from longtail.report.page import Figure, Footer, Page, Section
 from longtail.report.pages.scores import scores_page

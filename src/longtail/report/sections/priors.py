@@ -9,8 +9,8 @@ import numpy as np
 from longtail.core import Prior
 from longtail.flows.carried_check import Agreement, CarriedCheck
 from longtail.flows.judge import Judgement
+from longtail.flows.paths import MOST_SAMPLES
 from longtail.flows.samples import BeforeAfter
-from longtail.flows.tau_path import MOST_SAMPLES
 from longtail.report.charts.lines import Line, line_chart
 from longtail.report.explorers import target_explorer, tau_explorer
 from longtail.report.names import order_title

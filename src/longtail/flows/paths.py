@@ -1,7 +1,6 @@
-r"""Accuracy of every class and group at any τ, exactly and at once.
+r"""What becomes of the result that a page is about on two ways: along τ, and along the target.
 
-The way starts at the result that the page is about, whose logits f are calibrated and moved by τ₀.
-At another τ they are
+**Every τ.** The logits f of the result are calibrated and moved by τ₀. At another τ they are
 
     f + (τ − τ₀)·(log t − log π),
 
@@ -9,6 +8,13 @@ so that at τ₀ nothing is added: what is counted there is what the tables besi
 is right on one interval [start, stop) of τ. So two numbers a sample are enough: the places on a
 slider from which on and up to which it is right. Both are found in float64. τ₀ has a place of its
 own among those of the slider.
+
+**Every target** from the source π through uniform to its inverse, t ∝ π^s with s from 1 to −1: the
+result is moved to each t, and the scores before are left as they are. A sample of class y counts
+t(y)/n_y. A logit moves on a straight line in s, so nothing is approximated between the places. With
+m the largest logit of a row, the normaliser of all places is one product of matrices,
+
+    log Σ_y exp(z_y + o_y)  =  m + log Σ_y exp(z_y − m)·exp(o_y).
 """
 
 from __future__ import annotations
@@ -16,14 +22,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core import Prior
+from longtail.core import Prior, Scores
 from longtail.core.arrays import as_numpy
+from longtail.core.blocks import slices
 from longtail.core.retarget import prior_offset
 from longtail.flows.samples import BeforeAfter
+from longtail.metrics.terms import bin_of
 from longtail.posthoc import TauCurve
 from longtail.posthoc.tau.curve import curve_along
 from longtail.posthoc.tau.intervals import Intervals
@@ -34,6 +43,8 @@ STEP = 0.001  # of the slider
 MOST_SAMPLES = 250_000  # two numbers a sample: above a megabyte and a third in a page
 _DRAWN = 20  # so many places of the slider for a point of the drawn curves
 _FARTHEST = 30.0  # 60,000 places, which two bytes can number
+PLACES = tuple(k / 10 for k in range(21))  # 1 − s: 0 as before, 1 uniform, 2 reversed
+_BLOCK = 2**18  # numbers of a block, which is passed over for every place: it stays in the cache
 
 Floats = npt.NDArray[np.float64]
 
@@ -43,33 +54,22 @@ class TauPath:
     """What becomes of the samples at every τ. Classes are in their own order.
 
     Attributes:
-        tau: That of the result, where the slider starts.
-        best_tau: Where on the slider accuracy under the target is highest on these samples.
-        slider: The steps of the slider.
-        place: That of the result among the steps and itself.
-        is_between: Whether that place lies between those of the steps.
         ends: From which place on and up to which each sample is right, a row a sample; the samples
             by class, in the order in which classes are shown.
-        weights: What each class counts for in each accuracy.
-        before: The accuracy of each class before; NaN where there are no samples.
-        result: The same of the result.
-        totals: Each accuracy before and of the result.
-        drawn: The τ at which the accuracies are drawn.
-        curves: Each accuracy there.
     """
 
-    tau: float
-    best_tau: float
-    slider: Floats
-    place: int
-    is_between: bool
+    tau: float  # that of the result, where the slider starts
+    best_tau: float  # where on the slider accuracy under the target is highest on these samples
+    slider: Floats  # the steps of the slider
+    place: int  # that of the result among the steps and itself
+    is_between: bool  # whether that place lies between those of the steps
     ends: npt.NDArray[np.uint16]
-    weights: dict[str, Floats]
-    before: Floats
-    result: Floats
-    totals: dict[str, tuple[float, float]]
-    drawn: Floats
-    curves: dict[str, Floats]
+    weights: dict[str, Floats]  # what each class counts for in each accuracy
+    before: Floats  # the accuracy of each class before; NaN where there are no samples
+    result: Floats  # the same of the result
+    totals: dict[str, tuple[float, float]]  # each accuracy before and of the result
+    drawn: Floats  # the τ at which the accuracies are drawn
+    curves: dict[str, Floats]  # each accuracy there
 
 
 def tau_path(
@@ -83,7 +83,8 @@ def tau_path(
     if way is None or len(samples.labels) > MOST_SAMPLES:
         return None
     offset, tau = way
-    curve = _curve(samples, offset)
+    weighted = Weighted.under(samples.target, as_numpy(samples.after.logits), samples.labels)
+    curve = curve_along(Shift(offset), weighted, samples.target)  # for τ beyond that of the result
     steps = slider(curve.best_tau + tau, tau)
     taus = np.union1d(steps, tau)  # the result has a place of its own
     seen, right = samples.label_counts > 0, as_numpy(samples.before.predict()) == samples.labels
@@ -148,13 +149,6 @@ def _way(samples: BeforeAfter) -> tuple[Floats, float] | None:
     return offset, samples.tau or 0.0 if is_move else 0.0
 
 
-def _curve(samples: BeforeAfter, offset: Floats) -> TauCurve:
-    """Accuracy of the result's logits for every τ beyond that of the result."""
-    rows, labels = as_numpy(samples.after.logits), as_numpy(samples.labels)
-    weighted = Weighted.under(samples.target, rows, labels)
-    return curve_along(Shift(offset), weighted, samples.target)
-
-
 def _ends(taus: Floats, intervals: Intervals, samples: BeforeAfter) -> npt.NDArray[np.uint16]:
     """The places of the interval of each sample; `taus` are counted from the result."""
     rank = np.empty_like(samples.order)
@@ -176,3 +170,88 @@ def _recalls(taus: Floats, intervals: Intervals, samples: BeforeAfter) -> Floats
         right += sign * np.bincount(cells, minlength=right.size).reshape(right.shape)
     recalls: Floats = right[:-1].cumsum(axis=0) / np.maximum(samples.label_counts, 1)
     return recalls
+
+
+class UnderTarget(NamedTuple):
+    """Three measures under one target; no NLL where it is infinite, which JSON cannot hold."""
+
+    accuracy: float
+    ece: float
+    nll: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class TargetPath:
+    """The measures at each of PLACES."""
+
+    left: tuple[UnderTarget, ...]  # of the scores before, left as they are
+    moved: tuple[UnderTarget, ...]  # of the result, moved to the target of the place
+    ratio: float  # of the source, its largest to its smallest probability
+
+
+def target_path(samples: BeforeAfter) -> TargetPath | None:
+    """The path of before and of the result; None if it is not known what they carry."""
+    source, carried = samples.source, samples.before.carried
+    if source is None or carried is None or source.is_close(Prior.uniform(source.num_classes)):
+        return None
+    result = samples.after
+    if result.carried is None or result.carried.has_zeros:  # nothing can be moved from there
+        result = samples.before
+    targets = [source.tempered(1 - place) for place in PLACES]
+    offsets = np.stack([prior_offset(result.carried, target) for target in targets])
+    as_they_are = measured(samples.before, np.zeros((1, samples.num_classes)))[0]
+    moved = measured(result, offsets)
+    size = np.maximum(samples.label_counts, 1)
+    weights = [(target.probs / size)[samples.labels] for target in targets]
+    logs = source.log
+    return TargetPath(
+        left=tuple(under(as_they_are, weight) for weight in weights),
+        moved=tuple(map(under, moved, weights)),
+        ratio=float(np.exp(logs.max() - logs.min())),
+    )
+
+
+class PerSample(NamedTuple):
+    """Of each sample: whether it is right, with what confidence, its log-loss and its bin."""
+
+    right: Floats
+    confidence: Floats
+    loss: Floats
+    bins: npt.NDArray[np.int64]
+
+
+def measured(scores: Scores, offsets: Floats) -> list[PerSample]:
+    """What the logits say of their samples, with each row of offsets added to them."""
+    logits, labels = as_numpy(scores.logits), as_numpy(scores.labels)
+    shape = len(offsets), len(logits)
+    right, highest, own, total = (np.empty(shape) for _ in range(4))
+    factors = np.exp(offsets - offsets.max(axis=1, keepdims=True)).T
+    tops = offsets.max(axis=1)
+    for at in slices(len(logits), logits.shape[1], _BLOCK):
+        block = logits[at]
+        block = block if block.dtype.itemsize > 2 else block.astype(np.float32)
+        index, true = np.arange(len(block)), labels[at]
+        most = block.max(axis=1, keepdims=True).astype(np.float64)
+        with np.errstate(divide="ignore"):
+            sums = np.log(np.exp(block - most) @ factors).T
+        total[:, at] = sums + most.T + tops[:, None]
+        for place, offset in enumerate(offsets):
+            # From the logits, as Scores.predict does: probabilities may tie where these do not.
+            moved = block + offset.astype(block.dtype)
+            taken = moved.argmax(axis=1)
+            right[place, at] = taken == true
+            highest[place, at] = moved[index, taken]
+            own[place, at] = moved[index, true]
+    confidence, loss = np.exp(highest - total), total - own
+    measures = zip(right, confidence, loss, bin_of(confidence), strict=True)
+    return [PerSample(*parts) for parts in measures]
+
+
+def under(samples: PerSample, weights: Floats) -> UnderTarget:
+    """Accuracy, ECE and NLL where samples count by their weights."""
+    shares = weights / weights.sum()
+    gaps = np.bincount(samples.bins, shares * (samples.right - samples.confidence))
+    counted = shares > 0  # a class that does not count may have an infinite loss
+    loss = float(shares[counted] @ samples.loss[counted])
+    accuracy = float(shares @ samples.right)
+    return UnderTarget(accuracy, float(np.abs(gaps).sum()), loss if math.isfinite(loss) else None)
