@@ -22,11 +22,10 @@ import numpy as np
 from longtail.core import Prior, PriorLike, Scores
 from longtail.core.arrays import ArrayT
 from longtail.core.files import written_whole
-from longtail.posthoc.adjuster import Adjuster, AffineAdjuster, Chain
+from longtail.posthoc.adjuster import Adjuster, AffineAdjuster
+from longtail.posthoc.adjusters import LogitAdjustment, PCSoftmax, WeightNormalization
 from longtail.posthoc.calibrators import BiasCorrectedTemperature, Temperature, VectorScaling
-from longtail.posthoc.logit_adjustment import LogitAdjustment, PCSoftmax
 from longtail.posthoc.tau import TauChoice
-from longtail.posthoc.weight_normalization import WeightNormalization
 
 _VERSION = 2
 _READ = (1, _VERSION)
@@ -122,17 +121,11 @@ class Content(_Versioned, forbid_unknown_fields=True, omit_defaults=True):
 
 @dataclass(frozen=True, eq=False)
 class StoredAdjusters:
-    """What an adjuster file holds; itself an adjuster, which applies them all.
+    """What an adjuster file holds; itself an adjuster, which applies them all."""
 
-    Attributes:
-        adjusters: In the order in which they are applied.
-        carried: What scores carry before the first, or None if the file does not say.
-        classes: The names of the classes, or None if the file does not say.
-    """
-
-    adjusters: tuple[AffineAdjuster, ...]
-    carried: Prior | None
-    classes: tuple[str, ...] | None
+    adjusters: tuple[AffineAdjuster, ...]  # in the order in which they are applied
+    carried: Prior | None  # by scores before the first, or None if the file does not say
+    classes: tuple[str, ...] | None  # their names, or None if the file does not say
 
     def __call__(self, scores: Scores[ArrayT]) -> Scores[ArrayT]:
         """The adjusted scores; a ValueError if their classes have other names."""
@@ -142,10 +135,9 @@ class StoredAdjusters:
                 f"scores are of {', '.join(scores.classes):.200}; both must have the same classes "
                 "in the same order"
             )
-        last: Chain | None = vars(self).get("_last")
-        if last is None or not last.suit(scores):
-            last = vars(self)["_last"] = Chain.of(self.adjusters, scores)
-        return last.applied(scores)
+        for adjuster in self.adjusters:
+            scores = adjuster(scores)
+        return scores
 
 
 def save_adjusters(
