@@ -110,10 +110,9 @@ class TauCurve:
 
     def __repr__(self) -> str:
         low, high = self.best_interval
-        return (
-            f"TauCurve({len(self.labels)} samples, {len(self.taus)} ends, best_tau="
-            f"{self.best_tau:.4g} in [{low:.4g}, {high:.4g}), accuracy {self.best_accuracy:.4g})"
-        )
+        best = f"best_tau={self.best_tau:.4g} in [{low:.4g}, {high:.4g})"
+        size = f"{len(self.labels)} samples, {len(self.taus)} ends"
+        return f"TauCurve({size}, {best}, accuracy {self.best_accuracy:.4g})"
 
 
 def tau_curve(
@@ -129,7 +128,7 @@ def tau_curve(
             these are f − τ·log π (LA eq. 9), and accuracy is balanced accuracy.
 
     >>> logits = np.array([[3.0, 1.0], [2.0, 0.5], [1.0, 0.8], [1.2, 1.0], [2.0, 1.9]])
-    >>> curve = tau_curve(logits, labels=[0, 0, 0, 1, 1], prior=[90, 10])
+    >>> curve = tau_curve(logits, [0, 0, 0, 1, 1], prior=[90, 10])
     >>> curve.best_tau, curve.best_accuracy, curve.at(0.0)
     (0.387, 0.833, 0.5)
     """
@@ -175,28 +174,19 @@ def curve_along(
         if tried[-1][0] > piece.value - 1e-9:
             break
     best_accuracy, best = max(tried, key=lambda pair: pair[0])
-    return TauCurve(
-        taus=to_kind(steps.taus, example),
-        accuracy=to_kind(accuracy, example),
-        balanced_accuracy=to_kind(steps.values(uniform), example),
-        best_tau=best.inner,
-        best_interval=(best.low, best.high),
-        best_accuracy=best_accuracy,
-        target=target,
-        intervals=right,
-        labels=samples.labels,
-        weights=samples.weights,
-        times=samples.times,
-    )
+    values = accuracy, steps.values(uniform)
+    taus, under_target, balanced = (to_kind(array, example) for array in (steps.taus, *values))
+    found = best.inner, (best.low, best.high), best_accuracy
+    counted = samples.labels, samples.weights, samples.times
+    return TauCurve(taus, under_target, balanced, *found, target, right, *counted)
 
 
 def _check(logits: Array, labels: ArrayLike) -> tuple[Rows, Indices]:
     """The samples, or a ValueError."""
     rows = as_numpy(logits)
-    if rows.ndim != 2 or rows.dtype.kind != "f" or not rows.size:
-        Scores(rows)  # which says what is wrong with them
-    if not np.isfinite(rows.max(axis=1)).all():  # NaN, +inf or no finite logit in some row
-        Scores(rows)
+    is_odd = rows.ndim != 2 or rows.dtype.kind != "f" or not rows.size
+    if is_odd or not np.isfinite(rows.max(axis=1)).all():
+        Scores(rows)  # which says what is wrong with them, or that nothing is
     check_not_probs(rows)
     true = check_labels(labels, rows.shape[1])
     if not len(rows) or len(rows) != len(true):
@@ -243,32 +233,26 @@ class Piece(NamedTuple):
 
     @property
     def inner(self) -> float:
-        """1 if it lies inside, where nothing speaks against it; else the middle.
-
-        Of a piece with one end it is the point nearest to 1 that lies one inside.
-        """
+        """1 if it lies inside; else the middle, or of a piece with one end the point one inside."""
         low, high = self.low, self.high
         if low <= 1 < high:
             return 1.0
-        if np.isfinite(low) and np.isfinite(high):
-            point = low / 2 + high / 2
-        else:
+        point = low / 2 + high / 2
+        if not np.isfinite(point):
             point = low + 1 if np.isfinite(low) else high - 1
         return float(max(low, min(point, np.nextafter(high, -np.inf))))
 
 
 def best_pieces(taus: Floats, values: Floats, most: int) -> list[Piece]:
-    """The pieces with the highest values, at most so many.
+    """The pieces with the highest values, at most so many; neighbours of one value are one piece.
 
-    Neighbours of the same value are one piece. Of equal ones the nearest to τ = 1 comes first, and
-    last those of a single number, where a tie of two logits is right by its order alone.
+    Of equal ones the nearest to τ = 1 comes first, and last those of a single number, where a tie
+    of two logits is right by its order alone.
     """
     first = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
-    edges = np.concatenate([[-np.inf], taus, [np.inf]])
-    ends = np.append(first[1:], len(values))
+    edges, ends = np.concatenate([[-np.inf], taus, [np.inf]]), np.append(first[1:], len(values))
     if len(first) > most:
-        least = np.partition(values[first], -most)[-most]
-        high_enough = values[first] >= least
+        high_enough = values[first] >= np.partition(values[first], -most)[-most]
         first, ends = first[high_enough], ends[high_enough]
     low, high = edges[first], edges[ends]
     from_one = np.maximum(0, np.maximum(low - 1, 1 - high))
@@ -283,8 +267,7 @@ class SingleDraws:
     def __init__(self, steps: Steps, labels: Indices, weights: Floats, times: Floats) -> None:
         which = alike(labels, steps.opens, steps.closes)
         first = np.unique(which, return_index=True)[1]
-        self._times = np.bincount(which, times)
-        self._weights = np.bincount(which, weights)
+        self._times, self._weights = np.bincount(which, times), np.bincount(which, weights)
         self._steps = Steps(steps.taus, steps.opens[first], steps.closes[first])
 
     def best(self, random: np.random.Generator) -> float:
