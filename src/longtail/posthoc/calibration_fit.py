@@ -56,7 +56,7 @@ def fit_temperature(scores: Scores, spread: float, weights: ArrayLike | None = N
             "a temperature is fitted under the held-out prior, but these scores carry no known one "
             "(a bias-corrected temperature needs none)"
         )
-    _check_possible(held)
+    held.check_possible()
     times, prior = np.ones(len(held.labels)), held.prior
     if weights is not None:
         times = check_weights(weights, len(held.labels))
@@ -121,7 +121,7 @@ class ValidationLoss:
     """The mean negative log-likelihood as a function of scale and bias, with its derivatives."""
 
     def __init__(self, held: Validation) -> None:
-        _check_possible(held)
+        held.check_possible()
         self._rows, self._size = held.logits, held.prior.num_classes
         carried = held.prior if held.carried is None else held.carried
         self._offset = prior_offset(carried, held.prior)
@@ -158,16 +158,6 @@ def _check_settled(slope: float, who: str) -> None:
         raise UnsettledError(
             f"{who} did not settle in {_MAX_ITER} iterations (the gradient is still "
             f"{abs(slope):.2g}); use a smaller spread, or logits on a smaller scale"
-        )
-
-
-def _check_possible(held: Validation) -> None:
-    at = held.first_ruled_out()
-    if at is not None:
-        raise ValueError(
-            f"the logits of sample {at} rule out its own label, class {held.labels[at]}, "
-            "which no calibration can mend; give probabilities to Scores.from_probs, which floors "
-            "zeros"
         )
 
 

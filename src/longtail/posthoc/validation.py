@@ -37,10 +37,16 @@ class Validation:
         """What each sample counts where labels follow the target, summing to one."""
         return weights_to(target, self.labels, 1 / np.bincount(self.labels)[self.labels])
 
-    def first_ruled_out(self) -> int | None:
-        """The first sample whose logits rule its own label out; None if there is none."""
+    def check_possible(self) -> None:
+        """A ValueError if the logits of a sample rule its own label out."""
         ruled_out = np.isneginf(self.logits[np.arange(len(self.labels)), self.labels])
-        return int(ruled_out.argmax()) if ruled_out.any() else None
+        if ruled_out.any():
+            at = int(ruled_out.argmax())
+            raise ValueError(
+                f"the held-out logits of sample {at} rule out its own label, class "
+                f"{self.labels[at]}, and no calibration can mend that; give probabilities to "
+                "Scores.from_probs, which floors zeros"
+            )
 
 
 def check_validation(scores: Scores, who: str) -> Validation:

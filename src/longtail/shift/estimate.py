@@ -148,23 +148,15 @@ def _checked(validation: Scores, num_classes: int) -> Scores:
             f"the validation scores must have samples of {needed} classes or more to tell how far "
             f"a model of {num_classes} can be relied on, got {present}"
         )
-    at = held.first_ruled_out()
-    if at is not None:
-        raise ValueError(
-            f"the validation logits of sample {at} rule out its own label, class "
-            f"{held.labels[at]}; a model is never that sure: give its probabilities to "
-            "Scores.from_probs, which floors zeros"
-        )
+    held.check_possible()
     return _under_uniform(validation)
 
 
 def _log_counts(scores: Scores, validation: Scores | None, held: Validation) -> Floats:
     """Of the training counts, or of what is nearest to them; one half is added to zeros."""
-    counts = scores.counts
-    if counts is None and validation is not None:
-        counts = validation.counts
-    if counts is None:
-        counts = np.bincount(held.labels, minlength=scores.num_classes)
+    known = (scores.counts, None if validation is None else validation.counts)
+    own = np.bincount(held.labels, minlength=scores.num_classes)
+    counts = next((counts for counts in known if counts is not None), own)
     return Prior.of(counts, zeros="smooth").log
 
 

@@ -84,6 +84,7 @@ def fit_adjustment(
 
     The model is the estimator fitted on all samples; the estimator itself is for the folds.
     """
+    by_labels = isinstance(options.carried, str) and options.carried == "train"
     carried = _declared(options.carried, model, data.labels)
     at_target = target is not None and carried is not None and target.is_close(carried)
     choose = options.tau == "auto" and target is not None and not at_target
@@ -97,31 +98,23 @@ def fit_adjustment(
             raise ValueError('carried="measure" needs classes of two samples or more, got none')
         return Adjustment(carried, None, LogitAdjustment(carried, tau, target), None)
     # Decision values are no logits yet, and of a prior given or measured no fold has its own.
-    by_labels = _is_by_labels(options.carried) and carried is not None
     move_to = carried if by_labels and gives_probs(model) else None
     unseen = out_of_fold(estimator, data, splits, move_to, options.n_jobs)
     labels = data.labels.codes[unseen.positions]
     weights = None if data.labels.weights is None else data.labels.weights[unseen.positions]
     if carried is None:
         carried = measure_carried(unseen.logits, labels)
-    scores = Scores(  # decision values may sum to anything
-        unseen.logits,
-        labels,
-        carried,
-        data.labels.counts,
-        split="validation",
-        _are_logits=True,
-    )
+    counts = data.labels.counts  # and decision values may sum to anything
+    scores = Scores(unseen.logits, labels, carried, counts, None, "validation", _are_logits=True)
     calibrator: AnyCalibrator | None = None
     if calibration == "temperature":
         calibrator = Temperature.fit(scores, weights=weights)
     elif calibration == "bias_corrected":
         calibrator = BiasCorrectedTemperature.fit(scores)
     scores = scores if calibrator is None else calibrator(scores)
+    move = LogitAdjustment(carried, tau, target)
     if choose:
         move = LogitAdjustment.fit(scores, carried, target, options.criterion, weights)
-    else:
-        move = LogitAdjustment(carried, tau, target)
     return Adjustment(carried, calibrator, move, scores)
 
 
@@ -130,40 +123,30 @@ def target_prior(target: Target, train: Prior, classes: npt.NDArray[Any]) -> Pri
     if isinstance(target, str):
         return {"uniform": Prior.uniform(len(classes)), "prior": train}.get(target)
     if isinstance(target, Mapping):
-        target = _in_order(target, classes)
+        labels = classes.tolist()
+        if set(target) != set(labels):
+            missing = [label for label in labels if label not in target][:10]
+            unknown = [label for label in target if label not in labels][:10]
+            raise ValueError(
+                "target must have a number for every label of the training set and no other; "
+                f"missing: {missing}, unknown: {unknown}"
+            )
+        target = [float(target[label]) for label in labels]
     goal = Prior.of(target, zeros="keep")
     check_same_classes(len(classes), goal, "the training labels have", "target")
     return goal
 
 
-def _in_order(target: Mapping[Any, float], classes: npt.NDArray[Any]) -> list[float]:
-    """The numbers of a mapping from labels, in the order of the classes."""
-    labels = classes.tolist()
-    if set(target) != set(labels):
-        missing = [label for label in labels if label not in target][:10]
-        unknown = [label for label in target if label not in labels][:10]
-        raise ValueError(
-            "target must have a number for every label of the training set and no other; "
-            f"missing: {missing}, unknown: {unknown}"
-        )
-    return [float(target[label]) for label in labels]
-
-
 def _declared(carried: Carried, model: Any, labels: TrainingLabels) -> Prior | None:
     """What the scores of the fitted estimator carry; None if that is to be measured."""
-    if _is_by_labels(carried):
+    if isinstance(carried, str):
+        if carried == "measure":
+            return None
         declared = carried_by(model, labels)  # raises if nothing is known
         return None if may_ignore_weights(model, labels) else declared
-    if isinstance(carried, str):
-        return None
     prior = full_prior(carried, "carried")
     check_same_classes(len(labels.classes), prior, "the training labels have", "carried")
     return prior
-
-
-def _is_by_labels(carried: Carried) -> bool:
-    """Whether the estimator itself and its labels tell what it carries."""
-    return isinstance(carried, str) and carried == "train"
 
 
 def _calibration(

@@ -20,9 +20,8 @@ from sklearn.utils.parallel import Parallel, delayed
 from longtail.core import Prior, retarget
 from longtail.data import stratified_folds
 from longtail.integrations.sklearn.carried import carried_by, class_logits
-from longtail.integrations.sklearn.training_set import TrainingLabels, TrainingSet
+from longtail.integrations.sklearn.training_set import Positions, TrainingSet
 
-Positions: TypeAlias = npt.NDArray[np.intp]
 Splits: TypeAlias = list[tuple[Positions, Positions]]
 
 
@@ -52,27 +51,22 @@ def splits_of(cv: Any, data: TrainingSet, seed: int | None) -> Splits:
 
     `cv` is a number of folds, or what scikit-learn takes for one: a splitter, or splits.
     """
-    if isinstance(cv, Integral):
-        return _folds(int(cv), data.labels, seed)
-    splitter = check_cv(cv, data.y, classifier=True)
-    splits = splitter.split(data.X, data.y, **data.metadata.split)
-    return [(np.asarray(train), np.asarray(test)) for train, test in splits]
-
-
-def _folds(num_folds: int, labels: TrainingLabels, seed: int | None) -> Splits:
-    if num_folds < 2:
-        raise ValueError(f"cv must be two folds or more, or a splitter, got {num_folds}")
-    single = labels.counts[labels.codes] == 1
+    if not isinstance(cv, Integral):
+        splitter = check_cv(cv, data.y, classifier=True)
+        splits = splitter.split(data.X, data.y, **data.metadata.split)
+        return [(np.asarray(train), np.asarray(test)) for train, test in splits]
+    if cv < 2:
+        raise ValueError(f"cv must be two folds or more, or a splitter, got {cv}")
+    codes = data.labels.codes
+    single = data.labels.counts[codes] == 1
     if single.all():
         return []
     if seed is None:  # by NumPy's global stream, as scikit-learn takes None
         seed = int(check_random_state(None).randint(2**31 - 1))
-    dealt = stratified_folds(labels.codes, min(num_folds, len(labels.codes)), seed)
-    folds = np.where(single, -1, np.asarray(dealt))
-    return [
-        (np.flatnonzero(folds != fold), np.flatnonzero(folds == fold))
-        for fold in np.unique(folds[~single])
-    ]
+    dealt = np.asarray(stratified_folds(codes, min(int(cv), len(codes)), seed))
+    folds = np.where(single, -1, dealt)
+    numbers = np.unique(folds[~single])
+    return [(np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)) for fold in numbers]
 
 
 def _score_fold(
