@@ -120,10 +120,7 @@ def chain_affine(
 ) -> Affine:
     """All adjusters, one after the other, as one scale and one shift; a ValueError if out of order.
 
-    Args:
-        adjusters: In the order in which they are applied.
-        carried: What the logits carry before the first; None as in `fold`.
-        num_classes: How many classes the logits have.
+    `carried` is what the logits carry before the first; None as in `fold`.
     """
     steps = [_affine_only(adjuster) for adjuster in adjusters]
     start = None if carried is None else Prior.of(carried)

@@ -140,11 +140,8 @@ def save_adjusters(
 ) -> None:
     """Write one JSON file; it replaces an existing one whole.
 
-    Args:
-        path: In a folder that exists.
-        adjusters: Those of longtail.posthoc, in the order in which they are applied.
-        carried: What scores carry before the first: a Prior or class counts.
-        classes: The names of the classes, so that scores of others are not adjusted by mistake.
+    The adjusters are those of longtail.posthoc, in the order in which they are applied; `carried`
+    is what scores carry before the first. Scores of other `classes` will be refused.
 
     >>> import tempfile
     >>> from longtail.posthoc import PCSoftmax, Temperature

@@ -40,24 +40,16 @@ from longtail.posthoc.validation import Floats, check_validation
 class LogitAdjustment(AffineAdjuster):
     """Moves scores that carry the training prior towards the target, by τ.
 
-    Attributes:
-        prior: The training prior π: a Prior or class counts.
-        tau: 1 reaches the target, 0 changes nothing.
-        target: The prior to move to, uniform by default. A class it rules out is ruled out at
-            every τ.
-        choice: How τ was chosen, if it was fitted.
-
-    >>> from longtail import Scores
     >>> scores = Scores([[2.0, 1.0]], carried=[90, 10])
     >>> adjusted = LogitAdjustment([90, 10])(scores)
     >>> adjusted.predict().tolist(), adjusted.carried
     ([1], Prior([0.5, 0.5]))
     """
 
-    prior: Prior
-    tau: float
-    target: Prior
-    choice: TauChoice | None
+    prior: Prior  # of training
+    tau: float  # 1 reaches the target, 0 changes nothing
+    target: Prior  # uniform by default; a class it rules out is ruled out at every τ
+    choice: TauChoice | None  # how τ was chosen, if it was fitted
 
     def __init__(
         self,
@@ -154,19 +146,14 @@ class PCSoftmax(AffineAdjuster):
 class WeightNormalization(AffineAdjuster):
     """Divides logits by ν^τ. Afterwards the scores carry no known prior.
 
-    Attributes:
-        nu: ν, one positive number a class.
-        tau: 0 changes nothing.
-        choice: How τ was chosen, if it was fitted.
-
     >>> scores = Scores([[2.0, 1.0]], carried=[90, 10])
     >>> WeightNormalization.by_prior([90, 10])(scores).logits.tolist()
     [[2.222, 10.000]]
     """
 
-    nu: Floats
-    tau: float
-    choice: TauChoice | None
+    nu: Floats  # one positive number a class
+    tau: float  # 0 changes nothing
+    choice: TauChoice | None  # how τ was chosen, if it was fitted
 
     def __init__(self, nu: ArrayLike, tau: float = 1.0, choice: TauChoice | None = None) -> None:
         scales = check_per_class(nu, as_numpy(nu).size, "nu")
@@ -199,12 +186,7 @@ class WeightNormalization(AffineAdjuster):
     ) -> WeightNormalization:
         """The normalisation with the τ that suits held-out scores best, as `LogitAdjustment.fit`.
 
-        Args:
-            scores: Labelled, and not of the test set.
-            nu: ν, one positive number a class: `by_norm(weight).nu` or `by_prior(prior).nu`.
-            target: The prior under which the criterion is meant, uniform by default.
-            criterion: "accuracy_under_target", "nll", "brier" or "ece".
-            weights: How much each sample counts among those of its class.
+        ν is `by_norm(weight).nu` or `by_prior(prior).nu`; the target only says what is counted.
 
         >>> logits = [[3.0, 1.0], [2.0, 0.5], [1.0, 0.8], [1.2, 1.0], [2.0, 1.9]]
         >>> validation = Scores(logits, labels=[0, 0, 0, 1, 1])

@@ -40,7 +40,17 @@ def average(
     """
     if of not in ("probs", "logits"):
         raise ValueError(f'of must be "probs" or "logits", got {of!r}')
-    _check_experts(experts)
+    if not experts:
+        raise ValueError("average needs the scores of at least one expert, got none")
+    shapes = [tuple(expert.logits.shape) for expert in experts]
+    for at, expert in enumerate(experts):
+        if shapes[at] != shapes[0]:
+            raise ValueError(
+                f"experts must score the same samples and classes: expert 0 has logits of shape "
+                f"{shapes[0]}, expert {at} of {shapes[at]}"
+            )
+        if expert.carried is None:
+            raise UnknownPriorError(f"the scores of expert {at} carry no known prior")
     shared = {n: _agreed(experts, n) for n in ("labels", "counts", "classes", "split", "ids")}
     goal = Prior.of(target)
     moved = (widened(as_numpy(expert.under(goal).logits)) for expert in experts)
@@ -55,20 +65,6 @@ def average(
             "one; average of='probs', in which only all experts together rule a class out"
         )
     return Scores(like(mean, experts[0].logits), carried=goal, **shared, _are_logits=True)
-
-
-def _check_experts(experts: Sequence[Scores]) -> None:
-    if not experts:
-        raise ValueError("average needs the scores of at least one expert, got none")
-    shapes = [tuple(expert.logits.shape) for expert in experts]
-    for at, expert in enumerate(experts):
-        if shapes[at] != shapes[0]:
-            raise ValueError(
-                f"experts must score the same samples and classes: expert 0 has logits of shape "
-                f"{shapes[0]}, expert {at} of {shapes[at]}"
-            )
-        if expert.carried is None:
-            raise UnknownPriorError(f"the scores of expert {at} carry no known prior")
 
 
 def _agreed(experts: Sequence[Scores], name: str) -> Any:

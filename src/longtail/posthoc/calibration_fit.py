@@ -46,10 +46,7 @@ class Fit:
 
 
 def fit_temperature(scores: Scores, spread: float, weights: ArrayLike | None = None) -> float:
-    """The T of (1), or an UnsettledError; with weights, samples count as so many.
-
-    `spread` is that of log T.
-    """
+    """The T of (1), or an UnsettledError; `spread` is that of log T, `weights` are repetitions."""
     held = check_validation(scores, "a temperature")
     if held.carried is None:
         raise UnknownPriorError(
@@ -87,8 +84,14 @@ def fit_scales(scores: Scores, who: str, bias: float, scale: float = 0.0) -> Fit
     to b, and they carry their own prior afterwards.
     """
     held = check_validation(scores, who)
-    if held.carried is None:
-        _check_every_class(held)
+    absent = np.flatnonzero(np.isneginf(held.prior.log))
+    if held.carried is None and len(absent):
+        first = class_named(int(absent[0]), held.classes)
+        raise ValueError(
+            "where it is not known what scores carry, every class must occur in the held-out "
+            f"labels, {len(absent)} of {held.prior.num_classes} do not (the first is {first}); "
+            "say what the scores carry, or add samples of these classes"
+        )
     loss, num_samples, shares = ValidationLoss(held), len(held.labels), held.prior.probs
     spread = np.repeat([max(1.0, bias), bias, scale], [1, len(shares), len(shares)])
     share = np.concatenate([[1.0], shares, shares])
@@ -158,15 +161,4 @@ def _check_settled(slope: float, who: str) -> None:
         raise UnsettledError(
             f"{who} did not settle in {_MAX_ITER} iterations (the gradient is still "
             f"{abs(slope):.2g}); use a smaller spread, or logits on a smaller scale"
-        )
-
-
-def _check_every_class(held: Validation) -> None:
-    absent = np.flatnonzero(np.isneginf(held.prior.log))
-    if len(absent):
-        first = class_named(int(absent[0]), held.classes)
-        raise ValueError(
-            "where it is not known what scores carry, every class must occur in the held-out "
-            f"labels, {len(absent)} of {held.prior.num_classes} do not (the first is {first}); "
-            "say what the scores carry, or add samples of these classes"
         )

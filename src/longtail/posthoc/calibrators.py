@@ -32,6 +32,9 @@ from longtail.core.prior import full_prior
 from longtail.posthoc.adjuster import Affine, AffineAdjuster
 from longtail.posthoc.validation import Floats
 
+_LESS_SURE = "1 changes nothing, more makes the model less sure"
+_FREE = "a large one leaves the fit to the data alone"
+
 
 class Calibrator(AffineAdjuster):
     """Makes scores as sure as they should be, under the prior that they carry.
@@ -106,7 +109,7 @@ class Temperature(Calibrator):
     source: Prior | None
 
     def __init__(self, temperature: float = 1.0, source: PriorLike | None = None) -> None:
-        self._keep(source, temperature=_check_temperature(temperature))
+        self._keep(source, temperature=_positive(temperature, "temperature", _LESS_SURE))
 
     @classmethod
     def fit(
@@ -121,7 +124,9 @@ class Temperature(Calibrator):
         """
         from longtail.posthoc.calibration_fit import fit_temperature
 
-        return cls(fit_temperature(scores, _check_spread(spread), weights), scores.carried)
+        return cls(
+            fit_temperature(scores, _positive(spread, "spread", _FREE), weights), scores.carried
+        )
 
     def _scale_and_shift(self, num_classes: int) -> tuple[Floats, Floats]:
         return np.full(num_classes, 1 / self.temperature), np.zeros(num_classes)
@@ -152,7 +157,7 @@ class BiasCorrectedTemperature(Calibrator):
         source: PriorLike | None = None,
         carried: PriorLike | None = None,
     ) -> None:
-        divisor = _check_temperature(temperature)
+        divisor = _positive(temperature, "temperature", _LESS_SURE)
         self._keep(source, carried, temperature=divisor, bias=_per_class(bias, "bias", "any"))
 
     @classmethod
@@ -167,7 +172,9 @@ class BiasCorrectedTemperature(Calibrator):
         """
         from longtail.posthoc.calibration_fit import fit_scales
 
-        fit = fit_scales(scores, "a bias-corrected temperature", bias=_check_spread(spread))
+        fit = fit_scales(
+            scores, "a bias-corrected temperature", bias=_positive(spread, "spread", _FREE)
+        )
         return cls(fit.temperature, fit.bias, fit.source, fit.carried)
 
     def _scale_and_shift(self, num_classes: int) -> tuple[Floats, Floats]:
@@ -211,21 +218,16 @@ class VectorScaling(Calibrator):
         """
         from longtail.posthoc.calibration_fit import fit_scales
 
-        width, own_width = _check_spread(spread), _check_spread(scale_spread, "scale_spread")
+        width, own_width = (
+            _positive(spread, "spread", _FREE),
+            _positive(scale_spread, "scale_spread", _FREE),
+        )
         fit = fit_scales(scores, "vector scaling", bias=width, scale=own_width)
         return cls(fit.scale / fit.temperature, fit.bias, fit.source, fit.carried)
 
     def _scale_and_shift(self, num_classes: int) -> tuple[Floats, Floats]:
         scale = _filled(self.scale, "scale", np.ones(num_classes))
         return scale, _filled(self.bias, "bias", np.zeros(num_classes))
-
-
-def _check_temperature(temperature: float) -> float:
-    return _positive(temperature, "temperature", "1 changes nothing, more makes it less sure")
-
-
-def _check_spread(spread: float, name: str = "spread") -> float:
-    return _positive(spread, name, "a large one leaves the fit to the data alone")
 
 
 def _positive(value: float, name: str, hint: str) -> float:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -68,8 +68,7 @@ def drawn_again(random: Draws, chances: Floats, num_samples: int, draws: int) ->
     return times
 
 
-@dataclass(frozen=True, eq=False)
-class Climb:
+class Climb(NamedTuple):
     """Where EM stopped."""
 
     priors: Floats  # of shape (C, problems); each column sums to one
@@ -80,12 +79,11 @@ class Climb:
 def plain_em(logits: Rows, pseudo_count: float, resamples: int, random: Draws) -> RawEstimate:
     """EM's estimate from logits of shape (N, C) that carry the uniform prior.
 
-    There is nothing to check it by: the Dirichlet prior has the uniform one for its mode. It is
-    right where the model is calibrated, and its interval is that of the bootstrap: what drawing
-    other samples would change, and not what a miscalibrated model gets wrong.
+    There is nothing to check it by. It is right where the model is calibrated, and its interval is
+    that of the bootstrap: what drawing other samples would change, and not what the model gets
+    wrong.
     """
-    likelihood = likelihoods(logits)
-    num_samples, num_classes = likelihood.shape
+    likelihood, (num_samples, num_classes) = likelihoods(logits), logits.shape
     step, once = free_step(np.float64(pseudo_count)), np.ones((num_samples, 1))
     end = climb(likelihood, once, np.full((num_classes, 1), 1 / num_classes), step)
     spread = None
@@ -105,12 +103,7 @@ def likelihoods(uniform_logits: Rows) -> Floats:
 
 
 def climb(
-    likelihood: Floats,
-    weights: Floats,
-    start: Floats,
-    m_step: MStep,
-    tolerance: float = TOLERANCE,
-    max_iter: int = _MAX_ITER,
+    likelihood: Floats, weights: Floats, start: Floats, m_step: MStep, tolerance: float = TOLERANCE
 ) -> Climb:
     """EM from `start` until a round moves no prior by more than the tolerance, Σ_y |change of t_y|.
 
@@ -118,14 +111,14 @@ def climb(
     never leaves. `m_step` gives the priors that best explain expected counts.
     """
     priors = start
-    for iteration in range(1, max_iter + 1):
+    for iteration in range(1, _MAX_ITER + 1):
         counts = priors * (likelihood.T @ (weights / (likelihood @ priors)))
         moved = np.maximum(m_step(counts), _LEAST)
         change = np.abs(moved - priors).sum(axis=0).max()
         priors = moved
         if change <= tolerance:
             return Climb(priors, iteration, converged=True)
-    return Climb(priors, max_iter, converged=False)
+    return Climb(priors, _MAX_ITER, converged=False)
 
 
 def free_step(pseudo_counts: Floats | np.float64) -> MStep:
@@ -187,12 +180,7 @@ class StreamingPrior:
         self._window = check_whole(window, "window", least=1)
         self._step = free_step(np.float64(check_number(pseudo_count, "pseudo_count", least=0)))
         self._likelihood = np.empty((0, num_classes))
-        self._prior = Prior.uniform(num_classes)
-
-    @property
-    def prior(self) -> Prior:
-        """The estimate from the samples in the window."""
-        return self._prior
+        self.prior = Prior.uniform(num_classes)
 
     @property
     def num_samples(self) -> int:
@@ -201,9 +189,9 @@ class StreamingPrior:
 
     def update(self, scores: Scores) -> Prior:
         """Take in a batch, forget what falls out of the window, and return the new estimate."""
-        if scores.num_classes != self._prior.num_classes:
+        if scores.num_classes != self.prior.num_classes:
             raise ValueError(
-                f"this stream has {self._prior.num_classes} classes, but the scores have "
+                f"this stream has {self.prior.num_classes} classes, but the scores have "
                 f"{scores.num_classes}; use one stream for each model"
             )
         exact = as_numpy(scores.logits).astype(np.float64)
@@ -212,6 +200,6 @@ class StreamingPrior:
         self._likelihood = both[-self._window :]
         if self.num_samples:
             weights = np.ones((self.num_samples, 1))
-            end = climb(self._likelihood, weights, self._prior.probs[:, None], self._step)
-            self._prior = full(end.priors[:, 0])
-        return self._prior
+            end = climb(self._likelihood, weights, self.prior.probs[:, None], self._step)
+            self.prior = full(end.priors[:, 0])
+        return self.prior

@@ -32,11 +32,9 @@ class PriorEstimate:
     iterations: int
     converged: bool
     calibration: Calibrator | None  # fitted on the validation scores and applied before, if any
-    slope: float | None  # of the trend it was shrunk towards, in the logarithm of the training
-    # counts: 1 is as in training, 0 uniform; None if it was not shrunk
+    slope: float | None  # of the trend shrunk towards, if any: 1 is as in training, 0 uniform
     trust: float | None  # how far classes were let off the trend: 0 not at all, 1 as far as EM's
-    effective_samples: float | None  # how many validation samples tell as much as these do where
-    # labels follow the estimate; None without validation
+    effective_samples: float | None  # that validation is worth where labels follow the estimate
 
 
 def estimate_prior(
@@ -71,8 +69,7 @@ def estimate_prior(
         shrink: Towards the trend, for "em" with validation scores. Without it is plain EM.
         soft: For "bbse" and "rlls": a confusion matrix of probabilities instead of decisions.
         pseudo_count: How many samples to add for each class: the Dirichlet prior of "em".
-        resamples: How often to repeat the estimate on samples drawn again, for the intervals; 0
-            for none.
+        resamples: How often samples are drawn again for the intervals; 0 for none.
         seed: Of the drawing.
 
     >>> told_apart = [[3.0, 0.0], [0.0, 3.0], [0.0, 3.0], [0.0, 3.0]] * 50

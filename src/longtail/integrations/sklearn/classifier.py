@@ -5,7 +5,7 @@ r"""Logit adjustment around any scikit-learn classifier (LA eq. 9 with a target,
 c is the prior its scores carry: that of the training labels with their sample weights, times its
 class weights (`carried`). t is the target. τ = 1 is the exact move for a classifier whose
 probabilities are right; one that is too sure of itself needs more, so by default τ is chosen on
-out-of-fold scores (`folds`).
+out-of-fold scores.
 
 Carries: the target, if τ is 1 or was chosen; c^(1−τ)·t^τ for another τ.
 """
@@ -48,8 +48,7 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             `predict` and `predict_proba`, estimated anew on every call: see `estimate_target`.
         cv: Out of how many folds τ is chosen, or a splitter, or an iterable of splits. A class may
             have fewer samples than there are folds.
-        criterion: What τ is best for: "accuracy_under_target", which for the uniform one is
-            balanced accuracy; "nll", "brier" or "ece".
+        criterion: What τ is best for: "accuracy_under_target", "nll", "brier" or "ece".
         calibration: Before the move, on out-of-fold scores: "temperature"; "bias_corrected", a
             temperature and a bias a class, which takes no account of sample weights; None. "auto"
             is bias-corrected for decision values and for an estimated target, else a temperature
@@ -57,11 +56,9 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         carried: The prior that the scores of the estimator carry. "train", from the training
             labels, sample weights and class weights, or measured where weights met a model that can
             fit its samples regardless of them, as forests do; "measure", fitted on out-of-fold
-            scores, for one that resamples; one probability or count for each class, for one that is
-            frozen.
+            scores, for one that resamples; one probability or count a class, for a frozen one.
         n_jobs: How many folds are fitted at once.
-        random_state: Of the shuffle into folds, and of every random state in the estimator that is
-            not set.
+        random_state: Of the folds, and of every random state in the estimator that is not set.
 
     Attributes:
         estimator_: The fitted classifier inside; `n_features_in_` and `feature_names_in_` are its.
@@ -128,8 +125,7 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         metadata = training_set.routed(self, sample_weight, fit_params)
         labels = training_set.TrainingLabels.of(y, metadata.weights)
         data = training_set.TrainingSet(X, y, labels, metadata)
-        seed = training_set.drawn_seed(self.random_state)
-        estimator = training_set.seeded(self.estimator, seed)
+        estimator, seed = training_set.seeded(self.estimator, self.random_state)
         self.estimator_ = data.fit(estimator)
         training_set.check_trained_on(self.estimator_, labels)
         for name in ("n_features_in_", "feature_names_in_"):

@@ -77,12 +77,10 @@ class TrainingSet(NamedTuple):
     labels: TrainingLabels
     metadata: Routed
 
-    def fit(self, estimator: Any) -> Any:
-        """A copy of the estimator, fitted on all samples."""
-        return _fitted(estimator, self.X, self.y, self.metadata.fit)
-
-    def fit_part(self, estimator: Any, at: Positions) -> Any:
-        """A copy of the estimator, fitted on some of the samples."""
+    def fit(self, estimator: Any, at: Positions | None = None) -> Any:
+        """A copy of the estimator, fitted on all samples or on some."""
+        if at is None:
+            return _fitted(estimator, self.X, self.y, self.metadata.fit)
         keywords = {  # what has one entry a sample is cut
             name: _safe_indexing(value, at) if _length(value) == len(self.labels.codes) else value
             for name, value in self.metadata.fit.items()
@@ -163,21 +161,18 @@ def routed(owner: Any, sample_weight: Any, fit_params: dict[str, Any]) -> Routed
     return Routed(fit, split, weights)
 
 
-def drawn_seed(random_state: Any) -> int | None:
-    """A seed from what scikit-learn calls a random state; None, not reproducible, of None."""
-    if random_state is None:
-        return None
-    return int(check_random_state(random_state).randint(2**31 - 1))
+def seeded(estimator: Any, random_state: Any) -> tuple[Any, int | None]:
+    """A copy of the estimator, with one seed for every random state in it that is not set.
 
-
-def seeded(estimator: Any, seed: int | None) -> Any:
-    """A copy of the estimator, with the seed for every random state in it that is not set."""
+    And that seed, drawn from what scikit-learn calls a random state; None, not reproducible, of
+    None.
+    """
     copy = clone(estimator)
-    if seed is not None:
-        own = copy.get_params(deep=True)
-        free = [name for name in own if name.split("__")[-1] == "random_state"]
-        copy.set_params(**{name: seed for name in free if own[name] is None})
-    return copy
+    if random_state is None:
+        return copy, None
+    seed, own = int(check_random_state(random_state).randint(2**31 - 1)), copy.get_params(deep=True)
+    free = [name for name in own if name.split("__")[-1] == "random_state" and own[name] is None]
+    return copy.set_params(**dict.fromkeys(free, seed)), seed
 
 
 def _fitted(estimator: Any, X: Any, y: npt.NDArray[Any], keywords: dict[str, Any]) -> Any:

@@ -81,10 +81,9 @@ def choose_tau(
 def least_error(samples: float, reach: float) -> float:
     """What the standard error of τ is at least, also where a handful of samples all agree.
 
-    The information of one sample on τ is the variance of what a unit of τ adds to its logits, over
-    the classes as the model expects them. That is at most (reach/2)², where it expects the class
-    that is moved up most and the one that is moved down most, half each: so n samples do not know
-    τ better than to 2/(√n·reach) (Cramér and Rao).
+    The information of one sample on τ is the variance of what a unit of τ adds to its logits, at
+    most (reach/2)², where the model expects the class that is moved up most and the one that is
+    moved down most, half each: so n samples do not know τ better than this (Cramér and Rao).
 
     >>> least_error(100, reach=4.0)
     0.05

@@ -145,12 +145,8 @@ def weight_norm_curve(
 ) -> TauCurve:
     """Accuracy of f/ν^τ for every τ, as `tau_curve`.
 
-    Args:
-        logits: Shape (N, C).
-        labels: True classes.
-        nu: One positive number a class: the norm of its weight, or the training prior.
-        target: The prior under which accuracy is meant, uniform by default. It changes what is
-            counted, not what is predicted.
+    ν is the norm of each class's weight, or the training prior. The target, uniform by default,
+    changes what is counted, not what is predicted.
     """
     rows, true = _check(logits, labels)
     log_nu = np.log(check_per_class(nu, rows.shape[1], "nu"))
