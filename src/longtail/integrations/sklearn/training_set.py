@@ -172,7 +172,8 @@ def seeded(estimator: Any, random_state: Any) -> tuple[Any, int | None]:
         return copy, None
     seed, own = int(check_random_state(random_state).randint(2**31 - 1)), copy.get_params(deep=True)
     free = [name for name in own if name.split("__")[-1] == "random_state" and own[name] is None]
-    return copy.set_params(**dict.fromkeys(free, seed)), seed
+    copy.set_params(**dict.fromkeys(free, seed))  # which a frozen estimator does not return
+    return copy, seed
 
 
 def _fitted(estimator: Any, X: Any, y: npt.NDArray[Any], keywords: dict[str, Any]) -> Any:
