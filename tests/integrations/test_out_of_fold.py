@@ -8,7 +8,7 @@ from sklearn.model_selection import KFold, LeaveOneGroupOut, StratifiedKFold
 
 import longtail as lt
 from longtail.integrations.sklearn import LogitAdjustedClassifier
-from longtail.integrations.sklearn.folds import out_of_fold, splits_of
+from longtail.integrations.sklearn.adjustment import out_of_fold, splits_of
 from longtail.integrations.sklearn.training_set import Routed, TrainingLabels, TrainingSet
 
 COUNTS = np.array([40, 7, 3, 2, 1])
@@ -39,7 +39,9 @@ def test_every_model_knows_every_class_and_only_a_single_sample_is_held_out_by_n
 def test_the_scores_of_a_fold_are_moved_by_hand_to_the_prior_of_all_samples(long_tail):
     X, y, labels, _ = long_tail
     splits = splits_of(3, long_tail, seed=0)
-    scores = out_of_fold(LogisticRegression(), long_tail, splits, labels.prior, n_jobs=None)
+    logits, positions = out_of_fold(
+        LogisticRegression(), long_tail, splits, labels.prior, n_jobs=None
+    )
     expected = np.full((52, 5), np.nan)
     for train, test in splits:
         model = LogisticRegression().fit(X[train], y[train])
@@ -48,7 +50,7 @@ def test_the_scores_of_a_fold_are_moved_by_hand_to_the_prior_of_all_samples(long
                 in_fold = np.mean(y[train] == k)
                 p = model.predict_proba(X[at : at + 1])[0, k]
                 expected[at, k] = np.log(p) + np.log(COUNTS[k] / 53) - np.log(in_fold)
-    np.testing.assert_allclose(scores.logits, expected[scores.positions], atol=1e-12)
+    np.testing.assert_allclose(logits, expected[positions], atol=1e-12)
 
 
 def test_splits_that_leave_a_class_out_rule_it_out_and_skip_its_samples(long_tail):
@@ -59,13 +61,13 @@ def test_splits_that_leave_a_class_out_rule_it_out_and_skip_its_samples(long_tai
     without_last = [
         (np.flatnonzero((y < 3) & (np.arange(53) % 2 == k)), np.arange(53)) for k in (0, 1)
     ]
-    scores = out_of_fold(
+    logits, positions = out_of_fold(
         LogisticRegression(), long_tail, without_last, long_tail.labels.prior, None
     )
-    assert set(y[scores.positions]) == {0, 1, 2}
-    assert len(scores.positions) == 2 * 50
-    assert np.isneginf(scores.logits[:, 3:]).all()
-    assert np.isfinite(scores.logits[:, :3]).all()
+    assert set(y[positions]) == {0, 1, 2}
+    assert len(positions) == 2 * 50
+    assert np.isneginf(logits[:, 3:]).all()
+    assert np.isfinite(logits[:, :3]).all()
 
 
 def test_classes_of_one_and_two_samples_are_fitted_and_predicted(long_tail):

@@ -1,5 +1,6 @@
 """P1 to P3: each by hand, each keeping the adjuster's contract, none applied twice."""
 
+import inspect
 from dataclasses import replace
 from functools import partial
 
@@ -8,7 +9,14 @@ import pytest
 import torch
 
 from longtail import Prior, Scores, UnknownPriorError
-from longtail.posthoc import LogitAdjustment, PCSoftmax, WeightNormalization
+from longtail.posthoc import (
+    BiasCorrectedTemperature,
+    LogitAdjustment,
+    PCSoftmax,
+    Temperature,
+    VectorScaling,
+    WeightNormalization,
+)
 from longtail.testing import ContractError, check_adjuster
 
 COUNTS = np.array([70, 25, 5])
@@ -170,3 +178,32 @@ def test_logits_of_half_precision_that_overflow_are_told(kind):
     scores = Scores(kind(np.array([[9.0, 1.0, 0.0]], np.float16)), carried=COUNTS)
     with pytest.raises(ValueError, match="got inf in row 0, class 0"):
         WeightNormalization([1e-5, 1.0, 1.0])(scores)
+
+
+@pytest.mark.parametrize(
+    "adjuster",
+    [
+        LogitAdjustment(COUNTS),
+        WeightNormalization(COUNTS),
+        Temperature(2.0),
+        BiasCorrectedTemperature(2.0),
+        VectorScaling(),
+    ],
+    ids=lambda adjuster: type(adjuster).__name__,
+)
+def test_fit_is_called_on_the_class_as_it_would_ignore_what_an_instance_has(adjuster):
+    name = type(adjuster).__name__
+    with pytest.raises(TypeError, match=rf"{name}\.fit .* would ignore .* on the class"):
+        adjuster.fit(SCORES)
+    assert inspect.ismethod(type(adjuster).fit)
+
+
+def test_fit_of_an_adjuster_of_ones_own_is_the_class_s_too():
+    class Own(LogitAdjustment):
+        @classmethod
+        def fit(cls, scores):
+            return cls(scores.carried)
+
+    assert Own.fit(SCORES)(SCORES).carried == Prior.uniform(3)
+    with pytest.raises(TypeError, match=r"Own\.fit"):
+        Own(COUNTS).fit(SCORES)

@@ -387,13 +387,6 @@ def test_a_fit_that_does_not_settle_is_reported(calibrator, monkeypatch):
 
 
 @pytest.mark.parametrize("calibrator", CALIBRATORS)
-def test_fitting_starts_from_what_the_data_say_not_from_the_instance(calibrator):
-    step = calibrator.fit(SCORES).affine(SCORES.carried, 4)
-    again = calibrator().fit(SCORES).affine(SCORES.carried, 4)
-    np.testing.assert_array_equal(again.scale, step.scale)
-
-
-@pytest.mark.parametrize("calibrator", CALIBRATORS)
 @pytest.mark.parametrize(
     ("scores", "sentence"),
     [

@@ -8,9 +8,8 @@ import torch
 
 from longtail import Prior
 from longtail.posthoc import tau_curve
-from longtail.posthoc.tau.curve import curve_along
+from longtail.posthoc.tau.curve import SingleDraws, Steps, curve_along, draw_curves
 from longtail.posthoc.tau.paths import Shift
-from longtail.posthoc.tau.steps import SingleDraws, Steps, draw_curves
 from longtail.posthoc.validation import Weighted
 from longtail.stats import Replicates, alike
 

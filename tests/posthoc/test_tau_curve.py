@@ -12,7 +12,7 @@ from longtail.metrics import recalls
 from longtail.metrics.recall import mean_recall
 from longtail.posthoc import LogitAdjustment, WeightNormalization, tau_curve, weight_norm_curve
 from longtail.posthoc.tau import curve as curve_module
-from longtail.posthoc.tau.steps import Piece, best_pieces
+from longtail.posthoc.tau.curve import Piece, best_pieces
 
 COUNTS = np.array([500, 120, 60, 20, 5])
 

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from longtail import Prior, Scores
+from longtail.core.draws import Draws
 from longtail.posthoc.validation import check_validation
 from longtail.shift import estimate_prior
-from longtail.shift.draws import Draws
 from longtail.shift.shrinkage import shrunken_em
 
 COUNTS = np.array([60, 30, 15, 7, 4])

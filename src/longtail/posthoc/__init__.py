@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING
 from longtail.posthoc.adjuster import Adjuster as Adjuster
 from longtail.posthoc.adjuster import Affine as Affine
 from longtail.posthoc.adjuster import AffineAdjuster as AffineAdjuster
+from longtail.posthoc.adjuster import chain_affine as chain_affine
+from longtail.posthoc.adjuster import fold as fold
 from longtail.posthoc.adjuster_file import StoredAdjusters as StoredAdjusters
 from longtail.posthoc.adjuster_file import load_adjusters as load_adjusters
 from longtail.posthoc.adjuster_file import save_adjusters as save_adjusters
+from longtail.posthoc.adjusters import LogitAdjustment as LogitAdjustment
+from longtail.posthoc.adjusters import PCSoftmax as PCSoftmax
+from longtail.posthoc.adjusters import WeightNormalization as WeightNormalization
 from longtail.posthoc.average import average as average
 from longtail.posthoc.calibrators import BiasCorrectedTemperature as BiasCorrectedTemperature
 from longtail.posthoc.calibrators import Calibrator as Calibrator
 from longtail.posthoc.calibrators import Temperature as Temperature
 from longtail.posthoc.calibrators import VectorScaling as VectorScaling
-from longtail.posthoc.fold import chain_affine as chain_affine
-from longtail.posthoc.fold import fold as fold
-from longtail.posthoc.logit_adjustment import LogitAdjustment as LogitAdjustment
-from longtail.posthoc.logit_adjustment import PCSoftmax as PCSoftmax
 from longtail.posthoc.tau import TauChoice as TauChoice
-from longtail.posthoc.weight_normalization import WeightNormalization as WeightNormalization
 
 if TYPE_CHECKING:
     from longtail.posthoc.tau.curve import TauCurve as TauCurve

@@ -1,29 +1,33 @@
 r"""What every adjuster is: a function from Scores to Scores, so that what is carried moves along.
 
-All of ours are affine in each class's logit,
+All of ours are affine in each class's logit, f_y ↦ s_y f_y + b_y, so a row of them is too,
 
-    f_y ↦ scale_y · f_y + shift_y,
+    s'_y (s_y f_y + b_y) + b'_y = s'_y s_y · f_y + (s'_y b_y + b'_y),
 
-which is what lets them be folded into the linear layer that made the logits. Scale and shift are
-worked out once for all scores that carry the same prior; then logits are adjusted in their own
-kind, a torch tensor on its device.
+and with f = W x + w₀ the whole folds into the linear layer that made the logits: row y of W times
+the scale, w₀ times the scale plus the shift. Scale and shift are worked out once for all scores
+that carry the same prior; then logits are adjusted in their own kind, a torch tensor on its device.
 """
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, cast, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core import Prior, Scores
-from longtail.core.arrays import ArrayT, is_torch, to_kind
+from longtail.core import Prior, PriorLike, Scores
+from longtail.core.arrays import ArrayT, as_numpy, is_torch, to_kind
 from longtail.core.elementwise import scaled_and_shifted
+from longtail.core.prior import check_same_classes
+from longtail.posthoc.validation import Floats
 
-Floats: TypeAlias = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    from torch import nn
 
 
 class Adjuster(Protocol):
@@ -36,17 +40,11 @@ class Adjuster(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Affine:
-    """What an adjuster does to logits, and what they carry afterwards.
+    """What an adjuster does to logits, and what they carry afterwards."""
 
-    Attributes:
-        scale: One factor a class, float64.
-        shift: What is then added, one number a class, float64; -inf rules the class out.
-        carried: The prior the result carries, or None if that is not known.
-    """
-
-    scale: Floats
-    shift: Floats
-    carried: Prior | None
+    scale: Floats  # one factor a class
+    shift: Floats  # what is then added; -inf rules the class out
+    carried: Prior | None  # by the result, or None if that is not known
 
     def __call__(self, logits: ArrayT) -> ArrayT:
         """The adjusted logits, in their kind and dtype; torch and JAX can differentiate and trace.
@@ -56,73 +54,166 @@ class Affine:
         """
         return scaled_and_shifted(logits, self.scale, self.shift)
 
-    def then(self, step: Affine) -> Affine:
-        """This and then another, as one."""
-        return Affine(self.scale * step.scale, self.shift * step.scale + step.shift, step.carried)
+
+class _OfTheClass:
+    """A classmethod that an instance refuses, because it would not see the instance's values."""
+
+    def __init__(self, method: classmethod[object, ..., object]) -> None:
+        self._method = method
+
+    def __get__(self, instance: object, owner: type) -> Callable[..., object]:
+        if instance is None:
+            return self._method.__get__(None, owner)
+        name = f"{owner.__name__}.{self._method.__name__}"
+
+        def refuse(*args: object, **options: object) -> NoReturn:
+            raise TypeError(
+                f"{name} makes a new adjuster and would ignore the values of this one; call it on "
+                f"the class, with the values that it needs: {name}(scores, ...)"
+            )
+
+        return refuse
 
 
 class AffineAdjuster(ABC):
-    """An adjuster that scales and shifts each class's logit."""
+    """An adjuster that scales and shifts each class's logit. `fit` is called on the class only."""
+
+    def __init_subclass__(cls) -> None:
+        if isinstance(fit := vars(cls).get("fit"), classmethod):
+            type.__setattr__(cls, "fit", _OfTheClass(fit))
 
     @abstractmethod
     def affine(self, carried: Prior | None, num_classes: int) -> Affine:
         """What to do to logits of that many classes that carry `carried`, or a ValueError."""
 
+    def carried_before(self, after: Prior | None) -> Prior | None:
+        """What logits must carry so that they carry `after` next; None if that does not follow."""
+        return None
+
     def __call__(self, scores: Scores[ArrayT]) -> Scores[ArrayT]:
         """The adjusted scores."""
-        last: Chain | None = vars(self).get("_last")
-        if last is None or not last.suit(scores):
-            last = vars(self)["_last"] = Chain.of([self], scores)
-        return last.applied(scores)
-
-
-@dataclass(frozen=True, eq=False)
-class Chain:
-    """What a row of adjusters does to scores that carry a certain prior.
-
-    Attributes:
-        affine: What each does, in the order in which they are applied.
-        carried: What the scores carry before.
-        num_classes: How many classes they have.
-    """
-
-    affine: tuple[Affine, ...]
-    carried: Prior | None
-    num_classes: int
-
-    @classmethod
-    def of(cls, adjusters: Sequence[AffineAdjuster], scores: Scores) -> Chain:
-        """For scores like these, or a ValueError by the adjuster that refuses them."""
-        carried, steps = scores.carried, []
-        for adjuster in adjusters:
-            steps.append(adjuster.affine(carried, scores.num_classes))
-            carried = steps[-1].carried
-        return cls(tuple(steps), scores.carried, scores.num_classes)
-
-    def suit(self, scores: Scores) -> bool:
-        """Whether these are scores of that prior and of as many classes."""
-        if self.carried is None or scores.carried is None or self.carried is scores.carried:
-            return self.carried is scores.carried and self.num_classes == scores.num_classes
-        return np.array_equal(self.carried.log, scores.carried.log)
-
-    def applied(self, scores: Scores[ArrayT]) -> Scores[ArrayT]:
-        """The adjusted scores."""
+        step = self._step(scores)
         if scores.logits.dtype.itemsize > 2:
-            return scores._moved(*self._moved(scores))
+            return scores._moved(step(scores.logits), step.carried)
         with np.errstate(over="ignore"):  # half precision may overflow, and is looked at again
-            logits, carried = self._moved(scores)
-        return replace(scores, logits=logits, carried=carried)
+            return replace(scores, logits=step(scores.logits), carried=step.carried)
 
-    def _moved(self, scores: Scores[ArrayT]) -> tuple[ArrayT, Prior | None]:
-        logits, carried = scores.logits, scores.carried
-        for step in self.affine:
-            logits, carried = step(logits), step.carried
-        return logits, carried
+    def _step(self, scores: Scores) -> Affine:
+        """What to do to these, which is not worked out again for scores that carry the same."""
+        carried, num_classes = scores.carried, scores.num_classes
+        last: tuple[Prior | None, int, Affine] | None = vars(self).get("_last")
+        if last is None or last[1] != num_classes or not _same(last[0], carried):
+            last = carried, num_classes, self.affine(carried, num_classes)
+            vars(self)["_last"] = last
+        return last[2]
+
+
+def _same(one: Prior | None, other: Prior | None) -> bool:
+    """To the last bit, and quicker than comparing two priors."""
+    if one is None or other is None or one is other:
+        return one is other
+    return np.array_equal(one.log, other.log)
+
+
+def chain_affine(
+    adjusters: Sequence[Adjuster], carried: PriorLike | None, num_classes: int
+) -> Affine:
+    """All adjusters, one after the other, as one scale and one shift; a ValueError if out of order.
+
+    `carried` is what the logits carry before the first; None as in `fold`.
+    """
+    steps = [_affine_only(adjuster) for adjuster in adjusters]
+    start = None if carried is None else Prior.of(carried)
+    if carried is None:
+        for step in reversed(steps):
+            start = step.carried_before(start)
+    if start is not None:
+        check_same_classes(num_classes, start, "the logits have", "the carried prior")
+    whole = Affine(np.ones(num_classes), np.zeros(num_classes), start)
+    for step in steps:
+        then = step.affine(whole.carried, num_classes)
+        shift = whole.shift * then.scale + then.shift
+        whole = Affine(whole.scale * then.scale, shift, then.carried)
+    return whole
+
+
+def _affine_only(adjuster: Adjuster) -> AffineAdjuster:
+    if isinstance(adjuster, AffineAdjuster):
+        return adjuster
+    raise ValueError(
+        f"only adjusters that scale and shift logits can be folded, got a "
+        f"{type(adjuster).__name__}; derive it from longtail.posthoc.AffineAdjuster"
+    )
+
+
+class LinearLike(Protocol):
+    """Whatever has the weight of a linear layer, of shape (C, D), and its bias or None."""
+
+    weight: Any
+    bias: Any
+
+
+class FoldedLinear(NamedTuple):
+    """A linear layer of arrays: logits are x @ weight.T + bias."""
+
+    weight: Any
+    bias: Any
+
+
+@overload
+def fold(
+    linear: nn.Linear, *adjusters: Adjuster, carried: PriorLike | None = None
+) -> nn.Linear: ...
+
+
+@overload
+def fold(
+    linear: LinearLike, *adjusters: Adjuster, carried: PriorLike | None = None
+) -> FoldedLinear: ...
+
+
+def fold(linear: Any, *adjusters: Adjuster, carried: PriorLike | None = None) -> Any:
+    """A plain linear layer whose logits are already adjusted.
+
+    What these carry is `chain_affine(adjusters, carried, num_classes).carried`. A class that a
+    target prior rules out gets a bias of -inf, and probability zero.
+
+    Args:
+        linear: The last layer of the model: a torch.nn.Linear, or anything else with `weight` and
+            `bias`, of which the folded arrays come back. It stays as it is.
+        adjusters: In the order in which they are applied to scores.
+        carried: What the logits of `linear` carry: a Prior or class counts. If it is not given,
+            the adjusters say what they start from, as a LogitAdjustment and fitted calibrators do.
+
+    >>> from longtail.posthoc import LogitAdjustment, Temperature
+    >>> layer = FoldedLinear(weight=np.eye(2), bias=np.zeros(2))
+    >>> fold(layer, Temperature(2.0), LogitAdjustment([90, 10])).bias       # log 1/2 − log π
+    array([-0.588,  1.609])
+    """
+    torch = sys.modules.get("torch")
+    is_module = torch is not None and isinstance(linear, torch.nn.Module)
+    if torch is not None and is_module and type(linear).forward is not torch.nn.Linear.forward:
+        raise ValueError(
+            f"fold takes a torch.nn.Linear, got {type(linear).__name__}, which may compute its "
+            "logits in another way; make a linear layer of it first"
+        )
+    weight, bias = linear.weight, linear.bias
+    step = chain_affine(adjusters, carried, len(weight))
+    wide = as_numpy(weight).astype(np.float64) * step.scale[:, None]
+    start = 0.0 if bias is None else as_numpy(bias).astype(np.float64)
+    example = weight if bias is None else bias
+    folded = FoldedLinear(like(wide, weight), like(start * step.scale + step.shift, example))
+    if torch is None or not is_module:
+        return folded
+    # On "meta" nothing is drawn, so the random numbers that follow stay what they would have been.
+    layer = torch.nn.Linear(linear.in_features, linear.out_features, device="meta")
+    layer.weight = torch.nn.Parameter(folded.weight, weight.requires_grad)
+    layer.bias = torch.nn.Parameter(folded.bias, example.requires_grad)
+    return layer.train(linear.training)
 
 
 def like(values: npt.NDArray[Any], example: ArrayT) -> ArrayT:
     """The values in the kind and dtype of the example, and on its device."""
     same_kind = to_kind(values, example)
-    if is_torch(example):
-        return cast(ArrayT, same_kind.to(example.dtype))
-    return cast(ArrayT, same_kind.astype(example.dtype))
+    change = same_kind.to if is_torch(example) else same_kind.astype
+    return cast(ArrayT, change(example.dtype))

@@ -22,117 +22,102 @@ import numpy as np
 from longtail.core import Prior, PriorLike, Scores
 from longtail.core.arrays import ArrayT
 from longtail.core.files import written_whole
-from longtail.posthoc.adjuster import Adjuster, AffineAdjuster, Chain
+from longtail.posthoc.adjuster import Adjuster, AffineAdjuster
+from longtail.posthoc.adjusters import LogitAdjustment, PCSoftmax, WeightNormalization
 from longtail.posthoc.calibrators import BiasCorrectedTemperature, Temperature, VectorScaling
-from longtail.posthoc.logit_adjustment import LogitAdjustment, PCSoftmax
 from longtail.posthoc.tau import TauChoice
-from longtail.posthoc.weight_normalization import WeightNormalization
 
 _VERSION = 2
 _READ = (1, _VERSION)
 
 
-class PriorEntry(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+class _Prior(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A prior: log-probabilities, null for a class that cannot occur, and counts where known."""
 
     log_probs: list[float | None]
     counts: list[int] | None = None
 
+    @classmethod
+    def of(cls, prior: Prior) -> _Prior:
+        logs = [None if value == -inf else value for value in prior.log.tolist()]
+        return cls(logs, None if prior.counts is None else prior.counts.tolist())
 
-class Entry(msgspec.Struct, tag_field="kind", forbid_unknown_fields=True, omit_defaults=True):
+    def prior(self) -> Prior:
+        logs = [-inf if value is None else value for value in self.log_probs]
+        return Prior(np.array(logs), None if self.counts is None else np.array(self.counts))
+
+
+class _Entry(msgspec.Struct, tag_field="kind", forbid_unknown_fields=True, omit_defaults=True):
     """An adjuster. The fields of each kind are the arguments that make it again."""
 
 
-class LogitAdjustmentEntry(Entry, tag="logit_adjustment"):
-    """f + τ·(log t − log π)."""
-
-    prior: PriorEntry
+class _LogitAdjustment(_Entry, tag="logit_adjustment"):
+    prior: _Prior
     tau: float
-    target: PriorEntry | None = None
+    target: _Prior | None = None
     choice: TauChoice | None = None
 
 
-class PCSoftmaxEntry(Entry, tag="pc_softmax"):
-    """A move to the target."""
-
-    target: PriorEntry
+class _PCSoftmax(_Entry, tag="pc_softmax"):
+    target: _Prior
 
 
-class WeightNormalizationEntry(Entry, tag="weight_normalization"):
-    """f / ν^τ."""
-
+class _WeightNormalization(_Entry, tag="weight_normalization"):
     nu: list[float]
     tau: float
     choice: TauChoice | None = None
 
 
-class TemperatureEntry(Entry, tag="temperature"):
-    """f / T."""
-
+class _Temperature(_Entry, tag="temperature"):
     temperature: float
-    source: PriorEntry | None = None
+    source: _Prior | None = None
 
 
-class BiasCorrectedTemperatureEntry(Entry, tag="bias_corrected_temperature"):
-    """f / T + b."""
-
+class _BiasCorrectedTemperature(_Entry, tag="bias_corrected_temperature"):
     temperature: float
     bias: list[float] | None = None
-    source: PriorEntry | None = None
-    carried: PriorEntry | None = None
+    source: _Prior | None = None
+    carried: _Prior | None = None
 
 
-class VectorScalingEntry(Entry, tag="vector_scaling"):
-    """s · f + b."""
-
+class _VectorScaling(_Entry, tag="vector_scaling"):
     scale: list[float] | None = None
     bias: list[float] | None = None
-    source: PriorEntry | None = None
-    carried: PriorEntry | None = None
+    source: _Prior | None = None
+    carried: _Prior | None = None
 
 
-_Moves: TypeAlias = LogitAdjustmentEntry | PCSoftmaxEntry | WeightNormalizationEntry
-_Scales: TypeAlias = TemperatureEntry | BiasCorrectedTemperatureEntry | VectorScalingEntry
-AnyEntry: TypeAlias = _Moves | _Scales
+_Moves: TypeAlias = _LogitAdjustment | _PCSoftmax | _WeightNormalization
+_AnyEntry: TypeAlias = _Moves | _Temperature | _BiasCorrectedTemperature | _VectorScaling
 
-_ENTRIES: dict[type[AffineAdjuster], type[AnyEntry]] = {
-    LogitAdjustment: LogitAdjustmentEntry,
-    PCSoftmax: PCSoftmaxEntry,
-    WeightNormalization: WeightNormalizationEntry,
-    Temperature: TemperatureEntry,
-    BiasCorrectedTemperature: BiasCorrectedTemperatureEntry,
-    VectorScaling: VectorScalingEntry,
+_ENTRIES: dict[type[AffineAdjuster], type[_AnyEntry]] = {
+    LogitAdjustment: _LogitAdjustment,
+    PCSoftmax: _PCSoftmax,
+    WeightNormalization: _WeightNormalization,
+    Temperature: _Temperature,
+    BiasCorrectedTemperature: _BiasCorrectedTemperature,
+    VectorScaling: _VectorScaling,
 }
 _ADJUSTERS = {entry: adjuster for adjuster, entry in _ENTRIES.items()}
 
 
 class _Versioned(msgspec.Struct):
-    """What a file of any version has."""
-
     version: int
 
 
-class Content(_Versioned, forbid_unknown_fields=True, omit_defaults=True):
-    """The whole file."""
-
-    adjusters: list[AnyEntry]
-    carried: PriorEntry | None = None
+class _Content(_Versioned, forbid_unknown_fields=True, omit_defaults=True):
+    adjusters: list[_AnyEntry]
+    carried: _Prior | None = None
     classes: list[str] | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class StoredAdjusters:
-    """What an adjuster file holds; itself an adjuster, which applies them all.
+    """What an adjuster file holds; itself an adjuster, which applies them all."""
 
-    Attributes:
-        adjusters: In the order in which they are applied.
-        carried: What scores carry before the first, or None if the file does not say.
-        classes: The names of the classes, or None if the file does not say.
-    """
-
-    adjusters: tuple[AffineAdjuster, ...]
-    carried: Prior | None
-    classes: tuple[str, ...] | None
+    adjusters: tuple[AffineAdjuster, ...]  # in the order in which they are applied
+    carried: Prior | None  # by scores before the first, or None if the file does not say
+    classes: tuple[str, ...] | None  # their names, or None if the file does not say
 
     def __call__(self, scores: Scores[ArrayT]) -> Scores[ArrayT]:
         """The adjusted scores; a ValueError if their classes have other names."""
@@ -142,10 +127,9 @@ class StoredAdjusters:
                 f"scores are of {', '.join(scores.classes):.200}; both must have the same classes "
                 "in the same order"
             )
-        last: Chain | None = vars(self).get("_last")
-        if last is None or not last.suit(scores):
-            last = vars(self)["_last"] = Chain.of(self.adjusters, scores)
-        return last.applied(scores)
+        for adjuster in self.adjusters:
+            scores = adjuster(scores)
+        return scores
 
 
 def save_adjusters(
@@ -156,11 +140,8 @@ def save_adjusters(
 ) -> None:
     """Write one JSON file; it replaces an existing one whole.
 
-    Args:
-        path: The file's name; its folder must exist.
-        adjusters: Those of longtail.posthoc, in the order in which they are applied.
-        carried: What scores carry before the first: a Prior or class counts.
-        classes: The names of the classes, so that scores of others are not adjusted by mistake.
+    The adjusters are those of longtail.posthoc, in the order in which they are applied; `carried`
+    is what scores carry before the first. Scores of other `classes` will be refused.
 
     >>> import tempfile
     >>> from longtail.posthoc import PCSoftmax, Temperature
@@ -169,16 +150,16 @@ def save_adjusters(
     >>> load_adjusters(path)(Scores([[2.0, 2.0]], carried=[50, 50])).probs().tolist()
     [[0.200, 0.800]]
     """
-    content = Content(
+    content = _Content(
         version=_VERSION,
         adjusters=[_entry_of(adjuster) for adjuster in adjusters],
-        carried=None if carried is None else _prior_entry(Prior.of(carried)),
+        carried=None if carried is None else _Prior.of(Prior.of(carried)),
         classes=None if classes is None else [str(name) for name in classes],
     )
     _check_sizes(content)
-    text = _written_out(content)
+    text = _written_out(content) + "\n"
     with written_whole(path) as part:
-        part.write_text(text + "\n", encoding="utf-8")
+        part.write_text(text, encoding="utf-8")
 
 
 def load_adjusters(path: str | os.PathLike[str]) -> StoredAdjusters:
@@ -191,14 +172,14 @@ def load_adjusters(path: str | os.PathLike[str]) -> StoredAdjusters:
         _check_sizes(content)
         return StoredAdjusters(
             tuple(_adjuster_of(entry) for entry in content.adjusters),
-            None if content.carried is None else _prior_of(content.carried),
+            None if content.carried is None else content.carried.prior(),
             None if content.classes is None else tuple(content.classes),
         )
     except ValueError as error:
         raise ValueError(f"{path} holds values that cannot be: {error}") from error
 
 
-def _decode(text: bytes, path: Path) -> Content:
+def _decode(text: bytes, path: Path) -> _Content:
     try:
         version = msgspec.json.decode(text, type=_Versioned).version
     except (ValueError, RecursionError) as error:
@@ -214,8 +195,8 @@ def _decode(text: bytes, path: Path) -> Content:
         )
     try:
         if version == 1:
-            return msgspec.convert(_from_version_1(msgspec.json.decode(text)), Content)
-        return msgspec.json.decode(text, type=Content)
+            return msgspec.convert(_from_version_1(msgspec.json.decode(text)), _Content)
+        return msgspec.json.decode(text, type=_Content)
     except ValueError as error:  # of JSON, or of the text in it
         raise ValueError(
             f"{path} holds what this longtail does not know ({error}); "
@@ -236,12 +217,12 @@ def _from_version_1(content: dict[str, Any]) -> dict[str, Any]:
     return content
 
 
-def _check_sizes(content: Content) -> None:
+def _check_sizes(content: _Content) -> None:
     """Raise unless everything that has one value a class has as many."""
     parts: list[object] = [content.carried, content.classes]
     for entry in content.adjusters:
         parts += [getattr(entry, name) for name in entry.__struct_fields__]
-    lists = [part.log_probs if isinstance(part, PriorEntry) else part for part in parts]
+    lists = [part.log_probs if isinstance(part, _Prior) else part for part in parts]
     sizes = sorted({len(values) for values in lists if isinstance(values, list)})
     if len(sizes) > 1:
         raise ValueError(
@@ -250,7 +231,7 @@ def _check_sizes(content: Content) -> None:
         )
 
 
-def _written_out(content: Content) -> str:
+def _written_out(content: _Content) -> str:
     plain = msgspec.to_builtins(content)
     try:
         text = json.dumps(plain, indent=2, ensure_ascii=False, allow_nan=False)
@@ -264,7 +245,7 @@ def _written_out(content: Content) -> str:
     return re.sub(flat, lambda lines: "[" + re.sub(r"\n\s*", " ", lines[1]) + "]", text)
 
 
-def _entry_of(adjuster: Adjuster) -> AnyEntry:
+def _entry_of(adjuster: Adjuster) -> _AnyEntry:
     """What the file says of an adjuster, or a ValueError if it is none of ours."""
     entry = _ENTRIES.get(type(adjuster)) if isinstance(adjuster, AffineAdjuster) else None
     if entry is None:
@@ -274,25 +255,15 @@ def _entry_of(adjuster: Adjuster) -> AnyEntry:
     return entry(**{name: _plain(getattr(adjuster, name)) for name in entry.__struct_fields__})
 
 
-def _adjuster_of(entry: AnyEntry) -> AffineAdjuster:
+def _adjuster_of(entry: _AnyEntry) -> AffineAdjuster:
     """The adjuster again, or a ValueError by its own checks."""
     values = {name: getattr(entry, name) for name in entry.__struct_fields__}
-    priors = {n: _prior_of(v) for n, v in values.items() if isinstance(v, PriorEntry)}
+    priors = {n: v.prior() for n, v in values.items() if isinstance(v, _Prior)}
     made: AffineAdjuster = _ADJUSTERS[type(entry)](**values | priors)
     return made
 
 
-def _prior_entry(prior: Prior) -> PriorEntry:
-    logs = [None if value == -inf else value for value in prior.log.tolist()]
-    return PriorEntry(logs, None if prior.counts is None else prior.counts.tolist())
-
-
-def _prior_of(entry: PriorEntry) -> Prior:
-    logs = [-inf if value is None else value for value in entry.log_probs]
-    return Prior(np.array(logs), None if entry.counts is None else np.array(entry.counts))
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, Prior):
-        return _prior_entry(value)
+        return _Prior.of(value)
     return value.tolist() if isinstance(value, np.ndarray) else value

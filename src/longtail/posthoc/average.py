@@ -9,6 +9,7 @@ Carries: the target.
 """
 
 from collections.abc import Sequence
+from functools import reduce
 from math import log
 from typing import Any, Literal
 
@@ -19,7 +20,6 @@ from longtail.core.arrays import ArrayT, as_numpy
 from longtail.core.softmax import log_softmax
 from longtail.posthoc.adjuster import like
 from longtail.posthoc.tau.paths import widened
-from longtail.posthoc.validation import Rows
 
 
 def average(
@@ -40,45 +40,37 @@ def average(
     """
     if of not in ("probs", "logits"):
         raise ValueError(f'of must be "probs" or "logits", got {of!r}')
-    shared = _check_experts(experts)
-    goal, total = Prior.of(target), None
-    for expert in experts:
-        logits = widened(as_numpy(expert.under(goal).logits))
-        if of == "probs":
-            logits = log_softmax(logits)
-            total = logits if total is None else np.logaddexp(total, logits)
-        else:
-            total = logits if total is None else total + logits
-    assert total is not None
-    mean = total - log(len(experts)) if of == "probs" else total / len(experts)
-    _check_class_left(mean)
-    return Scores(like(mean, experts[0].logits), carried=goal, **shared, _are_logits=True)
-
-
-def _check_experts(experts: Sequence[Scores]) -> dict[str, Any]:
-    """What the experts' scores have in common, or a ValueError."""
     if not experts:
         raise ValueError("average needs the scores of at least one expert, got none")
-    shape = tuple(experts[0].logits.shape)
+    shapes = [tuple(expert.logits.shape) for expert in experts]
     for at, expert in enumerate(experts):
-        if tuple(expert.logits.shape) != shape:
+        if shapes[at] != shapes[0]:
             raise ValueError(
                 f"experts must score the same samples and classes: expert 0 has logits of shape "
-                f"{shape}, expert {at} of {tuple(expert.logits.shape)}"
+                f"{shapes[0]}, expert {at} of {shapes[at]}"
             )
         if expert.carried is None:
             raise UnknownPriorError(f"the scores of expert {at} carry no known prior")
-    names = ("labels", "counts", "classes", "split", "ids")
-    return {name: _agreed(experts, name) for name in names}
+    shared = {n: _agreed(experts, n) for n in ("labels", "counts", "classes", "split", "ids")}
+    goal = Prior.of(target)
+    moved = (widened(as_numpy(expert.under(goal).logits)) for expert in experts)
+    if of == "probs":
+        mean = reduce(np.logaddexp, map(log_softmax, moved)) - log(len(experts))
+    else:
+        mean = reduce(np.add, moved) / len(experts)
+    empty = np.isneginf(mean.max(axis=1))
+    if empty.any():
+        raise ValueError(
+            f"row {int(empty.argmax())} has no class left: together the experts rule out every "
+            "one; average of='probs', in which only all experts together rule a class out"
+        )
+    return Scores(like(mean, experts[0].logits), carried=goal, **shared, _are_logits=True)
 
 
 def _agreed(experts: Sequence[Scores], name: str) -> Any:
     """The value that every expert has who has one, or a ValueError."""
-    values = [
-        (at, getattr(expert, name))
-        for at, expert in enumerate(experts)
-        if getattr(expert, name) is not None
-    ]
+    values = [(at, getattr(expert, name)) for at, expert in enumerate(experts)]
+    values = [(at, value) for at, value in values if value is not None]
     for at, value in values[1:]:
         if not _same(value, values[0][1]):
             raise ValueError(
@@ -92,14 +84,5 @@ def _same(one: Any, other: Any) -> bool:
     if isinstance(one, str | tuple):
         return bool(one == other)
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
-        return np.array_equal(one, other)
+        return np.array_equal(one, other)  # ids may be text
     return np.array_equal(as_numpy(one), as_numpy(other))
-
-
-def _check_class_left(logits: Rows) -> None:
-    empty = np.isneginf(logits.max(axis=1))
-    if empty.any():
-        raise ValueError(
-            f"row {int(empty.argmax())} has no class left: together the experts rule out every "
-            "one; average of='probs', in which only all experts together rule a class out"
-        )

@@ -20,14 +20,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from longtail.core import Prior
+from longtail.core import Prior, Scores, UnknownPriorError
 from longtail.core.arrays import ArrayLike
 from longtail.core.blocks import blocks
 from longtail.core.measure import class_named
 from longtail.core.minimise import UnsettledError, minimise
 from longtail.core.retarget import prior_offset
 from longtail.posthoc.tau.criteria import Point, descend, nll_scores
-from longtail.posthoc.validation import Floats, Validation, check_weights
+from longtail.posthoc.validation import Floats, Validation, check_validation, check_weights
 
 _MAX_ITER = 1000
 _INFORMATION = 0.3  # about what a sample of a class tells of its bias: p (1 − p)
@@ -36,21 +36,25 @@ _BLOCK = 2**18  # entries of a block: two megabytes in float64, so that it stays
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """What was fitted: T, and s and b of every class."""
+    """What was fitted: T, s and b of every class, and what scores carry before and after."""
 
     temperature: float
     scale: Floats
     bias: Floats
+    source: Prior | None
+    carried: Prior
 
 
-def fit_temperature(held: Validation, spread: float, weights: ArrayLike | None = None) -> float:
-    """The T of (1), or an UnsettledError; with weights, samples count as so many.
-
-    What the samples carry must be known. `spread` is that of log T.
-    """
-    _check_possible(held)
-    times = np.ones(len(held.labels))
-    prior = held.prior
+def fit_temperature(scores: Scores, spread: float, weights: ArrayLike | None = None) -> float:
+    """The T of (1), or an UnsettledError; `spread` is that of log T, `weights` are repetitions."""
+    held = check_validation(scores, "a temperature")
+    if held.carried is None:
+        raise UnknownPriorError(
+            "a temperature is fitted under the held-out prior, but these scores carry no known one "
+            "(a bias-corrected temperature needs none)"
+        )
+    held.check_possible()
+    times, prior = np.ones(len(held.labels)), held.prior
     if weights is not None:
         times = check_weights(weights, len(held.labels))
         prior = Prior.of(np.bincount(held.labels, times, prior.num_classes), zeros="keep")
@@ -72,17 +76,24 @@ def fit_temperature(held: Validation, spread: float, weights: ArrayLike | None =
     return float(np.exp(log_t))
 
 
-def fit_scales(held: Validation, who: str, bias: float, scale: float = 0.0) -> Fit:
+def fit_scales(scores: Scores, who: str, bias: float, scale: float = 0.0) -> Fit:
     """The minimum of (1), or an UnsettledError that `who` has none in reach.
 
     `bias` and `scale` are the spreads of each b and log s, where 0 keeps s at one; that of log T is
     1, or that of b if it is more. If it is not known what the samples carry, log q − log c is left
-    to b.
+    to b, and they carry their own prior afterwards.
     """
+    held = check_validation(scores, who)
+    absent = np.flatnonzero(np.isneginf(held.prior.log))
+    if held.carried is None and len(absent):
+        first = class_named(int(absent[0]), held.classes)
+        raise ValueError(
+            "where it is not known what scores carry, every class must occur in the held-out "
+            f"labels, {len(absent)} of {held.prior.num_classes} do not (the first is {first}); "
+            "say what the scores carry, or add samples of these classes"
+        )
     loss, num_samples, shares = ValidationLoss(held), len(held.labels), held.prior.probs
-    spread = np.concatenate(
-        [[max(1.0, bias)], np.full_like(shares, bias), np.full_like(shares, scale)]
-    )
+    spread = np.repeat([max(1.0, bias), bias, scale], [1, len(shares), len(shares)])
     share = np.concatenate([[1.0], shares, shares])
     # L-BFGS moves steps: θ = spread · rate · step. The rate makes one of them about as large as the
     # data leave θ free, be they many or few of its class, which spares a long tail most iterations.
@@ -105,33 +116,18 @@ def fit_scales(held: Validation, who: str, bias: float, scale: float = 0.0) -> F
     steps, slope = minimise(objective, np.zeros_like(rate), max_iter=_MAX_ITER, tolerance=1e-8)
     _check_settled(slope, who)
     log_t, biases, log_s = parameters(steps)
-    return Fit(float(np.exp(log_t)), np.exp(log_s), biases)
-
-
-def fitted_priors(held: Validation) -> tuple[Prior | None, Prior]:
-    """What the samples carry, and what they carry once calibrated with a free bias a class."""
-    if held.carried is not None:
-        return held.carried, held.carried
-    absent = np.flatnonzero(np.isneginf(held.prior.log))
-    if len(absent):
-        first = class_named(int(absent[0]), held.classes)
-        raise ValueError(
-            "where it is not known what scores carry, every class must occur in the held-out "
-            f"labels, {len(absent)} of {held.prior.num_classes} do not (the first is {first}); "
-            "say what the scores carry, or add samples of these classes"
-        )
-    return None, held.prior
+    reached = held.prior if held.carried is None else held.carried
+    return Fit(float(np.exp(log_t)), np.exp(log_s), biases, held.carried, reached)
 
 
 class ValidationLoss:
     """The mean negative log-likelihood as a function of scale and bias, with its derivatives."""
 
     def __init__(self, held: Validation) -> None:
-        _check_possible(held)
+        held.check_possible()
         self._rows, self._size = held.logits, held.prior.num_classes
-        self._offset = np.zeros(self._size)
-        if held.carried is not None:
-            self._offset = prior_offset(held.carried, held.prior)
+        carried = held.prior if held.carried is None else held.carried
+        self._offset = prior_offset(carried, held.prior)
         own = held.logits[np.arange(len(held.labels)), held.labels].astype(np.float64)
         self._own = np.bincount(held.labels, own, self._size)
         self._counts = np.bincount(held.labels, minlength=self._size)
@@ -165,14 +161,4 @@ def _check_settled(slope: float, who: str) -> None:
         raise UnsettledError(
             f"{who} did not settle in {_MAX_ITER} iterations (the gradient is still "
             f"{abs(slope):.2g}); use a smaller spread, or logits on a smaller scale"
-        )
-
-
-def _check_possible(held: Validation) -> None:
-    at = held.first_ruled_out()
-    if at is not None:
-        raise ValueError(
-            f"the logits of sample {at} rule out its own label, class {held.labels[at]}, "
-            "which no calibration can mend; give probabilities to Scores.from_probs, which floors "
-            "zeros"
         )

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
 
@@ -29,10 +29,11 @@ from longtail.core import Prior, PriorLike, Scores, UnknownPriorError
 from longtail.core.arrays import ArrayLike, as_numpy
 from longtail.core.numbers import check_number, check_per_class
 from longtail.core.prior import full_prior
-from longtail.posthoc.adjuster import Affine, AffineAdjuster, Floats
-from longtail.posthoc.validation import check_validation
+from longtail.posthoc.adjuster import Affine, AffineAdjuster
+from longtail.posthoc.validation import Floats
 
-_Least: TypeAlias = Literal["positive", "any"]
+_LESS_SURE = "1 changes nothing, more makes the model less sure"
+_FREE = "a large one leaves the fit to the data alone"
 
 
 class Calibrator(AffineAdjuster):
@@ -56,31 +57,37 @@ class Calibrator(AffineAdjuster):
         reached = self._carried_after(carried)
         return Affine(*self._scale_and_shift(num_classes), reached)
 
+    def carried_before(self, after: Prior | None) -> Prior | None:
+        """What it was fitted on; by hand, what is carried afterwards."""
+        return after if self.carried is None else self.source
+
     @abstractmethod
     def _scale_and_shift(self, num_classes: int) -> tuple[Floats, Floats]: ...
 
+    def _keep(
+        self, source: PriorLike | None, carried: PriorLike | None = None, **values: object
+    ) -> None:
+        """Set the values and both priors; one that starts from a known prior carries it on."""
+        start = None if source is None else full_prior(source, "source")
+        reached = start if carried is None else full_prior(carried, "carried")
+        vars(self).update(values, source=start, carried=reached)
+
     def _carried_after(self, carried: Prior | None) -> Prior | None:
-        name = type(self).__name__
         if self.carried is None:
             return carried
-        if self.source is None:
-            if carried is not None:
-                raise ValueError(
-                    f"this {name} was fitted on scores that carry no known prior, but these carry "
-                    f"{carried!r}: they were calibrated already, or another model made them; "
-                    "apply it once, to scores as its model gives them"
-                )
-            return self.carried
-        if carried is None:
-            raise UnknownPriorError(
-                f"this {name} was fitted on scores that carry {self.source!r}, "
-                "but these carry no known prior"
-            )
-        if not carried.is_close(self.source):
+        fitted_on = f"this {type(self).__name__} was fitted on scores that carry"
+        if carried is None and self.source is not None:
+            raise UnknownPriorError(f"{fitted_on} {self.source!r}, but these carry no known prior")
+        if carried is not None and self.source is None:
             raise ValueError(
-                f"this {name} was fitted on scores that carry {self.source!r}, but these carry "
-                f"{carried!r}: calibrate first and move to another prior after that, "
-                f"or fit it on scores that carry {carried!r}"
+                f"{fitted_on} no known prior, but these carry {carried!r}: they were calibrated "
+                "already, or another model made them; apply it once, to scores as its model gives "
+                "them"
+            )
+        if carried is not None and self.source is not None and not carried.is_close(self.source):
+            raise ValueError(
+                f"{fitted_on} {self.source!r}, but these carry {carried!r}: calibrate first and "
+                f"move to another prior after that, or fit it on scores that carry {carried!r}"
             )
         return self.carried
 
@@ -88,10 +95,6 @@ class Calibrator(AffineAdjuster):
 @dataclass(frozen=True, init=False, eq=False)
 class Temperature(Calibrator):
     """Divides the logits by T: above 1 for a model that is too sure of itself.
-
-    Attributes:
-        temperature: T, above zero.
-        source: What the scores it was fitted on carried; None if it was made by hand.
 
     >>> sure = [[4.0, 0.0], [4.0, 0.0], [4.0, 0.0], [0.0, 4.0]] * 20    # right in 3 of 4, says 98 %
     >>> scores = Scores(sure, labels=[0, 0, 1, 1] * 20, carried=[1, 1])
@@ -102,19 +105,11 @@ class Temperature(Calibrator):
     [0.763, 0.237]
     """
 
-    temperature: float
+    temperature: float  # T, above zero
     source: Prior | None
 
     def __init__(self, temperature: float = 1.0, source: PriorLike | None = None) -> None:
-        vars(self).update(
-            temperature=_check_temperature(temperature),
-            source=None if source is None else full_prior(source, "source"),
-        )
-
-    @property
-    def carried(self) -> Prior | None:  # type: ignore[override]
-        """What the result carries."""
-        return self.source
+        self._keep(source, temperature=_positive(temperature, "temperature", _LESS_SURE))
 
     @classmethod
     def fit(
@@ -129,14 +124,9 @@ class Temperature(Calibrator):
         """
         from longtail.posthoc.calibration_fit import fit_temperature
 
-        width = _check_spread(spread)
-        held = check_validation(scores, "a temperature")
-        if held.carried is None:
-            raise UnknownPriorError(
-                "a temperature is fitted under the held-out prior, but these scores carry no known "
-                "one (a bias-corrected temperature needs none)"
-            )
-        return cls(fit_temperature(held, width, weights), held.carried)
+        return cls(
+            fit_temperature(scores, _positive(spread, "spread", _FREE), weights), scores.carried
+        )
 
     def _scale_and_shift(self, num_classes: int) -> tuple[Floats, Floats]:
         return np.full(num_classes, 1 / self.temperature), np.zeros(num_classes)
@@ -145,12 +135,6 @@ class Temperature(Calibrator):
 @dataclass(frozen=True, init=False, eq=False)
 class BiasCorrectedTemperature(Calibrator):
     """Divides the logits by T and adds a bias to each class.
-
-    Attributes:
-        temperature: T, above zero.
-        bias: b, one number a class; None for zeros.
-        source: What the scores it was fitted on carried; None if unknown, or made by hand.
-        carried: What the result carries; None if made by hand, which leaves what is carried alone.
 
     >>> scores = Scores([[0.0, 0.0]] * 80, labels=[0, 0, 0, 1] * 20, carried=[50, 50])
     >>> BiasCorrectedTemperature.fit(scores).bias.tolist()      # 60 to 20 is these samples' prior
@@ -161,8 +145,8 @@ class BiasCorrectedTemperature(Calibrator):
     (Prior([0.75, 0.25]), [0.744, 0.256])
     """
 
-    temperature: float
-    bias: Floats | None
+    temperature: float  # T, above zero
+    bias: Floats | None  # b, one number a class; None for zeros
     source: Prior | None
     carried: Prior | None
 
@@ -173,11 +157,8 @@ class BiasCorrectedTemperature(Calibrator):
         source: PriorLike | None = None,
         carried: PriorLike | None = None,
     ) -> None:
-        vars(self).update(
-            temperature=_check_temperature(temperature),
-            bias=_per_class(bias, "bias", "any"),
-            **_kept_priors(source, carried),
-        )
+        divisor = _positive(temperature, "temperature", _LESS_SURE)
+        self._keep(source, carried, temperature=divisor, bias=_per_class(bias, "bias", "any"))
 
     @classmethod
     def fit(cls, scores: Scores, spread: float = 1.0) -> BiasCorrectedTemperature:
@@ -189,13 +170,12 @@ class BiasCorrectedTemperature(Calibrator):
             spread: How far each bias is expected from zero, as a standard deviation. Of log T, for
                 which all samples speak, 1 is expected, or the same if that is more.
         """
-        from longtail.posthoc.calibration_fit import fit_scales, fitted_priors
+        from longtail.posthoc.calibration_fit import fit_scales
 
-        width = _check_spread(spread)
-        held = check_validation(scores, "a bias-corrected temperature")
-        priors = fitted_priors(held)
-        fit = fit_scales(held, "the bias-corrected temperature", bias=width)
-        return cls(fit.temperature, fit.bias, *priors)
+        fit = fit_scales(
+            scores, "a bias-corrected temperature", bias=_positive(spread, "spread", _FREE)
+        )
+        return cls(fit.temperature, fit.bias, fit.source, fit.carried)
 
     def _scale_and_shift(self, num_classes: int) -> tuple[Floats, Floats]:
         scale = np.full(num_classes, 1 / self.temperature)
@@ -206,19 +186,13 @@ class BiasCorrectedTemperature(Calibrator):
 class VectorScaling(Calibrator):
     """Scales the logit of each class and adds a bias to it.
 
-    Attributes:
-        scale: s, one positive number a class; None for ones.
-        bias: b, one number a class; None for zeros.
-        source: What the scores it was fitted on carried; None if unknown, or made by hand.
-        carried: What the result carries; None if made by hand, which leaves what is carried alone.
-
     >>> scores = Scores([[2.0, 1.0]], carried=[90, 10])
     >>> VectorScaling(scale=[0.5, 1.0], bias=[0.0, 0.3])(scores).logits.tolist()
     [[1.0, 1.3]]
     """
 
-    scale: Floats | None
-    bias: Floats | None
+    scale: Floats | None  # s, one positive number a class; None for ones
+    bias: Floats | None  # b, one number a class; None for zeros
     source: Prior | None
     carried: Prior | None
 
@@ -229,61 +203,42 @@ class VectorScaling(Calibrator):
         source: PriorLike | None = None,
         carried: PriorLike | None = None,
     ) -> None:
-        vars(self).update(
-            scale=_per_class(scale, "scale", "positive"),
-            bias=_per_class(bias, "bias", "any"),
-            **_kept_priors(source, carried),
-        )
+        scales = _per_class(scale, "scale", "positive")
+        self._keep(source, carried, scale=scales, bias=_per_class(bias, "bias", "any"))
 
     @classmethod
     def fit(cls, scores: Scores, spread: float = 1.0, scale_spread: float = 0.1) -> VectorScaling:
         """The scales and biases that suit held-out scores best.
 
         Args:
-            scores: Labelled, and not of the test set. If it is not known what they carry, every
-                class must occur among the labels.
+            scores: As for `BiasCorrectedTemperature.fit`.
             spread: How far each bias is expected from zero, as a standard deviation. Of the
                 log-scale that all share 1 is expected, or the same if that is more.
             scale_spread: How far each log-scale is expected from the shared one.
         """
-        from longtail.posthoc.calibration_fit import fit_scales, fitted_priors
+        from longtail.posthoc.calibration_fit import fit_scales
 
-        width, own_width = _check_spread(spread), _check_spread(scale_spread, "scale_spread")
-        held = check_validation(scores, "vector scaling")
-        priors = fitted_priors(held)
-        fit = fit_scales(held, "vector scaling", bias=width, scale=own_width)
-        return cls(fit.scale / fit.temperature, fit.bias, *priors)
+        width, own_width = (
+            _positive(spread, "spread", _FREE),
+            _positive(scale_spread, "scale_spread", _FREE),
+        )
+        fit = fit_scales(scores, "vector scaling", bias=width, scale=own_width)
+        return cls(fit.scale / fit.temperature, fit.bias, fit.source, fit.carried)
 
     def _scale_and_shift(self, num_classes: int) -> tuple[Floats, Floats]:
         scale = _filled(self.scale, "scale", np.ones(num_classes))
         return scale, _filled(self.bias, "bias", np.zeros(num_classes))
 
 
-def _check_temperature(temperature: float) -> float:
-    if not check_number(temperature, "temperature") > 0:
-        raise ValueError(
-            f"temperature must be above zero, got {temperature}; 1 changes nothing, more makes the "
-            "model less sure"
-        )
-    return float(temperature)
+def _positive(value: float, name: str, hint: str) -> float:
+    if not check_number(value, name) > 0:
+        raise ValueError(f"{name} must be above zero, got {value}; {hint}")
+    return float(value)
 
 
-def _check_spread(spread: float, name: str = "spread") -> float:
-    if not check_number(spread, name) > 0:
-        raise ValueError(
-            f"{name} must be above zero, got {spread}; a large one leaves the fit to the data alone"
-        )
-    return float(spread)
-
-
-def _kept_priors(source: PriorLike | None, carried: PriorLike | None) -> dict[str, Prior | None]:
-    """The two priors a calibrator remembers; one that starts from a known prior keeps it."""
-    start = None if source is None else full_prior(source, "source")
-    reached = start if carried is None else full_prior(carried, "carried")
-    return {"source": start, "carried": reached}
-
-
-def _per_class(values: ArrayLike | None, name: str, least: _Least) -> Floats | None:
+def _per_class(
+    values: ArrayLike | None, name: str, least: Literal["positive", "any"]
+) -> Floats | None:
     return None if values is None else check_per_class(values, as_numpy(values).size, name, least)
 
 

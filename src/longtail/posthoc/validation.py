@@ -35,13 +35,18 @@ class Validation:
 
     def weights_to(self, target: Prior) -> Floats:
         """What each sample counts where labels follow the target, summing to one."""
-        counts = np.bincount(self.labels, minlength=target.num_classes)
-        return weights_to(target, self.labels, 1 / counts[self.labels])
+        return weights_to(target, self.labels, 1 / np.bincount(self.labels)[self.labels])
 
-    def first_ruled_out(self) -> int | None:
-        """The first sample whose logits rule its own label out; None if there is none."""
+    def check_possible(self) -> None:
+        """A ValueError if the logits of a sample rule its own label out."""
         ruled_out = np.isneginf(self.logits[np.arange(len(self.labels)), self.labels])
-        return int(ruled_out.argmax()) if ruled_out.any() else None
+        if ruled_out.any():
+            at = int(ruled_out.argmax())
+            raise ValueError(
+                f"the held-out logits of sample {at} rule out its own label, class "
+                f"{self.labels[at]}, and no calibration can mend that; give probabilities to "
+                "Scores.from_probs, which floors zeros"
+            )
 
 
 def check_validation(scores: Scores, who: str) -> Validation:
@@ -74,7 +79,11 @@ class Weighted(NamedTuple):
         cls, target: Prior, logits: Rows, labels: Indices, within: ArrayLike | None = None
     ) -> Weighted:
         """The samples weighted to a target; `within` says what each counts in its class."""
-        times = np.ones(len(labels)) if within is None else _repetitions(within, len(labels))
+        times = np.ones(len(labels))
+        if within is not None:
+            times = check_weights(within, len(labels))
+            total, most = float(times.sum()), int((times > 0).sum())
+            times = times * (most / total) if 0 < total < most else times
         totals = np.bincount(labels, times, logits.shape[1])[labels]
         shares = np.divide(times, totals, out=np.zeros_like(times), where=times > 0)
         return cls(logits, labels, shares, weights_to(target, labels, shares), times)
@@ -86,10 +95,10 @@ class Weighted(NamedTuple):
 
     def that_count(self) -> Weighted:
         """Without the samples of weight zero."""
-        at = slice(None) if self.weights.all() else np.flatnonzero(self.weights)
-        return Weighted(
-            self.logits[at], self.labels[at], self.shares[at], self.weights[at], self.times[at]
-        )
+        if self.weights.all():
+            return self
+        at = np.flatnonzero(self.weights)
+        return Weighted._make(values[at] for values in self)
 
     def mean(self, values: Rows) -> float:
         """The weighted mean of these values, one a sample."""
@@ -143,9 +152,3 @@ def weights_to(target: Prior, labels: Indices, shares: Floats) -> Floats:
 def effective_samples(weights: Floats) -> float:
     """(Σw)² / Σw²: how many equally weighted samples tell as much as these (Kish)."""
     return float(weights.sum() ** 2 / np.square(weights).sum())
-
-
-def _repetitions(within: ArrayLike, num_samples: int) -> Floats:
-    times = check_weights(within, num_samples)
-    total, most = float(times.sum()), int((times > 0).sum())
-    return times * (most / total) if 0 < total < most else times

@@ -20,9 +20,10 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from longtail.core.draws import Draws
 from longtail.core.softmax import softmax
 from longtail.posthoc.validation import Floats, Indices, Rows, Validation
-from longtail.shift.draws import Draws, RawEstimate, full
+from longtail.shift.em import RawEstimate, drawn_again, full
 
 ConfusionMethod: TypeAlias = Literal["bbse", "rlls"]
 
@@ -39,7 +40,7 @@ def by_confusion(
     soft: bool,
     pseudo_count: float,
     resamples: int,
-    draws: Draws,
+    random: Draws,
 ) -> RawEstimate:
     """The estimate from logits and held-out logits of one model, both under the uniform prior.
 
@@ -64,8 +65,8 @@ def by_confusion(
     probs, iterations, converged = estimate(once, held_once)
     spread = None
     if resamples:
-        times = draws.drawn_again(once, len(once), resamples)
-        held_times = draws.drawn_again(held_once, len(held_once), resamples)
+        times = drawn_again(random, once, len(once), resamples)
+        held_times = drawn_again(random, held_once, len(held_once), resamples)
         pairs = zip(times.T, held_times.T, strict=True)
         again = np.stack([full(estimate(*pair)[0]).log for pair in pairs])
         spread = again.std(axis=0, ddof=1)
@@ -75,11 +76,7 @@ def by_confusion(
 def predictions(logits: Rows, soft: bool) -> Floats:
     """Probabilities, or a one for the class decided on; shape (N, C)."""
     rows = logits.astype(np.float64, copy=False)
-    if soft:
-        return softmax(rows)
-    decided = np.zeros(rows.shape)
-    decided[np.arange(len(rows)), rows.argmax(axis=1)] = 1
-    return decided
+    return softmax(rows) if soft else np.eye(rows.shape[1])[rows.argmax(axis=1)]
 
 
 def joint_confusion(predicted: Floats, labels: Indices, weights: Floats) -> Floats:
@@ -89,20 +86,22 @@ def joint_confusion(predicted: Floats, labels: Indices, weights: Floats) -> Floa
     return by_label.T
 
 
-def solve_bbse(joint: Floats, mean: Floats) -> Floats:
-    """The w ≥ 0 that explains the mean prediction, the one nearest to 1 where several do."""
-    return _solve(joint, mean, ridge=0.0)
+def solve_bbse(joint: Floats, mean: Floats, ridge: float = 0.0) -> Floats:
+    """min_{w≥0} ‖Jw − m‖² + ridge · ‖w − 1‖²; without a ridge, the nearest to 1 of several."""
+    from scipy.optimize import nnls
+
+    weight = sqrt(ridge + _SINGULAR * np.square(joint).sum(axis=0).max())
+    rows = np.vstack([joint, weight * np.eye(len(mean))])
+    wanted = np.append(mean, np.full(len(mean), weight))
+    return np.asarray(nnls(rows, wanted, maxiter=100 * len(mean))[0])
 
 
 def solve_rlls(joint: Floats, mean: Floats, num_validation: int) -> tuple[Floats, int, bool]:
-    """The w ≥ 0 that explains the mean prediction as far as leaving 1 is worth it.
-
-    Also how many rounds that took, and whether it settled.
-    """
+    """The w ≥ 0 of RLLS, how many rounds it took, and whether it settled."""
     delta = _OF_THE_BOUND * confusion_bound(len(mean), num_validation)
     ratio, ridge = np.ones_like(mean), delta
     for iteration in range(1, _ROUNDS + 1):
-        moved = _solve(joint, mean, ridge)
+        moved = solve_bbse(joint, mean, ridge)
         change = np.abs(moved - ratio).max()
         ratio = moved
         if change <= 1e-9:
@@ -115,16 +114,3 @@ def confusion_bound(num_classes: int, num_validation: int) -> float:
     """How far J may be off in the worst of twenty cases, by a matrix Bernstein inequality."""
     unlikely = 2 * log(2 * num_classes / _CONFIDENCE) / num_validation
     return 3 * (unlikely / 3 + sqrt(unlikely))
-
-
-def _solve(joint: Floats, mean: Floats, ridge: float) -> Floats:
-    """min_{w≥0} ‖Jw − m‖² + ridge · ‖w − 1‖², never quite singular."""
-    from scipy.optimize import nnls
-
-    weight = sqrt(ridge + _SINGULAR * np.square(joint).sum(axis=0).max())
-    ratio, _ = nnls(
-        np.vstack([joint, weight * np.eye(len(mean))]),
-        np.concatenate([mean, np.full(len(mean), weight)]),
-        maxiter=100 * len(mean),
-    )
-    return np.asarray(ratio)

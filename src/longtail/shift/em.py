@@ -8,23 +8,28 @@ With ℓ_i(y) = p(x_i|y), known up to a factor of i from logits that carry the u
 
 Each round raises Σ_i w_i log Σ_y t_y ℓ_i(y) + Σ_y a_y log t_y, the likelihood of the samples and of
 a_y more of class y. Many problems are solved at once, one a column: a round is two products of
-matrices.
+matrices. On a stream EM goes on from where it ended before, which takes few rounds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from longtail.core import Prior, Scores
+from longtail.core.arrays import as_numpy
+from longtail.core.draws import Draws
+from longtail.core.numbers import check_number, check_whole
+from longtail.core.retarget import retarget
 from longtail.core.softmax import softmax
 from longtail.posthoc.validation import Floats, Rows
-from longtail.shift.draws import Draws, RawEstimate, full
 
-MAX_ITER = 5000
 TOLERANCE = 1e-8
+_MAX_ITER = 5000
+_LEAST_PROB = 1e-9  # scores cannot be moved from a prior with zeros
 _NEWTON_STEPS = 100
 _LEAST = 1e-300  # what underflows would be a zero, which EM never leaves
 _LONGEST_STEP = 1.0  # of the slope: Newton's own may leave for infinity where the trend is flat
@@ -33,7 +38,37 @@ MStep: TypeAlias = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True, eq=False)
-class Climb:
+class RawEstimate:
+    """What every way of estimating a prior hands back."""
+
+    prior: Prior  # without zeros
+    spread: Floats | None  # standard deviations of log-probabilities, if asked for
+    iterations: int
+    converged: bool
+    slope: float | None = None  # of the trend it was shrunk towards, if any
+    trust: float | None = None  # how far single classes may leave that trend
+
+
+def full(probs: Floats) -> Prior:
+    """The prior with these probabilities, none of them below a billionth."""
+    return Prior.from_log(np.log(np.maximum(probs, _LEAST_PROB)))
+
+
+def drawn_again(random: Draws, chances: Floats, num_samples: int, draws: int) -> Floats:
+    """How often each sample is among `num_samples` drawn by chance, shape (samples, draws).
+
+    The chances are the same for all draws, or of shape (draws, samples).
+    """
+    times = np.empty((chances.shape[-1], draws))
+    for k, chance in enumerate(np.broadcast_to(chances, (draws, chances.shape[-1]))):
+        limits = chance.cumsum()
+        limits /= limits[-1]
+        picked = np.searchsorted(limits[:-1], random.uniform(num_samples))
+        times[:, k] = np.bincount(picked, minlength=len(chance))
+    return times
+
+
+class Climb(NamedTuple):
     """Where EM stopped."""
 
     priors: Floats  # of shape (C, problems); each column sums to one
@@ -41,20 +76,19 @@ class Climb:
     converged: bool  # whether the last round moved no column by more than the tolerance in all
 
 
-def plain_em(logits: Rows, pseudo_count: float, resamples: int, draws: Draws) -> RawEstimate:
+def plain_em(logits: Rows, pseudo_count: float, resamples: int, random: Draws) -> RawEstimate:
     """EM's estimate from logits of shape (N, C) that carry the uniform prior.
 
-    There is nothing to check it by: the Dirichlet prior has the uniform one for its mode. It is
-    right where the model is calibrated, and its interval is that of the bootstrap: what drawing
-    other samples would change, and not what a miscalibrated model gets wrong.
+    There is nothing to check it by. It is right where the model is calibrated, and its interval is
+    that of the bootstrap: what drawing other samples would change, and not what the model gets
+    wrong.
     """
-    likelihood = likelihoods(logits)
-    num_samples, num_classes = likelihood.shape
+    likelihood, (num_samples, num_classes) = likelihoods(logits), logits.shape
     step, once = free_step(np.float64(pseudo_count)), np.ones((num_samples, 1))
     end = climb(likelihood, once, np.full((num_classes, 1), 1 / num_classes), step)
     spread = None
     if resamples:
-        weights = draws.drawn_again(once[:, 0], num_samples, resamples)
+        weights = drawn_again(random, once[:, 0], num_samples, resamples)
         start = np.repeat(end.priors, resamples, axis=1)
         again = climb(likelihood, weights, start, step, tolerance=1e-6)
         spread = np.log(again.priors).std(axis=1, ddof=1)
@@ -69,12 +103,7 @@ def likelihoods(uniform_logits: Rows) -> Floats:
 
 
 def climb(
-    likelihood: Floats,
-    weights: Floats,
-    start: Floats,
-    m_step: MStep,
-    tolerance: float = TOLERANCE,
-    max_iter: int = MAX_ITER,
+    likelihood: Floats, weights: Floats, start: Floats, m_step: MStep, tolerance: float = TOLERANCE
 ) -> Climb:
     """EM from `start` until a round moves no prior by more than the tolerance, Σ_y |change of t_y|.
 
@@ -82,14 +111,14 @@ def climb(
     never leaves. `m_step` gives the priors that best explain expected counts.
     """
     priors = start
-    for iteration in range(1, max_iter + 1):
+    for iteration in range(1, _MAX_ITER + 1):
         counts = priors * (likelihood.T @ (weights / (likelihood @ priors)))
         moved = np.maximum(m_step(counts), _LEAST)
         change = np.abs(moved - priors).sum(axis=0).max()
         priors = moved
         if change <= tolerance:
             return Climb(priors, iteration, converged=True)
-    return Climb(priors, max_iter, converged=False)
+    return Climb(priors, _MAX_ITER, converged=False)
 
 
 def free_step(pseudo_counts: Floats | np.float64) -> MStep:
@@ -125,8 +154,52 @@ def trend_step(direction: Floats, pseudo_counts: Floats | np.float64) -> MStep:
 
 def slope_of(prior: Floats, direction: Floats) -> float:
     """The slope of a prior that is ∝ exp(slope · direction); 0 where the direction is level."""
-    top, bottom = direction.argmax(), direction.argmin()
-    if direction[top] == direction[bottom]:
-        return 0.0
-    rise = np.log(prior[top]) - np.log(prior[bottom])
-    return float(rise / (direction[top] - direction[bottom]))
+    ends = [direction.argmin(), direction.argmax()]
+    run, rise = np.ptp(direction), np.diff(np.log(prior[ends]))[0]
+    return float(rise / run) if run else 0.0
+
+
+class StreamingPrior:
+    """Watches scores go by and knows the prior of the last `window` samples.
+
+    `prior` is that of `estimate_prior` on the window, without validation scores, up to the
+    tolerance of EM, and uniform before the first update; old samples leave it, and it follows a
+    prior that changes. Calibrate the scores before, if there are validation scores to fit on.
+
+    >>> stream = StreamingPrior(num_classes=2)
+    >>> for _ in range(3):
+    ...     batch = Scores([[3.0, 0.0], [0.0, 3.0], [0.0, 3.0]] * 20, carried=[1, 1])
+    ...     prior = stream.update(batch)
+    >>> prior
+    Prior([0.318, 0.682])
+    >>> stream.num_samples
+    180
+    """
+
+    def __init__(self, num_classes: int, window: int = 10_000, pseudo_count: float = 1.0) -> None:
+        self._window = check_whole(window, "window", least=1)
+        self._step = free_step(np.float64(check_number(pseudo_count, "pseudo_count", least=0)))
+        self._likelihood = np.empty((0, num_classes))
+        self.prior = Prior.uniform(num_classes)
+
+    @property
+    def num_samples(self) -> int:
+        """How many samples are in the window."""
+        return len(self._likelihood)
+
+    def update(self, scores: Scores) -> Prior:
+        """Take in a batch, forget what falls out of the window, and return the new estimate."""
+        if scores.num_classes != self.prior.num_classes:
+            raise ValueError(
+                f"this stream has {self.prior.num_classes} classes, but the scores have "
+                f"{scores.num_classes}; use one stream for each model"
+            )
+        exact = as_numpy(scores.logits).astype(np.float64)
+        moved = retarget(exact, scores.carried, Prior.uniform(scores.num_classes))
+        both = np.concatenate([self._likelihood, likelihoods(moved)])
+        self._likelihood = both[-self._window :]
+        if self.num_samples:
+            weights = np.ones((self.num_samples, 1))
+            end = climb(self._likelihood, weights, self.prior.probs[:, None], self._step)
+            self.prior = full(end.priors[:, 0])
+        return self.prior

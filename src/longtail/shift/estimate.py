@@ -9,12 +9,12 @@ import numpy as np
 
 from longtail.core import Prior, Scores, UnknownPriorError
 from longtail.core.arrays import Array, as_numpy, to_kind
+from longtail.core.draws import Draws
 from longtail.core.numbers import check_number, check_whole
 from longtail.posthoc import BiasCorrectedTemperature, Calibrator
 from longtail.posthoc.validation import Floats, Validation, check_validation, effective_samples
 from longtail.shift.confusion import by_confusion
-from longtail.shift.draws import Draws, RawEstimate
-from longtail.shift.em import plain_em
+from longtail.shift.em import RawEstimate, plain_em
 from longtail.shift.shrinkage import shrunken_em
 from longtail.stats import NORMAL
 
@@ -23,34 +23,18 @@ Method: TypeAlias = Literal["em", "bbse", "rlls"]
 
 @dataclass(frozen=True, eq=False)
 class PriorEstimate:
-    """What `estimate_prior` found. Use it as `scores.under(estimate.prior)`.
+    """What `estimate_prior` found. Use it as `scores.under(estimate.prior)`."""
 
-    Attributes:
-        prior: The estimate. No class has probability zero.
-        low: The lower ends of 95 % intervals, one a class; None without resamples.
-        high: The upper ends.
-        method: "em", "bbse" or "rlls".
-        iterations: How many it took.
-        converged: Whether it settled.
-        calibration: What was fitted on the validation scores under the uniform prior and applied
-            before estimating. None if nothing was, as without validation nothing can be.
-        slope: Of the trend the estimate was shrunk towards, in the logarithm of the training
-            counts: 1 is as in training, 0 uniform. None if it was not shrunk.
-        trust: How far single classes were let off the trend: 0 not at all, 1 as far as EM has them.
-        effective_samples: How many validation samples tell as much as these do where labels follow
-            the estimate; None without validation.
-    """
-
-    prior: Prior
-    low: Array | None
-    high: Array | None
+    prior: Prior  # in which no class has probability zero
+    low: Array | None  # the lower ends of 95 % intervals, one a class; None without resamples
+    high: Array | None  # the upper ends
     method: Method
     iterations: int
     converged: bool
-    calibration: Calibrator | None
-    slope: float | None
-    trust: float | None
-    effective_samples: float | None
+    calibration: Calibrator | None  # fitted on the validation scores and applied before, if any
+    slope: float | None  # of the trend shrunk towards, if any: 1 is as in training, 0 uniform
+    trust: float | None  # how far classes were let off the trend: 0 not at all, 1 as far as EM's
+    effective_samples: float | None  # that validation is worth where labels follow the estimate
 
 
 def estimate_prior(
@@ -85,8 +69,7 @@ def estimate_prior(
         shrink: Towards the trend, for "em" with validation scores. Without it is plain EM.
         soft: For "bbse" and "rlls": a confusion matrix of probabilities instead of decisions.
         pseudo_count: How many samples to add for each class: the Dirichlet prior of "em".
-        resamples: How often to repeat the estimate on samples drawn again, for the intervals; 0
-            for none.
+        resamples: How often samples are drawn again for the intervals; 0 for none.
         seed: Of the drawing.
 
     >>> told_apart = [[3.0, 0.0], [0.0, 3.0], [0.0, 3.0], [0.0, 3.0]] * 50
@@ -107,26 +90,17 @@ def estimate_prior(
             samples, labelled = calibration(samples), calibration(labelled)
         held = check_validation(labelled, "estimate_prior")
     logits = as_numpy(samples.logits)
-    options = pseudo_count, resamples, Draws(check_whole(seed, "seed"))
+    options = pseudo_count, resamples, Draws(seed)
     if held is None or (method == "em" and not shrink):
         estimate = plain_em(logits, *options)
     elif method == "em":
         estimate = shrunken_em(logits, held, _log_counts(scores, validation, held), *options)
     else:
         estimate = by_confusion(logits, held, method, soft, *options)
-    low, high = _interval(estimate, scores)
-    return PriorEstimate(
-        estimate.prior,
-        low,
-        high,
-        method,
-        estimate.iterations,
-        estimate.converged,
-        calibration,
-        estimate.slope,
-        estimate.trust,
-        None if held is None else effective_samples(held.weights_to(estimate.prior)),
-    )
+    ends, settled = _interval(estimate, scores), (estimate.iterations, estimate.converged)
+    shrunk = estimate.slope, estimate.trust
+    told = None if held is None else effective_samples(held.weights_to(estimate.prior))
+    return PriorEstimate(estimate.prior, *ends, method, *settled, calibration, *shrunk, told)
 
 
 def _check_options(
@@ -171,23 +145,15 @@ def _checked(validation: Scores, num_classes: int) -> Scores:
             f"the validation scores must have samples of {needed} classes or more to tell how far "
             f"a model of {num_classes} can be relied on, got {present}"
         )
-    at = held.first_ruled_out()
-    if at is not None:
-        raise ValueError(
-            f"the validation logits of sample {at} rule out its own label, class "
-            f"{held.labels[at]}; a model is never that sure: give its probabilities to "
-            "Scores.from_probs, which floors zeros"
-        )
+    held.check_possible()
     return _under_uniform(validation)
 
 
 def _log_counts(scores: Scores, validation: Scores | None, held: Validation) -> Floats:
     """Of the training counts, or of what is nearest to them; one half is added to zeros."""
-    counts = scores.counts
-    if counts is None and validation is not None:
-        counts = validation.counts
-    if counts is None:
-        counts = np.bincount(held.labels, minlength=scores.num_classes)
+    known = (scores.counts, None if validation is None else validation.counts)
+    own = np.bincount(held.labels, minlength=scores.num_classes)
+    counts = next((counts for counts in known if counts is not None), own)
     return Prior.of(counts, zeros="smooth").log
 
 

@@ -32,18 +32,11 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior
-from longtail.core.retarget import prior_offset
-from longtail.posthoc.validation import Floats, Rows, Validation
-from longtail.shift.draws import Draws, RawEstimate, full
-from longtail.shift.em import (
-    TOLERANCE,
-    Climb,
-    climb,
-    free_step,
-    likelihoods,
-    slope_of,
-    trend_step,
-)
+from longtail.core.draws import Draws
+from longtail.core.retarget import log_ratio, prior_offset
+from longtail.core.softmax import log_softmax
+from longtail.posthoc.validation import Floats, Indices, Rows, Validation
+from longtail.shift import em
 
 _DRAWS = 20  # that measure the noise
 _DRAW_TOLERANCE = 1e-5  # of draws only two digits are wanted
@@ -55,12 +48,12 @@ class _Pair:
     """The trend and the free estimate, one column a problem, and EM's end for the latter."""
 
     trend: Floats
-    free: Climb
+    free: em.Climb
 
     @property
     def apart(self) -> Floats:
         """e, with mean zero over the classes."""
-        ratio = _log_ratios(np.log(self.trend), np.log(self.free.priors))
+        ratio = log_ratio(np.log(self.trend), np.log(self.free.priors))
         return np.asarray(ratio - ratio.mean(axis=0))
 
 
@@ -70,26 +63,25 @@ def shrunken_em(
     log_counts: Floats,
     pseudo_count: float,
     resamples: int,
-    draws: Draws,
-) -> RawEstimate:
+    random: Draws,
+) -> em.RawEstimate:
     """The estimate from logits that carry the uniform prior, of one model.
 
     The trend runs along `log_counts`, log n; if all are equal, it is uniform. The Dirichlet adds
     `pseudo_count` samples for each class on average; for the trend as many in all.
     """
     once = np.ones((len(logits), 1))
-    pair = _estimates(likelihoods(logits), once, log_counts, pseudo_count, TOLERANCE)
-    trend, free = full(pair.trend[:, 0]), full(pair.free.priors[:, 0])
+    pair = _estimates(em.likelihoods(logits), once, log_counts, pseudo_count, em.TOLERANCE)
+    trend, free = em.full(pair.trend[:, 0]), em.full(pair.free.priors[:, 0])
     # Classes without validation samples cannot be drawn: draws are a problem of the others.
     present = held.prior.probs > 0
-    likelihood, along = likelihoods(held.logits[:, present]), log_counts[present]
+    likelihood, along = em.likelihoods(held.logits[:, present]), log_counts[present]
 
     def drawn(truth: Prior, number: int, again: bool = False) -> _Pair:
         chances = held.weights_to(truth)
         if again:
-            repeated = np.broadcast_to(chances, (number, len(chances)))
-            chances = draws.weighted_again(repeated, held.labels)
-        times = draws.drawn_again(chances, len(logits), number)
+            chances = _weighted_again(random, chances, held.labels, number)
+        times = em.drawn_again(random, chances, len(logits), number)
         return _estimates(likelihood, times, along, pseudo_count, _DRAW_TOLERANCE)
 
     noise = float(np.square(drawn(trend, _DRAWS).apart).mean())
@@ -101,32 +93,22 @@ def shrunken_em(
         unseen = (1 - trust) ** 2 * noise * (trust + 2 * (2 / trend.num_classes) ** 0.5)
         seen = _off(drawn(prior, resamples, again=True), prior, trust, present)
         spread = _BESIDE_NOISE * np.sqrt(seen + unseen)
-    return RawEstimate(
-        prior,
-        spread,
-        pair.free.iterations,
-        pair.free.converged,
-        slope=slope_of(trend.probs, log_counts),
-        trust=trust,
-    )
+    slope, end = em.slope_of(trend.probs, log_counts), pair.free
+    return em.RawEstimate(prior, spread, end.iterations, end.converged, slope, trust)
 
 
 def _estimates(
-    likelihood: Floats,
-    weights: Floats,
-    log_counts: Floats,
-    pseudo_count: float,
-    tolerance: float,
+    likelihood: Floats, weights: Floats, log_counts: Floats, pseudo_count: float, tolerance: float
 ) -> _Pair:
     """Both estimates, for each column of weights."""
     shape = len(log_counts), weights.shape[1]
     trend = np.full(shape, 1 / shape[0])
     if (log_counts != log_counts[0]).any():
         # One number is sought, so they are few in all.
-        along = trend_step(log_counts, np.float64(pseudo_count / shape[0]))
-        trend = climb(likelihood, weights, trend, along, tolerance).priors
-    around = free_step(pseudo_count * shape[0] * trend)
-    return _Pair(trend, climb(likelihood, weights, trend, around, tolerance))
+        along = em.trend_step(log_counts, np.float64(pseudo_count / shape[0]))
+        trend = em.climb(likelihood, weights, trend, along, tolerance).priors
+    around = em.free_step(pseudo_count * shape[0] * trend)
+    return _Pair(trend, em.climb(likelihood, weights, trend, around, tolerance))
 
 
 def _off(drawn: _Pair, truth: Prior, trust: float, present: npt.NDArray[np.bool_]) -> Floats:
@@ -136,15 +118,20 @@ def _off(drawn: _Pair, truth: Prior, trust: float, present: npt.NDArray[np.bool_
     and stands alone for a class without any.
     """
     guessed = np.log(drawn.trend) + trust * drawn.apart
-    right = np.broadcast_to(truth.log[present][:, None], guessed.shape)
-    own = np.square(_log_ratios(right, guessed)).mean(axis=1)
+    right = log_softmax(truth.log[present][:, None], axis=0)
+    own = np.square(log_ratio(right, log_softmax(guessed, axis=0))).mean(axis=1)
     levelled = np.full(len(present), own.mean())
     levelled[present] = 0.5 * (own + own.mean())
     return levelled
 
 
-def _log_ratios(sources: Floats, targets: Floats) -> Floats:
-    """`prior_offset` of each column of logarithms."""
-    columns = zip(sources.T, targets.T, strict=True)
-    offsets = [prior_offset(Prior.from_log(s), Prior.from_log(t)) for s, t in columns]
-    return np.stack(offsets, axis=1)
+def _weighted_again(random: Draws, chances: Floats, labels: Indices, number: int) -> Floats:
+    """So many rows of other chances within classes, of which each keeps its chance as a whole.
+
+    They are those of the Bayesian bootstrap (Rubin, 1981): other samples of the same classes.
+    """
+    uniform = random.uniform(number * len(chances)).reshape(number, -1)
+    weights, before = chances * -np.log(1 - uniform), np.bincount(labels, chances)
+    for row in weights:
+        row *= (before / np.maximum(np.bincount(labels, row), 1e-300))[labels]
+    return weights

@@ -3,21 +3,38 @@ r"""What is fitted once the classifier inside is: what its scores carry, a calib
 In this order, each on out-of-fold scores, which are made only if one of them asks for it. A
 temperature comes before the move: after it, it would shrink the prior along with the evidence. It
 changes no decision at the best τ, which grows and shrinks with it, but makes probabilities right.
+
+A class of two samples or more is dealt out to the folds so that every model knows it. A class of
+one sample is in every model and therefore held out by none: it has no say in what is fitted on the
+scores. A fold's model carries the prior of its own training part, which for a class of few samples
+is not that of the whole: its scores are moved to what the model of all samples carries. A class
+that the model does not know, which only splits of a user's own can bring about, is ruled out by it,
+and the samples of that class are left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Integral
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
+import numpy as np
 import numpy.typing as npt
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.parallel import Parallel, delayed
 
-from longtail.core import Prior, PriorLike, Scores, measure_carried
+from longtail.core import Prior, PriorLike, Scores, measure_carried, retarget
 from longtail.core.numbers import check_number
 from longtail.core.prior import check_same_classes, full_prior
-from longtail.integrations.sklearn.carried import carried_by, gives_probs, may_ignore_weights
-from longtail.integrations.sklearn.folds import out_of_fold, splits_of
-from longtail.integrations.sklearn.training_set import TrainingLabels, TrainingSet
+from longtail.data import stratified_folds
+from longtail.integrations.sklearn.carried import (
+    carried_by,
+    class_logits,
+    gives_probs,
+    may_ignore_weights,
+)
+from longtail.integrations.sklearn.training_set import Positions, TrainingLabels, TrainingSet
 from longtail.posthoc import BiasCorrectedTemperature, LogitAdjustment, Temperature
 from longtail.posthoc.tau import Criterion
 
@@ -26,6 +43,8 @@ Tau: TypeAlias = float | Literal["auto"]
 Calibration: TypeAlias = Literal["auto", "temperature", "bias_corrected"] | None
 Carried: TypeAlias = PriorLike | Literal["train", "measure"]
 AnyCalibrator: TypeAlias = Temperature | BiasCorrectedTemperature
+OutOfFold: TypeAlias = tuple[npt.NDArray[np.float64], Positions]
+Splits: TypeAlias = list[tuple[Positions, Positions]]
 
 _A_CLASS = "one probability or count a class"
 _WORDS = {  # that an option may be, and what else
@@ -84,6 +103,7 @@ def fit_adjustment(
 
     The model is the estimator fitted on all samples; the estimator itself is for the folds.
     """
+    by_labels = isinstance(options.carried, str) and options.carried == "train"
     carried = _declared(options.carried, model, data.labels)
     at_target = target is not None and carried is not None and target.is_close(carried)
     choose = options.tau == "auto" and target is not None and not at_target
@@ -97,32 +117,77 @@ def fit_adjustment(
             raise ValueError('carried="measure" needs classes of two samples or more, got none')
         return Adjustment(carried, None, LogitAdjustment(carried, tau, target), None)
     # Decision values are no logits yet, and of a prior given or measured no fold has its own.
-    by_labels = _is_by_labels(options.carried) and carried is not None
     move_to = carried if by_labels and gives_probs(model) else None
-    unseen = out_of_fold(estimator, data, splits, move_to, options.n_jobs)
-    labels = data.labels.codes[unseen.positions]
-    weights = None if data.labels.weights is None else data.labels.weights[unseen.positions]
+    logits, positions = out_of_fold(estimator, data, splits, move_to, options.n_jobs)
+    labels, counts = data.labels.codes[positions], data.labels.counts
+    weights = None if data.labels.weights is None else data.labels.weights[positions]
     if carried is None:
-        carried = measure_carried(unseen.logits, labels)
-    scores = Scores(  # decision values may sum to anything
-        unseen.logits,
-        labels,
-        carried,
-        data.labels.counts,
-        split="validation",
-        _are_logits=True,
-    )
+        carried = measure_carried(logits, labels)
+    # Decision values may sum to anything.
+    scores = Scores(logits, labels, carried, counts, None, "validation", _are_logits=True)
     calibrator: AnyCalibrator | None = None
     if calibration == "temperature":
         calibrator = Temperature.fit(scores, weights=weights)
     elif calibration == "bias_corrected":
         calibrator = BiasCorrectedTemperature.fit(scores)
     scores = scores if calibrator is None else calibrator(scores)
+    move = LogitAdjustment(carried, tau, target)
     if choose:
         move = LogitAdjustment.fit(scores, carried, target, options.criterion, weights)
-    else:
-        move = LogitAdjustment(carried, tau, target)
     return Adjustment(carried, calibrator, move, scores)
+
+
+def out_of_fold(
+    estimator: Any, data: TrainingSet, splits: Splits, move_to: Prior | None, n_jobs: int | None
+) -> OutOfFold:
+    """Logits of the held-out samples of all splits, and which samples these are.
+
+    They are moved to what the model of all samples carries, `move_to`; None leaves them alone.
+    """
+    parts = Parallel(n_jobs=n_jobs)(
+        delayed(_score_fold)(estimator, data, train, test, move_to) for train, test in splits
+    )
+    logits, positions = zip(*parts, strict=True)
+    return np.concatenate(logits), np.concatenate(positions)
+
+
+def splits_of(cv: Any, data: TrainingSet, seed: int | None) -> Splits:
+    """What to train on and what to hold out; none at all if no class has two samples.
+
+    `cv` is a number of folds, or what scikit-learn takes for one: a splitter, or splits.
+    """
+    if not isinstance(cv, Integral):
+        splitter = check_cv(cv, data.y, classifier=True)
+        splits = splitter.split(data.X, data.y, **data.metadata.split)
+        return [(np.asarray(train), np.asarray(test)) for train, test in splits]
+    if cv < 2:
+        raise ValueError(f"cv must be two folds or more, or a splitter, got {cv}")
+    codes = data.labels.codes
+    single = data.labels.counts[codes] == 1
+    if single.all():
+        return []
+    if seed is None:  # by NumPy's global stream, as scikit-learn takes None
+        seed = int(check_random_state(None).randint(2**31 - 1))
+    dealt = np.asarray(stratified_folds(codes, min(int(cv), len(codes)), seed))
+    folds = np.where(single, -1, dealt)
+    numbers = np.unique(folds[~single])
+    return [(np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)) for fold in numbers]
+
+
+def _score_fold(
+    estimator: Any, data: TrainingSet, train: Positions, test: Positions, move_to: Prior | None
+) -> OutOfFold:
+    model = data.fit(estimator, train)
+    columns = np.searchsorted(data.labels.classes, model.classes_)
+    held = np.asarray(test)[np.isin(data.labels.codes[test], columns)]
+    logits = np.full((len(held), len(data.labels.classes)), -np.inf)
+    if len(held):
+        own = class_logits(model, _safe_indexing(data.X, held))
+        if move_to is not None:
+            carried = carried_by(model, data.labels.part(train))
+            own = retarget(own, carried, Prior.from_log(move_to.log[columns]))
+        logits[:, columns] = own
+    return logits, held
 
 
 def target_prior(target: Target, train: Prior, classes: npt.NDArray[Any]) -> Prior | None:
@@ -130,40 +195,30 @@ def target_prior(target: Target, train: Prior, classes: npt.NDArray[Any]) -> Pri
     if isinstance(target, str):
         return {"uniform": Prior.uniform(len(classes)), "prior": train}.get(target)
     if isinstance(target, Mapping):
-        target = _in_order(target, classes)
+        labels = classes.tolist()
+        if set(target) != set(labels):
+            missing = [label for label in labels if label not in target][:10]
+            unknown = [label for label in target if label not in labels][:10]
+            raise ValueError(
+                "target must have a number for every label of the training set and no other; "
+                f"missing: {missing}, unknown: {unknown}"
+            )
+        target = [float(target[label]) for label in labels]
     goal = Prior.of(target, zeros="keep")
     check_same_classes(len(classes), goal, "the training labels have", "target")
     return goal
 
 
-def _in_order(target: Mapping[Any, float], classes: npt.NDArray[Any]) -> list[float]:
-    """The numbers of a mapping from labels, in the order of the classes."""
-    labels = classes.tolist()
-    if set(target) != set(labels):
-        missing = [label for label in labels if label not in target][:10]
-        unknown = [label for label in target if label not in labels][:10]
-        raise ValueError(
-            "target must have a number for every label of the training set and no other; "
-            f"missing: {missing}, unknown: {unknown}"
-        )
-    return [float(target[label]) for label in labels]
-
-
 def _declared(carried: Carried, model: Any, labels: TrainingLabels) -> Prior | None:
     """What the scores of the fitted estimator carry; None if that is to be measured."""
-    if _is_by_labels(carried):
+    if isinstance(carried, str):
+        if carried == "measure":
+            return None
         declared = carried_by(model, labels)  # raises if nothing is known
         return None if may_ignore_weights(model, labels) else declared
-    if isinstance(carried, str):
-        return None
     prior = full_prior(carried, "carried")
     check_same_classes(len(labels.classes), prior, "the training labels have", "carried")
     return prior
-
-
-def _is_by_labels(carried: Carried) -> bool:
-    """Whether the estimator itself and its labels tell what it carries."""
-    return isinstance(carried, str) and carried == "train"
 
 
 def _calibration(

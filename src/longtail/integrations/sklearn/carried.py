@@ -78,14 +78,12 @@ def carried_by(estimator: Any, labels: TrainingLabels) -> Prior:
         raise _untold(scoring, "it leaves the prior of its labels out")
     if isinstance(scoring, CalibratedClassifierCV | SVC | NuSVC) and gives_probs(scoring):
         return labels.prior  # calibrated on the labels as they are, whatever weights came before
-    own = _own_prior(scoring)
-    if own is not None:
+    if (own := _own_prior(scoring)) is not None:
         return own
     _check_nested(scoring)
     weights = _class_weights(scoring, labels)
-    if (weights == weights[0]).all():
-        return labels.prior  # which also knows the counts
-    return labels.prior.reweighted(weights)
+    # Without weights the prior also knows the counts.
+    return labels.prior.reweighted(weights) if np.ptp(weights) else labels.prior
 
 
 def may_ignore_weights(estimator: Any, labels: TrainingLabels) -> bool:
@@ -99,16 +97,17 @@ def may_ignore_weights(estimator: Any, labels: TrainingLabels) -> bool:
         return False
     if hasattr(scoring, "coef_") or _own_prior(scoring) is not None:
         return False
-    weights = _class_weights(scoring, labels)
-    changed = not (weights == weights[0]).all()
-    return changed or not labels.prior.is_close(Prior.of(labels.counts), tolerance=1e-6)
+    changed = bool(np.ptp(_class_weights(scoring, labels)))
+    return changed or not labels.prior.is_close(Prior.of(labels.counts))
 
 
 def _scoring_part(estimator: Any) -> Any:
     """The estimator whose scores these are."""
     while True:
         if isinstance(estimator, Pipeline):
-            _check_resampling(estimator)
+            for name, step in estimator.steps:
+                if hasattr(step, "fit_resample"):  # of imbalanced-learn
+                    raise _untold(estimator, f"its step {name!r} resamples the classes")
             estimator = estimator.steps[-1][1]
         elif isinstance(estimator, FixedThresholdClassifier | TunedThresholdClassifierCV):
             estimator = estimator.estimator_
@@ -122,11 +121,10 @@ def _scoring_part(estimator: Any) -> Any:
 
 def _own_prior(estimator: Any) -> Prior | None:
     """The prior of a generative model: naive Bayes, linear and quadratic discriminants."""
-    for name in ("class_prior_", "priors_"):
+    for name in ("class_prior_", "priors_", "class_log_prior_"):
         if hasattr(estimator, name):
-            return Prior.of(np.asarray(getattr(estimator, name), dtype=np.float64))
-    if hasattr(estimator, "class_log_prior_"):
-        return Prior.from_log(np.asarray(estimator.class_log_prior_, dtype=np.float64))
+            values = np.asarray(getattr(estimator, name), dtype=np.float64)
+            return Prior.from_log(values) if "log" in name else Prior.of(values)
     return None
 
 
@@ -146,20 +144,11 @@ def _balance(estimator: Any, class_weight: Any, labels: TrainingLabels) -> npt.N
     if class_weight is None:
         return np.ones(len(labels.classes))
     if not isinstance(class_weight, str):
-        return np.asarray(
-            compute_class_weight(class_weight, classes=labels.classes, y=labels.classes),
-            dtype=np.float64,
-        )
+        weights = compute_class_weight(class_weight, classes=labels.classes, y=labels.classes)
+        return np.asarray(weights, dtype=np.float64)
     if _BY_WEIGHT and isinstance(estimator, LogisticRegression | LogisticRegressionCV | LinearSVC):
         return 1 / labels.prior.probs
     return 1 / labels.counts
-
-
-def _check_resampling(pipeline: Any) -> None:
-    """A ValueError for the pipelines of imbalanced-learn that change the classes' frequencies."""
-    for name, step in pipeline.steps:
-        if hasattr(step, "fit_resample"):
-            raise _untold(pipeline, f"its step {name!r} resamples the classes")
 
 
 def _check_nested(estimator: Any) -> None:
@@ -172,8 +161,7 @@ def _check_nested(estimator: Any) -> None:
 
 def _untold(estimator: Any, reason: str) -> ValueError:
     return ValueError(
-        f"cannot tell which prior the scores of {type(estimator).__name__} carry, "
-        f"because {reason}; "
-        'say carried="measure" to fit it on held-out samples, or give it: carried=[...], '
+        f"cannot tell which prior the scores of {type(estimator).__name__} carry, because {reason}"
+        '; say carried="measure" to fit it on held-out samples, or give it: carried=[...], '
         "one probability or count for each class in sorted order"
     )

@@ -5,7 +5,7 @@ r"""Logit adjustment around any scikit-learn classifier (LA eq. 9 with a target,
 c is the prior its scores carry: that of the training labels with their sample weights, times its
 class weights (`carried`). t is the target. τ = 1 is the exact move for a classifier whose
 probabilities are right; one that is too sure of itself needs more, so by default τ is chosen on
-out-of-fold scores (`folds`).
+out-of-fold scores.
 
 Carries: the target, if τ is 1 or was chosen; c^(1−τ)·t^τ for another τ.
 """
@@ -24,26 +24,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from longtail.core import Prior, Scores
 from longtail.core.softmax import softmax
-from longtail.integrations.sklearn.adjustment import (
-    Calibration,
-    Carried,
-    Options,
-    Target,
-    Tau,
-    fit_adjustment,
-    target_prior,
-)
+from longtail.integrations.sklearn import adjustment, training_set
 from longtail.integrations.sklearn.carried import class_logits
-from longtail.integrations.sklearn.training_set import (
-    TrainingLabels,
-    TrainingSet,
-    check_trained_on,
-    checked_labels,
-    codes_of,
-    drawn_seed,
-    routed,
-    seeded,
-)
 from longtail.posthoc import LogitAdjustment, chain_affine
 from longtail.posthoc.tau import Criterion
 from longtail.shift import PriorEstimate, estimate_prior
@@ -66,8 +48,7 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             `predict` and `predict_proba`, estimated anew on every call: see `estimate_target`.
         cv: Out of how many folds τ is chosen, or a splitter, or an iterable of splits. A class may
             have fewer samples than there are folds.
-        criterion: What τ is best for: "accuracy_under_target", which for the uniform one is
-            balanced accuracy; "nll", "brier" or "ece".
+        criterion: What τ is best for: "accuracy_under_target", "nll", "brier" or "ece".
         calibration: Before the move, on out-of-fold scores: "temperature"; "bias_corrected", a
             temperature and a bias a class, which takes no account of sample weights; None. "auto"
             is bias-corrected for decision values and for an estimated target, else a temperature
@@ -75,24 +56,19 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         carried: The prior that the scores of the estimator carry. "train", from the training
             labels, sample weights and class weights, or measured where weights met a model that can
             fit its samples regardless of them, as forests do; "measure", fitted on out-of-fold
-            scores, for one that resamples; one probability or count for each class, for one that is
-            frozen.
+            scores, for one that resamples; one probability or count a class, for a frozen one.
         n_jobs: How many folds are fitted at once.
-        random_state: Of the shuffle into folds, and of every random state in the estimator that is
-            not set.
+        random_state: Of the folds, and of every random state in the estimator that is not set.
 
     Attributes:
-        estimator_: The fitted classifier inside.
-        classes_: The labels, sorted.
-        class_count_: How many training samples each has.
-        prior_: The prior of the training labels, by their weights if they have any.
+        estimator_: The fitted classifier inside; `n_features_in_` and `feature_names_in_` are its.
+        classes_: The labels, sorted, of which `class_count_` says how many training samples each
+            has and `prior_` their prior, by their weights if they have any.
         carried_: The prior that the scores of `estimator_` carry.
-        target_: The prior moved to; None if each call estimates its own.
-        tau_: How far the scores are moved.
+        target_: The prior moved to, by `tau_`; None if each call estimates its own.
         calibrator_: What is done to the scores before the move; None for nothing.
         adjuster_: The move. Where τ was chosen, `adjuster_.choice` says how sure that is.
         out_of_fold_scores_: What τ was chosen on, calibrated and not yet moved; None without need.
-        n_features_in_, feature_names_in_: Those of `estimator_`, if it has them.
 
     >>> from sklearn.datasets import make_classification
     >>> from sklearn.linear_model import LogisticRegression
@@ -111,12 +87,12 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         self,
         estimator: Any,
         *,
-        tau: Tau = "auto",
-        target: Target = "uniform",
+        tau: adjustment.Tau = "auto",
+        target: adjustment.Target = "uniform",
         cv: Any = 5,
         criterion: Criterion = "accuracy_under_target",
-        calibration: Calibration = "auto",
-        carried: Carried = "train",
+        calibration: adjustment.Calibration = "auto",
+        carried: adjustment.Carried = "train",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -143,23 +119,23 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             **fit_params: Handed on to the estimator's fit; what has one entry a sample is cut to
                 each fold. Under scikit-learn's metadata routing, what the estimator requests.
         """
-        options = Options.of(self)
-        y = checked_labels(y)
+        options = adjustment.Options.of(self)
+        y = training_set.checked_labels(y)
         X, y = indexable(X, y)
-        metadata = routed(self, sample_weight, fit_params)
-        labels = TrainingLabels.of(y, metadata.weights)
-        data = TrainingSet(X, y, labels, metadata)
-        seed = drawn_seed(self.random_state)
-        estimator = seeded(self.estimator, seed)
+        metadata = training_set.routed(self, sample_weight, fit_params)
+        labels = training_set.TrainingLabels.of(y, metadata.weights)
+        data = training_set.TrainingSet(X, y, labels, metadata)
+        estimator, seed = training_set.seeded(self.estimator, self.random_state)
         self.estimator_ = data.fit(estimator)
-        check_trained_on(self.estimator_, labels)
+        training_set.check_trained_on(self.estimator_, labels)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
-        self.classes_, self.class_count_ = labels.classes, labels.counts
-        self.prior_ = labels.prior
-        self.target_ = target_prior(self.target, self.prior_, self.classes_)
-        fitted = fit_adjustment(self.estimator_, estimator, data, self.target_, options, seed)
+        self.classes_, self.class_count_, self.prior_ = labels.classes, labels.counts, labels.prior
+        self.target_ = adjustment.target_prior(self.target, self.prior_, self.classes_)
+        fitted = adjustment.fit_adjustment(
+            self.estimator_, estimator, data, self.target_, options, seed
+        )
         self.carried_, self.calibrator_ = fitted.carried, fitted.calibrator
         self.out_of_fold_scores_, self.tau_ = fitted.scores, fitted.move.tau
         self._move_by(fitted.move)
@@ -169,7 +145,7 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         """The adjusted scores with what they carry, and labels if y is given: for `lt.metrics`."""
         scores = self._calibrated_scores(X)
         if y is not None:
-            scores = replace(scores, labels=codes_of(y, self.classes_))
+            scores = replace(scores, labels=training_set.codes_of(y, self.classes_))
         if self.target_ is not None:
             return self.adjuster_(scores)
         return self._move_to(self._estimate(scores, resamples=0).prior)(scores)
@@ -210,12 +186,8 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return scores if self.calibrator_ is None else self.calibrator_(scores)
 
     def _estimate(self, scores: Scores, resamples: int) -> PriorEstimate:
-        return estimate_prior(
-            scores,
-            validation=self.out_of_fold_scores_,
-            calibrate=self.calibrator_ is None,
-            resamples=resamples,
-        )
+        held, calibrate = self.out_of_fold_scores_, self.calibrator_ is None
+        return estimate_prior(scores, "em", held, calibrate=calibrate, resamples=resamples)
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
         """The adjusted logits; of two classes, that of the second less that of the first."""
@@ -236,23 +208,20 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The most likely label of each sample under the target."""
         best = self.predict_proba(X).argmax(axis=1)
-        labels: npt.NDArray[Any] = self.classes_[best]
-        return labels
+        return np.asarray(self.classes_[best])
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Who is asked for metadata: the estimator for its fit, the splitter for its split."""
-        router = MetadataRouter(owner=self).add_self_request(self)
         fit = MethodMapping().add(caller="fit", callee="fit")
         split = MethodMapping().add(caller="fit", callee="split")
-        return router.add(estimator=self.estimator, method_mapping=fit).add(
-            splitter=self.cv, method_mapping=split
-        )
+        router = MetadataRouter(owner=self).add_self_request(self)
+        router = router.add(estimator=self.estimator, method_mapping=fit)
+        return router.add(splitter=self.cv, method_mapping=split)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
-        tags.input_tags = inner.input_tags
-        tags.non_deterministic = inner.non_deterministic
+        tags.input_tags, tags.non_deterministic = inner.input_tags, inner.non_deterministic
         if inner.classifier_tags is not None:
             tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
             tags.classifier_tags.poor_score = inner.classifier_tags.poor_score

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,24 +18,25 @@ from sklearn.utils.validation import has_fit_parameter
 from longtail.core import Prior
 from longtail.core.arrays import refuse_lossy
 
+Weights: TypeAlias = npt.NDArray[np.float64] | None
+Positions: TypeAlias = npt.NDArray[np.intp]
+
 
 @dataclass(frozen=True, eq=False)
 class TrainingLabels:
     """Labels of a training set, or of a part of one."""
 
     classes: npt.NDArray[Any]  # that occur, sorted: `classes_` of a classifier trained on them
-    codes: npt.NDArray[np.intp]  # for each sample the position of its label in `classes`
-    weights: npt.NDArray[np.float64] | None  # how much each counts; None if all count the same
+    codes: Positions  # for each sample the position of its label in `classes`
+    weights: Weights  # how much each counts; None if all count the same
 
     @classmethod
-    def of(
-        cls, labels: npt.NDArray[Any], weights: npt.NDArray[np.float64] | None
-    ) -> TrainingLabels:
+    def of(cls, labels: npt.NDArray[Any], weights: Weights) -> TrainingLabels:
         """From labels of any kind that can be sorted."""
         classes, codes = np.unique(labels, return_inverse=True)
         return cls(classes, codes, weights)
 
-    def part(self, positions: npt.NDArray[np.intp]) -> TrainingLabels:
+    def part(self, positions: Positions) -> TrainingLabels:
         """Some of the samples, with no class but theirs."""
         weights = None if self.weights is None else self.weights[positions]
         return TrainingLabels.of(self.classes[self.codes[positions]], weights)
@@ -65,14 +66,7 @@ class Routed(NamedTuple):
 
     fit: dict[str, Any]  # keywords of the inner estimator's fit
     split: dict[str, Any]  # keywords of the splitter's split
-    weights: npt.NDArray[np.float64] | None  # that the inner estimator is trained with
-
-    def fit_part(self, positions: npt.NDArray[np.intp], num_samples: int) -> dict[str, Any]:
-        """The keywords of fit for some of the samples: what has one entry a sample is cut."""
-        return {
-            name: _safe_indexing(value, positions) if _length(value) == num_samples else value
-            for name, value in self.fit.items()
-        }
+    weights: Weights  # that the inner estimator is trained with
 
 
 class TrainingSet(NamedTuple):
@@ -83,13 +77,14 @@ class TrainingSet(NamedTuple):
     labels: TrainingLabels
     metadata: Routed
 
-    def fit(self, estimator: Any) -> Any:
-        """A copy of the estimator, fitted on all samples."""
-        return _fitted(estimator, self.X, self.y, self.metadata.fit)
-
-    def fit_part(self, estimator: Any, at: npt.NDArray[np.intp]) -> Any:
-        """A copy of the estimator, fitted on some of the samples."""
-        keywords = self.metadata.fit_part(at, len(self.labels.codes))
+    def fit(self, estimator: Any, at: Positions | None = None) -> Any:
+        """A copy of the estimator, fitted on all samples or on some."""
+        if at is None:
+            return _fitted(estimator, self.X, self.y, self.metadata.fit)
+        keywords = {  # what has one entry a sample is cut
+            name: _safe_indexing(value, at) if _length(value) == len(self.labels.codes) else value
+            for name, value in self.metadata.fit.items()
+        }
         X, y = _safe_indexing(self.X, at), _safe_indexing(self.y, at)
         return _fitted(estimator, X, y, keywords)
 
@@ -101,13 +96,11 @@ class EncodedLabels:
     """
 
     def __init__(self, estimator: Any, classes: npt.NDArray[Any]) -> None:
-        self.estimator = estimator
-        self.classes_ = classes
+        self.estimator, self.classes_ = estimator, classes
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The most likely label of each sample."""
-        labels: npt.NDArray[Any] = self.classes_[np.asarray(self.estimator.predict(X), dtype=int)]
-        return labels
+        return np.asarray(self.classes_[np.asarray(self.estimator.predict(X), dtype=int)])
 
     def __getattr__(self, name: str) -> Any:
         # A copy is asked for its own state before it has an estimator.
@@ -137,7 +130,7 @@ def check_trained_on(estimator: Any, labels: TrainingLabels) -> None:
         )
 
 
-def codes_of(y: Any, classes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+def codes_of(y: Any, classes: npt.NDArray[Any]) -> Positions:
     """The positions of labels in the sorted classes, or a ValueError."""
     labels = checked_labels(y)
     unknown = np.setdiff1d(labels, classes)
@@ -151,30 +144,36 @@ def codes_of(y: Any, classes: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
 
 def routed(owner: Any, sample_weight: Any, fit_params: dict[str, Any]) -> Routed:
     """By scikit-learn's metadata routing where that is on; else all goes to the inner estimator."""
-    weighted = {} if sample_weight is None else {"sample_weight": sample_weight}
+    weighted, split = {} if sample_weight is None else {"sample_weight": sample_weight}, {}
     if get_config()["enable_metadata_routing"]:
         sent = process_routing(owner, "fit", **weighted, **fit_params)
-        return _with_weights(dict(sent["estimator"]["fit"]), dict(sent["splitter"]["split"]))
-    if weighted:
-        weighted = {_weight_name(owner.estimator): sample_weight}
-    return _with_weights({**fit_params, **weighted}, {})
+        fit, split = dict(sent["estimator"]["fit"]), dict(sent["splitter"]["split"])
+    elif weighted:
+        fit = {**fit_params, _weight_name(owner.estimator): sample_weight}
+    else:
+        fit = dict(fit_params)
+    weights = None
+    for name in fit:
+        if name.split("__")[-1] == "sample_weight" and fit[name] is not None:
+            refuse_lossy(fit[name])
+            # Whatever can be read as an array; as one it can be cut.
+            weights = fit[name] = np.asarray(fit[name], dtype=np.float64)
+    return Routed(fit, split, weights)
 
 
-def drawn_seed(random_state: Any) -> int | None:
-    """A seed from what scikit-learn calls a random state; None, not reproducible, of None."""
-    if random_state is None:
-        return None
-    return int(check_random_state(random_state).randint(2**31 - 1))
+def seeded(estimator: Any, random_state: Any) -> tuple[Any, int | None]:
+    """A copy of the estimator, with one seed for every random state in it that is not set.
 
-
-def seeded(estimator: Any, seed: int | None) -> Any:
-    """A copy of the estimator, with the seed for every random state in it that is not set."""
+    And that seed, drawn from what scikit-learn calls a random state; None, not reproducible, of
+    None.
+    """
     copy = clone(estimator)
-    if seed is not None:
-        own = copy.get_params(deep=True)
-        free = [name for name in own if name.split("__")[-1] == "random_state"]
-        copy.set_params(**{name: seed for name in free if own[name] is None})
-    return copy
+    if random_state is None:
+        return copy, None
+    seed, own = int(check_random_state(random_state).randint(2**31 - 1)), copy.get_params(deep=True)
+    free = [name for name in own if name.split("__")[-1] == "random_state" and own[name] is None]
+    copy.set_params(**dict.fromkeys(free, seed))  # which a frozen estimator does not return
+    return copy, seed
 
 
 def _fitted(estimator: Any, X: Any, y: npt.NDArray[Any], keywords: dict[str, Any]) -> Any:
@@ -193,16 +192,6 @@ def _fitted(estimator: Any, X: Any, y: npt.NDArray[Any], keywords: dict[str, Any
         except (ValueError, TypeError):
             raise error from None  # it was not the labels
         return EncodedLabels(model, classes)
-
-
-def _with_weights(fit: dict[str, Any], split: dict[str, Any]) -> Routed:
-    weights = None
-    for name in fit:
-        if name.split("__")[-1] == "sample_weight" and fit[name] is not None:
-            refuse_lossy(fit[name])
-            # Whatever can be read as an array; as one it can be cut.
-            weights = fit[name] = np.asarray(fit[name], dtype=np.float64)
-    return Routed(fit, split, weights)
 
 
 def _weight_name(estimator: Any) -> str:

@@ -12,32 +12,18 @@ Criterion: TypeAlias = Literal["accuracy_under_target", "nll", "brier", "ece"]
 
 @dataclass(frozen=True)
 class TauChoice:
-    """A τ, and what speaks for it.
+    """A τ, and what speaks for it."""
 
-    Attributes:
-        tau: The τ chosen, between the optimum and 1.
-        criterion: By what.
-        value: The criterion at τ under the target, on the samples it was chosen on.
-        standard_error: Of that value, if samples of each class were drawn again.
-        optimum: The τ at which the criterion is best on these samples; 1 if none is better.
-        trust: How far from 1 towards the optimum τ was let go: 0 not at all, 1 all the way.
-        low: Where the 95 % interval of the optimum begins, by the error that trust follows from;
-            None if there is none, as for "ece" or where nothing is known.
-        high: Where it ends.
-        effective_samples: How many equally weighted samples tell as much as these (Kish).
-        effective_tail: The same of the rarer half of the classes; None if it is not known which.
-    """
-
-    tau: float
+    tau: float  # between the optimum and 1
     criterion: Criterion
-    value: float
-    standard_error: float
-    optimum: float
-    trust: float
-    low: float | None
-    high: float | None
-    effective_samples: float
-    effective_tail: float | None
+    value: float  # of the criterion at τ under the target, on the samples it was chosen on
+    standard_error: float  # of that value, if samples of each class were drawn again
+    optimum: float  # the τ at which the criterion is best on these samples; 1 if none is better
+    trust: float  # how far from 1 towards the optimum τ was let go: 0 not at all, 1 all the way
+    low: float | None  # of the optimum's 95 % interval, by the error that trust follows from;
+    high: float | None  # None if there is none, as for "ece" or where nothing is known
+    effective_samples: float  # how many equally weighted samples tell as much as these (Kish)
+    effective_tail: float | None  # of the rarer half of the classes; None if that is not known
 
     @property
     def is_determined(self) -> bool:

@@ -36,17 +36,7 @@ import numpy as np
 
 from longtail.core import Prior
 from longtail.core.arrays import ArrayLike
-from longtail.posthoc.tau import Criterion, TauChoice
-from longtail.posthoc.tau.criteria import (
-    BRIER,
-    NLL,
-    Proper,
-    ece_at,
-    lowest,
-    lowest_ece,
-    places_of_change,
-    scores_at,
-)
+from longtail.posthoc.tau import Criterion, TauChoice, criteria
 from longtail.posthoc.tau.curve import curve_along
 from longtail.posthoc.tau.paths import Shift, TauPath, predict
 from longtail.posthoc.validation import Rows, Validation, Weighted, effective_samples
@@ -55,7 +45,7 @@ from longtail.stats import NORMAL
 SPREAD, WIDE_SPREAD = 0.5, 2.0
 _MISFIT = 0.05
 _NO_MOVE = 1e-9  # what rounding leaves between two priors that are the same
-_COARSE = 15  # points of the grid on which a score that is not convex is looked at first
+_COARSE = 15  # points of the grid for a score that is not convex
 
 
 def choose_tau(
@@ -81,29 +71,19 @@ def choose_tau(
         length, spread = length / _size(samples.logits), SPREAD
     error = max(best.spread, least_error(samples.worth, path.reach(samples.logits)))
     tau, trust = held_near_one(best.optimum, error, length, spread)
-    value, standard_error = best.at(tau)
-    low, high = _interval(best, error)
+    tail = None if training is None else _effective_tail(samples, training)
+    effective = effective_samples(samples.weights)
     return TauChoice(
-        tau=tau,
-        criterion=criterion,
-        value=value,
-        standard_error=standard_error,
-        optimum=best.optimum,
-        trust=trust,
-        low=low,
-        high=high,
-        effective_samples=effective_samples(samples.weights),
-        effective_tail=None if training is None else _effective_tail(samples, training),
+        tau, criterion, *best.at(tau), best.optimum, trust, *best.within(error), effective, tail
     )
 
 
 def least_error(samples: float, reach: float) -> float:
     """What the standard error of τ is at least, also where a handful of samples all agree.
 
-    The information of one sample on τ is the variance of what a unit of τ adds to its logits, over
-    the classes as the model expects them. That is at most (reach/2)², where it expects the class
-    that is moved up most and the one that is moved down most, half each: so n samples do not know
-    τ better than to 2/(√n·reach) (Cramér and Rao).
+    The information of one sample on τ is the variance of what a unit of τ adds to its logits, at
+    most (reach/2)², where the model expects the class that is moved up most and the one that is
+    moved down most, half each: so n samples do not know τ better than this (Cramér and Rao).
 
     >>> least_error(100, reach=4.0)
     0.05
@@ -151,34 +131,26 @@ class _Best(NamedTuple):
     low: float | None = None
     high: float | None = None
 
-
-def _interval(best: _Best, error: float) -> tuple[float | None, float | None]:
-    """That of the samples, made as wide as the error that decides."""
-    if best.low is None or best.high is None or isinf(error):
-        return None, None
-    half = NORMAL * error
-    return min(best.low, best.optimum - half), max(best.high, best.optimum + half)
+    def within(self, error: float) -> tuple[float | None, float | None]:
+        """The interval, made as wide as the error that decides."""
+        if self.low is None or self.high is None or isinf(error):
+            return None, None
+        half = NORMAL * error
+        return min(self.low, self.optimum - half), max(self.high, self.optimum + half)
 
 
 def _by_accuracy(path: TauPath, samples: Weighted, target: Prior) -> _Best:
     curve = curve_along(path, samples, target)
     drawn = curve.bootstrap()
-    low, high = drawn.interval()
 
     def at(tau: float) -> tuple[float, float]:
         right = (predict(path, samples.logits, tau) == samples.labels).astype(float)
         return samples.mean(right), samples.standard_error(right)
 
-    spread = hypot(drawn.spread, _spread_within(*curve.best_interval))
-    return _Best(curve.best_tau, spread, at, low, high)
-
-
-def _spread_within(low: float, high: float) -> float:
-    """The standard deviation of a τ that may lie anywhere between two ends alike.
-
-    One end alone tells no width; there the point one inside is taken as it is.
-    """
-    return 0.0 if isinf(low) != isinf(high) else (high - low) / 12**0.5
+    start, stop = curve.best_interval
+    # It may lie anywhere in its piece alike; one end alone tells no width.
+    inside = 0.0 if isinf(start) != isinf(stop) else (stop - start) / 12**0.5
+    return _Best(curve.best_tau, hypot(drawn.spread, inside), at, *drawn.interval())
 
 
 def _by_nll(path: TauPath, samples: Weighted, target: Prior) -> _Best:
@@ -191,20 +163,27 @@ def _by_nll(path: TauPath, samples: Weighted, target: Prior) -> _Best:
             "floors zeros, or choose by another criterion"
         )
     convex = isinstance(path, Shift)
-    return _by_score(path, samples, NLL, [1.0] if convex else _places(path, samples))
+    return _by_score(path, samples, criteria.NLL, [1.0] if convex else _starts(path, samples))
 
 
 def _by_brier(path: TauPath, samples: Weighted, target: Prior) -> _Best:
-    return _by_score(path, samples, BRIER, _places(path, samples))
+    return _by_score(path, samples, criteria.BRIER, _starts(path, samples))
 
 
-def _by_score(path: TauPath, samples: Weighted, proper: Proper, starts: list[float]) -> _Best:
+def _starts(path: TauPath, samples: Weighted) -> list[float]:
+    """Where a score that is not convex is looked at first."""
+    return criteria.places_of_change(path.intervals(samples.logits, samples.labels), _COARSE)
+
+
+def _by_score(
+    path: TauPath, samples: Weighted, proper: criteria.Proper, starts: list[float]
+) -> _Best:
     def at(tau: float) -> tuple[float, float]:
-        values = scores_at(tau, samples, path, proper).value
+        values = criteria.scores_at(tau, samples, path, proper).value
         return samples.mean(values), samples.standard_error(values)
 
-    tau = lowest(samples, path, proper, starts)
-    scores = scores_at(tau, samples, path, proper)
+    tau = criteria.lowest(samples, path, proper, starts)
+    scores = criteria.scores_at(tau, samples, path, proper)
     bend = samples.mean(scores.bend)
     if not bend > 0:
         return _Best(tau, inf, at)
@@ -217,11 +196,8 @@ def _by_score(path: TauPath, samples: Weighted, proper: Proper, starts: list[flo
 
 def _by_ece(path: TauPath, samples: Weighted, target: Prior) -> _Best:
     right = path.intervals(samples.logits, samples.labels)
-    return _Best(*lowest_ece(samples, path, right), lambda tau: ece_at(tau, samples, path, right))
-
-
-def _places(path: TauPath, samples: Weighted) -> list[float]:
-    return places_of_change(path.intervals(samples.logits, samples.labels), _COARSE)
+    best = criteria.lowest_ece(samples, path, right)
+    return _Best(*best, lambda tau: criteria.ece_at(tau, samples, path, right))
 
 
 _FITS: dict[str, Callable[[TauPath, Weighted, Prior], _Best]] = {

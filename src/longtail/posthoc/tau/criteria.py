@@ -82,8 +82,7 @@ def nll_scores(moved: Floats, labels: Indices, rate: Floats, change: Floats) -> 
 def brier_values(moved: Rows, labels: Indices) -> Rows:
     """The squared error of each row."""
     probs = softmax(moved)
-    own = _own(probs, labels)
-    return np.asarray(np.square(probs).sum(axis=1) - 2 * own + 1)
+    return np.asarray(np.square(probs).sum(axis=1) - 2 * _own(probs, labels) + 1)
 
 
 def brier_scores(moved: Floats, labels: Indices, rate: Floats, change: Floats) -> Score:
@@ -191,20 +190,19 @@ class _Gaps(NamedTuple):
     weighted: Floats
     bins: Indices
 
-    def error(self, times: Floats | None = None) -> float:
+    def error(self, times: Floats | float = 1.0) -> float:
         """The calibration error, of samples that were drawn so many times."""
-        gaps = self.weighted if times is None else self.weighted * times
-        return float(np.abs(np.bincount(self.bins, gaps, BINS)).sum())
+        return float(np.abs(np.bincount(self.bins, self.weighted * times, BINS)).sum())
 
 
-def _lowest(taus: list[float], grid: list[_Gaps], times: Floats | None = None) -> float:
+def _lowest(taus: list[float], grid: list[_Gaps], times: Floats | float = 1.0) -> float:
     """The τ of the lowest error; of equals the nearest to 1."""
     pairs = zip(taus, grid, strict=True)
     return min((gaps.error(times), abs(tau - 1), tau) for tau, gaps in pairs)[2]
 
 
 def _single_draws(samples: Weighted, grid: list[_Gaps]) -> Iterator[Floats]:
-    """Samples drawn each on its own, as for the best τ of other criteria (`steps`).
+    """Samples drawn each on its own, as for the best τ of other criteria (`curve`).
 
     Those of one label that are as far off at three τ are one sample that counts several times.
     """
@@ -217,41 +215,31 @@ def _single_draws(samples: Weighted, grid: list[_Gaps]) -> Iterator[Floats]:
 def _gaps(
     samples: Weighted, path: TauPath, right: Intervals, taus: list[float], dtype: np.dtype[Any]
 ) -> list[_Gaps]:
-    grid = _confidences(samples, path, taus, dtype)
-    return [
-        _Gaps((right.contain(tau) - confidences) * samples.weights, bin_of(confidences))
-        for tau, confidences in zip(taus, grid, strict=True)
-    ]
-
-
-def _confidences(
-    samples: Weighted, path: TauPath, taus: list[float], dtype: np.dtype[Any]
-) -> Floats:
-    """Of the most likely class of every sample, one row a τ."""
-    every = np.empty((len(taus), len(samples.labels)))
+    confidences = np.empty((len(taus), len(samples.labels)))  # of the most likely class
     movers = [path.mover(tau) for tau in taus]
     for at in slices(len(samples.labels), samples.num_classes, _BLOCK):
         rows = samples.logits[at].astype(dtype, copy=False)
         for k, move in enumerate(movers):
             moved = move(rows, None)
             moved -= moved.max(axis=1, keepdims=True)
-            every[k, at] = 1 / np.exp(moved, out=moved).sum(axis=1).astype(np.float64)
-    return every
+            confidences[k, at] = 1 / np.exp(moved, out=moved).sum(axis=1).astype(np.float64)
+    return [
+        _Gaps((right.contain(tau) - sure) * samples.weights, bin_of(sure))
+        for tau, sure in zip(taus, confidences, strict=True)
+    ]
 
 
 def _means_at(taus: list[float], samples: Weighted, path: TauPath, proper: Proper) -> list[float]:
     """The mean score at some τ; infinite where the logits overflow."""
     if len(taus) == 1:
         return [0.0]
-    movers = [path.mover(tau) for tau in taus]
-    means = np.zeros(len(taus))
+    movers, means = [path.mover(tau) for tau in taus], np.zeros(len(taus))
     for at in slices(len(samples.labels), samples.num_classes, _BLOCK):
         rows = widened(samples.logits[at])
         with np.errstate(over="ignore", invalid="ignore"):
             for k, move in enumerate(movers):
-                means[k] += samples.weights[at] @ proper.values(
-                    move(rows, None), samples.labels[at]
-                )
+                values = proper.values(move(rows, None), samples.labels[at])
+                means[k] += samples.weights[at] @ values
     return [np.inf if np.isnan(mean) else float(mean) for mean in means]
 
 

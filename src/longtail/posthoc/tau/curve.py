@@ -1,20 +1,33 @@
-r"""Accuracy as a function of τ, for every τ at once.
+r"""Accuracy as a function of τ, for every τ at once, and how far it moves with other samples.
 
 A sample is right on one interval of τ (`intervals`), so accuracy under the target t,
 
     A(τ) = Σ_y t(y) · recall_y(τ)  /  Σ_y t(y)              over the classes that have samples,
 
-is a step function: one pass over the logits, one sort of the ends and a cumulative sum give all of
-it, and its true maximum. Balanced accuracy is the case of uniform t.
+is a step function. A sample adds its weight from the piece on that opens where it starts to be
+right, and takes it back where it stops: one pass over the logits, one sort of the ends and a
+cumulative sum give all of it, and its true maximum. Balanced accuracy is the case of uniform t.
 
 Ends are computed in float64. Logits of lower precision are adjusted in their own, where a sample
 within a rounding of its end may fall to the other side. So the best τ is tried on the logits, and
 of a few best pieces the first is taken that keeps what it promises.
+
+For its errors samples are drawn again with replacement within each class, as often as it has
+samples, so that the weights t(y)/n_y stay. A replicate is one more cumulative sum, without the
+logits. The standard error of the value at one τ is then, up to chance,
+
+    √ Σ_y t(y)² · r_y (1 − r_y) / n_y.
+
+The draws of a class with a single sample are always the same, which would make it seem certain: its
+variance is taken for that of a sample of any class, A (1 − A) with A the accuracy. The best τ is
+that of samples that are drawn each on its own, Poisson(1) times, so that it moves with every class,
+and with the one sample that speaks against another τ: in a third of the replicates it is not there.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -27,10 +40,31 @@ from longtail.core.probabilities import check_not_probs
 from longtail.core.retarget import prior_offset
 from longtail.posthoc.tau.intervals import Intervals
 from longtail.posthoc.tau.paths import Scale, Shift, TauPath, predict
-from longtail.posthoc.tau.steps import Steps, TauBootstrap, best_pieces, draw_curves
 from longtail.posthoc.validation import Floats, Indices, Rows, Weighted, weights_to
+from longtail.stats import Replicates, alike
 
 _TRIES = 5  # so many pieces: in float32 one in ten or so does not keep its promise
+_DIGITS = 12  # sums of the same weights in another order differ by less; a weight is larger
+
+
+@dataclass(frozen=True, eq=False)
+class TauBootstrap:
+    """What samples drawn again say about a curve."""
+
+    standard_error: Array  # of the accuracy under the target, on each piece of the curve
+    best_taus: Array  # of every replicate
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the best τ over the replicates: its standard error."""
+        return float(np.std(as_numpy(self.best_taus)))
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Between which two numbers the best τ of that share of the replicates lies."""
+        if not 0 < level < 1:
+            raise ValueError(f"level is the share of replicates inside, in 0 to 1, got {level}")
+        low, high = np.quantile(as_numpy(self.best_taus), [(1 - level) / 2, (1 + level) / 2])
+        return float(low), float(high)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,34 +75,19 @@ class TauCurve:
     one from minus infinity and the last one to infinity, so there is one value more than ends. Ties
     are broken as argmax does, by the lowest index. An end that a tie keeps out of its interval is
     moved to the next float64 number, so `at` is right at the ends too.
-
-    Attributes:
-        taus: The ends of the pieces, ascending.
-        accuracy: Accuracy under the target, on each piece.
-        balanced_accuracy: The mean recall, on each piece; the same if the target is uniform.
-        best_tau: Where accuracy under the target is highest: 1 if that lies in `best_interval`,
-            else its middle, or if it has only one end the point that lies one inside.
-        best_interval: The piece it lies in; of equal ones the nearest to 1.
-        best_accuracy: Under the target, of these logits adjusted by `best_tau` in their own
-            precision.
-        target: The prior under which accuracy is meant.
-        intervals: The τ from which on and up to which each sample is right.
-        labels: The true classes.
-        weights: What each sample counts under the target.
-        times: As how many samples each counts.
     """
 
-    taus: Array
-    accuracy: Array
-    balanced_accuracy: Array
-    best_tau: float
-    best_interval: tuple[float, float]
-    best_accuracy: float
-    target: Prior
-    intervals: Intervals
+    taus: Array  # the ends of the pieces, ascending
+    accuracy: Array  # under the target, on each piece
+    balanced_accuracy: Array  # the mean recall, on each piece; the same if the target is uniform
+    best_tau: float  # 1 if in `best_interval`, else its middle, or one inside if it has one end
+    best_interval: tuple[float, float]  # where accuracy is highest; of equal ones, nearest to 1
+    best_accuracy: float  # of these logits adjusted by `best_tau` in their own precision
+    target: Prior  # under which accuracy is meant
+    intervals: Intervals  # from which τ on and up to which each sample is right
     labels: Indices
-    weights: Floats
-    times: Floats
+    weights: Floats  # what each sample counts under the target
+    times: Floats  # as how many samples each counts
 
     def at(self, tau: float) -> float:
         """Accuracy under the target at τ."""
@@ -81,21 +100,19 @@ class TauCurve:
         counts = np.bincount(self.labels, minlength=classes)
         hits = np.bincount(right, minlength=classes)
         recalls = np.divide(hits, counts, out=np.full(classes, np.nan), where=counts > 0)
-        in_kind: Array = to_kind(recalls, self.taus)
-        return in_kind
+        return cast(Array, to_kind(recalls, self.taus))
 
     def bootstrap(self, replicates: int = 200, seed: int = 0) -> TauBootstrap:
         """How far the curve and its best τ move if samples of each class are drawn again."""
-        steps, counted = Steps.of(self.intervals), (self.labels, self.weights, self.times)
-        drawn = draw_curves(steps, *counted, replicates, seed)
+        counted = self.labels, self.weights, self.times
+        drawn = draw_curves(Steps.of(self.intervals), *counted, replicates, seed)
         return TauBootstrap(*(to_kind(values, self.taus) for values in drawn))
 
     def __repr__(self) -> str:
         low, high = self.best_interval
-        return (
-            f"TauCurve({len(self.labels)} samples, {len(self.taus)} ends, best_tau="
-            f"{self.best_tau:.4g} in [{low:.4g}, {high:.4g}), accuracy {self.best_accuracy:.4g})"
-        )
+        best = f"best_tau={self.best_tau:.4g} in [{low:.4g}, {high:.4g})"
+        size = f"{len(self.labels)} samples, {len(self.taus)} ends"
+        return f"TauCurve({size}, {best}, accuracy {self.best_accuracy:.4g})"
 
 
 def tau_curve(
@@ -110,9 +127,8 @@ def tau_curve(
         target: The prior that labels follow where the model is used, uniform by default: then
             these are f − τ·log π (LA eq. 9), and accuracy is balanced accuracy.
 
-    >>> import numpy as np
     >>> logits = np.array([[3.0, 1.0], [2.0, 0.5], [1.0, 0.8], [1.2, 1.0], [2.0, 1.9]])
-    >>> curve = tau_curve(logits, labels=[0, 0, 0, 1, 1], prior=[90, 10])
+    >>> curve = tau_curve(logits, [0, 0, 0, 1, 1], prior=[90, 10])
     >>> curve.best_tau, curve.best_accuracy, curve.at(0.0)
     (0.387, 0.833, 0.5)
     """
@@ -129,18 +145,8 @@ def weight_norm_curve(
 ) -> TauCurve:
     """Accuracy of f/ν^τ for every τ, as `tau_curve`.
 
-    Args:
-        logits: Shape (N, C).
-        labels: True classes.
-        nu: One positive number a class: the norm of its weight, or the training prior.
-        target: The prior under which accuracy is meant, uniform by default. It changes what is
-            counted, not what is predicted.
-
-    >>> import numpy as np
-    >>> logits = np.array([[3.0, 1.0], [2.0, 0.5], [1.0, 0.8], [1.2, 1.0], [2.0, 1.9]])
-    >>> curve = weight_norm_curve(logits, labels=[0, 0, 0, 1, 1], nu=[2.0, 1.0])
-    >>> curve.best_tau, curve.best_accuracy
-    (0.292, 1.0)
+    ν is the norm of each class's weight, or the training prior. The target, uniform by default,
+    changes what is counted, not what is predicted.
     """
     rows, true = _check(logits, labels)
     log_nu = np.log(check_per_class(nu, rows.shape[1], "nu"))
@@ -164,26 +170,19 @@ def curve_along(
         if tried[-1][0] > piece.value - 1e-9:
             break
     best_accuracy, best = max(tried, key=lambda pair: pair[0])
-    return TauCurve(
-        taus=to_kind(steps.taus, example),
-        accuracy=to_kind(accuracy, example),
-        balanced_accuracy=to_kind(steps.values(uniform), example),
-        best_tau=best.inner,
-        best_interval=(best.low, best.high),
-        best_accuracy=best_accuracy,
-        target=target,
-        intervals=right,
-        labels=samples.labels,
-        weights=samples.weights,
-        times=samples.times,
-    )
+    values = accuracy, steps.values(uniform)
+    taus, under_target, balanced = (to_kind(array, example) for array in (steps.taus, *values))
+    found = best.inner, (best.low, best.high), best_accuracy
+    counted = samples.labels, samples.weights, samples.times
+    return TauCurve(taus, under_target, balanced, *found, target, right, *counted)
 
 
 def _check(logits: Array, labels: ArrayLike) -> tuple[Rows, Indices]:
     """The samples, or a ValueError."""
     rows = as_numpy(logits)
-    if rows.ndim != 2 or rows.dtype.kind != "f" or not _all_have_a_highest(rows):
-        Scores(rows)  # which says what is wrong with them
+    is_odd = rows.ndim != 2 or rows.dtype.kind != "f" or not rows.size
+    if is_odd or not np.isfinite(rows.max(axis=1)).all():
+        Scores(rows)  # which says what is wrong with them, or that nothing is
     check_not_probs(rows)
     true = check_labels(labels, rows.shape[1])
     if not len(rows) or len(rows) != len(true):
@@ -194,6 +193,101 @@ def _check(logits: Array, labels: ArrayLike) -> tuple[Rows, Indices]:
     return rows, true
 
 
-def _all_have_a_highest(rows: Rows) -> bool:
-    """No NaN, no +inf and one finite logit in every row."""
-    return rows.size > 0 and bool(np.isfinite(rows.max(axis=1)).all())
+class Steps(NamedTuple):
+    """Where the steps are, and which of them each sample makes."""
+
+    taus: Floats  # the ends, ascending, none twice
+    opens: Indices  # the first piece on which each sample is right; past the last if it never is
+    closes: Indices  # the first piece after those
+
+    @classmethod
+    def of(cls, right: Intervals) -> Steps:
+        """The steps of samples that are right on these intervals."""
+        never = ~(right.start < right.stop)
+        starts_and_stops = np.where(never, np.inf, right).ravel()
+        ends, at = np.unique(starts_and_stops, return_inverse=True)
+        finite = np.isfinite(ends)
+        piece = finite.cumsum()  # the first one is before all finite ends
+        piece[ends == np.inf] = finite.sum() + 1  # where nothing opens or closes any more
+        opens, closes = np.split(piece[at], 2)
+        return cls(ends[finite], opens, closes)
+
+    def values(self, weights: Floats) -> Floats:
+        """The weights of the samples that are right, summed, on each piece."""
+        pieces = len(self.taus) + 2
+        change = np.bincount(self.opens, weights, pieces)
+        change -= np.bincount(self.closes, weights, pieces)
+        return np.round(change.cumsum()[:-1], _DIGITS)
+
+
+class Piece(NamedTuple):
+    """The function is `value` on [low, high)."""
+
+    low: float
+    high: float
+    value: float
+
+    @property
+    def inner(self) -> float:
+        """1 if it lies inside; else the middle, or of a piece with one end the point one inside."""
+        low, high = self.low, self.high
+        if low <= 1 < high:
+            return 1.0
+        point = low / 2 + high / 2
+        if not np.isfinite(point):
+            point = low + 1 if np.isfinite(low) else high - 1
+        return float(max(low, min(point, np.nextafter(high, -np.inf))))
+
+
+def best_pieces(taus: Floats, values: Floats, most: int) -> list[Piece]:
+    """The pieces with the highest values, at most so many; neighbours of one value are one piece.
+
+    Of equal ones the nearest to τ = 1 comes first, and last those of a single number, where a tie
+    of two logits is right by its order alone.
+    """
+    first = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
+    edges, ends = np.concatenate([[-np.inf], taus, [np.inf]]), np.append(first[1:], len(values))
+    if len(first) > most:
+        high_enough = values[first] >= np.partition(values[first], -most)[-most]
+        first, ends = first[high_enough], ends[high_enough]
+    low, high = edges[first], edges[ends]
+    from_one = np.maximum(0, np.maximum(low - 1, 1 - high))
+    single = high <= np.nextafter(low, np.inf)
+    ranked = np.lexsort((from_one, single, -values[first]))[:most]
+    return [Piece(float(low[k]), float(high[k]), float(values[first[k]])) for k in ranked]
+
+
+class SingleDraws:
+    """Draws of samples each on its own, whatever is drawn of its class (`stats.alike`)."""
+
+    def __init__(self, steps: Steps, labels: Indices, weights: Floats, times: Floats) -> None:
+        which = alike(labels, steps.opens, steps.closes)
+        first = np.unique(which, return_index=True)[1]
+        self._times, self._weights = np.bincount(which, times), np.bincount(which, weights)
+        self._steps = Steps(steps.taus, steps.opens[first], steps.closes[first])
+
+    def best(self, random: np.random.Generator) -> float:
+        """The best τ of one draw."""
+        drawn = self._weights * random.poisson(self._times) / self._times
+        return best_pieces(self._steps.taus, self._steps.values(drawn), 1)[0].inner
+
+
+def draw_curves(
+    steps: Steps, labels: Indices, weights: Floats, times: Floats, replicates: int, seed: int
+) -> tuple[Floats, Floats]:
+    """The standard error on each piece, and the best τ of each of so many replicates."""
+    if replicates < 2:
+        raise ValueError(f"a bootstrap needs at least 2 replicates, got {replicates}")
+    samples, random = Replicates(labels, seed), np.random.default_rng(seed)
+    singly = SingleDraws(steps, labels, weights, times)
+    center = steps.values(weights)
+    squares, best = np.zeros_like(center), np.empty(replicates)
+    mass = np.bincount(labels, weights)
+    for k in range(replicates):
+        drawn = weights * samples.draw()
+        # Where samples of a class weigh differently its draws do too, but the class does not.
+        drawn *= (mass / np.maximum(np.bincount(labels, drawn), 1e-300))[labels]
+        squares += (steps.values(drawn) - center) ** 2
+        best[k] = singly.best(random)
+    alone = np.square(weights[np.bincount(labels)[labels] == 1]).sum()
+    return np.sqrt(squares / replicates + alone * center * (1 - center)), best
