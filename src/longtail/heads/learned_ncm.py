@@ -24,12 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from longtail.core import Prior
-from longtail.heads.distances import (
-    distances,
-    root,
-    squared_distances,
-    without_autocast,
-)
+from longtail.heads.distances import distances, root, squared_distances, without_autocast
 from longtail.heads.head import Head, SGDConfig, copy_rows
 from longtail.heads.moments import ClassMoments, MomentOptions, check_moments
 from longtail.ranges import Count

@@ -97,11 +97,7 @@ def _logsumexp_of_others(z: Tensor) -> Tensor:
 
 
 def _assemble(
-    logits: Tensor,
-    index: Tensor,
-    negative: Tensor | None,
-    positive: Tensor | None,
-    scale: float,
+    logits: Tensor, index: Tensor, negative: Tensor | None, positive: Tensor | None, scale: float
 ) -> Tensor:
     """z, in a dtype that is safe for sums of exponentials."""
     f = logits.to(wide_dtype(logits.dtype))

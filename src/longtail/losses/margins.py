@@ -143,11 +143,7 @@ class VS(MarginLoss):
     """
 
     def __init__(
-        self,
-        train: PriorLike,
-        gamma: float = 0.3,
-        tau: float = 1.0,
-        **options: Unpack[LossOptions],
+        self, train: PriorLike, gamma: float = 0.3, tau: float = 1.0, **options: Unpack[LossOptions]
     ) -> None:
         prior = label_prior(train, options)
         check_number(tau, "tau")

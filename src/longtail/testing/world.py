@@ -94,10 +94,7 @@ class FiniteWorld:
         every = (torch.arange(size, device=self.table.device) for size in self.table.shape)
         point, label = torch.meshgrid(*every, indexing="ij")
         times = self.table.flatten()
-        return (
-            point.flatten().repeat_interleave(times),
-            label.flatten().repeat_interleave(times),
-        )
+        return (point.flatten().repeat_interleave(times), label.flatten().repeat_interleave(times))
 
     def minimise(self, loss: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
         """The logits of each point that minimise the loss over the population, float64.
