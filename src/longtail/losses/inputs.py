@@ -17,8 +17,7 @@ from longtail.losses.kernel import is_eager_cpu
 class ClassAxis:
     """Brings the classes to axis 1, and warns once where two axes could be theirs.
 
-    Args:
-        class_dim: The axis, counted from the end if negative; None for 1, with that warning.
+    None stands for axis 1; a number, from the end if negative, is a choice that needs no warning.
     """
 
     def __init__(self, class_dim: int | None = None) -> None:
@@ -30,10 +29,8 @@ class ClassAxis:
     def first(self, logits: Tensor, labels: Tensor, num_classes: int) -> tuple[Tensor, Tensor]:
         """Logits and labels with the classes on axis 1, or an error that says what does not fit."""
         if not isinstance(logits, Tensor) or not isinstance(labels, Tensor):
-            raise TypeError(
-                "a loss takes torch tensors, got "
-                f"{type(logits).__name__} and {type(labels).__name__}"
-            )
+            kinds = f"{type(logits).__name__} and {type(labels).__name__}"
+            raise TypeError(f"a loss takes torch tensors, got {kinds}")
         if logits.dim() < 2:
             raise ValueError(
                 f"logits must have shape (N, C) or (N, C, d, ...), got {tuple(logits.shape)}; "

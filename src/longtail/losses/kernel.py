@@ -7,6 +7,7 @@ z_{y'} = f_{y'} + b_{y'} for the negatives and z_y = f_y + a_y for the positive:
 Here b is called `negative` and a `positive`. Without a `positive`, a = b and z is one shift of f.
 """
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import torch
@@ -32,7 +33,7 @@ def label_losses(
         logits: Shape (N, C, ...).
         labels: Class indices of shape (N, ...), all in range.
         negative: b, of a shape that broadcasts over the logits, or None for zero.
-        positive: a_{y_i} of each sample, of the labels' shape, or None for a = b.
+        positive: a_{y_i}, of the labels' shape, or None for a = b.
         share: What each sample counts in the sum: of the labels' shape, or one number for all.
         scale: A factor on the logits.
     """
@@ -44,6 +45,14 @@ def label_losses(
         return weighted(F.cross_entropy(z, labels, reduction="none"), share)
     value: Tensor = _FusedLoss.apply(logits, index, negative, positive, share, scale)  # type: ignore[no-untyped-call]
     return value
+
+
+def fused_value(
+    rows: Tensor, value: float, gradient: Tensor, plain: Callable[[Tensor], Tensor]
+) -> Tensor:
+    """A function of the rows whose gradient was computed with it; `plain` is torch's own way."""
+    result: Tensor = _FusedValue.apply(rows, value, gradient, plain)  # type: ignore[no-untyped-call]
+    return result
 
 
 def is_eager_cpu(tensor: Tensor) -> bool:
@@ -67,10 +76,7 @@ def weighted(losses: Tensor, share: Share) -> Tensor:
 
 
 def class_losses(logits: Tensor, negative: Tensor | None, positive: Tensor | None) -> Tensor:
-    """ℓ(y, f_i) of each sample for every label y, shape (N, C, ...): what soft labels need.
-
-    Here `positive` is a, of a shape that broadcasts over the logits.
-    """
+    """ℓ(y, f_i) for every label y, shape (N, C, ...), as soft labels need; a broadcasts like b."""
     f = logits.to(wide_dtype(logits.dtype))
     z = f if negative is None else f + negative
     if positive is None:
@@ -154,6 +160,29 @@ class _FusedLoss(torch.autograd.Function):
         if ctx.share is None or torch.is_grad_enabled() or grad.item() != 1.0:
             gradient = gradient * grad
         return gradient, None, None, None, None, None
+
+
+class _FusedValue(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, rows: Tensor, value: float, gradient: Tensor, plain: Callable[[Tensor], Tensor]
+    ) -> Tensor:
+        ctx.gradient, ctx.plain = gradient, plain
+        ctx.save_for_backward(rows)
+        return rows.new_full((), value)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
+        gradient, ctx.gradient = ctx.gradient, None  # handed out once: its taker may change it
+        again = torch.is_grad_enabled()  # a second derivative is asked for
+        if gradient is None or again:
+            (rows,) = ctx.saved_tensors
+            rows = rows if again else rows.detach().requires_grad_()
+            with torch.enable_grad():
+                (gradient,) = torch.autograd.grad(ctx.plain(rows), rows, create_graph=again)
+        if again or grads[0].item() != 1.0:
+            gradient = gradient * grads[0]
+        return gradient, None, None, None
 
 
 def _gradient(p: Tensor, index: Tensor, share: Share, scale: float) -> Tensor:

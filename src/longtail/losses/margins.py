@@ -25,11 +25,12 @@ from torch import Tensor
 from longtail.core.arrays import ArrayLike
 from longtail.core.numbers import check_number
 from longtail.core.prior import Prior, PriorLike
-from longtail.core.tensors import along_classes, wide_dtype
+from longtail.core.tensors import wide_dtype
 from longtail.losses import kernel
 from longtail.losses.kernel import Share
 from longtail.losses.loss import LossOptions, label_prior
 from longtail.losses.sample_loss import SampleLoss
+from longtail.ranges import NonNegative, Positive
 
 
 class MarginLoss(SampleLoss):
@@ -37,10 +38,10 @@ class MarginLoss(SampleLoss):
 
     Args:
         train: The prior the batches follow.
-        carried: What it carries if it has neither `positive` nor `scale`; None otherwise.
+        carried: What it carries if it has neither `positive` nor `scale`.
         negative: b, or None for that of `carried`.
         positive: a, or None for a = b.
-        scale: A factor on each class's logit, or None for ones.
+        scale: A factor on each class's logit.
     """
 
     positive: Tensor | None
@@ -65,20 +66,18 @@ class MarginLoss(SampleLoss):
     def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:
         """ℓ(y_i, f_i) for class indices in range, or their sum weighted by `share`."""
         positive = None if self.positive is None else self._cast("positive", logits)[labels]
-        scaled = self._scaled(logits)
-        return kernel.label_losses(scaled, labels, self._shift(logits), positive, share)
+        return kernel.label_losses(
+            self._scaled(logits), labels, self._shift(logits), positive, share
+        )
 
     def class_losses(self, logits: Tensor) -> Tensor:
         """ℓ(y, f_i) for every label y."""
-        positive = None if self.positive is None else self._cast("positive", logits)
-        if positive is not None:
-            positive = along_classes(positive, logits)
+        positive = self._along("positive", logits)
         return kernel.class_losses(self._scaled(logits), self._shift(logits), positive)
 
     def _scaled(self, logits: Tensor) -> Tensor:
-        if self.scale is None:
-            return logits
-        return logits * along_classes(self._cast("scale", logits), logits)
+        scale = self._along("scale", logits)
+        return logits if scale is None else logits * scale
 
 
 class TwoScale(MarginLoss):
@@ -173,18 +172,15 @@ class LDAM(MarginLoss):
     """Cross-entropy of scaled cosines with a larger margin for rarer classes.
 
     With class-balanced weights from some late epoch on it is LDAM-DRW:
-    `deferred_reweighting(LDAM, counts, start)`. The cosines must be multiplied by `scale` once:
-
-    - scale_in="loss": the head returns cosines, in [−1, 1]; the loss multiplies them. Predicted
-      probabilities are then the softmax of scale · logits, not of the logits.
-    - scale_in="head": the head returns scale · cosine already; the loss only scales its margins.
+    `deferred_reweighting(LDAM, counts, start)`.
 
     Args:
         train: The prior the batches follow.
-        max_margin: m, the margin of the smallest class, in cosine; 0.3 where there are thousands of
-            classes.
+        max_margin: m, the margin of the smallest class, in cosine; 0.3 for thousands of classes.
         scale: s.
-        scale_in: "loss" or "head".
+        scale_in: Where the cosines are multiplied by s, once. "loss": the head returns cosines, and
+            probabilities are the softmax of scale · logits. "head": it returns scale · cosine, and
+            the loss scales its margins alone.
 
     >>> cosines = torch.tensor([[0.5, 0.4, -0.2]])
     >>> LDAM([70, 25, 5])(cosines, torch.tensor([1]))
@@ -198,8 +194,8 @@ class LDAM(MarginLoss):
     def __init__(
         self,
         train: PriorLike,
-        max_margin: float = 0.5,
-        scale: float = 30.0,
+        max_margin: NonNegative = 0.5,
+        scale: Positive = 30.0,
         scale_in: Literal["loss", "head"] = "loss",
         **options: Unpack[LossOptions],
     ) -> None:
