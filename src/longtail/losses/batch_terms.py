@@ -97,10 +97,6 @@ class LiftedStructure(Regularizer):
     as LiftedStructureLoss of pytorch-metric-learning on features that are not normalised, with
     N² numbers in memory in place of one for each two pairs. `margin` is how much farther than its
     class a negative should be.
-
-    >>> features = torch.tensor([[0.0, 0.0], [0.6, 0.8], [0.0, 2.0]])
-    >>> LiftedStructure()(features, torch.tensor([0, 0, 1]))
-    tensor(0.5784)
     """
 
     def __init__(self, margin: float = 1.0, **options: Unpack[TermOptions]) -> None:

@@ -50,7 +50,7 @@ class _RunningCenters(Regularizer):
     centers: Tensor
 
     def __init__(
-        self, dim: int, num_classes: int, rate: Fraction, **options: Unpack[TermOptions]
+        self, dim: int, num_classes: int, rate: Fraction = 0.5, **options: Unpack[TermOptions]
     ) -> None:
         super().__init__(**options)
         self.rate = check_number(rate, "rate", least=0, most=1)
@@ -93,15 +93,6 @@ class Center(_RunningCenters):
     >>> center.centers[2].tolist()  # moved by rate · (Φ − c) / (1 + 1)
     [0.75, 1.0]
     """
-
-    def __init__(
-        self,
-        dim: int,
-        num_classes: int,
-        rate: Fraction = 0.5,
-        **options: Unpack[TermOptions],
-    ) -> None:
-        super().__init__(dim, num_classes, rate, **options)
 
     def _terms(self, rows: Tensor, labels: Tensor) -> Tensor:
         return (rows - self.centers[labels].to(rows)).square().sum(dim=1)
@@ -187,37 +178,32 @@ class EstimatedOffset(RegularizedLoss):
             raise ValueError(
                 f"the head has {head.weight.shape[0]} classes, the prior {prior.num_classes}"
             )
-        terms = _OffsetTerms(head, center_weight, uniform_weight, rate, gather)
+        center = check_number(center_weight, "center_weight", least=0)
+        uniform = check_number(uniform_weight, "uniform_weight", least=0)
+        terms = _OffsetTerms(head, (center, uniform), rate, gather)
         super().__init__(SampleLoss(prior, None, **options), terms, 1.0, on="features")
 
 
 class _OffsetTerms(Regularizer):
     def __init__(
-        self,
-        head: OffsetHead,
-        center_weight: float,
-        uniform_weight: float,
-        rate: float,
-        gather: bool,
+        self, head: OffsetHead, weights: tuple[float, float], rate: float, gather: bool
     ) -> None:
         super().__init__(gather=gather)
         self._held = (head,)  # in a tuple: nn.Module would register the head itself
-        self.center_weight = check_number(center_weight, "center_weight", least=0)
-        self.uniform_weight = check_number(uniform_weight, "uniform_weight", least=0)
-        self.rate = check_number(rate, "rate", least=0, most=1)
+        self.weights, self.rate = weights, check_number(rate, "rate", least=0, most=1)
 
     def values(self, rows: Tensor, labels: Tensor) -> Tensor:
         """λ₁·‖Φ − c_y‖² of each row, and the uniform constraint in every one."""
-        (head,) = self._held
+        (head,), (center_weight, uniform_weight) = self._held, self.weights
         centers = head.centers.to(rows)
         offset = 0.5 * (centers * head.weight.to(rows)).sum(dim=1)
         log_share = torch.log_softmax(-offset, dim=0)
         negative_entropy = (log_share.exp() * log_share).sum()
-        values = self.center_weight * (rows - centers[labels]).square().sum(dim=1)
+        values = center_weight * (rows - centers[labels]).square().sum(dim=1)
         if self.training:
             # A new tensor: backward, and a compiler, need the centres as they were.
             head.centers = moved_centers(head.centers, rows, labels, self.rate)
-        return values + self.uniform_weight * negative_entropy
+        return values + uniform_weight * negative_entropy
 
 
 @torch.no_grad()

@@ -84,12 +84,7 @@ class LogitAdjusted(SampleLoss):
 
 
 class BalancedSoftmax(LogitAdjusted):
-    """Balanced softmax: the logit-adjusted loss at τ = 1, under the name of its other paper.
-
-    >>> loss = BalancedSoftmax([70, 25, 5])
-    >>> loss(torch.tensor([[2.0, 0.5, -1.0]]), torch.tensor([1]))
-    tensor(2.610)
-    """
+    """Balanced softmax: the logit-adjusted loss at τ = 1, under the name of its other paper."""
 
     def __init__(self, train: PriorLike, **options: Unpack[LossOptions]) -> None:
         super().__init__(train, 1.0, **options)

@@ -72,12 +72,7 @@ class _SoftmaxFocal(SampleLoss):
 
 
 class Focal(_SoftmaxFocal):
-    """The softmax form: γ says how fast a sample fades as p_y grows; 0 is cross-entropy.
-
-    >>> loss = Focal([70, 25, 5])
-    >>> loss(torch.tensor([[2.0, 0.5, -1.0]]), torch.tensor([1]))
-    tensor(1.184)
-    """
+    """The softmax form: γ says how fast a sample fades as p_y grows; 0 is cross-entropy."""
 
     def __init__(
         self, train: PriorLike, gamma: NonNegative = 2.0, **options: Unpack[LossOptions]
@@ -121,10 +116,6 @@ class SigmoidFocal(SampleLoss):
     Start the bias of the last layer at −log(C−1), without weight decay: every σ is then 1/C, and
     the C−1 negatives of each sample do not drown the first steps. `weight` is that of the sample's
     class and multiplies the whole sum; `class_balanced_weights` there gives class-balanced focal.
-
-    >>> loss = SigmoidFocal([70, 25, 5])
-    >>> loss(torch.tensor([[2.0, 0.5, -1.0]]), torch.tensor([1]))
-    tensor(1.740)
     """
 
     def __init__(
@@ -164,10 +155,6 @@ class LabelAwareSmoothing(SampleLoss):
         head: ε of the largest class.
         tail: ε of the smallest class.
         shape: How ε falls in between.
-
-    >>> loss = LabelAwareSmoothing([70, 25, 5])
-    >>> loss(torch.tensor([[2.0, 0.5, -1.0]]), torch.tensor([0]))
-    tensor(1.141)
     """
 
     def __init__(

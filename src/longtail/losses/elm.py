@@ -68,12 +68,7 @@ def pull_margins(train: PriorLike, rule: Margins = "relative", scale: float = 1.
 
 
 class Pull(Regularizer):
-    """The pull term on features: `Pull(train)(features, labels)`; margins as in `pull_margins`.
-
-    >>> features = torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
-    >>> Pull([64, 16])(features, torch.tensor([1, 1, 0]))
-    tensor(0.5696)
-    """
+    """The pull term on features: `Pull(train)(features, labels)`; margins as in `pull_margins`."""
 
     margins: Tensor
 

@@ -38,10 +38,6 @@ class Equalized(SampleLoss):
             training mode, and none in evaluation mode, as with dropout.
         drop_rate: How often such a negative is dropped; 0.9 if not given.
         generator: Where the random numbers come from; None is torch's default.
-
-    >>> loss = Equalized([70, 25, 5])
-    >>> loss(torch.tensor([[2.0, 0.5, -1.0]]), torch.tensor([1]))
-    tensor(1.423)
     """
 
     negative: Tensor | None

@@ -150,14 +150,11 @@ class SampleLoss(ConstantsModule, Loss):
 
     def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:
         """ℓ(y_i, f_i) for class indices in range, without α and w, or their sum by `share`."""
-        return kernel.label_losses(logits, labels, self._shift(logits), None, share)
+        return kernel.label_losses(logits, labels, self._along("shift", logits), None, share)
 
     def class_losses(self, logits: Tensor) -> Tensor:
         """ℓ(y, f_i) for every label y, shape (N, C, ...), without α and w."""
-        return kernel.class_losses(logits, self._shift(logits), None)
-
-    def _shift(self, logits: Tensor) -> Tensor | None:
-        return self._along("shift", logits)
+        return kernel.class_losses(logits, self._along("shift", logits), None)
 
     def _along(self, name: str, logits: Tensor) -> Tensor | None:
         """Constants to broadcast over the logits, if there are any."""
@@ -198,9 +195,9 @@ class SampleLoss(ConstantsModule, Loss):
         losses = (self._weighed(labels.to(wide_dtype(logits.dtype))) * every).sum(dim=1)
         if self.label_smoothing:
             losses = self._smoothed(losses, every)
-        if self.reduction == "none":
-            return losses
-        return losses.sum() if self.reduction == "sum" else losses.mean()
+        if self.reduction == "mean":
+            return losses.mean()
+        return losses.sum() if self.reduction == "sum" else losses
 
     def _smoothed(self, own: Tensor, every: Tensor) -> Tensor:
         """ℓ̃, from α·w·ℓ of the labels as they are and ℓ of every label."""
