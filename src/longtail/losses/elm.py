@@ -219,7 +219,7 @@ class _PullTerm(torch.autograd.Function):
 def _squared_distances(rows: Tensor, first: Tensor, second: Tensor) -> Tensor:
     """By differences, which products would lose for features far from zero; in chunks."""
     size = max(1, _CHUNK // max(rows.shape[1], 1))
-    chunks = zip(first.split(size), second.split(size), strict=True)
+    chunks = zip(torch.split(first, size), torch.split(second, size), strict=True)
     return torch.cat(
         [
             rows.index_select(0, one).sub_(rows.index_select(0, other)).square_().sum(dim=1)

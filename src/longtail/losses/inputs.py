@@ -29,8 +29,10 @@ class ClassAxis:
     def first(self, logits: Tensor, labels: Tensor, num_classes: int) -> tuple[Tensor, Tensor]:
         """Logits and labels with the classes on axis 1, or an error that says what does not fit."""
         if not isinstance(logits, Tensor) or not isinstance(labels, Tensor):
-            kinds = f"{type(logits).__name__} and {type(labels).__name__}"
-            raise TypeError(f"a loss takes torch tensors, got {kinds}")
+            raise TypeError(
+                "a loss takes torch tensors, got "
+                f"{type(logits).__name__} and {type(labels).__name__}"
+            )
         if logits.dim() < 2:
             raise ValueError(
                 f"logits must have shape (N, C) or (N, C, d, ...), got {tuple(logits.shape)}; "
