@@ -21,7 +21,7 @@ from longtail.core.numbers import check_number, check_per_class
 from longtail.core.prior import PriorLike, full_prior
 from longtail.core.tensors import as_tensor
 from longtail.losses.change_of_prior import LogitAdjusted
-from longtail.losses.kernel import fused_value, is_eager_cpu
+from longtail.losses.kernel import fused_value
 from longtail.losses.loss import LossOptions
 from longtail.losses.regularizer import RegularizedLoss, Regularizer, TermOptions
 from longtail.ranges import NonNegative, Positive
@@ -91,9 +91,8 @@ class Pull(Regularizer):
 
     def mean(self, rows: Tensor, labels: Tensor) -> Tensor:
         """The mean of Ω."""
-        fused = _fused(rows, labels, self._cast("margins", rows)) if is_eager_cpu(rows) else None
-        plain = partial(super().mean, labels=labels)
-        return plain(rows) if fused is None else fused_value(rows, *fused, plain)
+        fused = partial(_fused, labels=labels, margins=self._cast("margins", rows))
+        return fused_value(rows, fused, partial(super().mean, labels=labels))
 
 
 class ELM(RegularizedLoss):
@@ -164,8 +163,8 @@ def _fused(rows: Tensor, labels: Tensor, margins: Tensor) -> tuple[float, Tensor
     pairs = same_class_pairs(labels)
     if not 0 < len(pairs.first) * rows.shape[1] <= _CHUNK:
         return None
-    first, second, plain = pairs.first.numpy(), pairs.second.numpy(), rows.detach()
-    apart = plain.index_select(0, pairs.first).sub_(plain.index_select(0, pairs.second))
+    first, second = pairs.first.numpy(), pairs.second.numpy()
+    apart = rows.index_select(0, pairs.first).sub_(rows.index_select(0, pairs.second))
     excess = apart.square().sum(dim=1).numpy()
     excess -= margins.numpy()[labels.numpy()[first]]
     if not excess.max() < _FAR:

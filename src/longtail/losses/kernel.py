@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from longtail.core.tensors import wide_dtype
 
 Share: TypeAlias = Tensor | float | None
+Fused: TypeAlias = Callable[[Tensor], tuple[float, Tensor] | None]
 
 
 def label_losses(
@@ -47,12 +48,13 @@ def label_losses(
     return value
 
 
-def fused_value(
-    rows: Tensor, value: float, gradient: Tensor, plain: Callable[[Tensor], Tensor]
-) -> Tensor:
-    """A function of the rows whose gradient was computed with it; `plain` is torch's own way."""
-    result: Tensor = _FusedValue.apply(rows, value, gradient, plain)  # type: ignore[no-untyped-call]
-    return result
+def fused_value(rows: Tensor, fused: Fused, plain: Callable[[Tensor], Tensor]) -> Tensor:
+    """A function of the rows: `fused` gives it with its gradient, or None; `plain` torch's way."""
+    both = fused(rows.detach()) if is_eager_cpu(rows) else None
+    if both is None:
+        return plain(rows)
+    value: Tensor = _FusedValue.apply(rows, *both, fused, plain)  # type: ignore[no-untyped-call]
+    return value
 
 
 def is_eager_cpu(tensor: Tensor) -> bool:
@@ -165,24 +167,23 @@ class _FusedLoss(torch.autograd.Function):
 class _FusedValue(torch.autograd.Function):
     @staticmethod
     def forward(
-        ctx: Any, rows: Tensor, value: float, gradient: Tensor, plain: Callable[[Tensor], Tensor]
+        ctx: Any, rows: Tensor, value: float, gradient: Tensor, *functions: Callable[[Tensor], Any]
     ) -> Tensor:
-        ctx.gradient, ctx.plain = gradient, plain
+        ctx.gradient, ctx.functions = gradient, functions
         ctx.save_for_backward(rows)
         return rows.new_full((), value)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None, None]:
+        (rows,), (fused, plain) = ctx.saved_tensors, ctx.functions
         gradient, ctx.gradient = ctx.gradient, None  # handed out once: its taker may change it
-        again = torch.is_grad_enabled()  # a second derivative is asked for
-        if gradient is None or again:
-            (rows,) = ctx.saved_tensors
-            rows = rows if again else rows.detach().requires_grad_()
-            with torch.enable_grad():
-                (gradient,) = torch.autograd.grad(ctx.plain(rows), rows, create_graph=again)
-        if again or grads[0].item() != 1.0:
+        if torch.is_grad_enabled():  # a second derivative is asked for
+            (gradient,) = torch.autograd.grad(plain(rows), rows, create_graph=True)
+        elif gradient is None:  # asked for again: the same numbers, so there is one again
+            gradient = fused(rows)[1]
+        if torch.is_grad_enabled() or grads[0].item() != 1.0:
             gradient = gradient * grads[0]
-        return gradient, None, None, None
+        return gradient, None, None, None, None
 
 
 def _gradient(p: Tensor, index: Tensor, share: Share, scale: float) -> Tensor:

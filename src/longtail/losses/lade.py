@@ -184,9 +184,8 @@ class LADE(RegularizedLoss):
 
 def joined(rows: Tensor, labels: Tensor, terms: Terms) -> Tensor:
     """The sum of both terms; `rows` are logits of shape (N, C), N > 0, labels all in range."""
-    fused = _fused(rows.detach(), labels, terms) if is_eager_cpu(rows) else None
-    plain = partial(_plain, labels=labels, terms=terms)
-    return plain(rows) if fused is None else fused_value(rows, *fused, plain)
+    fused = partial(_fused, labels=labels, terms=terms)
+    return fused_value(rows, fused, partial(_plain, labels=labels, terms=terms))
 
 
 def _plain(rows: Tensor, labels: Tensor, terms: Terms) -> Tensor:

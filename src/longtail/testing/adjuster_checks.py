@@ -16,9 +16,7 @@ from longtail.testing.world import FiniteWorld
 def check_adjuster(make: Callable[[Prior], Adjuster], world: FiniteWorld | None = None) -> None:
     """What is carried afterwards is true, nothing else is lost, and NumPy stays NumPy.
 
-    Args:
-        make: Makes the adjuster from the prior that the scores carry.
-        world: Where to try it.
+    `make` makes the adjuster from the prior that the scores carry.
 
     >>> import longtail as lt
     >>> check_adjuster(lt.posthoc.LogitAdjustment)
@@ -35,15 +33,12 @@ def check_adjuster(make: Callable[[Prior], Adjuster], world: FiniteWorld | None 
     )
     adjust = make(world.prior)
     adjusted = adjust(scores)
-    require(
-        torch.equal(as_tensor(scores.logits), exact), "an adjuster must not change what it is given"
-    )
+    unchanged = torch.equal(as_tensor(scores.logits), exact)
+    require(unchanged, "an adjuster must not change what it is given")
     for name in ("labels", "counts", "classes", "split"):
         before, after = _plain(getattr(scores, name)), _plain(getattr(adjusted, name))
-        require(
-            after == before,
-            f"the adjusted scores must keep their {name}: they were {before}, now {after}",
-        )
+        lost = f"the adjusted scores must keep their {name}: they were {before}, now {after}"
+        require(after == before, lost)
     if adjusted.carried is not None:
         require_carried(world, as_tensor(adjusted.logits), adjusted.carried)
     from_numpy = adjust(Scores(exact.numpy(), carried=world.prior)).logits

@@ -28,10 +28,7 @@ def contract_targets(world: FiniteWorld) -> dict[str, Prior]:
 def require_carried(
     world: FiniteWorld, logits: Tensor, carried: Prior, label_smoothing: float = 0.0
 ) -> None:
-    """Require that the logits, moved from there to any target, are the exact posterior.
-
-    If labels were smoothed, that of the smoothed labels.
-    """
+    """Require that logits moved from there to any target are the posterior, of smoothed labels."""
     for name, target in contract_targets(world).items():
         posterior = torch.softmax(retarget(logits, carried, target), dim=1)
         error = float((posterior - world.posterior(target, label_smoothing)).abs().max())
@@ -65,22 +62,3 @@ def require_same(got: Tensor, expected: Tensor, what: str, tolerance: float = 1e
         and float((got - expected).abs().max()) <= tolerance * (1 + float(expected.abs().max())),
         f"{what} must be {expected.tolist()}, got {got.tolist()}",
     )
-
-
-def sample_batch() -> tuple[Prior, Tensor, Tensor, Tensor]:
-    """Twelve samples of four classes, each class present, in float64, with features."""
-    generator = torch.Generator().manual_seed(0)
-    logits = 2 * torch.randn(12, 4, generator=generator, dtype=torch.float64)
-    return Prior.of([70, 20, 8, 2]), logits, torch.arange(12) % 4, sample_features(12)
-
-
-def sample_features(samples: int) -> Tensor:
-    """Features of three dimensions and norm one."""
-    generator = torch.Generator().manual_seed(1)
-    rows = torch.randn(samples, 3, generator=generator, dtype=torch.float64)
-    return torch.nn.functional.normalize(rows, dim=1)
-
-
-def as_grid(rows: Tensor) -> Tensor:
-    """Twelve rows as three samples with two by two positions, shape (3, D, 2, 2)."""
-    return rows.view(3, 2, 2, -1).movedim(-1, 1)
