@@ -26,11 +26,10 @@ LossFactory: TypeAlias = Callable[..., Loss]
 
 
 class Deferred(ComposedLoss):
-    """A loss until epoch `start`, another from then on. Call it as any loss.
+    """A loss until epoch `start`, another from then on, by `set_epoch`. Call it as any loss.
 
-    Tell it the epoch as a DistributedSampler is told: `set_epoch(epoch)`, counted from 0. The epoch
-    is saved in the state dict. What the two losses keep, such as centres, they do not share.
-    `resampling` says how often a sample of each class is drawn from `start` on; None for alike.
+    The epoch is saved in the state dict. What the two losses keep, such as centres, they do not
+    share. `resampling` says how often a sample of each class is drawn from `start` on.
 
     >>> from longtail.losses import CrossEntropy, LogitAdjusted
     >>> loss = Deferred(CrossEntropy([70, 25, 5]), LogitAdjusted([70, 25, 5]), start=160)

@@ -62,8 +62,9 @@ def pull_margins(train: PriorLike, rule: Margins = "relative", scale: float = 1.
         "sqrt_count": np.sqrt(prior.probs if prior.counts is None else prior.counts),
     }
     if rule not in rules:
-        names = ", ".join(f'"{name}"' for name in rules)
-        raise ValueError(f"margins must be one of {names}, or one number a class, got {rule!r}")
+        raise ValueError(
+            f"margins must be one of {', '.join(rules)}, or one number a class, got {rule!r}"
+        )
     return as_tensor(scale * rules[rule])
 
 

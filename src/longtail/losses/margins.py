@@ -46,6 +46,7 @@ class MarginLoss(SampleLoss):
 
     positive: Tensor | None
     scale: Tensor | None
+    factor = 1.0  # on all logits, before their scale and margins
 
     def __init__(
         self,
@@ -67,12 +68,13 @@ class MarginLoss(SampleLoss):
         """ℓ(y_i, f_i) for class indices in range, or their sum weighted by `share`."""
         positive = None if self.positive is None else self._cast("positive", logits)[labels]
         shift, scaled = self._along("shift", logits), self._scaled(logits)
-        return kernel.label_losses(scaled, labels, shift, positive, share)
+        return kernel.label_losses(scaled, labels, shift, positive, share, self.factor)
 
     def class_losses(self, logits: Tensor) -> Tensor:
         """ℓ(y, f_i) for every label y."""
         shift, positive = self._along("shift", logits), self._along("positive", logits)
-        return kernel.class_losses(self._scaled(logits), shift, positive)
+        scaled = self._scaled(logits.to(wide_dtype(logits.dtype))) * self.factor
+        return kernel.class_losses(scaled, shift, positive)
 
     def _scaled(self, logits: Tensor) -> Tensor:
         scale = self._along("scale", logits)
@@ -164,8 +166,6 @@ class LDAM(MarginLoss):
     tensor(13.031)
     """
 
-    positive: Tensor
-
     def __init__(
         self,
         train: PriorLike,
@@ -184,12 +184,3 @@ class LDAM(MarginLoss):
         margins = max_margin * np.exp(0.25 * (prior.log.min() - prior.log))
         super().__init__(train, positive=-scale * margins, **options)
         self.factor = scale if scale_in == "loss" else 1.0
-
-    def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:
-        """ℓ(y_i, f_i) for class indices in range, or their sum weighted by `share`."""
-        margins = self._cast("positive", logits)[labels]
-        return kernel.label_losses(logits, labels, None, margins, share, self.factor)
-
-    def class_losses(self, logits: Tensor) -> Tensor:
-        """ℓ(y, f_i) for every label y."""
-        return super().class_losses(self.factor * logits.to(wide_dtype(logits.dtype)))
