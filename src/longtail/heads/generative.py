@@ -31,9 +31,7 @@ Shrinkage: TypeAlias = float | Literal["ledoit_wolf", "oas"] | None
 class Generative(LinearHead):
     """Gaussian classes with one covariance, set from class moments.
 
-    Args:
-        prior: P, a Prior or class counts; None leaves it out.
-        shrinkage: s: "oas", "ledoit_wolf", a number in 0 to 1, or None for the equation as it is.
+    `prior` is P, or None to leave it out; `shrinkage` is s, None for the equation as it is.
 
     >>> import longtail as lt
     >>> features = torch.tensor([[0.0, 1.0], [0.0, -1.0], [3.0, 1.0], [5.0, -1.0]])

@@ -42,9 +42,6 @@ NCMMetric: TypeAlias = Literal["euclidean", "cosine", "cl2n"]
 class NearestClassMean(CenterHead):
     """The nearest class mean, set from class moments.
 
-    Args:
-        metric: "euclidean", "cosine" or "cl2n" (centred, then scaled to length one).
-
     >>> import longtail as lt
     >>> features = torch.tensor([[0.0, 0.0], [2.0, 0.0], [4.0, 4.0]])
     >>> head = NearestClassMean(2, 2)
@@ -128,9 +125,6 @@ _START = 0.1  # of the centres' own spread: small, but not all alike, or all wou
 
 class MultiNCM(CenterHead):
     """Shared displacements about fixed centres: `MultiNCM.from_learned(learned_ncm)`.
-
-    Args:
-        num_displacements: K, without the null one.
 
     >>> learned = LearnedNCM(1, 2)
     >>> _ = learned.load_state_dict({"centers": torch.tensor([[0.0], [10.0]])})

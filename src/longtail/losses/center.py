@@ -211,10 +211,6 @@ def moved_centers(centers: Tensor, rows: Tensor, labels: Tensor, rate: float) ->
     """The centres (C, D) after a batch, by the centre-loss rule: a new tensor, without gradient.
 
     The one in 1 + n_j is what keeps a class with a single row in the batch from jumping to it.
-
-    >>> moved_centers(torch.zeros(2, 1), torch.tensor([[3.0], [3.0]]), torch.tensor([0, 0]), 0.5)
-    tensor([[1.],
-            [0.]])
     """
     ones = torch.ones_like(labels, dtype=centers.dtype)
     counts = centers.new_zeros(len(centers)).scatter_add_(0, labels, ones)

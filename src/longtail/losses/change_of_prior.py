@@ -53,12 +53,6 @@ class Balanced(SampleLoss):
 
     It has little effect on data that can be separated: a solution of zero loss stays one. The
     mean divides by the number of samples, as in the paper: the loss is C times as large as usual.
-
-    >>> loss = Balanced([70, 25, 5])
-    >>> loss(torch.tensor([[2.0, 0.5, -1.0]]), torch.tensor([1]))
-    tensor(6.965)
-    >>> loss.carried
-    Prior([0.333, 0.333, 0.333])
     """
 
     def __init__(self, train: PriorLike, **options: Unpack[LossOptions]) -> None:
@@ -94,12 +88,6 @@ class WeightedLogitAdjusted(SampleLoss):
     """Logit adjustment by τ, and class weights π^(τ−1) for the rest of the way (LA §5.2).
 
     τ = 1 is the logit-adjusted loss, τ = 0 the balanced one; all of them carry uniform.
-
-    >>> loss = WeightedLogitAdjusted([70, 25, 5], tau=0.5)
-    >>> loss(torch.tensor([[2.0, 0.5, -1.0]]), torch.tensor([1]))
-    tensor(4.303)
-    >>> loss.carried
-    Prior([0.333, 0.333, 0.333])
     """
 
     def __init__(self, train: PriorLike, tau: float = 0.5, **options: Unpack[LossOptions]) -> None:
@@ -112,12 +100,6 @@ class ConsistentMargin(SampleLoss):
     """Theorem 1's family: any δ > 0 gives margins log(δ_{y'}/δ_y) and weights δ_y/π_y.
 
     δ = π is the logit-adjusted loss, δ = 1 the balanced.
-
-    >>> loss = ConsistentMargin([70, 25, 5], delta=[3, 2, 1])
-    >>> loss(torch.tensor([[2.0, 0.5, -1.0]]), torch.tensor([1])).item()
-    16.5
-    >>> loss.carried
-    Prior([0.333, 0.333, 0.333])
     """
 
     def __init__(self, train: PriorLike, delta: ArrayLike, **options: Unpack[LossOptions]) -> None:

@@ -30,12 +30,6 @@ class Deferred(ComposedLoss):
 
     The epoch is saved in the state dict. What the two losses keep, such as centres, they do not
     share. `resampling` says how often a sample of each class is drawn from `start` on.
-
-    >>> from longtail.losses import CrossEntropy, LogitAdjusted
-    >>> loss = Deferred(CrossEntropy([70, 25, 5]), LogitAdjusted([70, 25, 5]), start=160)
-    >>> loss.set_epoch(160)
-    >>> loss.carried
-    Prior([0.333, 0.333, 0.333])
     """
 
     resampling: Tensor | None

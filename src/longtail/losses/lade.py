@@ -68,8 +68,6 @@ class LADER(Regularizer):
     >>> f = torch.tensor([[2.0, 0.5, -1.0], [1.0, 1.5, 0.0], [0.2, -0.3, 0.8], [1.5, 0.1, 0.4]])
     >>> LADER([70, 25, 5], lam=0.1)(f, torch.tensor([0, 1, 2, 0]))
     tensor(-0.0650)
-    >>> LADER([70, 25, 5], lam=0.1, variant="released")(f, torch.tensor([0, 1, 2, 0]))
-    tensor(-0.7712)
     """
 
     log_prior: Tensor
@@ -124,11 +122,7 @@ class LADE(RegularizedLoss):
     and 0.01 at 10 and 50; 0.1 and 0.005 for Places-LT; 0.5 and 0.05 for ImageNet-LT and
     iNaturalist. α = 0 is balanced softmax.
 
-    >>> loss = LADE([70, 25, 5], alpha=0.1, lam=0.1)
-    >>> f = torch.tensor([[2.0, 0.5, -1.0], [1.0, 1.5, 0.0], [0.2, -0.3, 0.8], [1.5, 0.1, 0.4]])
-    >>> loss(f, torch.tensor([0, 1, 2, 0]))
-    tensor(0.8764)
-    >>> loss.carried
+    >>> LADE([70, 25, 5]).carried
     Prior([0.333, 0.333, 0.333])
     """
 

@@ -34,18 +34,13 @@ from longtail.ranges import NonNegative, Positive
 
 
 class MarginLoss(SampleLoss):
-    """A loss given by its margins and a factor on the logits.
+    """A loss given by its margins and a factor on the logits, or by what it carries without them.
 
-    Args:
-        train: The prior the batches follow.
-        carried: What it carries if it has neither `positive` nor `scale`.
-        negative: b, or None for that of `carried`.
-        positive: a, or None for a = b.
-        scale: A factor on each class's logit.
+    `negative` is b, or None for that of `carried`.
     """
 
-    positive: Tensor | None
-    scale: Tensor | None
+    positive: Tensor | None  # a, or None for a = b
+    scale: Tensor | None  # s, or None for ones
     factor = 1.0  # on all logits, before their scale and margins
 
     def __init__(

@@ -98,10 +98,6 @@ class PairwiseMargin(SampleLoss):
         train: The prior the batches follow.
         delta_matrix: Δ, a row a positive, a column a negative class; the diagonal is not used.
         weights: α, one positive number a class, or None for ones.
-
-    >>> loss = PairwiseMargin([70, 25, 5], delta_matrix=[[0, 1, 2], [0, 0, 1], [0, 0, 0]])
-    >>> loss(torch.tensor([[2.0, 0.5, -1.0]]), torch.tensor([1]))
-    tensor(1.806)
     """
 
     delta: Tensor
