@@ -40,8 +40,8 @@ class Range(Regularizer):
     batch has one class. The defaults are those of the code in circulation, for features of norm
     around one: the first term grows with the number of classes in the batch.
 
-    `largest` is k, `intra_weight` α, `inter_weight` β; centres farther apart than a squared distance
-    of `margin` are left alone.
+    `largest` is k, `intra_weight` α, `inter_weight` β; centres at a squared distance above `margin`
+    are left alone.
 
     >>> features = torch.tensor([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
     >>> Range(margin=1.0)(features, torch.tensor([0, 0, 0, 1]))  # ½·2/(1/5 + 1/4) + ½·(1 − 1/18)
