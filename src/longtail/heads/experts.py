@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from longtail.core.numbers import check_number, check_whole
 from longtail.heads.distances import unit
-from longtail.heads.head import Head
+from longtail.heads.head import Head, random_rows
 from longtail.ranges import Count, Positive
 
 Kind = Literal["cosine", "linear"]
@@ -29,12 +29,7 @@ class Experts(Head):
     `head(features)` is of shape (..., C, K) while the module trains, and of shape (..., C), the
     mean over the experts, in evaluation; `head.each(features)` is the former in both.
 
-    Args:
-        dim: The dimension of the features of all experts together.
-        num_classes: How many classes there are.
-        num_experts: K; it must divide `dim`.
-        kind: "cosine" or "linear".
-        scale: The scale of cosine heads.
+    `dim` is that of the features of all experts together, `scale` that of cosine heads.
 
     >>> head = Experts(dim=6, num_classes=4, num_experts=3)
     >>> features = torch.ones(5, 6)
@@ -62,8 +57,7 @@ class Experts(Head):
         if kind not in get_args(Kind):
             raise ValueError(f'kind must be "cosine" or "linear", got {kind!r}')
         self.num_experts, self.kind = num_experts, kind
-        self.weight = nn.Parameter(torch.empty(num_classes, dim))
-        nn.init.normal_(self.weight, std=(dim // num_experts) ** -0.5)
+        self.weight = random_rows(num_classes, dim, (dim // num_experts) ** -0.5)
         if kind == "cosine":
             self._hold("scale", torch.tensor(check_number(scale, "scale")))
         else:
@@ -75,11 +69,12 @@ class Experts(Head):
         apart = (self.num_experts, self.dim // self.num_experts)
         parts = wide.reshape(*wide.shape[:-1], *apart)
         weight = self.weight.to(wide.dtype).view(self.num_classes, *apart)
+        if self.kind == "cosine":
+            parts, weight = unit(parts), unit(weight)
+        products = torch.einsum("...kd,ckd->...ck", parts, weight)
         if self.kind == "linear":
-            products = torch.einsum("...kd,ckd->...ck", parts, weight)
             return products + self.bias.to(wide.dtype)
-        cosines = torch.einsum("...kd,ckd->...ck", unit(parts), unit(weight))
-        return self.scale.to(wide.dtype) * cosines
+        return self.scale.to(wide.dtype) * products
 
     def forward(self, features: Tensor) -> Tensor:
         """The logits of each expert while it trains, else their mean."""

@@ -20,7 +20,6 @@ import torch
 from torch import Tensor
 
 from longtail.core import Prior, PriorLike
-from longtail.core.prior import check_same_classes, full_prior
 from longtail.core.tensors import as_tensor
 from longtail.heads.head import LinearHead, copy_rows
 from longtail.heads.moments import ClassMoments, MomentOptions, check_moments
@@ -32,11 +31,7 @@ Shrinkage: TypeAlias = float | Literal["ledoit_wolf", "oas"] | None
 class Generative(LinearHead):
     """Gaussian classes with one covariance, set from class moments.
 
-    Args:
-        dim: The features' dimension.
-        num_classes: How many classes there are.
-        prior: P, a Prior or class counts; None leaves it out.
-        shrinkage: s: "oas", "ledoit_wolf", a number in 0 to 1, or None for the equation as it is.
+    `prior` is P, or None to leave it out; `shrinkage` is s, None for the equation as it is.
 
     >>> import longtail as lt
     >>> features = torch.tensor([[0.0, 1.0], [0.0, -1.0], [3.0, 1.0], [5.0, -1.0]])
@@ -58,9 +53,7 @@ class Generative(LinearHead):
     ) -> None:
         super().__init__(dim, num_classes)
         self.shrinkage = _check_shrinkage(shrinkage)
-        self.prior = None if prior is None else full_prior(prior, "generative head's")
-        if self.prior is not None:
-            check_same_classes(num_classes, self.prior, "the head has")
+        self.prior = self._prior(prior, "generative head's")
         self.register_buffer("weight", torch.zeros(num_classes, dim))
         self.register_buffer("bias", torch.zeros(num_classes))
         self._is_set = False
@@ -77,13 +70,12 @@ class Generative(LinearHead):
         factor = _cholesky(shrunk_covariance(moments, self.shrinkage), self.shrinkage)
         weight = torch.cholesky_solve((means - middle).T, factor).T
         bias = -0.5 * ((means + middle) * weight).sum(dim=1)
-        prior = Prior.uniform(self.num_classes) if self.prior is None else self.prior
         if self.prior is not None:
-            bias = bias + as_tensor(prior.log)
+            bias = bias + as_tensor(self.prior.log)
         copy_rows(self.weight, weight, "weight")
         copy_rows(self.bias, bias, "bias")
         self._is_set = True
-        self.carry(prior)
+        self.carry(self.prior or Prior.uniform(self.num_classes))
 
     def affine(self, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """The weights and offsets."""
@@ -98,9 +90,8 @@ def shrunk_covariance(moments: ClassMoments, shrinkage: Shrinkage) -> Tensor:
         )
     covariance = moments.scatter / moments.total
     amount = _amount(covariance, moments, shrinkage)
-    mean_variance = covariance.trace() / len(covariance)
     eye = torch.eye(len(covariance), dtype=covariance.dtype, device="cpu")
-    return (1 - amount) * covariance + amount * mean_variance * eye
+    return (1 - amount) * covariance + amount * covariance.trace() / len(covariance) * eye
 
 
 def _amount(covariance: Tensor, moments: ClassMoments, shrinkage: Shrinkage) -> float:
@@ -120,7 +111,6 @@ def _amount(covariance: Tensor, moments: ClassMoments, shrinkage: Shrinkage) -> 
 
 
 def _cholesky(covariance: Tensor, shrinkage: Shrinkage) -> Tensor:
-    """The factor, or a ValueError if the matrix cannot be inverted in float64."""
     factor: Tensor
     factor, failed = torch.linalg.cholesky_ex(covariance)
     sizes = factor.diagonal().square()

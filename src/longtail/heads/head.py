@@ -23,38 +23,23 @@ from longtail.core import Prior, PriorLike
 from longtail.core.numbers import check_number
 from longtail.core.prior import check_same_classes, full_prior
 from longtail.core.tensors import as_tensor, wide_dtype
-from longtail.heads.moments import ClassMoments, MomentOptions
+from longtail.heads.moments import ClassMoments, MomentOptions, check_moments
 from longtail.ranges import Count, NonNegative, check_fields
 
 
 @dataclass(frozen=True)
 class SGDConfig:
-    """How a head is trained on cached features by SGD, with the numbers its paper gives.
+    """How a head is trained on cached features by SGD, with the numbers its paper gives."""
 
-    Attributes:
-        lr: The learning rate at the start.
-        momentum: That of SGD.
-        weight_decay: On all trained parameters.
-        clip_value: Entries of the gradient are cut to plus or minus this; None leaves them.
-        sampler: "instance" draws samples as they are, "class_balanced" every class as often.
-        epochs: How many, each of as many samples as there are.
-        batch_size: Samples a step.
-        schedule: "cosine" lets the rate fall to zero, "constant" keeps it.
-        tau: Above zero, the loss is logit-adjusted by so much (NCM eq. 9).
-
-    >>> SGDConfig(lr=5.0, clip_value=0.1)
-    SGDConfig(lr=5.0, momentum=0.9, weight_decay=0.0, clip_value=0.1, ... tau=0.0)
-    """
-
-    lr: NonNegative
+    lr: NonNegative  # at the start
     momentum: NonNegative = 0.9
     weight_decay: NonNegative = 0.0
-    clip_value: NonNegative | None = None
+    clip_value: NonNegative | None = None  # entries of the gradient are cut to plus or minus this
     sampler: Literal["instance", "class_balanced"] = "class_balanced"
-    epochs: Count = 10
+    epochs: Count = 10  # each of as many samples as there are
     batch_size: Count = 512
-    schedule: Literal["cosine", "constant"] = "cosine"
-    tau: NonNegative = 0.0
+    schedule: Literal["cosine", "constant"] = "cosine"  # cosine falls to zero
+    tau: NonNegative = 0.0  # above zero, the loss is logit-adjusted by so much (NCM eq. 9)
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -68,10 +53,6 @@ class Head(nn.Module, ABC):
 
     float16 and bfloat16 are computed in float32, and so are the logits. What is carried is saved
     with the weights, in float64; loading weights replaces it, by None if none was saved.
-
-    Args:
-        dim: The features' dimension.
-        num_classes: How many classes there are.
     """
 
     sgd: ClassVar[SGDConfig | None] = None  # how fit_head trains it; None: nothing to train
@@ -97,8 +78,7 @@ class Head(nn.Module, ABC):
             raise ValueError(
                 f"a head needs at least one dimension and one class, got {dim} and {num_classes}"
             )
-        self.dim = dim
-        self.num_classes = num_classes
+        self.dim, self.num_classes = dim, num_classes
         self._exact: list[str] = []
         self._is_set = True  # False: set_moments comes first
         self._hold("carried_log", None)
@@ -117,10 +97,16 @@ class Head(nn.Module, ABC):
 
     def carry(self, prior: PriorLike | None) -> None:
         """Say what the logits carry: a Prior, class counts, or None where it is not known."""
-        carried = None if prior is None else full_prior(prior, "carried")
-        if carried is not None:
-            check_same_classes(self.num_classes, carried, "the head has", "the carried prior")
+        carried = self._prior(prior, "carried")
         self._hold("carried_log", None if carried is None else as_tensor(carried.log))
+
+    def _prior(self, prior: PriorLike | None, name: str) -> Prior | None:
+        """A prior of as many classes as the head has, if there is one."""
+        if prior is None:
+            return None
+        full = full_prior(prior, name)
+        check_same_classes(self.num_classes, full, "the head has", f"the {name} prior")
+        return full
 
     @property
     def moment_options(self) -> MomentOptions | None:
@@ -150,9 +136,8 @@ class Head(nn.Module, ABC):
 
     def linear_map(self) -> tuple[Tensor, Tensor | None]:
         """Weight and bias, in float64, of a linear map with the same predictions."""
-        raise ValueError(
-            f"no linear layer gives the logits of {type(self).__name__}: {self.curved}"
-        )
+        name = type(self).__name__
+        raise ValueError(f"no linear layer gives the logits of {name}: {self.curved}")
 
     def set_feature_scale(self, scale: float) -> None:
         """Say that the head was fitted on features divided by `scale`, so that it divides them."""
@@ -172,6 +157,11 @@ class Head(nn.Module, ABC):
         self._check_set()
         wide = features.to(wide_dtype(torch.promote_types(features.dtype, self.rows.dtype)))
         return wide if self.unit is None else wide / self.unit.to(wide)
+
+    def _with_weight_of(self, linear: nn.Linear) -> Self:
+        """The head in the dtype of a trained layer, and with its weight."""
+        copy_rows(self.to(linear.weight).rows, linear.weight, "weight")
+        return self
 
     def _check_set(self) -> None:
         """Raise if the head still waits for its class means."""
@@ -214,6 +204,27 @@ class Head(nn.Module, ABC):
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
 
+class CenterHead(Head):
+    """A head with a centre a class; set to the class means, it carries uniform."""
+
+    rows_name = "centers"
+    centers: Tensor
+
+    @property
+    def moment_options(self) -> MomentOptions:
+        """Class means alone."""
+        return {}
+
+    def set_moments(self, moments: ClassMoments) -> None:
+        """Set the centres to the class means."""
+        self._start_at(check_moments(moments, self.num_classes, self.dim))
+
+    def _start_at(self, centers: Tensor) -> None:
+        copy_rows(self.centers, centers, "class means")
+        self._is_set = True
+        self.carry(Prior.uniform(self.num_classes))
+
+
 class LinearHead(Head):
     """A head that is linear in the features, whatever it learns."""
 
@@ -249,8 +260,8 @@ def copy_rows(into: Tensor, values: Tensor, what: str) -> None:
     into.copy_(values)
 
 
-def copy_linear(head: Any, linear: nn.Linear) -> None:
-    """Write the weight of a linear layer into the head, and the bias where both have one."""
-    copy_rows(head.weight, linear.weight, "weight")
-    if linear.bias is not None:
-        copy_rows(head.bias, linear.bias, "bias")
+def random_rows(num_classes: int, dim: int, std: float) -> nn.Parameter:
+    """Weights to start from, drawn from a normal distribution."""
+    rows = nn.Parameter(torch.empty(num_classes, dim))
+    nn.init.normal_(rows, std=std)
+    return rows

@@ -18,16 +18,11 @@ import torch
 from torch import Tensor, nn
 
 from longtail.core import PriorLike
-from longtail.heads.head import CRT, LinearHead, copy_linear
+from longtail.heads.head import CRT, LinearHead, copy_rows
 
 
 class Linear(LinearHead):
     """w·Φ + b, started as torch.nn.Linear is.
-
-    Args:
-        dim: The features' dimension.
-        num_classes: How many classes there are.
-        bias: Whether there is a bias.
 
     >>> layer = nn.Linear(2, 2)
     >>> head = Linear.from_linear(layer, carried=[90, 10])
@@ -48,8 +43,9 @@ class Linear(LinearHead):
     def from_linear(cls, linear: nn.Linear, carried: PriorLike | None = None) -> Linear:
         """Start from trained weights and bias; `carried` says what their logits carry."""
         head = cls(linear.in_features, linear.out_features, linear.bias is not None)
-        copy_linear(head.to(linear.weight), linear)
-        head.carry(carried)
+        head._with_weight_of(linear).carry(carried)
+        if head.bias is not None:
+            copy_rows(head.bias, linear.bias, "bias")
         return head
 
     def affine(self, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
@@ -59,11 +55,6 @@ class Linear(LinearHead):
 
 class LearnableScale(LinearHead):
     """s·(w·Φ + b), of which only s is trained, from one.
-
-    Args:
-        dim: The features' dimension.
-        num_classes: How many classes there are.
-        bias: Whether there is a bias, which is scaled too.
 
     >>> layer = nn.Linear(2, 2)
     >>> _ = layer.weight.data.fill_(1.0), layer.bias.data.fill_(1.0)
@@ -89,7 +80,9 @@ class LearnableScale(LinearHead):
     def from_linear(cls, linear: nn.Linear) -> LearnableScale:
         """Take trained weights and bias, which stay as they are."""
         head = cls(linear.in_features, linear.out_features, linear.bias is not None)
-        copy_linear(head.to(linear.weight), linear)
+        head._with_weight_of(linear)
+        if head.bias is not None:
+            copy_rows(head.bias, linear.bias, "bias")
         return head
 
     def affine(self, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:

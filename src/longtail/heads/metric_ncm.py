@@ -22,22 +22,19 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from longtail.core import Prior
 from longtail.core.blocks import BLOCK, slices
 from longtail.heads.distances import squared_distances, without_autocast
-from longtail.heads.head import Head, SGDConfig, copy_rows
-from longtail.heads.moments import ClassMoments, MomentOptions, check_moments
+from longtail.heads.head import CenterHead, SGDConfig, copy_rows
+from longtail.heads.moments import ClassMoments, MomentOptions
 
 Metric: TypeAlias = Literal["global", "per_class", "eigenbasis"]
 
 
-class MetricNCM(Head):
+class MetricNCM(CenterHead):
     """Nearest class mean with a trained metric and, as in Table 5, trained centres.
 
     Args:
-        dim: The features' dimension.
-        num_classes: How many classes there are.
-        metric: "global", "per_class" or "eigenbasis".
+        metric: Which of the three.
         rank: Rows of W, for a projection to fewer dimensions; by default `dim`.
         learn_centers: Whether the centres are trained too, or stay the class means (eq. 3, 4).
 
@@ -49,7 +46,6 @@ class MetricNCM(Head):
     [[-6.5, -2.0]]
     """
 
-    rows_name = "centers"
     sgd = SGDConfig(lr=0.01, clip_value=0.1)
     curved = "each class has a metric of its own; only metric='global' is linear"
     map: nn.Parameter
@@ -96,7 +92,6 @@ class MetricNCM(Head):
 
     def set_moments(self, moments: ClassMoments) -> None:
         """Start at the class means, and take the eigenvectors of the classes' covariances."""
-        means = check_moments(moments, self.num_classes, self.dim)
         if self.metric == "eigenbasis":
             if moments.scatters is None:
                 raise ValueError(
@@ -105,9 +100,7 @@ class MetricNCM(Head):
                 )
             for label, scatter in enumerate(moments.scatters):
                 copy_rows(self.basis[label], torch.linalg.eigh(scatter)[1], "eigenvectors")
-        copy_rows(self.centers, means, "class means")
-        self._is_set = True
-        self.carry(Prior.uniform(self.num_classes))
+        super().set_moments(moments)
 
     def forward(self, features: Tensor) -> Tensor:
         """The logits."""

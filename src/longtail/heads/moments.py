@@ -30,11 +30,7 @@ Scatter: TypeAlias = Literal["none", "pooled", "per_class"]
 class MomentSums:
     """What `class_moments` adds block by block; use it where features come as a stream.
 
-    Args:
-        num_classes: How many classes there are.
-        dim: The features' dimension.
-        scatter: "none", "pooled" or "per_class".
-        origin: If given, subtracted from the features, which are then scaled to length one.
+    An origin is subtracted from the features, which are then scaled to length one.
 
     >>> sums = MomentSums(2, 1)
     >>> sums.add(torch.tensor([[1.0], [3.0]]), torch.tensor([0, 1]))
@@ -118,23 +114,14 @@ class MomentOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, eq=False)
 class ClassMoments:
-    """Moments of the features of each class, float64, on the CPU.
+    """Moments of the features of each class, float64, on the CPU."""
 
-    Attributes:
-        counts: Samples of each class, int64.
-        means: Shape (C, D); NaN for a class without samples.
-        scatter: Σ_i (Φ_i − μ_{y_i})(Φ_i − μ_{y_i})ᵀ over all classes, shape (D, D), or None.
-        scatters: The same of each class, shape (C, D, D), or None.
-        fourth: Σ_i ‖Φ_i − μ_{y_i}‖⁴, which Ledoit and Wolf's shrinkage needs, or None.
-        origin: If the features were centred and scaled to length one first, what was subtracted.
-    """
-
-    counts: Tensor
-    means: Tensor
-    scatter: Tensor | None = None
-    scatters: Tensor | None = None
-    fourth: float | None = None
-    origin: Tensor | None = None
+    counts: Tensor  # samples of each class, int64
+    means: Tensor  # (C, D), NaN for a class without samples
+    scatter: Tensor | None = None  # S, (D, D)
+    scatters: Tensor | None = None  # the same of each class, (C, D, D)
+    fourth: float | None = None  # Σ_i ‖Φ_i − μ_{y_i}‖⁴, which Ledoit and Wolf's shrinkage needs
+    origin: Tensor | None = None  # subtracted before features were scaled to length one
 
     @property
     def total(self) -> int:
@@ -155,11 +142,10 @@ def class_moments(
     """The moments of each class's features.
 
     Args:
-        features: Shape (N, D), torch or NumPy, of any floating type. A memory-mapped array is read
-            a block at a time.
+        features: Shape (N, D). A memory-mapped array is read a block at a time.
         labels: Class indices, shape (N,).
-        num_classes: How many classes there are, those without samples included.
-        scatter: "none", "pooled" for one D × D matrix, "per_class" for C of them.
+        num_classes: How many there are, those without samples included.
+        scatter: "pooled" for one D × D matrix, "per_class" for C of them.
         normalise: Whether to subtract the mean of all features and scale each to length one first
             (cl2n): one more pass.
         fourth: Whether to add the fourth moment: one more pass, since it needs the means.
@@ -186,12 +172,10 @@ def class_moments(
     moments = ClassMoments(**sums.values(), origin=origin)
     if not fourth:
         return moments
-    powers = sum(
-        float(
-            (transformed(part, origin) - moments.means[classes[at]]).square().sum(1).square().sum()
-        )
-        for at, part in _blocks(rows, numbers)
-    )
+    powers = 0.0
+    for at, part in _blocks(rows, numbers):
+        centred = transformed(part, origin) - moments.means[classes[at]]
+        powers += float(centred.square().sum(1).square().sum())
     return replace(moments, fourth=powers)
 
 

@@ -17,20 +17,18 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from longtail.core import Prior
-from longtail.heads.head import LinearHead, SGDConfig, copy_rows
-from longtail.heads.moments import ClassMoments, MomentOptions, check_moments
+from longtail.heads.head import CenterHead, LinearHead, SGDConfig, random_rows
+from longtail.heads.moments import ClassMoments
 
 
-class OffsetHead(LinearHead):
+class OffsetHead(CenterHead, LinearHead):
     """Linear logits with an offset from one centre a class, in place of a bias."""
 
-    centers: Tensor
+    rows_name = "weight"
 
     def __init__(self, dim: int, num_classes: int, use_offset: bool = True) -> None:
         super().__init__(dim, num_classes)
-        self.weight = nn.Parameter(torch.empty(num_classes, dim))
-        nn.init.normal_(self.weight, std=dim**-0.5)
+        self.weight = random_rows(num_classes, dim, dim**-0.5)
         self.register_buffer("centers", torch.zeros(num_classes, dim))
         self.use_offset = use_offset
 
@@ -40,21 +38,15 @@ class OffsetHead(LinearHead):
         return 0.5 * (self.centers * self.weight).sum(dim=1)
 
     @property
-    def moment_options(self) -> MomentOptions:
-        """Class means alone."""
-        return {}
-
-    @property
     def waits_for_moments(self) -> bool:
         """Whether the centres are still where they were made, at zero."""
         return not self.centers.any()
 
     def set_moments(self, moments: ClassMoments) -> None:
         """Set the centres to the class means; with the offset the logits then carry uniform."""
-        means = check_moments(moments, self.num_classes, self.dim)
-        copy_rows(self.centers, means, "class means")
-        self._is_set = True
-        self.carry(Prior.uniform(self.num_classes) if self.use_offset else None)
+        super().set_moments(moments)
+        if not self.use_offset:
+            self.carry(None)
 
     def affine(self, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
         """The weights, and the offset as a bias."""
@@ -68,8 +60,6 @@ class EstimatedOffset(OffsetHead):
     """Linear logits with an offset from the class centres, in place of a bias.
 
     Args:
-        dim: The features' dimension.
-        num_classes: How many classes there are.
         use_offset: False leaves the offset out of the logits: with the uniform constraint of the
             loss, the ablation "UC only".
 
@@ -86,17 +76,11 @@ class EstimatedOffset(OffsetHead):
     @classmethod
     def from_linear(cls, linear: nn.Linear, use_offset: bool = True) -> EstimatedOffset:
         """Start from trained weights; the bias, which carries the training prior, is dropped."""
-        head = cls(linear.in_features, linear.out_features, use_offset).to(linear.weight)
-        copy_rows(head.weight, linear.weight, "weight")
-        return head
+        return cls(linear.in_features, linear.out_features, use_offset)._with_weight_of(linear)
 
 
 class EmpiricalOffset(OffsetHead):
     """Linear logits with the offset of the class means: `from_linear(linear, moments)`.
-
-    Args:
-        dim: The features' dimension.
-        num_classes: How many classes there are.
 
     >>> import torch, longtail as lt
     >>> features = torch.tensor([[1.0, 0.0], [3.0, 0.0], [0.0, 1.0]])
@@ -114,8 +98,7 @@ class EmpiricalOffset(OffsetHead):
     @classmethod
     def from_linear(cls, linear: nn.Linear, moments: ClassMoments | None = None) -> EmpiricalOffset:
         """Take trained weights, without their bias; without moments, call `set_moments` next."""
-        head = cls(linear.in_features, linear.out_features).to(linear.weight)
-        copy_rows(head.weight, linear.weight, "weight")
+        head = cls(linear.in_features, linear.out_features)._with_weight_of(linear)
         if moments is not None:
             head.set_moments(moments)
         return head

@@ -23,11 +23,14 @@ those that do not match.
 Carries: they claim nothing of logits.
 """
 
+from typing import Unpack
+
 import torch
 from torch import Tensor
 
 from longtail.core.numbers import check_number, check_whole
-from longtail.losses.regularizer import Regularizer
+from longtail.losses.regularizer import Regularizer, TermOptions
+from longtail.ranges import Count, NonNegative
 
 
 class Range(Regularizer):
@@ -37,13 +40,8 @@ class Range(Regularizer):
     batch has one class. The defaults are those of the code in circulation, for features of norm
     around one: the first term grows with the number of classes in the batch.
 
-    Args:
-        largest: k, how many pairs of a class count.
-        margin: The squared distance beyond which centres are not pushed apart.
-        intra_weight: α.
-        inter_weight: β.
-        ignore_index: Rows with this label are left out.
-        gather: Whether to see the batches of all processes.
+    `largest` is k, `intra_weight` α, `inter_weight` β; centres at a squared distance above `margin`
+    are left alone.
 
     >>> features = torch.tensor([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
     >>> Range(margin=1.0)(features, torch.tensor([0, 0, 0, 1]))  # ½·2/(1/5 + 1/4) + ½·(1 − 1/18)
@@ -52,15 +50,13 @@ class Range(Regularizer):
 
     def __init__(
         self,
-        largest: int = 2,
-        margin: float = 0.1,
-        intra_weight: float = 0.5,
-        inter_weight: float = 0.5,
-        *,
-        ignore_index: int = -100,
-        gather: bool = True,
+        largest: Count = 2,
+        margin: NonNegative = 0.1,
+        intra_weight: NonNegative = 0.5,
+        inter_weight: NonNegative = 0.5,
+        **options: Unpack[TermOptions],
     ) -> None:
-        super().__init__(ignore_index=ignore_index, gather=gather)
+        super().__init__(**options)
         self.largest = check_whole(largest, "largest", least=1)
         self.margin = check_number(margin, "margin", least=0)
         self.intra_weight = check_number(intra_weight, "intra_weight", least=0)
@@ -95,22 +91,12 @@ class LiftedStructure(Regularizer):
 
     A value of the whole batch, zero if it has no pair of one class or no two classes. The same
     as LiftedStructureLoss of pytorch-metric-learning on features that are not normalised, with
-    N² numbers in memory in place of one for each two pairs.
-
-    Args:
-        margin: How much farther than its class a negative should be.
-        ignore_index: Rows with this label are left out.
-        gather: Whether to see the batches of all processes.
-
-    >>> features = torch.tensor([[0.0, 0.0], [0.6, 0.8], [0.0, 2.0]])
-    >>> LiftedStructure()(features, torch.tensor([0, 0, 1]))
-    tensor(0.5784)
+    N² numbers in memory in place of one for each two pairs. `margin` is how much farther than its
+    class a negative should be.
     """
 
-    def __init__(
-        self, margin: float = 1.0, *, ignore_index: int = -100, gather: bool = True
-    ) -> None:
-        super().__init__(ignore_index=ignore_index, gather=gather)
+    def __init__(self, margin: float = 1.0, **options: Unpack[TermOptions]) -> None:
+        super().__init__(**options)
         self.margin = check_number(margin, "margin")
 
     def values(self, rows: Tensor, labels: Tensor) -> Tensor:
@@ -132,10 +118,6 @@ class SpreadOut(Regularizer):
     """The spread-out term on features: `SpreadOut()(features, labels)`.
 
     A value of the whole batch, zero if it has no two classes.
-
-    Args:
-        ignore_index: Rows with this label are left out.
-        gather: Whether to see the batches of all processes.
 
     >>> features = torch.tensor([[2.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
     >>> SpreadOut()(features, torch.tensor([0, 1, 1]))  # M₁ = (0.6 + 0)/2, M₂ = (0.36 + 0)/2

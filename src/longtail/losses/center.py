@@ -1,25 +1,30 @@
-r"""Terms with a running centre of each class: centre loss and DRO-LT in one stage.
+r"""Terms with a running centre of each class: centre loss, DRO-LT in one stage, estimated offset.
 
     centre loss    Ω(x, y) = ‖Φ(x) − c_y‖²
     DRO-LT         Ω(x, y) = log Σ_{(x',y')} exp(−‖Φ(x')−c_y‖² + ‖Φ(x)−c_y‖² + ε_y·[y'≠y])
+    offset         ℓ = −log softmax(f)[y] + λ₁·‖Φ − c_y‖² + λ₂·(−H(softmax(−w̃₀)))        (EO eq. 6)
 
-the latter over the batch, with ε_y = scale · √(max P / P(y)) (ELM eq. 5): a row is to be nearer to
-its class's centre than all others. After each value, in training mode, the centres move by the rule
-of the centre-loss paper,
+DRO-LT's sum is over the batch, with ε_y = scale · √(max P / P(y)) (ELM eq. 5): a row is to be
+nearer to its class's centre than all others. In the last, f are the logits of
+`heads.EstimatedOffset`, which subtracts w̃₀_k = ½ c_k·w_k; the entropy H draws the offsets to one
+value (the uniform constraint). After each value, in training mode, the centres move by the rule of
+the centre-loss paper,
 
     c_j ← c_j − rate · Σ_{i: y_i=j} (c_j − Φ_i) / (1 + n_j),        n_j rows of class j in the batch
 
-and by nothing else: the gradient of the value reaches the features, not the centres.
+and by nothing else: no gradient reaches the centres, neither of the value nor through the offset.
 
 The centre loss is without the ½ of Wen et al., ECCV 2016, as EO eq. 6 has it. Samuel and Chechik,
 ICCV 2021, take the centres of DRO-LT from a model trained before; their released code has plain
 distances divided by a temperature, a softmax over the batch for each centre, an ε of each class
 that is learned, taken from the positives, and a mean over the classes present.
 
-Carries: they claim nothing of logits.
+Carries: None. Terms claim nothing of logits; the offset takes the place of a bias, and no loss ties
+it to a prior: measure it.
 """
 
 from abc import abstractmethod
+from typing import Protocol, Unpack
 
 import numpy as np
 import torch
@@ -29,7 +34,10 @@ from longtail.core.labels import check_labels
 from longtail.core.numbers import check_number, check_whole
 from longtail.core.prior import PriorLike, full_prior
 from longtail.losses.kernel import is_eager_cpu
-from longtail.losses.regularizer import Regularizer
+from longtail.losses.loss import LossOptions
+from longtail.losses.regularizer import RegularizedLoss, Regularizer, TermOptions
+from longtail.losses.sample_loss import SampleLoss
+from longtail.ranges import Fraction, NonNegative
 
 
 class _RunningCenters(Regularizer):
@@ -42,9 +50,9 @@ class _RunningCenters(Regularizer):
     centers: Tensor
 
     def __init__(
-        self, dim: int, num_classes: int, rate: float, *, ignore_index: int, gather: bool
+        self, dim: int, num_classes: int, rate: Fraction = 0.5, **options: Unpack[TermOptions]
     ) -> None:
-        super().__init__(ignore_index=ignore_index, gather=gather)
+        super().__init__(**options)
         self.rate = check_number(rate, "rate", least=0, most=1)
         shape = check_whole(num_classes, "num_classes", 1), check_whole(dim, "dim", 1)
         self._hold("centers", torch.zeros(shape, dtype=torch.float64))
@@ -78,13 +86,6 @@ class _RunningCenters(Regularizer):
 class Center(_RunningCenters):
     """The centre term on features: `Center(dim, num_classes)(features, labels)`.
 
-    Args:
-        dim: The dimension of the features.
-        num_classes: How many classes there are.
-        rate: How far the centres move towards the batch, 0 to 1.
-        ignore_index: Rows with this label are left out, and move no centre.
-        gather: Whether to see the batches of all processes.
-
     >>> center = Center(2, 3)
     >>> features, labels = torch.tensor([[1.0, 0.0], [3.0, 4.0]]), torch.tensor([0, 2])
     >>> center(features, labels)
@@ -93,17 +94,6 @@ class Center(_RunningCenters):
     [0.75, 1.0]
     """
 
-    def __init__(
-        self,
-        dim: int,
-        num_classes: int,
-        rate: float = 0.5,
-        *,
-        ignore_index: int = -100,
-        gather: bool = True,
-    ) -> None:
-        super().__init__(dim, num_classes, rate, ignore_index=ignore_index, gather=gather)
-
     def _terms(self, rows: Tensor, labels: Tensor) -> Tensor:
         return (rows - self.centers[labels].to(rows)).square().sum(dim=1)
 
@@ -111,15 +101,7 @@ class Center(_RunningCenters):
 class DROLT(_RunningCenters):
     """The DRO-LT term on features: `DROLT(train, dim)(features, labels)`.
 
-    Memory is one number for each row and class of the batch.
-
-    Args:
-        train: The training prior, or class counts.
-        dim: The dimension of the features.
-        scale: ε of the largest class.
-        rate: How far the centres move towards the batch, 0 to 1.
-        ignore_index: Rows with this label are left out, and move no centre.
-        gather: Whether to see the batches of all processes.
+    Memory is one number for each row and class of the batch; `scale` is ε of the largest class.
 
     >>> term = DROLT([64, 16], dim=2)
     >>> term.margins.tolist()
@@ -134,14 +116,12 @@ class DROLT(_RunningCenters):
         self,
         train: PriorLike,
         dim: int,
-        scale: float = 1.0,
-        rate: float = 0.5,
-        *,
-        ignore_index: int = -100,
-        gather: bool = True,
+        scale: NonNegative = 1.0,
+        rate: Fraction = 0.5,
+        **options: Unpack[TermOptions],
     ) -> None:
         prior = full_prior(train, "train")
-        super().__init__(dim, prior.num_classes, rate, ignore_index=ignore_index, gather=gather)
+        super().__init__(dim, prior.num_classes, rate, **options)
         check_number(scale, "the scale of the margins", least=0)
         self._hold("margins", scale * np.sqrt(prior.probs.max() / prior.probs))
 
@@ -157,15 +137,80 @@ class DROLT(_RunningCenters):
         return values
 
 
+class OffsetHead(Protocol):
+    """What the loss needs of a head: `heads.EstimatedOffset`, or one alike."""
+
+    weight: Tensor
+    centers: Tensor
+
+
+class EstimatedOffset(RegularizedLoss):
+    """Cross-entropy with the centre term and the uniform constraint of the head's offset.
+
+    Call it as `loss(head(features), labels, features=features)`. The head's parameters stay the
+    model's. The two ablations of the paper: `uniform_weight=0` (λ₂) is "w/o UC"; a head with
+    `use_offset=False` is "UC only".
+
+    >>> import longtail as lt
+    >>> head = lt.heads.EstimatedOffset(2, 3)
+    >>> _ = head.weight.data.copy_(torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]]))
+    >>> loss = EstimatedOffset([70, 25, 5], head=head)
+    >>> features = torch.tensor([[1.0, 0.5], [0.0, 2.0]])
+    >>> loss(head(features), torch.tensor([0, 1]), features=features).item()
+    1.860
+    >>> head.centers.tolist()                            # moved halfway of 1/(1 + n)
+    [[0.25, 0.125], [0.0, 0.5], [0.0, 0.0]]
+    """
+
+    def __init__(
+        self,
+        train: PriorLike,
+        head: OffsetHead,
+        center_weight: NonNegative = 1.0,
+        uniform_weight: NonNegative = 1.0,
+        rate: Fraction = 0.5,
+        *,
+        gather: bool = True,
+        **options: Unpack[LossOptions],
+    ) -> None:
+        prior = full_prior(train, "train")
+        if head.weight.shape[0] != prior.num_classes:
+            raise ValueError(
+                f"the head has {head.weight.shape[0]} classes, the prior {prior.num_classes}"
+            )
+        center = check_number(center_weight, "center_weight", least=0)
+        uniform = check_number(uniform_weight, "uniform_weight", least=0)
+        terms = _OffsetTerms(head, (center, uniform), rate, gather)
+        super().__init__(SampleLoss(prior, None, **options), terms, 1.0, on="features")
+
+
+class _OffsetTerms(Regularizer):
+    def __init__(
+        self, head: OffsetHead, weights: tuple[float, float], rate: float, gather: bool
+    ) -> None:
+        super().__init__(gather=gather)
+        self._held = (head,)  # in a tuple: nn.Module would register the head itself
+        self.weights, self.rate = weights, check_number(rate, "rate", least=0, most=1)
+
+    def values(self, rows: Tensor, labels: Tensor) -> Tensor:
+        """λ₁·‖Φ − c_y‖² of each row, and the uniform constraint in every one."""
+        (head,), (center_weight, uniform_weight) = self._held, self.weights
+        centers = head.centers.to(rows)
+        offset = 0.5 * (centers * head.weight.to(rows)).sum(dim=1)
+        log_share = torch.log_softmax(-offset, dim=0)
+        negative_entropy = (log_share.exp() * log_share).sum()
+        values = center_weight * (rows - centers[labels]).square().sum(dim=1)
+        if self.training:
+            # A new tensor: backward, and a compiler, need the centres as they were.
+            head.centers = moved_centers(head.centers, rows, labels, self.rate)
+        return values + uniform_weight * negative_entropy
+
+
 @torch.no_grad()
 def moved_centers(centers: Tensor, rows: Tensor, labels: Tensor, rate: float) -> Tensor:
     """The centres (C, D) after a batch, by the centre-loss rule: a new tensor, without gradient.
 
     The one in 1 + n_j is what keeps a class with a single row in the batch from jumping to it.
-
-    >>> moved_centers(torch.zeros(2, 1), torch.tensor([[3.0], [3.0]]), torch.tensor([0, 0]), 0.5)
-    tensor([[1.],
-            [0.]])
     """
     ones = torch.ones_like(labels, dtype=centers.dtype)
     counts = centers.new_zeros(len(centers)).scatter_add_(0, labels, ones)

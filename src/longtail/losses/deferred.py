@@ -26,23 +26,10 @@ LossFactory: TypeAlias = Callable[..., Loss]
 
 
 class Deferred(ComposedLoss):
-    """A loss until epoch `start`, another from then on. Call it as any loss.
+    """A loss until epoch `start`, another from then on, by `set_epoch`. Call it as any loss.
 
-    Tell it the epoch as a DistributedSampler is told: `set_epoch(epoch)`, counted from 0. The epoch
-    is saved in the state dict. What the two losses keep, such as centres, they do not share.
-
-    Args:
-        before: The loss until `start`.
-        after: The loss from then on.
-        start: The first epoch of `after`.
-        resampling: How often a sample of each class is drawn from `start` on, relative to others;
-            None for as often.
-
-    >>> from longtail.losses import CrossEntropy, LogitAdjusted
-    >>> loss = Deferred(CrossEntropy([70, 25, 5]), LogitAdjusted([70, 25, 5]), start=160)
-    >>> loss.set_epoch(160)
-    >>> loss.carried
-    Prior([0.333, 0.333, 0.333])
+    The epoch is saved in the state dict. What the two losses keep, such as centres, they do not
+    share. `resampling` says how often a sample of each class is drawn from `start` on.
     """
 
     resampling: Tensor | None
@@ -112,14 +99,9 @@ def deferred_reweighting(
 ) -> Deferred:
     """DRW: a loss that takes class-balanced weights from epoch `start` on.
 
-    The mean then divides by the sum of the weights, as torch does. With LDAM and `start` at four
-    fifths of training this is LDAM-DRW.
-
-    Args:
-        make: A loss class, or a partial of one: called as `make(train)` and with `weight=`.
-        train: The class counts, or a Prior made from them.
-        start: The first epoch with weights, counted from 0.
-        beta: That of `class_balanced_weights`.
+    `make` is a loss class, or a partial of one: called as `make(train)` and with `weight=`. The
+    mean then divides by the sum of the weights, as torch does. With LDAM and `start` at four fifths
+    of training this is LDAM-DRW. `beta` is that of `class_balanced_weights`.
 
     >>> from longtail.losses import CrossEntropy
     >>> loss = deferred_reweighting(CrossEntropy, [70, 25, 5], start=160)
@@ -141,14 +123,8 @@ def deferred_resampling(
     """DRS: batches drawn with class-balanced weights from epoch `start` on, and a loss that knows.
 
     The sampler is yours; `sampling_weights` tells it how often to draw a sample of each class. The
-    loss is then made for the prior that such batches follow, weights · train. Margins made from
-    the prior follow it too; `lambda train: LDAM(counts)` keeps those of LDAM as they were.
-
-    Args:
-        make: A loss class, or a partial of one: called as `make(train)`.
-        train: The class counts, or a Prior made from them.
-        start: The first epoch with the sampler's weights, counted from 0.
-        beta: That of `class_balanced_weights`.
+    loss is then made, by `make(train)`, for the prior that such batches follow, weights · train.
+    Margins made from the prior follow it too; `lambda train: LDAM(counts)` keeps those of LDAM.
 
     >>> from torch.utils.data import WeightedRandomSampler
     >>> from longtail.losses import CrossEntropy

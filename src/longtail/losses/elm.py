@@ -8,6 +8,7 @@ Only pairs of one class are looked at: memory is of the order of Σ_y n_y² numb
 Carries: uniform, claimed for the logit term; Ω shapes the features only.
 """
 
+from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias, Unpack
 
 import numpy as np
@@ -20,9 +21,10 @@ from longtail.core.numbers import check_number, check_per_class
 from longtail.core.prior import PriorLike, full_prior
 from longtail.core.tensors import as_tensor
 from longtail.losses.change_of_prior import LogitAdjusted
-from longtail.losses.kernel import is_eager_cpu
+from longtail.losses.kernel import fused_value
 from longtail.losses.loss import LossOptions
-from longtail.losses.regularizer import RegularizedLoss, Regularizer
+from longtail.losses.regularizer import RegularizedLoss, Regularizer, TermOptions
+from longtail.ranges import NonNegative, Positive
 
 Margins: TypeAlias = Literal["relative", "prior", "sqrt_prior", "sqrt_count"] | ArrayLike
 
@@ -39,8 +41,7 @@ def pull_margins(train: PriorLike, rule: Margins = "relative", scale: float = 1.
             lie in 0 to 4: a pair of the largest class at 60 degrees has 1. "prior": scale·P(y);
             "sqrt_prior": scale·√P(y); "sqrt_count": scale·√n_y, for features without a norm, as
             in the paper. Or the margins themselves.
-        scale: A factor. The paper has P(y) for CIFAR-10, √n_y for CIFAR-100 and iNaturalist,
-            10·√P(y) for ImageNet.
+        scale: A factor.
 
     >>> pull_margins([64, 16, 4]).tolist()
     [1.0, 0.5, 0.25]
@@ -61,25 +62,14 @@ def pull_margins(train: PriorLike, rule: Margins = "relative", scale: float = 1.
         "sqrt_count": np.sqrt(prior.probs if prior.counts is None else prior.counts),
     }
     if rule not in rules:
-        names = ", ".join(f'"{name}"' for name in rules)
-        raise ValueError(f"margins must be one of {names}, or one number a class, got {rule!r}")
+        raise ValueError(
+            f"margins must be one of {', '.join(rules)}, or one number a class, got {rule!r}"
+        )
     return as_tensor(scale * rules[rule])
 
 
 class Pull(Regularizer):
-    """The pull term on features: `Pull(train)(features, labels)`.
-
-    Args:
-        train: The training prior, or class counts.
-        margins: The rule for α, or one margin a class; see `pull_margins`.
-        scale: A factor on the margins.
-        ignore_index: Rows with this label are left out.
-        gather: Whether to see the batches of all processes.
-
-    >>> features = torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
-    >>> Pull([64, 16])(features, torch.tensor([1, 1, 0]))
-    tensor(0.5696)
-    """
+    """The pull term on features: `Pull(train)(features, labels)`; margins as in `pull_margins`."""
 
     margins: Tensor
 
@@ -87,12 +77,10 @@ class Pull(Regularizer):
         self,
         train: PriorLike,
         margins: Margins = "relative",
-        scale: float = 1.0,
-        *,
-        ignore_index: int = -100,
-        gather: bool = True,
+        scale: NonNegative = 1.0,
+        **options: Unpack[TermOptions],
     ) -> None:
-        super().__init__(ignore_index=ignore_index, gather=gather)
+        super().__init__(**options)
         self._hold("margins", pull_margins(train, margins, scale))
 
     def values(self, rows: Tensor, labels: Tensor) -> Tensor:
@@ -104,11 +92,8 @@ class Pull(Regularizer):
 
     def mean(self, rows: Tensor, labels: Tensor) -> Tensor:
         """The mean of Ω."""
-        fused = _fused(rows, labels, self._cast("margins", rows)) if is_eager_cpu(rows) else None
-        if fused is None:
-            return super().mean(rows, labels)
-        value: Tensor = _FusedValue.apply(rows, *fused)  # type: ignore[no-untyped-call]
-        return value
+        fused = partial(_fused, labels=labels, margins=self._cast("margins", rows))
+        return fused_value(rows, fused, partial(super().mean, labels=labels))
 
 
 class ELM(RegularizedLoss):
@@ -116,14 +101,7 @@ class ELM(RegularizedLoss):
 
     Published: α_y = P(y), λ = 0.01 for CIFAR-10; α_y = √n_y, λ = 0.01 for CIFAR-100 and
     iNaturalist; α_y = 10·√P(y), λ = 0.001 for ImageNet. The default margins are for features of
-    norm one.
-
-    Args:
-        train: The prior the batches follow.
-        lam: λ, what the pull term counts.
-        margins: The rule for α_y, or one margin a class; see `pull_margins`.
-        scale: A factor on the margins.
-        gather: Whether to see the batches of all processes.
+    norm one; `margins` and `scale` are those of `pull_margins`.
 
     >>> loss = ELM([70, 25, 5], lam=0.1)
     >>> logits, features = torch.tensor([[2.0, 0.5, -1.0]] * 2), torch.eye(2)
@@ -134,9 +112,9 @@ class ELM(RegularizedLoss):
     def __init__(
         self,
         train: PriorLike,
-        lam: float = 0.01,
+        lam: NonNegative = 0.01,
         margins: Margins = "relative",
-        scale: float = 1.0,
+        scale: Positive = 1.0,
         *,
         gather: bool = True,
         **options: Unpack[LossOptions],
@@ -146,17 +124,11 @@ class ELM(RegularizedLoss):
 
 
 class Pairs(NamedTuple):
-    """Every pair of different rows of one class, both ways round, by their first row.
+    """Every pair of different rows of one class, both ways round, by their first row."""
 
-    Attributes:
-        first: The first row of each pair, in ascending order.
-        second: The other.
-        begins: Where the pairs of each row begin.
-    """
-
-    first: Tensor
+    first: Tensor  # in ascending order
     second: Tensor
-    begins: Tensor
+    begins: Tensor  # where the pairs of each row begin
 
 
 def same_class_pairs(labels: Tensor) -> Pairs:
@@ -192,8 +164,8 @@ def _fused(rows: Tensor, labels: Tensor, margins: Tensor) -> tuple[float, Tensor
     pairs = same_class_pairs(labels)
     if not 0 < len(pairs.first) * rows.shape[1] <= _CHUNK:
         return None
-    first, second, plain = pairs.first.numpy(), pairs.second.numpy(), rows.detach()
-    apart = plain.index_select(0, pairs.first).sub_(plain.index_select(0, pairs.second))
+    first, second = pairs.first.numpy(), pairs.second.numpy()
+    apart = rows.index_select(0, pairs.first).sub_(rows.index_select(0, pairs.second))
     excess = apart.square().sum(dim=1).numpy()
     excess -= margins.numpy()[labels.numpy()[first]]
     if not excess.max() < _FAR:
@@ -212,20 +184,6 @@ def _fused(rows: Tensor, labels: Tensor, margins: Tensor) -> tuple[float, Tensor
     return float(np.log(total).sum() / len(rows)), drawn
 
 
-class _FusedValue(torch.autograd.Function):
-    """A value whose gradient was computed with it."""
-
-    @staticmethod
-    def forward(ctx: Any, rows: Tensor, value: float, gradient: Tensor) -> Tensor:
-        ctx.save_for_backward(gradient)
-        return rows.new_full((), value)
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        return ctx.saved_tensors[0] * grad, None, None
-
-
 class _PullTerm(torch.autograd.Function):
     """Ω of each row.
 
@@ -237,9 +195,6 @@ class _PullTerm(torch.autograd.Function):
     def forward(
         ctx: Any, rows: Tensor, first: Tensor, second: Tensor, begins: Tensor, margins: Tensor
     ) -> Tensor:
-        if not len(first):
-            ctx.save_for_backward(rows)
-            return rows.new_zeros(len(rows))
         excess = _squared_distances(rows, first, second).sub_(margins[first])
         # Log-sum-exp over the pairs of a row and a zero.
         top = rows.new_zeros(len(rows)).scatter_reduce_(0, first, excess, "amax")
@@ -251,30 +206,23 @@ class _PullTerm(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None, None]:
-        if len(ctx.saved_tensors) == 1:  # no pairs
-            return torch.zeros_like(ctx.saved_tensors[0]), None, None, None, None
         rows, first, second, begins, excess, values = ctx.saved_tensors
         slope = torch.exp(excess - values[first]) * grad[first]
         slope += torch.exp(excess - values[second]) * grad[second]
-        drawn = _drawn(rows, Pairs(first, second, begins), 2 * slope)
-        return drawn, None, None, None, None
-
-
-def _drawn(rows: Tensor, pairs: Pairs, slope: Tensor) -> Tensor:
-    """Σ_j slope_ij · (Φ_i − Φ_j) for each row i: its partners are a bag of rows."""
-    own = rows.new_zeros(len(rows)).index_add_(0, pairs.first, slope)
-    partners = F.embedding_bag(
-        pairs.second, rows, pairs.begins, mode="sum", per_sample_weights=slope
-    )
-    return (rows * own.unsqueeze(1)).sub_(partners)
+        slope *= 2
+        own = rows.new_zeros(len(rows)).index_add_(0, first, slope)
+        # The partners of a row are a bag of rows.
+        partners = F.embedding_bag(second, rows, begins, mode="sum", per_sample_weights=slope)
+        return (rows * own.unsqueeze(1)).sub_(partners), None, None, None, None
 
 
 def _squared_distances(rows: Tensor, first: Tensor, second: Tensor) -> Tensor:
     """By differences, which products would lose for features far from zero; in chunks."""
     size = max(1, _CHUNK // max(rows.shape[1], 1))
-    parts = [slice(start, start + size) for start in range(0, len(first), size)]
-    distances = [
-        rows.index_select(0, first[p]).sub_(rows.index_select(0, second[p])).square_().sum(dim=1)
-        for p in parts
-    ]
-    return torch.cat(distances) if len(distances) > 1 else distances[0]
+    chunks = zip(torch.split(first, size), torch.split(second, size), strict=True)
+    return torch.cat(
+        [
+            rows.index_select(0, one).sub_(rows.index_select(0, other)).square_().sum(dim=1)
+            for one, other in chunks
+        ]
+    )

@@ -17,8 +17,7 @@ from longtail.losses.kernel import is_eager_cpu
 class ClassAxis:
     """Brings the classes to axis 1, and warns once where two axes could be theirs.
 
-    Args:
-        class_dim: The axis, counted from the end if negative; None for 1, with that warning.
+    None stands for axis 1; a number, from the end if negative, is a choice that needs no warning.
     """
 
     def __init__(self, class_dim: int | None = None) -> None:

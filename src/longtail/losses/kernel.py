@@ -7,6 +7,7 @@ z_{y'} = f_{y'} + b_{y'} for the negatives and z_y = f_y + a_y for the positive:
 Here b is called `negative` and a `positive`. Without a `positive`, a = b and z is one shift of f.
 """
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import torch
@@ -16,6 +17,7 @@ from torch import Tensor, nn
 from longtail.core.tensors import wide_dtype
 
 Share: TypeAlias = Tensor | float | None
+Fused: TypeAlias = Callable[[Tensor], tuple[float, Tensor] | None]
 
 
 def label_losses(
@@ -32,7 +34,7 @@ def label_losses(
         logits: Shape (N, C, ...).
         labels: Class indices of shape (N, ...), all in range.
         negative: b, of a shape that broadcasts over the logits, or None for zero.
-        positive: a_{y_i} of each sample, of the labels' shape, or None for a = b.
+        positive: a_{y_i}, of the labels' shape, or None for a = b.
         share: What each sample counts in the sum: of the labels' shape, or one number for all.
         scale: A factor on the logits.
     """
@@ -43,6 +45,15 @@ def label_losses(
         z = _assemble(logits, index, negative, positive, scale)
         return weighted(F.cross_entropy(z, labels, reduction="none"), share)
     value: Tensor = _FusedLoss.apply(logits, index, negative, positive, share, scale)  # type: ignore[no-untyped-call]
+    return value
+
+
+def fused_value(rows: Tensor, fused: Fused, plain: Callable[[Tensor], Tensor]) -> Tensor:
+    """A function of the rows: `fused` gives it with its gradient, or None; `plain` torch's way."""
+    both = fused(rows.detach()) if is_eager_cpu(rows) else None
+    if both is None:
+        return plain(rows)
+    value: Tensor = _FusedValue.apply(rows, *both, fused, plain)  # type: ignore[no-untyped-call]
     return value
 
 
@@ -67,10 +78,7 @@ def weighted(losses: Tensor, share: Share) -> Tensor:
 
 
 def class_losses(logits: Tensor, negative: Tensor | None, positive: Tensor | None) -> Tensor:
-    """ℓ(y, f_i) of each sample for every label y, shape (N, C, ...): what soft labels need.
-
-    Here `positive` is a, of a shape that broadcasts over the logits.
-    """
+    """ℓ(y, f_i) for every label y, shape (N, C, ...), as soft labels need; a broadcasts like b."""
     f = logits.to(wide_dtype(logits.dtype))
     z = f if negative is None else f + negative
     if positive is None:
@@ -97,11 +105,7 @@ def _logsumexp_of_others(z: Tensor) -> Tensor:
 
 
 def _assemble(
-    logits: Tensor,
-    index: Tensor,
-    negative: Tensor | None,
-    positive: Tensor | None,
-    scale: float,
+    logits: Tensor, index: Tensor, negative: Tensor | None, positive: Tensor | None, scale: float
 ) -> Tensor:
     """z, in a dtype that is safe for sums of exponentials."""
     f = logits.to(wide_dtype(logits.dtype))
@@ -158,6 +162,28 @@ class _FusedLoss(torch.autograd.Function):
         if ctx.share is None or torch.is_grad_enabled() or grad.item() != 1.0:
             gradient = gradient * grad
         return gradient, None, None, None, None, None
+
+
+class _FusedValue(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, rows: Tensor, value: float, gradient: Tensor, *functions: Callable[[Tensor], Any]
+    ) -> Tensor:
+        ctx.gradient, ctx.functions = gradient, functions
+        ctx.save_for_backward(rows)
+        return rows.new_full((), value)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None, None]:
+        (rows,), (fused, plain) = ctx.saved_tensors, ctx.functions
+        gradient, ctx.gradient = ctx.gradient, None  # handed out once: its taker may change it
+        if torch.is_grad_enabled():  # a second derivative is asked for
+            (gradient,) = torch.autograd.grad(plain(rows), rows, create_graph=True)
+        elif gradient is None:  # asked for again: the same numbers, so there is one again
+            gradient = fused(rows)[1]
+        if torch.is_grad_enabled() or grads[0].item() != 1.0:
+            gradient = gradient * grads[0]
+        return gradient, None, None, None, None
 
 
 def _gradient(p: Tensor, index: Tensor, share: Share, scale: float) -> Tensor:

@@ -29,8 +29,8 @@ not know of. Hong et al., CVPR 2021.
 """
 
 import math
-from dataclasses import dataclass
-from typing import Any, Literal, Unpack, cast
+from functools import partial
+from typing import Literal, NamedTuple, Unpack, cast
 
 import numpy as np
 import torch
@@ -42,17 +42,17 @@ from longtail.core.prior import Prior, PriorLike, full_prior
 from longtail.core.tensors import wide_dtype
 from longtail.losses.change_of_prior import BalancedSoftmax
 from longtail.losses.inputs import all_count
-from longtail.losses.kernel import is_eager_cpu
+from longtail.losses.kernel import fused_value, is_eager_cpu
 from longtail.losses.loss import LossOptions
 from longtail.losses.margins import MarginLoss
-from longtail.losses.regularizer import RegularizedLoss, Regularizer
+from longtail.losses.regularizer import RegularizedLoss, Regularizer, TermOptions
 from longtail.losses.sample_loss import SampleLoss
+from longtail.ranges import NonNegative
 
 Variant = Literal["paper", "released"]
 
 
-@dataclass(frozen=True, eq=False)
-class Terms:
+class Terms(NamedTuple):
     """What stays the same from batch to batch: p_s and its logarithm, λ, what each term counts."""
 
     log_prior: Tensor
@@ -65,18 +65,9 @@ class Terms:
 class LADER(Regularizer):
     """The regulariser alone, on logits: `LADER(train)(logits, labels)`.
 
-    Args:
-        train: The prior the batches follow, p_s.
-        lam: λ, what the squared term counts.
-        variant: "paper", or "released" for the widely copied code.
-        ignore_index: Samples with this label are left out.
-        gather: Whether to see the batches of all processes.
-
     >>> f = torch.tensor([[2.0, 0.5, -1.0], [1.0, 1.5, 0.0], [0.2, -0.3, 0.8], [1.5, 0.1, 0.4]])
     >>> LADER([70, 25, 5], lam=0.1)(f, torch.tensor([0, 1, 2, 0]))
     tensor(-0.0650)
-    >>> LADER([70, 25, 5], lam=0.1, variant="released")(f, torch.tensor([0, 1, 2, 0]))
-    tensor(-0.7712)
     """
 
     log_prior: Tensor
@@ -84,17 +75,14 @@ class LADER(Regularizer):
     def __init__(
         self,
         train: PriorLike,
-        lam: float = 0.01,
+        lam: NonNegative = 0.01,
         variant: Variant = "paper",
-        *,
-        ignore_index: int = -100,
-        gather: bool = True,
+        **options: Unpack[TermOptions],
     ) -> None:
-        super().__init__(ignore_index=ignore_index, gather=gather)
+        super().__init__(**options)
         if variant not in ("paper", "released"):
             raise ValueError(f'variant must be "paper" or "released", got {variant!r}')
-        self.lam = check_number(lam, "lam", least=0)
-        self.variant = variant
+        self.lam, self.variant = check_number(lam, "lam", least=0), variant
         prior = full_prior(train, "train")
         self._hold("log_prior", prior.log)
         self._hold("prior", prior.probs)
@@ -132,28 +120,17 @@ class LADE(RegularizedLoss):
 
     Published strengths, λ and α: 0.01 and 0.1 for CIFAR-100-LT at ratio 100 (the default), 0.01
     and 0.01 at 10 and 50; 0.1 and 0.005 for Places-LT; 0.5 and 0.05 for ImageNet-LT and
-    iNaturalist.
+    iNaturalist. α = 0 is balanced softmax.
 
-    Args:
-        train: The prior the batches follow, p_s.
-        alpha: α, what LADER counts. 0 is balanced softmax.
-        lam: λ of LADER.
-        variant: "paper", or "released" for the widely copied code.
-        gather: Whether to see the batches of all processes.
-
-    >>> loss = LADE([70, 25, 5], alpha=0.1, lam=0.1)
-    >>> f = torch.tensor([[2.0, 0.5, -1.0], [1.0, 1.5, 0.0], [0.2, -0.3, 0.8], [1.5, 0.1, 0.4]])
-    >>> loss(f, torch.tensor([0, 1, 2, 0]))
-    tensor(0.8764)
-    >>> loss.carried
+    >>> LADE([70, 25, 5]).carried
     Prior([0.333, 0.333, 0.333])
     """
 
     def __init__(
         self,
         train: PriorLike,
-        alpha: float = 0.1,
-        lam: float = 0.01,
+        alpha: NonNegative = 0.1,
+        lam: NonNegative = 0.01,
         variant: Variant = "paper",
         *,
         gather: bool = True,
@@ -201,11 +178,8 @@ class LADE(RegularizedLoss):
 
 def joined(rows: Tensor, labels: Tensor, terms: Terms) -> Tensor:
     """The sum of both terms; `rows` are logits of shape (N, C), N > 0, labels all in range."""
-    fused = _fused(rows.detach(), labels, terms) if is_eager_cpu(rows) else None
-    if fused is None:
-        return _plain(rows, labels, terms)
-    value: Tensor = _FusedValue.apply(rows, *fused, labels, terms)  # type: ignore[no-untyped-call]
-    return value
+    fused = partial(_fused, labels=labels, terms=terms)
+    return fused_value(rows, fused, partial(_plain, labels=labels, terms=terms))
 
 
 def _plain(rows: Tensor, labels: Tensor, terms: Terms) -> Tensor:
@@ -254,29 +228,3 @@ def _fused(rows: Tensor, labels: Tensor, terms: Terms) -> tuple[float, Tensor] |
     p.scatter_add_(1, index, torch.from_numpy(-(terms.share + terms.strength * first)).unsqueeze(1))
     value = terms.share * losses.sum() + terms.strength * lader
     return float(value), p
-
-
-class _FusedValue(torch.autograd.Function):
-    """A value whose gradient was computed with it."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, rows: Tensor, value: float, gradient: Tensor, labels: Tensor, terms: Terms
-    ) -> Tensor:
-        ctx.gradient, ctx.terms = gradient, terms
-        ctx.save_for_backward(rows, labels)
-        return rows.new_full((), value)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None, None]:
-        rows, labels = ctx.saved_tensors
-        gradient, ctx.gradient = ctx.gradient, None  # handed out once: its taker may change it
-        if torch.is_grad_enabled():  # a second derivative is asked for
-            value = _plain(rows, labels, ctx.terms)
-            (gradient,) = torch.autograd.grad(value, rows, create_graph=True)
-            return gradient * grads[0], None, None, None, None
-        if gradient is None:  # asked for again: the same numbers, so there is one again
-            gradient = cast(tuple[float, Tensor], _fused(rows, labels, ctx.terms))[1]
-        if grads[0].item() != 1.0:
-            gradient = gradient * grads[0]
-        return gradient, None, None, None, None

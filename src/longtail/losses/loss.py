@@ -33,21 +33,17 @@ def label_prior(train: PriorLike, options: LossOptions) -> Prior:
 class Loss(nn.Module, ABC):
     """A loss on logits that says which prior a model trained with it carries.
 
-    Call it as `loss(logits, labels)`, or with features where `needs_features` says so. Logits have
-    shape (N, C) or (N, C, d, ...), or their classes on axis `class_dim`; labels are class indices
-    of shape (N, ...) or probabilities of the logits' shape. float16 and bfloat16 logits are
+    Logits have shape (N, C) or (N, C, d, ...), or their classes on axis `class_dim`; labels are
+    class indices of shape (N, ...) or probabilities of the logits' shape. Half precision is
     computed in float32. Shapes and types are checked, values are not: that would cost as much as
-    the loss.
-
-    Training tells every loss the epoch (`set_epoch`), and draws samples as it asks
-    (`sampling_weights`).
+    the loss. Training tells every loss the epoch, and draws samples by its `sampling_weights`.
     """
 
     num_classes: int
     reduction: Reduction
     ignore_index: int
     label_smoothing: float
-    needs_features: bool = False
+    needs_features: bool = False  # whether it is called as loss(logits, labels, features)
     takes_soft_labels: bool = True
     gathers: bool = False  # whether the value is that of the batches of all processes
     resamples: bool = False  # whether samples are to be drawn by `sampling_weights`
@@ -61,7 +57,7 @@ class Loss(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, logits: Tensor, labels: Tensor, features: Tensor | None = None) -> Tensor:
-        """The reduced loss. `features` are for losses on embeddings; others do not look at them."""
+        """The reduced loss; only losses on embeddings look at the features."""
 
     @property
     @abstractmethod
@@ -116,11 +112,9 @@ class ComposedLoss(Loss):
         return self.part.class_weight
 
     def _take_options(self) -> None:
-        loss = self.part
-        self.num_classes, self.reduction = loss.num_classes, loss.reduction
-        self.ignore_index, self.label_smoothing = loss.ignore_index, loss.label_smoothing
-        self.needs_features, self.takes_soft_labels = loss.needs_features, loss.takes_soft_labels
-        self.gathers = loss.gathers
+        taken = ("num_classes", "reduction", "ignore_index", "label_smoothing", "needs_features")
+        for name in (*taken, "takes_soft_labels", "gathers"):
+            setattr(self, name, getattr(self.part, name))
 
 
 class ConstantsModule(nn.Module):

@@ -25,26 +25,23 @@ from torch import Tensor
 from longtail.core.arrays import ArrayLike
 from longtail.core.numbers import check_number
 from longtail.core.prior import Prior, PriorLike
-from longtail.core.tensors import along_classes, wide_dtype
+from longtail.core.tensors import wide_dtype
 from longtail.losses import kernel
 from longtail.losses.kernel import Share
 from longtail.losses.loss import LossOptions, label_prior
 from longtail.losses.sample_loss import SampleLoss
+from longtail.ranges import NonNegative, Positive
 
 
 class MarginLoss(SampleLoss):
-    """A loss given by its margins and a factor on the logits.
+    """A loss given by its margins and a factor on the logits, or by what it carries without them.
 
-    Args:
-        train: The prior the batches follow.
-        carried: What it carries if it has neither `positive` nor `scale`; None otherwise.
-        negative: b, or None for that of `carried`.
-        positive: a, or None for a = b.
-        scale: A factor on each class's logit, or None for ones.
+    `negative` is b, or None for that of `carried`.
     """
 
-    positive: Tensor | None
-    scale: Tensor | None
+    positive: Tensor | None  # a, or None for a = b
+    scale: Tensor | None  # s, or None for ones
+    factor = 1.0  # on all logits, before their scale and margins
 
     def __init__(
         self,
@@ -65,29 +62,22 @@ class MarginLoss(SampleLoss):
     def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:
         """ℓ(y_i, f_i) for class indices in range, or their sum weighted by `share`."""
         positive = None if self.positive is None else self._cast("positive", logits)[labels]
-        scaled = self._scaled(logits)
-        return kernel.label_losses(scaled, labels, self._shift(logits), positive, share)
+        shift, scaled = self._along("shift", logits), self._scaled(logits)
+        return kernel.label_losses(scaled, labels, shift, positive, share, self.factor)
 
     def class_losses(self, logits: Tensor) -> Tensor:
         """ℓ(y, f_i) for every label y."""
-        positive = None if self.positive is None else self._cast("positive", logits)
-        if positive is not None:
-            positive = along_classes(positive, logits)
-        return kernel.class_losses(self._scaled(logits), self._shift(logits), positive)
+        shift, positive = self._along("shift", logits), self._along("positive", logits)
+        scaled = self._scaled(logits.to(wide_dtype(logits.dtype))) * self.factor
+        return kernel.class_losses(scaled, shift, positive)
 
     def _scaled(self, logits: Tensor) -> Tensor:
-        if self.scale is None:
-            return logits
-        return logits * along_classes(self._cast("scale", logits), logits)
+        scale = self._along("scale", logits)
+        return logits if scale is None else logits * scale
 
 
 class TwoScale(MarginLoss):
-    """The margin loss between the equalised and the logit-adjusted.
-
-    >>> loss = TwoScale([70, 25, 5], tau_pos=0.5, tau_neg=1.0)
-    >>> loss(torch.tensor([[2.0, 0.5, -1.0]]), torch.tensor([1]))
-    tensor(1.987)
-    """
+    """The margin loss between the equalised and the logit-adjusted."""
 
     def __init__(
         self,
@@ -106,12 +96,7 @@ class TwoScale(MarginLoss):
 
 
 class Adaptive(MarginLoss):
-    """Cross-entropy with margin π_y^(−1/4) between a positive and all negatives.
-
-    >>> loss = Adaptive([70, 25, 5])
-    >>> loss(torch.tensor([[2.0, 0.5, -1.0]]), torch.tensor([1]))
-    tensor(3.013)
-    """
+    """Cross-entropy with margin π_y^(−1/4) between a positive and all negatives."""
 
     def __init__(self, train: PriorLike, **options: Unpack[LossOptions]) -> None:
         prior = label_prior(train, options)
@@ -119,12 +104,7 @@ class Adaptive(MarginLoss):
 
 
 class LogitAdjustedAdaptive(MarginLoss):
-    """The logit-adjusted loss with the adaptive margin on top.
-
-    >>> loss = LogitAdjustedAdaptive([70, 25, 5])
-    >>> loss(torch.tensor([[2.0, 0.5, -1.0]]), torch.tensor([1]))
-    tensor(3.967)
-    """
+    """The logit-adjusted loss with the adaptive margin on top."""
 
     def __init__(self, train: PriorLike, **options: Unpack[LossOptions]) -> None:
         prior = label_prior(train, options)
@@ -136,18 +116,10 @@ class VS(MarginLoss):
     """Vector scaling: a factor and a shift for each class. Predict with the raw logits.
 
     A factor below one makes the model raise a rare class's logit further to reach the same softmax.
-
-    >>> loss = VS([70, 25, 5])
-    >>> loss(torch.tensor([[2.0, 0.5, -1.0]]), torch.tensor([1]))
-    tensor(2.736)
     """
 
     def __init__(
-        self,
-        train: PriorLike,
-        gamma: float = 0.3,
-        tau: float = 1.0,
-        **options: Unpack[LossOptions],
+        self, train: PriorLike, gamma: float = 0.3, tau: float = 1.0, **options: Unpack[LossOptions]
     ) -> None:
         prior = label_prior(train, options)
         check_number(tau, "tau")
@@ -160,12 +132,7 @@ class VS(MarginLoss):
 
 
 class CDT(VS):
-    """Class-dependent temperatures: VS without a shift.
-
-    >>> loss = CDT([70, 25, 5])
-    >>> loss(torch.tensor([[2.0, 0.5, -1.0]]), torch.tensor([1]))
-    tensor(1.881)
-    """
+    """Class-dependent temperatures: VS without a shift."""
 
     def __init__(
         self, train: PriorLike, gamma: float = 0.3, **options: Unpack[LossOptions]
@@ -177,18 +144,15 @@ class LDAM(MarginLoss):
     """Cross-entropy of scaled cosines with a larger margin for rarer classes.
 
     With class-balanced weights from some late epoch on it is LDAM-DRW:
-    `deferred_reweighting(LDAM, counts, start)`. The cosines must be multiplied by `scale` once:
-
-    - scale_in="loss": the head returns cosines, in [−1, 1]; the loss multiplies them. Predicted
-      probabilities are then the softmax of scale · logits, not of the logits.
-    - scale_in="head": the head returns scale · cosine already; the loss only scales its margins.
+    `deferred_reweighting(LDAM, counts, start)`.
 
     Args:
         train: The prior the batches follow.
-        max_margin: m, the margin of the smallest class, in cosine; 0.3 where there are thousands of
-            classes.
+        max_margin: m, the margin of the smallest class, in cosine; 0.3 for thousands of classes.
         scale: s.
-        scale_in: "loss" or "head".
+        scale_in: Where the cosines are multiplied by s, once. "loss": the head returns cosines, and
+            probabilities are the softmax of scale · logits. "head": it returns scale · cosine, and
+            the loss scales its margins alone.
 
     >>> cosines = torch.tensor([[0.5, 0.4, -0.2]])
     >>> LDAM([70, 25, 5])(cosines, torch.tensor([1]))
@@ -197,13 +161,11 @@ class LDAM(MarginLoss):
     tensor(13.031)
     """
 
-    positive: Tensor
-
     def __init__(
         self,
         train: PriorLike,
-        max_margin: float = 0.5,
-        scale: float = 30.0,
+        max_margin: NonNegative = 0.5,
+        scale: Positive = 30.0,
         scale_in: Literal["loss", "head"] = "loss",
         **options: Unpack[LossOptions],
     ) -> None:
@@ -217,12 +179,3 @@ class LDAM(MarginLoss):
         margins = max_margin * np.exp(0.25 * (prior.log.min() - prior.log))
         super().__init__(train, positive=-scale * margins, **options)
         self.factor = scale if scale_in == "loss" else 1.0
-
-    def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:
-        """ℓ(y_i, f_i) for class indices in range, or their sum weighted by `share`."""
-        margins = self._cast("positive", logits)[labels]
-        return kernel.label_losses(logits, labels, None, margins, share, self.factor)
-
-    def class_losses(self, logits: Tensor) -> Tensor:
-        """ℓ(y, f_i) for every label y."""
-        return super().class_losses(self.factor * logits.to(wide_dtype(logits.dtype)))

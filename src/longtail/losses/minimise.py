@@ -16,9 +16,8 @@ def minimise(
 ) -> float:
     """Move the parameters to a minimum of the objective; the largest entry of its gradient there.
 
-    It stops when no entry of the gradient is larger than the tolerance, when no step along the
-    direction found lowers the value any more, or after `max_iter` iterations. Gradients may be
-    off around it, by no_grad or by inference mode.
+    It stops at a gradient without an entry above the tolerance, where no step lowers the value any
+    more, or after `max_iter` iterations. Gradients may be off around it.
     """
     moved = list(parameters)
     solver = torch.optim.LBFGS(

@@ -25,6 +25,7 @@ from longtail.losses import kernel
 from longtail.losses.kernel import Share
 from longtail.losses.loss import LossOptions, label_prior
 from longtail.losses.sample_loss import SampleLoss
+from longtail.ranges import Fraction, NonNegative
 
 
 class Equalized(SampleLoss):
@@ -33,15 +34,10 @@ class Equalized(SampleLoss):
     Args:
         train: The prior the batches follow.
         tau: The power of the smooth form; 1 if not given.
-        threshold: A class probability. If given, the thresholded form is used instead of the
-            smooth one: negatives below it are dropped while the module is in training mode, and
-            none in evaluation mode, as with dropout.
+        threshold: A class probability, for the thresholded form: rarer negatives are dropped in
+            training mode, and none in evaluation mode, as with dropout.
         drop_rate: How often such a negative is dropped; 0.9 if not given.
         generator: Where the random numbers come from; None is torch's default.
-
-    >>> loss = Equalized([70, 25, 5])
-    >>> loss(torch.tensor([[2.0, 0.5, -1.0]]), torch.tensor([1]))
-    tensor(1.423)
     """
 
     negative: Tensor | None
@@ -50,9 +46,9 @@ class Equalized(SampleLoss):
     def __init__(
         self,
         train: PriorLike,
-        tau: float | None = None,
-        threshold: float | None = None,
-        drop_rate: float | None = None,
+        tau: NonNegative | None = None,
+        threshold: Fraction | None = None,
+        drop_rate: Fraction | None = None,
         generator: torch.Generator | None = None,
         **options: Unpack[LossOptions],
     ) -> None:
@@ -100,13 +96,8 @@ class PairwiseMargin(SampleLoss):
 
     Args:
         train: The prior the batches follow.
-        delta_matrix: Δ, shape (C, C): row is the positive, column the negative class. The
-            diagonal is not used.
+        delta_matrix: Δ, a row a positive, a column a negative class; the diagonal is not used.
         weights: α, one positive number a class, or None for ones.
-
-    >>> loss = PairwiseMargin([70, 25, 5], delta_matrix=[[0, 1, 2], [0, 0, 1], [0, 0, 0]])
-    >>> loss(torch.tensor([[2.0, 0.5, -1.0]]), torch.tensor([1]))
-    tensor(1.806)
     """
 
     delta: Tensor
@@ -122,16 +113,13 @@ class PairwiseMargin(SampleLoss):
         matrix: Any = delta_matrix
         delta = as_tensor(matrix).detach().to("cpu", torch.float64).clone()
         if delta.shape != (prior.num_classes,) * 2:
-            raise ValueError(
-                f"delta_matrix must have shape ({prior.num_classes}, {prior.num_classes}), "
-                f"got {tuple(delta.shape)}"
-            )
+            wanted = f"({prior.num_classes}, {prior.num_classes})"
+            raise ValueError(f"delta_matrix must have shape {wanted}, got {tuple(delta.shape)}")
         if not delta.isfinite().all():
             raise ValueError("delta_matrix must be finite, got NaN or infinity")
-        alpha = None
         if weights is not None:
-            alpha = check_per_class(weights, prior.num_classes, "weights")
-        super().__init__(prior, None, alpha, **options)
+            weights = check_per_class(weights, prior.num_classes, "weights")
+        super().__init__(prior, None, weights, **options)
         self._hold("delta", delta.fill_diagonal_(0.0))
 
     def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:

@@ -6,7 +6,7 @@ What the total carries is claimed for ℓ alone: Ω shapes the features, not wha
 """
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 import torch
 from torch import Tensor
@@ -18,6 +18,13 @@ from longtail.losses.processes import whole_batch
 from longtail.losses.sample_loss import SampleLoss
 
 
+class TermOptions(TypedDict, total=False):
+    """The options that every term takes."""
+
+    ignore_index: int  # rows with this label are left out
+    gather: bool  # whether to see the batches of all processes, or this process's alone
+
+
 class Regularizer(ConstantsModule, ABC):
     """A term of rows (N, D), features or logits, and their class indices.
 
@@ -25,10 +32,6 @@ class Regularizer(ConstantsModule, ABC):
     precision is computed in float32. Soft labels are refused: the term asks which rows are of one
     class. With torch.distributed initialised, every process sees the whole batch and returns its
     value, and after DDP's averaging the gradient is that of one process with the whole batch.
-
-    Args:
-        ignore_index: Rows with this label are left out.
-        gather: Whether to see the batches of all processes, or this process's alone.
     """
 
     if TYPE_CHECKING:  # nn.Module's own takes and returns anything
@@ -52,10 +55,7 @@ class Regularizer(ConstantsModule, ABC):
 
     @abstractmethod
     def values(self, rows: Tensor, labels: Tensor) -> Tensor:
-        """The term of each row, shape (N,), or of the batch as a whole, shape ().
-
-        Rows are of shape (N, D) in float32 or float64, labels of shape (N,) in int64.
-        """
+        """The term of each row (N, D), shape (N,), or of the batch as a whole, shape ()."""
 
     def mean(self, rows: Tensor, labels: Tensor) -> Tensor:
         """The mean of the values; zero, and not NaN, where there are none. Some do it cheaper."""
@@ -66,16 +66,9 @@ class Regularizer(ConstantsModule, ABC):
 class RegularizedLoss(ComposedLoss):
     """A loss on logits plus `strength` times a term on features or logits.
 
-    The user's `weight` weighs the loss on logits, not the term, and `label_smoothing` smooths the
-    labels of the loss on logits alone: the term asks which rows are of one class. With
-    torch.distributed initialised it is the loss of the whole batch, and with reduction="none" that
-    of all its samples.
-
-    Args:
-        logit_loss: The loss on logits, whose options are those of the whole.
-        regularizer: The term; its `gather` is that of the whole.
-        strength: What the term counts.
-        on: What the rows of the term are.
+    The options are those of the loss on logits; `weight` and `label_smoothing` are for it alone.
+    With torch.distributed initialised, and unless the term's `gather` is False, it is the loss of
+    the whole batch, and with reduction="none" that of all its samples.
     """
 
     def __init__(

@@ -46,17 +46,14 @@ class SampleLoss(ConstantsModule, Loss):
     Args:
         train: The prior the batches follow, sampler included: a Prior or class counts. Every class
             must have samples: give classes without any by `Prior.of(counts, zeros="smooth")`.
-        carried: What the logits are to carry when the batches follow `train` and labels are
-            smoothed as `label_smoothing` says (`label_prior`): the logits are moved from it. None
-            if that is no prior: they are not moved.
+        carried: What the logits are to carry when the labels follow `label_prior`: they are moved
+            from it. None if that is no prior: they are not moved.
         alpha: The paper's class weights, or None for ones.
         weight: The user's class weights; they change what is carried to weight · carried.
-        ignore_index: Samples with this label do not count. For class indices only.
+        ignore_index: Samples with this class index do not count.
         reduction: "mean", "sum" or "none".
-        label_smoothing: ε in [0, 1): a label becomes (1−ε)·label + ε/C, as in torch, and the prior
-            of the loss with it. Do not smooth labels yourself as well. What is carried is exact
-            for the smoothed labels; for the true ones it is an approximation, whose error
-            docs/soft-labels.md states.
+        label_smoothing: ε in [0, 1). Do not smooth labels yourself as well. What is carried is
+            exact for the smoothed labels; docs/soft-labels.md states the error for the true ones.
         class_dim: The axis of the classes; None for 1, with a warning where the last axis fits the
             labels too.
     """
@@ -152,18 +149,18 @@ class SampleLoss(ConstantsModule, Loss):
         return losses.sum() / (kept if weight is None else weight * kept).sum()
 
     def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:
-        """ℓ(y_i, f_i) for class indices in range, shape (N, ...), without α and w.
-
-        Or their sum, each weighted by its `share`: the kernel does that in one pass.
-        """
-        return kernel.label_losses(logits, labels, self._shift(logits), None, share)
+        """ℓ(y_i, f_i) for class indices in range, without α and w, or their sum by `share`."""
+        return kernel.label_losses(logits, labels, self._along("shift", logits), None, share)
 
     def class_losses(self, logits: Tensor) -> Tensor:
         """ℓ(y, f_i) for every label y, shape (N, C, ...), without α and w."""
-        return kernel.class_losses(logits, self._shift(logits), None)
+        return kernel.class_losses(logits, self._along("shift", logits), None)
 
-    def _shift(self, logits: Tensor) -> Tensor | None:
-        return None if self.shift is None else along_classes(self._cast("shift", logits), logits)
+    def _along(self, name: str, logits: Tensor) -> Tensor | None:
+        """Constants to broadcast over the logits, if there are any."""
+        if getattr(self, name) is None:
+            return None
+        return along_classes(self._cast(name, logits), logits)
 
     def sample_losses(self, logits: Tensor, index: Tensor) -> Tensor:
         """α·w·ℓ of each sample, of its smoothed label if labels are smoothed; indices in range."""
@@ -186,9 +183,8 @@ class SampleLoss(ConstantsModule, Loss):
     def _of_soft(self, logits: Tensor, labels: Tensor) -> Tensor:
         if labels.shape != logits.shape:
             raise ValueError(
-                f"labels of a floating type are class probabilities and must have the logits' "
-                f"shape {tuple(logits.shape)}, got {tuple(labels.shape)}; "
-                "class indices must be integers"
+                "labels of a floating type are class probabilities and must have the logits' shape "
+                f"{tuple(logits.shape)}, got {tuple(labels.shape)}; class indices must be integers"
             )
         if self.ignore_index >= 0:
             raise ValueError(
@@ -199,9 +195,9 @@ class SampleLoss(ConstantsModule, Loss):
         losses = (self._weighed(labels.to(wide_dtype(logits.dtype))) * every).sum(dim=1)
         if self.label_smoothing:
             losses = self._smoothed(losses, every)
-        if self.reduction == "none":
-            return losses
-        return losses.sum() if self.reduction == "sum" else losses.mean()
+        if self.reduction == "mean":
+            return losses.mean()
+        return losses.sum() if self.reduction == "sum" else losses
 
     def _smoothed(self, own: Tensor, every: Tensor) -> Tensor:
         """ℓ̃, from α·w·ℓ of the labels as they are and ℓ of every label."""
@@ -237,7 +233,6 @@ class SampleLoss(ConstantsModule, Loss):
 
     def extra_repr(self) -> str:
         """What it carries, for print(loss)."""
-        shown = f"num_classes={self.num_classes}, carried={self.carried!r}"
-        if self.label_smoothing:
-            shown += f" of labels smoothed by {self.label_smoothing:g}"
-        return shown
+        epsilon = self.label_smoothing
+        smoothed = f" of labels smoothed by {epsilon:g}" if epsilon else ""
+        return f"num_classes={self.num_classes}, carried={self.carried!r}{smoothed}"

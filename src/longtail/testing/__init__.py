@@ -1,7 +1,7 @@
 """Exact worlds and contract checks, for longtail's own methods and for yours."""
 
-from longtail.testing.adjuster_checks import check_adjuster as check_adjuster
 from longtail.testing.contract import ContractError as ContractError
+from longtail.testing.contract import check_adjuster as check_adjuster
 from longtail.testing.contract import contract_targets as contract_targets
 from longtail.testing.loss_checks import LOSS_CHECKS as LOSS_CHECKS
 from longtail.testing.loss_checks import check_carried as check_carried

@@ -1,12 +1,15 @@
-"""What contract checks are made of: samples, exact targets, an error that says what is wrong."""
+"""What contract checks are made of, and the contract of adjusters, for anyone to run on theirs."""
 
 from collections.abc import Callable
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from longtail.core.prior import Prior
+from longtail.core import Prior, Scores
 from longtail.core.retarget import retarget
+from longtail.core.tensors import as_tensor
+from longtail.posthoc import Adjuster
 from longtail.testing.world import FiniteWorld
 
 
@@ -28,10 +31,7 @@ def contract_targets(world: FiniteWorld) -> dict[str, Prior]:
 def require_carried(
     world: FiniteWorld, logits: Tensor, carried: Prior, label_smoothing: float = 0.0
 ) -> None:
-    """Require that the logits, moved from there to any target, are the exact posterior.
-
-    If labels were smoothed, that of the smoothed labels.
-    """
+    """Require that logits moved from there to any target are the posterior, of smoothed labels."""
     for name, target in contract_targets(world).items():
         posterior = torch.softmax(retarget(logits, carried, target), dim=1)
         error = float((posterior - world.posterior(target, label_smoothing)).abs().max())
@@ -67,20 +67,39 @@ def require_same(got: Tensor, expected: Tensor, what: str, tolerance: float = 1e
     )
 
 
-def sample_batch() -> tuple[Prior, Tensor, Tensor, Tensor]:
-    """Twelve samples of four classes, each class present, in float64, with features."""
-    generator = torch.Generator().manual_seed(0)
-    logits = 2 * torch.randn(12, 4, generator=generator, dtype=torch.float64)
-    return Prior.of([70, 20, 8, 2]), logits, torch.arange(12) % 4, sample_features(12)
+def check_adjuster(make: Callable[[Prior], Adjuster], world: FiniteWorld | None = None) -> None:
+    """What is carried afterwards is true, nothing else is lost, and NumPy stays NumPy.
+
+    `make` makes the adjuster from the prior that the scores carry.
+
+    >>> import longtail as lt
+    >>> check_adjuster(lt.posthoc.LogitAdjustment)
+    """
+    world = world or FiniteWorld.long_tailed()
+    exact = world.posterior(world.prior).log()
+    scores = Scores(
+        exact.clone(),
+        labels=world.balanced_decisions(),
+        carried=world.prior,
+        counts=as_tensor(world.prior.counts),
+        classes=[f"class {k}" for k in range(world.num_classes)],
+        split="validation",
+    )
+    adjust = make(world.prior)
+    adjusted = adjust(scores)
+    unchanged = torch.equal(as_tensor(scores.logits), exact)
+    require(unchanged, "an adjuster must not change what it is given")
+    for name in ("labels", "counts", "classes", "split"):
+        before, after = _plain(getattr(scores, name)), _plain(getattr(adjusted, name))
+        lost = f"the adjusted scores must keep their {name}: they were {before}, now {after}"
+        require(after == before, lost)
+    if adjusted.carried is not None:
+        require_carried(world, as_tensor(adjusted.logits), adjusted.carried)
+    from_numpy = adjust(Scores(exact.numpy(), carried=world.prior)).logits
+    require(isinstance(from_numpy, np.ndarray), "NumPy scores must stay NumPy")
+    require_same(as_tensor(from_numpy), as_tensor(adjusted.logits), "the logits from NumPy")
 
 
-def sample_features(samples: int) -> Tensor:
-    """Features of three dimensions and norm one."""
-    generator = torch.Generator().manual_seed(1)
-    rows = torch.randn(samples, 3, generator=generator, dtype=torch.float64)
-    return torch.nn.functional.normalize(rows, dim=1)
-
-
-def as_grid(rows: Tensor) -> Tensor:
-    """Twelve rows as three samples with two by two positions, shape (3, D, 2, 2)."""
-    return rows.view(3, 2, 2, -1).movedim(-1, 1)
+def _plain(value: object) -> object:
+    """Something that == compares at once."""
+    return value.tolist() if isinstance(value, Tensor | np.ndarray) else value

@@ -10,21 +10,14 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 
 from longtail.core.prior import Prior
 from longtail.core.retarget import UnknownPriorError, retarget
 from longtail.losses import Loss
-from longtail.testing.contract import (
-    as_grid,
-    require,
-    require_carried,
-    require_refusal,
-    require_same,
-    sample_batch,
-    sample_features,
-)
+from longtail.testing.contract import require, require_carried, require_refusal, require_same
 from longtail.testing.world import FiniteWorld
 
 LossFactory: TypeAlias = Callable[..., Loss]
@@ -52,11 +45,9 @@ def check_carried(
     options = {"label_smoothing": label_smoothing} if label_smoothing else {}
     loss = make(world.prior, **options).eval()
     if loss.carried is None:
-        require_refusal(
-            lambda: retarget(torch.zeros(world.table.shape), None, world.prior),
-            UnknownPriorError,
-            "a loss that carries no prior must not be moved to another",
-        )
+        moved = partial(retarget, torch.zeros(world.table.shape), None, world.prior)
+        sentence = "a loss that carries no prior must not be moved to another"
+        require_refusal(moved, UnknownPriorError, sentence)
         return
     features = sample_features(int(world.table.sum()))
     minimiser = world.minimise(lambda logits, labels: loss_value(loss, logits, labels, features))
@@ -93,13 +84,11 @@ def check_soft_labels(make: LossFactory) -> None:
     """
     prior, logits, labels, features = sample_batch()
     loss = make(prior, weight=[0.5, 1.0, 2.0, 4.0], reduction="none").eval()
-    one_hot = torch.nn.functional.one_hot(labels, prior.num_classes).double()
+    one_hot = F.one_hot(labels, prior.num_classes).double()
     if not loss.takes_soft_labels:
-        require_refusal(
-            lambda: loss_value(loss, logits, one_hot, features),
-            ValueError,
-            "a loss that does not take soft labels must refuse them",
-        )
+        refused = partial(loss_value, loss, logits, one_hot, features)
+        sentence = "a loss that does not take soft labels must refuse them"
+        require_refusal(refused, ValueError, sentence)
         return
     hard = loss(logits, labels)
     require_same(loss(logits, one_hot), hard, "the loss of one-hot labels")
@@ -118,11 +107,8 @@ def check_label_smoothing(make: LossFactory) -> None:
     prior, logits, labels, _ = sample_batch()
     epsilon = 0.2
     for wrong in (-0.1, 1.0, float("nan")):
-        require_refusal(
-            partial(make, prior, label_smoothing=wrong),
-            ValueError,
-            f"label_smoothing={wrong} must raise a ValueError",
-        )
+        refused = partial(make, prior, label_smoothing=wrong)
+        require_refusal(refused, ValueError, f"label_smoothing={wrong} must raise a ValueError")
     try:
         loss = make(prior, label_smoothing=epsilon, reduction="none").eval()
     except ValueError:
@@ -137,7 +123,7 @@ def check_label_smoothing(make: LossFactory) -> None:
     # Smoothed by a fifth these counts are whole numbers again, which some losses need.
     loss = make(Prior.of([70, 20, 5, 5]), label_smoothing=epsilon, reduction="none").eval()
     by_hand = make(Prior.of([61, 21, 9, 9]), reduction="none").eval()
-    one_hot = torch.nn.functional.one_hot(labels, prior.num_classes).double()
+    one_hot = F.one_hot(labels, prior.num_classes).double()
     smoothed = (1 - epsilon) * one_hot + epsilon / prior.num_classes
     for wanted in (labels, one_hot):
         value, expected = loss(logits, wanted), by_hand(logits, smoothed)
@@ -183,13 +169,13 @@ def check_positions(make: LossFactory) -> None:
     loss = make(prior, reduction="none").eval()
     logits.requires_grad_()
     flat = loss_value(loss, logits, labels, features)
-    grid = loss_value(loss, as_grid(logits), labels.view(3, 2, 2), as_grid(features))
+    grid = loss_value(loss, _as_grid(logits), labels.view(3, 2, 2), _as_grid(features))
     require_same(grid.flatten(), flat, "the loss of a grid")
     (expected,), (got,) = (torch.autograd.grad(value.mean(), logits) for value in (flat, grid))
     require_same(got, expected, "the gradient of a grid")
     if loss.takes_soft_labels:
         soft = torch.softmax(logits.detach(), dim=1)
-        grid = loss(as_grid(logits), as_grid(soft))
+        grid = loss(_as_grid(logits), _as_grid(soft))
         require_same(grid.flatten(), loss(logits, soft), "the loss of a grid, soft labels")
 
 
@@ -197,11 +183,11 @@ def check_half_precision(make: LossFactory) -> None:
     """float16 and bfloat16 logits give what the same numbers give in float64."""
     prior, logits, labels, features = sample_batch()
     loss = make(prior).eval()
-    one_hot = torch.nn.functional.one_hot(labels, prior.num_classes).double()
+    one_hot = F.one_hot(labels, prior.num_classes).double()
     for dtype in (torch.float16, torch.bfloat16):
         half, rows = logits.to(dtype).requires_grad_(), features.to(dtype)
         wide = half.detach().double().requires_grad_()
-        for wanted in (labels, one_hot) if loss.takes_soft_labels else (labels,):
+        for wanted in _label_kinds(loss, labels, one_hot):
             value = loss_value(loss, half, wanted, rows)
             exact = loss_value(loss, wide, wanted, rows.double())
             require_same(value.double(), exact, f"the {dtype} loss", 1e-5)
@@ -224,15 +210,13 @@ def check_extremes(make: LossFactory) -> None:
         "samples of one class only": (logits, torch.zeros_like(labels), features),
     }
     for name, (scores, indices, rows) in cases.items():
-        one_hot = torch.nn.functional.one_hot(indices, 4).to(scores)
-        for wanted in (indices, one_hot) if loss.takes_soft_labels else (indices,):
+        one_hot = F.one_hot(indices, 4).to(scores)
+        for wanted in _label_kinds(loss, indices, one_hot):
             scores = scores.detach().requires_grad_()
             value = loss_value(loss, scores, wanted, rows)
             (gradient,) = torch.autograd.grad(value, scores)
-            require(
-                bool(value.isfinite()) and bool(gradient.isfinite().all()),
-                f"value and gradient must be finite for {name}, got {value.item()}",
-            )
+            finite = bool(value.isfinite()) and bool(gradient.isfinite().all())
+            require(finite, f"value and gradient must be finite for {name}, got {value.item()}")
 
 
 def check_gradients(make: LossFactory) -> None:
@@ -241,16 +225,11 @@ def check_gradients(make: LossFactory) -> None:
     loss = make(prior).eval()
     logits.requires_grad_()
     soft = torch.softmax(logits.detach().flip(0), dim=1)
-    for wanted in (labels, soft) if loss.takes_soft_labels else (labels,):
+    for wanted in _label_kinds(loss, labels, soft):
+        value = partial(loss_value, loss, labels=wanted, features=features)
         for order, check in (("first", gradcheck), ("second", gradgradcheck)):
-            require(
-                check(
-                    lambda z, y=wanted: loss_value(loss, z, y, features),
-                    logits,
-                    raise_exception=False,
-                ),
-                f"the {order} derivatives must agree with finite differences",
-            )
+            agrees = check(value, logits, raise_exception=False)
+            require(agrees, f"the {order} derivatives must agree with finite differences")
 
 
 def check_options(make: LossFactory) -> None:
@@ -267,29 +246,42 @@ def check_state(make: LossFactory) -> None:
     got, expected = (loss_value(each, logits, labels, features) for each in (other, loss))
     require_same(got, expected, "the loss after load_state_dict")
     restored, carried = other.carried, loss.carried
-    require(
-        (restored is None and carried is None)
-        or (restored is not None and carried is not None and restored.is_close(carried, 1e-12)),
-        f"what is carried must be restored too: {carried!r} became {restored!r}",
-    )
+    if restored is None or carried is None:
+        same = restored is carried
+    else:
+        same = restored.is_close(carried, 1e-12)
+    require(same, f"what is carried must be restored too: {carried!r} became {restored!r}")
 
 
 LOSS_CHECKS = (
-    check_carried,
-    check_reduction,
-    check_soft_labels,
-    check_label_smoothing,
-    check_class_dim,
-    check_ignore_index,
-    check_positions,
-    check_half_precision,
-    check_extremes,
-    check_gradients,
-    check_options,
-    check_state,
+    *(check_carried, check_reduction, check_soft_labels, check_label_smoothing, check_class_dim),
+    *(check_ignore_index, check_positions, check_half_precision, check_extremes, check_gradients),
+    *(check_options, check_state),
 )
 
 
 def loss_value(loss: Loss, logits: Tensor, labels: Tensor, features: Tensor) -> Tensor:
     """The loss, with the features if it asks for them."""
     return loss(logits, labels, features=features if loss.needs_features else None)
+
+
+def sample_batch() -> tuple[Prior, Tensor, Tensor, Tensor]:
+    """Twelve samples of four classes, each class present, in float64, with features."""
+    generator = torch.Generator().manual_seed(0)
+    logits = 2 * torch.randn(12, 4, generator=generator, dtype=torch.float64)
+    return Prior.of([70, 20, 8, 2]), logits, torch.arange(12) % 4, sample_features(12)
+
+
+def sample_features(samples: int) -> Tensor:
+    """Features of three dimensions and norm one."""
+    generator = torch.Generator().manual_seed(1)
+    return F.normalize(torch.randn(samples, 3, generator=generator, dtype=torch.float64), dim=1)
+
+
+def _as_grid(rows: Tensor) -> Tensor:
+    """Twelve rows as three samples with two by two positions, shape (3, D, 2, 2)."""
+    return rows.view(3, 2, 2, -1).movedim(-1, 1)
+
+
+def _label_kinds(loss: Loss, labels: Tensor, soft: Tensor) -> tuple[Tensor, ...]:
+    return (labels, soft) if loss.takes_soft_labels else (labels,)

@@ -21,13 +21,12 @@ from longtail.core.prior import Prior, PriorLike
 from longtail.core.tensors import as_tensor
 from longtail.losses.minimise import minimise
 
+_NEWTON_STEPS = 6  # to the last digits
+
 
 @dataclass(frozen=True, eq=False)
 class FiniteWorld:
     """A population of samples (x, y), x one of finitely many points.
-
-    Attributes:
-        table: n(x, y), shape (points, classes), whole numbers above zero.
 
     >>> world = FiniteWorld.long_tailed()
     >>> world.prior
@@ -36,7 +35,7 @@ class FiniteWorld:
     [0, 1, 2, 3, 3, 2]
     """
 
-    table: Tensor
+    table: Tensor  # n(x, y), shape (points, classes), whole numbers above zero
 
     def __post_init__(self) -> None:
         if self.table.dim() != 2 or self.table.is_floating_point() or (self.table < 1).any():
@@ -72,10 +71,7 @@ class FiniteWorld:
     def posterior(self, target: PriorLike, label_smoothing: float = 0.0) -> Tensor:
         """p_t(y|x) where the labels follow the target: shape (points, classes), float64.
 
-        Args:
-            target: The prior of the labels, or of the smoothed labels.
-            label_smoothing: ε, for the posterior of labels that were smoothed by it; that of the
-                true labels is the one at 0.
+        Of labels smoothed by ε, whose prior the target then is; of the true labels at 0.
         """
         joint = self._likelihood(label_smoothing) * as_tensor(Prior.of(target).probs)
         return joint / joint.sum(dim=1, keepdim=True)
@@ -94,10 +90,7 @@ class FiniteWorld:
         every = (torch.arange(size, device=self.table.device) for size in self.table.shape)
         point, label = torch.meshgrid(*every, indexing="ij")
         times = self.table.flatten()
-        return (
-            point.flatten().repeat_interleave(times),
-            label.flatten().repeat_interleave(times),
-        )
+        return (point.flatten().repeat_interleave(times), label.flatten().repeat_interleave(times))
 
     def minimise(self, loss: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
         """The logits of each point that minimise the loss over the population, float64.
@@ -109,8 +102,16 @@ class FiniteWorld:
         def objective(logits: Tensor) -> Tensor:
             return loss(logits[points], labels)
 
-        logits = _descend(objective, torch.zeros_like(self.table, dtype=torch.float64))
-        logits, gradient = _polish(objective, logits)
+        # L-BFGS gets near a minimum from afar, but no nearer than the value's rounding allows.
+        start = torch.zeros_like(self.table, dtype=torch.float64).requires_grad_()
+        minimise(lambda: objective(start), [start], max_iter=1000, tolerance=1e-7, history=50)
+        logits = start.detach()
+        for _ in range(_NEWTON_STEPS):
+            gradient, hessian = _derivatives(objective, logits)
+            # The pseudo-inverse leaves alone what the loss does not see, as a shift of all logits.
+            step = torch.linalg.pinv(hessian, rtol=1e-10, hermitian=True) @ gradient.flatten()
+            logits = logits - step.view_as(logits)
+        gradient, _ = _derivatives(objective, logits)
         if not gradient.abs().max() < 1e-9:
             raise RuntimeError(f"no minimum was found: the gradient is still {gradient}")
         return logits
@@ -120,27 +121,6 @@ class FiniteWorld:
         anyone = counts.mean(dim=1, keepdim=True).expand_as(counts)
         counts = torch.lerp(counts, anyone, label_smoothing)
         return counts / counts.sum(dim=0)
-
-
-def _descend(objective: Callable[[Tensor], Tensor], start: Tensor) -> Tensor:
-    """L-BFGS: gets near a minimum from afar, but no nearer than the value's rounding allows."""
-    logits = start.clone().requires_grad_()
-    minimise(lambda: objective(logits), [logits], max_iter=1000, tolerance=1e-7, history=50)
-    return logits.detach()
-
-
-def _polish(
-    objective: Callable[[Tensor], Tensor], logits: Tensor, steps: int = 6
-) -> tuple[Tensor, Tensor]:
-    """Newton steps to the last digits, and the gradient there.
-
-    The pseudo-inverse leaves alone what the loss does not see, such as a shift of all logits.
-    """
-    for _ in range(steps):
-        gradient, hessian = _derivatives(objective, logits)
-        step = torch.linalg.pinv(hessian, rtol=1e-10, hermitian=True) @ gradient.flatten()
-        logits = logits - step.view_as(logits)
-    return logits, _derivatives(objective, logits)[0]
 
 
 def _derivatives(objective: Callable[[Tensor], Tensor], logits: Tensor) -> tuple[Tensor, Tensor]:

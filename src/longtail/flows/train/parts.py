@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import msgspec
 
 from longtail.flows.train.signatures import parameters, union
-from longtail.ranges import Fraction, FractionBelowOne, NonNegative, Positive
+from longtail.ranges import FractionBelowOne, NonNegative
 
 
 class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -50,22 +50,20 @@ def family(
     names: Iterable[str] | Mapping[str, str],
     supplied: Collection[str] = (),
     common: Mapping[str, tuple[Any, Any]] | None = None,
-    ranges: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> dict[str, type[Part]]:
     """A config for each of some classes or functions of a module, under its name in recipes.
 
     That is `logit_adjusted` for LogitAdjusted, unless `names` maps another to it. Its options are
     the parameters before the star that a recipe can write, but for those `supplied` by whoever
-    builds the part; `common` ones, with kind and default, come first; `ranges` are narrower kinds.
+    builds the part; `common` ones, with kind and default, come first.
     """
     by_tag = names if isinstance(names, Mapping) else {_snake_case(name): name for name in names}
     configs: dict[str, Any] = {}
     for tag, name in by_tag.items():
         signature = parameters(module, name)
-        narrower = (ranges or {}).get(tag, {})
         fields = [(option, kind, default) for option, (kind, default) in (common or {}).items()]
         fields += [
-            (option, narrower.get(option, each.kind), each.default)
+            (option, each.kind, each.default)
             for option, each in signature.items()
             if each.kind is not None and not each.keyword_only and option not in supplied
         ]
@@ -85,26 +83,6 @@ def _snake_case(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
-_LOSS_RANGES: dict[str, dict[str, Any]] = {
-    "equalized": {
-        "tau": NonNegative | None,
-        "threshold": Fraction | None,
-        "drop_rate": Fraction | None,
-    },
-    "class_balanced": {"beta": FractionBelowOne, "gamma": NonNegative | None},
-    "focal": {"gamma": NonNegative},
-    "sigmoid_focal": {"gamma": NonNegative},
-    "ldam": {"max_margin": NonNegative, "scale": Positive},
-    "lade": {"alpha": NonNegative, "lam": NonNegative},
-    "elm": {"lam": NonNegative, "scale": Positive},
-    "estimated_offset": {
-        "center_weight": NonNegative,
-        "uniform_weight": NonNegative,
-        "rate": Fraction,
-    },
-    "label_aware_smoothing": {"head": FractionBelowOne, "tail": FractionBelowOne},
-}
-
 LOSSES = family(
     "longtail.losses",
     (
@@ -115,8 +93,7 @@ LOSSES = family(
     ),
     supplied=("train",),
     common={"label_smoothing": (FractionBelowOne, 0.0)},
-    ranges=_LOSS_RANGES,
-) | family("longtail.losses", ("LADE",), ("train",), ranges=_LOSS_RANGES)
+) | family("longtail.losses", ("LADE",), ("train",))
 # Terms on the whole batch or on features, which soft labels would make no sense for.
 HARD_LABELS_ONLY = ("lade", "elm", "estimated_offset")
 

@@ -1,20 +1,25 @@
-r"""Focal losses and class-balanced weights: what a model is sure of, or sees often, counts less.
+r"""Losses in which what a model is sure of, or sees often, counts less.
 
-    softmax:  ℓ(y, f) = α_y · (1 − p_y)^γ · (−log p_y),                          p = softmax(f)
-    sigmoid:  ℓ(y, f) = (1 − σ(f_y))^γ · (−log σ(f_y)) + Σ_{c≠y} σ(f_c)^γ · (−log(1 − σ(f_c)))
+    focal      ℓ(y, f) = α_y · (1 − p_y)^γ · (−log p_y),                          p = softmax(f)
+    sigmoid    ℓ(y, f) = (1 − σ(f_y))^γ · (−log σ(f_y)) + Σ_{c≠y} σ(f_c)^γ · (−log(1 − σ(f_c)))
+    smoothing  ℓ(y, f) = −(1−ε_y)·log p_y − ε_y/(C−1) · Σ_{k≠y} log p_k
 
 Two different losses go by the name of focal. p_y is that of the plain cross-entropy; class weights
 multiply outside. Code that takes p_y from a weighted cross-entropy has p_y^w in its place.
 Class-balanced, a class counts by its effective number of samples, α_y ∝ (1 − β) / (1 − β^{n_y}),
 Σ_y α_y = C: β = 0 weighs all classes alike; classes with far fewer than 1/(1 − β) samples weigh
-1/n_y, those with far more weigh alike.
+1/n_y, those with far more weigh alike. Label-aware smoothing has ε_y fall from ε_head for the
+largest class, of which a model is surest, to ε_tail for the smallest: linearly in the count, or as
+a quarter of a sine, which stays high for longer.
 
-Carries: None, since what a sample counts depends on its own logits; α · train for the softmax form
-with γ = 0, which is cross-entropy. Lin et al., ICCV 2017 (sigmoid); Cui et al., CVPR 2019 (α).
+Carries: None, since what a sample counts depends on its own logits, and smoothed labels are no
+change of prior; α · train for the softmax form with γ = 0, which is cross-entropy. Lin et al., ICCV
+2017 (sigmoid); Cui et al., CVPR 2019 (α); Zhong et al., CVPR 2021 (MiSLAS, smoothing).
 """
 
-from typing import Unpack
+from typing import Literal, Unpack
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -23,10 +28,11 @@ from longtail.core.arrays import ArrayLike
 from longtail.core.class_weights import class_balanced_weights
 from longtail.core.numbers import check_number
 from longtail.core.prior import PriorLike
-from longtail.core.tensors import wide_dtype
+from longtail.core.tensors import along_classes, wide_dtype
 from longtail.losses.kernel import Share, weighted
 from longtail.losses.loss import LossOptions, label_prior
 from longtail.losses.sample_loss import SampleLoss
+from longtail.ranges import FractionBelowOne, NonNegative
 
 
 class _SoftmaxFocal(SampleLoss):
@@ -39,10 +45,10 @@ class _SoftmaxFocal(SampleLoss):
         alpha: ArrayLike | None,
         **options: Unpack[LossOptions],
     ) -> None:
-        self_weighted = check_number(gamma, "gamma", least=0) > 0
+        check_number(gamma, "gamma", least=0)
         prior = label_prior(train, options)
         carried = prior if alpha is None else prior.reweighted(alpha)
-        super().__init__(train, None if self_weighted else carried, alpha, **options)
+        super().__init__(train, None if gamma else carried, alpha, **options)
         self.gamma = gamma
 
     def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:
@@ -66,25 +72,16 @@ class _SoftmaxFocal(SampleLoss):
 
 
 class Focal(_SoftmaxFocal):
-    """The softmax form: cross-entropy times (1 − p_y)^γ.
-
-    Args:
-        train: The prior the batches follow.
-        gamma: How fast a sample fades as p_y grows; 0 is cross-entropy.
-
-    >>> loss = Focal([70, 25, 5])
-    >>> loss(torch.tensor([[2.0, 0.5, -1.0]]), torch.tensor([1]))
-    tensor(1.184)
-    """
+    """The softmax form: γ says how fast a sample fades as p_y grows; 0 is cross-entropy."""
 
     def __init__(
-        self, train: PriorLike, gamma: float = 2.0, **options: Unpack[LossOptions]
+        self, train: PriorLike, gamma: NonNegative = 2.0, **options: Unpack[LossOptions]
     ) -> None:
         super().__init__(train, gamma, None, **options)
 
 
 class ClassBalanced(_SoftmaxFocal):
-    """Cross-entropy or focal loss with class-balanced weights.
+    """Cross-entropy, or with γ the focal loss, with class-balanced weights.
 
     The weights depend on the counts themselves, not on their ratios. As all weights of a paper
     they divide by the number of samples in a mean; torch's own weighted mean, which divides by
@@ -92,7 +89,7 @@ class ClassBalanced(_SoftmaxFocal):
 
     Args:
         train: The class counts, or a Prior made from them.
-        beta: In [0, 1): how much samples of one class repeat each other.
+        beta: How much samples of one class repeat each other.
         gamma: That of the softmax focal loss; None for cross-entropy.
 
     >>> loss = ClassBalanced([70, 25, 5])
@@ -105,8 +102,8 @@ class ClassBalanced(_SoftmaxFocal):
     def __init__(
         self,
         train: PriorLike,
-        beta: float = 0.9999,
-        gamma: float | None = None,
+        beta: FractionBelowOne = 0.9999,
+        gamma: NonNegative | None = None,
         **options: Unpack[LossOptions],
     ) -> None:
         alpha = class_balanced_weights(train, beta, options.get("label_smoothing", 0.0))
@@ -119,18 +116,10 @@ class SigmoidFocal(SampleLoss):
     Start the bias of the last layer at −log(C−1), without weight decay: every σ is then 1/C, and
     the C−1 negatives of each sample do not drown the first steps. `weight` is that of the sample's
     class and multiplies the whole sum; `class_balanced_weights` there gives class-balanced focal.
-
-    Args:
-        train: The prior the batches follow.
-        gamma: How fast a logit fades as it comes right; 0 is binary cross-entropy.
-
-    >>> loss = SigmoidFocal([70, 25, 5])
-    >>> loss(torch.tensor([[2.0, 0.5, -1.0]]), torch.tensor([1]))
-    tensor(1.740)
     """
 
     def __init__(
-        self, train: PriorLike, gamma: float = 2.0, **options: Unpack[LossOptions]
+        self, train: PriorLike, gamma: NonNegative = 2.0, **options: Unpack[LossOptions]
     ) -> None:
         super().__init__(train, None, **options)  # σ is no softmax
         self.gamma = check_number(gamma, "gamma", least=0)
@@ -156,3 +145,46 @@ class SigmoidFocal(SampleLoss):
         x = wrong_way.to(wide_dtype(wrong_way.dtype))
         # Not F.softplus, which is linear above 20 and off by 2e-9 there.
         return (self.gamma * F.logsigmoid(x)).exp() * -F.logsigmoid(-x)
+
+
+class LabelAwareSmoothing(SampleLoss):
+    """Cross-entropy with label smoothing that follows the class counts.
+
+    Args:
+        train: The prior the batches follow.
+        head: ε of the largest class.
+        tail: ε of the smallest class.
+        shape: How ε falls in between.
+    """
+
+    def __init__(
+        self,
+        train: PriorLike,
+        head: FractionBelowOne = 0.4,
+        tail: FractionBelowOne = 0.1,
+        shape: Literal["linear", "sine"] = "linear",
+        **options: Unpack[LossOptions],
+    ) -> None:
+        super().__init__(train, None, **options)
+        if not (0 <= tail < 1 and 0 <= head < 1):
+            raise ValueError(f"head and tail must lie in [0, 1), got {head} and {tail}")
+        if shape not in ("linear", "sine"):
+            raise ValueError(f'shape must be "linear" or "sine", got {shape!r}')
+        # Where each class's count lies between the smallest, 0, and the largest, 1.
+        probs = label_prior(train, options).probs
+        span = probs.max() - probs.min()
+        height = (probs - probs.min()) / span if span else np.ones_like(probs)
+        height = np.sin(height * np.pi / 2) if shape == "sine" else height
+        self._hold("epsilon", tail + (head - tail) * height)
+
+    def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:
+        """ℓ(y_i, f_i) for class indices in range, or their sum weighted by `share`."""
+        every = self.class_losses(logits)
+        return weighted(every.gather(1, labels.unsqueeze(1)).squeeze(1), share)
+
+    def class_losses(self, logits: Tensor) -> Tensor:
+        """ℓ(y, f_i) for every label y."""
+        nll = -torch.log_softmax(logits.to(wide_dtype(logits.dtype)), dim=1)
+        epsilon = along_classes(self._cast("epsilon", logits), logits)
+        others = (nll.sum(dim=1, keepdim=True) - nll) / max(self.num_classes - 1, 1)
+        return (1 - epsilon) * nll + epsilon * others
