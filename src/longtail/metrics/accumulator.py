@@ -5,7 +5,7 @@ Samples of class y count w_y, 1/n for the samples as they are and t(y)/n_y where
     mean = Σ_y w_y Σ_{i: y_i = y} term_i,        var(mean) = Σ_y w_y² · n_y · var_y(term),
 
 the variance of a mean over samples drawn anew within each class (stratified), where var_y leans on
-the other classes as far as class y has few samples (`stats.class_variance`). Accuracies have
+the other classes as far as class y has few samples (`stats.within_classes`). Accuracies have
 Wilson's interval with that variance. The right answers of a class that is drawn anew are binomial,
 so what else is made of recalls gets its interval by drawing those, of recalls that one sample of
 the mean recall was added to, which is kept off 0 and 1.

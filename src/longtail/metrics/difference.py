@@ -5,7 +5,7 @@ A sample that turns right adds one, one that turns wrong takes one away. With d_
     gain = Σ_y w_y Σ_{i: y_i = y} d_i,        var(gain) = Σ_y w_y² · n_y · var_y(d) + 2/n²,
 
 which is narrower than two separate intervals suggest, since most samples do not change. var_y leans
-on the other classes as far as class y has few samples (`stats.class_variance`), and on no less than
+on the other classes as far as class y has few samples (`stats.within_classes`), and on no less than
 the share of samples that changed, r = Σ_y w_y · changed_y. No change seen is not no change to come:
 2/n² is as if of the n samples that these are worth (Kish) one more had turned right and one wrong
 (Agresti and Min, 2005).

@@ -7,11 +7,7 @@ _LEAST = 5e-324  # the least probability that float64 has
 
 
 def normal_quantile(share: float) -> float:
-    """Below which a normal number lies with this probability.
-
-    >>> normal_quantile(0.975)
-    1.96
-    """
+    """Below which a normal number lies with this probability."""
     from scipy.special import ndtri
 
     return float(ndtri(share))
@@ -43,17 +39,6 @@ def student_reach(level: float, freedom: float) -> float:
     if math.isinf(freedom):
         return -normal_quantile(level / 2)
     return -float(stdtrit(freedom, level / 2))
-
-
-def chi_square_quantile(share: float, freedom: float) -> float:
-    """Below which χ² lies with this probability.
-
-    >>> chi_square_quantile(0.95, 3)
-    7.815
-    """
-    from scipy.special import chdtri
-
-    return float(chdtri(freedom, 1 - share))
 
 
 def chi_square_score(value: float, freedom: float) -> float:
