@@ -25,14 +25,7 @@ from longtail.flows.results import Result
 from longtail.flows.samples import BeforeAfter
 from longtail.flows.target_path import TargetPath, target_path
 from longtail.flows.tau_path import TauPath, tau_path
-from longtail.metrics import (
-    Accumulator,
-    Difference,
-    Reliability,
-    ece,
-    margins,
-)
-from longtail.metrics.sanity import Sanity
+from longtail.metrics import Accumulator, Difference, Reliability, Sanity, ece, margins
 from longtail.shift import PriorEstimate, estimate_prior
 from longtail.stats import Interval
 

@@ -80,7 +80,7 @@ def estimate(runs: Sequence[Interval]) -> Estimate:
 def normal_interval(
     value: float, variance: float, least: float = -math.inf, most: float = math.inf
 ) -> Interval:
-    """The value ± 1.96 standard deviations, within least and most; none where either is infinite."""
+    """The value ± 1.96 standard deviations, between least and most; none where one is infinite."""
     if not math.isfinite(value) or not math.isfinite(variance):
         return Interval(value)
     reach = NORMAL * math.sqrt(variance)
