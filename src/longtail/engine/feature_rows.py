@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from longtail.core.arrays import Array, refuse_lossy
-from longtail.core.disk_rows import on_disk
+from longtail.core.blocks import on_disk
 from longtail.losses.minimise import for_autograd
 
 BLOCK = 2**22  # numbers read at once: 16 MB in float32

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from longtail.core.arrays import ArrayLike, refuse_lossy
-from longtail.core.disk_rows import on_disk
+from longtail.core.blocks import on_disk
 from longtail.core.numbers import check_number, check_whole
 from longtail.core.tensors import label_tensor
 from longtail.engine.convex_descent import descend

@@ -12,7 +12,7 @@ import torch
 from torch import Generator, Tensor
 
 from longtail.core import Prior
-from longtail.core.locks import locked
+from longtail.core.files import locked
 from longtail.engine.epoch_sampler import sampler_for
 from longtail.engine.schedules import ByEpoch, Schedule
 from longtail.engine.training.fingerprint import task_of
