@@ -8,7 +8,6 @@ import math
 import os
 import weakref
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np

@@ -27,17 +27,7 @@ def minimise(
     """
     from scipy.optimize import minimize
 
-    end = minimize(
-        value_and_gradient,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        options={
-            "maxiter": max_iter,
-            "maxfun": 2 * max_iter,
-            "gtol": tolerance,
-            "ftol": 0.0,
-            "maxcor": history,
-        },
-    )
+    options = {"maxiter": max_iter, "maxfun": 2 * max_iter, "gtol": tolerance, "ftol": 0.0}
+    options["maxcor"] = history
+    end = minimize(value_and_gradient, start, jac=True, method="L-BFGS-B", options=options)
     return np.asarray(end.x), float(np.abs(end.jac).max())

@@ -46,17 +46,7 @@ def prior_offset(carried: PriorLike | None, target: PriorLike) -> npt.NDArray[np
         raise UnknownPriorError
     source, goal = full_prior(carried, "carried"), Prior.of(target)
     check_same_classes(source.num_classes, goal, "the carried prior has", "the target prior")
-    return log_ratio(source.log, goal.log)
-
-
-def log_ratio(
-    carried_log: npt.NDArray[np.float64], target_log: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
-    """What leads from one prior to another, from their logarithms: the one subtraction of two.
-
-    Of several at a time too: any shapes that broadcast.
-    """
-    return np.asarray(target_log - carried_log)
+    return np.asarray(goal.log - source.log)
 
 
 @overload

@@ -54,9 +54,7 @@ def labels_of(rows: Array, labels: object) -> Any:
     return to_kind(checked, rows)
 
 
-def counts_of(
-    counts: PriorLike, num_classes: int, classes: tuple[str, ...] | None
-) -> npt.NDArray[np.int64]:
+def counts_of(counts: PriorLike, rows: Array, classes: tuple[str, ...] | None) -> Any:
     """Class counts in order, from a list, a mapping or a Prior that was made from them."""
     if isinstance(counts, Mapping):
         counts = Prior.of(counts, zeros="keep", classes=classes)
@@ -64,7 +62,7 @@ def counts_of(
         if counts.counts is None:
             raise ValueError(f"counts must be class counts, got {counts!r}, made from none")
         counts = counts.counts
-    return check_counts(counts, num_classes)
+    return to_kind(check_counts(counts, rows.shape[1]), rows)
 
 
 def check_ids(ids: object, num_rows: int) -> npt.NDArray[Any]:
@@ -78,8 +76,15 @@ def check_ids(ids: object, num_rows: int) -> npt.NDArray[Any]:
     return checked
 
 
-def check_names(classes: Sequence[str], num_classes: int) -> tuple[str, ...]:
-    """Each class named once."""
+def class_names(
+    rows: object, classes: Sequence[str] | None, num_classes: int
+) -> tuple[str, ...] | None:
+    """Each class named once: by default as the columns of a DataFrame are."""
+    if classes is None:
+        columns = getattr(rows, "columns", None)
+        if columns is None or not all(isinstance(name, str) for name in columns):
+            return None
+        classes = tuple(columns)
     names = tuple(classes)
     if isinstance(classes, str) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"classes must be a sequence of names, got {names!r:.80}")
