@@ -37,11 +37,6 @@ def softmax(logits: ArrayT) -> ArrayT:
     return cast(ArrayT, in_numpy.softmax(wide, axis=class_axis(logits)))
 
 
-def argmax(logits: Any) -> Any:
-    """The class with the largest logit; of equal ones the lowest index."""
-    return logits.argmax(class_axis(logits))
-
-
 def largest(rows: Any) -> npt.NDArray[Any]:
     """The largest number of each row, as a NumPy array; NaN where a row has one."""
     return as_numpy(rows.amax(dim=1) if is_torch(rows) else rows.max(axis=1))

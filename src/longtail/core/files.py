@@ -41,9 +41,12 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     _remove_orphans(place)
     part, descriptor = _new_part(place)
     try:
-        with _naming_the_file(place):
-            yield part
-            part.replace(place)
+        yield part
+        part.replace(place)
+    except OSError as error:
+        if error.filename is not None or error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(place)) from error  # as of a full disk
     finally:
         part.unlink(missing_ok=True)
         os.close(descriptor)
@@ -76,23 +79,6 @@ def _remove_orphans(place: Path) -> None:
                     orphan.unlink()
             finally:
                 os.close(descriptor)
-
-
-@contextmanager
-def _naming_the_file(path: Path) -> Iterator[None]:
-    """An error of the system while this file is written becomes an OSError with its name."""
-    try:
-        yield
-    except OSError as error:
-        if error.filename is not None or error.errno is None:
-            raise
-        raise OSError(error.errno, error.strerror, str(path)) from error
-    except Exception as error:
-        # The number of the error is all that safetensors, which is written in Rust, keeps of it.
-        number = re.search(r"\(os error (\d+)\)", str(error))
-        if type(error).__name__ != "SafetensorError" or number is None:
-            raise
-        raise OSError(int(number[1]), os.strerror(int(number[1])), str(path)) from error
 
 
 @contextmanager
@@ -139,10 +125,9 @@ def _try_lock(descriptor: int) -> bool | None:
 
 def _is_same_file(descriptor: int, path: Path) -> bool:
     """Whether the open file is still the one at this path."""
-    try:
+    with suppress(FileNotFoundError):
         return os.path.samestat(os.fstat(descriptor), os.lstat(path))
-    except FileNotFoundError:
-        return False
+    return False
 
 
 def _taken(folder: Path) -> int:
@@ -150,7 +135,8 @@ def _taken(folder: Path) -> int:
     for _ in range(_TRIES):
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            _make_hidden(path.parent)
+            with suppress(FileExistsError):
+                path.parent.mkdir()
             descriptor = _opened(path)
         except FileNotFoundError:  # its last holder removed the folder just now
             continue
@@ -171,24 +157,20 @@ def _taken(folder: Path) -> int:
 
 def _opened(path: Path) -> int:
     """The file to lock, made if it is not there; its text is ours to change, and no other's."""
+    if not stat.S_ISDIR(os.lstat(path.parent).st_mode):
+        raise ValueError(
+            f"{path.parent} is where longtail keeps track of what it writes, and is no folder; "
+            "remove it"
+        )
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     descriptor = os.open(path, flags, 0o666)
-    found = os.fstat(descriptor)
-    if stat.S_ISREG(found.st_mode) and found.st_nlink <= 1:  # none: it was removed just now
+    opened = os.fstat(descriptor)
+    if stat.S_ISREG(opened.st_mode) and opened.st_nlink <= 1:  # none: it was removed just now
         return descriptor
     os.close(descriptor)
     raise ValueError(
         f"{path} is not a file that longtail made: it is another file too, or no file; remove it"
     )
-
-
-def _make_hidden(path: Path) -> None:
-    with suppress(FileExistsError):
-        path.mkdir()
-    if not stat.S_ISDIR(os.lstat(path).st_mode):
-        raise ValueError(
-            f"{path} is where longtail keeps track of what it writes, and is no folder; remove it"
-        )
 
 
 def _forget() -> None:

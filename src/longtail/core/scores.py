@@ -39,15 +39,6 @@ class Scores(Generic[ArrayT]):
     Arrays come back as the kind the logits came in: NumPy, torch or JAX. Lists and DataFrames
     become NumPy arrays; the columns of a DataFrame name the classes.
 
-    Attributes:
-        logits: Shape (N, C). No NaN and no +inf; -inf means that the class is ruled out.
-        labels: The true classes, if known.
-        carried: The prior the logits carry, or None if that is not known: then `under` refuses.
-        counts: Training samples of each class, for many, medium and few.
-        classes: The names of the classes.
-        split: "train", "validation" or "test": what the samples may be used for.
-        ids: What tells the samples apart, one value each.
-
     >>> scores = Scores([[2.0, 1.0], [0.5, 0.0]], labels=[1, 0], carried=[90, 10])
     >>> scores.predict().tolist()
     [0, 0]
@@ -55,13 +46,13 @@ class Scores(Generic[ArrayT]):
     [1, 1]
     """
 
-    logits: ArrayT
-    labels: ArrayT | None
-    carried: Prior | None
-    counts: ArrayT | None
-    classes: tuple[str, ...] | None
-    split: Split | None
-    ids: npt.NDArray[Any] | None
+    logits: ArrayT  # of shape (N, C), without NaN and +inf; -inf means that a class is ruled out
+    labels: ArrayT | None  # the true classes
+    carried: Prior | None  # what the logits carry; None if that is not known: `under` refuses
+    counts: ArrayT | None  # training samples of each class, for many, medium and few
+    classes: tuple[str, ...] | None  # their names
+    split: Split | None  # what the samples may be used for
+    ids: npt.NDArray[Any] | None  # what tells the samples apart
     # That it was looked at once. `replace` hands it on: parts of logits may sum to one by accident.
     _are_logits: bool = True
 
@@ -161,7 +152,7 @@ class Scores(Generic[ArrayT]):
 
     def predict(self) -> ArrayT:
         """The most likely class of each sample; of equally likely ones the lowest index."""
-        return cast(ArrayT, elementwise.argmax(self.logits))
+        return cast(ArrayT, cast(Any, self.logits).argmax(1))
 
     def take(self, rows: ArrayLike | slice) -> Self:
         """Some of the samples: their positions, a mask, or a slice."""
