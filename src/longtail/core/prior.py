@@ -74,11 +74,10 @@ class Prior:
         if zeros not in ("error", "smooth", "keep"):
             raise ValueError(f'zeros must be "error", "smooth" or "keep", got {zeros!r}')
         if isinstance(weights, Prior):
-            if not weights.has_zeros or zeros != "smooth":
-                return weights
-            return cls.from_log(
-                np.log(_without_zeros(weights.probs, weights.counts, zeros)), weights.counts
-            )
+            if weights.has_zeros and zeros == "smooth":
+                smooth = _without_zeros(weights.probs, weights.counts, zeros)
+                return cls.from_log(np.log(smooth), weights.counts)
+            return weights
         if isinstance(weights, Mapping):
             weights = _in_order(weights, classes)
         given = as_numpy(weights).astype(np.float64)

@@ -8,8 +8,9 @@ c. Under target t they are
 and softmax of that is p_t(y|x) exactly (LADE theorem 1), as long as p(x|y) stays the same.
 """
 
+import sys
 from collections.abc import Sequence
-from typing import Any, overload
+from typing import Any, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +23,11 @@ from longtail.core.arrays import (
     as_array,
     class_axis,
     is_floating,
+    is_jax,
+    is_torch,
 )
-from longtail.core.elementwise import scaled_and_shifted
 from longtail.core.prior import Prior, PriorLike, check_same_classes, full_prior
+from longtail.core.softmax import widened
 
 
 class UnknownPriorError(ValueError):
@@ -82,6 +85,22 @@ def retarget(logits: RowsLike, carried: PriorLike | None, target: PriorLike) -> 
     return scaled_and_shifted(rows, None, offset)
 
 
+def scaled_and_shifted(
+    logits: ArrayT, scale: npt.NDArray[np.float64] | None, shift: npt.NDArray[np.float64] | None
+) -> ArrayT:
+    """scale_y · f_y + shift_y for one number a class each, in the caller's kind; None is none.
+
+    Torch and JAX differentiate and trace through it. Half-precision numbers are widened to float32
+    for the work and come back as they were.
+    """
+    moved = widened(logits)
+    if scale is not None:
+        moved = moved * _along_classes(scale, moved)
+    if shift is not None:
+        moved = moved + _along_classes(shift, moved)
+    return cast(ArrayT, moved.to(logits.dtype) if is_torch(logits) else moved.astype(logits.dtype))
+
+
 def check_logits(logits: Array, num_classes: int) -> None:
     """Raise unless the logits are of a floating type and have that many classes."""
     if not is_floating(logits):
@@ -92,3 +111,14 @@ def check_logits(logits: Array, num_classes: int) -> None:
             f"logits must have {num_classes} classes on axis {axis}, "
             f"got shape {tuple(logits.shape)}"
         )
+
+
+def _along_classes(per_class: npt.NDArray[np.float64], logits: Any) -> Any:
+    """One number a class in the logits' kind and type, shaped to broadcast over them."""
+    shape = (-1, *(1,) * (len(logits.shape) - 1 - class_axis(logits)))
+    if is_torch(logits):
+        row = sys.modules["torch"].from_numpy(per_class)
+        return row.to(logits.device, logits.dtype).reshape(shape)
+    if is_jax(logits):
+        return sys.modules["jax"].numpy.asarray(per_class, logits.dtype).reshape(shape)
+    return per_class.astype(logits.dtype, copy=False).reshape(shape)

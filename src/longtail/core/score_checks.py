@@ -6,8 +6,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core import elementwise
-from longtail.core.arrays import Array, as_numpy, to_kind
+from longtail.core.arrays import Array, as_numpy, is_torch, to_kind
 from longtail.core.labels import check_counts, check_labels
 from longtail.core.prior import Prior, PriorLike
 from longtail.core.retarget import check_logits
@@ -24,7 +23,7 @@ def check_rows(rows: Array, name: str) -> None:
     if not rows.shape[0]:
         return
     # NaN, +inf, or nothing but -inf, which leaves no class to predict.
-    wrong = ~np.isfinite(elementwise.largest(rows))
+    wrong = ~np.isfinite(_largest(rows))
     if wrong.any():
         row = int(wrong.argmax())
         values = as_numpy(cast(Any, rows)[row])
@@ -38,7 +37,7 @@ def check_rows(rows: Array, name: str) -> None:
 
 def check_class_left(logits: Array) -> None:
     """Raise if all classes of a row are ruled out."""
-    empty = np.isneginf(elementwise.largest(logits))
+    empty = np.isneginf(_largest(logits))
     if empty.any():
         raise ValueError(
             f"row {int(empty.argmax())} has no class left: its logits rule out every class "
@@ -94,3 +93,8 @@ def class_names(
             f"got {len(names)} names, {len(set(names))} of them different"
         )
     return tuple(map(str, names))  # NumPy's strings are str, but no file format knows them
+
+
+def _largest(rows: Any) -> npt.NDArray[Any]:
+    """The largest number of each row; NaN where a row has one."""
+    return as_numpy(rows.amax(dim=1) if is_torch(rows) else rows.max(axis=1))

@@ -10,7 +10,7 @@ from typing import Any, Generic, Self, TypeAlias, cast, overload
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core import elementwise, score_checks, scores_file
+from longtail.core import score_checks, scores_file
 from longtail.core.arrays import (
     ArrayLike,
     ArrayT,
@@ -25,6 +25,7 @@ from longtail.core.prior import Prior, PriorLike, check_same_classes
 from longtail.core.probabilities import check_not_probs, log_probs
 from longtail.core.retarget import retarget
 from longtail.core.scores_file import Split as Split
+from longtail.core.softmax import softmax
 from longtail.core.tensor_file import save_tensors
 
 Rows: TypeAlias = RowsLike
@@ -148,7 +149,7 @@ class Scores(Generic[ArrayT]):
 
     def probs(self) -> ArrayT:
         """The class probabilities under the carried prior."""
-        return elementwise.softmax(self.logits)
+        return softmax(self.logits)
 
     def predict(self) -> ArrayT:
         """The most likely class of each sample; of equally likely ones the lowest index."""

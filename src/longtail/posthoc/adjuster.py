@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from longtail.core import Prior, Scores
 from longtail.core.arrays import ArrayT, is_torch, to_kind
-from longtail.core.elementwise import scaled_and_shifted
+from longtail.core.retarget import scaled_and_shifted
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 
