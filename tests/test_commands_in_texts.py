@@ -197,9 +197,12 @@ def test_a_recipe_of_the_docs_is_one(language, text, tmp_path):
 
 def test_the_python_of_the_docs_that_needs_runs_is_run_on_small_ones(inside):
     training = next(path for path in DOCS if path.name == "training.md")
-    python = [text for _, text in blocks(training) if text.startswith("from ")]
-    assert len(python) == 1  # the others are doctests
-    names = {"recipe": overridden(read_recipe("tiny.yaml"), ["data.path=images.npz"])}
+    python = [text for _, text in blocks(training) if text.startswith(("from ", "import "))]
+    assert len(python) == 2
+    names = {
+        "recipe": overridden(read_recipe("tiny.yaml"), ["data.path=images.npz"]),
+        "images": np.load("images.npz")["test_images"],
+    }
     for run in ("sgd", "adam", "ncm"):
         shutil.copytree("runs/la", f"runs/{run}")
     for text in python:

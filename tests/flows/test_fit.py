@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+import longtail as lt
 from longtail import Prior, Scores, metrics
 from longtail.data import pack_features, read_features
 from longtail.data.tables.features import checked_features
@@ -330,3 +331,19 @@ def test_arrays_without_labels_and_files_with_labels_are_refused(packed):
             fit(rows, labels, **wrong)
     with pytest.raises(ValueError, match="weight of zero"):
         fit(rows, labels, target=Prior.of([0, 1, 1, 1, 1], zeros="keep"))
+
+
+def test_from_arrays_to_a_page_and_a_model_that_predicts(tmp_path):
+    """As a user writes it."""
+    rows, labels = drawn(COUNTS, 0)
+    result = lt.fit(rows, labels, methods=["adjusted"], folds=2, output=tmp_path)
+    assert lt.report.save(result, tmp_path).name == "report.html"
+    assert result._repr_html_().startswith("<iframe")
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "metrics.json",
+        "model.safetensors",
+        "report.html",
+        "validation.safetensors",
+    }
+    predicted_classes = lt.load(tmp_path).predict(rows)
+    assert (predicted_classes == labels).mean() > 0.8

@@ -60,10 +60,9 @@ def report(
     compare.
     """
     with status("Reading", quiet) as say:
-        from longtail.flows.run_sources import single_run
         from longtail.report import page_of
 
-        one = single_run(paths)
+        one = _single_run(paths)
         used = [*([] if after is None else ["--after"]), *reader.names()]
         if used and (one is None or one.is_dir()):
             raise click.UsageError(f"{used[0]} is for a report on one file of scores")
@@ -101,6 +100,19 @@ def report(
     else:
         _show(page)
     closing(output, ["report.html"], as_json=as_json, quiet=quiet)
+
+
+def _single_run(paths: tuple[Path, ...]) -> Path | None:
+    """The run folder of train, or the file of scores, if the paths hold just one; else None."""
+    from longtail.flows.run_sources import RECIPE, find_sources
+
+    if len(paths) == 1 and paths[0].is_file():
+        return paths[0]
+    sources, _ = find_sources(paths)
+    folder, *others = {source.scores.parent for source in sources}
+    if not others and (folder / RECIPE).is_file():
+        return folder
+    return sources[0].scores if len(sources) == 1 else None
 
 
 def _read(

@@ -69,17 +69,6 @@ class Source:
     note: Note | None = None  # what its reader should know
 
 
-def single_run(paths: Sequence[Path]) -> Path | None:
-    """The run folder of train, or the file of scores, if the paths hold just one; else None."""
-    if len(paths) == 1 and paths[0].is_file():
-        return paths[0]
-    sources, _ = find_sources(paths)
-    folder, *others = {source.scores.parent for source in sources}
-    if not others and (folder / RECIPE).is_file():
-        return folder
-    return sources[0].scores if len(sources) == 1 else None
-
-
 def find_sources(
     paths: Sequence[Path], labels: Sequence[tuple[str, Path]] = ()
 ) -> tuple[list[Source], list[Note]]:
