@@ -19,7 +19,7 @@ weights: there the target only changes what is predicted.
 
 from collections.abc import Mapping
 from dataclasses import replace
-from math import isfinite, pi, sqrt
+from math import inf, isfinite, pi, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -149,8 +149,8 @@ class Accumulator(ClassSums):
         if self.samples[self.recalls == worst].max() >= _TOO_FEW:  # fewer say nothing of a class
             # The worst of many classes drawn anew is worse: the interval reaches up to the value.
             measured["worst_class"] = stats.quantile_interval(worst, drawn.min(axis=-1))
-        measured["nll"] = self._mean_between(self.nll, self.nll_squares)
-        measured["brier"] = self._mean_between(self.brier, self.brier_squares)
+        measured["nll"] = self.mean_interval(self.nll, self.nll_squares, least=0.0)
+        measured["brier"] = self.mean_interval(self.brier, self.brier_squares, least=0.0)
         error, variance = np.abs(self.bin_gaps).sum(), (self.weight**2 @ self._cells[3]).sum()
         measured["ece"] = stats.normal_interval(float(error), float(variance), 0.0, 1.0)
         return measured
@@ -160,13 +160,14 @@ class Accumulator(ClassSums):
         seen = self.weight > 0  # a class that does not count may have an infinite sum
         return float(self.weight[seen] @ sums[seen])
 
-    def _mean_between(self, sums: Floats, squares: Floats) -> Interval:
+    def mean_interval(self, sums: Floats, squares: Floats, least: float = -inf) -> Interval:
+        """The mean with its 95 % interval, from sums of squares too."""
         value, seen = self.mean(sums), self.weight > 0
         n, weight = self.samples[seen], self.weight[seen]
         if n.sum() < 2 or not isfinite(value):  # of one sample nobody knows how others would differ
             return Interval(value)
         variances = n * stats.class_variances(sums[seen], squares[seen], n)
-        return stats.normal_interval(value, float(weight**2 @ variances), least=0.0)
+        return stats.normal_interval(value, float(weight**2 @ variances), least)
 
     def _drawn_recalls(self, seed: int) -> Floats:
         """Recalls of the classes that have samples, drawn anew: a row a draw."""

@@ -43,7 +43,7 @@ from longtail.core.prior import Prior
 from longtail.metrics.accumulator import Accumulator
 from longtail.metrics.recall import mean_recall
 from longtail.metrics.samples import Floats, labelled, sums_by
-from longtail.stats import NORMAL, Interval, class_variances, normal_interval, student_reach
+from longtail.stats import NORMAL, Interval, class_variances, student_reach
 
 _SCORES = ("nll", "brier")
 _MORE = 2  # changes
@@ -121,9 +121,7 @@ class Difference:
         for name, sums in self._falls.items():
             with np.errstate(invalid="ignore", over="ignore"):  # infinite before and after
                 fall = getattr(was, name) - getattr(now, name)
-                square = fall**2
-            for total, terms in zip(sums, (fall, square), strict=True):
-                total += sums_by(truth, terms, classes)
+                sums += np.stack([sums_by(truth, terms, classes) for terms in (fall, fall**2)])
         self.can_differ = self.can_differ or not _is_scaled(*rows)
 
     def __add__(self, other: Difference) -> Difference:
@@ -172,13 +170,10 @@ class Difference:
 
     def _fall(self, sums: Floats, squares: Floats) -> Interval:
         """Of a score that is a mean over samples; none where a class was ruled out."""
-        seen = self.before.weight > 0
-        n, total, weight = self.before.samples[seen], sums[seen], self.before.weight[seen]
-        value = float(weight @ total)
-        if n.sum() < 2 or not isfinite(value):
+        counted = self.before.samples[self.before.weight > 0].sum()
+        if counted < 2 or not isfinite(self.before.mean(sums)):
             return Interval(None)
-        variances = n * class_variances(total, squares[seen], n)
-        return normal_interval(value, float(weight**2 @ variances))
+        return self.before.mean_interval(sums, squares)
 
 
 def sanity(model: Accumulator, result: Accumulator) -> Sanity:

@@ -77,10 +77,10 @@ def predicted(
     return guesses, truth, classes
 
 
-def check_weights(weights: ArrayLike | None, num_samples: int) -> Floats | None:
-    """What each sample counts, or a ValueError; without weights all count the same."""
+def check_weights(weights: ArrayLike | None, num_samples: int) -> Floats:
+    """What each sample counts, or a ValueError; without weights each counts one."""
     if weights is None:
-        return None
+        return np.ones(num_samples)
     checked = as_numpy(weights).astype(np.float64)
     if checked.shape != (num_samples,):
         raise ValueError(

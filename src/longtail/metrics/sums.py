@@ -89,11 +89,9 @@ class ClassSums:
     ) -> Self:
         """The sums of labelled scores as they are; `weights`: as how many samples each counts."""
         labels = as_numpy(labelled(scores).labels)
-        times = check_weights(weights, len(labels))
-        seen = np.bincount(labels, minlength=scores.num_classes) if times is None else None
+        seen = np.bincount(labels, minlength=scores.num_classes) if weights is None else None
         sums = cls(scores.num_classes, target, counts, groups=groups, label_counts=seen, bins=bins)
-        columns = (labels,) if times is None else (labels, times)
-        for block in blocks(scores.logits, *columns):
+        for block in blocks(scores.logits, labels, check_weights(weights, len(labels))):
             sums._add(*block)
         return sums
 
@@ -107,14 +105,11 @@ class ClassSums:
             )
         if not len(truth):
             return Terms(np.zeros(0, bool), *np.zeros((3, 0)))
-        times = check_weights(weights, len(truth))
-        columns = (truth,) if times is None else (truth, times)
-        parts = [self._add(*block) for block in blocks(rows, *columns)]
+        parts = [self._add(*b) for b in blocks(rows, truth, check_weights(weights, len(truth)))]
         return Terms(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     @np.errstate(over="ignore")  # squares of log-losses near the end of float64
-    def _add(self, rows: npt.NDArray[Any], labels: Labels, weights: Floats | None = None) -> Terms:
-        times = np.ones(len(labels)) if weights is None else weights
+    def _add(self, rows: npt.NDArray[Any], labels: Labels, times: Floats) -> Terms:
         weighted = times * self._gap_weight[labels]
         terms, guesses, class_gaps = block_sums(rows, labels, weighted, self.bins)
         right, nll, brier, confidence = terms

@@ -16,11 +16,10 @@ gains to the share of samples that changed.
 
 A share of right answers has Wilson's interval with as many samples as would give it this variance:
 one that lies within 0 to 1, and does not shrink to a point where all samples are right. Samples
-that vary less within classes than over all are worth more than as many drawn as one. By chance they
-seem to be worth far more, as where all 20 of a class are right beside 1000 of another, so what is
-credited ends at _MOST_GAIN times as many. benchmarks/coverage.py chose it: without it, its row of
-that case falls to 73 %, with 1.5 that of 20 classes with 40 to 2 samples to just below 90 %; with
-1, classes that really differ would be credited nothing.
+that vary less within classes than over all are worth more than as many drawn as one, and by chance
+seem to be worth far more, as where all 20 of a class are right beside 1000 of another: what is
+credited ends at _MOST_GAIN times as many. benchmarks/coverage.py chose it: without it that case is
+covered in 73 %, with 1.5 20 classes with 40 to 2 samples in just below 90 %; 1 credits nothing.
 """
 
 import math
