@@ -15,17 +15,8 @@ from typing import Any, cast, overload
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core.arrays import (
-    Array,
-    ArrayT,
-    RowsLike,
-    Table,
-    as_array,
-    class_axis,
-    is_floating,
-    is_jax,
-    is_torch,
-)
+from longtail.core import arrays
+from longtail.core.arrays import Array, ArrayT, RowsLike, Table
 from longtail.core.prior import Prior, PriorLike, check_same_classes, full_prior
 from longtail.core.softmax import widened
 
@@ -79,7 +70,7 @@ def retarget(logits: RowsLike, carried: PriorLike | None, target: PriorLike) -> 
     >>> np.exp(moved) / np.exp(moved).sum()
     array([[0.333, 0.333, 0.333]])
     """
-    rows = as_array(logits)
+    rows = arrays.as_array(logits)
     offset = prior_offset(carried, target)
     check_logits(rows, len(offset))
     return scaled_and_shifted(rows, None, offset)
@@ -98,14 +89,15 @@ def scaled_and_shifted(
         moved = moved * _along_classes(scale, moved)
     if shift is not None:
         moved = moved + _along_classes(shift, moved)
-    return cast(ArrayT, moved.to(logits.dtype) if is_torch(logits) else moved.astype(logits.dtype))
+    narrow = moved.to if arrays.is_torch(moved) else moved.astype
+    return cast(ArrayT, narrow(logits.dtype))
 
 
 def check_logits(logits: Array, num_classes: int) -> None:
     """Raise unless the logits are of a floating type and have that many classes."""
-    if not is_floating(logits):
+    if not arrays.is_floating(logits):
         raise ValueError(f"logits must be of a floating type, got {logits.dtype}")
-    axis = class_axis(logits)
+    axis = arrays.class_axis(logits)
     if len(logits.shape) < 1 or logits.shape[axis] != num_classes:
         raise ValueError(
             f"logits must have {num_classes} classes on axis {axis}, "
@@ -115,10 +107,10 @@ def check_logits(logits: Array, num_classes: int) -> None:
 
 def _along_classes(per_class: npt.NDArray[np.float64], logits: Any) -> Any:
     """One number a class in the logits' kind and type, shaped to broadcast over them."""
-    shape = (-1, *(1,) * (len(logits.shape) - 1 - class_axis(logits)))
-    if is_torch(logits):
+    shape = (-1, *(1,) * (len(logits.shape) - 1 - arrays.class_axis(logits)))
+    if arrays.is_torch(logits):
         row = sys.modules["torch"].from_numpy(per_class)
         return row.to(logits.device, logits.dtype).reshape(shape)
-    if is_jax(logits):
+    if arrays.is_jax(logits):
         return sys.modules["jax"].numpy.asarray(per_class, logits.dtype).reshape(shape)
     return per_class.astype(logits.dtype, copy=False).reshape(shape)

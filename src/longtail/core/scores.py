@@ -10,17 +10,8 @@ from typing import Any, Generic, Self, TypeAlias, cast, overload
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core import score_checks, scores_file
-from longtail.core.arrays import (
-    ArrayLike,
-    ArrayT,
-    RowsLike,
-    Table,
-    as_array,
-    as_numpy,
-    is_torch,
-    to_kind,
-)
+from longtail.core import arrays, score_checks, scores_file
+from longtail.core.arrays import ArrayLike, ArrayT, RowsLike, Table
 from longtail.core.prior import Prior, PriorLike, check_same_classes
 from longtail.core.probabilities import check_not_probs, log_probs
 from longtail.core.retarget import retarget
@@ -134,7 +125,8 @@ class Scores(Generic[ArrayT]):
         """
         rows = _check_rows(probs, "probs")
         classes = score_checks.class_names(probs, classes, rows.shape[1])
-        logs = to_kind(log_probs(rows, "probs", "pass them to Scores(logits)", stacklevel=3), rows)
+        made = log_probs(rows, "probs", "pass them to Scores(logits)", stacklevel=3)
+        logs = arrays.to_kind(made, rows)
         return cls(logs, labels, carried, counts, classes, split, ids, _are_logits=True)
 
     @property
@@ -157,7 +149,7 @@ class Scores(Generic[ArrayT]):
 
     def take(self, rows: ArrayLike | slice) -> Self:
         """Some of the samples: their positions, a mask, or a slice."""
-        at = rows if isinstance(rows, slice) else as_numpy(rows)
+        at = rows if isinstance(rows, slice) else arrays.as_numpy(rows)
         return self._with(
             logits=_taken(self.logits, at),
             labels=None if self.labels is None else _taken(self.labels, at),
@@ -185,7 +177,7 @@ class Scores(Generic[ArrayT]):
         tensors, metadata = scores_file.described(self.carried, self.classes, self.split, self.ids)
         for name in ("logits", "labels", "counts"):
             if getattr(self, name) is not None:
-                tensors[name] = as_numpy(getattr(self, name))
+                tensors[name] = arrays.as_numpy(getattr(self, name))
         save_tensors(path, tensors, metadata)
 
     @classmethod
@@ -222,19 +214,19 @@ class Scores(Generic[ArrayT]):
 
 def _check_rows(values: RowsLike, name: str) -> Any:
     """Rows in their kind, without what torch differentiates them by."""
-    rows = as_array(values)
+    rows = arrays.as_array(values)
     score_checks.check_rows(rows, name)
-    return rows.detach() if is_torch(rows) else rows
+    return rows.detach() if arrays.is_torch(rows) else rows
 
 
 def _taken(column: Any, at: Any) -> Any:
     if isinstance(at, slice) or isinstance(column, np.ndarray):
         return column[at]
-    return column[to_kind(at, column)]
+    return column[arrays.to_kind(at, column)]
 
 
 def _joined(columns: Sequence[Any]) -> Any:
     if any(column is None for column in columns):
         return None
-    arrays = [c if isinstance(c, np.ndarray) else as_numpy(c) for c in columns]
-    return to_kind(np.concatenate(arrays), columns[0])
+    parts = [c if isinstance(c, np.ndarray) else arrays.as_numpy(c) for c in columns]
+    return arrays.to_kind(np.concatenate(parts), columns[0])

@@ -10,15 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from longtail.core.arrays import (
-    Array,
-    as_numpy,
-    check_dense,
-    class_axis,
-    is_torch,
-    refuse_lossy,
-    torch_of,
-)
+from longtail.core import arrays
 from longtail.core.labels import check_labels
 
 if TYPE_CHECKING:
@@ -28,11 +20,8 @@ if TYPE_CHECKING:
 
 def as_tensor(values: object) -> Tensor:
     """The values as a tensor, without a copy where none is needed, or a ValueError."""
-    refuse_lossy(values)
-    if is_torch(values):
-        check_dense(values)
-        return values
-    return torch_of(as_numpy(values))
+    array = arrays.as_array(values)
+    return array if arrays.is_torch(array) else arrays.torch_of(arrays.as_numpy(array))
 
 
 def as_rows(values: Any) -> Any:
@@ -40,19 +29,19 @@ def as_rows(values: Any) -> Any:
 
     For what is read in blocks: `as_tensor` would read all of it.
     """
-    refuse_lossy(values)
+    arrays.refuse_lossy(values)
     return values if hasattr(values, "shape") else as_tensor(values)
 
 
 def label_tensor(labels: object, num_classes: int) -> Tensor:
     """Checked class indices as int64, on the device they came on."""
-    checked = torch_of(check_labels(labels, num_classes))
-    return checked.to(labels.device) if is_torch(labels) else checked
+    checked = arrays.torch_of(check_labels(labels, num_classes))
+    return checked.to(labels.device) if arrays.is_torch(labels) else checked
 
 
 def along_classes(per_class: Tensor, logits: Tensor) -> Tensor:
     """One number a class, shaped to broadcast over logits of shape (N, C) or (N, C, d, ...)."""
-    trailing = logits.dim() - 1 - class_axis(logits)
+    trailing = logits.dim() - 1 - arrays.class_axis(logits)
     return per_class.view(-1, *(1,) * trailing) if trailing else per_class
 
 
@@ -63,6 +52,6 @@ def wide_dtype(dtype: torch.dtype) -> torch.dtype:
     return cast("torch.dtype", library.float32) if dtype in halves else dtype
 
 
-def as_kind_of(tensor: Tensor, example: object) -> Array:
+def as_kind_of(tensor: Tensor, example: object) -> arrays.Array:
     """The tensor as a NumPy array if the example is one, else as it is."""
     return tensor.detach().cpu().numpy() if isinstance(example, np.ndarray) else tensor
