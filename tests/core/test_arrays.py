@@ -48,6 +48,14 @@ def test_an_array_is_not_copied_where_none_is_needed_and_a_read_only_one_is():
     assert values[0] == 1
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (0, 3), (2, 3)])
+def test_an_array_keeps_its_shape_in_every_kind(shape):
+    for array in (np.zeros(shape), np.broadcast_to(1.5, shape), np.zeros(shape[::-1]).T):
+        assert tuple(to_kind(array, torch.zeros(2)).shape) == shape
+        assert tuple(as_tensor(array).shape) == shape
+        assert to_kind(array, [0.0]) is array
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32, torch.int32])
 def test_tensors_with_or_without_a_gradient_become_numpy_arrays(dtype):
     numbers = torch.tensor([1, 2, 3]).to(dtype)

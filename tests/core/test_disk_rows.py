@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from longtail.core.disk_rows import DiskRows, on_disk
+from longtail.core.blocks import DiskRows, on_disk
 
 ROWS = np.random.default_rng(0).normal(size=(40, 7)).astype(np.float16)
 

@@ -70,13 +70,10 @@ def test_a_link_that_somebody_put_where_the_part_goes_is_not_followed(tmp_path, 
 
 
 def test_an_error_of_the_system_names_the_file_that_was_written(tmp_path):
-    from safetensors import SafetensorError
-
-    said = "Error while serializing: I/O error: No space left on device (os error 28)"
-    for error in (OSError(errno.ENOSPC, "No space left on device"), SafetensorError(said)):
-        with pytest.raises(OSError, match="No space left") as raised, written_whole(tmp_path / "a"):
-            raise error
-        assert (raised.value.errno, raised.value.filename) == (28, str(tmp_path / "a"))
+    full = OSError(errno.ENOSPC, "No space left on device")
+    with pytest.raises(OSError, match="No space left") as raised, written_whole(tmp_path / "a"):
+        raise full
+    assert (raised.value.errno, raised.value.filename) == (28, str(tmp_path / "a"))
 
 
 def test_a_folder_in_the_place_of_the_file_is_told_as_such(tmp_path):

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from longtail.core.locks import locked
+from longtail.core.files import locked
 
 HOLD = """
 import os, sys, time
-from longtail.core.locks import locked
+from longtail.core.files import locked
 with locked(sys.argv[1]):
     worker = os.fork()  # as loaders of images are
     if worker:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from longtail.core.disk_rows import DiskRows
+from longtail.core.blocks import DiskRows
 from longtail.engine import FeatureRows
 
 VALUES = torch.randn(50, 7, generator=torch.Generator().manual_seed(0))

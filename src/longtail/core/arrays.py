@@ -119,11 +119,16 @@ def as_array(values: object) -> Any:
 def to_kind(array: npt.NDArray[Any], example: object) -> Any:
     """A NumPy array as the kind of the example, and on its device; as it is for other examples."""
     if is_torch(example):
-        array = array if array.flags.writeable else array.copy()  # torch warns of the others
-        return sys.modules["torch"].from_numpy(np.ascontiguousarray(array)).to(example.device)
+        return torch_of(array).to(example.device)
     if is_jax(example):
         return sys.modules["jax"].numpy.asarray(array)
     return array
+
+
+def torch_of(array: npt.NDArray[Any]) -> Tensor:
+    """A NumPy array as a tensor; copied where it is not contiguous, or read-only: torch warns."""
+    usable = np.require(array, requirements=["C", "W", "E"])
+    return cast("Tensor", sys.modules["torch"].from_numpy(usable))
 
 
 def class_axis(logits: Array) -> int:

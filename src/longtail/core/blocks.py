@@ -1,12 +1,19 @@
-"""Rows in blocks, as NumPy arrays: the one place that cuts them."""
+"""Rows in blocks, as NumPy arrays: the one place that cuts them.
 
+Rows of a memory-mapped array are read from its file instead of through the map: a system may map
+megabytes around each row that is looked at and count them all as memory of the process.
+"""
+
+import math
+import os
+import weakref
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from longtail.core.arrays import as_numpy
-from longtail.core.disk_rows import on_disk
 
 BLOCK = 2**22  # numbers: 32 MB in float64
 
@@ -30,8 +37,61 @@ def blocks(
     Memory maps are read from their file, so that no more than a block is in memory.
     """
     rows = on_disk(rows)
-    size = 1
-    for length in rows.shape[1:]:
-        size *= int(length)
-    for part in slices(int(rows.shape[0]), size, numbers):
+    for part in slices(int(rows.shape[0]), math.prod(rows.shape[1:]), numbers):
         yield (as_numpy(rows[part]), *(as_numpy(column[part]) for column in columns))
+
+
+class DiskRows:
+    """Rows in a file from a byte on: `rows[start:stop]` and `rows[positions]` are fresh arrays."""
+
+    ndim = 2
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        offset: int,
+        dtype: np.dtype[Any],
+        shape: tuple[int, int],
+    ) -> None:
+        self.dtype, self.shape = dtype, shape
+        self._path, self._file = os.fspath(path), os.open(path, os.O_RDONLY)
+        weakref.finalize(self, os.close, self._file)
+        self._offset, self._size = offset, shape[1] * dtype.itemsize
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, at: slice | npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+        if isinstance(at, slice):
+            start, stop, step = at.indices(len(self))
+            if step != 1:
+                raise IndexError(f"rows on the disk are read in order, got a step of {step}")
+            return self._read(np.empty((max(0, stop - start), self.shape[1]), self.dtype), start)
+        rows = np.empty((len(at), self.shape[1]), self.dtype)
+        for into, row in zip(rows, at.tolist(), strict=True):
+            self._read(into, row)
+        return rows
+
+    def _read(self, into: npt.NDArray[Any], row: int) -> npt.NDArray[Any]:
+        if not into.size:
+            return into
+        left, where = into.data.cast("B"), self._offset + row * self._size
+        while left:
+            read = os.preadv(self._file, [left], where)
+            if not read:
+                raise OSError(f"{self._path} ends before row {row}; it was cut short since")
+            left, where = left[read:], where + read
+        return into
+
+
+def on_disk(rows: Any) -> Any:
+    """The rows of a read-only memory map as DiskRows, and anything else as it is."""
+    root = rows
+    while isinstance(getattr(root, "base", None), np.memmap):
+        root = root.base
+    if not isinstance(rows, np.memmap) or root.mode != "r" or root.filename is None:
+        return rows
+    if rows.ndim != 2 or not rows.flags.c_contiguous or not rows.size or not hasattr(os, "preadv"):
+        return rows
+    offset = root.offset + rows.ctypes.data - root.ctypes.data
+    return DiskRows(root.filename, offset, rows.dtype, (rows.shape[0], rows.shape[1]))

@@ -13,12 +13,9 @@ def class_balanced_weights(
 ) -> npt.NDArray[np.float64]:
     """(1 − β) / (1 − β^{n_y}) of each class, scaled to sum to the number of classes; float64.
 
-    Args:
-        train: The class counts, or a Prior made from them. One made with zeros="smooth" counts
-            half a sample more of every class, as it does everywhere.
-        beta: In [0, 1).
-        label_smoothing: ε of the loss that takes the weights: a class then has (1−ε)·n_y + ε·N/C
-            labels of N, and weighs by these.
+    From class counts, or a Prior made from them; one made with zeros="smooth" counts half a sample
+    more of every class. With `label_smoothing` ε, that of the loss that takes the weights, a class
+    has (1−ε)·n_y + ε·N/C labels of N and weighs by these.
 
     >>> class_balanced_weights([70, 25, 5])
     array([0.169, 0.472, 2.359])

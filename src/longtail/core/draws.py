@@ -18,18 +18,14 @@ _AT_ONCE = 16
 
 
 class Draws:
-    """Draws one after the other.
-
-    Args:
-        seed: Of all of them; its last 32 bits count.
+    """Draws one after the other, by the last 32 bits of a seed.
 
     >>> Draws(0).permutation(5).tolist()
     [4, 0, 1, 3, 2]
     """
 
     def __init__(self, seed: int) -> None:
-        seed = check_whole(seed, "seed")
-        self._stream = np.random.RandomState(seed % 2**32)
+        self._stream = np.random.RandomState(check_whole(seed, "seed") % 2**32)
 
     def permutation(self, number: int) -> npt.NDArray[np.int64]:
         """The numbers from 0 to `number` - 1 in random order."""

@@ -1,4 +1,4 @@
-"""Labels and class counts: checked here, once."""
+"""Labels and class counts, checked here, once; and groups of classes by their counts."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core.arrays import ArrayLike, as_numpy, to_kind
+from longtail.core.numbers import check_number
 
 # Class indices may leave gaps, but a table of all classes must be worth its memory.
 MOST_CLASSES, CLASSES_PER_SAMPLE = 10**6, 2
@@ -39,11 +40,7 @@ def check_labels(labels: object, num_classes: int) -> npt.NDArray[np.int64]:
 
 
 def check_num_classes(number: int, num_samples: int, where: str = "labels") -> int:
-    """So many classes, or a ValueError if that many are no classes of so many samples.
-
-    >>> check_num_classes(8142, 20)
-    8142
-    """
+    """So many classes, or a ValueError if that many are no classes of so many samples."""
     most = max(MOST_CLASSES, CLASSES_PER_SAMPLE * num_samples)
     if number > most:
         raise ValueError(
@@ -86,3 +83,35 @@ def check_counts(counts: object, num_classes: int | None = None) -> npt.NDArray[
             f"counts must have one entry for each of {num_classes} classes, got {len(checked)}"
         )
     return checked.astype(np.int64)
+
+
+def shot_groups(
+    counts: ArrayLike,
+    *,
+    many: int = 100,
+    few: int = 20,
+    many_inclusive: bool = False,
+    few_inclusive: bool = False,
+) -> dict[str, Any]:
+    """Many, medium and few: boolean masks over the classes, by training count.
+
+    Papers disagree about the edges. The default is that of most code: many > 100, few < 20. An
+    inclusive edge belongs to many, or to few, itself.
+
+    >>> {name: mask.tolist() for name, mask in shot_groups([500, 100, 20, 5]).items()}
+    {'many': [True, False, False, False],
+     'medium': [False, True, True, False],
+     'few': [False, False, False, True]}
+    """
+    check_number(many, "many")
+    check_number(few, "few")
+    if few > many or (few == many and many_inclusive and few_inclusive):
+        raise ValueError(
+            f"groups must not overlap: few ({few}) must lie below many ({many}), "
+            "or meet it with one edge inclusive at the most"
+        )
+    checked = check_counts(counts)
+    is_many = checked >= many if many_inclusive else checked > many
+    is_few = checked <= few if few_inclusive else checked < few
+    masks = {"many": is_many, "medium": ~(is_many | is_few), "few": is_few}
+    return {name: to_kind(mask, counts) for name, mask in masks.items()}

@@ -13,7 +13,7 @@ With P the fitted probabilities, the gradient is P's mean minus h and the Hessia
 (diag(Σ_i p_i) − PᵀP)/N, whose null space is the constant that b is free of: a few Newton steps.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,12 +43,8 @@ def measure_carried(
     """The prior that best explains held-out labels.
 
     Use data the model was not trained on: on its own training data a model looks better, and its
-    prior closer to those data's, than it is.
-
-    Args:
-        logits: Shape (N, C).
-        labels: Class indices; every class must occur, and none be told apart perfectly.
-        classes: What the classes are called, so that an error can name them.
+    prior closer to those data's, than it is. Every class must occur, and none be told apart
+    perfectly; `classes` are their names, for errors.
     """
     array = as_array(logits)
     if len(array.shape) != 2:
@@ -74,7 +70,7 @@ def measure_carried(
 
 
 def class_named(index: int, classes: Sequence[str] | None) -> str:
-    """A class in an error: by its name where there is one, and as "class 9" where it has none."""
+    """A class in an error: by its name where it has one, else as "class 9"."""
     return f"class {index}" if classes is None else f"{classes[index]!r}"
 
 
@@ -102,7 +98,13 @@ def _best_offset(
             f"{gradient:.2g} for each unit of one; use more held-out data, or logits on a smaller "
             "scale"
         )
-    _check_information(likelihood.information(best), classes)
+    information = likelihood.information(best)
+    if (information < _LEAST_INFORMATION).any():
+        least = class_named(int(information.argmin()), classes)
+        raise ValueError(
+            f"these data do not determine the prior: {least} is told apart perfectly from all "
+            "others, whatever the logits carry for it; use more, or harder, held-out data"
+        )
     return np.asarray(best - best.mean())
 
 
@@ -134,12 +136,10 @@ class _Likelihood:
 
     def information(self, offset: Floats) -> Floats:
         """Σ_i p_ik (1 − p_ik) of each class."""
-        found = np.zeros(len(offset))
-        for probs, _ in self._blocks(offset):
-            found += (probs * (1 - probs)).sum(axis=0)
-        return found
+        each = ((probs * (1 - probs)).sum(axis=0) for probs, _ in self._blocks(offset))
+        return sum(each, np.zeros(len(offset)))
 
-    def _blocks(self, offset: Floats) -> Any:
+    def _blocks(self, offset: Floats) -> Iterator[tuple[Floats, Floats]]:
         for part in slices(len(self._logits), len(offset), _IN_CACHE):
             moved = self._logits[part] + offset
             top = moved.max(axis=1, keepdims=True)
@@ -170,13 +170,3 @@ def _newton(likelihood: Callable[..., Any], start: Floats) -> tuple[Floats, floa
             break
         offset, (value, gradient, hessian) = offset - size * step, moved
     return offset, float(np.abs(gradient).max())
-
-
-def _check_information(information: Floats, classes: Sequence[str] | None) -> None:
-    if (information < _LEAST_INFORMATION).any():
-        least = int(information.argmin())
-        raise ValueError(
-            f"these data do not determine the prior: {class_named(least, classes)} is told apart "
-            "perfectly from all others, whatever the logits carry for it; use more, or harder, "
-            "held-out data"
-        )

@@ -1,8 +1,4 @@
-"""How much memory there is to take, asked before much of it is taken.
-
-A file of a few megabytes can unpack to more than the machine has. (`longtail doctor` looks at the
-machine by itself, since it must work where torch, and with it this package, cannot be imported.)
-"""
+"""How much memory there is to take, asked first: a small file can unpack to more than there is."""
 
 import re
 import sys
@@ -17,21 +13,21 @@ def check_memory(size: int, what: str) -> None:
     free = None if size < _SMALL else free_memory()
     if free is not None and size > free:
         raise ValueError(
-            f"{what} would take {_gigabytes(size)} of memory, of which {_gigabytes(free)} are "
-            "free; if the file is meant to be that large, take a machine with more memory, or a "
-            "part of the samples"
+            f"{what} would take {size / 2**30:.3g} GB of memory, of which {free / 2**30:.3g} GB "
+            "are free; if the file is meant to be that large, take a machine with more memory, or "
+            "a part of the samples"
         )
 
 
 def free_memory() -> int | None:
     """Bytes that this process may still take: of the machine, its container, its own limit."""
-    found = [*_of_machine(), *_of_container(), *_of_process()]
-    return max(0, min(found)) if found else None
+    limits = [*_of_machine(), *_of_container(), *_of_process()]
+    return max(0, min(limits)) if limits else None
 
 
 def _of_machine() -> list[int]:
-    said = re.search(r"MemAvailable:\s+(\d+) kB", _text("/proc/meminfo"))
-    return [1024 * int(said[1])] if said else []
+    available = re.search(r"MemAvailable:\s+(\d+) kB", _text("/proc/meminfo"))
+    return [1024 * int(available[1])] if available else []
 
 
 def _of_container() -> list[int]:
@@ -59,7 +55,3 @@ def _text(path: str) -> str:
         return Path(path).read_text(encoding="utf-8")
     except OSError:
         return ""
-
-
-def _gigabytes(size: int) -> str:
-    return f"{size / 2**30:.3g} GB"

@@ -18,7 +18,6 @@ def minimise(
     *,
     max_iter: int,
     tolerance: float,
-    history: int = 20,
 ) -> tuple[Floats, float]:
     """A minimum of the objective, and the largest entry of its gradient there.
 
@@ -27,17 +26,7 @@ def minimise(
     """
     from scipy.optimize import minimize
 
-    end = minimize(
-        value_and_gradient,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        options={
-            "maxiter": max_iter,
-            "maxfun": 2 * max_iter,
-            "gtol": tolerance,
-            "ftol": 0.0,
-            "maxcor": history,
-        },
-    )
+    limits = {"maxiter": max_iter, "maxfun": 2 * max_iter, "gtol": tolerance, "ftol": 0.0}
+    options = limits | {"maxcor": 20}
+    end = minimize(value_and_gradient, start, jac=True, method="L-BFGS-B", options=options)
     return np.asarray(end.x), float(np.abs(end.jac).max())

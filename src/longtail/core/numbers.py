@@ -23,14 +23,15 @@ def check_per_class(
             f"{name} must have one number for each of {num_classes} classes, "
             f"got shape {given.shape}"
         )
-    low = {"positive": given > 0, "zero": given >= 0, "any": True}[least]
-    wrong = ~(low & np.isfinite(given))
+    enough, wanted = {
+        "positive": (given > 0, "positive and finite"),
+        "zero": (given >= 0, "finite, none negative"),
+        "any": (True, "finite"),
+    }[least]
+    wrong = ~(enough & np.isfinite(given))
     if wrong.any():
         at = int(wrong.argmax())
-        wanted = {"positive": "positive and finite", "zero": "finite, none negative"}
-        raise ValueError(
-            f"{name} must be {wanted.get(least, 'finite')}, got {given[at]:g} for class {at}"
-        )
+        raise ValueError(f"{name} must be {wanted}, got {given[at]:g} for class {at}")
     return given
 
 
@@ -53,13 +54,7 @@ def check_number(
     *,
     below: float = math.inf,
 ) -> float:
-    """A finite number that is not below `least`, not above `most` and below `below`.
-
-    >>> check_number(1.5, "rate", least=0, most=1)
-    Traceback (most recent call last):
-        ...
-    ValueError: rate must be a finite number of 0 or more and 1 or less, got 1.5
-    """
+    """A finite number that is not below `least`, not above `most` and below `below`."""
     if not (math.isfinite(value) and least <= value <= most and value < below):
         ends = [f"{least:g} or more"] if least > -math.inf else []
         ends += [f"{most:g} or less"] if most < math.inf else []

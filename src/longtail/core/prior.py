@@ -27,11 +27,6 @@ Zeros: TypeAlias = Literal["error", "smooth", "keep"]
 class Prior:
     """A label prior. Two are equal if they give every class the same probability.
 
-    Attributes:
-        log: Natural logarithms of the probabilities, a NumPy array of float64.
-        counts: The class counts it was made from, or None if it was not made from counts.
-        has_zeros: Whether some class cannot occur.
-
     >>> prior = Prior.of([70, 25, 5])
     >>> prior
     Prior([0.7, 0.25, 0.05])
@@ -39,9 +34,9 @@ class Prior:
     Prior([0.469, 0.28, 0.251])
     """
 
-    log: Floats
-    counts: npt.NDArray[np.int64] | None = None
-    has_zeros: bool = field(init=False)
+    log: Floats  # natural logarithms of the probabilities
+    counts: npt.NDArray[np.int64] | None = None  # that it was made from
+    has_zeros: bool = field(init=False)  # whether some class cannot occur
 
     def __post_init__(self) -> None:
         log = _check_log(self.log)
@@ -79,7 +74,10 @@ class Prior:
         if zeros not in ("error", "smooth", "keep"):
             raise ValueError(f'zeros must be "error", "smooth" or "keep", got {zeros!r}')
         if isinstance(weights, Prior):
-            return _smoothed(weights) if weights.has_zeros and zeros == "smooth" else weights
+            if weights.has_zeros and zeros == "smooth":
+                smooth = _without_zeros(weights.probs, weights.counts, zeros)
+                return cls.from_log(np.log(smooth), weights.counts)
+            return weights
         if isinstance(weights, Mapping):
             weights = _in_order(weights, classes)
         given = as_numpy(weights).astype(np.float64)
@@ -231,30 +229,21 @@ def _check_log(log: ArrayLike) -> Floats:
     return given
 
 
-def _smoothed(prior: Prior) -> Prior:
-    if prior.counts is None:
-        raise ValueError(
-            f"zeros='smooth' adds one half to every class count, but {prior!r} was not made from "
-            "counts; give the counts"
-        )
-    return Prior.of(prior.counts, zeros="smooth")
-
-
 def _without_zeros(weights: Floats, counts: npt.NDArray[np.int64] | None, zeros: Zeros) -> Floats:
     if zeros == "keep":
         return weights
-    if zeros == "smooth" and counts is not None:
-        return np.asarray(weights + 0.5)
-    if zeros == "smooth":
+    if zeros == "error":
         raise ValueError(
-            "zeros='smooth' adds one half to every class count, "
-            f"but these weights are no counts: {_shown(weights)}; give counts"
+            f"every class needs a weight above zero, classes {_zero_classes(weights)} have none; "
+            "say zeros='smooth' to add one half to every count, "
+            "or zeros='keep' for a target prior in which they cannot occur"
         )
-    raise ValueError(
-        f"every class needs a weight above zero, classes {_zero_classes(weights)} have none; "
-        "say zeros='smooth' to add one half to every count, "
-        "or zeros='keep' for a target prior in which they cannot occur"
-    )
+    if counts is None:
+        raise ValueError(
+            f"zeros='smooth' adds one half to every class count, but {_shown(weights)} are no "
+            "counts, or a prior that was not made from counts; give the counts"
+        )
+    return np.asarray(counts + 0.5)
 
 
 def _zero_classes(weights: Floats) -> str:

@@ -26,9 +26,9 @@ import numpy.typing as npt
 from longtail.core.arrays import Array, as_numpy, precision
 
 # What the probabilities of a thousand classes in float16 can miss one by.
-SUM_TOLERANCE = 1e-3
+_SUM_TOLERANCE = 1e-3
 # What rounding to two digits of ten classes, or to three of a hundred, makes of the sum.
-ROUNDED_TOLERANCE = 2e-2
+_ROUNDED_TOLERANCE = 2e-2
 _NEAR = 0.2  # of one or 100: probabilities that were rounded too much, but no logits
 _PERCENT = 100.0
 FIRST_ROWS = 8  # they nearly always tell that these are no probabilities
@@ -40,23 +40,14 @@ class NotLogitsError(ValueError):
 
 @dataclass(frozen=True)
 class RowSums:
-    """What tells rows of probabilities from rows of logits; blocks of rows can be joined.
-
-    Attributes:
-        num_rows: How many rows there are.
-        num_classes: How many numbers a row has.
-        eps: The machine precision of their type.
-        least: The smallest number.
-        low: The smallest sum of a row.
-        high: The largest sum of a row.
-    """
+    """What tells rows of probabilities from rows of logits; blocks of rows can be joined."""
 
     num_rows: int
     num_classes: int
-    eps: float
-    least: float
-    low: float
-    high: float
+    eps: float  # the machine precision of their type
+    least: float  # the smallest number
+    low: float  # the smallest sum of a row
+    high: float  # and the largest
 
     @classmethod
     def of(cls, rows: npt.NDArray[Any], eps: float | None = None) -> RowSums:
@@ -90,12 +81,12 @@ class RowSums:
             is_wide = self.eps <= float(np.finfo(np.float32).eps)
             return self._total_within(max(8, self.num_classes) * self.eps) if is_wide else None
         few = self.num_rows <= FIRST_ROWS
-        return self._total_within(SUM_TOLERANCE if few else ROUNDED_TOLERANCE)
+        return self._total_within(_SUM_TOLERANCE if few else _ROUNDED_TOLERANCE)
 
     @property
     def may_be_probs(self) -> bool:
         """Whether more such rows could be probabilities."""
-        return self._total_within(ROUNDED_TOLERANCE) is not None
+        return self._total_within(_ROUNDED_TOLERANCE) is not None
 
     def _total_within(self, tolerance: float) -> float | None:
         if self.num_classes < 2 or not self.least >= 0:  # NaN is not, either
@@ -135,30 +126,23 @@ def log_probs(
 ) -> npt.NDArray[Any]:
     """Logarithms of probabilities, rounded ones and percentages too; zeros are floored.
 
-    Warns of what was done to them, and raises a ValueError for rows that are no probabilities.
-
-    Args:
-        probs: Shape (N, C), none NaN or infinite.
-        where: What they are called in messages.
-        otherwise: What to do with logits.
-        first_row: The number of the first of these rows in messages.
-        stacklevel: Whose line a warning names: 2 is the caller.
+    Warns of what was done to them, and raises a ValueError for rows that are no probabilities: its
+    sentence calls them `where`, numbers them from `first_row` and ends in what to do with logits.
     """
     rows = as_numpy(probs)
     sums = rows.sum(axis=1, dtype=np.float64)
-    percent = bool(len(sums)) and abs(float(sums[0]) / _PERCENT - 1) <= ROUNDED_TOLERANCE
+    percent = bool(len(sums)) and abs(float(sums[0]) / _PERCENT - 1) <= _ROUNDED_TOLERANCE
     total = _PERCENT if percent else 1.0
     missed = np.abs(sums / total - 1)
-    wrong = (missed > ROUNDED_TOLERANCE) | (rows < 0).any(axis=1)
+    wrong = (missed > _ROUNDED_TOLERANCE) | (rows < 0).any(axis=1)
     if wrong.any():
         at = int(wrong.argmax())
-        advice = _advice(rows, float(sums[at]), otherwise)
         raise ValueError(
             f"{where} must be probabilities, each row summing to one and none negative; row "
             f"{first_row + at} sums to {sums[at]:.6g} with smallest entry {rows[at].min():.3g}; "
-            f"{advice}"
+            f"{_advice(rows, float(sums[at]), otherwise)}"
         )
-    rounded = bool((missed > max(SUM_TOLERANCE, precision(probs))).any())
+    rounded = bool((missed > max(_SUM_TOLERANCE, precision(probs))).any())
     said = {
         f"the rows of {where} sum to 100: they are taken for percentages": percent,
         f"the rows of {where} do not sum to {total:.0f} exactly, as after rounding: each is "
@@ -174,12 +158,7 @@ def log_probs(
 
 
 def floored_log(probs: npt.NDArray[Any], eps: float | None = None) -> npt.NDArray[Any]:
-    """Logarithms of probabilities, those of zero floored.
-
-    Args:
-        probs: Shape (N, C), float32 or float64.
-        eps: The machine precision they were computed in; that of their type by default.
-    """
+    """Logarithms of probabilities, those of zero floored by the precision they were computed in."""
     none = probs == 0
     if not none.any():
         return np.asarray(np.log(probs))

@@ -8,23 +8,17 @@ c. Under target t they are
 and softmax of that is p_t(y|x) exactly (LADE theorem 1), as long as p(x|y) stays the same.
 """
 
+import sys
 from collections.abc import Sequence
-from typing import Any, overload
+from typing import Any, cast, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core.arrays import (
-    Array,
-    ArrayT,
-    RowsLike,
-    Table,
-    as_array,
-    class_axis,
-    is_floating,
-)
-from longtail.core.elementwise import scaled_and_shifted
+from longtail.core import arrays
+from longtail.core.arrays import Array, ArrayT, RowsLike, Table
 from longtail.core.prior import Prior, PriorLike, check_same_classes, full_prior
+from longtail.core.softmax import widened
 
 
 class UnknownPriorError(ValueError):
@@ -86,19 +80,47 @@ def retarget(logits: RowsLike, carried: PriorLike | None, target: PriorLike) -> 
     >>> np.exp(moved) / np.exp(moved).sum()
     array([[0.333, 0.333, 0.333]])
     """
-    rows = as_array(logits)
+    rows = arrays.as_array(logits)
     offset = prior_offset(carried, target)
     check_logits(rows, len(offset))
     return scaled_and_shifted(rows, None, offset)
 
 
+def scaled_and_shifted(
+    logits: ArrayT, scale: npt.NDArray[np.float64] | None, shift: npt.NDArray[np.float64] | None
+) -> ArrayT:
+    """scale_y · f_y + shift_y for one number a class each, in the caller's kind; None is none.
+
+    Torch and JAX differentiate and trace through it. Half-precision numbers are widened to float32
+    for the work and come back as they were.
+    """
+    moved = widened(logits)
+    if scale is not None:
+        moved = moved * _along_classes(scale, moved)
+    if shift is not None:
+        moved = moved + _along_classes(shift, moved)
+    narrow = moved.to if arrays.is_torch(moved) else moved.astype
+    return cast(ArrayT, narrow(logits.dtype))
+
+
 def check_logits(logits: Array, num_classes: int) -> None:
     """Raise unless the logits are of a floating type and have that many classes."""
-    if not is_floating(logits):
+    if not arrays.is_floating(logits):
         raise ValueError(f"logits must be of a floating type, got {logits.dtype}")
-    axis = class_axis(logits)
+    axis = arrays.class_axis(logits)
     if len(logits.shape) < 1 or logits.shape[axis] != num_classes:
         raise ValueError(
             f"logits must have {num_classes} classes on axis {axis}, "
             f"got shape {tuple(logits.shape)}"
         )
+
+
+def _along_classes(per_class: npt.NDArray[np.float64], logits: Any) -> Any:
+    """One number a class in the logits' kind and type, shaped to broadcast over them."""
+    shape = (-1, *(1,) * (len(logits.shape) - 1 - arrays.class_axis(logits)))
+    if arrays.is_torch(logits):
+        row = sys.modules["torch"].from_numpy(per_class)
+        return row.to(logits.device, logits.dtype).reshape(shape)
+    if arrays.is_jax(logits):
+        return sys.modules["jax"].numpy.asarray(per_class, logits.dtype).reshape(shape)
+    return per_class.astype(logits.dtype, copy=False).reshape(shape)

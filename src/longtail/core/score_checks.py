@@ -6,8 +6,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core import elementwise
-from longtail.core.arrays import Array, as_numpy, to_kind
+from longtail.core.arrays import Array, as_numpy, is_torch, to_kind
 from longtail.core.labels import check_counts, check_labels
 from longtail.core.prior import Prior, PriorLike
 from longtail.core.retarget import check_logits
@@ -24,7 +23,7 @@ def check_rows(rows: Array, name: str) -> None:
     if not rows.shape[0]:
         return
     # NaN, +inf, or nothing but -inf, which leaves no class to predict.
-    wrong = ~np.isfinite(elementwise.largest(rows))
+    wrong = ~np.isfinite(_largest(rows))
     if wrong.any():
         row = int(wrong.argmax())
         values = as_numpy(cast(Any, rows)[row])
@@ -38,7 +37,7 @@ def check_rows(rows: Array, name: str) -> None:
 
 def check_class_left(logits: Array) -> None:
     """Raise if all classes of a row are ruled out."""
-    empty = np.isneginf(elementwise.largest(logits))
+    empty = np.isneginf(_largest(logits))
     if empty.any():
         raise ValueError(
             f"row {int(empty.argmax())} has no class left: its logits rule out every class "
@@ -54,9 +53,7 @@ def labels_of(rows: Array, labels: object) -> Any:
     return to_kind(checked, rows)
 
 
-def counts_of(
-    counts: PriorLike, num_classes: int, classes: tuple[str, ...] | None
-) -> npt.NDArray[np.int64]:
+def counts_of(counts: PriorLike, rows: Array, classes: tuple[str, ...] | None) -> Any:
     """Class counts in order, from a list, a mapping or a Prior that was made from them."""
     if isinstance(counts, Mapping):
         counts = Prior.of(counts, zeros="keep", classes=classes)
@@ -64,7 +61,7 @@ def counts_of(
         if counts.counts is None:
             raise ValueError(f"counts must be class counts, got {counts!r}, made from none")
         counts = counts.counts
-    return check_counts(counts, num_classes)
+    return to_kind(check_counts(counts, rows.shape[1]), rows)
 
 
 def check_ids(ids: object, num_rows: int) -> npt.NDArray[Any]:
@@ -78,8 +75,15 @@ def check_ids(ids: object, num_rows: int) -> npt.NDArray[Any]:
     return checked
 
 
-def check_names(classes: Sequence[str], num_classes: int) -> tuple[str, ...]:
-    """Each class named once."""
+def class_names(
+    rows: object, classes: Sequence[str] | None, num_classes: int
+) -> tuple[str, ...] | None:
+    """Each class named once: by default as the columns of a DataFrame are."""
+    if classes is None:
+        columns = getattr(rows, "columns", None)
+        if columns is None or not all(isinstance(name, str) for name in columns):
+            return None
+        classes = tuple(columns)
     names = tuple(classes)
     if isinstance(classes, str) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"classes must be a sequence of names, got {names!r:.80}")
@@ -89,3 +93,8 @@ def check_names(classes: Sequence[str], num_classes: int) -> tuple[str, ...]:
             f"got {len(names)} names, {len(set(names))} of them different"
         )
     return tuple(map(str, names))  # NumPy's strings are str, but no file format knows them
+
+
+def _largest(rows: Any) -> npt.NDArray[Any]:
+    """The largest number of each row; NaN where a row has one."""
+    return as_numpy(rows.amax(dim=1) if is_torch(rows) else rows.max(axis=1))

@@ -5,19 +5,18 @@ The header's `longtail` entry holds the rest, with a version so that later reade
 """
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias, TypedDict
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from longtail.core.prior import Prior
-from longtail.core.tensor_file import read_tensor_file, save_tensors
+from longtail.core.tensor_file import map_tensor_file
 
-VERSION = 1
+_VERSION = 1
+Split: TypeAlias = Literal["train", "validation", "test"]
 
 
 class Header(msgspec.Struct):
@@ -26,38 +25,26 @@ class Header(msgspec.Struct):
     version: int
     arrays: Literal["torch", "numpy"] = "numpy"
     classes: tuple[str, ...] | None = None
-    split: Literal["train", "validation", "test"] | None = None
+    split: Split | None = None
     ids: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True)
-class StoredScores:
-    """What a scores file holds."""
+class Stored(TypedDict):
+    """What a scores file holds: the arguments of Scores."""
 
-    arrays: dict[str, npt.NDArray[Any]]
+    logits: npt.NDArray[Any]
+    labels: npt.NDArray[Any] | None
     carried: Prior | None
+    counts: npt.NDArray[Any] | None
     classes: tuple[str, ...] | None
-    split: Literal["train", "validation", "test"] | None
+    split: Split | None
     ids: npt.NDArray[Any] | None
-
-
-def write(
-    path: str | os.PathLike[str],
-    arrays: Mapping[str, npt.NDArray[Any]],
-    carried: Prior | None,
-    classes: tuple[str, ...] | None,
-    split: Literal["train", "validation", "test"] | None,
-    ids: npt.NDArray[Any] | None = None,
-) -> None:
-    """Write the file, whole or not at all."""
-    tensors, metadata = described(carried, classes, split, ids)
-    save_tensors(path, {**arrays, **tensors}, metadata)
 
 
 def described(
     carried: Prior | None,
     classes: tuple[str, ...] | None,
-    split: Literal["train", "validation", "test"] | None,
+    split: Split | None,
     ids: npt.NDArray[Any] | None,
 ) -> tuple[dict[str, npt.NDArray[Any]], dict[str, str]]:
     """What a file says of its samples: tensors, and the texts of its header."""
@@ -71,34 +58,35 @@ def described(
         names = tuple(ids.tolist())
     elif ids is not None:
         tensors["ids"] = ids.astype(np.int64)
-    header = Header(version=VERSION, classes=classes, split=split, ids=names)
+    header = Header(version=_VERSION, classes=classes, split=split, ids=names)
     return tensors, {"format": "pt", "longtail": msgspec.json.encode(header).decode()}
 
 
-def read(path: str | os.PathLike[str]) -> StoredScores:
+def read(path: str | os.PathLike[str]) -> Stored:
     """Read the file, or raise FileNotFoundError or a ValueError that says what is wrong with it."""
-    place = Path(path)
-    if not place.is_file():
-        raise FileNotFoundError(f"there is no scores file at {place}")
+    source = Path(path)
+    if not source.is_file():
+        raise FileNotFoundError(f"there is no scores file at {source}")
     try:
-        metadata, arrays = read_tensor_file(place)
+        metadata, mapped = map_tensor_file(source)
+        arrays = {name: np.array(array) for name, array in mapped.items()}
     except (ValueError, OSError) as error:
         raise ValueError(f"{error}; scores files are made by Scores.save") from error
-    text = metadata.get("longtail")
-    if text is None or "logits" not in arrays:
+    if "longtail" not in metadata or "logits" not in arrays:
         raise ValueError(
-            f"{place} is a safetensors file but not one of longtail's scores (it has "
+            f"{source} is a safetensors file but not one of longtail's scores (it has "
             f"{', '.join(sorted(arrays)) or 'no tensors'}); build Scores(logits, ...) from it"
         )
-    header = decode_header(text, place)
-    log, counts = arrays.pop("carried", None), arrays.pop("carried_counts", None)
-    numbers = arrays.pop("ids", None)
-    return StoredScores(
-        arrays=arrays,
+    header = decode_header(metadata["longtail"], source)
+    log, counts = arrays.get("carried"), arrays.get("carried_counts")
+    return Stored(
+        logits=arrays["logits"],
+        labels=arrays.get("labels"),
         carried=None if log is None else Prior(log, counts),
+        counts=arrays.get("counts"),
         classes=header.classes,
         split=header.split,
-        ids=numbers if header.ids is None else np.array(header.ids),
+        ids=arrays.get("ids") if header.ids is None else np.array(header.ids),
     )
 
 
@@ -108,9 +96,9 @@ def decode_header(text: str, place: Path) -> Header:
         header = msgspec.json.decode(text, type=Header)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"the header of {place} is damaged: {error}") from error
-    if header.version != VERSION:
+    if header.version != _VERSION:
         raise ValueError(
             f"{place} was written in version {header.version} of the scores format, this longtail "
-            f"reads version {VERSION}; use the longtail that wrote it, or a newer one"
+            f"reads version {_VERSION}; use the longtail that wrote it, or a newer one"
         )
     return header

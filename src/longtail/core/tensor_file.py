@@ -15,7 +15,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -27,22 +27,12 @@ from longtail.core.files import written_whole
 if TYPE_CHECKING:
     from torch import Tensor
 
-_CODES = {
-    "float64": "F64",
-    "float32": "F32",
-    "float16": "F16",
-    "bfloat16": "BF16",
-    "complex64": "C64",
-    "int64": "I64",
-    "int32": "I32",
-    "int16": "I16",
-    "int8": "I8",
-    "uint8": "U8",
-    "bool": "BOOL",
-}
+_CODES = {"bool": "BOOL", "bfloat16": "BF16", "complex64": "C64", "uint8": "U8"}
+_CODES |= {f"float{bits}": f"F{bits}" for bits in (64, 32, 16)}
+_CODES |= {f"int{bits}": f"I{bits}" for bits in (64, 32, 16, 8)}
 _DTYPES = {code: np.dtype(name) for name, code in _CODES.items() if code != "BF16"}
-_DTYPES |= {"BF16": np.dtype("u2"), "U16": np.dtype("u2"), "U32": np.dtype("u4")}
-_DTYPES |= {"U64": np.dtype("u8")}
+_DTYPES |= {f"U{bits}": np.dtype(f"uint{bits}") for bits in (16, 32, 64)}
+_DTYPES["BF16"] = np.dtype("uint16")
 
 
 def can_store(dtype: npt.DTypeLike) -> bool:
@@ -55,30 +45,14 @@ def save_tensors(
     tensors: Mapping[str, npt.NDArray[Any] | Tensor],
     metadata: Mapping[str, str],
 ) -> None:
-    """Write the file, whole or not at all.
-
-    Args:
-        path: Where to.
-        tensors: By name, NumPy's or torch's; those that share memory are written each.
-        metadata: Goes into the header.
-    """
+    """Write the file, whole or not at all; tensors that share memory are written each."""
     parts = {name: _bytes_of(name, tensor) for name, tensor in tensors.items()}
     # As safetensors has it: by size of their numbers, so that all are aligned, then by name.
-    order = sorted(parts, key=lambda name: (-parts[name][0], name))
-    entries: dict[str, Any] = {"__metadata__": dict(sorted(metadata.items()))}
-    end = 0
-    for name in order:
-        _, code, shape, content = parts[name]
-        entries[name] = {
-            "dtype": code,
-            "shape": shape,
-            "data_offsets": (end, end + content.nbytes),
-        }
-        end += content.nbytes
+    ordered = {name: parts[name] for name in sorted(parts, key=lambda n: (-parts[n].itemsize, n))}
     with written_whole(path) as part, part.open("wb") as file:
-        _write_header(file, entries)
-        for name in order:
-            file.write(parts[name][3].data)
+        _write_header(file, dict(sorted(metadata.items())), ordered)
+        for tensor in ordered.values():
+            file.write(tensor.content.data)
 
 
 def begin_tensor_file(
@@ -89,32 +63,17 @@ def begin_tensor_file(
     dtype: np.dtype[Any],
     shape: tuple[int, ...],
 ) -> None:
-    """Write all but the rows of the large tensor, which comes last and is to follow.
-
-    Args:
-        file: Where to.
-        metadata: Goes into the header.
-        small: The small tensors.
-        name: Of the large tensor.
-        dtype: Its type.
-        shape: Its shape.
-    """
+    """Write all but the rows of the large tensor, which comes last and is to follow."""
     # By size of their numbers, so that all are aligned.
     arrays = dict(sorted(small.items(), key=lambda item: -item[1].dtype.itemsize))
-    entries: dict[str, Any] = {"__metadata__": dict(metadata)}
-    end = 0
-    for key, array in arrays.items():
-        entries[key] = _entry(array.dtype, array.shape, end)
-        end += array.nbytes
-    gap = -end % 8
+    gap = -sum(array.nbytes for array in arrays.values()) % 8
     if gap:  # the format knows no gaps: a tensor that nobody asks for fills it
         arrays["_padding"] = np.zeros(gap, np.int8)
-        entries["_padding"] = _entry(np.dtype(np.int8), (gap,), end)
-        end += gap
-    entries[name] = _entry(dtype, shape, end)
-    _write_header(file, entries)
-    for array in arrays.values():
-        file.write(np.ascontiguousarray(array).data)
+    parts = {key: _bytes_of(key, array) for key, array in arrays.items()}
+    large = _Part(dtype.itemsize, _CODES[dtype.name], shape, np.empty(0))
+    _write_header(file, dict(metadata), {**parts, name: large})
+    for part in parts.values():
+        file.write(part.content.data)
 
 
 @dataclass(frozen=True)
@@ -173,12 +132,11 @@ def open_tensor_file(path: Path) -> tuple[dict[str, str], dict[str, StoredTensor
             "of another format: make it again"
         ) from error
     entries.pop("__metadata__", None)
-    return metadata, {
-        name: StoredTensor(
-            path, entry["dtype"], tuple(entry["shape"]), 8 + length + entry["data_offsets"][0]
-        )
-        for name, entry in entries.items()
-    }
+    tensors = {}
+    for name, entry in entries.items():
+        start = 8 + length + entry["data_offsets"][0]
+        tensors[name] = StoredTensor(path, entry["dtype"], tuple(entry["shape"]), start)
+    return metadata, tensors
 
 
 def map_tensor_file(path: Path) -> tuple[dict[str, str], dict[str, npt.NDArray[Any]]]:
@@ -187,32 +145,30 @@ def map_tensor_file(path: Path) -> tuple[dict[str, str], dict[str, npt.NDArray[A
     return metadata, {name: tensor.mapped() for name, tensor in tensors.items()}
 
 
-def read_tensor_file(path: Path) -> tuple[dict[str, str], dict[str, npt.NDArray[Any]]]:
-    """The metadata and the tensors of a file, in memory."""
-    metadata, arrays = map_tensor_file(path)
-    return metadata, {name: np.array(array) for name, array in arrays.items()}
+class _Part(NamedTuple):
+    itemsize: int
+    code: str  # the format's, of its type
+    shape: tuple[int, ...]
+    content: npt.NDArray[Any]
 
 
-def _entry(dtype: np.dtype[Any], shape: tuple[int, ...], start: int) -> dict[str, object]:
-    size = math.prod(shape) * dtype.itemsize
-    return {"dtype": _CODES[dtype.name], "shape": shape, "data_offsets": (start, start + size)}
-
-
-def _bytes_of(
-    name: str, tensor: npt.NDArray[Any] | Tensor
-) -> tuple[int, str, tuple[int, ...], npt.NDArray[Any]]:
-    """Bytes a number, the format's code of its type, the shape, and the content as an array."""
+def _bytes_of(name: str, tensor: npt.NDArray[Any] | Tensor) -> _Part:
     code = _CODES.get(str(tensor.dtype).removeprefix("torch."))
     if code is None:
         raise ValueError(f"tensors of {tensor.dtype} cannot be stored, got one called {name}")
     shape = tuple(tensor.shape)
     if is_torch(tensor):
-        flat = tensor.detach().cpu().contiguous().reshape(-1)
-        return tensor.element_size(), code, shape, flat.view(sys.modules["torch"].uint8).numpy()
-    return tensor.dtype.itemsize, code, shape, np.ascontiguousarray(tensor)
+        flat = tensor.detach().cpu().contiguous().reshape(-1).view(sys.modules["torch"].uint8)
+        return _Part(tensor.element_size(), code, shape, flat.numpy())
+    return _Part(tensor.dtype.itemsize, code, shape, np.ascontiguousarray(tensor))
 
 
-def _write_header(file: IO[bytes], entries: dict[str, Any]) -> None:
+def _write_header(file: IO[bytes], metadata: dict[str, str], parts: Mapping[str, _Part]) -> None:
+    entries: dict[str, Any] = {"__metadata__": metadata}
+    end = 0
+    for name, part in parts.items():
+        start, end = end, end + math.prod(part.shape) * part.itemsize
+        entries[name] = {"dtype": part.code, "shape": part.shape, "data_offsets": (start, end)}
     text = msgspec.json.encode(entries)
     text += b" " * (-len(text) % 8)
     file.write(struct.pack("<Q", len(text)) + text)

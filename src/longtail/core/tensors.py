@@ -6,22 +6,12 @@ Core itself never imports torch, so it is taken from `sys.modules`.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from longtail.core.arrays import (
-    Array,
-    ArrayLike,
-    as_numpy,
-    check_dense,
-    class_axis,
-    is_torch,
-    refuse_lossy,
-    to_kind,
-)
-from longtail.core.labels import check_counts, check_labels
-from longtail.core.numbers import check_per_class
+from longtail.core import arrays
+from longtail.core.labels import check_labels
 
 if TYPE_CHECKING:
     import torch
@@ -30,16 +20,8 @@ if TYPE_CHECKING:
 
 def as_tensor(values: object) -> Tensor:
     """The values as a tensor, without a copy where none is needed, or a ValueError."""
-    refuse_lossy(values)
-    if is_torch(values):
-        check_dense(values)
-        return values
-    array = as_numpy(values)
-    if array.ndim:  # of an array without axes it would make one with an axis
-        array = np.ascontiguousarray(array)
-    # torch warns of read-only memory, which memory-mapped and shared arrays have.
-    array = array if array.flags.writeable else array.copy()
-    return cast("Tensor", sys.modules["torch"].from_numpy(array))
+    array = arrays.as_array(values)
+    return array if arrays.is_torch(array) else arrays.torch_of(arrays.as_numpy(array))
 
 
 def as_rows(values: Any) -> Any:
@@ -47,18 +29,19 @@ def as_rows(values: Any) -> Any:
 
     For what is read in blocks: `as_tensor` would read all of it.
     """
-    refuse_lossy(values)
+    arrays.refuse_lossy(values)
     return values if hasattr(values, "shape") else as_tensor(values)
 
 
 def label_tensor(labels: object, num_classes: int) -> Tensor:
     """Checked class indices as int64, on the device they came on."""
-    return cast("Tensor", _kind(check_labels(labels, num_classes), labels))
+    checked = arrays.torch_of(check_labels(labels, num_classes))
+    return checked.to(labels.device) if arrays.is_torch(labels) else checked
 
 
 def along_classes(per_class: Tensor, logits: Tensor) -> Tensor:
     """One number a class, shaped to broadcast over logits of shape (N, C) or (N, C, d, ...)."""
-    trailing = logits.dim() - 1 - class_axis(logits)
+    trailing = logits.dim() - 1 - arrays.class_axis(logits)
     return per_class.view(-1, *(1,) * trailing) if trailing else per_class
 
 
@@ -69,25 +52,6 @@ def wide_dtype(dtype: torch.dtype) -> torch.dtype:
     return cast("torch.dtype", library.float32) if dtype in halves else dtype
 
 
-def _kind(array: Any, example: object) -> Any:
-    return to_kind(array, example) if is_torch(example) else as_tensor(array)
-
-
-def as_kind_of(tensor: Tensor, example: object) -> Array:
+def as_kind_of(tensor: Tensor, example: object) -> arrays.Array:
     """The tensor as a NumPy array if the example is one, else as it is."""
     return tensor.detach().cpu().numpy() if isinstance(example, np.ndarray) else tensor
-
-
-def count_tensor(counts: object, num_classes: int | None = None) -> Tensor:
-    """Checked class counts as int64."""
-    return as_tensor(check_counts(counts, num_classes))
-
-
-def per_class_tensor(
-    values: ArrayLike,
-    num_classes: int,
-    name: str,
-    least: Literal["positive", "zero", "any"] = "positive",
-) -> Tensor:
-    """One finite number a class, as a float64 copy."""
-    return as_tensor(check_per_class(values, num_classes, name, least))

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from longtail.core.arrays import Array, refuse_lossy
-from longtail.core.blocks import BLOCK, slices
-from longtail.core.disk_rows import on_disk
+from longtail.core.blocks import BLOCK, on_disk, slices
 from longtail.losses.minimise import for_autograd
 
 _DTYPES = ("float16", "bfloat16", "float32", "float64")

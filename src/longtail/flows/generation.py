@@ -25,7 +25,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-HIDDEN = ".longtail"  # as core.locks has it
+HIDDEN = ".longtail"  # as core.files has it
 _MANIFEST = "generation.json"
 _MOST_BYTES = 2**20
 _LONGEST = 255  # characters of a name, on all file systems
@@ -58,7 +58,7 @@ def generation(folder: Path, kind: str, names: Sequence[str] = ()) -> Iterator[P
         kind: What they are; a folder with files of another kind is refused.
         names: Files that older runs may have left without saying so.
     """
-    from longtail.core.locks import locked
+    from longtail.core.files import locked
 
     with locked(folder):
         _finish(folder)
@@ -131,7 +131,7 @@ def settle(folder: Path) -> bool:
     """Finish what a killed run began; whether the folder holds one generation, and whole."""
     if not os.path.lexists(folder / HIDDEN / _PLACING):
         return True
-    from longtail.core.locks import locked
+    from longtail.core.files import locked
 
     try:
         with locked(folder):

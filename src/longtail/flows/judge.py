@@ -16,9 +16,8 @@ from longtail.flows.changes import GROUPS, Change, Outcome, change_of, shown_acc
 from longtail.flows.paths import TargetPath, TauPath, target_path, tau_path
 from longtail.flows.results import Result
 from longtail.flows.samples import BeforeAfter
-from longtail.metrics import Accumulator, Difference, Reliability, ece, margins
-from longtail.metrics.mistakes import group_confusion, most_mistaken
-from longtail.metrics.sanity import Sanity
+from longtail.metrics import Accumulator, Difference, Reliability, Sanity, ece, margins
+from longtail.metrics.recall import group_confusion, most_mistaken
 from longtail.shift import PriorEstimate, estimate_prior
 from longtail.stats import Interval
 

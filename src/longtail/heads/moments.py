@@ -19,8 +19,7 @@ import torch
 from torch import Tensor
 
 from longtail.core.arrays import Array, ArrayLike
-from longtail.core.blocks import BLOCK, slices
-from longtail.core.disk_rows import on_disk
+from longtail.core.blocks import BLOCK, on_disk, slices
 from longtail.core.tensors import as_rows, as_tensor, label_tensor
 from longtail.heads.distances import unit
 

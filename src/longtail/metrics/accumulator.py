@@ -5,30 +5,32 @@ Samples of class y count w_y, 1/n for the samples as they are and t(y)/n_y where
     mean = Σ_y w_y Σ_{i: y_i = y} term_i,        var(mean) = Σ_y w_y² · n_y · var_y(term),
 
 the variance of a mean over samples drawn anew within each class (stratified), where var_y leans on
-the other classes as far as class y has few samples (`stats.class_variance`). Accuracies have
+the other classes as far as class y has few samples (`stats.within_classes`). Accuracies have
 Wilson's interval with that variance. The right answers of a class that is drawn anew are binomial,
 so what else is made of recalls gets its interval by drawing those, of recalls that one sample of
 the mean recall was added to, which is kept off 0 and 1.
+
+A test set whose labels follow q stands for a population whose labels follow t if each sample counts
+t(y)/q(y), as long as p(x|y) stays the same. So under a target the logits are moved to it, its
+accuracy is Σ_y t(y)·recall_y, and NLL, Brier and the calibration errors are means with those
+weights. What is made of the recalls alone and the accuracy of the samples as they are need no
+weights: there the target only changes what is predicted.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
-from math import isfinite, pi, sqrt
+from math import inf, isfinite, pi, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from longtail.core.arrays import as_numpy
+from longtail import stats
+from longtail.core import PriorLike, Scores
+from longtail.core.arrays import ArrayLike, as_numpy
 from longtail.metrics.recall import class_shares, geometric_means, group_means, mean_recall, ratio
-from longtail.metrics.samples import Floats
+from longtail.metrics.samples import Floats, labelled
 from longtail.metrics.sums import ClassSums
-from longtail.stats import (
-    Interval,
-    class_variances,
-    normal_interval,
-    quantile_interval,
-    share_interval,
-    wilson,
-)
+from longtail.stats import Interval
 
 _DRAWS = 1000
 _TOO_FEW = 3  # samples of the worst class, for an interval
@@ -67,13 +69,6 @@ class Accumulator(ClassSums):
             class-wise calibration error under a target needs it.
         bins: How many bins of equal width confidences fall into.
 
-    Attributes:
-        samples: How many samples of each class were added.
-        right: How many of them were predicted right.
-        predicted: How many samples were predicted to be of each class.
-        nll, brier: The log-losses and Brier scores of each class, summed.
-        nll_squares, brier_squares: Their squares.
-
     >>> first, second = Accumulator(2), Accumulator(2)
     >>> first.add([[3.0, 0.0], [2.0, 0.0]], [0, 0]).right.tolist()
     [True, True]
@@ -91,8 +86,7 @@ class Accumulator(ClassSums):
     @property
     def recall_ends(self) -> tuple[Floats, Floats]:
         """The ends of the 95 % interval of each recall (Wilson); NaN without samples."""
-        seen = np.where(self.samples > 0, self.samples, np.nan)
-        return wilson(self.recalls, seen)
+        return stats.wilson(self.recalls, np.where(self.samples > 0, self.samples, np.nan))
 
     @property
     def false_positives(self) -> Floats:
@@ -147,18 +141,18 @@ class Accumulator(ClassSums):
         """Every metric with its 95 % interval where there is one."""
         measured = {name: Interval(value) for name, value in self.values().items()}
         for name, shares in self.class_shares.items():
-            ends = share_interval(self.right, self.samples, shares)
+            ends = stats.share_interval(self.right, self.samples, shares)
             measured[name] = replace(measured[name], low=ends[0], high=ends[1])
         recall, drawn = self.recalls[self.samples > 0], self._drawn_recalls(seed)
         mean, worst = float(geometric_means(recall)), float(recall.min())
-        measured["geometric_mean"] = quantile_interval(mean, geometric_means(drawn))
+        measured["geometric_mean"] = stats.quantile_interval(mean, geometric_means(drawn))
         if self.samples[self.recalls == worst].max() >= _TOO_FEW:  # fewer say nothing of a class
             # The worst of many classes drawn anew is worse: the interval reaches up to the value.
-            measured["worst_class"] = quantile_interval(worst, drawn.min(axis=-1))
-        measured["nll"] = self._mean_between(self.nll, self.nll_squares)
-        measured["brier"] = self._mean_between(self.brier, self.brier_squares)
-        gap_squares = float((self.weight**2 @ self._cells[3]).sum())
-        measured["ece"] = normal_interval(float(np.abs(self.bin_gaps).sum()), gap_squares, 0.0, 1.0)
+            measured["worst_class"] = stats.quantile_interval(worst, drawn.min(axis=-1))
+        measured["nll"] = self.mean_interval(self.nll, self.nll_squares, least=0.0)
+        measured["brier"] = self.mean_interval(self.brier, self.brier_squares, least=0.0)
+        error, variance = np.abs(self.bin_gaps).sum(), (self.weight**2 @ self._cells[3]).sum()
+        measured["ece"] = stats.normal_interval(float(error), float(variance), 0.0, 1.0)
         return measured
 
     def mean(self, sums: Floats) -> float:
@@ -166,13 +160,14 @@ class Accumulator(ClassSums):
         seen = self.weight > 0  # a class that does not count may have an infinite sum
         return float(self.weight[seen] @ sums[seen])
 
-    def _mean_between(self, sums: Floats, squares: Floats) -> Interval:
+    def mean_interval(self, sums: Floats, squares: Floats, least: float = -inf) -> Interval:
+        """The mean with its 95 % interval, from sums of squares too."""
         value, seen = self.mean(sums), self.weight > 0
         n, weight = self.samples[seen], self.weight[seen]
         if n.sum() < 2 or not isfinite(value):  # of one sample nobody knows how others would differ
             return Interval(value)
-        variances = n * class_variances(sums[seen], squares[seen], n)
-        return normal_interval(value, float(weight**2 @ variances), least=0.0)
+        variances = n * stats.class_variances(sums[seen], squares[seen], n)
+        return stats.normal_interval(value, float(weight**2 @ variances), least)
 
     def _drawn_recalls(self, seed: int) -> Floats:
         """Recalls of the classes that have samples, drawn anew: a row a draw."""
@@ -197,3 +192,37 @@ class Accumulator(ClassSums):
         """LADE's form, in which a sample enters for its true class only."""
         gaps = self.weight[:, None] * (self._cells[1] - self._cells[2])
         return float(np.abs(gaps).sum()) / self.num_classes
+
+
+def evaluate(
+    scores: Scores[Any],
+    target: PriorLike | None = None,
+    groups: Mapping[str, ArrayLike] | None = None,
+) -> dict[str, float | None]:
+    """Every metric of the scores by its name; None where there is no such thing.
+
+    Args:
+        scores: Logits with labels.
+        target: The prior to evaluate under, a Prior or class counts: the scores are moved to it,
+            which raises UnknownPriorError if it is not known what they carry. Without it the
+            scores stay as they are and every sample counts the same.
+        groups: A boolean mask over the classes for each name. By default many, medium and few,
+            if the scores know the training counts.
+
+    Returns:
+        `accuracy` (each sample counts once), `accuracy_under_target`, `balanced_accuracy`,
+        `geometric_mean`, `worst_class`, `nll`, `brier`, `ece`, `classwise_ece`,
+        `classwise_ece_paper`, `absent_classes` (how many classes have no samples and were left out
+        of every recall), and one accuracy a group.
+
+    >>> logits = [[3.0, 0.0], [2.0, 0.0], [1.0, 0.0], [1.5, 0.0]]
+    >>> scores = Scores(logits, labels=[0, 0, 0, 1], carried=[90, 10])
+    >>> plain, uniform = evaluate(scores), evaluate(scores, target=[1, 1])
+    >>> plain["accuracy"], plain["balanced_accuracy"], plain["nll"]
+    (0.75, 0.5, 0.548)
+    >>> uniform["accuracy"], uniform["accuracy_under_target"], uniform["balanced_accuracy"]
+    (0.5, 0.667, 0.667)
+    """
+    measured = labelled(scores)
+    moved = measured if target is None else measured.under(target)
+    return Accumulator.of(moved, target, scores.counts, groups=groups).values()

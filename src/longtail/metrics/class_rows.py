@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from longtail.core.arrays import ArrayLike, RowsLike, as_numpy, refuse_lossy, to_kind
 from longtail.core.blocks import BLOCK, slices
@@ -42,24 +41,19 @@ class ClassRows:
         """Places and rows of one class, in float64, a block at a time."""
         places = self.places[label]
         for part in slices(len(places), max(self.dim, BLOCK // _ROWS)):
-            yield places[part], rows_at(self.features, places[part])
+            at = to_kind(places[part], self.features)  # torch and JAX index by their own kind
+            yield places[part], as_numpy(self.features[at]).astype(np.float64)
 
     def mean(self, label: int) -> Floats:
         """The mean of one class; NaN without samples."""
-        if not len(self.places[label]):
-            return np.full(self.dim, np.nan)
-        total = np.zeros(self.dim)
-        for _, rows in self.blocks(label):
-            total += rows.sum(axis=0)
-        return total / len(self.places[label])
+        total = sum((rows.sum(axis=0) for _, rows in self.blocks(label)), np.zeros(self.dim))
+        return total / (len(self.places[label]) or np.nan)
 
     def mean_power(self, label: int, power: int) -> float:
         """The mean of ‖Φ − μ_y‖^power."""
         mean = self.mean(label)
-        total = 0.0
-        for _, rows in self.blocks(label):
-            total += float((np.linalg.norm(rows - mean, axis=1) ** power).sum())
-        return total / len(self.places[label])
+        distances = (np.linalg.norm(rows - mean, axis=1) for _, rows in self.blocks(label))
+        return sum(float((each**power).sum()) for each in distances) / len(self.places[label])
 
     def largest_eigenvalue(self, label: int, estimator: Estimator) -> float:
         """Of the covariance of one class."""
@@ -98,18 +92,8 @@ def by_class(features: RowsLike, labels: ArrayLike, num_classes: int) -> ClassRo
     return ClassRows(rows, np.split(np.argsort(truth, kind="stable"), ends))
 
 
-def rows_at(features: Any, places: npt.NDArray[Any]) -> Floats:
-    """Some rows, in float64; of a memory-mapped array only these are read."""
-    at = to_kind(places, features)  # torch and JAX index by their own kind
-    return as_numpy(features[at]).astype(np.float64)
-
-
 def ledoit_wolf_shrinkage(trace: float, square: float, fourth: float, n: int, p: int) -> float:
-    """Ledoit and Wolf's s, from tr S, tr S² and Σ ‖x_i‖⁴.
-
-    >>> ledoit_wolf_shrinkage(trace=3.0, square=8.0, fourth=180.0, n=10, p=2)
-    0.286
-    """
+    """Ledoit and Wolf's s, from tr S, tr S² and Σ ‖x_i‖⁴."""
     spread = (square - trace**2 / p) / p
     if p == 1 or spread <= 0:
         return 0.0
@@ -118,11 +102,7 @@ def ledoit_wolf_shrinkage(trace: float, square: float, fourth: float, n: int, p:
 
 
 def oas_shrinkage(trace: float, square: float, n: int, p: int) -> float:
-    """The oracle approximating s, from tr S and tr S².
-
-    >>> oas_shrinkage(trace=3.0, square=5.0, n=10, p=2)
-    1.0
-    """
+    """The oracle approximating s, from tr S and tr S²."""
     if p == 1:
         return 0.0
     spread = (n + 1) * (square - trace**2 / p)

@@ -5,7 +5,7 @@ A sample that turns right adds one, one that turns wrong takes one away. With d_
     gain = Σ_y w_y Σ_{i: y_i = y} d_i,        var(gain) = Σ_y w_y² · n_y · var_y(d) + 2/n²,
 
 which is narrower than two separate intervals suggest, since most samples do not change. var_y leans
-on the other classes as far as class y has few samples (`stats.class_variance`), and on no less than
+on the other classes as far as class y has few samples (`stats.within_classes`), and on no less than
 the share of samples that changed, r = Σ_y w_y · changed_y. No change seen is not no change to come:
 2/n² is as if of the n samples that these are worth (Kish) one more had turned right and one wrong
 (Agresti and Min, 2005).
@@ -17,13 +17,19 @@ Few changes say little about how many there will be. A number of them varies by 
 are the degrees of freedom of Student's t (Satterthwaite). Without a change f = 4, and the interval
 reaches to 3.9/n, as the exact one of none in n does (3.7/n). Only where the scores after are those
 before by a factor, as with a temperature, no sample can change: then the interval is the point 0.
+
+Whether the scores can be of these labels at all says `Sanity`. A model that learned anything is
+above chance in balanced accuracy, and, unless it was trained to treat classes alike, right more
+often than one that always answers with the largest class. Where it is not, the classes are in
+another order, a column is no class, or the labels are of other samples: nothing that is measured on
+such scores means anything.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from math import isfinite
 from typing import Any
 
@@ -35,30 +41,37 @@ from longtail.core.arrays import ArrayLike, RowsLike, as_numpy
 from longtail.core.blocks import blocks
 from longtail.core.prior import Prior
 from longtail.metrics.accumulator import Accumulator
+from longtail.metrics.recall import mean_recall
 from longtail.metrics.samples import Floats, labelled, sums_by
-from longtail.metrics.sanity import Sanity, sanity
-from longtail.stats import Interval, class_variances, normal_interval, student_reach
+from longtail.stats import NORMAL, Interval, class_variances, student_reach
 
 _SCORES = ("nll", "brier")
 _MORE = 2  # changes
 # Of a sample that outweighs all others it would be next to none, and t endless.
 _LEAST_FREEDOM = 3.0
+_TIMES_CHANCE, _ABOVE_CHANCE = 3.0, 0.05  # nearer than both is near chance
+
+
+@dataclass(frozen=True)
+class Sanity:
+    """How scores do beside those of no model."""
+
+    balanced_accuracy: float  # after
+    chance: float  # balanced accuracy of always giving one answer
+    accuracy: float  # before, of the samples as they are
+    largest_class: float  # its share among them: the accuracy of always answering it
+    near_chance: bool  # of balanced accuracy
+    below_largest_class: bool  # of accuracy, by more than noise
+    result_accuracy: float  # after, of the samples as they are
+    has_lost: bool  # accuracy, by more than noise, and what it was done for did not rise
 
 
 class Difference:
     """Sums over the same samples before and after: `add` blocks of both, merge with `+`, read.
 
-    Args:
-        num_classes: How many classes the logits have.
-        target: Where labels follow this prior; None for the samples as they are.
-        counts: Training samples of each class, for many, medium and few.
-        groups: Instead of these three: a boolean mask over the classes for each name.
-        label_counts: Of the samples to come, where known; as for `Accumulator`.
-
-    Attributes:
-        before, after: The sums of each side.
-        changed: How many samples of each class turned right or wrong.
-        can_differ: Whether any logits are not those before by a factor.
+    Arguments as for `Accumulator`, of which `before` and `after` are two; `changed` is how many
+    samples of each class turned right or wrong, and `can_differ` whether any logits are not those
+    before by a factor.
 
     >>> both = Difference(2)
     >>> both.add([[1.0, 0.0]] * 4, [[1.0, 0.0], [0.0, 1.0]] * 2, [0, 1, 0, 1])
@@ -108,9 +121,7 @@ class Difference:
         for name, sums in self._falls.items():
             with np.errstate(invalid="ignore", over="ignore"):  # infinite before and after
                 fall = getattr(was, name) - getattr(now, name)
-                square = fall**2
-            for total, terms in zip(sums, (fall, square), strict=True):
-                total += sums_by(truth, terms, classes)
+                sums += np.stack([sums_by(truth, terms, classes) for terms in (fall, fall**2)])
         self.can_differ = self.can_differ or not _is_scaled(*rows)
 
     def __add__(self, other: Difference) -> Difference:
@@ -134,17 +145,16 @@ class Difference:
         """
         self.before.check_complete()
         samples, net = self.before.samples, self.after.right - self.before.right
+        shares, n = self.before.class_shares, np.maximum(samples, 1)
         accuracies = {
-            name: _paired(
-                net, self.changed, samples, share / np.maximum(samples, 1), self.can_differ
-            )
-            for name, share in self.before.class_shares.items()
+            name: _paired(net, self.changed, samples, share / n, self.can_differ)
+            for name, share in shares.items()
         }
         return accuracies | {name: self._fall(*sums) for name, sums in self._falls.items()}
 
     @property
     def sanity(self) -> Sanity:
-        """Whether these scores are better than those of no model."""
+        """How these scores do beside those of no model."""
         return sanity(self.before, self.after)
 
     def as_json(self) -> dict[str, Any]:
@@ -160,14 +170,39 @@ class Difference:
 
     def _fall(self, sums: Floats, squares: Floats) -> Interval:
         """Of a score that is a mean over samples; none where a class was ruled out."""
-        seen = self.before.weight > 0
-        n, total, weight = self.before.samples[seen], sums[seen], self.before.weight[seen]
-        value = float(weight @ total)
-        if n.sum() < 2 or not isfinite(value):
+        counted = self.before.samples[self.before.weight > 0].sum()
+        if counted < 2 or not isfinite(self.before.mean(sums)):
             return Interval(None)
-        return normal_interval(
-            value, float(weight**2 @ (n * class_variances(total, squares[seen], n)))
-        )
+        return self.before.mean_interval(sums, squares)
+
+
+def sanity(model: Accumulator, result: Accumulator) -> Sanity:
+    """Of a model's scores beside the largest class, and of what came of them beside chance.
+
+    >>> sums = Accumulator(2)
+    >>> _ = sums.add([[0.0, 1.0]] * 10, [0] * 8 + [1] * 2)
+    >>> checked = sanity(sums, sums)
+    >>> checked.near_chance, checked.below_largest_class
+    (True, True)
+    """
+    samples = float(result.samples.sum())
+    balanced, chance = mean_recall(result.recalls), 1 / int((result.samples > 0).sum())
+    accuracy, largest = float(model.right.sum()) / samples, float(result.samples.max()) / samples
+    noise = NORMAL * (accuracy * (1 - accuracy) / samples) ** 0.5
+    after = float(result.right.sum()) / samples
+    shares = result.class_shares
+    goal = shares.get("accuracy_under_target", shares["balanced_accuracy"])
+    aim, before = (float(np.nan_to_num(sums.recalls) @ goal) for sums in (result, model))
+    return Sanity(
+        balanced_accuracy=balanced,
+        chance=chance,
+        accuracy=accuracy,
+        largest_class=largest,
+        near_chance=chance < 1 and balanced < min(_TIMES_CHANCE * chance, chance + _ABOVE_CHANCE),
+        below_largest_class=chance < 1 and accuracy + noise < largest,
+        result_accuracy=after,
+        has_lost=after + noise < accuracy and aim <= before,
+    )
 
 
 def paired_gain(

@@ -32,11 +32,8 @@ class ClassLogits(NamedTuple):
 def class_logits(logits: Logits, labels: LabelsLike = None) -> ClassLogits:
     """Mean and standard deviation of each class's logit, positives and negatives apart.
 
-    Deviations are those of the samples at hand: their squares are divided by how many they are.
-
-    Args:
-        logits: Labelled scores, or logits of shape (N, C).
-        labels: The true classes of logits.
+    Of labelled scores, or logits with labels. Deviations are those of the samples at hand: their
+    squares are divided by how many they are.
 
     >>> made = class_logits([[3.0, 1.0], [1.0, 2.0], [5.0, 0.0]], labels=[0, 1, 0])
     >>> made.positive_mean.tolist(), made.positive_std.tolist(), made.negative_mean.tolist()
@@ -65,7 +62,7 @@ def class_logits(logits: Logits, labels: LabelsLike = None) -> ClassLogits:
 
 
 def margins(logits: Logits, labels: LabelsLike = None) -> Any:
-    """γ of each sample, shape (N,), float64; arguments as for `class_logits`.
+    """γ of each sample, shape (N,), float64.
 
     >>> margins([[3.0, 1.0, 2.0], [0.0, 1.0, 4.0]], [0, 1]).tolist()
     [1.0, -3.0]
@@ -74,15 +71,9 @@ def margins(logits: Logits, labels: LabelsLike = None) -> Any:
 
 
 def margin_cdf(logits: Logits, labels: LabelsLike = None, *, at: ArrayLike) -> Any:
-    """The share of each class's samples whose margin is at most each of `at` (ELM fig. 6).
+    """The share of each class's samples whose margin is at most each of K numbers (ELM fig. 6).
 
-    Args:
-        logits: As for `class_logits`.
-        labels: Likewise.
-        at: Where to evaluate, shape (K,).
-
-    Returns:
-        Shape (C, K), float64; NaN for a class without samples.
+    Shape (C, K), float64; NaN for a class without samples.
 
     >>> logits = [[1.0, 0.0, -9.0], [0.0, 3.0, -9.0], [0.0, 2.0, -9.0]]
     >>> margin_cdf(logits, [0, 0, 1], at=[0.0, 1.0]).tolist()

@@ -38,10 +38,7 @@ Weights: TypeAlias = ArrayLike | None
 def nll(logits: Source, labels: LabelsLike = None, weights: Weights = None) -> float:
     """The mean negative log-likelihood; infinite if a true class was ruled out (logit -inf).
 
-    Args:
-        logits: Labelled scores, or an accumulator; or logits of shape (N, C).
-        labels: The true classes of logits.
-        weights: How much each sample counts.
+    Of labelled scores, an accumulator, or logits with labels; `weights`: what each sample counts.
 
     >>> nll([[0.0, 0.0], [1000.0, 0.0]], labels=[0, 0])
     0.3466
@@ -51,11 +48,7 @@ def nll(logits: Source, labels: LabelsLike = None, weights: Weights = None) -> f
 
 
 def brier(logits: Source, labels: LabelsLike = None, weights: Weights = None) -> float:
-    """The mean squared distance between the probabilities and the true class, as `nll`.
-
-    >>> brier([[0.0, 0.0], [1000.0, 0.0]], labels=[0, 1])
-    1.25
-    """
+    """The mean squared distance between the probabilities and the true class."""
     sums = sums_of(logits, labels, weights)
     return sums.mean(sums.brier)
 
@@ -106,7 +99,7 @@ def reliability(
     """For each bin of confidence: the share of samples in it, mean confidence, and accuracy.
 
     What a reliability diagram shows (LADE fig. 4, 6): ECE = Σ_m share_m · |accuracy_m −
-    confidence_m|. Arguments as for `ece`.
+    confidence_m|.
 
     >>> made = reliability([[0.0, 0.0], [0.0, 0.0], [9.0, -9.0]], labels=[0, 1, 0], bins=2)
     >>> made.share.tolist(), made.confidence.tolist(), made.accuracy.tolist()

@@ -1,4 +1,4 @@
-r"""Per-class recalls, and the accuracies that are means of them.
+r"""Per-class recalls, the accuracies that are means of them, and who is taken for whom.
 
 Accuracy under a prior t is one weighted mean of the recalls,
 
@@ -7,32 +7,37 @@ Accuracy under a prior t is one weighted mean of the recalls,
 and its error 1 - A(t). The samples' own frequencies for t give plain accuracy, the uniform prior
 balanced accuracy, a prior uniform on a group of classes the accuracy of many, medium or few. A
 class without samples has no recall (NaN) and is left out, as scikit-learn's balanced accuracy does.
+
+Every function here takes labelled scores, or logits or predictions with `labels`, the true classes,
+and `num_classes`, how many classes predictions are of: by default up to the highest that occurs.
+What is made of recalls is made of an accumulator, too.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior, PriorLike
 from longtail.core.arrays import ArrayLike, as_numpy, to_kind
+from longtail.core.numbers import check_whole
 from longtail.core.prior import check_same_classes
-from longtail.metrics.samples import Answers, Floats, LabelsLike, RightAnswers, kind_of, predicted
+from longtail.metrics.samples import (
+    Answers,
+    Floats,
+    LabelsLike,
+    Logits,
+    RightAnswers,
+    kind_of,
+    predicted,
+)
 
-NO_RECALL = 0.001  # what stands for a recall of zero in a geometric mean
+_NO_RECALL = 0.001  # what stands for a recall of zero in a geometric mean
 
 
 def recalls(answers: Answers, labels: LabelsLike = None, num_classes: int | None = None) -> Any:
     """The share of each class's samples that were predicted right; NaN for a class without any.
-
-    Args:
-        answers: Labelled scores, or an accumulator; or logits, or predictions.
-        labels: The true classes of logits or predictions.
-        num_classes: How many classes predictions are of; by default up to the highest that occurs.
-
-    Returns:
-        Shape (num_classes,), float64.
 
     >>> recalls([0, 1, 1, 1], [0, 0, 1, 1], num_classes=3).tolist()
     [0.5, 1.0, nan]
@@ -41,11 +46,7 @@ def recalls(answers: Answers, labels: LabelsLike = None, num_classes: int | None
 
 
 def accuracy(answers: Answers, labels: LabelsLike = None, num_classes: int | None = None) -> float:
-    """The share of all samples that were predicted right; arguments as for `recalls`.
-
-    >>> accuracy([0, 1, 1, 1], [0, 0, 1, 1])
-    0.75
-    """
+    """The share of all samples that were predicted right."""
     right, samples = _right_and_samples(answers, labels, num_classes)
     return mean_recall(ratio(right, samples), samples)
 
@@ -72,11 +73,7 @@ def accuracy_under(
 def balanced_accuracy(
     answers: Answers, labels: LabelsLike = None, num_classes: int | None = None
 ) -> float:
-    """The mean recall: accuracy under the uniform prior.
-
-    >>> balanced_accuracy([0, 1, 1, 1], [0, 0, 1, 1])
-    0.75
-    """
+    """The mean recall: accuracy under the uniform prior."""
     return mean_recall(_recalls(answers, labels, num_classes))
 
 
@@ -110,7 +107,7 @@ def geometric_mean(
     labels: LabelsLike = None,
     num_classes: int | None = None,
     *,
-    epsilon: float = NO_RECALL,
+    epsilon: float = _NO_RECALL,
 ) -> float:
     """The geometric mean of the recalls, each recall of zero replaced by `epsilon`.
 
@@ -127,6 +124,84 @@ def worst_class(
 ) -> float:
     """The smallest recall."""
     return float(_seen(_recalls(answers, labels, num_classes)).min())
+
+
+def false_positives(
+    answers: Logits | ArrayLike, labels: LabelsLike = None, num_classes: int | None = None
+) -> Any:
+    """For each class how many samples of other classes were taken for it (EO fig. 5), int64.
+
+    >>> false_positives([0, 0, 0, 1], [0, 1, 2, 2], num_classes=3).tolist()
+    [2, 1, 0]
+    """
+    guesses, truth, classes = predicted(answers, labels, num_classes)
+    wrong = guesses[guesses != truth]
+    return to_kind(np.bincount(wrong, minlength=classes), kind_of(answers))
+
+
+def group_confusion(
+    answers: Logits | ArrayLike,
+    labels: LabelsLike = None,
+    num_classes: int | None = None,
+    *,
+    groups: Mapping[str, ArrayLike],
+) -> Floats:
+    """A row for each group of true classes: the share right, then that wrong in each group.
+
+    A sample counts one over those of its class, so that classes count the same; NaN in the row of
+    a group without samples.
+
+    >>> masks = {"many": [True, True, False], "few": [False, False, True]}
+    >>> group_confusion([0, 0, 1, 0, 2], [0, 1, 1, 2, 2], groups=masks).tolist()
+    [[0.75, 0.25, 0.0], [0.5, 0.5, 0.0]]
+    """
+    guesses, truth, classes = predicted(answers, labels, num_classes)
+    masks = np.stack([check_mask(mask, classes, name) for name, mask in groups.items()])
+    weights = 1 / np.bincount(truth, minlength=classes)[truth]
+    right = guesses == truth
+    rows = []
+    for mask in masks:
+        own = weights * mask[truth]
+        wrong = [own[~right & other[guesses]].sum() for other in masks]
+        rows.append(ratio(np.array([own[right].sum(), *wrong]), np.full(1 + len(masks), own.sum())))
+    return np.stack(rows)
+
+
+class Mistake(NamedTuple):
+    """So many samples of one class are taken for another."""
+
+    true: int
+    taken_for: int
+    samples: int
+
+
+def most_mistaken(
+    answers: Logits | ArrayLike,
+    labels: LabelsLike = None,
+    num_classes: int | None = None,
+    *,
+    classes: ArrayLike | None = None,
+    most: int = 10,
+) -> list[Mistake]:
+    """The mistakes that most samples suffer; of equally many the larger share of their class.
+
+    Of all true classes, or of those in the boolean mask `classes`; so many mistakes at the most.
+
+    >>> most_mistaken([0, 0, 0, 1], [0, 1, 1, 2], most=1)
+    [Mistake(true=1, taken_for=0, samples=2)]
+    """
+    guesses, truth, number = predicted(answers, labels, num_classes)
+    check_whole(most, "most", least=1)
+    wrong = guesses != truth
+    if classes is not None:
+        wrong &= check_mask(classes, number, "classes")[truth]
+    cells, times = np.unique(truth[wrong] * number + guesses[wrong], return_counts=True)
+    share = times / np.bincount(truth, minlength=number)[cells // number]
+    order = np.argsort(-(times + 0.5 * share), kind="stable")[:most]
+    return [
+        Mistake(*divmod(int(cell), number), int(n))
+        for cell, n in zip(cells[order], times[order], strict=True)
+    ]
 
 
 def ratio(parts: Floats, wholes: Floats) -> Floats:
@@ -150,13 +225,11 @@ def mean_recall(recalls: Floats, weights: Floats | None = None) -> float:
 
 def group_means(recalls: Floats, groups: Mapping[str, ArrayLike]) -> dict[str, float | None]:
     """The mean of the recalls of each group; None where it has none."""
-    masks = {name: check_mask(mask, len(recalls), name) for name, mask in groups.items()}
-    return {
-        name: mean_recall(recalls, mask.astype(float))
-        if (mask & ~np.isnan(recalls)).any()
-        else None
-        for name, mask in masks.items()
-    }
+    means: dict[str, float | None] = {}
+    for name, mask in groups.items():
+        used = check_mask(mask, len(recalls), name) & ~np.isnan(recalls)
+        means[name] = mean_recall(recalls, used.astype(float)) if used.any() else None
+    return means
 
 
 def class_shares(
@@ -176,7 +249,7 @@ def class_shares(
     return {name: share / share.sum() for name, share in shares.items() if share.sum() > 0}
 
 
-def geometric_means(recalls: Floats, epsilon: float = NO_RECALL) -> Floats:
+def geometric_means(recalls: Floats, epsilon: float = _NO_RECALL) -> Floats:
     """Of one set of recalls or many: the classes are the last axis."""
     with np.errstate(divide="ignore"):  # an epsilon of zero
         logs = np.log(np.where(recalls == 0, epsilon, recalls))

@@ -70,20 +70,17 @@ def intra_class_variance(
         features: Shape (N, D). A memory-mapped array is read a class at a time.
         labels: Class indices, shape (N,).
         num_classes: How many classes there are.
-        measure: "largest_eigenvalue" of the covariance as in the paper, its "trace" (the mean
-            squared distance to the mean, the Var of CDNV), or the "mean_distance" itself.
+        measure: Of the covariance the largest eigenvalue, as in the paper, or the trace (the mean
+            squared distance to the mean, the Var of CDNV); or the mean distance itself.
         estimator: Of the covariance: as it is, or shrunk, which changes its eigenvalues only.
 
     >>> features = [[0.0, 0.0], [4.0, 0.0], [2.0, 1.0], [2.0, -1.0], [9.0, 9.0]]
     >>> intra_class_variance(features, [0, 0, 0, 0, 1], num_classes=2).tolist()
     [2.0, nan]
     """
-    for name, value, kinds in (
-        ("estimator", estimator, get_args(Estimator)),
-        ("measure", measure, get_args(Measure)),
-    ):
-        if value not in kinds:
-            raise ValueError(f"{name} must be one of {', '.join(kinds)}, got {value!r}")
+    for name, value, kind in (("estimator", estimator, Estimator), ("measure", measure, Measure)):
+        if value not in get_args(kind):
+            raise ValueError(f"{name} must be one of {', '.join(get_args(kind))}, got {value!r}")
     if measure == "mean_distance" and estimator != "empirical":
         raise ValueError("the mean distance is not made of a covariance; leave out the estimator")
     rows = by_class(features, labels, num_classes)
@@ -149,15 +146,11 @@ def mean_cdnv(variances: ArrayLike, centers: RowsLike) -> float:
         pairs = _pairs(checked, rows, at)
         total += float(np.nansum(pairs))
         number += int((~np.isnan(pairs)).sum())
-    return total / number if number else float("nan")
+    return total / (number or float("nan"))
 
 
 def centroid_displacement(centers: RowsLike, start: RowsLike | ArrayLike) -> Any:
-    """How far each centre lies from where it started, ‖μ_y − μ̃_y‖ (NCM fig. 6), float64.
-
-    >>> centroid_displacement([[3.0, 4.0]], [[0.0, 0.0]]).tolist()
-    [5.0]
-    """
+    """How far each centre lies from where it started, ‖μ_y − μ̃_y‖ (NCM fig. 6), float64."""
     moved, before = _check_pair(centers, start, ("centers", "start"))
     return to_kind(np.linalg.norm(moved - before, axis=1), centers)
 
@@ -175,11 +168,7 @@ def class_offsets(weight: RowsLike, centers: RowsLike | ArrayLike) -> Any:
 
 
 def weight_norms(weight: RowsLike) -> Any:
-    """‖w_k‖ of each class, float64.
-
-    >>> weight_norms([[3.0, 4.0], [0.0, 1.0]]).tolist()
-    [5.0, 1.0]
-    """
+    """‖w_k‖ of each class, float64."""
     return to_kind(np.linalg.norm(_check_rows(weight, "weight"), axis=1), weight)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core import Prior, Scores
+from longtail.core import Scores
 from longtail.core.arrays import ArrayLike, RowsLike, as_numpy
 from longtail.core.labels import check_labels
 from longtail.core.numbers import check_whole
@@ -36,12 +36,7 @@ def kind_of(answers: Answers) -> object:
 
 
 def labelled(logits: Logits, labels: LabelsLike = None) -> Scores[Any]:
-    """Scores with labels and at least one sample, or a ValueError.
-
-    Args:
-        logits: Scores, or logits of shape (N, C).
-        labels: The true classes; those of the scores if there are none.
-    """
+    """Scores with labels, by default their own, and at least one sample, or a ValueError."""
     if not isinstance(logits, Scores):
         scores: Scores[Any] = Scores(cast(Any, logits), labels)
     else:  # they were looked at when they were made: a few rows may sum to one by accident
@@ -61,10 +56,7 @@ def predicted(
 ) -> tuple[Labels, Labels, int]:
     """Predicted and true classes, and how many classes there are.
 
-    Args:
-        answers: Scores, logits of shape (N, C), or predictions, one class index a sample.
-        labels: The true classes, unless the scores have them.
-        num_classes: How many classes predictions are of; by default up to the highest that occurs.
+    Predictions are one class index a sample; by default of as many classes as the highest says.
     """
     if isinstance(answers, Scores) or len(np.shape(cast(Any, answers))) != 1:
         scores = labelled(cast(Logits, answers), labels)
@@ -72,9 +64,9 @@ def predicted(
     if labels is None:
         raise ValueError("a metric compares predictions with labels, got no labels")
     if num_classes is None:
-        classes = _num_classes(answers, labels)
-    else:
-        classes = check_whole(num_classes, "num_classes", least=1)
+        indices = [each for each in map(as_numpy, (answers, labels)) if each.dtype.kind in "iu"]
+        num_classes = 1 + max((int(each.max()) for each in indices if each.size), default=0)
+    classes = check_whole(num_classes, "num_classes", least=1)
     truth = check_labels(labels, classes)
     try:
         guesses = check_labels(answers, classes)
@@ -85,10 +77,10 @@ def predicted(
     return guesses, truth, classes
 
 
-def check_weights(weights: ArrayLike | None, num_samples: int) -> Floats | None:
-    """What each sample counts, or a ValueError; without weights all count the same."""
+def check_weights(weights: ArrayLike | None, num_samples: int) -> Floats:
+    """What each sample counts, or a ValueError; without weights each counts one."""
     if weights is None:
-        return None
+        return np.ones(num_samples)
     checked = as_numpy(weights).astype(np.float64)
     if checked.shape != (num_samples,):
         raise ValueError(
@@ -106,15 +98,3 @@ def check_weights(weights: ArrayLike | None, num_samples: int) -> Floats | None:
 def sums_by(index: npt.NDArray[Any], values: npt.NDArray[Any], size: int) -> Floats:
     """The sum of the values of each index from 0 to size − 1."""
     return np.asarray(np.bincount(index, values, size), np.float64)
-
-
-def weights_to(target: Prior, labels: ArrayLike) -> Floats:
-    """For each sample t(y) over the count of y: t(y)/q(y) up to a factor all samples share."""
-    truth = as_numpy(labels)
-    counts = np.bincount(truth, minlength=target.num_classes)
-    return np.asarray(target.probs[truth] / counts[truth])
-
-
-def _num_classes(*indices: object) -> int:
-    arrays = [array for array in map(as_numpy, indices) if array.size and array.dtype.kind in "iu"]
-    return 1 + max((int(array.max()) for array in arrays), default=0)

@@ -31,9 +31,9 @@ from longtail.metrics.terms import BINS, Terms, bin_of, block_sums
 class ClassSums:
     """What an `Accumulator` keeps, how it grows and how it merges."""
 
-    samples: Floats
-    right: Floats
-    predicted: Floats
+    samples: Floats  # of each class: how many were added
+    right: Floats  # how many of them were predicted right
+    predicted: Floats  # how many samples of any class were predicted to be of it
     nll: Floats
     nll_squares: Floats
     brier: Floats
@@ -89,22 +89,14 @@ class ClassSums:
     ) -> Self:
         """The sums of labelled scores as they are; `weights`: as how many samples each counts."""
         labels = as_numpy(labelled(scores).labels)
-        times = check_weights(weights, len(labels))
-        seen = np.bincount(labels, minlength=scores.num_classes) if times is None else None
+        seen = np.bincount(labels, minlength=scores.num_classes) if weights is None else None
         sums = cls(scores.num_classes, target, counts, groups=groups, label_counts=seen, bins=bins)
-        columns = (labels,) if times is None else (labels, times)
-        for block in blocks(scores.logits, *columns):
+        for block in blocks(scores.logits, labels, check_weights(weights, len(labels))):
             sums._add(*block)
         return sums
 
     def add(self, logits: RowsLike, labels: ArrayLike, weights: ArrayLike | None = None) -> Terms:
-        """Count a block of samples in; what each of them added.
-
-        Args:
-            logits: Shape (N, C), of any kind.
-            labels: The true classes.
-            weights: As how many samples each counts; one by default.
-        """
+        """Count a block of samples in, each as so many by its weight; what each of them added."""
         rows, truth = as_numpy(logits), check_labels(labels, self.num_classes)
         if rows.shape != (len(truth), self.num_classes):
             raise ValueError(
@@ -113,32 +105,28 @@ class ClassSums:
             )
         if not len(truth):
             return Terms(np.zeros(0, bool), *np.zeros((3, 0)))
-        times = check_weights(weights, len(truth))
-        columns = (truth,) if times is None else (truth, times)
-        parts = [self._add(*block) for block in blocks(rows, *columns)]
+        parts = [self._add(*b) for b in blocks(rows, truth, check_weights(weights, len(truth)))]
         return Terms(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     @np.errstate(over="ignore")  # squares of log-losses near the end of float64
-    def _add(self, rows: npt.NDArray[Any], labels: Labels, weights: Floats | None = None) -> Terms:
-        times = np.ones(len(labels)) if weights is None else weights
-        sums = block_sums(rows, labels, times * self._gap_weight[labels], self.bins)
-        right, nll, brier, confidence = terms = sums.terms
+    def _add(self, rows: npt.NDArray[Any], labels: Labels, times: Floats) -> Terms:
+        weighted = times * self._gap_weight[labels]
+        terms, guesses, class_gaps = block_sums(rows, labels, weighted, self.bins)
+        right, nll, brier, confidence = terms
         if not times.all():  # a sample that counts for nothing may have an infinite log-loss
             nll = np.where(times > 0, nll, 0.0)
         gap = right - confidence
-        self.predicted += sums_by(sums.predictions, times, self.num_classes)
-        of_class = (times, times * right, times * nll, times * nll**2, times * brier)
-        for total, values in zip(
-            (self.samples, self.right, self.nll, self.nll_squares, self.brier, self.brier_squares),
-            (*of_class, times * brier**2),
-            strict=True,
-        ):
-            total += sums_by(labels, values, self.num_classes)
+        self.predicted += sums_by(guesses, times, self.num_classes)
+        of_class = (self.samples, self.right, *self._of_class[3:])
+        one = np.ones(1)
+        values: list[npt.NDArray[Any]] = [one, right, nll, nll**2, brier, brier**2]
+        for total, value in zip(of_class, values, strict=True):
+            total += sums_by(labels, times * value, self.num_classes)
         cell = labels * self.bins + bin_of(confidence, self.bins)
-        of_cell = (times, times * right, times * confidence, times * gap**2)
-        for cells, values in zip(self._cells, of_cell, strict=False):
-            cells += sums_by(cell, values, cells.size).reshape(cells.shape)
-        self._cells[4] += sums.class_gaps
+        values = [one, right, confidence, gap**2]
+        for cells, value in zip(self._cells, values, strict=False):
+            cells += sums_by(cell, times * value, cells.size).reshape(cells.shape)
+        self._cells[4] += class_gaps
         return terms
 
     def __add__(self, other: Self) -> Self:
@@ -173,11 +161,8 @@ class ClassSums:
     def check_complete(self) -> None:
         """Raise unless as many samples of each class were added as `label_counts` says."""
         _check_any(self.samples)
-        if self.label_counts is None:
-            return
-        wrong = np.flatnonzero(self.samples != self.label_counts)
-        if len(wrong):
-            at = int(wrong[0])
+        if self.label_counts is not None and (self.samples != self.label_counts).any():
+            at = int((self.samples != self.label_counts).argmax())
             raise ValueError(
                 f"label_counts says that {int(self.label_counts[at])} samples of class {at} come, "
                 f"but {int(self.samples[at])} were added; give the counts of the labels that are "

@@ -22,8 +22,8 @@ import numpy.typing as npt
 
 from longtail.core import Prior, PriorLike, Scores
 from longtail.core.arrays import ArrayT, as_numpy, is_torch, to_kind
-from longtail.core.elementwise import scaled_and_shifted
 from longtail.core.prior import check_same_classes
+from longtail.core.retarget import scaled_and_shifted
 from longtail.posthoc.validation import Floats
 
 if TYPE_CHECKING:

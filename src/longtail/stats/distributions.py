@@ -7,11 +7,7 @@ _LEAST = 5e-324  # the least probability that float64 has
 
 
 def normal_quantile(share: float) -> float:
-    """Below which a normal number lies with this probability.
-
-    >>> normal_quantile(0.975)
-    1.96
-    """
+    """Below which a normal number lies with this probability."""
     from scipy.special import ndtri
 
     return float(ndtri(share))

@@ -51,14 +51,9 @@ class Interval:
 
 @dataclass(frozen=True)
 class Estimate(Interval):
-    """A metric of a method over its runs.
+    """A metric of a method over its runs, whose values are `runs`."""
 
-    Attributes:
-        over: What the interval is over.
-        runs: The value of each run.
-    """
-
-    over: Literal["seeds", "samples"] | None = None
+    over: Literal["seeds", "samples"] | None = None  # what the interval is over
     runs: tuple[float, ...] = ()
 
 
@@ -85,11 +80,7 @@ def estimate(runs: Sequence[Interval]) -> Estimate:
 def normal_interval(
     value: float, variance: float, least: float = -math.inf, most: float = math.inf
 ) -> Interval:
-    """The value ± 1.96 standard deviations, within least and most; none where either is infinite.
-
-    >>> normal_interval(0.5, 0.0625, most=0.9)
-    Interval(value=0.5, low=0.01, high=0.9)
-    """
+    """The value ± 1.96 standard deviations, between least and most; none where one is infinite."""
     if not math.isfinite(value) or not math.isfinite(variance):
         return Interval(value)
     reach = NORMAL * math.sqrt(variance)

@@ -10,7 +10,7 @@ import torch
 from torch import Generator, Tensor
 
 from longtail.core import Prior
-from longtail.core.locks import locked
+from longtail.core.files import locked
 from longtail.core.numbers import check_whole
 from longtail.engine.epoch_sampler import sampler_for
 from longtail.engine.schedules import ByEpoch

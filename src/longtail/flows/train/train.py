@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from torch import Tensor
 
 from longtail.core import Prior
-from longtail.core.locks import locked
+from longtail.core.files import locked
 from longtail.core.scores import Split
 from longtail.engine import training
 from longtail.engine.training import EpochEnd, StepEnd, processes

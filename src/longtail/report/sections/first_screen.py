@@ -8,8 +8,7 @@ from longtail.flows.carried_check import Agreement
 from longtail.flows.changes import Change, Direction, Outcome
 from longtail.flows.fix_steps import TauChoice
 from longtail.flows.judge import Judgement
-from longtail.metrics import Interval
-from longtail.metrics.sanity import Sanity
+from longtail.metrics import Interval, Sanity
 from longtail.report.names import HEADLINES, METRICS, percent, points
 from longtail.report.table import Column, Table
 

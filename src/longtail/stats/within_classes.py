@@ -1,4 +1,4 @@
-r"""Variances of samples within classes, some of which have one or two, and intervals of shares.
+r"""Samples drawn anew within their classes, some of which have one or two: variances and draws.
 
 The squares of n_y samples about their own mean have n_y − 1 degrees of freedom: a class with one
 sample seems certain, and one with two half as uncertain as it is. What its mean took away is given
@@ -16,11 +16,10 @@ gains to the share of samples that changed.
 
 A share of right answers has Wilson's interval with as many samples as would give it this variance:
 one that lies within 0 to 1, and does not shrink to a point where all samples are right. Samples
-that vary less within classes than over all are worth more than as many drawn as one. By chance they
-seem to be worth far more, as where all 20 of a class are right beside 1000 of another, so what is
-credited ends at _MOST_GAIN times as many. benchmarks/coverage.py chose it: without it, its row of
-that case falls to 73 %, with 1.5 that of 20 classes with 40 to 2 samples to just below 90 %; with
-1, classes that really differ would be credited nothing.
+that vary less within classes than over all are worth more than as many drawn as one, and by chance
+seem to be worth far more, as where all 20 of a class are right beside 1000 of another: what is
+credited ends at _MOST_GAIN times as many. benchmarks/coverage.py chose it: without it that case is
+covered in 73 %, with 1.5 20 classes with 40 to 2 samples in just below 90 %; 1 credits nothing.
 """
 
 import math
@@ -31,6 +30,7 @@ import numpy.typing as npt
 
 from longtail.stats.intervals import Floats, wilson
 
+Indices = npt.NDArray[np.int64]
 _MOST_GAIN = 1.25  # that classes drawn apart are credited with over samples drawn as one
 
 
@@ -43,13 +43,10 @@ class Part(NamedTuple):
 
 @np.errstate(over="ignore", invalid="ignore")  # of infinite terms there is no variance
 def class_variances(sums: Floats, squares: Floats, counts: Floats, least: float = 0.0) -> Floats:
-    """The variance of one sample of each class, from sums over its samples; 0 without samples.
+    """The variance of one sample of each class; 0 without samples.
 
-    Args:
-        sums: Over the samples of each class.
-        squares: Likewise, of their squares.
-        counts: How many they are.
-        least: What v̄ is raised to; above 0 the variances are no longer unbiased.
+    From the sums of the samples and of their squares, and their number. `least` is what v̄ is raised
+    to; above 0 the variances are no longer unbiased.
     """
     n = np.maximum(counts, 1)
     about = np.maximum(squares - sums**2 / n, 0)
@@ -81,16 +78,11 @@ def share_interval(right: Floats, counts: Floats, shares: Floats) -> tuple[float
     return min(low, value), max(high, value)  # which rounding may leave out
 
 
-def stratified_variance(terms: Floats, labels: npt.NDArray[np.int64], weight: Floats) -> Part:
-    """The variance of a weighted sum of terms drawn anew within classes, by each class's own.
+def stratified_variance(terms: Floats, labels: Indices, weight: Floats) -> Part:
+    """The variance of a weighted sum of terms, by each class's own; `weight` is one a class.
 
     For tests, where v_y of a small class must not hide how few samples decide: the degrees of
     freedom are the number of samples that speak, (Σ v_i)²/Σ v_i² − 1.
-
-    Args:
-        terms: One a sample.
-        labels: The class of each.
-        weight: What a sample of each class counts.
     """
     counts = np.bincount(labels, minlength=len(weight))
     means = np.bincount(labels, terms, minlength=len(weight)) / np.maximum(counts, 1)
@@ -108,3 +100,35 @@ def stratified_variance(terms: Floats, labels: npt.NDArray[np.int64], weight: Fl
     if total == 0:
         return Part(0.0, math.inf)
     return Part(total, max(total**2 / float((each**2).sum()) - 1, 1.0))
+
+
+class Replicates:
+    """Class-stratified draws of samples."""
+
+    def __init__(self, labels: Indices, seed: int) -> None:
+        self._order = np.argsort(labels, kind="stable")
+        counts = np.bincount(labels)
+        counts = counts[counts > 0]
+        self._first = np.repeat(counts.cumsum() - counts, counts)
+        self._counts = np.repeat(counts, counts)
+        self._random = np.random.default_rng(seed)
+
+    def draw(self) -> Floats:
+        """How often each sample was drawn this time."""
+        drawn = self._first + self._random.integers(0, self._counts)
+        times = np.empty(len(self._order))
+        times[self._order] = np.bincount(drawn, minlength=len(self._order))
+        return times
+
+
+def alike(*keys: Floats | Indices) -> npt.NDArray[np.intp]:
+    """Which samples are the same by all keys: numbers that ascend with the keys, one a sample.
+
+    Samples that are alike are one that counts t times and is drawn Poisson(t) times, so that
+    repetitions and weights draw alike.
+    """
+    order = np.lexsort(keys[::-1])
+    news = [np.append(True, key[order][1:] != key[order][:-1]) for key in keys]
+    which = np.empty(len(order), np.intp)
+    which[order] = np.logical_or.reduce(news).cumsum() - 1
+    return which
