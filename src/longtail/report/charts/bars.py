@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from zlib import crc32
 
-from longtail.report.charts.chart import Chart, as_numbers, check_lengths, check_pair, drawing
+from longtail.report.charts.chart import Chart, as_columns, drawing
 from longtail.report.charts.frame import (
     HEIGHT,
     WIDTH,
@@ -17,8 +17,6 @@ from longtail.report.charts.frame import (
     legend,
     no_data,
     plot_area,
-    reference_key,
-    reference_line,
     x_title,
     y_axis,
 )
@@ -39,6 +37,7 @@ from longtail.report.charts.svg import (
     hatch,
     label,
     text_width,
+    tip,
     wrap,
 )
 
@@ -47,21 +46,13 @@ _WIDEST, _FILLED, _LINE = 56.0, 0.82, 16.0
 
 @dataclass(frozen=True)
 class Bars:
-    """A named series with one value per category; NaN leaves a gap.
-
-    Attributes:
-        name: What the legend says.
-        values: How high the bars are.
-        low: Lower end of the error whiskers; needs `high`.
-        high: Upper end of the whiskers.
-        style: Number of the colour and hatch; by default the place in the list.
-    """
+    """A named series with one value per category; NaN leaves a gap."""
 
     name: str
     values: Collection[float]
-    low: Collection[float] | None = None
+    low: Collection[float] | None = None  # lower end of the error whiskers; needs high
     high: Collection[float] | None = None
-    style: int | None = None
+    style: int | None = None  # of the colour and hatch; by default the place in the list
 
 
 def bar_chart(
@@ -77,15 +68,7 @@ def bar_chart(
 ) -> Chart:
     """Bars side by side in each category, with their values above them where they fit.
 
-    Args:
-        categories: Names of the groups of bars.
-        bars: The series; each has a bar in every category.
-        title: What a screen reader says first; not drawn.
-        category_title: Name of what the categories are.
-        y_title: Name and unit of the values.
-        reference: A level drawn across and named in the legend.
-        width: Of the figure.
-        height: Of the plot; legend and titles come on top of it.
+    The title is read aloud and not drawn; height is that of the plot alone.
 
     >>> accuracy = Bars("cross-entropy", [80.1, 52.0, 11.3])
     >>> svg = bar_chart(["many", "medium", "few"], [accuracy], title="Accuracy by group")
@@ -95,9 +78,13 @@ def bar_chart(
     identity = f"{crc32(repr((categories, bars, title)).encode()):08x}"
     columns = [_column(item, number, categories, identity) for number, item in enumerate(bars)]
     levels = [v for column in columns for part in column.levels for v in part if math.isfinite(v)]
-    level = [] if reference is None else [reference.value]
-    ticks = covering_ticks(*span_of([*levels, *level, 0.0]))
-    drawn, above = legend([*map(_key, columns), *reference_key(reference)], width)
+    keys = [Key(column.name, column.swatch) for column in columns]
+    beside = [0.0]
+    if reference is not None:
+        keys.append(reference.key)
+        beside.append(reference.value)
+    ticks = covering_ticks(*span_of([*levels, *beside]))
+    drawn, above = legend(keys, width)
     plot = plot_area(width, height, above, tick_labels(ticks), y_title)
     slot = (plot.right - plot.left) / max(len(categories), 1)
     bar = min(slot * _FILLED / max(len(columns), 1), _WIDEST)
@@ -114,12 +101,13 @@ def bar_chart(
             left = plot.left + (index + 0.5) * slot + (number - len(columns) / 2) * bar
             drawn.append(_bar(column, index, category, (left, bar), y, decimals, upright))
     if reference is not None:
-        at = y(reference.value)
-        drawn.append(reference_line(plot.left, at, plot.right, at, reference.label))
+        drawn.append(reference.across(plot, y))
     names, below = _names(categories, plot, slot, width)
     titles, total = x_title(plot, category_title, below, width)
     empty = [] if levels else [no_data(plot)]
-    drawn += [_base(plot, y(0)), *names, *titles, *empty]
+    ends = {"x1": plot.left, "x2": plot.right, "y1": y(0), "y2": y(0)}
+    base = element("line", **ends, stroke="currentColor", stroke_opacity=0.5)
+    drawn += [base, *names, *titles, *empty]
     return drawing((width, total), title, _description(columns, categories, reference), drawn)
 
 
@@ -135,21 +123,22 @@ class _Column(NamedTuple):
     def levels(self) -> tuple[tuple[float, ...], ...]:
         return self.values, self.low, self.high
 
+    @property
+    def swatch(self) -> Svg:
+        return element("rect", x=-11, y=-6, width=22, height=12, fill=self.fill)
+
 
 def _column(bars: Bars, number: int, categories: Sequence[str], identity: str) -> _Column:
-    what = f"bars {bars.name!r}"
-    check_pair(what, bars.low, bars.high)
-    check_lengths(what, categories=categories, values=bars.values, low=bars.low, high=bars.high)
+    columns = as_columns(
+        f"bars {bars.name!r}",
+        {"categories": categories},
+        values=bars.values,
+        low=bars.low,
+        high=bars.high,
+    )
     style = number if bars.style is None else bars.style
     fill, pattern = hatch(style, f"hatch-{identity}-{number}")
-    values = as_numbers(bars.values, f"values of {what}")
-    low = as_numbers(bars.low, f"low of {what}")
-    high = as_numbers(bars.high, f"high of {what}")
-    return _Column(bars.name, fill, pattern, values, low, high)
-
-
-def _key(column: _Column) -> Key:
-    return Key(column.name, element("rect", x=-11, y=-6, width=22, height=12, fill=column.fill))
+    return _Column(bars.name, fill, pattern, *columns.values())
 
 
 def _bar(
@@ -168,10 +157,10 @@ def _bar(
     low, high = (column.low[index], column.high[index]) if column.low else (math.nan, math.nan)
     whiskered = math.isfinite(low) and math.isfinite(high)
     between = f" ({readable(low)} to {readable(high)})" if whiskered else ""
-    tooltip = element("title", f"{column.name}, {category}: {readable(value)}{between}")
+    tooltip = f"{column.name}, {category}: {readable(value)}{between}"
     top, bottom = sorted((y(value), y(0)))
     box = {"x": left + 1, "y": top, "width": max(bar - 2, 0.5), "height": bottom - top}
-    parts = [element("rect", tooltip, class_="mark", fill=column.fill, **box)]
+    parts = [element("rect", tip(tooltip), class_="mark", fill=column.fill, **box)]
     middle = left + bar / 2
     if whiskered:
         ends = f"M{middle:.2f} {y(low):.2f}V{y(high):.2f}"
@@ -191,11 +180,6 @@ def _value(text: str, x: float, y: float, bar: float, upright: bool) -> Svg:
         return element("g", label(x, y, text, anchor="middle"), font_size=FONT - 1)
     turned = f"translate({x + FONT * 0.33:.2f} {y:.2f}) rotate(-90)"
     return element("g", label(0, 0, text), font_size=FONT - 1, transform=turned)
-
-
-def _base(plot: Plot, at: float) -> Svg:
-    look: Attributes = {"stroke": "currentColor", "stroke_opacity": 0.5}
-    return element("line", x1=plot.left, x2=plot.right, y1=at, y2=at, **look)
 
 
 def _names(
@@ -218,9 +202,6 @@ def _description(
     columns: Sequence[_Column], categories: Sequence[str], reference: Reference | None
 ) -> str:
     sentences = [f"{len(columns)} series over {', '.join(categories)}."]
-    for column in columns:
-        values = ", ".join(map(readable, column.values))
-        sentences.append(f"{column.name}: {values}.")
-    if reference is not None:
-        sentences.append(f"Reference: {reference.label}.")
+    sentences += [f"{each.name}: {', '.join(map(readable, each.values))}." for each in columns]
+    sentences += [] if reference is None else [f"Reference: {reference.label}."]
     return " ".join(sentences)

@@ -23,10 +23,28 @@ from longtail.report.charts.svg import (
     pale_fill,
     shorten,
     text_width,
+    tip,
 )
 
+WIDTH, HEIGHT = 480.0, 230.0
 ROW = 19.0
-_SWATCH, _GAP = 26.0, 14.0
+_SWATCH, _GAP, _EDGE = 26.0, 14.0, 20.0
+
+
+class Key(NamedTuple):
+    """One entry of a legend; the swatch is drawn around the origin."""
+
+    name: str
+    swatch: Svg
+
+
+class Plot(NamedTuple):
+    """The rectangle that holds the data, in pixels."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
 
 
 @dataclass(frozen=True)
@@ -42,6 +60,15 @@ class Reference:
                 f"the reference {self.label!r} must be at a finite value; got {self.value}; "
                 "leave the reference out where it is unknown"
             )
+
+    @property
+    def key(self) -> Key:
+        """Its legend entry."""
+        return Key(self.label, reference_line(-12, 0, 12, 0, class_=None))
+
+    def across(self, plot: Plot, y: Scale) -> Svg:
+        """The line from one side of the plot to the other."""
+        return reference_line(plot.left, y(self.value), plot.right, y(self.value), self.label)
 
 
 @dataclass(frozen=True)
@@ -61,12 +88,10 @@ class Guide:
         """Its colour."""
         return "currentColor" if self.style is None else color(self.style)
 
-
-class Key(NamedTuple):
-    """One entry of a legend; the swatch is drawn around the origin."""
-
-    name: str
-    swatch: Svg
+    @property
+    def key(self) -> Key:
+        """Its legend entry."""
+        return Key(self.label, dotted("M-12 0H12", class_=None, paint=self.paint))
 
 
 def line_key(
@@ -83,25 +108,8 @@ def line_key(
     return Key(name, element("g", *parts, stroke=paint, fill=paint))
 
 
-def guide_key(guide: Guide) -> Key:
-    """The legend entry of a guide."""
-    return Key(guide.label, dotted("M-12 0H12", class_=None, paint=guide.paint))
-
-
-def reference_key(reference: Reference | None) -> list[Key]:
-    """The legend entry of the reference line, if there is one."""
-    if reference is None:
-        return []
-    return [Key(reference.label, reference_line(-12, 0, 12, 0, class_=None))]
-
-
 def legend(keys: Sequence[Key], width: float) -> tuple[list[Svg], float]:
-    """The entries of a legend in rows no wider than the figure, and the height they take.
-
-    >>> drawn, height = legend([line_key("CE", 0), line_key("LA", 1)], 480)
-    >>> len(drawn), height
-    (2, 19.0)
-    """
+    """The entries of a legend in rows no wider than the figure, and the height they take."""
     drawn: list[Svg] = []
     left, row = 0.0, 0
     for name, swatch in keys:
@@ -120,43 +128,19 @@ def dotted(
     outline: str, tooltip: str = "", class_: str | None = "guide", paint: str = "currentColor"
 ) -> Svg:
     """A thin dotted path."""
-    children = [element("title", tooltip)] if tooltip else []
     look: Attributes = {"stroke": paint, "stroke_width": 1.6, "stroke_opacity": 0.75}
     ends: Attributes = {"stroke_dasharray": "0.1 3.5", "stroke_linecap": "round", "fill": "none"}
-    return element("path", *children, class_=class_, d=outline, **look, **ends)
+    return element("path", tip(tooltip), class_=class_, d=outline, **look, **ends)
 
 
 def reference_line(
     x1: float, y1: float, x2: float, y2: float, tooltip: str = "", class_: str | None = "reference"
 ) -> Svg:
     """The dotted line that shows a reference level."""
-    children = [element("title", tooltip)] if tooltip else []
-    return element(
-        "line",
-        *children,
-        class_=class_,
-        x1=x1,
-        y1=y1,
-        x2=x2,
-        y2=y2,
-        stroke="currentColor",
-        stroke_width=2.2,
-        stroke_dasharray="0.1 4",
-        stroke_linecap="round",
-    )
-
-
-WIDTH, HEIGHT = 480.0, 230.0
-_EDGE = 20.0
-
-
-class Plot(NamedTuple):
-    """The rectangle that holds the data, in pixels."""
-
-    left: float
-    top: float
-    right: float
-    bottom: float
+    ends: Attributes = {"x1": x1, "y1": y1, "x2": x2, "y2": y2}
+    look: Attributes = {"stroke": "currentColor", "stroke_width": 2.2}
+    dots: Attributes = {"stroke_dasharray": "0.1 4", "stroke_linecap": "round"}
+    return element("line", tip(tooltip), class_=class_, **ends, **look, **dots)
 
 
 def plot_area(
@@ -168,8 +152,7 @@ def plot_area(
     room: float = 0,
 ) -> Plot:
     """The rectangle for data: so high, below what stands above, right of the tick labels."""
-    side = max(map(text_width, y_labels), default=0)
-    side = max(side, room) + 10
+    side = max([room, *map(text_width, y_labels)]) + 10
     top = above + (ROW + 13 if y_title else 10)
     return Plot(side, top, width - _EDGE, top + height)
 
@@ -235,3 +218,41 @@ def no_data(plot: Plot) -> Svg:
     """What an empty plot says."""
     middle = (plot.left + plot.right) / 2, (plot.top + plot.bottom) / 2
     return label(*middle, "no data", anchor="middle", faint=True)
+
+
+class Axis(NamedTuple):
+    """What an axis shows from end to end."""
+
+    low: float
+    high: float
+    title: str = ""
+    ticks: Sequence[float] | None = None  # of the y axis; the x axis has those that fit
+    log: bool = False
+    whole: bool = False  # whether there is nothing between whole numbers
+    room: float = 0.0  # the least width of the numbers
+
+
+class Frame(NamedTuple):
+    """Legend and axes, and where marks go between them."""
+
+    parts: list[Svg]
+    plot: Plot
+    x: Scale
+    y: Scale
+    size: tuple[float, float]
+
+
+def frame(
+    keys: Sequence[Key], x: Axis, y: Axis, width: float, height: float, bare: bool = False
+) -> Frame:
+    """A legend above two axes; a bare one has no axes."""
+    drawn, above = legend(keys, width)
+    ticks = [] if bare else linear_ticks(y.low, y.high) if y.ticks is None else y.ticks
+    plot = plot_area(width, height, above, tick_labels(ticks), y.title, y.room)
+    across = Scale(x.low, x.high, plot.left, plot.right, x.log, x.whole)
+    up = Scale(y.low, y.high, plot.bottom, plot.top, y.log)
+    if bare:
+        return Frame(drawn, plot, across, up, (width, plot.bottom + 6))
+    axis, total = x_axis(plot, across, x.title, width)
+    drawn += [axis, y_axis(plot, up, ticks, y.title)]
+    return Frame(drawn, plot, across, up, (width, total))

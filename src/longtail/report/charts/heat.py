@@ -7,7 +7,18 @@ from typing import NamedTuple
 from longtail.report.charts.chart import Chart, as_numbers, drawing
 from longtail.report.charts.frame import ROW, WIDTH, Plot, centred, no_data
 from longtail.report.charts.scale import decimals_for, fixed, readable, span_of
-from longtail.report.charts.svg import FONT, Svg, color, element, label, shorten, text_width, wrap
+from longtail.report.charts.svg import (
+    FONT,
+    Attributes,
+    Svg,
+    color,
+    element,
+    label,
+    shorten,
+    text_width,
+    tip,
+    wrap,
+)
 
 _CELL, _UPRIGHT, _LINE = 25.0, 110.0, 16.0
 # The darkest shade still leaves the ink over it readable, in the light and in the dark.
@@ -30,17 +41,8 @@ def heat_chart(
 ) -> Chart:
     """A matrix with a name for each row and column; the larger a value, the darker its cell.
 
-    Args:
-        rows: Names of the rows.
-        columns: Names of the columns.
-        values: One collection a row, one number a column in it; NaN leaves the cell empty.
-        title: What a screen reader says first; not drawn.
-        row_title: What the rows are.
-        column_title: What the columns are.
-        value_title: Name and unit of the values.
-        low: Value of the faintest shade, by default the smallest.
-        high: Value of the darkest shade, by default the largest.
-        width: Of the figure; its height follows from the number of rows.
+    Values have a collection a row with a number a column; NaN leaves the cell empty. The faintest
+    shade is `low`, by default the smallest value, the darkest `high`, by default the largest.
 
     >>> chart = heat_chart(["rare", "common"], ["rare", "common"], [[3, 5], [0, 9]], title="Counts")
     >>> chart.count('class="mark"')
@@ -56,11 +58,10 @@ def heat_chart(
     names, heading = _column_names(columns, side, slot, width)
     base = above + (ROW if column_title or row_title else 0) + heading
     plot = Plot(side, base, width - 2, base + max(len(rows), 1) * _CELL)
-    titles = [
-        _title(0, above, row_title, side - 10),
-        _title(side, above, column_title, width - side),
-    ]
-    drawn += [*titles, element("g", *names, transform=f"translate(0 {base:.2f})")]
+    for at, text, room in ((0.0, row_title, side - 10), (side, column_title, width - side)):
+        if text:
+            drawn.append(label(at, above + FONT, shorten(text, room), faint=True, full=text))
+    drawn.append(element("g", *names, transform=f"translate(0 {base:.2f})"))
     whole = all(value == int(value) for value in finite)
     decimals = 0 if whole else decimals_for(max(map(abs, finite), default=0.0), 3)
     for index, name in enumerate(rows):
@@ -83,8 +84,11 @@ class _Shades(NamedTuple):
     def opacity(self, value: float) -> float:
         if not self.high > self.low:
             return _DARKEST
-        share = min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
-        return _FAINTEST + share * (_DARKEST - _FAINTEST)
+        return _between(min(max((value - self.low) / (self.high - self.low), 0.0), 1.0))
+
+
+def _between(share: float) -> float:
+    return _FAINTEST + share * (_DARKEST - _FAINTEST)
 
 
 def _check(
@@ -113,9 +117,10 @@ def _key(value_title: str, shades: _Shades, width: float, shown: bool) -> tuple[
     drawn = [label(0, FONT, name, faint=True, full=value_title)] if name else []
     drawn.append(label(at, FONT, ends[0], faint=True))
     at += text_width(ends[0]) + 6
-    for index in range(_SWATCHES):
-        share = index / (_SWATCHES - 1)
-        drawn.append(_shade(at + 18 * index, 3, 18, 12, _FAINTEST + share * (_DARKEST - _FAINTEST)))
+    drawn += [
+        _shade(at + 18 * index, 3, 18, 12, _between(index / (_SWATCHES - 1)))
+        for index in range(_SWATCHES)
+    ]
     drawn.append(label(at + 18 * _SWATCHES + 6, FONT, ends[1], faint=True))
     return drawn, ROW + 5
 
@@ -144,12 +149,6 @@ def _column_names(
     return drawn, max(map(text_width, shown)) + 10
 
 
-def _title(x: float, above: float, text: str, room: float) -> Svg:
-    if not text:
-        return Svg()
-    return label(x, above + FONT, shorten(text, room), faint=True, full=text)
-
-
 def _cell(
     value: float,
     across: tuple[float, float],
@@ -162,7 +161,7 @@ def _cell(
         return Svg()
     left, slot = across
     box = left + 0.75, middle - _CELL / 2 + 0.75, max(slot - 1.5, 0.5), _CELL - 1.5
-    shade = _shade(*box, shades.opacity(value), element("title", tooltip), "mark")
+    shade = _shade(*box, shades.opacity(value), tooltip, "mark")
     text = fixed(value, decimals)
     if text_width(text) > slot - 4:
         return shade
@@ -176,12 +175,11 @@ def _shade(
     width: float,
     height: float,
     opacity: float,
-    tooltip: Svg | None = None,
+    tooltip: str = "",
     class_: str | None = None,
 ) -> Svg:
-    children = [] if tooltip is None else [tooltip]
-    size = {"x": x, "y": y, "width": width, "height": height}
-    return element("rect", *children, class_=class_, **size, fill=color(0), fill_opacity=opacity)
+    look: Attributes = {"x": x, "y": y, "width": width, "height": height, "fill": color(0)}
+    return element("rect", tip(tooltip), class_=class_, **look, fill_opacity=opacity)
 
 
 def _description(
