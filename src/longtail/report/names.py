@@ -53,3 +53,12 @@ def points_with_interval(gain: Interval) -> str:
     if gain.low is None or gain.high is None:
         return "none"
     return f"{points(gain.value)} [{points(gain.low)},\u00a0{points(gain.high)}]"
+
+
+def how_many(number: int, word: str, several: str = "") -> str:
+    """So many of something: 1 class, 2,000 classes.
+
+    >>> how_many(1, "class", "classes"), how_many(2000, "sample")
+    ('1 class', '2,000 samples')
+    """
+    return f"{number:,} {word if number == 1 else several or f'{word}s'}"
