@@ -28,6 +28,7 @@ from longtail.report.explorers import Explorer
 from longtail.report.table import Table, laid_out
 
 PAGE = "report.html"
+_SCRIPT = files("longtail.report").joinpath("templates/explorers.js")
 
 
 @dataclass(frozen=True)
@@ -69,32 +70,19 @@ class Footer:
 
 @dataclass(frozen=True)
 class Page:
-    """Everything a report says.
-
-    Attributes:
-        title: What it is of.
-        summary: What was done, on what, and what came of it.
-        sections: What stands under the first screen.
-        footer: Where it comes from.
-        lead: The one table of the first screen.
-        next_step: What the reader should do now, in one plain sentence or two.
-        warning: Why not to trust any of it, which comes before all else.
-    """
+    """Everything a report says."""
 
     title: str
-    summary: str
-    sections: Sequence[Section]
+    summary: str  # what was done, on what, and what came of it
+    sections: Sequence[Section]  # what stands under the first screen
     footer: Footer
-    lead: Table | None = None
-    next_step: str = ""
-    warning: str = ""
+    lead: Table | None = None  # the one table of the first screen
+    next_step: str = ""  # what the reader should do now, in one plain sentence or two
+    warning: str = ""  # why not to trust any of it, which comes before all else
 
 
 def render_page(page: Page) -> str:
     """The page as one HTML text that asks the network for nothing.
-
-    Args:
-        page: What it says.
 
     >>> footer = Footer(version="0.1.0", date="2025-06-01", command="longtail demo")
     >>> html = render_page(Page("Demo", "All is well & good.", [Section("Result")], footer))
@@ -102,30 +90,15 @@ def render_page(page: Page) -> str:
     (True, True)
     """
     moves = any(section.explorer for section in page.sections)
-    script = _script() if moves else ""
-    return (
-        _environment()
-        .get_template("page.html.j2")
-        .render(
-            page=page, laid_out=laid_out, script=Markup(script), script_hash=Markup(_hash(script))
-        )
-        .lstrip()
-    )
+    script = _SCRIPT.read_text(encoding="utf-8") if moves else ""
+    digest = base64.b64encode(sha256(script.encode()).digest()).decode()
+    shown = {"page": page, "laid_out": laid_out, "script": Markup(script)}
+    template = _environment().get_template("page.html.j2")
+    return template.render(shown, script_hash=Markup(f"sha256-{digest}")).lstrip()
 
 
 def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
-    """Render the page to a file, whole or not at all.
-
-    Args:
-        page: What it says.
-        path: Where it goes; the folder must exist.
-
-    >>> import tempfile
-    >>> page = Page("Demo", "All is well.", [], Footer("0.1.0", "2025-06-01", "longtail demo"))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_page(page, Path(folder) / "report.html").name
-    'report.html'
-    """
+    """Render the page to a file in a folder that exists, whole or not at all."""
     # Names of files that are no UTF-8 hold halves of characters, which are written as numbers.
     text = render_page(page).encode("utf-8", "backslashreplace")
     with written_whole(path) as part:
@@ -142,12 +115,7 @@ def page_of(result: Result) -> Page:
 
 
 def save(result: Result, folder: str | os.PathLike[str]) -> Path:
-    """Write the page of a result into a folder, which must exist, and return its path.
-
-    Args:
-        result: What a flow returned.
-        folder: Where report.html goes.
-    """
+    """Write the page of a result into a folder, which must exist, and return its path."""
     return write_page(page_of(result), Path(folder) / PAGE)
 
 
@@ -166,14 +134,6 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-
-
-def _script() -> str:
-    return files("longtail.report").joinpath("templates/explorers.js").read_text(encoding="utf-8")
-
-
-def _hash(script: str) -> str:
-    return "sha256-" + base64.b64encode(sha256(script.encode()).digest()).decode()
 
 
 register_renderer(_in_a_frame)

@@ -20,35 +20,20 @@ Cell = str | float | tuple[float, ...] | Marked | None
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: right-aligned if any of its cells is a number, else left-aligned.
-
-    Attributes:
-        name: The heading.
-        unit: Stands beside the heading, such as "%".
-        digits: Decimals of its numbers.
-        best: Which number is printed bold.
-    """
+    """A column of a table: right-aligned if any of its cells is a number, else left-aligned."""
 
     name: str
-    unit: str = ""
+    unit: str = ""  # stands beside the name, such as "%"
     digits: int = 2
-    best: Literal["low", "high"] | None = None
+    best: Literal["low", "high"] | None = None  # which number is printed bold
 
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under columns.
-
-    Attributes:
-        columns: From left to right.
-        rows: Cells are text, numbers, pairs of a mean and its spread, triples of a
-            value and the ends of its interval, one of these `Marked`, or
-            None where there is none.
-        caption: Stands above the table.
-    """
+    """Rows under columns, and a caption above them."""
 
     columns: Sequence[Column]
-    rows: Sequence[Sequence[Cell]]
+    rows: Sequence[Sequence[Cell]]  # None where there is none
     caption: str = ""
 
 
@@ -67,9 +52,6 @@ def laid_out(table: Table) -> list[list[Laid]]:
     Cells that print alike are equally good, so a tie is bold twice. Text never competes: a row to
     compare with, such as the Bayes error, gives its numbers as text.
 
-    Args:
-        table: What to lay out.
-
     >>> error = Column("error", unit="%", best="low")
     >>> rows = [["CE", (17.118, 0.2)], ["LA", (7.934, 0.1)]]
     >>> [[cell.text for cell in row] for row in laid_out(Table([Column("method"), error], rows))]
@@ -81,16 +63,13 @@ def laid_out(table: Table) -> list[list[Laid]]:
                 f"row {number} must have a cell for each of the {len(table.columns)} columns; "
                 f"got {len(row)}; put None where there is nothing to say"
             )
-    best = [_best(cells, column) for cells, column in _by_column(table)]
-    right = [not all(isinstance(c, str | None) for c in cells) for cells, _ in _by_column(table)]
+    by_column = [[row[i] for row in table.rows] for i in range(len(table.columns))]
+    best = [_best(cells, column) for cells, column in zip(by_column, table.columns, strict=True)]
+    right = [not all(isinstance(cell, str | None) for cell in cells) for cells in by_column]
     return [
         [_laid(*cell) for cell in zip(row, table.columns, best, right, strict=True)]
         for row in table.rows
     ]
-
-
-def _by_column(table: Table) -> list[tuple[list[Cell], Column]]:
-    return [([row[i] for row in table.rows], column) for i, column in enumerate(table.columns)]
 
 
 def _laid(cell: Cell, column: Column, best: str | None, right: bool) -> Laid:

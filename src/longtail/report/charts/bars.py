@@ -6,40 +6,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from zlib import crc32
 
+from longtail.report.charts import frame, scale, svg
 from longtail.report.charts.chart import Chart, as_columns, drawing
-from longtail.report.charts.frame import (
-    HEIGHT,
-    WIDTH,
-    Key,
-    Plot,
-    Reference,
-    centred,
-    legend,
-    no_data,
-    plot_area,
-    x_title,
-    y_axis,
-)
-from longtail.report.charts.scale import (
-    Scale,
-    covering_ticks,
-    decimals_for,
-    fixed,
-    readable,
-    span_of,
-    tick_labels,
-)
-from longtail.report.charts.svg import (
-    FONT,
-    Attributes,
-    Svg,
-    element,
-    hatch,
-    label,
-    text_width,
-    tip,
-    wrap,
-)
+from longtail.report.charts.frame import Key, Plot, Reference
+from longtail.report.charts.scale import Scale
+from longtail.report.charts.svg import Attributes, Svg
 
 _WIDEST, _FILLED, _LINE = 56.0, 0.82, 16.0
 
@@ -63,8 +34,8 @@ def bar_chart(
     category_title: str = "",
     y_title: str = "",
     reference: Reference | None = None,
-    width: float = WIDTH,
-    height: float = HEIGHT,
+    width: float = frame.WIDTH,
+    height: float = frame.HEIGHT,
 ) -> Chart:
     """Bars side by side in each category, with their values above them where they fit.
 
@@ -83,19 +54,22 @@ def bar_chart(
     if reference is not None:
         keys.append(reference.key)
         beside.append(reference.value)
-    ticks = covering_ticks(*span_of([*levels, *beside]))
-    drawn, above = legend(keys, width)
-    plot = plot_area(width, height, above, tick_labels(ticks), y_title)
+    ticks = scale.covering_ticks(*scale.span_of([*levels, *beside]))
+    drawn, above = frame.legend(keys, width)
+    plot = frame.plot_area(width, height, above, scale.tick_labels(ticks), y_title)
     slot = (plot.right - plot.left) / max(len(categories), 1)
     bar = min(slot * _FILLED / max(len(columns), 1), _WIDEST)
-    decimals = decimals_for(max(map(abs, levels), default=0.0), 3)
-    longest = max((text_width(fixed(value, decimals), FONT - 1) for value in levels), default=0.0)
+    decimals = scale.decimals_for(max(map(abs, levels), default=0.0), 3)
+    longest = max(
+        (svg.text_width(scale.fixed(value, decimals), svg.FONT - 1) for value in levels),
+        default=0.0,
+    )
     upright = longest > bar - 2
     headroom = longest + 4 if upright else _LINE
     plot = plot._replace(top=plot.top + headroom, bottom=plot.bottom + headroom)
     y = Scale(ticks[0], ticks[-1], plot.bottom, plot.top)
     drawn += [column.pattern for column in columns]
-    drawn.append(y_axis(plot, y, ticks, y_title, raised=headroom))
+    drawn.append(frame.y_axis(plot, y, ticks, y_title, raised=headroom))
     for number, column in enumerate(columns):
         for index, category in enumerate(categories):
             left = plot.left + (index + 0.5) * slot + (number - len(columns) / 2) * bar
@@ -103,10 +77,10 @@ def bar_chart(
     if reference is not None:
         drawn.append(reference.across(plot, y))
     names, below = _names(categories, plot, slot, width)
-    titles, total = x_title(plot, category_title, below, width)
-    empty = [] if levels else [no_data(plot)]
+    titles, total = frame.x_title(plot, category_title, below, width)
+    empty = [] if levels else [frame.no_data(plot)]
     ends = {"x1": plot.left, "x2": plot.right, "y1": y(0), "y2": y(0)}
-    base = element("line", **ends, stroke="currentColor", stroke_opacity=0.5)
+    base = svg.element("line", **ends, stroke="currentColor", stroke_opacity=0.5)
     drawn += [base, *names, *titles, *empty]
     return drawing((width, total), title, _description(columns, categories, reference), drawn)
 
@@ -125,7 +99,7 @@ class _Column(NamedTuple):
 
     @property
     def swatch(self) -> Svg:
-        return element("rect", x=-11, y=-6, width=22, height=12, fill=self.fill)
+        return svg.element("rect", x=-11, y=-6, width=22, height=12, fill=self.fill)
 
 
 def _column(bars: Bars, number: int, categories: Sequence[str], identity: str) -> _Column:
@@ -137,7 +111,7 @@ def _column(bars: Bars, number: int, categories: Sequence[str], identity: str) -
         high=bars.high,
     )
     style = number if bars.style is None else bars.style
-    fill, pattern = hatch(style, f"hatch-{identity}-{number}")
+    fill, pattern = svg.hatch(style, f"hatch-{identity}-{number}")
     return _Column(bars.name, fill, pattern, *columns.values())
 
 
@@ -156,30 +130,30 @@ def _bar(
     left, bar = across
     low, high = (column.low[index], column.high[index]) if column.low else (math.nan, math.nan)
     whiskered = math.isfinite(low) and math.isfinite(high)
-    between = f" ({readable(low)} to {readable(high)})" if whiskered else ""
-    tooltip = f"{column.name}, {category}: {readable(value)}{between}"
+    between = f" ({scale.readable(low)} to {scale.readable(high)})" if whiskered else ""
+    tooltip = f"{column.name}, {category}: {scale.readable(value)}{between}"
     top, bottom = sorted((y(value), y(0)))
     box = {"x": left + 1, "y": top, "width": max(bar - 2, 0.5), "height": bottom - top}
-    parts = [element("rect", tip(tooltip), class_="mark", fill=column.fill, **box)]
+    parts = [svg.element("rect", svg.tip(tooltip), class_="mark", fill=column.fill, **box)]
     middle = left + bar / 2
     if whiskered:
         ends = f"M{middle:.2f} {y(low):.2f}V{y(high):.2f}"
         caps = "".join(f"M{middle - 3:.2f} {y(end):.2f}h6" for end in (low, high))
         look: Attributes = {"stroke": "currentColor", "stroke_width": 1.3, "fill": "none"}
-        parts.append(element("path", class_="whisker", d=ends + caps, **look))
+        parts.append(svg.element("path", class_="whisker", d=ends + caps, **look))
         top = min(top, y(high))
     # Above the bar and its whisker; over a bar that hangs down, above the base line.
-    parts.append(_value(fixed(value, decimals), middle, top - 4, bar, upright))
-    return element("g", *parts)
+    parts.append(_value(scale.fixed(value, decimals), middle, top - 4, bar, upright))
+    return svg.element("g", *parts)
 
 
 def _value(text: str, x: float, y: float, bar: float, upright: bool) -> Svg:
-    if upright and bar < FONT:
+    if upright and bar < svg.FONT:
         return Svg()  # no room in either direction: the tooltip has the value
     if not upright:
-        return element("g", label(x, y, text, anchor="middle"), font_size=FONT - 1)
-    turned = f"translate({x + FONT * 0.33:.2f} {y:.2f}) rotate(-90)"
-    return element("g", label(0, 0, text), font_size=FONT - 1, transform=turned)
+        return svg.element("g", svg.label(x, y, text, anchor="middle"), font_size=svg.FONT - 1)
+    turned = f"translate({x + svg.FONT * 0.33:.2f} {y:.2f}) rotate(-90)"
+    return svg.element("g", svg.label(0, 0, text), font_size=svg.FONT - 1, transform=turned)
 
 
 def _names(
@@ -188,11 +162,11 @@ def _names(
     """The categories' names in lines under their slots, and the lowest baseline."""
     drawn, most = [], 1
     for index, category in enumerate(categories):
-        lines = wrap(category, slot - 6)
+        lines = svg.wrap(category, slot - 6)
         most = max(most, len(lines))
         middle = plot.left + (index + 0.5) * slot
         drawn += [
-            centred(middle, plot.bottom + 18 + row * _LINE, line, width, full=category)
+            frame.centred(middle, plot.bottom + 18 + row * _LINE, line, width, full=category)
             for row, line in enumerate(lines)
         ]
     return drawn, plot.bottom + 18 + (most - 1) * _LINE
@@ -202,6 +176,8 @@ def _description(
     columns: Sequence[_Column], categories: Sequence[str], reference: Reference | None
 ) -> str:
     sentences = [f"{len(columns)} series over {', '.join(categories)}."]
-    sentences += [f"{each.name}: {', '.join(map(readable, each.values))}." for each in columns]
+    sentences += [
+        f"{each.name}: {', '.join(map(scale.readable, each.values))}." for each in columns
+    ]
     sentences += [] if reference is None else [f"Reference: {reference.label}."]
     return " ".join(sentences)

@@ -10,21 +10,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
+from longtail.report.charts import svg
 from longtail.report.charts.scale import Scale, linear_ticks, log_ticks, readable, tick_labels
-from longtail.report.charts.svg import (
-    FONT,
-    Attributes,
-    Svg,
-    color,
-    dash,
-    element,
-    label,
-    marker,
-    pale_fill,
-    shorten,
-    text_width,
-    tip,
-)
+from longtail.report.charts.svg import Attributes, Svg
 
 WIDTH, HEIGHT = 480.0, 230.0
 ROW = 19.0
@@ -86,7 +74,7 @@ class Guide:
     @property
     def paint(self) -> str:
         """Its colour."""
-        return "currentColor" if self.style is None else color(self.style)
+        return "currentColor" if self.style is None else svg.color(self.style)
 
     @property
     def key(self) -> Key:
@@ -98,14 +86,16 @@ def line_key(
     name: str, number: int, line: bool = True, dots: bool = False, pale: bool = False
 ) -> Key:
     """The legend entry of a series drawn as a line, as dots, or as both; pale dots sum up to it."""
-    paint, parts = color(number), []
+    paint, parts = svg.color(number), []
     if line:
-        look: Attributes = {"stroke_width": 1.8, "stroke_dasharray": dash(number)}
-        parts.append(element("line", x1=-12, x2=12, **look))
+        look: Attributes = {"stroke_width": 1.8, "stroke_dasharray": svg.dash(number)}
+        parts.append(svg.element("line", x1=-12, x2=12, **look))
     if dots:
-        mark = marker(number, 0, 0, 3.5, class_=None)
-        parts.append(element("g", mark, fill=pale_fill(number), opacity=0.6) if pale else mark)
-    return Key(name, element("g", *parts, stroke=paint, fill=paint))
+        mark = svg.marker(number, 0, 0, 3.5, class_=None)
+        parts.append(
+            svg.element("g", mark, fill=svg.pale_fill(number), opacity=0.6) if pale else mark
+        )
+    return Key(name, svg.element("g", *parts, stroke=paint, fill=paint))
 
 
 def legend(keys: Sequence[Key], width: float) -> tuple[list[Svg], float]:
@@ -113,13 +103,13 @@ def legend(keys: Sequence[Key], width: float) -> tuple[list[Svg], float]:
     drawn: list[Svg] = []
     left, row = 0.0, 0
     for name, swatch in keys:
-        shown = shorten(name, width - _SWATCH - 8)
-        taken = _SWATCH + 6 + text_width(shown)
+        shown = svg.shorten(name, width - _SWATCH - 8)
+        taken = _SWATCH + 6 + svg.text_width(shown)
         if left and left + taken > width:
             left, row = 0.0, row + 1
         moved = f"translate({left + _SWATCH / 2:.1f} {row * ROW + ROW / 2:.1f})"
-        text = label(_SWATCH / 2 + 6, FONT * 0.35, shown, full=name)
-        drawn.append(element("g", swatch, text, transform=moved))
+        text = svg.label(_SWATCH / 2 + 6, svg.FONT * 0.35, shown, full=name)
+        drawn.append(svg.element("g", swatch, text, transform=moved))
         left += taken + _GAP
     return drawn, (row + 1) * ROW if keys else 0.0
 
@@ -130,7 +120,7 @@ def dotted(
     """A thin dotted path."""
     look: Attributes = {"stroke": paint, "stroke_width": 1.6, "stroke_opacity": 0.75}
     ends: Attributes = {"stroke_dasharray": "0.1 3.5", "stroke_linecap": "round", "fill": "none"}
-    return element("path", tip(tooltip), class_=class_, d=outline, **look, **ends)
+    return svg.element("path", svg.tip(tooltip), class_=class_, d=outline, **look, **ends)
 
 
 def reference_line(
@@ -140,7 +130,7 @@ def reference_line(
     ends: Attributes = {"x1": x1, "y1": y1, "x2": x2, "y2": y2}
     look: Attributes = {"stroke": "currentColor", "stroke_width": 2.2}
     dots: Attributes = {"stroke_dasharray": "0.1 4", "stroke_linecap": "round"}
-    return element("line", tip(tooltip), class_=class_, **ends, **look, **dots)
+    return svg.element("line", svg.tip(tooltip), class_=class_, **ends, **look, **dots)
 
 
 def plot_area(
@@ -152,7 +142,7 @@ def plot_area(
     room: float = 0,
 ) -> Plot:
     """The rectangle for data: so high, below what stands above, right of the tick labels."""
-    side = max([room, *map(text_width, y_labels)]) + 10
+    side = max([room, *map(svg.text_width, y_labels)]) + 10
     top = above + (ROW + 13 if y_title else 10)
     return Plot(side, top, width - _EDGE, top + height)
 
@@ -163,24 +153,24 @@ def y_axis(plot: Plot, scale: Scale, ticks: Sequence[float], title: str, raised:
     for tick, text in zip(ticks, tick_labels(ticks), strict=True):
         at = scale(tick)
         ends = {"x1": plot.left, "x2": plot.right, "y1": at, "y2": at}
-        parts.append(element("line", **ends, stroke_opacity=0.13))
-        parts.append(label(plot.left - 8, at + FONT * 0.35, text, anchor="end", faint=True))
+        parts.append(svg.element("line", **ends, stroke_opacity=0.13))
+        parts.append(svg.label(plot.left - 8, at + svg.FONT * 0.35, text, anchor="end", faint=True))
     if title:
-        shown = shorten(title, plot.right)
-        parts.append(label(0, plot.top - raised - 14, shown, faint=True, full=title))
-    return element("g", *parts, stroke="currentColor")
+        shown = svg.shorten(title, plot.right)
+        parts.append(svg.label(0, plot.top - raised - 14, shown, faint=True, full=title))
+    return svg.element("g", *parts, stroke="currentColor")
 
 
 def x_axis(plot: Plot, scale: Scale, title: str, width: float) -> tuple[Svg, float]:
     """The base line, the ticks that fit, the title below; and the height down to their end."""
     base = plot.bottom
-    parts = [element("line", x1=plot.left, x2=plot.right, y1=base, y2=base, stroke_opacity=0.5)]
+    parts = [svg.element("line", x1=plot.left, x2=plot.right, y1=base, y2=base, stroke_opacity=0.5)]
     for tick, text in fitting_ticks(scale):
         at = scale(tick)
-        parts.append(element("line", x1=at, x2=at, y1=base, y2=base + 4, stroke_opacity=0.5))
+        parts.append(svg.element("line", x1=at, x2=at, y1=base, y2=base + 4, stroke_opacity=0.5))
         parts.append(centred(at, base + 19, text, width))
     drawn, height = x_title(plot, title, base + 19, width)
-    return element("g", *parts, *drawn, stroke="currentColor"), height
+    return svg.element("g", *parts, *drawn, stroke="currentColor"), height
 
 
 def x_title(plot: Plot, title: str, above: float, width: float) -> tuple[list[Svg], float]:
@@ -193,10 +183,10 @@ def x_title(plot: Plot, title: str, above: float, width: float) -> tuple[list[Sv
 
 def centred(x: float, y: float, text: str, width: float, full: str = "") -> Svg:
     """A line of text around x, moved where it would leave the figure, cut if wider than that."""
-    shown = shorten(text, width)
-    half = text_width(shown) / 2
+    shown = svg.shorten(text, width)
+    half = svg.text_width(shown) / 2
     inside = min(max(x, half), width - half)
-    return label(inside, y, shown, anchor="middle", faint=True, full=full or text)
+    return svg.label(inside, y, shown, anchor="middle", faint=True, full=full or text)
 
 
 def fitting_ticks(scale: Scale) -> list[tuple[float, str]]:
@@ -207,7 +197,7 @@ def fitting_ticks(scale: Scale) -> list[tuple[float, str]]:
         ticks = [tick for tick in ticks if not scale.whole or tick == round(tick)]
         labels = [readable(tick) for tick in ticks] if scale.log else tick_labels(ticks)
         fitting = list(zip(ticks, labels, strict=True))
-        widest = max((text_width(text) for text in labels), default=0)
+        widest = max((svg.text_width(text) for text in labels), default=0)
         steps = [scale(b) - scale(a) for a, b in pairwise(ticks)]
         if min(steps, default=widest + 20) >= widest + 12:
             break
@@ -217,7 +207,7 @@ def fitting_ticks(scale: Scale) -> list[tuple[float, str]]:
 def no_data(plot: Plot) -> Svg:
     """What an empty plot says."""
     middle = (plot.left + plot.right) / 2, (plot.top + plot.bottom) / 2
-    return label(*middle, "no data", anchor="middle", faint=True)
+    return svg.label(*middle, "no data", anchor="middle", faint=True)
 
 
 class Axis(NamedTuple):

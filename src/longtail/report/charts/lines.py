@@ -5,36 +5,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
+from longtail.report.charts import frame, scale, svg
 from longtail.report.charts.chart import Chart, as_columns, drawing
-from longtail.report.charts.frame import (
-    HEIGHT,
-    WIDTH,
-    Axis,
-    Guide,
-    Reference,
-    dotted,
-    frame,
-    line_key,
-    no_data,
-)
-from longtail.report.charts.scale import (
-    Scale,
-    covering_log_ticks,
-    covering_ticks,
-    readable,
-    span_of,
-)
-from longtail.report.charts.svg import (
-    Attributes,
-    Svg,
-    color,
-    coordinate,
-    dash,
-    element,
-    many_marks,
-    marker,
-    pale_fill,
-)
+from longtail.report.charts.frame import Axis, Guide, Reference
+from longtail.report.charts.scale import Scale
+from longtail.report.charts.svg import Attributes, Svg
 
 _TOOLTIPS = 500  # with more points than this a tooltip for each would be most of the file
 _RADIUS = 2.6
@@ -98,8 +73,8 @@ def line_chart(
     log_y: bool = False,
     x_range: tuple[float, float] | None = None,
     y_room: float = 0.0,
-    width: float = WIDTH,
-    height: float = HEIGHT,
+    width: float = frame.WIDTH,
+    height: float = frame.HEIGHT,
 ) -> Chart:
     """Series over x, with bands where they have them and one level to compare with.
 
@@ -116,31 +91,32 @@ def line_chart(
     levels = [value for trace in traces for part in trace.levels for value in part]
     beside = [float(value) for guide in guides for value in guide.y]
     beside += [] if reference is None else [reference.value]
-    ticks = (covering_log_ticks if log_y else covering_ticks)(*span_of(levels + beside, log=log_y))
+    covering = scale.covering_log_ticks if log_y else scale.covering_ticks
+    ticks = covering(*scale.span_of(levels + beside, log=log_y))
     pale = {trace.style for trace in traces if trace.line.faint and trace.dotted}
     keys = [
-        line_key(t.line.name, t.style, t.joined, t.dotted or t.style in pale, t.style in pale)
+        frame.line_key(t.line.name, t.style, t.joined, t.dotted or t.style in pale, t.style in pale)
         for t in traces
         if not t.line.faint
     ]
     keys += [guide.key for guide in guides] + ([] if reference is None else [reference.key])
     places = [v for trace in traces for v in trace.x] + [float(v) for g in guides for v in g.x]
     whole = all(not math.isfinite(place) or place == round(place) for place in places)
-    span = x_range or span_of(places, pad=0.02, log=log_x)
+    span = x_range or scale.span_of(places, pad=0.02, log=log_x)
     across = Axis(*span, x_title, log=log_x, whole=whole)
     up = Axis(ticks[0], ticks[-1], y_title, ticks, log_y, room=y_room)
-    drawn, plot, x, y, size = frame(keys, across, up, width, height)
+    drawn, plot, x, y, size = frame.frame(keys, across, up, width, height)
     drawn += [_band(trace, x, y) for trace in traces if trace.low]
     for guide in guides:
         outline = path(map(float, guide.x), map(float, guide.y), x, y)
-        drawn.append(dotted(outline, guide.label, paint=guide.paint))
+        drawn.append(frame.dotted(outline, guide.label, paint=guide.paint))
     drawn += [] if reference is None else [reference.across(plot, y)]
     light = sum(len(trace.x) for trace in traces) > _TOOLTIPS
     # Faint series first, so that what sums them up lies on top.
     ordered = sorted(traces, key=lambda trace: not trace.line.faint)
     drawn += [_marks(trace, x, y, not light and not trace.is_curve) for trace in ordered]
     if not any(math.isfinite(value) for value in levels):
-        drawn.append(no_data(plot))
+        drawn.append(frame.no_data(plot))
     return drawing(size, title, _description(traces, x_title, reference, guides), drawn)
 
 
@@ -173,8 +149,8 @@ def _description(
     for trace in named:
         finite = [value for value in trace.y if math.isfinite(value)]
         if finite:
-            ends = f"starts at {readable(finite[0])} and ends at {readable(finite[-1])}"
-            inside = f"between {readable(min(finite))} and {readable(max(finite))}"
+            ends = f"starts at {scale.readable(finite[0])} and ends at {scale.readable(finite[-1])}"
+            inside = f"between {scale.readable(min(finite))} and {scale.readable(max(finite))}"
             sentences.append(f"{trace.line.name} {ends}, {inside}.")
     sentences += [] if reference is None else [f"Reference: {reference.label}."]
     sentences += [f"Dotted: {guide.label}." for guide in guides]
@@ -188,11 +164,11 @@ def _band(trace: _Trace, x: Scale, y: Scale) -> Svg:
         there = [(x(at), y(high)) for at, _, high in run]
         back = [(x(at), y(low)) for at, low, _ in reversed(run)]
         outline += _joined(there + back) + "Z"
-    paint = color(trace.style)
+    paint = svg.color(trace.style)
     # The faint stroke keeps a band of a single point visible.
     fill: Attributes = {"fill": paint, "fill_opacity": 0.14}
     edge: Attributes = {"stroke": paint, "stroke_opacity": 0.25}
-    return element("path", class_="band", d=outline, **fill, **edge) if outline else Svg()
+    return svg.element("path", class_="band", d=outline, **fill, **edge) if outline else Svg()
 
 
 def _marks(trace: _Trace, x: Scale, y: Scale, tooltips: bool) -> Svg:
@@ -200,28 +176,28 @@ def _marks(trace: _Trace, x: Scale, y: Scale, tooltips: bool) -> Svg:
     parts = []
     outline = path(trace.x, trace.y, x, y)
     if trace.joined and outline:
-        stroke: Attributes = {"stroke_width": 1.8, "stroke_dasharray": dash(trace.style)}
-        parts.append(element("path", class_="line", d=outline, fill="none", **stroke))
+        stroke: Attributes = {"stroke_width": 1.8, "stroke_dasharray": svg.dash(trace.style)}
+        parts.append(svg.element("path", class_="line", d=outline, fill="none", **stroke))
     parts += (_points if tooltips else _light_points)(trace, x, y)
-    paint = color(trace.style)
+    paint = svg.color(trace.style)
     # The more points, the paler: what sums them up must stay readable on top of them.
     opacity = (0.45 if tooltips else 0.25) if trace.line.faint else None
-    fill = pale_fill(trace.style) if trace.line.faint else paint
-    return element("g", *parts, fill=fill, stroke=paint, opacity=opacity)
+    fill = svg.pale_fill(trace.style) if trace.line.faint else paint
+    return svg.element("g", *parts, fill=fill, stroke=paint, opacity=opacity)
 
 
 def _points(trace: _Trace, x: Scale, y: Scale) -> list[Svg]:
     alone = {run[0] for run in runs(trace.x, trace.y) if len(run) == 1}
-    names = trace.line.labels or [readable(value) for value in trace.x]
+    names = trace.line.labels or [scale.readable(value) for value in trace.x]
     sizes = trace.sizes or (1.0,) * len(trace.x)
     drawn = []
     for at, level, name, size in zip(trace.x, trace.y, names, sizes, strict=True):
         if math.isfinite(at) and math.isfinite(level):
-            tooltip = f"{trace.line.name}, {name}: {readable(level)}"
+            tooltip = f"{trace.line.name}, {name}: {scale.readable(level)}"
             # Points of a plain line are there for the pointer only, unless no line reaches them.
             hidden = not trace.dotted and (at, level) not in alone
             radius = _RADIUS * math.sqrt(size)
-            drawn.append(marker(trace.style, x(at), y(level), radius, tooltip, hidden=hidden))
+            drawn.append(svg.marker(trace.style, x(at), y(level), radius, tooltip, hidden=hidden))
     return drawn
 
 
@@ -232,7 +208,7 @@ def _light_points(trace: _Trace, x: Scale, y: Scale) -> list[Svg]:
         if trace.dotted or len(run) == 1
         for a, b in run
     ]
-    return [many_marks(trace.style, shown, _RADIUS)] if shown else []
+    return [svg.many_marks(trace.style, shown, _RADIUS)] if shown else []
 
 
 def runs(*columns: Iterable[float]) -> Iterator[list[tuple[float, ...]]]:
@@ -254,4 +230,4 @@ def path(xs: Iterable[float], ys: Iterable[float], x: Scale, y: Scale) -> str:
 
 
 def _joined(points: Sequence[tuple[float, float]]) -> str:
-    return "M" + "L".join(f"{coordinate(x)} {coordinate(y)}" for x, y in points)
+    return "M" + "L".join(f"{svg.coordinate(x)} {svg.coordinate(y)}" for x, y in points)

@@ -6,31 +6,11 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import NamedTuple
 
+from longtail.report.charts import frame, svg
 from longtail.report.charts.chart import Chart, as_numbers, drawing
-from longtail.report.charts.frame import (
-    ROW,
-    WIDTH,
-    Key,
-    Plot,
-    Reference,
-    centred,
-    fitting_ticks,
-    legend,
-    reference_line,
-    x_axis,
-)
+from longtail.report.charts.frame import Key, Plot, Reference
 from longtail.report.charts.scale import Scale, decimals_for, fixed, readable, span_of
-from longtail.report.charts.svg import (
-    Attributes,
-    Svg,
-    color,
-    element,
-    label,
-    marker,
-    shorten,
-    text_width,
-    tip,
-)
+from longtail.report.charts.svg import Attributes, Svg
 
 _STRIP, _STEP = 26.0, 54.0
 _GOLDEN = (math.sqrt(5) - 1) / 2
@@ -51,7 +31,7 @@ def strip_chart(
     title: str,
     value_title: str = "",
     reference: Reference | None = None,
-    width: float = WIDTH,
+    width: float = frame.WIDTH,
 ) -> Chart:
     """One strip of dots per method, its mean ± standard deviation marked and written above.
 
@@ -66,7 +46,7 @@ def strip_chart(
     values = [value for row in rows for value in row.values]
     drawn, plot, x, size = _row_frame(values, len(rows), _STEP, value_title, reference, width)
     if reference is not None:
-        drawn.append(centred(x(reference.value), plot.top - 10, reference.label, width))
+        drawn.append(frame.centred(x(reference.value), plot.top - 10, reference.label, width))
     for index, row in enumerate(rows):
         drawn += _strip(row, plot, plot.top + index * _STEP, x, reference)
     return drawing(size, title, _description(rows, reference), drawn)
@@ -83,18 +63,18 @@ def _row_frame(
 ) -> tuple[list[Svg], Plot, Scale, tuple[float, float]]:
     """The axis under so many rows, where they go, the scale of their values, and the size."""
     beside = [] if reference is None else [reference.value]
-    top = above + (ROW + 4 if reference else 0.0)
+    top = above + (frame.ROW + 4 if reference else 0.0)
     plot = Plot(2, top, width - 2, top + max(rows, 1) * step + 4)
     x = Scale(*span_of([*beside, *levels], pad=0.03), plot.left + 8, plot.right - 8)
-    axis, total = x_axis(plot, x, value_title, width)
+    axis, total = frame.x_axis(plot, x, value_title, width)
     return [axis], plot, x, (width, total)
 
 
 def _names(name: str, text: str, plot: Plot, y: float) -> list[Svg]:
     """What stands above a row: its name at the left, and what is said of it at the right."""
-    room = plot.right - plot.left - text_width(text) - 16
-    shown = label(plot.left, y, shorten(name, room), full=name)
-    return [shown, label(plot.right, y, text, anchor="end")]
+    room = plot.right - plot.left - svg.text_width(text) - 16
+    shown = svg.label(plot.left, y, svg.shorten(name, room), full=name)
+    return [shown, svg.label(plot.right, y, text, anchor="end")]
 
 
 class _Row(NamedTuple):
@@ -131,12 +111,12 @@ def _strip(row: _Row, plot: Plot, top: float, x: Scale, reference: Reference | N
     upper = top + _STEP - _STRIP
     lower, middle = upper + _STRIP, upper + _STRIP / 2
     drawn = _names(row.name, row.summary, plot, upper - 7)
-    drawn.append(_ground(plot, upper, [x(tick) for tick, _ in fitting_ticks(x)]))
+    drawn.append(_ground(plot, upper, [x(tick) for tick, _ in frame.fitting_ticks(x)]))
     if reference is not None:
         at = x(reference.value)
-        drawn.append(reference_line(at, upper, at, lower, reference.label))
+        drawn.append(frame.reference_line(at, upper, at, lower, reference.label))
     dots = [
-        marker(
+        svg.marker(
             row.style,
             x(value),
             # Multiples of the golden ratio spread the dots evenly, and alike in every rendering.
@@ -146,17 +126,17 @@ def _strip(row: _Row, plot: Plot, top: float, x: Scale, reference: Reference | N
         )
         for index, value in enumerate(row.values)
     ]
-    paint = {"fill": color(row.style), "stroke": color(row.style)}
-    drawn.append(element("g", *dots, **paint, opacity=0.55))
+    paint = {"fill": svg.color(row.style), "stroke": svg.color(row.style)}
+    drawn.append(svg.element("g", *dots, **paint, opacity=0.55))
     return [*drawn, *_mean(row, middle, x)]
 
 
 def _ground(plot: Plot, top: float, ticks: Sequence[float]) -> Svg:
     size = {"x": plot.left, "y": top, "width": plot.right - plot.left, "height": _STRIP}
     grid = "".join(f"M{at:.2f} {top:.2f}v{_STRIP:g}" for at in ticks)
-    ground = element("rect", **size, rx=3, fill="currentColor", fill_opacity=0.045)
-    lines = element("path", d=grid, stroke="currentColor", stroke_opacity=0.13)
-    return element("g", ground, lines)
+    ground = svg.element("rect", **size, rx=3, fill="currentColor", fill_opacity=0.045)
+    lines = svg.element("path", d=grid, stroke="currentColor", stroke_opacity=0.13)
+    return svg.element("g", ground, lines)
 
 
 def _mean(row: _Row, middle: float, x: Scale) -> list[Svg]:
@@ -167,7 +147,7 @@ def _mean(row: _Row, middle: float, x: Scale) -> list[Svg]:
         low, high = (x(row.mean + sign * row.spread) for sign in (-1, 1))
         outline += f"M{low:.2f} {middle:.2f}H{high:.2f}"
     look: Attributes = {"d": outline, "stroke": "currentColor", "stroke_width": 2.2}
-    return [element("path", tip(f"{row.name}: {row.summary}"), class_="mean", **look)]
+    return [svg.element("path", svg.tip(f"{row.name}: {row.summary}"), class_="mean", **look)]
 
 
 def _description(rows: Sequence[_Row], reference: Reference | None) -> str:
@@ -211,7 +191,7 @@ def interval_chart(
     """
     levels = [v for each in intervals for v in (each.value, each.low, each.high, *each.dots)]
     keys = [Key(name, _swatch(style)) for style, name in (colors or {}).items()]
-    drawn, above = legend(keys, width)
+    drawn, above = frame.legend(keys, width)
     number = len(intervals)
     axis, plot, x, size = _row_frame(
         levels, number, _INTERVAL_STEP, value_title, reference, width, above
@@ -219,10 +199,10 @@ def interval_chart(
     drawn += [_grid(plot, x), *axis]
     if reference is not None:
         at = x(reference.value)
-        drawn.append(centred(at, plot.top - 10, reference.label, width))
+        drawn.append(frame.centred(at, plot.top - 10, reference.label, width))
         for index in range(number):  # beside the lines, and not through the names
             low = plot.top + (index + 1) * _INTERVAL_STEP
-            drawn.append(reference_line(at, low - 20, at, low - 2, reference.label))
+            drawn.append(frame.reference_line(at, low - 20, at, low - 2, reference.label))
     for index, each in enumerate(intervals):
         drawn += _line(each, plot, plot.top + index * _INTERVAL_STEP, x)
     description = " ".join(f"{each.name}: {each.text}." for each in intervals)
@@ -230,19 +210,19 @@ def interval_chart(
 
 
 def _swatch(style: int) -> Svg:
-    paint = color(style)
-    return element("g", marker(0, 0, 0, 5.0, class_=None), fill=paint, stroke=paint)
+    paint = svg.color(style)
+    return svg.element("g", svg.marker(0, 0, 0, 5.0, class_=None), fill=paint, stroke=paint)
 
 
 def _grid(plot: Plot, x: Scale) -> Svg:
     lines = "".join(
-        f"M{x(tick):.2f} {plot.top:.2f}V{plot.bottom:.2f}" for tick, _ in fitting_ticks(x)
+        f"M{x(tick):.2f} {plot.top:.2f}V{plot.bottom:.2f}" for tick, _ in frame.fitting_ticks(x)
     )
-    return element("path", d=lines, stroke="currentColor", stroke_opacity=0.13)
+    return svg.element("path", d=lines, stroke="currentColor", stroke_opacity=0.13)
 
 
 def _line(each: IntervalRow, plot: Plot, top: float, x: Scale) -> list[Svg]:
-    middle, paint = top + _INTERVAL_STEP - 11, color(each.style)
+    middle, paint = top + _INTERVAL_STEP - 11, svg.color(each.style)
     drawn = _names(each.name, each.text, plot, top + 15)
     if not math.isfinite(each.value):
         return drawn
@@ -251,9 +231,11 @@ def _line(each: IntervalRow, plot: Plot, top: float, x: Scale) -> list[Svg]:
         ends = f"M{x(each.low):.2f} {middle:.2f}H{x(each.high):.2f}"
         caps = "".join(f"M{x(end):.2f} {middle - 4:.2f}v8" for end in (each.low, each.high))
         look: Attributes = {"stroke": paint, "stroke_width": 2.0, "fill": "none"}
-        drawn.append(element("path", tip(tooltip), class_="interval", d=ends + caps, **look))
-    dots = [marker(0, x(dot), middle, 2.6, f"{each.name}: {dot:.4g}") for dot in each.dots]
+        drawn.append(
+            svg.element("path", svg.tip(tooltip), class_="interval", d=ends + caps, **look)
+        )
+    dots = [svg.marker(0, x(dot), middle, 2.6, f"{each.name}: {dot:.4g}") for dot in each.dots]
     if len(dots) > 1:
-        drawn.append(element("g", *dots, fill="currentColor", stroke="none", opacity=0.45))
-    mark = marker(0, x(each.value), middle, 5.0, tooltip, class_="mean")
-    return [*drawn, element("g", mark, fill=paint, stroke=paint)]
+        drawn.append(svg.element("g", *dots, fill="currentColor", stroke="none", opacity=0.45))
+    mark = svg.marker(0, x(each.value), middle, 5.0, tooltip, class_="mean")
+    return [*drawn, svg.element("g", mark, fill=paint, stroke=paint)]

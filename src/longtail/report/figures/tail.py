@@ -14,7 +14,7 @@ from longtail.core.arrays import ArrayLike, as_numpy
 from longtail.core.labels import check_counts
 from longtail.report.charts.chart import Chart, panels
 from longtail.report.charts.frame import WIDTH, Reference
-from longtail.report.charts.lines import Line, line_chart
+from longtail.report.charts.lines import Line, Mark, line_chart
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Values: TypeAlias = ArrayLike | Mapping[str, ArrayLike]  # of one run, or of several by their names
@@ -40,6 +40,11 @@ class Tail(NamedTuple):
 def floats(values: ArrayLike) -> Floats:
     """Values as float64 NumPy numbers, for drawing."""
     return np.asarray(as_numpy(values), dtype=np.float64)
+
+
+def in_percent(*shares: object) -> list[Floats]:
+    """Shares of the classes in percent: those of a prior, say, and the ends of its interval."""
+    return [100 * np.asarray(part) for part in shares]
 
 
 def by_name(values: Values, name: str = "model") -> dict[str, Floats]:
@@ -124,12 +129,32 @@ def over_classes(
     return panels([upper, lower], title=title)
 
 
-def running_mean(values: Floats, window: int) -> Floats:
-    """The mean over so many neighbours, fewer at the ends, NaN left out.
+def ordered_chart(
+    series: Mapping[str, Sequence[Floats] | None],
+    order: npt.NDArray[np.int64],
+    classes: Sequence[str],
+    *,
+    title: str,
+    x_title: str,
+    y_title: str,
+    mark: Mark = "line",
+) -> Chart:
+    """One number a class, with the ends of its interval where there are some, in a given order.
 
-    >>> running_mean(np.array([1.0, 3.0, np.nan, 5.0]), 3).tolist()
-    [2.0, 2.0, 4.0, 5.0]
+    Lines without values are left out, and the others keep their colours.
     """
+    lines, names = [], [classes[k] for k in order]
+    for style, (name, parts) in enumerate(series.items()):
+        if parts is not None:
+            value, *ends = (part[order] for part in parts)
+            low, high = ends or (None, None)
+            places = range(1, len(order) + 1)
+            lines.append(Line(name, places, value, low, high, labels=names, mark=mark, style=style))
+    return line_chart(lines, title=title, x_title=x_title, y_title=y_title, width=960)
+
+
+def running_mean(values: Floats, window: int) -> Floats:
+    """The mean over so many neighbours, fewer at the ends, NaN left out."""
     finite = ~np.isnan(values)
     sums = np.concatenate([[0.0], np.cumsum(np.where(finite, values, 0.0))])
     sizes = np.concatenate([[0], np.cumsum(finite)])

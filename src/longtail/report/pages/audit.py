@@ -255,8 +255,8 @@ def _shift_sentence(finding: str, shift: Shift) -> str:
         "accuracy.",
         "not_in_test": f"{_classes_have(shift.not_in_test)} no test samples: their recalls cannot "
         "be measured, and means over classes leave them out.",
-        "not_in_train": f"{_classes_have(shift.not_in_train)} test samples but no training samples: "
-        "no model can have learned that.",
+        "not_in_train": f"{_classes_have(shift.not_in_train)} test samples but no training "
+        "samples: no model can have learned that.",
     }[finding]
 
 

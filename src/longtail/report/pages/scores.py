@@ -1,7 +1,5 @@
 """The page on scores: the first screen, then one section after the other."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from longtail.flows.judge import Judgement

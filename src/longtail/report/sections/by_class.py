@@ -1,17 +1,14 @@
 """Accuracy along the tail, calibration, and which classes are taken for which."""
 
-from __future__ import annotations
-
 from longtail.flows.judge import Judgement
-from longtail.report.charts.chart import Chart
 from longtail.report.charts.heat import heat_chart
-from longtail.report.charts.lines import Line, line_chart
 from longtail.report.figures import (
     class_accuracy_chart,
     false_positives_chart,
     margin_cdf_chart,
     reliability_chart,
 )
+from longtail.report.figures.tail import ordered_chart
 from longtail.report.names import order_title
 from longtail.report.page import Figure, Section
 from longtail.report.table import Column, Table
@@ -21,7 +18,16 @@ def by_class_section(judgement: Judgement) -> Section:
     """Class counts and the accuracy of each class by frequency."""
     samples = judgement.samples
     if samples.counts is None:
-        chart, caption = _dots(judgement), "Each dot is a class."
+        caption = "Each dot is a class."
+        chart = ordered_chart(
+            {name: [100 * recalls] for name, recalls in judgement.recalls.items()},
+            samples.order,
+            samples.classes,
+            title="Accuracy by class",
+            x_title=order_title(samples),
+            y_title="accuracy (%)",
+            mark="dots",
+        )
     else:
         names, recalls = samples.classes, judgement.recalls
         chart = class_accuracy_chart(recalls, samples.counts, classes=names, width=960)
@@ -29,9 +35,8 @@ def by_class_section(judgement: Judgement) -> Section:
             "Each mark is a class, above its training samples; of more than 30 classes the lines "
             "are running means, and the marks are pale."
         )
-    return Section(
-        heading="Classes from frequent to rare", figures=[Figure(chart, caption, wide=True)]
-    )
+    figures = [Figure(chart, caption, wide=True)]
+    return Section(heading="Classes from frequent to rare", figures=figures)
 
 
 def calibration_section(judgement: Judgement) -> Section:
@@ -55,45 +60,21 @@ def calibration_section(judgement: Judgement) -> Section:
 def margins_section(judgement: Judgement) -> Section:
     """Where the mistakes fall, and how clearly samples are told apart."""
     samples = judgement.samples
+    frequencies, groups = samples.frequencies, samples.groups
     return Section(
         heading="Where mistakes fall, and how clear decisions are",
         figures=[
             Figure(
-                false_positives_chart(judgement.false_positives, samples.frequencies),
+                false_positives_chart(judgement.false_positives, frequencies),
                 "Mistakes that fall on the most frequent classes, added up. A line above the "
                 "dotted one of its colour favours frequent classes.",
             ),
             Figure(
-                margin_cdf_chart(
-                    judgement.margins, samples.labels, samples.frequencies, samples.groups
-                ),
+                margin_cdf_chart(judgement.margins, samples.labels, frequencies, groups),
                 "The margin of a sample is the logit of its class minus the highest other one: "
                 "left of 0 it is wrong.",
             ),
         ],
-    )
-
-
-def _dots(judgement: Judgement) -> Chart:
-    """Accuracy by class where nobody knows the training counts."""
-    samples = judgement.samples
-    names = [samples.classes[k] for k in samples.order]
-    lines = [
-        Line(
-            name,
-            range(1, len(names) + 1),
-            (100 * recalls[samples.order]).tolist(),
-            labels=names,
-            mark="dots",
-        )
-        for name, recalls in judgement.recalls.items()
-    ]
-    return line_chart(
-        lines,
-        title="Accuracy by class",
-        x_title=order_title(samples),
-        y_title="accuracy (%)",
-        width=960,
     )
 
 
