@@ -82,7 +82,12 @@ def bar_chart(
     ends = {"x1": plot.left, "x2": plot.right, "y1": y(0), "y2": y(0)}
     base = svg.element("line", **ends, stroke="currentColor", stroke_opacity=0.5)
     drawn += [base, *names, *titles, *empty]
-    return drawing((width, total), title, _description(columns, categories, reference), drawn)
+    sentences = [f"{len(columns)} series over {', '.join(categories)}."]
+    for column in columns:
+        values = ", ".join(map(scale.readable, column.values))
+        sentences.append(f"{column.name}: {values}.")
+    sentences += [] if reference is None else [f"Reference: {reference.label}."]
+    return drawing((width, total), title, " ".join(sentences), drawn)
 
 
 class _Column(NamedTuple):
@@ -143,17 +148,15 @@ def _bar(
         parts.append(svg.element("path", class_="whisker", d=ends + caps, **look))
         top = min(top, y(high))
     # Above the bar and its whisker; over a bar that hangs down, above the base line.
-    parts.append(_value(scale.fixed(value, decimals), middle, top - 4, bar, upright))
-    return svg.element("g", *parts)
-
-
-def _value(text: str, x: float, y: float, bar: float, upright: bool) -> Svg:
-    if upright and bar < svg.FONT:
-        return Svg()  # no room in either direction: the tooltip has the value
+    y_text, small = top - 4, svg.FONT - 1
+    text = scale.fixed(value, decimals)
     if not upright:
-        return svg.element("g", svg.label(x, y, text, anchor="middle"), font_size=svg.FONT - 1)
-    turned = f"translate({x + svg.FONT * 0.33:.2f} {y:.2f}) rotate(-90)"
-    return svg.element("g", svg.label(0, 0, text), font_size=svg.FONT - 1, transform=turned)
+        written = svg.label(middle, y_text, text, anchor="middle")
+        parts.append(svg.element("g", written, font_size=small))
+    elif bar >= svg.FONT:  # else there is room in neither direction: the tooltip has the value
+        turned = f"translate({middle + svg.FONT * 0.33:.2f} {y_text:.2f}) rotate(-90)"
+        parts.append(svg.element("g", svg.label(0, 0, text), font_size=small, transform=turned))
+    return svg.element("g", *parts)
 
 
 def _names(
@@ -170,14 +173,3 @@ def _names(
             for row, line in enumerate(lines)
         ]
     return drawn, plot.bottom + 18 + (most - 1) * _LINE
-
-
-def _description(
-    columns: Sequence[_Column], categories: Sequence[str], reference: Reference | None
-) -> str:
-    sentences = [f"{len(columns)} series over {', '.join(categories)}."]
-    sentences += [
-        f"{each.name}: {', '.join(map(scale.readable, each.values))}." for each in columns
-    ]
-    sentences += [] if reference is None else [f"Reference: {reference.label}."]
-    return " ".join(sentences)

@@ -172,15 +172,11 @@ def panels(
         description, inside = unescape(match[3] or ""), Svg(match[4])
         heading = headings[number] if headings else ""
         above = _HEADING if heading else 0.0
-        named = [_heading(heading, width)] if heading else []
+        written = label(0, FONT + 1, shorten(heading, width), full=heading)
+        named = [element("g", written, font_weight="600")] if heading else []
         body = element("g", inside, transform=f"translate(0 {above:g})")
         drawn.append(element("g", *named, body, transform=f"translate({across:g} {down:g})"))
         described.append(f"{heading}: {description}" if heading else description)
         across, row = across + width + _GAP, max(row, height + above)
         right = max(right, across - _GAP)
     return drawing((right, down + row), title, " ".join(described), drawn)
-
-
-def _heading(text: str, width: float) -> Svg:
-    written = label(0, FONT + 1, shorten(text, width), full=text)
-    return element("g", written, font_weight="600")

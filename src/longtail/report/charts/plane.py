@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 from longtail.report.charts.chart import Chart, as_columns, drawing
 from longtail.report.charts.frame import WIDTH, Axis, Key, frame, line_key, no_data, plot_area
-from longtail.report.charts.scale import Scale, linear_ticks, readable, span_of, tick_labels
+from longtail.report.charts.scale import linear_ticks, readable, span_of, tick_labels
 from longtail.report.charts.svg import (
     Attributes,
-    Svg,
     color,
     dash,
     element,
@@ -68,7 +67,11 @@ def plane_chart(
     >>> svg.count('class="mark"'), svg.count('class="separator"')
     (3, 1)
     """
-    clouds = [_cloud(item) for item in points]
+    clouds = []
+    for each in points:
+        xs, ys = as_columns(f"points {each.name!r}", x=each.x, y=each.y).values()
+        pairs = zip(xs, ys, strict=True)
+        clouds.append(_Cloud(each.name, [pair for pair in pairs if all(map(math.isfinite, pair))]))
     x_span, y_span = _equal_spans(clouds, width, height)
     cuts = [_cut(item, number, x_span, y_span) for number, item in enumerate(separators)]
     look = _colored if colored else _shaded
@@ -92,15 +95,25 @@ def plane_chart(
             for at, said in zip(dots, says, strict=True)
         ]
         drawn.append(element("g", *shapes, **look(number), pointer_events="all"))
-    drawn += [_line(cut, x, y) for cut in cuts]
+    for cut in cuts:
+        if cut.ends:
+            (x1, y1), (x2, y2) = ((x(a), y(b)) for a, b in cut.ends)
+            ends: Attributes = {"x1": x1, "y1": y1, "x2": x2, "y2": y2, "stroke": color(cut.style)}
+            line: Attributes = {"stroke_dasharray": dash(cut.style), "stroke_width": 2.2}
+            drawn.append(element("line", tip(cut.name), class_="separator", **ends, **line))
     if not any(cloud.pairs for cloud in clouds):
         drawn.append(no_data(plot))
-    return drawing(size, title, _description(clouds, separators), drawn)
+    sentences = [f"{cloud.name}: {len(cloud.pairs)} points." for cloud in clouds]
+    sentences += [
+        f"Line {item.name}: {readable(item.a)} x + {readable(item.b)} y + {readable(item.c)} = 0."
+        for item in separators
+    ]
+    return drawing(size, title, " ".join(sentences), drawn)
 
 
 class _Cloud(NamedTuple):
     name: str
-    pairs: tuple[tuple[float, float], ...]
+    pairs: list[tuple[float, float]]
 
 
 class _Cut(NamedTuple):
@@ -109,13 +122,6 @@ class _Cut(NamedTuple):
     name: str
     style: int
     ends: tuple[tuple[float, float], ...]
-
-
-def _cloud(points: Points) -> _Cloud:
-    pairs = zip(
-        *as_columns(f"points {points.name!r}", x=points.x, y=points.y).values(), strict=True
-    )
-    return _Cloud(points.name, tuple(pair for pair in pairs if all(map(math.isfinite, pair))))
 
 
 def _equal_spans(
@@ -178,21 +184,3 @@ def _shaded(number: int, light: bool = False) -> Attributes:
 def _colored(number: int, light: bool = False) -> Attributes:
     paint = color(number)
     return {"fill": paint, "stroke": paint, "stroke_width": 1.1, "opacity": 0.8}
-
-
-def _line(cut: _Cut, x: Scale, y: Scale) -> Svg:
-    if not cut.ends:
-        return Svg()
-    (x1, y1), (x2, y2) = ((x(a), y(b)) for a, b in cut.ends)
-    ends = {"x1": x1, "y1": y1, "x2": x2, "y2": y2}
-    look = {"stroke": color(cut.style), "stroke_dasharray": dash(cut.style), "stroke_width": 2.2}
-    return element("line", tip(cut.name), class_="separator", **ends, **look)
-
-
-def _description(clouds: Sequence[_Cloud], separators: Sequence[Separator]) -> str:
-    sentences = [f"{cloud.name}: {len(cloud.pairs)} points." for cloud in clouds]
-    sentences += [
-        f"Line {item.name}: {readable(item.a)} x + {readable(item.b)} y + {readable(item.c)} = 0."
-        for item in separators
-    ]
-    return " ".join(sentences)

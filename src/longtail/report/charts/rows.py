@@ -1,5 +1,7 @@
 """A row a method: every trial as a dot with mean and spread, or a value with its interval."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,14 +44,16 @@ def strip_chart(
     >>> svg.count('class="mark"'), "8.00 ± 0.10" in svg
     (3, True)
     """
-    rows = [_row(strip, number) for number, strip in enumerate(strips)]
+    rows = [_Row.of(strip, number) for number, strip in enumerate(strips)]
     values = [value for row in rows for value in row.values]
     drawn, plot, x, size = _row_frame(values, len(rows), _STEP, value_title, reference, width)
     if reference is not None:
         drawn.append(frame.centred(x(reference.value), plot.top - 10, reference.label, width))
     for index, row in enumerate(rows):
         drawn += _strip(row, plot, plot.top + index * _STEP, x, reference)
-    return drawing(size, title, _description(rows, reference), drawn)
+    sentences = [f"{row.name}: {row.summary} over {len(row.values)} trials." for row in rows]
+    sentences += [] if reference is None else [f"Reference: {reference.label}."]
+    return drawing(size, title, " ".join(sentences), drawn)
 
 
 def _row_frame(
@@ -82,6 +86,12 @@ class _Row(NamedTuple):
     style: int
     values: tuple[float, ...]
 
+    @classmethod
+    def of(cls, strip: Strip, number: int) -> _Row:
+        values = as_numbers(strip.values, f"values of strip {strip.name!r}")
+        style = number if strip.style is None else strip.style
+        return cls(strip.name, style, tuple(filter(math.isfinite, values)))
+
     @property
     def mean(self) -> float:
         return fmean(self.values) if self.values else math.nan
@@ -100,60 +110,40 @@ class _Row(NamedTuple):
         return f"{fixed(self.mean, decimals)} ± {fixed(self.spread, decimals)}"
 
 
-def _row(strip: Strip, number: int) -> _Row:
-    values = as_numbers(strip.values, f"values of strip {strip.name!r}")
-    finite = tuple(value for value in values if math.isfinite(value))
-    return _Row(strip.name, number if strip.style is None else strip.style, finite)
-
-
 def _strip(row: _Row, plot: Plot, top: float, x: Scale, reference: Reference | None) -> list[Svg]:
     """The line of text, the ground with its grid, the dots, and the mean on top of them."""
     upper = top + _STEP - _STRIP
     lower, middle = upper + _STRIP, upper + _STRIP / 2
     drawn = _names(row.name, row.summary, plot, upper - 7)
-    drawn.append(_ground(plot, upper, [x(tick) for tick, _ in frame.fitting_ticks(x)]))
+    box: Attributes = {"x": plot.left, "y": upper, "width": plot.right - plot.left}
+    ink: Attributes = {"rx": 3, "fill": "currentColor", "fill_opacity": 0.045}
+    ground = svg.element("rect", **box, height=_STRIP, **ink)
+    drawn.append(svg.element("g", ground, _grid(x, upper, f"v{_STRIP:g}")))
     if reference is not None:
         at = x(reference.value)
         drawn.append(frame.reference_line(at, upper, at, lower, reference.label))
-    dots = [
-        svg.marker(
-            row.style,
-            x(value),
-            # Multiples of the golden ratio spread the dots evenly, and alike in every rendering.
-            middle + ((index * _GOLDEN) % 1 - 0.5) * (_STRIP - 9),
-            2.4,
-            f"{row.name}, trial {index + 1}: {readable(value)}",
-        )
-        for index, value in enumerate(row.values)
-    ]
+    dots = []
+    for index, value in enumerate(row.values):
+        # Multiples of the golden ratio spread the dots evenly, and alike in every rendering.
+        y = middle + ((index * _GOLDEN) % 1 - 0.5) * (_STRIP - 9)
+        tooltip = f"{row.name}, trial {index + 1}: {readable(value)}"
+        dots.append(svg.marker(row.style, x(value), y, 2.4, tooltip))
     paint = {"fill": svg.color(row.style), "stroke": svg.color(row.style)}
     drawn.append(svg.element("g", *dots, **paint, opacity=0.55))
-    return [*drawn, *_mean(row, middle, x)]
+    if row.values:
+        outline = f"M{x(row.mean):.2f} {middle - 10:.2f}v20"
+        if not math.isnan(row.spread):
+            low, high = (x(row.mean + sign * row.spread) for sign in (-1, 1))
+            outline += f"M{low:.2f} {middle:.2f}H{high:.2f}"
+        look: Attributes = {"d": outline, "stroke": "currentColor", "stroke_width": 2.2}
+        tooltip = svg.tip(f"{row.name}: {row.summary}")
+        drawn.append(svg.element("path", tooltip, class_="mean", **look))
+    return drawn
 
 
-def _ground(plot: Plot, top: float, ticks: Sequence[float]) -> Svg:
-    size = {"x": plot.left, "y": top, "width": plot.right - plot.left, "height": _STRIP}
-    grid = "".join(f"M{at:.2f} {top:.2f}v{_STRIP:g}" for at in ticks)
-    ground = svg.element("rect", **size, rx=3, fill="currentColor", fill_opacity=0.045)
-    lines = svg.element("path", d=grid, stroke="currentColor", stroke_opacity=0.13)
-    return svg.element("g", ground, lines)
-
-
-def _mean(row: _Row, middle: float, x: Scale) -> list[Svg]:
-    if not row.values:
-        return []
-    outline = f"M{x(row.mean):.2f} {middle - 10:.2f}v20"
-    if not math.isnan(row.spread):
-        low, high = (x(row.mean + sign * row.spread) for sign in (-1, 1))
-        outline += f"M{low:.2f} {middle:.2f}H{high:.2f}"
-    look: Attributes = {"d": outline, "stroke": "currentColor", "stroke_width": 2.2}
-    return [svg.element("path", svg.tip(f"{row.name}: {row.summary}"), class_="mean", **look)]
-
-
-def _description(rows: Sequence[_Row], reference: Reference | None) -> str:
-    sentences = [f"{row.name}: {row.summary} over {len(row.values)} trials." for row in rows]
-    sentences += [] if reference is None else [f"Reference: {reference.label}."]
-    return " ".join(sentences)
+def _grid(x: Scale, top: float, down: str) -> Svg:
+    lines = "".join(f"M{x(tick):.2f} {top:.2f}{down}" for tick, _ in frame.fitting_ticks(x))
+    return svg.element("path", d=lines, stroke="currentColor", stroke_opacity=0.13)
 
 
 _INTERVAL_STEP = 40.0
@@ -190,13 +180,16 @@ def interval_chart(
     2
     """
     levels = [v for each in intervals for v in (each.value, each.low, each.high, *each.dots)]
-    keys = [Key(name, _swatch(style)) for style, name in (colors or {}).items()]
+    keys = []
+    for style, name in (colors or {}).items():
+        paint, dot = svg.color(style), svg.marker(0, 0, 0, 5.0, class_=None)
+        keys.append(Key(name, svg.element("g", dot, fill=paint, stroke=paint)))
     drawn, above = frame.legend(keys, width)
     number = len(intervals)
     axis, plot, x, size = _row_frame(
         levels, number, _INTERVAL_STEP, value_title, reference, width, above
     )
-    drawn += [_grid(plot, x), *axis]
+    drawn += [_grid(x, plot.top, f"V{plot.bottom:.2f}"), *axis]
     if reference is not None:
         at = x(reference.value)
         drawn.append(frame.centred(at, plot.top - 10, reference.label, width))
@@ -207,18 +200,6 @@ def interval_chart(
         drawn += _line(each, plot, plot.top + index * _INTERVAL_STEP, x)
     description = " ".join(f"{each.name}: {each.text}." for each in intervals)
     return drawing(size, title, description, drawn)
-
-
-def _swatch(style: int) -> Svg:
-    paint = svg.color(style)
-    return svg.element("g", svg.marker(0, 0, 0, 5.0, class_=None), fill=paint, stroke=paint)
-
-
-def _grid(plot: Plot, x: Scale) -> Svg:
-    lines = "".join(
-        f"M{x(tick):.2f} {plot.top:.2f}V{plot.bottom:.2f}" for tick, _ in frame.fitting_ticks(x)
-    )
-    return svg.element("path", d=lines, stroke="currentColor", stroke_opacity=0.13)
 
 
 def _line(each: IntervalRow, plot: Plot, top: float, x: Scale) -> list[Svg]:
