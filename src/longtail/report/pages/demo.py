@@ -15,8 +15,8 @@ from longtail.report.charts.rows import Strip, strip_chart
 from longtail.report.figures.classes import GROUPS
 from longtail.report.names import percent
 from longtail.report.page import Figure, Footer, Page, Section
+from longtail.report.pages.first_screen import gain_in_words
 from longtail.report.pages.scores import scores_page
-from longtail.report.sections.first_screen import gain_in_words
 from longtail.report.table import Column, Table
 
 if TYPE_CHECKING:

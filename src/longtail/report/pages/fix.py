@@ -8,8 +8,8 @@ from longtail.flows.fix_steps import StepFacts
 from longtail.report.figures.tail import in_percent, ordered_chart
 from longtail.report.names import ORDERS
 from longtail.report.page import Figure, Footer, Page, Section
+from longtail.report.pages.first_screen import gain_in_words, tau_in_words
 from longtail.report.pages.scores import scores_page
-from longtail.report.sections.first_screen import gain_in_words, tau_in_words
 
 _AGAIN = (
     "The same again, on other scores of this model: longtail fix SCORES --kind logits --with "
