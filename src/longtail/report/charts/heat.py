@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
 
 from longtail.report.charts import svg
 from longtail.report.charts.chart import Chart, as_numbers, drawing
@@ -41,8 +40,8 @@ def heat_chart(
     cells = _check(rows, columns, values)
     finite = [value for row in cells for value in row if math.isfinite(value)]
     span = span_of(finite)
-    shades = _Shades(span[0] if low is None else low, span[1] if high is None else high)
-    drawn, above = _key(value_title, shades, width, bool(finite))
+    low, high = span[0] if low is None else low, span[1] if high is None else high
+    drawn, above = _key(value_title, (low, high), width) if finite else ([], 0.0)
     side = min(max(map(svg.text_width, (*rows, row_title)), default=0) + 10, width * 0.36)
     slot = (width - side - 2) / max(len(columns), 1)
     names, heading = _column_names(columns, side, slot, width)
@@ -61,25 +60,19 @@ def heat_chart(
         shown = svg.shorten(name, side - 10)
         drawn.append(svg.label(0, middle + svg.FONT * 0.35, shown, faint=True, full=name))
         for at, column in enumerate(columns):
-            tooltip = f"{name}, {column}: {readable(cells[index][at])}"
-            left = side + at * slot
-            drawn.append(_cell(cells[index][at], (left, slot), middle, shades, decimals, tooltip))
+            value = cells[index][at]
+            if math.isfinite(value):
+                share = (value - low) / (high - low) if high > low else 1.0
+                shade = _opacity(min(max(share, 0.0), 1.0))
+                tooltip = f"{name}, {column}: {readable(value)}"
+                text = fixed(value, decimals)
+                drawn.append(_cell(side + at * slot, middle, slot, shade, text, tooltip))
     if not finite:
         drawn.append(no_data(plot))
     return drawing((width, plot.bottom + 4), title, _description(rows, columns, cells), drawn)
 
 
-class _Shades(NamedTuple):
-    low: float
-    high: float
-
-    def opacity(self, value: float) -> float:
-        if not self.high > self.low:
-            return _DARKEST
-        return _between(min(max((value - self.low) / (self.high - self.low), 0.0), 1.0))
-
-
-def _between(share: float) -> float:
+def _opacity(share: float) -> float:
     return _FAINTEST + share * (_DARKEST - _FAINTEST)
 
 
@@ -98,11 +91,9 @@ def _check(
     return cells
 
 
-def _key(value_title: str, shades: _Shades, width: float, shown: bool) -> tuple[list[Svg], float]:
+def _key(value_title: str, span: tuple[float, float], width: float) -> tuple[list[Svg], float]:
     """What the shades mean: from the lowest value to the highest."""
-    if not shown:
-        return [], 0.0
-    ends = readable(shades.low, 3), readable(shades.high, 3)
+    ends = [readable(value, 3) for value in span]
     room = width - svg.text_width("".join(ends)) - 18 * _SWATCHES - 24
     name = svg.shorten(value_title, room)
     at = svg.text_width(name) + 10 if name else 0.0
@@ -110,7 +101,7 @@ def _key(value_title: str, shades: _Shades, width: float, shown: bool) -> tuple[
     drawn.append(svg.label(at, svg.FONT, ends[0], faint=True))
     at += svg.text_width(ends[0]) + 6
     drawn += [
-        _shade(at + 18 * index, 3, 18, 12, _between(index / (_SWATCHES - 1)))
+        _shade(at + 18 * index, 3, 18, 12, _opacity(index / (_SWATCHES - 1)))
         for index in range(_SWATCHES)
     ]
     drawn.append(svg.label(at + 18 * _SWATCHES + 6, svg.FONT, ends[1], faint=True))
@@ -143,20 +134,9 @@ def _column_names(
     return drawn, max(map(svg.text_width, shown)) + 10
 
 
-def _cell(
-    value: float,
-    across: tuple[float, float],
-    middle: float,
-    shades: _Shades,
-    decimals: int,
-    tooltip: str,
-) -> Svg:
-    if not math.isfinite(value):
-        return Svg()
-    left, slot = across
+def _cell(left: float, middle: float, slot: float, opacity: float, text: str, tooltip: str) -> Svg:
     box = left + 0.75, middle - _CELL / 2 + 0.75, max(slot - 1.5, 0.5), _CELL - 1.5
-    shade = _shade(*box, shades.opacity(value), tooltip, "mark")
-    text = fixed(value, decimals)
+    shade = _shade(*box, opacity, tooltip, "mark")
     if svg.text_width(text) > slot - 4:
         return shade
     number = svg.label(left + slot / 2, middle + svg.FONT * 0.35, text, anchor="middle")

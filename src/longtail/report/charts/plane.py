@@ -8,15 +8,7 @@ from typing import NamedTuple
 from longtail.report.charts.chart import Chart, as_columns, drawing
 from longtail.report.charts.frame import WIDTH, Axis, Key, frame, line_key, no_data, plot_area
 from longtail.report.charts.scale import linear_ticks, readable, span_of, tick_labels
-from longtail.report.charts.svg import (
-    Attributes,
-    color,
-    dash,
-    element,
-    many_marks,
-    marker,
-    tip,
-)
+from longtail.report.charts.svg import Attributes, color, dash, element, many_marks, marker, tip
 
 _HEIGHT = 340.0
 # Points are drawn in shades of ink and by shape, so that colour is left to the separators.

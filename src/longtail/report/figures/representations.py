@@ -149,11 +149,7 @@ def _against_counts(
         f"each dot a class{told}", np.maximum(tail.counts, 1), shown, labels=tail.names, mark="dots"
     )
     return line_chart(
-        [each],
-        title=title,
-        x_title="training samples of the class",
-        y_title=y_title,
-        log_x=True,
+        [each], title=title, x_title="training samples of the class", y_title=y_title, log_x=True
     )
 
 

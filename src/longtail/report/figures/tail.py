@@ -5,6 +5,7 @@ pale dot, and a running mean over neighbours in frequency is the line.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -56,11 +57,7 @@ def by_name(values: Values, name: str = "model") -> dict[str, Floats]:
 
 
 def tail_of(counts: ArrayLike, classes: Sequence[str] | None = None) -> Tail:
-    """The classes from the most frequent to the rarest, equal ones by their index.
-
-    >>> tail_of([5, 90, 30], ["ant", "bee", "cow"]).names
-    ['bee', 'cow', 'ant']
-    """
+    """The classes from the most frequent to the rarest, equal ones by their index."""
     samples = floats(check_counts(counts))
     if classes is not None and len(classes) != len(samples):
         raise ValueError(f"got {len(classes)} class names but {len(samples)} counts")
@@ -101,29 +98,18 @@ def over_classes(
 ) -> Chart:
     """The lines above, the training counts below."""
     pad = max(0.02 * len(tail.order), 0.15)
-    span = 1 - pad, len(tail.order) + pad
-    upper = line_chart(
-        lines,
-        title=title,
-        y_title=y_title,
-        reference=reference,
-        x_range=span,
-        y_room=_ROOM,
-        width=width,
-    )
+    draw = partial(line_chart, x_range=(1 - pad, len(tail.order) + pad), y_room=_ROOM, width=width)
+    upper = draw(lines, title=title, y_title=y_title, reference=reference)
     at = _thinned(len(tail.order), 300)
     counts = np.where(tail.counts > 0, tail.counts, np.nan)[at]
     floor = np.ones_like(counts)
     bars = Line("training samples", at + 1, counts, floor, counts, style=_GREY, faint=True)
-    lower = line_chart(
+    lower = draw(
         [bars],
         title="Training samples",
         x_title=AXIS,
         y_title="training samples, by their logarithm",
         log_y=True,
-        x_range=span,
-        y_room=_ROOM,
-        width=width,
         height=70,
     )
     return panels([upper, lower], title=title)

@@ -88,7 +88,7 @@ def _gaussian_section(both: TwoGaussians) -> Section:
             f"the least balanced error passes through the origin; its error is {bayes:.3f} %. "
             f"Over {trials} trials of 10,000 training and 10,000 test samples, only logit "
             "adjustment finds it: the adaptive and the equalised margin are not consistent for "
-            "the balanced error, and weight normalisation gets there at no τ.",
+            "the balanced error, and weight normalisation gets there at no τ."
         ],
         table=Table(
             columns=[
