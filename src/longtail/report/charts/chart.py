@@ -37,15 +37,7 @@ class Chart(Svg):
         return _HEAD.sub(_own_head, text, count=1)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the drawing to a .svg or, with `pip install longtail[plot]`, to a .pdf.
-
-        >>> import tempfile
-        >>> from longtail.report import Line, line_chart
-        >>> chart = line_chart([Line("a", [0, 1], [1, 2])], title="Two points")
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     chart.save(Path(folder) / "points.svg").name
-        'points.svg'
-        """
+        """Write the drawing to a .svg or, with `pip install longtail[plot]`, to a .pdf."""
         file = Path(path)
         writers: dict[str, Callable[[str], bytes]] = {".svg": str.encode, ".pdf": _pdf}
         if file.suffix.lower() not in writers:
@@ -148,14 +140,7 @@ _HEADING, _GAP = 24.0, 16.0
 def panels(
     charts: Sequence[Chart], *, title: str, headings: Sequence[str] = (), columns: int = 1
 ) -> Chart:
-    """Charts in rows of so many columns, as one chart, each under its heading if there are any.
-
-    >>> from longtail.report import Line, line_chart
-    >>> one = line_chart([Line("a", [0, 1], [1, 2])], title="one")
-    >>> both = panels([one, one], title="two groups", headings=["many", "few"])
-    >>> both.count('class="mark"'), both.count("<svg ")
-    (4, 1)
-    """
+    """Charts in rows of so many columns, as one chart, each under its heading if there are any."""
     if columns < 1:
         raise ValueError(f"columns must be at least 1, got {columns}")
     if headings:

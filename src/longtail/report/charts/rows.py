@@ -174,10 +174,6 @@ def interval_chart(
     """One line per method: its value, its interval, and its runs as dots.
 
     The reference is drawn through all lines; `colors` says what colours mean, for the legend.
-
-    >>> both = [IntervalRow("CE", 0.38, 0.37, 0.39), IntervalRow("LA", 0.44, 0.42, 0.46)]
-    >>> interval_chart(both, title="Accuracy").count('class="interval"')
-    2
     """
     levels = [v for each in intervals for v in (each.value, each.low, each.high, *each.dots)]
     keys = []

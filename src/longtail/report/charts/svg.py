@@ -63,11 +63,7 @@ def text_width(text: str, size: float = FONT) -> float:
 
 
 def shorten(text: str, room: float, size: float = FONT) -> str:
-    """The text, cut with an ellipsis where it is wider than the room.
-
-    >>> shorten("logit adjustment", 60)
-    'logit a…'
-    """
+    """The text, cut with an ellipsis where it is wider than the room."""
     if text_width(text, size) <= room:
         return text
     kept = text
