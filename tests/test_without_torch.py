@@ -41,7 +41,7 @@ rng = np.random.default_rng(0)
 labels = np.repeat(["a", "b", "c"], [200, 60, 20])
 rows = rng.normal(size=(280, 4)) + 2 * np.eye(4)[np.unique(labels, return_inverse=True)[1]]
 fitted = LogitAdjustedClassifier(LogisticRegression()).fit(rows, labels)
-assert set(fitted.predict(rows)) <= {"a", "b", "c"}
+assert set(fitted.predict(rows)) == set("abc")
 assert (fitted.predict(rows) == labels).mean() > 0.6
 assert np.allclose(fitted.predict_proba(rows).sum(axis=1), 1)
 """
