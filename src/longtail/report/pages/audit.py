@@ -11,8 +11,7 @@ from longtail.flows.label_profile import Profile, Shift
 from longtail.report.charts.lines import Line, line_chart
 from longtail.report.figures.classes import counts_chart
 from longtail.report.names import how_many
-from longtail.report.page import Figure, Footer, Page, Section, save
-from longtail.report.table import Column, Table
+from longtail.report.page import Column, Figure, Footer, Page, Section, Table, save
 
 _SHOWN_POINTS = 100  # of each curve: more could not be told apart
 # What the file of scores holds only its owner knows: a word to replace, as VAL itself.

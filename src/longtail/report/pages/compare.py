@@ -15,10 +15,9 @@ from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.frame import Reference
 from longtail.report.charts.rows import IntervalRow, interval_chart
-from longtail.report.page import Figure, Footer, Page, Section, save
+from longtail.report.page import Cell, Column, Figure, Footer, Marked, Page, Section, Table, save
 from longtail.report.pages import compare_tables as tables
 from longtail.report.pages import compare_text as text
-from longtail.report.table import Cell, Column, Marked, Table
 
 FILES = ("report.html", "table.md", "table.tex", "comparison.json")
 _TITLE = "Methods compared"

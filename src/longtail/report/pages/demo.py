@@ -14,10 +14,9 @@ from longtail.report.charts.plane import Points, Separator, plane_chart
 from longtail.report.charts.rows import Strip, strip_chart
 from longtail.report.figures.classes import GROUPS
 from longtail.report.names import percent
-from longtail.report.page import Figure, Footer, Page, Section
+from longtail.report.page import Column, Figure, Footer, Page, Section, Table
 from longtail.report.pages.first_screen import gain_in_words
 from longtail.report.pages.scores import scores_page
-from longtail.report.table import Column, Table
 
 if TYPE_CHECKING:
     from longtail.flows.caltech101 import FeatureScores

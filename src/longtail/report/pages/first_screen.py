@@ -6,7 +6,7 @@ from longtail.flows.fix_steps import TauChoice
 from longtail.flows.judge import Judgement
 from longtail.metrics.sanity import Sanity
 from longtail.report.names import HEADLINES, METRICS, number, percent, points, with_interval
-from longtail.report.table import Column, Table
+from longtail.report.page import Column, Table
 
 _FEW = 5  # of a class with fewer samples an interval knows little
 _WORDS = {Direction.BETTER: "better", Direction.WORSE: "worse", Direction.CHANCE: "may be chance"}

@@ -9,9 +9,8 @@ import numpy as np
 
 from longtail.report.charts.lines import Line, line_chart
 from longtail.report.names import percent, points_with_interval, with_interval
-from longtail.report.page import Figure, Footer, Page, Section
+from longtail.report.page import Column, Figure, Footer, Page, Section, Table
 from longtail.report.pages.scores import samples_in_words, scores_page
-from longtail.report.table import Column, Table
 
 if TYPE_CHECKING:
     from longtail.flows.fit_result import FitResult

@@ -14,7 +14,7 @@ from longtail.report.figures import (
 )
 from longtail.report.figures.tail import ordered_chart
 from longtail.report.names import order_title
-from longtail.report.page import Figure, Footer, Page, Section
+from longtail.report.page import Column, Figure, Footer, Page, Section, Table
 from longtail.report.pages.first_screen import (
     alone_in_words,
     first_table,
@@ -23,7 +23,6 @@ from longtail.report.pages.first_screen import (
     warning,
 )
 from longtail.report.pages.priors import carried_section, target_section, tau_section
-from longtail.report.table import Column, Table
 
 
 def scores_page(

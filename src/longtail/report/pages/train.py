@@ -11,10 +11,9 @@ from longtail.report.charts.lines import Line, line_chart
 from longtail.report.figures import group_curves_chart, weight_norms_chart
 from longtail.report.figures.classes import GROUPS
 from longtail.report.names import ACCURACIES, HEADLINES, percent, with_interval
-from longtail.report.page import Figure, Footer, Page, Section
+from longtail.report.page import Column, Figure, Footer, Page, Section, Table
 from longtail.report.pages.first_screen import tau_in_words
 from longtail.report.pages.scores import scores_page
-from longtail.report.table import Column, Table
 
 if TYPE_CHECKING:
     from longtail.flows.train.result import TrainResult
