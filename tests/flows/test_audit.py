@@ -9,8 +9,7 @@ from scipy import stats
 
 from longtail.flows.audit import audit, audit_counts
 from longtail.report import Footer, render_page
-from longtail.report.pages.audit import as_json, audit_page, audit_tables
-from longtail.report.pages.audit_text import expectations, why
+from longtail.report.pages.audit import as_json, audit_page, audit_tables, expectations, why
 
 TRAIN = [500, 120, 40, 20, 19, 7, 1, 1, 0, 30, 25]
 TEST = [50, 60, 10, 0, 9, 4, 2, 0, 3, 30, 1]

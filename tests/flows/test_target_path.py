@@ -12,8 +12,7 @@ from longtail.flows.judge import judge
 from longtail.flows.paths import PLACES, measured, target_path, under
 from longtail.metrics import ece, nll
 from longtail.report import Footer, render_page, scores_page
-from longtail.report.charts.stage import WHOLE, Curve, curves
-from longtail.report.explorers import target_explorer
+from longtail.report.explorers import PERCENT, curves, target_explorer
 from report_pages import judged, samples_of
 
 
@@ -77,10 +76,10 @@ def test_an_infinite_log_loss_is_none_since_json_has_no_infinity():
 def test_the_axis_of_accuracy_starts_near_the_curves_and_does_not_leave_percent():
     def ends(values, y_span):
         said = {"title": "", "x_title": "", "y_title": "", "y_span": y_span}
-        plane = curves([0, 1], [Curve("a", values)], **said)[1]
+        plane = curves([0, 1], {"a": values}, **said)[1]
         return plane["y0"], plane["y1"]
 
-    assert ends([85.0, 97.0], WHOLE) == (85.0, 100.0)
-    assert ends([100.0, 100.0], WHOLE)[1] == 100.0
-    assert ends([0.0, 0.0], WHOLE)[0] == 0.0
+    assert ends([85.0, 97.0], PERCENT) == (85.0, 100.0)
+    assert ends([100.0, 100.0], PERCENT)[1] == 100.0
+    assert ends([0.0, 0.0], PERCENT)[0] == 0.0
     assert ends([2.0, 3.0], None)[0] == 0.0  # an error is read from zero

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from longtail.metrics import Difference
-from longtail.report.sections.first_screen import warning as sanity_in_words
+from longtail.report.pages.first_screen import warning as sanity_in_words
 
 LABELS = torch.tensor([0] * 300 + [1] * 60 + [2] * 30 + [3] * 10)
 

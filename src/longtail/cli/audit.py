@@ -91,8 +91,7 @@ def _counts_files(labels: Path, output: Path | None) -> tuple[str, str]:
 def _show(result: AuditResult) -> None:
     from rich.text import Text
 
-    from longtail.report.pages.audit import audit_tables
-    from longtail.report.pages.audit_text import expectations, why
+    from longtail.report.pages.audit import audit_tables, expectations, why
 
     shown = console()
     for role, source in zip(("train", "test"), result.sources, strict=False):

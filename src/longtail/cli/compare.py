@@ -85,8 +85,8 @@ def compare(
 
 def present(result: CompareResult, output: Path | None, *, as_json: bool, quiet: bool) -> None:
     """Print a comparison, and write its files if there is a folder for them."""
+    from longtail.report.pages.compare import as_json as plain
     from longtail.report.pages.compare import write_comparison
-    from longtail.report.pages.compare_cells import as_json as plain
 
     if output is not None:
         with writing(output) as aside:
@@ -152,7 +152,7 @@ def _columns(table: ComparedSet) -> dict[str, list[str | Text]]:
     from rich.text import Text
 
     from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
-    from longtail.report.pages.compare_cells import cells, columns
+    from longtail.report.pages.compare_tables import cells, columns
 
     by_name: dict[str, list[str | Text]] = {"method": ["method", *(m.name for m in table.methods)]}
     for shown, column in zip(columns(table), zip(*cells(table), strict=True), strict=True):

@@ -162,7 +162,7 @@ def _tau(tau: str) -> float | None:
 
 def _show(result: FixResult) -> None:
     from longtail.report.pages import fix as text
-    from longtail.report.sections.first_screen import metric_rows, warning
+    from longtail.report.pages.first_screen import metric_rows, warning
 
     shown, judgement = console(), result.judgement
     if judgement is not None and (doubt := warning(judgement.sanity)):

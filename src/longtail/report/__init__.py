@@ -16,14 +16,14 @@ from longtail.report.charts.plane import plane_chart as plane_chart
 from longtail.report.charts.rows import Strip as Strip
 from longtail.report.charts.rows import strip_chart as strip_chart
 from longtail.report.charts.svg import Svg as Svg
+from longtail.report.page import Column as Column
 from longtail.report.page import Figure as Figure
 from longtail.report.page import Footer as Footer
 from longtail.report.page import Page as Page
 from longtail.report.page import Section as Section
+from longtail.report.page import Table as Table
 from longtail.report.page import page_of as page_of
 from longtail.report.page import render_page as render_page
 from longtail.report.page import save as save
 from longtail.report.page import write_page as write_page
 from longtail.report.pages.scores import scores_page as scores_page
-from longtail.report.table import Column as Column
-from longtail.report.table import Table as Table

@@ -1,5 +1,7 @@
 """What metrics and axes are called, on every page and in every table."""
 
+from math import isfinite
+
 from longtail.flows.samples import BeforeAfter
 from longtail.metrics import Interval
 
@@ -19,7 +21,7 @@ HEADLINES = {
     "accuracy_under_target": "Accuracy under the target",
     "balanced_accuracy": "Balanced accuracy",
 }
-_ORDERS = {
+ORDERS = {
     "counts": "class, from most to fewest training samples",
     "source": "class, from most to least likely before",
     "labels": "class, from most to fewest samples",
@@ -28,24 +30,33 @@ _ORDERS = {
 
 def order_title(samples: BeforeAfter) -> str:
     """What an axis of the ordered classes says."""
-    return _ORDERS[samples.ordered_by]
+    return ORDERS[samples.ordered_by]
+
+
+def number(value: float | None, key: str = "", sign: str = "") -> str:
+    """A share in percent, or a log-loss, which is infinite where a sample's class was ruled out."""
+    if value is None:
+        return "none"
+    text = f"{value:{sign}.3f}" if key == "nll" else f"{100 * value:{sign}.1f}"
+    return text.replace("-", "−").replace("inf", "∞")
 
 
 def percent(share: float | None) -> str:
     """A share in percent."""
-    return "none" if share is None else f"{100 * share:.1f}"
+    return number(share)
 
 
 def points(share: float | None) -> str:
     """A difference of shares in points, with its sign."""
-    return "none" if share is None else f"{100 * share:+.1f}".replace("-", "−")
+    return number(share, sign="+")
 
 
-def with_interval(share: Interval) -> str:
-    """A share in percent, with its interval where there is one."""
-    if share.low is None or share.high is None:
-        return percent(share.value)
-    return f"{percent(share.value)} [{percent(share.low)},\u00a0{percent(share.high)}]"
+def with_interval(measured: Interval, key: str = "") -> str:
+    """A share in percent or a log-loss, with its interval where there is one."""
+    value, low, high = measured.value, measured.low, measured.high
+    if value is None or low is None or high is None or not isfinite(value):
+        return number(value, key)
+    return f"{number(value, key)} [{number(low, key)},\u00a0{number(high, key)}]"
 
 
 def points_with_interval(gain: Interval) -> str:
@@ -53,3 +64,12 @@ def points_with_interval(gain: Interval) -> str:
     if gain.low is None or gain.high is None:
         return "none"
     return f"{points(gain.value)} [{points(gain.low)},\u00a0{points(gain.high)}]"
+
+
+def how_many(number: int, word: str, several: str = "") -> str:
+    """So many of something: 1 class, 2,000 classes.
+
+    >>> how_many(1, "class", "classes"), how_many(2000, "sample")
+    ('1 class', '2,000 samples')
+    """
+    return f"{number:,} {word if number == 1 else several or f'{word}s'}"

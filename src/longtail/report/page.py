@@ -6,6 +6,7 @@ nothing but that script, which it names by its hash, and load nothing from anywh
 """
 
 import base64
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from html import escape
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
+from typing import Literal, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -25,9 +27,9 @@ from longtail.core.files import written_whole
 from longtail.flows.results import Result, register_renderer
 from longtail.report.charts.svg import Svg
 from longtail.report.explorers import Explorer
-from longtail.report.table import Table, laid_out
 
 PAGE = "report.html"
+_SCRIPT = files("longtail.report").joinpath("templates/explorers.js")
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,37 @@ class Figure:
                 f"svg must come from a chart of longtail.report; got {type(self.svg).__name__}, "
                 "which could carry foreign markup: pass the chart's result unchanged"
             )
+
+
+@dataclass(frozen=True)
+class Marked:
+    """A number, alone or with its spread or interval, and a mark that the caption explains."""
+
+    cell: float | tuple[float, ...]
+    mark: str
+
+
+# A tuple is a mean and its spread, or a value and the two ends of its interval.
+Cell = str | float | tuple[float, ...] | Marked | None
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table: right-aligned if any of its cells is a number, else left-aligned."""
+
+    name: str
+    unit: str = ""  # stands beside the name, such as "%"
+    digits: int = 2
+    best: Literal["low", "high"] | None = None  # which number is printed bold
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under columns, and a caption above them."""
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]  # None where there is none
+    caption: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,32 +102,19 @@ class Footer:
 
 @dataclass(frozen=True)
 class Page:
-    """Everything a report says.
-
-    Attributes:
-        title: What it is of.
-        summary: What was done, on what, and what came of it.
-        sections: What stands under the first screen.
-        footer: Where it comes from.
-        lead: The one table of the first screen.
-        next_step: What the reader should do now, in one plain sentence or two.
-        warning: Why not to trust any of it, which comes before all else.
-    """
+    """Everything a report says."""
 
     title: str
-    summary: str
-    sections: Sequence[Section]
+    summary: str  # what was done, on what, and what came of it
+    sections: Sequence[Section]  # what stands under the first screen
     footer: Footer
-    lead: Table | None = None
-    next_step: str = ""
-    warning: str = ""
+    lead: Table | None = None  # the one table of the first screen
+    next_step: str = ""  # what the reader should do now, in one plain sentence or two
+    warning: str = ""  # why not to trust any of it, which comes before all else
 
 
 def render_page(page: Page) -> str:
     """The page as one HTML text that asks the network for nothing.
-
-    Args:
-        page: What it says.
 
     >>> footer = Footer(version="0.1.0", date="2025-06-01", command="longtail demo")
     >>> html = render_page(Page("Demo", "All is well & good.", [Section("Result")], footer))
@@ -102,30 +122,15 @@ def render_page(page: Page) -> str:
     (True, True)
     """
     moves = any(section.explorer for section in page.sections)
-    script = _script() if moves else ""
-    return (
-        _environment()
-        .get_template("page.html.j2")
-        .render(
-            page=page, laid_out=laid_out, script=Markup(script), script_hash=Markup(_hash(script))
-        )
-        .lstrip()
-    )
+    script = _SCRIPT.read_text(encoding="utf-8") if moves else ""
+    digest = base64.b64encode(sha256(script.encode()).digest()).decode()
+    shown = {"page": page, "laid_out": laid_out, "script": Markup(script)}
+    template = _environment().get_template("page.html.j2")
+    return template.render(shown, script_hash=Markup(f"sha256-{digest}")).lstrip()
 
 
 def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
-    """Render the page to a file, whole or not at all.
-
-    Args:
-        page: What it says.
-        path: Where it goes; the folder must exist.
-
-    >>> import tempfile
-    >>> page = Page("Demo", "All is well.", [], Footer("0.1.0", "2025-06-01", "longtail demo"))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_page(page, Path(folder) / "report.html").name
-    'report.html'
-    """
+    """Render the page to a file in a folder that exists, whole or not at all."""
     # Names of files that are no UTF-8 hold halves of characters, which are written as numbers.
     text = render_page(page).encode("utf-8", "backslashreplace")
     with written_whole(path) as part:
@@ -142,12 +147,7 @@ def page_of(result: Result) -> Page:
 
 
 def save(result: Result, folder: str | os.PathLike[str]) -> Path:
-    """Write the page of a result into a folder, which must exist, and return its path.
-
-    Args:
-        result: What a flow returned.
-        folder: Where report.html goes.
-    """
+    """Write the page of a result into a folder, which must exist, and return its path."""
     return write_page(page_of(result), Path(folder) / PAGE)
 
 
@@ -168,12 +168,77 @@ def _environment() -> Environment:
     )
 
 
-def _script() -> str:
-    return files("longtail.report").joinpath("templates/explorers.js").read_text(encoding="utf-8")
+class Laid(NamedTuple):
+    """A cell ready to print."""
+
+    text: str
+    right: bool
+    best: bool
+    mark: str = ""
 
 
-def _hash(script: str) -> str:
-    return "sha256-" + base64.b64encode(sha256(script.encode()).digest()).decode()
+def laid_out(table: Table) -> list[list[Laid]]:
+    """The cells row by row, as they are printed.
+
+    Cells that print alike are equally good, so a tie is bold twice. Text never competes: a row to
+    compare with, such as the Bayes error, gives its numbers as text.
+
+    >>> error = Column("error", unit="%", best="low")
+    >>> rows = [["CE", (17.118, 0.2)], ["LA", (7.934, 0.1)]]
+    >>> [[cell.text for cell in row] for row in laid_out(Table([Column("method"), error], rows))]
+    [['CE', '17.12 ± 0.20'], ['LA', '7.93 ± 0.10']]
+    """
+    for number, row in enumerate(table.rows):
+        if len(row) != len(table.columns):
+            raise ValueError(
+                f"row {number} must have a cell for each of the {len(table.columns)} columns; "
+                f"got {len(row)}; put None where there is nothing to say"
+            )
+    by_column = [[row[i] for row in table.rows] for i in range(len(table.columns))]
+    best = [_best(cells, column) for cells, column in zip(by_column, table.columns, strict=True)]
+    right = [not all(isinstance(cell, str | None) for cell in cells) for cells in by_column]
+    return [
+        [_laid(*cell) for cell in zip(row, table.columns, best, right, strict=True)]
+        for row in table.rows
+    ]
+
+
+def _laid(cell: Cell, column: Column, best: str | None, right: bool) -> Laid:
+    mark, cell = (cell.mark, cell.cell) if isinstance(cell, Marked) else ("", cell)
+    competes = best is not None and not isinstance(cell, str)
+    is_best = competes and _number(_value(cell), column.digits) == best
+    return Laid(_text(cell, column.digits), right, is_best, mark)
+
+
+def _value(cell: Cell) -> float:
+    """The number that cells are compared by; NaN where there is none."""
+    if isinstance(cell, Marked):
+        return _value(cell.cell)
+    if isinstance(cell, tuple):
+        return float(cell[0])
+    return math.nan if cell is None or isinstance(cell, str) else float(cell)
+
+
+def _best(cells: Sequence[Cell], column: Column) -> str | None:
+    values = [value for value in map(_value, cells) if not math.isnan(value)]
+    if column.best is None or not values:
+        return None
+    return _number(min(values) if column.best == "low" else max(values), column.digits)
+
+
+def _number(value: float, digits: int) -> str:
+    if math.isnan(value):
+        return "–"
+    return f"{value:,.{digits}f}".replace("-", "−").replace("inf", "∞")
+
+
+def _text(cell: Cell, digits: int) -> str:
+    if isinstance(cell, str):
+        return cell
+    if isinstance(cell, tuple):
+        value, *others = (_number(float(part), digits) for part in cell)
+        return f"{value} ± {others[0]}" if len(others) == 1 else f"{value} [{', '.join(others)}]"
+    return _number(_value(cell), digits)
 
 
 register_renderer(_in_a_frame)

@@ -8,8 +8,7 @@ import longtail as lt
 from longtail.flows.compare import compare
 from longtail.flows.results import json_text
 from longtail.report.pages import compare_text as text
-from longtail.report.pages.compare import FILES, write_comparison
-from longtail.report.pages.compare_cells import as_json
+from longtail.report.pages.compare import FILES, as_json, write_comparison
 
 
 @pytest.fixture

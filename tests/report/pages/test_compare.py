@@ -10,9 +10,8 @@ from longtail.flows.compare_sets import Estimate, compare_set
 from longtail.report import Footer, Reference, render_page
 from longtail.report.charts.rows import IntervalRow, interval_chart
 from longtail.report.charts.svg import color
-from longtail.report.pages.compare import compare_page, differences_chart, values_chart
-from longtail.report.pages.compare_cells import as_json, cells, interval
-from longtail.report.pages.compare_paper import for_latex, latex, markdown
+from longtail.report.pages.compare import as_json, compare_page, differences_chart, values_chart
+from longtail.report.pages.compare_tables import cells, for_latex, interval, latex, markdown
 
 NASTY = r"L_A & 50% $x^2$ #1 {a} ~b \c | τ=1 <script>alert(1)</script> 🙂 " + "x" * 300
 FOOTER = Footer(version="0", date="2026-01-01", command="longtail compare")

@@ -6,62 +6,24 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from zlib import crc32
 
-from longtail.report.charts.chart import Chart, as_numbers, check_lengths, check_pair, drawing
-from longtail.report.charts.frame import (
-    HEIGHT,
-    WIDTH,
-    Key,
-    Plot,
-    Reference,
-    centred,
-    legend,
-    no_data,
-    plot_area,
-    reference_key,
-    reference_line,
-    x_title,
-    y_axis,
-)
-from longtail.report.charts.scale import (
-    Scale,
-    covering_ticks,
-    decimals_for,
-    fixed,
-    readable,
-    span_of,
-    tick_labels,
-)
-from longtail.report.charts.svg import (
-    FONT,
-    Attributes,
-    Svg,
-    element,
-    hatch,
-    label,
-    text_width,
-    wrap,
-)
+from longtail.report.charts import frame, scale, svg
+from longtail.report.charts.chart import Chart, as_columns, drawing
+from longtail.report.charts.frame import Key, Plot, Reference
+from longtail.report.charts.scale import Scale
+from longtail.report.charts.svg import Attributes, Svg
 
 _WIDEST, _FILLED, _LINE = 56.0, 0.82, 16.0
 
 
 @dataclass(frozen=True)
 class Bars:
-    """A named series with one value per category; NaN leaves a gap.
-
-    Attributes:
-        name: What the legend says.
-        values: How high the bars are.
-        low: Lower end of the error whiskers; needs `high`.
-        high: Upper end of the whiskers.
-        style: Number of the colour and hatch; by default the place in the list.
-    """
+    """A named series with one value per category; NaN leaves a gap."""
 
     name: str
     values: Collection[float]
-    low: Collection[float] | None = None
+    low: Collection[float] | None = None  # lower end of the error whiskers; needs high
     high: Collection[float] | None = None
-    style: int | None = None
+    style: int | None = None  # of the colour and hatch; by default the place in the list
 
 
 def bar_chart(
@@ -72,20 +34,12 @@ def bar_chart(
     category_title: str = "",
     y_title: str = "",
     reference: Reference | None = None,
-    width: float = WIDTH,
-    height: float = HEIGHT,
+    width: float = frame.WIDTH,
+    height: float = frame.HEIGHT,
 ) -> Chart:
     """Bars side by side in each category, with their values above them where they fit.
 
-    Args:
-        categories: Names of the groups of bars.
-        bars: The series; each has a bar in every category.
-        title: What a screen reader says first; not drawn.
-        category_title: Name of what the categories are.
-        y_title: Name and unit of the values.
-        reference: A level drawn across and named in the legend.
-        width: Of the figure.
-        height: Of the plot; legend and titles come on top of it.
+    The title is read aloud and not drawn; height is that of the plot alone.
 
     >>> accuracy = Bars("cross-entropy", [80.1, 52.0, 11.3])
     >>> svg = bar_chart(["many", "medium", "few"], [accuracy], title="Accuracy by group")
@@ -95,32 +49,45 @@ def bar_chart(
     identity = f"{crc32(repr((categories, bars, title)).encode()):08x}"
     columns = [_column(item, number, categories, identity) for number, item in enumerate(bars)]
     levels = [v for column in columns for part in column.levels for v in part if math.isfinite(v)]
-    level = [] if reference is None else [reference.value]
-    ticks = covering_ticks(*span_of([*levels, *level, 0.0]))
-    drawn, above = legend([*map(_key, columns), *reference_key(reference)], width)
-    plot = plot_area(width, height, above, tick_labels(ticks), y_title)
+    keys = [Key(column.name, column.swatch) for column in columns]
+    beside = [0.0]
+    if reference is not None:
+        keys.append(reference.key)
+        beside.append(reference.value)
+    ticks = scale.covering_ticks(*scale.span_of([*levels, *beside]))
+    drawn, above = frame.legend(keys, width)
+    plot = frame.plot_area(width, height, above, scale.tick_labels(ticks), y_title)
     slot = (plot.right - plot.left) / max(len(categories), 1)
     bar = min(slot * _FILLED / max(len(columns), 1), _WIDEST)
-    decimals = decimals_for(max(map(abs, levels), default=0.0), 3)
-    longest = max((text_width(fixed(value, decimals), FONT - 1) for value in levels), default=0.0)
+    decimals = scale.decimals_for(max(map(abs, levels), default=0.0), 3)
+    longest = max(
+        (svg.text_width(scale.fixed(value, decimals), svg.FONT - 1) for value in levels),
+        default=0.0,
+    )
     upright = longest > bar - 2
     headroom = longest + 4 if upright else _LINE
     plot = plot._replace(top=plot.top + headroom, bottom=plot.bottom + headroom)
     y = Scale(ticks[0], ticks[-1], plot.bottom, plot.top)
     drawn += [column.pattern for column in columns]
-    drawn.append(y_axis(plot, y, ticks, y_title, raised=headroom))
+    drawn.append(frame.y_axis(plot, y, ticks, y_title, raised=headroom))
     for number, column in enumerate(columns):
         for index, category in enumerate(categories):
             left = plot.left + (index + 0.5) * slot + (number - len(columns) / 2) * bar
             drawn.append(_bar(column, index, category, (left, bar), y, decimals, upright))
     if reference is not None:
-        at = y(reference.value)
-        drawn.append(reference_line(plot.left, at, plot.right, at, reference.label))
+        drawn.append(reference.across(plot, y))
     names, below = _names(categories, plot, slot, width)
-    titles, total = x_title(plot, category_title, below, width)
-    empty = [] if levels else [no_data(plot)]
-    drawn += [_base(plot, y(0)), *names, *titles, *empty]
-    return drawing((width, total), title, _description(columns, categories, reference), drawn)
+    titles, total = frame.x_title(plot, category_title, below, width)
+    empty = [] if levels else [frame.no_data(plot)]
+    ends = {"x1": plot.left, "x2": plot.right, "y1": y(0), "y2": y(0)}
+    base = svg.element("line", **ends, stroke="currentColor", stroke_opacity=0.5)
+    drawn += [base, *names, *titles, *empty]
+    sentences = [f"{len(columns)} series over {', '.join(categories)}."]
+    for column in columns:
+        values = ", ".join(map(scale.readable, column.values))
+        sentences.append(f"{column.name}: {values}.")
+    sentences += [] if reference is None else [f"Reference: {reference.label}."]
+    return drawing((width, total), title, " ".join(sentences), drawn)
 
 
 class _Column(NamedTuple):
@@ -135,21 +102,22 @@ class _Column(NamedTuple):
     def levels(self) -> tuple[tuple[float, ...], ...]:
         return self.values, self.low, self.high
 
+    @property
+    def swatch(self) -> Svg:
+        return svg.element("rect", x=-11, y=-6, width=22, height=12, fill=self.fill)
+
 
 def _column(bars: Bars, number: int, categories: Sequence[str], identity: str) -> _Column:
-    what = f"bars {bars.name!r}"
-    check_pair(what, bars.low, bars.high)
-    check_lengths(what, categories=categories, values=bars.values, low=bars.low, high=bars.high)
+    columns = as_columns(
+        f"bars {bars.name!r}",
+        {"categories": categories},
+        values=bars.values,
+        low=bars.low,
+        high=bars.high,
+    )
     style = number if bars.style is None else bars.style
-    fill, pattern = hatch(style, f"hatch-{identity}-{number}")
-    values = as_numbers(bars.values, f"values of {what}")
-    low = as_numbers(bars.low, f"low of {what}")
-    high = as_numbers(bars.high, f"high of {what}")
-    return _Column(bars.name, fill, pattern, values, low, high)
-
-
-def _key(column: _Column) -> Key:
-    return Key(column.name, element("rect", x=-11, y=-6, width=22, height=12, fill=column.fill))
+    fill, pattern = svg.hatch(style, f"hatch-{identity}-{number}")
+    return _Column(bars.name, fill, pattern, *columns.values())
 
 
 def _bar(
@@ -167,35 +135,28 @@ def _bar(
     left, bar = across
     low, high = (column.low[index], column.high[index]) if column.low else (math.nan, math.nan)
     whiskered = math.isfinite(low) and math.isfinite(high)
-    between = f" ({readable(low)} to {readable(high)})" if whiskered else ""
-    tooltip = element("title", f"{column.name}, {category}: {readable(value)}{between}")
+    between = f" ({scale.readable(low)} to {scale.readable(high)})" if whiskered else ""
+    tooltip = f"{column.name}, {category}: {scale.readable(value)}{between}"
     top, bottom = sorted((y(value), y(0)))
     box = {"x": left + 1, "y": top, "width": max(bar - 2, 0.5), "height": bottom - top}
-    parts = [element("rect", tooltip, class_="mark", fill=column.fill, **box)]
+    parts = [svg.element("rect", svg.tip(tooltip), class_="mark", fill=column.fill, **box)]
     middle = left + bar / 2
     if whiskered:
         ends = f"M{middle:.2f} {y(low):.2f}V{y(high):.2f}"
         caps = "".join(f"M{middle - 3:.2f} {y(end):.2f}h6" for end in (low, high))
         look: Attributes = {"stroke": "currentColor", "stroke_width": 1.3, "fill": "none"}
-        parts.append(element("path", class_="whisker", d=ends + caps, **look))
+        parts.append(svg.element("path", class_="whisker", d=ends + caps, **look))
         top = min(top, y(high))
     # Above the bar and its whisker; over a bar that hangs down, above the base line.
-    parts.append(_value(fixed(value, decimals), middle, top - 4, bar, upright))
-    return element("g", *parts)
-
-
-def _value(text: str, x: float, y: float, bar: float, upright: bool) -> Svg:
-    if upright and bar < FONT:
-        return Svg()  # no room in either direction: the tooltip has the value
+    y_text, small = top - 4, svg.FONT - 1
+    text = scale.fixed(value, decimals)
     if not upright:
-        return element("g", label(x, y, text, anchor="middle"), font_size=FONT - 1)
-    turned = f"translate({x + FONT * 0.33:.2f} {y:.2f}) rotate(-90)"
-    return element("g", label(0, 0, text), font_size=FONT - 1, transform=turned)
-
-
-def _base(plot: Plot, at: float) -> Svg:
-    look: Attributes = {"stroke": "currentColor", "stroke_opacity": 0.5}
-    return element("line", x1=plot.left, x2=plot.right, y1=at, y2=at, **look)
+        written = svg.label(middle, y_text, text, anchor="middle")
+        parts.append(svg.element("g", written, font_size=small))
+    elif bar >= svg.FONT:  # else there is room in neither direction: the tooltip has the value
+        turned = f"translate({middle + svg.FONT * 0.33:.2f} {y_text:.2f}) rotate(-90)"
+        parts.append(svg.element("g", svg.label(0, 0, text), font_size=small, transform=turned))
+    return svg.element("g", *parts)
 
 
 def _names(
@@ -204,23 +165,11 @@ def _names(
     """The categories' names in lines under their slots, and the lowest baseline."""
     drawn, most = [], 1
     for index, category in enumerate(categories):
-        lines = wrap(category, slot - 6)
+        lines = svg.wrap(category, slot - 6)
         most = max(most, len(lines))
         middle = plot.left + (index + 0.5) * slot
         drawn += [
-            centred(middle, plot.bottom + 18 + row * _LINE, line, width, full=category)
+            frame.centred(middle, plot.bottom + 18 + row * _LINE, line, width, full=category)
             for row, line in enumerate(lines)
         ]
     return drawn, plot.bottom + 18 + (most - 1) * _LINE
-
-
-def _description(
-    columns: Sequence[_Column], categories: Sequence[str], reference: Reference | None
-) -> str:
-    sentences = [f"{len(columns)} series over {', '.join(categories)}."]
-    for column in columns:
-        values = ", ".join(map(readable, column.values))
-        sentences.append(f"{column.name}: {values}.")
-    if reference is not None:
-        sentences.append(f"Reference: {reference.label}.")
-    return " ".join(sentences)

@@ -7,12 +7,12 @@ so that Inkscape, LaTeX and word processors, which know neither, show what a bro
 
 import os
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from html import unescape
 from pathlib import Path
 
 from longtail.core.files import written_whole
-from longtail.report.charts.svg import FONT, Svg, element, label, shorten
+from longtail.report.charts.svg import FONT, Attributes, Svg, element, label, shorten
 
 _INK, _WHITE = "#1c1e21", "#ffffff"
 # Attributes only: in a text, such as a class name, quotes are escaped, so neither pattern matches.
@@ -24,13 +24,7 @@ _TEXT_TOOLTIP = re.compile(r"<title>[^<]*</title></text>")
 
 
 class Chart(Svg):
-    """A whole figure as SVG text; what every chart function returns.
-
-    >>> from longtail.report import Line, line_chart
-    >>> chart = line_chart([Line("a", [0, 1], [1, 2])], title="Two points")
-    >>> chart.startswith("<svg "), "var(" in chart, "var(" in chart.standalone()
-    (True, True, False)
-    """
+    """A whole figure as SVG text; what every chart function returns."""
 
     __slots__ = ()
 
@@ -43,18 +37,7 @@ class Chart(Svg):
         return _HEAD.sub(_own_head, text, count=1)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the drawing to a file, whole or not at all.
-
-        Args:
-            path: Ends in .svg, or in .pdf, which needs `pip install longtail[plot]`.
-
-        >>> import tempfile
-        >>> from longtail.report import Line, line_chart
-        >>> chart = line_chart([Line("a", [0, 1], [1, 2])], title="Two points")
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     chart.save(Path(folder) / "points.svg").name
-        'points.svg'
-        """
+        """Write the drawing to a .svg or, with `pip install longtail[plot]`, to a .pdf."""
         file = Path(path)
         writers: dict[str, Callable[[str], bytes]] = {".svg": str.encode, ".pdf": _pdf}
         if file.suffix.lower() not in writers:
@@ -94,27 +77,19 @@ def _pdf(text: str) -> bytes:
 def drawing(size: tuple[float, float], title: str, description: str, parts: Sequence[Svg]) -> Chart:
     """The parts in one svg that scales with the page and reads aloud as title and description."""
     width, height = size
-    whole = element(
-        "svg",
-        element("title", title),
-        element("desc", description),
-        *parts,
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {width:g} {height:g}",
-        role="img",
-        font_family="system-ui, sans-serif",
-        font_size=FONT,
-        style=f"max-width:{width * 1.25:g}px",
-    )
-    return Chart(whole)
+    font: Attributes = {"font_family": "system-ui, sans-serif", "font_size": FONT}
+    head: Attributes = {
+        "xmlns": "http://www.w3.org/2000/svg",
+        "viewBox": f"0 0 {width:g} {height:g}",
+        "role": "img",
+    }
+    style = f"max-width:{width * 1.25:g}px"
+    said = element("title", title), element("desc", description)
+    return Chart(element("svg", *said, *parts, **head, **font, style=style))
 
 
 def as_numbers(values: Collection[float] | None, what: str) -> tuple[float, ...]:
-    """The values as floats, none for None, or a TypeError that names them.
-
-    >>> as_numbers([1, 2.5], "y")
-    (1.0, 2.5)
-    """
+    """The values as floats, none for None, or a TypeError that names them."""
     try:
         return tuple(float(value) for value in (() if values is None else values))
     except (TypeError, ValueError) as error:
@@ -123,11 +98,28 @@ def as_numbers(values: Collection[float] | None, what: str) -> tuple[float, ...]
         ) from error
 
 
-def check_lengths(what: str, **parts: Collection[object] | None) -> None:
-    """Raise unless all parts that are given have one length.
+def as_columns(
+    what: str,
+    beside: Mapping[str, Collection[str] | None] | None = None,
+    **parts: Collection[float] | None,
+) -> dict[str, tuple[float, ...]]:
+    """The parts as floats, all as long as each other and as the names beside them.
 
-    >>> check_lengths("line 'CE'", x=[1, 2], y=[3, 4], low=None)
+    Low and high come together or not at all.
+
+    >>> as_columns("line 'CE'", x=[1, 2], y=[3, 4], low=None, high=None)
+    {'x': (1.0, 2.0), 'y': (3.0, 4.0), 'low': (), 'high': ()}
     """
+    missing = [name for name in ("low", "high") if name in parts and parts[name] is None]
+    if len(missing) == 1:
+        raise ValueError(f"{what} must have low and high together; {missing[0]} is missing: add it")
+    every: dict[str, Collection[object] | None] = {**(beside or {}), **parts}
+    check_lengths(what, **every)
+    return {name: as_numbers(values, f"{name} of {what}") for name, values in parts.items()}
+
+
+def check_lengths(what: str, **parts: Collection[object] | None) -> None:
+    """Raise unless all parts that are given have one length."""
     lengths = {name: len(part) for name, part in parts.items() if part is not None}
     if len(set(lengths.values())) > 1:
         came = ", ".join(f"{length} {name}" for name, length in lengths.items())
@@ -135,16 +127,6 @@ def check_lengths(what: str, **parts: Collection[object] | None) -> None:
             f"{what} must have sequences of one length; got {came}; "
             "give one value per point, NaN where it is missing"
         )
-
-
-def check_pair(what: str, low: object, high: object) -> None:
-    """Raise unless low and high are both given or both left out.
-
-    >>> check_pair("line 'CE'", None, None)
-    """
-    if (low is None) != (high is None):
-        missing = "low" if low is None else "high"
-        raise ValueError(f"{what} must have low and high together; {missing} is missing: add it")
 
 
 _PARTS = re.compile(
@@ -158,49 +140,28 @@ _HEADING, _GAP = 24.0, 16.0
 def panels(
     charts: Sequence[Chart], *, title: str, headings: Sequence[str] = (), columns: int = 1
 ) -> Chart:
-    """Charts in rows of so many columns, as one chart.
-
-    Args:
-        charts: What is drawn, row by row.
-        title: What a screen reader says first; not drawn.
-        headings: What stands above each chart, if anything does.
-        columns: How many stand beside each other.
-
-    >>> from longtail.report import Line, line_chart
-    >>> one = line_chart([Line("a", [0, 1], [1, 2])], title="one")
-    >>> both = panels([one, one], title="two groups", headings=["many", "few"])
-    >>> both.count('class="mark"'), both.count("<svg ")
-    (4, 1)
-    """
+    """Charts in rows of so many columns, as one chart, each under its heading if there are any."""
     if columns < 1:
         raise ValueError(f"columns must be at least 1, got {columns}")
     if headings:
         check_lengths("panels", charts=charts, headings=headings)
-    drawn, described, across, down, row = [], [], 0.0, 0.0, 0.0
-    right = 0.0
+    drawn, described = [], []
+    across = down = row = right = 0.0
     for number, chart in enumerate(charts):
         if number and number % columns == 0:
             across, down, row = 0.0, down + row + _GAP, 0.0
-        width, height, description, inside = _parts(chart)
+        match = _PARTS.fullmatch(chart)
+        if match is None:
+            raise TypeError("a panel must be a chart of longtail.report, unchanged")
+        width, height = float(match[1]), float(match[2])
+        description, inside = unescape(match[3] or ""), Svg(match[4])
         heading = headings[number] if headings else ""
         above = _HEADING if heading else 0.0
-        named = [_heading(heading, width)] if heading else []
+        written = label(0, FONT + 1, shorten(heading, width), full=heading)
+        named = [element("g", written, font_weight="600")] if heading else []
         body = element("g", inside, transform=f"translate(0 {above:g})")
         drawn.append(element("g", *named, body, transform=f"translate({across:g} {down:g})"))
         described.append(f"{heading}: {description}" if heading else description)
         across, row = across + width + _GAP, max(row, height + above)
         right = max(right, across - _GAP)
     return drawing((right, down + row), title, " ".join(described), drawn)
-
-
-def _parts(chart: Chart) -> tuple[float, float, str, Svg]:
-    """Width, height, description, and what is drawn."""
-    match = _PARTS.fullmatch(chart)
-    if match is None:
-        raise TypeError("a panel must be a chart of longtail.report, unchanged")
-    return float(match[1]), float(match[2]), unescape(match[3] or ""), Svg(match[4])
-
-
-def _heading(text: str, width: float) -> Svg:
-    written = label(0, FONT + 1, shorten(text, width), full=text)
-    return element("g", written, font_weight="600")

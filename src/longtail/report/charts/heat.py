@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
 
+from longtail.report.charts import svg
 from longtail.report.charts.chart import Chart, as_numbers, drawing
 from longtail.report.charts.frame import ROW, WIDTH, Plot, centred, no_data
 from longtail.report.charts.scale import decimals_for, fixed, readable, span_of
-from longtail.report.charts.svg import FONT, Svg, color, element, label, shorten, text_width, wrap
+from longtail.report.charts.svg import Attributes, Svg
 
 _CELL, _UPRIGHT, _LINE = 25.0, 110.0, 16.0
 # The darkest shade still leaves the ink over it readable, in the light and in the dark.
@@ -30,17 +30,8 @@ def heat_chart(
 ) -> Chart:
     """A matrix with a name for each row and column; the larger a value, the darker its cell.
 
-    Args:
-        rows: Names of the rows.
-        columns: Names of the columns.
-        values: One collection a row, one number a column in it; NaN leaves the cell empty.
-        title: What a screen reader says first; not drawn.
-        row_title: What the rows are.
-        column_title: What the columns are.
-        value_title: Name and unit of the values.
-        low: Value of the faintest shade, by default the smallest.
-        high: Value of the darkest shade, by default the largest.
-        width: Of the figure; its height follows from the number of rows.
+    Values have a collection a row with a number a column; NaN leaves the cell empty. The faintest
+    shade is `low`, by default the smallest value, the darkest `high`, by default the largest.
 
     >>> chart = heat_chart(["rare", "common"], ["rare", "common"], [[3, 5], [0, 9]], title="Counts")
     >>> chart.count('class="mark"')
@@ -49,42 +40,40 @@ def heat_chart(
     cells = _check(rows, columns, values)
     finite = [value for row in cells for value in row if math.isfinite(value)]
     span = span_of(finite)
-    shades = _Shades(span[0] if low is None else low, span[1] if high is None else high)
-    drawn, above = _key(value_title, shades, width, bool(finite))
-    side = min(max(map(text_width, (*rows, row_title)), default=0) + 10, width * 0.36)
+    low, high = span[0] if low is None else low, span[1] if high is None else high
+    drawn, above = _key(value_title, (low, high), width) if finite else ([], 0.0)
+    side = min(max(map(svg.text_width, (*rows, row_title)), default=0) + 10, width * 0.36)
     slot = (width - side - 2) / max(len(columns), 1)
     names, heading = _column_names(columns, side, slot, width)
     base = above + (ROW if column_title or row_title else 0) + heading
     plot = Plot(side, base, width - 2, base + max(len(rows), 1) * _CELL)
-    titles = [
-        _title(0, above, row_title, side - 10),
-        _title(side, above, column_title, width - side),
-    ]
-    drawn += [*titles, element("g", *names, transform=f"translate(0 {base:.2f})")]
+    for at, text, room in ((0.0, row_title, side - 10), (side, column_title, width - side)):
+        if text:
+            drawn.append(
+                svg.label(at, above + svg.FONT, svg.shorten(text, room), faint=True, full=text)
+            )
+    drawn.append(svg.element("g", *names, transform=f"translate(0 {base:.2f})"))
     whole = all(value == int(value) for value in finite)
     decimals = 0 if whole else decimals_for(max(map(abs, finite), default=0.0), 3)
     for index, name in enumerate(rows):
         middle = base + (index + 0.5) * _CELL
-        shown = shorten(name, side - 10)
-        drawn.append(label(0, middle + FONT * 0.35, shown, faint=True, full=name))
+        shown = svg.shorten(name, side - 10)
+        drawn.append(svg.label(0, middle + svg.FONT * 0.35, shown, faint=True, full=name))
         for at, column in enumerate(columns):
-            tooltip = f"{name}, {column}: {readable(cells[index][at])}"
-            left = side + at * slot
-            drawn.append(_cell(cells[index][at], (left, slot), middle, shades, decimals, tooltip))
+            value = cells[index][at]
+            if math.isfinite(value):
+                share = (value - low) / (high - low) if high > low else 1.0
+                shade = _opacity(min(max(share, 0.0), 1.0))
+                tooltip = f"{name}, {column}: {readable(value)}"
+                text = fixed(value, decimals)
+                drawn.append(_cell(side + at * slot, middle, slot, shade, text, tooltip))
     if not finite:
         drawn.append(no_data(plot))
     return drawing((width, plot.bottom + 4), title, _description(rows, columns, cells), drawn)
 
 
-class _Shades(NamedTuple):
-    low: float
-    high: float
-
-    def opacity(self, value: float) -> float:
-        if not self.high > self.low:
-            return _DARKEST
-        share = min(max((value - self.low) / (self.high - self.low), 0.0), 1.0)
-        return _FAINTEST + share * (_DARKEST - _FAINTEST)
+def _opacity(share: float) -> float:
+    return _FAINTEST + share * (_DARKEST - _FAINTEST)
 
 
 def _check(
@@ -102,21 +91,20 @@ def _check(
     return cells
 
 
-def _key(value_title: str, shades: _Shades, width: float, shown: bool) -> tuple[list[Svg], float]:
+def _key(value_title: str, span: tuple[float, float], width: float) -> tuple[list[Svg], float]:
     """What the shades mean: from the lowest value to the highest."""
-    if not shown:
-        return [], 0.0
-    ends = readable(shades.low, 3), readable(shades.high, 3)
-    room = width - text_width("".join(ends)) - 18 * _SWATCHES - 24
-    name = shorten(value_title, room)
-    at = text_width(name) + 10 if name else 0.0
-    drawn = [label(0, FONT, name, faint=True, full=value_title)] if name else []
-    drawn.append(label(at, FONT, ends[0], faint=True))
-    at += text_width(ends[0]) + 6
-    for index in range(_SWATCHES):
-        share = index / (_SWATCHES - 1)
-        drawn.append(_shade(at + 18 * index, 3, 18, 12, _FAINTEST + share * (_DARKEST - _FAINTEST)))
-    drawn.append(label(at + 18 * _SWATCHES + 6, FONT, ends[1], faint=True))
+    ends = [readable(value, 3) for value in span]
+    room = width - svg.text_width("".join(ends)) - 18 * _SWATCHES - 24
+    name = svg.shorten(value_title, room)
+    at = svg.text_width(name) + 10 if name else 0.0
+    drawn = [svg.label(0, svg.FONT, name, faint=True, full=value_title)] if name else []
+    drawn.append(svg.label(at, svg.FONT, ends[0], faint=True))
+    at += svg.text_width(ends[0]) + 6
+    drawn += [
+        _shade(at + 18 * index, 3, 18, 12, _opacity(index / (_SWATCHES - 1)))
+        for index in range(_SWATCHES)
+    ]
+    drawn.append(svg.label(at + 18 * _SWATCHES + 6, svg.FONT, ends[1], faint=True))
     return drawn, ROW + 5
 
 
@@ -124,7 +112,7 @@ def _column_names(
     columns: Sequence[str], side: float, slot: float, width: float
 ) -> tuple[list[Svg], float]:
     """The names above the columns, around a base line of zero, and the height they take."""
-    lines = [wrap(name, slot - 6) for name in columns]
+    lines = [svg.wrap(name, slot - 6) for name in columns]
     if all("…" not in "".join(some) for some in lines):
         most = max(map(len, lines), default=0)
         drawn = [
@@ -133,41 +121,26 @@ def _column_names(
             for row, text in enumerate(some)
         ]
         return drawn, most * _LINE + 8
-    if slot < FONT:
+    if slot < svg.FONT:
         return [], 4.0  # no room in either direction: the tooltips have the names
-    shown = [shorten(name, _UPRIGHT) for name in columns]
+    shown = [svg.shorten(name, _UPRIGHT) for name in columns]
     drawn = []
     for index, (name, text) in enumerate(zip(columns, shown, strict=True)):
-        middle = side + (index + 0.5) * slot + FONT * 0.35
+        middle = side + (index + 0.5) * slot + svg.FONT * 0.35
         turned = f"translate({middle:.2f} -6) rotate(-90)"
-        drawn.append(element("g", label(0, 0, text, faint=True, full=name), transform=turned))
-    return drawn, max(map(text_width, shown)) + 10
+        drawn.append(
+            svg.element("g", svg.label(0, 0, text, faint=True, full=name), transform=turned)
+        )
+    return drawn, max(map(svg.text_width, shown)) + 10
 
 
-def _title(x: float, above: float, text: str, room: float) -> Svg:
-    if not text:
-        return Svg()
-    return label(x, above + FONT, shorten(text, room), faint=True, full=text)
-
-
-def _cell(
-    value: float,
-    across: tuple[float, float],
-    middle: float,
-    shades: _Shades,
-    decimals: int,
-    tooltip: str,
-) -> Svg:
-    if not math.isfinite(value):
-        return Svg()
-    left, slot = across
+def _cell(left: float, middle: float, slot: float, opacity: float, text: str, tooltip: str) -> Svg:
     box = left + 0.75, middle - _CELL / 2 + 0.75, max(slot - 1.5, 0.5), _CELL - 1.5
-    shade = _shade(*box, shades.opacity(value), element("title", tooltip), "mark")
-    text = fixed(value, decimals)
-    if text_width(text) > slot - 4:
+    shade = _shade(*box, opacity, tooltip, "mark")
+    if svg.text_width(text) > slot - 4:
         return shade
-    number = label(left + slot / 2, middle + FONT * 0.35, text, anchor="middle")
-    return element("g", shade, element("g", number, pointer_events="none"))
+    number = svg.label(left + slot / 2, middle + svg.FONT * 0.35, text, anchor="middle")
+    return svg.element("g", shade, svg.element("g", number, pointer_events="none"))
 
 
 def _shade(
@@ -176,12 +149,11 @@ def _shade(
     width: float,
     height: float,
     opacity: float,
-    tooltip: Svg | None = None,
+    tooltip: str = "",
     class_: str | None = None,
 ) -> Svg:
-    children = [] if tooltip is None else [tooltip]
-    size = {"x": x, "y": y, "width": width, "height": height}
-    return element("rect", *children, class_=class_, **size, fill=color(0), fill_opacity=opacity)
+    look: Attributes = {"x": x, "y": y, "width": width, "height": height, "fill": svg.color(0)}
+    return svg.element("rect", svg.tip(tooltip), class_=class_, **look, fill_opacity=opacity)
 
 
 def _description(

@@ -5,19 +5,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from longtail.report.charts.chart import Chart, as_numbers, check_lengths, drawing
-from longtail.report.charts.frame import (
-    WIDTH,
-    Key,
-    legend,
-    line_key,
-    no_data,
-    plot_area,
-    x_axis,
-    y_axis,
-)
-from longtail.report.charts.scale import Scale, linear_ticks, readable, span_of, tick_labels
-from longtail.report.charts.svg import Attributes, Svg, color, dash, element, many_marks, marker
+from longtail.report.charts.chart import Chart, as_columns, drawing
+from longtail.report.charts.frame import WIDTH, Axis, Key, frame, line_key, no_data, plot_area
+from longtail.report.charts.scale import linear_ticks, readable, span_of, tick_labels
+from longtail.report.charts.svg import Attributes, color, dash, element, many_marks, marker, tip
 
 _HEIGHT = 340.0
 # Points are drawn in shades of ink and by shape, so that colour is left to the separators.
@@ -36,21 +27,13 @@ class Points:
 
 @dataclass(frozen=True)
 class Separator:
-    """The line a·x + b·y + c = 0.
-
-    Attributes:
-        name: What the legend says.
-        a: Factor of x.
-        b: Factor of y.
-        c: The constant.
-        style: Number of the colour and dash; by default the place in the list.
-    """
+    """The line a·x + b·y + c = 0."""
 
     name: str
     a: float
     b: float
     c: float
-    style: int | None = None
+    style: int | None = None  # of the colour and dash; by default the place in the list
 
 
 def plane_chart(
@@ -67,41 +50,30 @@ def plane_chart(
 ) -> Chart:
     """Classes in the plane and the lines between them, a unit being as long in x as in y.
 
-    Points have tooltips as long as there are not more than 700 in all.
-
-    Args:
-        points: The classes.
-        separators: Lines, drawn as far as the frame; the legend says so where one lies outside.
-        title: What a screen reader says first; not drawn.
-        x_title: Name of x.
-        y_title: Name of y.
-        colored: Whether classes differ by colour as well as by shape; without it, colour is left
-            to the separators.
-        axes: Whether x and y have numbers; a projection such as t-SNE has none that mean anything.
-        width: Of the figure.
-        height: Of the plot; legend and titles come on top of it.
+    Points have tooltips as long as there are not more than 700 in all. Separators are drawn as far
+    as the frame. Colour is left to them unless classes are `colored`; without `axes` there are no
+    numbers, as for a projection such as t-SNE, of which none means anything.
 
     >>> classes = [Points("rare", [1, 2], [1, 2]), Points("frequent", [-1], [-2])]
     >>> svg = plane_chart(classes, [Separator("Bayes", 1, 1, 0)], title="Two classes")
     >>> svg.count('class="mark"'), svg.count('class="separator"')
     (3, 1)
     """
-    clouds = [_cloud(item) for item in points]
+    clouds = []
+    for each in points:
+        xs, ys = as_columns(f"points {each.name!r}", x=each.x, y=each.y).values()
+        pairs = zip(xs, ys, strict=True)
+        clouds.append(_Cloud(each.name, [pair for pair in pairs if all(map(math.isfinite, pair))]))
     x_span, y_span = _equal_spans(clouds, width, height)
-    ticks = linear_ticks(*y_span) if axes else []
     cuts = [_cut(item, number, x_span, y_span) for number, item in enumerate(separators)]
     look = _colored if colored else _shaded
     keys = [
         Key(cloud.name, element("g", marker(number, 0, 0, 2.8, class_=None), **look(number)))
         for number, cloud in enumerate(clouds)
     ]
-    drawn, above = legend([*keys, *(line_key(cut.name, cut.style) for cut in cuts)], width)
-    plot = plot_area(width, height, above, tick_labels(ticks), y_title)
-    x, y = Scale(*x_span, plot.left, plot.right), Scale(*y_span, plot.bottom, plot.top)
-    total = plot.bottom + 6
-    if axes:
-        axis, total = x_axis(plot, x, x_title, width)
-        drawn += [axis, y_axis(plot, y, ticks, y_title)]
+    keys += [line_key(cut.name, cut.style) for cut in cuts]
+    across, up = Axis(*x_span, x_title), Axis(*y_span, y_title)
+    drawn, plot, x, y, size = frame(keys, across, up, width, height, bare=not axes)
     light = sum(len(cloud.pairs) for cloud in clouds) > _TOOLTIPS
     # The largest class first, so that the rare ones stay visible on top of it.
     for number, cloud in sorted(enumerate(clouds), key=lambda item: -len(item[1].pairs)):
@@ -109,18 +81,31 @@ def plane_chart(
         if light:
             drawn.append(element("g", many_marks(number, dots, 2.2), **look(number, light)))
             continue
-        says = [cloud.name if colored else _said(cloud.name, pair) for pair in cloud.pairs]
-        shapes = [marker(number, *at, 2.8, said) for at, said in zip(dots, says, strict=True)]
+        says = [f"{cloud.name}: {readable(a)}, {readable(b)}" for a, b in cloud.pairs]
+        shapes = [
+            marker(number, *at, 2.8, cloud.name if colored else said)
+            for at, said in zip(dots, says, strict=True)
+        ]
         drawn.append(element("g", *shapes, **look(number), pointer_events="all"))
-    drawn += [_line(cut, x, y) for cut in cuts]
+    for cut in cuts:
+        if cut.ends:
+            (x1, y1), (x2, y2) = ((x(a), y(b)) for a, b in cut.ends)
+            ends: Attributes = {"x1": x1, "y1": y1, "x2": x2, "y2": y2, "stroke": color(cut.style)}
+            line: Attributes = {"stroke_dasharray": dash(cut.style), "stroke_width": 2.2}
+            drawn.append(element("line", tip(cut.name), class_="separator", **ends, **line))
     if not any(cloud.pairs for cloud in clouds):
         drawn.append(no_data(plot))
-    return drawing((width, total), title, _description(clouds, separators), drawn)
+    sentences = [f"{cloud.name}: {len(cloud.pairs)} points." for cloud in clouds]
+    sentences += [
+        f"Line {item.name}: {readable(item.a)} x + {readable(item.b)} y + {readable(item.c)} = 0."
+        for item in separators
+    ]
+    return drawing(size, title, " ".join(sentences), drawn)
 
 
 class _Cloud(NamedTuple):
     name: str
-    pairs: tuple[tuple[float, float], ...]
+    pairs: list[tuple[float, float]]
 
 
 class _Cut(NamedTuple):
@@ -129,15 +114,6 @@ class _Cut(NamedTuple):
     name: str
     style: int
     ends: tuple[tuple[float, float], ...]
-
-
-def _cloud(points: Points) -> _Cloud:
-    what = f"points {points.name!r}"
-    check_lengths(what, x=points.x, y=points.y)
-    pairs = zip(
-        as_numbers(points.x, f"x of {what}"), as_numbers(points.y, f"y of {what}"), strict=True
-    )
-    return _Cloud(points.name, tuple(pair for pair in pairs if all(map(math.isfinite, pair))))
 
 
 def _equal_spans(
@@ -188,10 +164,6 @@ def _cut(
     return _Cut(separator.name, style, ends)
 
 
-def _said(name: str, pair: tuple[float, float]) -> str:
-    return f"{name}: {readable(pair[0])}, {readable(pair[1])}"
-
-
 def _shaded(number: int, light: bool = False) -> Attributes:
     shade = _SHADES[number % len(_SHADES)]
     hollow = number % 2 == 0 and not light
@@ -204,21 +176,3 @@ def _shaded(number: int, light: bool = False) -> Attributes:
 def _colored(number: int, light: bool = False) -> Attributes:
     paint = color(number)
     return {"fill": paint, "stroke": paint, "stroke_width": 1.1, "opacity": 0.8}
-
-
-def _line(cut: _Cut, x: Scale, y: Scale) -> Svg:
-    if not cut.ends:
-        return Svg()
-    (x1, y1), (x2, y2) = ((x(a), y(b)) for a, b in cut.ends)
-    ends = {"x1": x1, "y1": y1, "x2": x2, "y2": y2}
-    look = {"stroke": color(cut.style), "stroke_dasharray": dash(cut.style), "stroke_width": 2.2}
-    return element("line", element("title", cut.name), class_="separator", **ends, **look)
-
-
-def _description(clouds: Sequence[_Cloud], separators: Sequence[Separator]) -> str:
-    sentences = [f"{cloud.name}: {len(cloud.pairs)} points." for cloud in clouds]
-    sentences += [
-        f"Line {item.name}: {readable(item.a)} x + {readable(item.b)} y + {readable(item.c)} = 0."
-        for item in separators
-    ]
-    return " ".join(sentences)

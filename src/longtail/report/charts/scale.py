@@ -34,9 +34,6 @@ def span_of(values: Iterable[float], pad: float = 0.0, log: bool = False) -> tup
     """The lowest and highest finite value, a share `pad` of their distance wider on both sides.
 
     The span is never empty: one value gets some room around it, no value gives 0 to 1 (1 to 10).
-
-    >>> span_of([1, 3, float("nan")]), span_of([5, 5]), span_of([])
-    ((1.0, 3.0), (4.5, 5.5), (0.0, 1.0))
     """
     finite = [value for value in values if math.isfinite(value)]
     if log:
@@ -52,21 +49,13 @@ def span_of(values: Iterable[float], pad: float = 0.0, log: bool = False) -> tup
 
 
 def linear_ticks(low: float, high: float, most: int = 5) -> list[float]:
-    """Round numbers in the span, at most one more than `most`.
-
-    >>> linear_ticks(0, 1), linear_ticks(-3, 104)
-    ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [0.0, 50.0, 100.0])
-    """
+    """Round numbers in the span, at most one more than `most`."""
     step = _round_step(low, high, most)
     return _multiples(step, math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9))
 
 
 def covering_ticks(low: float, high: float, most: int = 5) -> list[float]:
-    """Round numbers around the span: the first is not above it, the last not below.
-
-    >>> covering_ticks(7.3, 17.9)
-    [5.0, 10.0, 15.0, 20.0]
-    """
+    """Round numbers around the span: the first is not above it, the last not below."""
     step = _round_step(low, high, most)
     return _multiples(step, math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9))
 
@@ -143,11 +132,7 @@ def decimals_for(value: float, digits: int) -> int:
 
 
 def fixed(value: float, decimals: int) -> str:
-    """A number with so many decimals, so that several beside each other look alike.
-
-    >>> fixed(-1234.5678, 2)
-    '−1,234.57'
-    """
+    """A number with so many decimals, so that several beside each other look alike."""
     return _signed(f"{value:,.{decimals}f}")
 
 

@@ -17,8 +17,6 @@ FONT = 13.0
 _NARROW = frozenset("iljtfrI.,:;|'!()[] -·")
 _WIDE = frozenset("mwMW@%—")
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-
 Attributes = dict[str, str | float | None]
 
 
@@ -34,16 +32,13 @@ class Svg(str):
 def element(name: str, *children: str, **attributes: str | float | None) -> Svg:
     """One element; children that are no Svg are escaped, attributes that are None left out.
 
-    Args:
-        name: The tag.
-        children: Elements or plain text.
-        attributes: `stroke_width` becomes stroke-width, `class_` becomes class.
+    `stroke_width` becomes stroke-width, `class_` becomes class.
 
     >>> element("text", "a < b", x=1.50, text_anchor="end", fill=None)
     '<text x="1.5" text-anchor="end">a &lt; b</text>'
     """
     written = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{_attribute(value)}"'
+        f' {key.rstrip("_").replace("_", "-")}="{_text(value)}"'
         for key, value in attributes.items()
         if value is not None
     )
@@ -51,31 +46,24 @@ def element(name: str, *children: str, **attributes: str | float | None) -> Svg:
     return Svg(f"<{name}{written}>{inside}</{name}>" if inside else f"<{name}{written}/>")
 
 
-def coordinate(value: float) -> str:
-    """A length in pixels, to a hundredth.
+def tip(text: str) -> Svg:
+    """What a browser shows while the pointer is on the element that this stands in."""
+    return element("title", text) if text else Svg()
 
-    >>> coordinate(12.0), coordinate(1 / 3), coordinate(-0.001)
-    ('12', '0.33', '0')
-    """
+
+def coordinate(value: float) -> str:
+    """A length in pixels, to a hundredth."""
     text = f"{value:.2f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
 
 
 def text_width(text: str, size: float = FONT) -> float:
-    """About how wide a text is in a wide sans-serif font, so that none turns out wider.
-
-    >>> text_width("iiii") < text_width("nnnn") < text_width("WWWW")
-    True
-    """
+    """About how wide a text is in a wide sans-serif font, so that none turns out wider."""
     return size * sum(map(_character_width, text))
 
 
 def shorten(text: str, room: float, size: float = FONT) -> str:
-    """The text, cut with an ellipsis where it is wider than the room.
-
-    >>> shorten("logit adjustment", 60)
-    'logit a…'
-    """
+    """The text, cut with an ellipsis where it is wider than the room."""
     if text_width(text, size) <= room:
         return text
     kept = text
@@ -103,31 +91,14 @@ def wrap(text: str, room: float, most: int = 3, size: float = FONT) -> list[str]
 def label(
     x: float, y: float, text: str, anchor: str = "start", faint: bool = False, full: str = ""
 ) -> Svg:
-    """A line of text; where it was shortened, the full text is its tooltip.
-
-    >>> label(1, 2, "tau")
-    '<text x="1" y="2" fill="currentColor" stroke="none">tau</text>'
-    """
-    tooltip = [element("title", full)] if full and full != text else []
-    return element(
-        "text",
-        text,
-        *tooltip,
-        x=x,
-        y=y,
-        text_anchor=None if anchor == "start" else anchor,
-        fill="currentColor",
-        fill_opacity=0.75 if faint else None,
-        stroke="none",
-    )
+    """A line of text; where it was shortened, the full text is its tooltip."""
+    place: Attributes = {"x": x, "y": y, "text_anchor": None if anchor == "start" else anchor}
+    ink: Attributes = {"fill": "currentColor", "fill_opacity": 0.75 if faint else None}
+    return element("text", text, tip("" if full == text else full), **place, **ink, stroke="none")
 
 
-def _text(value: str) -> str:
-    return escape(_NOT_XML.sub("\ufffd", value))
-
-
-def _attribute(value: str | float) -> str:
-    return _text(value) if isinstance(value, str) else coordinate(value)
+def _text(value: str | float) -> str:
+    return escape(_NOT_XML.sub("\ufffd", value)) if isinstance(value, str) else coordinate(value)
 
 
 def _character_width(character: str) -> float:
@@ -151,11 +122,7 @@ _CROSS = math.sqrt(1.3)
 
 
 def color(number: int) -> str:
-    """The colour of a series, as a CSS variable with the light colour behind it.
-
-    >>> color(0), color(7) == color(0)
-    ('var(--lt-1, #0072b2)', True)
-    """
+    """The colour of a series, as a CSS variable with the light colour behind it."""
     index = number % len(COLORS)
     return f"var(--lt-{index + 1}, {COLORS[index]})"
 
@@ -180,26 +147,21 @@ def marker(
     y: float,
     radius: float,
     tooltip: str = "",
-    *,
     class_: str | None = "mark",
     hidden: bool = False,
 ) -> Svg:
     """A circle, square, triangle, diamond or cross in the colours of the group around it."""
-    children = [element("title", tooltip)] if tooltip else []
-    place = f"translate({coordinate(x)} {coordinate(y)})"
-    shape = _shape(number, radius)
-    opacity = 0 if hidden else None
-    return element("path", *children, class_=class_, transform=place, d=shape, opacity=opacity)
+    place, shape = f"translate({_point(x, y)})", _shape(number, radius)
+    look: Attributes = {"transform": place, "d": shape, "opacity": 0 if hidden else None}
+    return element("path", tip(tooltip), class_=class_, **look)
 
 
 def many_marks(number: int, points: Sequence[tuple[float, float]], radius: float) -> Svg:
     """The same shapes for thousands of points to a tenth of a pixel, one path without tooltips."""
     if number % 5 == 0:  # the round ends of a stroke without length are the lightest circle
         outline = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in points)
-        width = 2 * radius
-        return element(
-            "path", class_="marks", d=outline, stroke_linecap="round", stroke_width=width
-        )
+        ends: Attributes = {"stroke_linecap": "round", "stroke_width": 2 * radius}
+        return element("path", class_="marks", d=outline, **ends)
     shape = _relative_shape(number, radius)
     outline = "".join(f"M{x:.1f} {y:.1f}{shape}" for x, y in points)
     return element("path", class_="marks", d=outline)
@@ -214,15 +176,8 @@ def hatch(number: int, identifier: str) -> tuple[str, Svg]:
         element("rect", width=6, height=6, fill=color(number)),
         element("line", x2=6, stroke=PAPER, stroke_width=2.4, stroke_opacity=0.4),
     )
-    pattern = element(
-        "pattern",
-        *tile,
-        id=identifier,
-        width=6,
-        height=6,
-        patternUnits="userSpaceOnUse",
-        patternTransform=f"rotate({angle})",
-    )
+    look: Attributes = {"patternUnits": "userSpaceOnUse", "patternTransform": f"rotate({angle})"}
+    pattern = element("pattern", *tile, id=identifier, width=6, height=6, **look)
     return f"url(#{identifier})", element("defs", pattern)
 
 

@@ -33,11 +33,8 @@ def counts_chart(
 ) -> Chart:
     """How many samples each class has, from the most frequent to the rarest (EO fig. 1a).
 
-    Args:
-        counts: Samples of each class, or several such under their names: each is ordered by itself.
-        classes: The names of the classes.
-        many: Above this a class has many samples, by `shot_groups`.
-        few: Below this a class has few samples.
+    Of several sets under their names each is ordered by itself. Above `many` a class has many
+    samples, below `few` it has few, by `shot_groups`.
 
     >>> counts_chart([500, 60, 7]).count('class="mark"')
     3
@@ -75,11 +72,7 @@ def class_accuracy_chart(
 
     The legend has the geometric mean of the recalls, a recall of zero counting as 0.001.
 
-    Args:
-        recalls: Of each class, as `metrics.recalls` has them, or several such under their names.
-        counts: Training samples of each class.
-        classes: The names of the classes.
-        width: Of the figure.
+    Recalls are those of `metrics.recalls`, or several such under their names.
 
     >>> "geometric mean 70.7 %" in class_accuracy_chart([1.0, 0.5], counts=[90, 10])
     True
@@ -101,13 +94,8 @@ def false_positives_chart(
 
     Straight where no class is favoured; concave, above the dotted line, where mistakes fall on
     frequent classes; convex where they fall on rare ones. The last point is the number of all
-    mistakes.
-
-    Args:
-        false_positives: Samples of other classes taken for each class, as
-            `metrics.false_positives` has them, or several such under their names.
-        counts: Training samples of each class.
-        share: Whether to draw percent of each run's own mistakes, so that shapes compare.
+    mistakes. Values are those of `metrics.false_positives`, or several such under their names;
+    with `share` in percent of each run's own mistakes, so that shapes compare.
 
     >>> "model starts at 0 and ends at 5" in false_positives_chart([4, 1], counts=[90, 10])
     True
@@ -121,12 +109,12 @@ def false_positives_chart(
         if share:
             sums = 100 * sums / max(sums[-1], 1)
         lines.append(Line(name, at, sums[at], style=style))
+        ends = [0, size], [0, float(sums[-1])]
         # In percent one line is that of every run; else each has its own, in its colour.
         if len(named) == 1 or share:
-            guides = [Guide("no class favoured", [0, size], [0, float(sums[-1])])]
+            guides = [Guide("no class favoured", *ends)]
         else:
-            favoured = f"no class favoured, {name}"
-            guides.append(Guide(favoured, [0, size], [0, float(sums[-1])], style))
+            guides.append(Guide(f"no class favoured, {name}", *ends, style))
     return line_chart(
         lines,
         title="Cumulative false positives",
@@ -144,10 +132,7 @@ def class_logits_chart(
     For logits that carry the uniform prior and classes that can be told apart, positives tend to
     log C (LADE eq. 21, fig. 3): the dotted line.
 
-    Args:
-        logits: As `metrics.class_logits` has them.
-        counts: Training samples of each class.
-        classes: The names of the classes.
+    Logits are those of `metrics.class_logits`.
 
     >>> from longtail.metrics import class_logits
     >>> made = class_logits([[3.0, 1.0], [1.0, 2.0], [5.0, 0.0]], [0, 1, 0])
@@ -174,11 +159,8 @@ def offsets_chart(
 ) -> Chart:
     """What a classifier adds to each class, above the training counts (EO fig. 1, 3).
 
-    Args:
-        offsets: The trained offset b_y, or ½ c_y·w_y of class means or learned centres
-            (`metrics.representations.class_offsets`), or several such under their names.
-        counts: Training samples of each class.
-        classes: The names of the classes.
+    Offsets are the trained b_y, or ½ c_y·w_y of class means or learned centres
+    (`metrics.representations.class_offsets`), or several such under their names.
 
     >>> offsets_chart({"trained offset b": [0.7, -0.7]}, counts=[90, 10]).count('class="mark"')
     4
@@ -194,12 +176,9 @@ def weight_norms_chart(runs: Mapping[str, Sequence[tuple[ArrayLike, ArrayLike]]]
     """Norms ‖w_y‖ of the head's rows by class, from the most frequent one on (LA fig. 1).
 
     Under SGD with momentum they follow the class frequencies, under Adam they need not, which is
-    why dividing by them is no remedy that holds. Runs of one name are averaged, with a band of one
-    standard deviation.
-
-    Args:
-        runs: For each line its name, and of one run or of several the norms
-            (`metrics.representations.weight_norms`) and the training counts.
+    why dividing by them is no remedy that holds. A line has the norms
+    (`metrics.representations.weight_norms`) and the training counts of one run, or of several,
+    which are averaged, with a band of one standard deviation.
 
     >>> "SGD starts at 5 and ends at 1" in weight_norms_chart({"SGD": [([5.0, 1.0], [90, 10])]})
     True
@@ -210,20 +189,14 @@ def weight_norms_chart(runs: Mapping[str, Sequence[tuple[ArrayLike, ArrayLike]]]
         middle, spread = norms.mean(axis=0), norms.std(axis=0)
         low, high = (middle - spread, middle + spread) if len(norms) > 1 else (None, None)
         lines.append(Line(name, range(1, len(middle) + 1), middle, low, high))
-    return line_chart(
-        lines,
-        title="Norms of the weights of each class",
-        x_title=AXIS,
-        y_title="norm of its weights",
-    )
+    title = "Norms of the weights of each class"
+    return line_chart(lines, title=title, x_title=AXIS, y_title="norm of its weights")
 
 
 def group_curves_chart(log: Sequence[Mapping[str, float | None]], title: str = "") -> Chart:
     """Validation accuracy of many-, medium- and few-shot classes after each epoch (NCM fig. 4).
 
-    Args:
-        log: For each epoch `epoch`, `val_many`, `val_medium`, `val_few`; None where unknown.
-        title: What a screen reader says first; not drawn.
+    The log has `epoch`, `val_many`, `val_medium`, `val_few` of each epoch; None where unknown.
 
     >>> rows = [{"epoch": 1.0, "val_many": 0.5}, {"epoch": 2.0, "val_many": 0.75}]
     >>> "many-shot starts at 50 and ends at 75" in group_curves_chart(rows)

@@ -17,9 +17,9 @@ from longtail.core.labels import check_counts, check_labels
 from longtail.report.charts.chart import Chart, panels
 from longtail.report.charts.lines import Line, line_chart
 from longtail.report.figures.tail import Floats, Values, by_name
+from longtail.report.names import how_many
 
 Groups: TypeAlias = Mapping[str, ArrayLike]
-_BINS = 40
 _OUTER = 0.002  # the share of samples on either side that may fall outside the frame
 _HEIGHT, _ROOM = 110.0, 36.0
 _MARGIN = "margin: logit of the true class over the highest other"
@@ -28,29 +28,16 @@ _MARGIN = "margin: logit of the true class over the highest other"
 def margins_chart(
     margins: Values, labels: ArrayLike, counts: ArrayLike, groups: Groups | None = None
 ) -> Chart:
-    """The density of margins in each group of classes (ELM fig. 3).
+    """The density of margins (`metrics.margins`) in each group of classes (ELM fig. 3).
 
-    Args:
-        margins: Of each sample, as `metrics.margins` has them, or several such under their names.
-        labels: Class indices of the samples.
-        counts: Training samples of each class.
-        groups: A boolean mask over the classes for each panel; by default many, medium and few.
+    Groups are a boolean mask over the classes for each panel; by default many, medium and few.
 
     >>> chart = margins_chart([2.0, -1.0, -0.1], labels=[0, 1, 0], counts=[900, 10])
     >>> "many: 1 class, 2 samples" in chart, "few: 1 class, 1 sample" in chart
     (True, True)
     """
-    named = by_name(margins)
-    return _group_panels(
-        named,
-        labels,
-        masks_of(groups, counts),
-        density,
-        places=places_for(named.values()),
-        title="Margins by group",
-        x_title=_MARGIN,
-        y_title="density",
-    )
+    said = "Margins by group", _MARGIN, "density"
+    return _group_panels(by_name(margins), labels, masks_of(groups, counts), density, *said)
 
 
 def margin_cdf_chart(
@@ -58,29 +45,16 @@ def margin_cdf_chart(
 ) -> Chart:
     """The share of samples whose margin is at most each value, in each group (ELM fig. 6).
 
-    At a margin of zero stands the group's error. A curve further to the right is better.
-
-    Args:
-        margins: Of each sample, as `metrics.margins` has them, or several such under their names.
-        labels: Class indices of the samples.
-        counts: Training samples of each class.
-        groups: A boolean mask over the classes for each panel; by default many, medium and few.
+    At a margin of zero stands the group's error. A curve further to the right is better. Arguments
+    are those of `margins_chart`.
 
     >>> chart = margin_cdf_chart([2.0, -1.0, -0.1], labels=[0, 1, 0], counts=[900, 10])
     >>> chart.count('class="line"')
     2
     """
-    named = by_name(margins)
-    return _group_panels(
-        named,
-        labels,
-        masks_of(groups, counts),
-        _shares,
-        places=places_for(named.values(), 161),
-        title="Cumulative margins by group",
-        x_title=_MARGIN,
-        y_title="samples at most there (%)",
-    )
+    said = "Cumulative margins by group", _MARGIN, "samples at most there (%)"
+    masks = masks_of(groups, counts)
+    return _group_panels(by_name(margins), labels, masks, _shares, *said, points=161)
 
 
 def largest_distances_chart(
@@ -88,30 +62,18 @@ def largest_distances_chart(
 ) -> Chart:
     """The density of the largest distances within classes, by group (ELM fig. 4).
 
-    The further left, the more compact classes are.
-
-    Args:
-        distances: Of each sample to the farthest of its class, as
-            `metrics.representations.largest_intra_class_distances` has them, or several such.
-        labels: Class indices of the samples.
-        counts: Training samples of each class.
-        groups: A boolean mask over the classes for each panel; by default many, medium and few.
+    The further left, the more compact classes are. A sample's distance is that to the farthest of
+    its class (`metrics.representations.largest_intra_class_distances`); the other arguments are
+    those of `margins_chart`.
 
     >>> chart = largest_distances_chart([0.5, 0.5, 0.1, 0.1], [0, 0, 1, 1], counts=[900, 10])
     >>> chart.count('class="line"')
     2
     """
+    title = "Largest distance within the class, by group"
+    said = title, "distance to the farthest of the class, over the largest norm", "density"
     named = by_name(distances, "features")
-    return _group_panels(
-        named,
-        labels,
-        masks_of(groups, counts),
-        density,
-        places=places_for(named.values()),
-        title="Largest distance within the class, by group",
-        x_title="distance to the farthest of the class, over the largest norm",
-        y_title="density",
-    )
+    return _group_panels(named, labels, masks_of(groups, counts), density, *said)
 
 
 def masks_of(groups: Groups | None, counts: ArrayLike) -> dict[str, npt.NDArray[np.bool_]]:
@@ -138,7 +100,7 @@ def density(values: Floats, places: Floats) -> Floats:
     return heights
 
 
-def places_for(values: Iterable[Floats], number: int = _BINS) -> Floats:
+def places_for(values: Iterable[Floats], number: int = 40) -> Floats:
     """Evenly spaced places from the lowest to the highest value, but for the outermost few."""
     every = np.concatenate(list(values))
     finite = every[np.isfinite(every)]
@@ -160,13 +122,13 @@ def _group_panels(
     labels: ArrayLike,
     groups: Mapping[str, npt.NDArray[np.bool_]],
     curve: Callable[[Floats, Floats], Floats],
-    *,
-    places: Floats,
     title: str,
     x_title: str,
     y_title: str,
+    points: int = 40,
 ) -> Chart:
-    """The curve of each run's values over the places, in each group of classes."""
+    """The curve of each run's values in each group of classes, all over the same places."""
+    places = places_for(named.values(), points)
     size = len(next(iter(groups.values()))) if groups else 0
     known = check_labels(labels, size)
     for name, values in named.items():
@@ -189,11 +151,6 @@ def _group_panels(
                 height=_HEIGHT,
             )
         )
-        classes, samples = _number(int(mask.sum()), "class"), _number(int(inside.sum()), "sample")
-        headings.append(f"{group}: {classes}, {samples}")
+        classes = how_many(int(mask.sum()), "class", "classes")
+        headings.append(f"{group}: {classes}, {how_many(int(inside.sum()), 'sample')}")
     return panels(charts, title=title, headings=headings)
-
-
-def _number(number: int, word: str) -> str:
-    many = f"{word}es" if word.endswith("s") else f"{word}s"
-    return f"{number:,} {word if number == 1 else many}"

@@ -31,14 +31,9 @@ def variance_chart(
 ) -> Chart:
     """How far features of a class spread, over how often it was trained on (NCM fig. 2, 7, 8).
 
-    The paper finds the tail spread wider.
-
-    Args:
-        variances: Of each class, as `metrics.representations.intra_class_variance` has them; best
-            of a test set, so that the tail has samples enough to measure.
-        counts: Training samples of each class.
-        measure: What they are, as that function calls it.
-        classes: The names of the classes.
+    The paper finds the tail spread wider. Variances are those of
+    `metrics.representations.intra_class_variance` by that measure; best of a test set, so that the
+    tail has samples enough to measure.
 
     >>> "rank correlation 1.00" in variance_chart([4.0, 1.0], counts=[90, 10])
     True
@@ -56,10 +51,7 @@ def displacement_chart(
 
     Means of few samples are the least certain, yet the paper finds all classes moved alike.
 
-    Args:
-        distances: Of each class, as `metrics.representations.centroid_displacement` has them.
-        counts: Training samples of each class.
-        classes: The names of the classes.
+    Distances are those of `metrics.representations.centroid_displacement`.
 
     >>> "starts at 5 and ends at 1" in displacement_chart([5.0, 1.0], counts=[90, 10])
     True
@@ -74,10 +66,8 @@ def displacement_chart(
 def cdnv_chart(values: Values, *, epochs: Sequence[float] | None = None) -> Chart:
     """Class-distance normalised variance after each epoch, the lower the better (NCM fig. 6).
 
-    Args:
-        values: The mean over pairs of classes after each epoch
-            (`metrics.representations.mean_cdnv`), or several such under their names.
-        epochs: When they were taken; by default 0, 1, 2 and so on.
+    Values are means over pairs of classes (`metrics.representations.mean_cdnv`), or several such
+    under their names, after these epochs or after 0, 1, 2 and so on.
 
     >>> "starts at 0.5 and ends at 0.125" in cdnv_chart([0.5, 0.125])
     True
@@ -102,12 +92,8 @@ def projections_chart(
 
     Directions run from the smallest eigenvalue to the largest, classes from the most frequent to
     the rarest. Where there are more than fit, neighbours are averaged. In the paper the tail throws
-    its directions of large variance away.
-
-    Args:
-        projections: Shape (C, D), as `MetricNCM(..., metric="eigenbasis").projections`.
-        counts: Training samples of each class.
-        classes: The names of the classes.
+    its directions of large variance away. Projections have shape (C, D), as those of
+    `MetricNCM(..., metric="eigenbasis")`.
 
     >>> projections_chart([[0.9, 0.8], [0.7, 0.1]], counts=[90, 10]).count('class="mark"')
     4
@@ -138,17 +124,12 @@ def tsne_chart(points: TsneMap, *, classes: Sequence[str] | None = None) -> Char
     """Where samples of a few classes lie, near ones staying near (NCM fig. 1, ELM fig. 5).
 
     Distances between clusters and their sizes mean little in t-SNE; which samples mix does.
-
-    Args:
-        points: As `longtail.flows.tsne.tsne` has them.
-        classes: The names of the classes.
     """
+    called = [f"class {k}" if classes is None else classes[k] for k in points.labels]
     return plane_chart(
         [
-            Points(
-                f"{f'class {k}' if classes is None else classes[k]} ({size:,})", at[:, 0], at[:, 1]
-            )
-            for k, size, at in zip(points.labels, points.sizes, points.places, strict=True)
+            Points(f"{name} ({size:,})", at[:, 0], at[:, 1])
+            for name, size, at in zip(called, points.sizes, points.places, strict=True)
         ],
         title="Features of some classes by t-SNE",
         colored=True,
@@ -157,31 +138,18 @@ def tsne_chart(points: TsneMap, *, classes: Sequence[str] | None = None) -> Char
 
 
 def _against_counts(
-    values: ArrayLike,
-    counts: ArrayLike,
-    classes: Sequence[str] | None,
-    title: str,
-    y_title: str,
+    values: ArrayLike, counts: ArrayLike, classes: Sequence[str] | None, title: str, y_title: str
 ) -> Chart:
     """A dot a class over its count; the legend has Spearman's rank correlation."""
     tail, numbers = tail_of(counts, classes), floats(values)
     shown = np.where(tail.counts > 0, along(tail, numbers, "values"), np.nan)
     rank = frequency_correlation(numbers, floats(counts))
     told = "" if np.isnan(rank) else f", rank correlation {fixed(round(rank, 2) + 0.0, 2)}"
+    each = Line(
+        f"each dot a class{told}", np.maximum(tail.counts, 1), shown, labels=tail.names, mark="dots"
+    )
     return line_chart(
-        [
-            Line(
-                f"each dot a class{told}",
-                np.maximum(tail.counts, 1),
-                shown,
-                labels=tail.names,
-                mark="dots",
-            )
-        ],
-        title=title,
-        x_title="training samples of the class",
-        y_title=y_title,
-        log_x=True,
+        [each], title=title, x_title="training samples of the class", y_title=y_title, log_x=True
     )
 
 

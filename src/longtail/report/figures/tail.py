@@ -5,6 +5,7 @@ pale dot, and a running mean over neighbours in frequency is the line.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -14,7 +15,7 @@ from longtail.core.arrays import ArrayLike, as_numpy
 from longtail.core.labels import check_counts
 from longtail.report.charts.chart import Chart, panels
 from longtail.report.charts.frame import WIDTH, Reference
-from longtail.report.charts.lines import Line, line_chart
+from longtail.report.charts.lines import Line, Mark, line_chart
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Values: TypeAlias = ArrayLike | Mapping[str, ArrayLike]  # of one run, or of several by their names
@@ -42,6 +43,11 @@ def floats(values: ArrayLike) -> Floats:
     return np.asarray(as_numpy(values), dtype=np.float64)
 
 
+def in_percent(*shares: object) -> list[Floats]:
+    """Shares of the classes in percent: those of a prior, say, and the ends of its interval."""
+    return [100 * np.asarray(part) for part in shares]
+
+
 def by_name(values: Values, name: str = "model") -> dict[str, Floats]:
     """The values of each run under its name; those of one run under the name given."""
     named = values if isinstance(values, Mapping) else {name: values}
@@ -51,11 +57,7 @@ def by_name(values: Values, name: str = "model") -> dict[str, Floats]:
 
 
 def tail_of(counts: ArrayLike, classes: Sequence[str] | None = None) -> Tail:
-    """The classes from the most frequent to the rarest, equal ones by their index.
-
-    >>> tail_of([5, 90, 30], ["ant", "bee", "cow"]).names
-    ['bee', 'cow', 'ant']
-    """
+    """The classes from the most frequent to the rarest, equal ones by their index."""
     samples = floats(check_counts(counts))
     if classes is not None and len(classes) != len(samples):
         raise ValueError(f"got {len(classes)} class names but {len(samples)} counts")
@@ -96,40 +98,49 @@ def over_classes(
 ) -> Chart:
     """The lines above, the training counts below."""
     pad = max(0.02 * len(tail.order), 0.15)
-    span = 1 - pad, len(tail.order) + pad
-    upper = line_chart(
-        lines,
-        title=title,
-        y_title=y_title,
-        reference=reference,
-        x_range=span,
-        y_room=_ROOM,
-        width=width,
-    )
+    draw = partial(line_chart, x_range=(1 - pad, len(tail.order) + pad), y_room=_ROOM, width=width)
+    upper = draw(lines, title=title, y_title=y_title, reference=reference)
     at = _thinned(len(tail.order), 300)
     counts = np.where(tail.counts > 0, tail.counts, np.nan)[at]
     floor = np.ones_like(counts)
     bars = Line("training samples", at + 1, counts, floor, counts, style=_GREY, faint=True)
-    lower = line_chart(
+    lower = draw(
         [bars],
         title="Training samples",
         x_title=AXIS,
         y_title="training samples, by their logarithm",
         log_y=True,
-        x_range=span,
-        y_room=_ROOM,
-        width=width,
         height=70,
     )
     return panels([upper, lower], title=title)
 
 
-def running_mean(values: Floats, window: int) -> Floats:
-    """The mean over so many neighbours, fewer at the ends, NaN left out.
+def ordered_chart(
+    series: Mapping[str, Sequence[Floats] | None],
+    order: npt.NDArray[np.int64],
+    classes: Sequence[str],
+    *,
+    title: str,
+    x_title: str,
+    y_title: str,
+    mark: Mark = "line",
+) -> Chart:
+    """One number a class, with the ends of its interval where there are some, in a given order.
 
-    >>> running_mean(np.array([1.0, 3.0, np.nan, 5.0]), 3).tolist()
-    [2.0, 2.0, 4.0, 5.0]
+    Lines without values are left out, and the others keep their colours.
     """
+    lines, names = [], [classes[k] for k in order]
+    for style, (name, parts) in enumerate(series.items()):
+        if parts is not None:
+            value, *ends = (part[order] for part in parts)
+            low, high = ends or (None, None)
+            places = range(1, len(order) + 1)
+            lines.append(Line(name, places, value, low, high, labels=names, mark=mark, style=style))
+    return line_chart(lines, title=title, x_title=x_title, y_title=y_title, width=960)
+
+
+def running_mean(values: Floats, window: int) -> Floats:
+    """The mean over so many neighbours, fewer at the ends, NaN left out."""
     finite = ~np.isnan(values)
     sums = np.concatenate([[0.0], np.cumsum(np.where(finite, values, 0.0))])
     sizes = np.concatenate([[0], np.cumsum(finite)])

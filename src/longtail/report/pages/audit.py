@@ -1,4 +1,4 @@
-"""The audit as tables, JSON and a page."""
+"""The audit in sentences, tables, JSON and a page."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -6,15 +6,33 @@ from pathlib import Path
 from typing import Any
 
 from longtail.flows.audit import COUNTS_FILES, AuditResult, Remedy
-from longtail.flows.label_profile import ClassCount, Profile
+from longtail.flows.label_profile import Profile, Shift
 from longtail.flows.results import write_json
 from longtail.report.charts.lines import Line, line_chart
 from longtail.report.figures.classes import counts_chart
-from longtail.report.page import Figure, Footer, Page, Section, save
-from longtail.report.pages.audit_text import class_called, expectations, times, why
-from longtail.report.table import Column, Table
+from longtail.report.names import how_many
+from longtail.report.page import Column, Figure, Footer, Page, Section, Table, save
 
 _SHOWN_POINTS = 100  # of each curve: more could not be told apart
+# What the file of scores holds only its owner knows: a word to replace, as VAL itself.
+_KIND_MEANT = "KIND is logits or probs: what VAL, the file of held-out scores, holds."
+_REMEDIES = {
+    "absent": "{absent} no training samples, and a prior that logits carry needs a weight for "
+    "every class: drop these classes, or add half a sample to each.",
+    "move": "A model that is trained already: move its scores to the uniform prior. This is logit "
+    "adjustment with τ = 1 and needs no training; the command calibrates first and chooses τ on "
+    f"held-out scores. {_KIND_MEANT}",
+    "loss": "A model that you train: take the prior out in the loss, so that its logits carry the "
+    "uniform one.",
+    "keep_tau": "Keep τ = 1 unless you have more held-out samples of rare classes than these: they "
+    "are too few to choose another one by.",
+    "choose_tau": "Choose τ on held-out samples of the training data, never on the test set.",
+    "target": "If the model will meet labels as in the test set, move its scores to that prior and "
+    f"not to the uniform one. {_KIND_MEANT}",
+    "metrics": "Beside accuracy report balanced accuracy, and that of many, medium and few.",
+    "single": "{single} a single sample, which can be trained on or tested on, not both. Merge "
+    "such a class with a related one, drop it, or collect more.",
+}
 _RANGES = {"many": "over 100", "medium": "20 to 100", "few": "under 20"}
 
 
@@ -32,8 +50,7 @@ def write_audit(result: AuditResult, folder: Path) -> tuple[str, ...]:
 def as_json(result: AuditResult) -> dict[str, Any]:
     """Everything as plain values."""
     values = asdict(result)
-    keys = ("train", "groups", "test", "shift")
-    return {key: values[key] for key in keys} | {
+    return {key: values[key] for key in ("train", "groups", "test", "shift")} | {
         "bias": result.bias,
         "expect": expectations(result),
         "try": [{"why": why(result, each), "lines": _lines(each)} for each in result.remedies],
@@ -54,7 +71,7 @@ def audit_page(result: AuditResult, footer: Footer) -> Page:
         title="longtail audit",
         summary=(
             f"{train.num_samples:,} training samples of {train.num_classes:,} classes. The largest "
-            f"class has {times(train.imbalance_ratio)} times the samples of the smallest, and the "
+            f"class has {_times(train.imbalance_ratio)} times the samples of the smallest, and the "
             f"largest tenth of the classes holds {train.head_share:.0%} of all samples."
         ),
         sections=[
@@ -75,35 +92,19 @@ def audit_tables(result: AuditResult) -> list[tuple[str, Table]]:
     profiles = [_profile_cells(profile) for profile in sets.values()]
     groups = {f"{group.name}, {_RANGES[group.name]}": group for group in result.groups}
     total = result.train.num_samples
-    tables = [
-        (
-            "How long the tail is",
-            _table(["", *sets], [[key, *(part[key] for part in profiles)] for key in profiles[0]]),
-        ),
-        (
-            "Classes by training samples",
-            _table(
-                ["training samples", "classes", "samples", "share"],
-                [
-                    [
-                        name,
-                        f"{g.num_classes:,}",
-                        f"{g.num_samples:,}",
-                        f"{g.num_samples / total:.1%}",
-                    ]
-                    for name, g in groups.items()
-                ],
-            ),
-        ),
+    rows = [[key, *(part[key] for part in profiles)] for key in profiles[0]]
+    tables = [("How long the tail is", _table(["", *sets], rows))]
+    rows = [
+        [name, f"{g.num_classes:,}", f"{g.num_samples:,}", f"{g.num_samples / total:.1%}"]
+        for name, g in groups.items()
     ]
+    heads = ["training samples", "classes", "samples", "share"]
+    tables.append(("Classes by training samples", _table(heads, rows)))
     if result.test is not None:
         rows = []
         for name, group in groups.items():
-            errors = (group.median, group.class_error, group.mean_error)
-            told = [
-                "" if value is None else f"{value:{style}}"
-                for value, style in zip(errors, ("g", ".1f", ".1f"), strict=True)
-            ]
+            errors = ((group.median, "g"), (group.class_error, ".1f"), (group.mean_error, ".1f"))
+            told = ["" if value is None else f"{value:{style}}" for value, style in errors]
             rows.append([name, f"{group.tested_classes:,}", f"{group.tested_samples:,}", *told])
         caption = (
             "tested: classes with test samples; median: those of the middle one; ±: the largest "
@@ -118,9 +119,8 @@ def audit_tables(result: AuditResult) -> list[tuple[str, Table]]:
             f"Total variation {shift.total_variation:.1%}, by chance about {shift.by_chance:.1%}; "
             f"divergence of test from train {shift.divergence:.3g} nats."
         )
-        tables.append(
-            ("Shares that differ most", _table(["class", "train", "test"], rows, caption))
-        )
+        heads = ["class", "train", "test"]
+        tables.append(("Shares that differ most", _table(heads, rows, caption)))
     return tables
 
 
@@ -129,12 +129,13 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "
 
 
 def _profile_cells(profile: Profile) -> dict[str, str]:
+    largest, smallest = profile.largest, profile.smallest
     return {
         "samples": f"{profile.num_samples:,}",
         "classes": f"{profile.num_classes:,}",
-        "largest class": _counted(profile.largest),
-        "smallest class": _counted(profile.smallest),
-        "imbalance ratio": times(profile.imbalance_ratio),
+        "largest class": f"{largest.count:,} ({_called(largest.name)})",
+        "smallest class": f"{smallest.count:,} ({_called(smallest.name)})",
+        "imbalance ratio": _times(profile.imbalance_ratio),
         "Gini coefficient": f"{profile.gini:.2f}",
         "effective number of classes": f"{profile.effective_classes:,.1f}",
         "share of the largest tenth": f"{profile.head_share:.1%}",
@@ -172,5 +173,113 @@ def _share_figure(result: AuditResult) -> Figure:
     )
 
 
-def _counted(named: ClassCount) -> str:
-    return f"{named.count:,} ({class_called(named.name)})"
+def expectations(result: AuditResult) -> list[str]:
+    """What these labels do to a model, and to what can be said about it."""
+    sentences: list[str] = []
+    for finding in result.findings:
+        sentence = _sentence(finding, result)
+        if finding in ("test_has_own_tail", "test_is_nearer_uniform", "test_has_tail_too"):
+            sentence = f"{sentences.pop()} {sentence}"
+        sentences.append(sentence)
+    return sentences
+
+
+def _sentence(finding: str, result: AuditResult) -> str:
+    train, few = result.train, result.groups[-1]
+    match finding:
+        case "balanced":
+            return "The labels are balanced: there is no tail to correct."
+        case "ids":
+            return (
+                f"No label occurs twice: {train.num_samples:,} samples of as many classes. This "
+                "looks like an index or an id, not like labels; say which column has them with "
+                "--column."
+            )
+        case "nearly_balanced":
+            return (
+                "The labels are nearly balanced: the largest class has "
+                f"{_times(train.imbalance_ratio)} times the samples of the smallest, and logits "
+                f"start {result.bias:.2f} nats apart at the most. There is no tail to correct."
+            )
+        case "tail":
+            large, small = _called(train.largest.name), _called(train.smallest.name)
+            return (
+                "Trained with plain cross-entropy, logits carry these frequencies: those of "
+                f"{small} start {result.bias:.1f} nats behind those of {large}. A sample of "
+                f"{small} wins against {large} only if it looks {_times(train.imbalance_ratio)} "
+                "times more like the former."
+            )
+        case "scarce":
+            return (
+                f"Classes with fewer than 20 samples hold {result.few_share:.0%} of all samples: "
+                "data are scarce altogether, and no correction of the prior makes up for that."
+            )
+        case "small_tail":
+            return (
+                f"The {_classes(few.num_classes)} with fewer than 20 samples hold "
+                f"{result.few_share:.1%} of all samples: where labels are distributed like these, "
+                "a model that never predicts them loses no more accuracy than that."
+            )
+        case "few_tested":
+            return (
+                "Behind the accuracy on classes with few training samples stand "
+                f"{few.tested_samples:,} test samples of {_classes(few.tested_classes or 0)}. A "
+                f"recall measured on the median of {few.median:g} has a standard error of up to "
+                f"{few.class_error:.0f} points, the mean of all these recalls one of up to "
+                f"{few.mean_error:.1f}."
+            )
+        case "few_untested":
+            return (
+                f"The test set has no sample of the {_classes(few.num_classes)} with few training "
+                "samples: nothing can be said about how well they are found."
+            )
+    assert result.shift is not None
+    return _shift_sentence(finding, result.shift)
+
+
+def _shift_sentence(finding: str, shift: Shift) -> str:
+    moved = f"total variation {shift.total_variation:.1%}, by chance about {shift.by_chance:.1%}"
+    return {
+        "test_balanced": "The test set is balanced and the training set is not: on it accuracy is "
+        "balanced accuracy, and logits that carry the training prior cost some of it.",
+        "test_shifted": "The test labels follow another prior than the training labels "
+        f"({moved}): there, logits that carry the training prior are biased and their "
+        "probabilities are off.",
+        "test_alike": f"The test labels are distributed like the training labels ({moved}).",
+        "test_has_own_tail": "They have a tail of their own.",
+        "test_is_nearer_uniform": f"They are nearer to the uniform prior ({shift.to_uniform:.1%}): "
+        "scores moved to it should gain accuracy on them too.",
+        "test_has_tail_too": "They have a tail too: accuracy on them rewards predicting frequent "
+        "classes, and scores moved to the uniform prior gain balanced accuracy but lose some "
+        "accuracy.",
+        "not_in_test": f"{_classes_have(shift.not_in_test)} no test samples: their recalls cannot "
+        "be measured, and means over classes leave them out.",
+        "not_in_train": f"{_classes_have(shift.not_in_train)} test samples but no training "
+        "samples: no model can have learned that.",
+    }[finding]
+
+
+def why(result: AuditResult, remedy: Remedy) -> str:
+    """What a remedy is for."""
+    absent, single = _classes_have(result.train.absent), _classes_have(result.train.single)
+    return _REMEDIES[remedy.kind].format(absent=absent, single=single)
+
+
+def _called(name: str) -> str:
+    """A class in running text: one that is only a number is called a class."""
+    return f"class {name}" if name.isdigit() else name
+
+
+def _times(ratio: float) -> str:
+    """A ratio as people write it: 5.34, 25.4, 2,840."""
+    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.3g}"
+
+
+def _classes(number: int) -> str:
+    return how_many(number, "class", "classes")
+
+
+def _classes_have(names: Sequence[str]) -> str:
+    """The opening of a sentence: how many classes, which, and the verb."""
+    listed = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+    return f"{_classes(len(names))} ({listed}) {'has' if len(names) == 1 else 'have'}"

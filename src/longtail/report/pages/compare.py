@@ -1,23 +1,23 @@
 """The page of a comparison, its figures, and all its files."""
 
 import math
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from longtail import __version__
 from longtail.core.files import written_whole
 from longtail.flows.compare import CompareResult
 from longtail.flows.compare_runs import Metric
-from longtail.flows.compare_sets import ComparedSet, Estimate
+from longtail.flows.compare_sets import ComparedSet, Estimate, Method, Ranks
 from longtail.flows.results import write_json
 from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.frame import Reference
 from longtail.report.charts.rows import IntervalRow, interval_chart
-from longtail.report.page import Figure, Footer, Page, Section, save
-from longtail.report.pages import compare_cells as cells
+from longtail.report.page import Cell, Column, Figure, Footer, Marked, Page, Section, Table, save
+from longtail.report.pages import compare_tables as tables
 from longtail.report.pages import compare_text as text
-from longtail.report.pages.compare_paper import latex, markdown
-from longtail.report.table import Cell, Column, Marked, Table
 
 FILES = ("report.html", "table.md", "table.tex", "comparison.json")
 _TITLE = "Methods compared"
@@ -28,24 +28,64 @@ _COLORS = {_BEST: "the best", _TIED: "† may be as good", _BEHIND: "behind by m
 def write_comparison(result: CompareResult, folder: Path) -> None:
     """Write all `FILES` into the folder."""
     save(result, folder)
-    numbers = {"version": __version__, "command": result.command} | cells.as_json(result)
+    numbers = {"version": __version__, "command": result.command} | as_json(result)
     write_json(folder / FILES[3], numbers)
-    for name, text_of in zip(FILES[1:3], (markdown, latex), strict=True):
+    for name, text_of in zip(FILES[1:3], (tables.markdown, tables.latex), strict=True):
         with written_whole(folder / name) as part:
             part.write_text(text_of(result), encoding="utf-8", newline="\n")
 
 
+def as_json(result: CompareResult) -> dict[str, Any]:
+    """Everything that is a number or a word."""
+    ranks = result.ranks
+    return {
+        "target": text.target(result),
+        "sets": [_set_json(table) for table in result.sets],
+        "ranks": None
+        if ranks is None
+        else asdict(ranks) | {"over": f"{ranks.blocks} {ranks.over}"},
+        "notes": [text.note(each) for each in result.notes],
+    }
+
+
+def _set_json(table: ComparedSet) -> dict[str, Any]:
+    return {
+        "set": table.samples.name,
+        "samples": len(table.samples.labels),
+        "classes": table.samples.num_classes,
+        "by": table.by.key,
+        "methods": {method.name: _method_json(method, table) for method in table.methods},
+        "noise": {key: asdict(verdict) for key, verdict in table.verdicts.items()},
+    }
+
+
+def _method_json(method: Method, table: ComparedSet) -> dict[str, Any]:
+    variants = {AS_TRAINED: method.as_trained}
+    if table.samples.target is not None:
+        variants[UNDER_TARGET] = method.estimates
+    return {
+        "runs": [{"seed": run.seed, "source": run.source} for run in method.runs],
+        "moved_to_target": all(run.moved for run in method.runs),
+        "rank": None if table.ranks is None else table.ranks.mean[method.name],
+        "metrics": {
+            name: {metric.key: asdict(estimates[metric.key]) for metric in table.metrics}
+            for name, estimates in variants.items()
+        },
+    }
+
+
 def compare_page(result: CompareResult, footer: Footer) -> Page:
     """Everything a comparison says."""
-    sections = []
+    sections, alone = [], len(result.sets) == 1
     for table in result.sets:
-        sections += [_results(table, result), *_as_trained(table, result), _noise(table, result)]
+        sections.append(_results(table, result))
+        sections += [_as_trained(table, alone)] if table.has_moved else []
+        sections.append(_noise(table, alone))
     if result.ranks is not None:
-        sections.append(_ranks(result))
-    notes = text.notes(result)
-    if notes:
+        sections.append(_ranks(result.ranks, result.sets[0].by))
+    if notes := text.notes(result):
         sections.append(Section("About these runs", notes=notes))
-    if len(result.sets) > 1:
+    if not alone:
         each = (f"{table.samples.name}: {text.headline(table)}" for table in result.sets)
         return Page(_TITLE, " ".join(each), sections, footer)
     (table,) = result.sets
@@ -58,8 +98,8 @@ def results_table(table: ComparedSet, result: CompareResult) -> Table:
     """Methods × metrics, each a mean with its interval; the best is bold."""
     unequal = len({len(method.runs) for method in table.methods}) > 1  # else the caption has it
     compete = len(table.methods) > 1
-    columns = [Column("method")]
-    for metric, _, is_as_trained in cells.columns(table):
+    shown, columns = tables.columns(table), [Column("method")]
+    for metric, _, is_as_trained in shown:
         best = metric.best if compete and not is_as_trained else None
         short = metric.short
         if table.has_moved and metric is table.by:  # which metric it is stands above the table
@@ -70,25 +110,15 @@ def results_table(table: ComparedSet, result: CompareResult) -> Table:
     rows: list[list[Cell]] = []
     for method in table.methods:
         row: list[Cell] = [method.name]
-        for metric, _, is_as_trained in cells.columns(table):
+        for metric, _, is_as_trained in shown:
             estimates = method.as_trained if is_as_trained else method.estimates
-            tied = set() if is_as_trained else _tied(table, metric)
-            row.append(_pair(estimates[metric.key], metric, method.name in tied))
+            verdict = None if is_as_trained else table.verdicts.get(metric.key)
+            is_tied = verdict is not None and method.name in verdict.tied
+            row.append(_pair(estimates[metric.key], metric, is_tied))
         row += [len(method.runs)] if unequal else []
         row += [table.ranks.mean[method.name]] if table.ranks is not None else []
         rows.append(row)
     caption = " ".join(filter(None, (text.caption(table, result), text.legend(table))))
-    return Table(columns, rows, caption=caption)
-
-
-def as_trained_table(table: ComparedSet) -> Table:
-    """Methods × metrics of the scores as they are, in the order that they have under the target."""
-    rows: list[list[Cell]] = [
-        [method.name, *(_pair(method.as_trained[m.key], m) for m in table.metrics)]
-        for method in table.methods
-    ]
-    columns = [Column("method"), *(Column(m.short, _unit(m), m.digits) for m in table.metrics)]
-    caption = "The scores as they are, on the same samples; each class counts as the target says."
     return Table(columns, rows, caption=caption)
 
 
@@ -101,18 +131,15 @@ def values_chart(table: ComparedSet) -> Chart:
     metric = table.by
     lines = []
     for method in table.methods:
-        estimated = method.estimates[metric.key]
-        ends = [
-            math.nan if end is None else metric.factor * end
-            for end in (estimated.low, estimated.high)
-        ]
-        value = math.nan if estimated.value is None else metric.factor * estimated.value
-        tied = "†" if _style(table, method.name) == _TIED else ""
-        parts = (cells.number(estimated.value, metric), cells.interval(estimated, metric), tied)
-        shown = " ".join(filter(None, parts))
+        estimated, style = method.estimates[metric.key], _style(table, method.name)
+        value, low, high = (
+            math.nan if part is None else metric.factor * part
+            for part in (estimated.value, estimated.low, estimated.high)
+        )
+        parts = tables.number(estimated.value, metric), tables.interval(estimated, metric)
+        shown = " ".join(filter(None, (*parts, "†" if style == _TIED else "")))
         dots = [metric.factor * dot for dot in estimated.runs]
-        style = _style(table, method.name)
-        lines.append(IntervalRow(method.name, value, ends[0], ends[1], shown, dots, style))
+        lines.append(IntervalRow(method.name, value, low, high, shown, dots, style))
     unit = " (%)" if metric.percent else ""
     return interval_chart(
         lines,
@@ -130,63 +157,61 @@ def differences_chart(table: ComparedSet) -> Chart:
         low, value, high = (metric.factor * end for end in (each.low, each.behind, each.high))
         word = "behind" if each.told_apart else "may be noise"
         shown = f"{value:.{metric.digits + 1}f}, {word}"
-        lines.append(
-            IntervalRow(each.method, value, low, high, shown, (), _style(table, each.method))
-        )
+        style = _style(table, each.method)
+        lines.append(IntervalRow(each.method, value, low, high, shown, (), style))
     unit = "points" if metric.percent else metric.name
     return interval_chart(
         lines,
         title=f"How far each method is behind {verdict.best}",
         value_title=f"behind by ({unit})",
-        reference=Reference(0.0, f"{verdict.best}"),
+        reference=Reference(0.0, verdict.best),
         colors=_colors(lines),
     )
 
 
 def _results(table: ComparedSet, result: CompareResult) -> Section:
     caption = "Dots are runs, lines 95 % intervals; † cannot be told apart from the best."
+    figures = [Figure(values_chart(table), caption)]
+    if len(result.sets) == 1:  # the first screen has the table, the summary what was moved
+        return Section("Methods and runs", figures=figures, notes=text.what_varies(table))
     return Section(
-        heading="Methods and runs" if len(result.sets) == 1 else f"Results on {table.samples.name}",
-        # Of one set the table is on the first screen.
-        table=results_table(table, result) if len(result.sets) > 1 else None,
-        figures=[Figure(values_chart(table), caption)],
-        # Of one set the summary says what was moved.
+        heading=f"Results on {table.samples.name}",
+        table=results_table(table, result),
+        figures=figures,
+        notes=[*filter(None, [text.what_moved(table)]), *text.what_varies(table)],
+    )
+
+
+def _as_trained(table: ComparedSet, alone: bool) -> Section:
+    """Methods × metrics of the scores as they are, in the order that they have under the target."""
+    rows: list[list[Cell]] = [
+        [method.name, *(_pair(method.as_trained[m.key], m) for m in table.metrics)]
+        for method in table.methods
+    ]
+    columns = [Column("method"), *(Column(m.short, _unit(m), m.digits) for m in table.metrics)]
+    caption = "The scores as they are, on the same samples; each class counts as the target says."
+    return Section(
+        heading=AS_TRAINED.capitalize() + ("" if alone else f" on {table.samples.name}"),
+        table=Table(columns, rows, caption=caption),
         notes=[
-            *filter(None, [text.what_moved(table)] * (len(result.sets) > 1)),
-            *text.what_varies(table),
+            "What is noise is judged under the target only. Scores of which nobody knows what "
+            "they carry, and those that carry the target, are the same in both cells."
         ],
     )
 
 
-def _as_trained(table: ComparedSet, result: CompareResult) -> list[Section]:
-    if not table.has_moved:
-        return []
-    where = "" if len(result.sets) == 1 else f" on {table.samples.name}"
-    return [
-        Section(
-            heading=f"{AS_TRAINED.capitalize()}{where}",
-            table=as_trained_table(table),
-            notes=[
-                "What is noise is judged under the target only. Scores of which nobody knows what "
-                "they carry, and those that carry the target, are the same in both cells."
-            ],
-        )
-    ]
-
-
-def _noise(table: ComparedSet, result: CompareResult) -> Section:
+def _noise(table: ComparedSet, alone: bool) -> Section:
     verdict = table.verdicts.get(table.by.key)
     if verdict is None or not verdict.others:
         return Section("What is noise", [text.headline(table)])
-    # Of one set the summary has said it.
-    alone = [text.headline(table)] if len(result.sets) > 1 else []
     caption = (
         f"Differences in {table.by.name} on the same samples. An interval that reaches zero leaves "
         "open which is better; it is as wide as the correction for all pairs asks."
     )
     return Section(
-        heading="What is noise" if not alone else f"What is noise on {table.samples.name}",
-        paragraphs=[*alone, *text.what_would_tell(table)],
+        heading="What is noise" if alone else f"What is noise on {table.samples.name}",
+        # Of one set the summary has the headline.
+        paragraphs=[*([] if alone else [text.headline(table)]), *text.what_would_tell(table)],
         table=_verdict_table(table),
         figures=[Figure(differences_chart(table), caption)],
         notes=[
@@ -199,11 +224,8 @@ def _verdict_table(table: ComparedSet) -> Table:
     tested = [metric for metric in table.metrics if metric.key in table.verdicts]
     rows = [[m.name, *(_said(table, m.name, metric) for metric in tested)] for m in table.methods]
     columns = [Column("method"), *(Column(metric.short) for metric in tested)]
-    return Table(
-        columns,
-        rows,
-        caption="Behind the best of each column by so much; † cannot be told apart from it.",
-    )
+    caption = "Behind the best of each column by so much; † cannot be told apart from it."
+    return Table(columns, rows, caption)
 
 
 def _said(table: ComparedSet, name: str, metric: Metric) -> str:
@@ -217,35 +239,25 @@ def _said(table: ComparedSet, name: str, metric: Metric) -> str:
     return gap if each.told_apart else f"{gap}\u00a0†"
 
 
-def _ranks(result: CompareResult) -> Section:
-    assert result.ranks is not None
-    rows = sorted(result.ranks.mean.items(), key=lambda item: item[1])
+def _ranks(ranks: Ranks, by: Metric) -> Section:
+    rows = sorted(ranks.mean.items(), key=lambda item: item[1])
     columns = [Column("method"), Column("average rank", best="low")]
     about = (
-        f"By {result.sets[0].by.name}, over {result.ranks.blocks} {result.ranks.over}, of the "
-        "methods that are on all of them. So few sets do not say which method is better in general."
+        f"By {by.name}, over {ranks.blocks} {ranks.over}, of the methods that are on all of them. "
+        "So few sets do not say which method is better in general."
     )
     return Section("Ranks", [about], Table(columns, rows))
-
-
-def _tied(table: ComparedSet, metric: Metric) -> set[str]:
-    """The methods that cannot be told from the best by this metric."""
-    verdict = table.verdicts.get(metric.key)
-    return set() if verdict is None else set(verdict.tied)
 
 
 def _pair(estimated: Estimate, metric: Metric, is_tied: bool = False) -> Cell:
     if estimated.value is None:
         return None
-    cell: float | tuple[float, ...] = metric.factor * estimated.value
+    parts: tuple[float | None, ...] = (estimated.value,)
     if estimated.reach is not None:
-        is_even = cells.is_even(estimated, metric)
-        shown = (
-            (estimated.value, estimated.reach)
-            if is_even
-            else (estimated.value, estimated.low, estimated.high)
-        )
-        cell = tuple(metric.factor * part for part in shown if part is not None)
+        is_even = tables.is_even(estimated, metric)
+        parts += (estimated.reach,) if is_even else (estimated.low, estimated.high)
+    numbers = tuple(metric.factor * part for part in parts if part is not None)
+    cell = numbers if len(numbers) > 1 else numbers[0]
     return Marked(cell, "†") if is_tied else cell
 
 

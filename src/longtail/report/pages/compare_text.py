@@ -31,9 +31,8 @@ def headline(table: ComparedSet) -> str:
         rest = listed(verdict.behind) if len(verdict.behind) < 4 else "all other methods"
         sentences.append(f"{verdict.best} is best ({value}), ahead of {rest} by more than noise.")
     if verdict.left_out:
-        sentences.append(
-            f"Without a finite value, and so not compared: {listed(verdict.left_out)}."
-        )
+        left_out = listed(verdict.left_out)
+        sentences.append(f"Without a finite value, and so not compared: {left_out}.")
     return " ".join(sentences)
 
 
@@ -53,9 +52,8 @@ def next_step(table: ComparedSet) -> str:
     more = " Train a few seeds of each: only then is it about methods." if runs == 1 else ""
     if not verdict.tied:
         return f"Take {verdict.best}.{more}"
-    which = (
-        listed((verdict.best, *verdict.tied)) if len(verdict.tied) < 4 else "the methods marked †"
-    )
+    names = listed((verdict.best, *verdict.tied))
+    which = names if len(verdict.tied) < 4 else "the methods marked †"
     return (
         f"These runs do not say which of {which} is best: choose by cost, or make more runs.{more}"
     )
@@ -67,9 +65,8 @@ def what_would_tell(table: ComparedSet) -> list[str]:
     if verdict is None:
         return []
     tied = [each for each in verdict.others if not each.told_apart]
-    return [
-        _would_tell(each, verdict.best, table.by, verdict.with_seeds) for each in tied[:_NEAREST]
-    ]
+    end = verdict.best, table.by, verdict.with_seeds
+    return [_would_tell(each, *end) for each in tied[:_NEAREST]]
 
 
 def _would_tell(each: BesideBest, best: str, metric: Metric, with_seeds: bool) -> str:
@@ -226,9 +223,8 @@ def notes(result: CompareResult) -> list[str]:
                 f"Nobody knows what prior the scores of {listed(still)} carry, so they were taken "
                 "as they are and not moved to the target."
             )
-        sentences += [
-            f"{copy} has the scores of {same}: counted once." for copy, same in table.copies
-        ]
+        copies = table.copies
+        sentences += [f"{copy} has the scores of {same}: counted once." for copy, same in copies]
     if len(result.sets) > 1:
         sentences.append(
             "The runs are of different data (other test labels, classes or training counts): "
@@ -243,11 +239,7 @@ def _rough(value: float) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names in a sentence.
-
-    >>> listed(["CE"]), listed(["CE", "LA", "BS"])
-    ('CE', 'CE, LA and BS')
-    """
+    """Names in a sentence: CE, LA and BS."""
     if len(names) < 2:
         return "".join(names)
     return f"{', '.join(names[:-1])} and {names[-1]}"

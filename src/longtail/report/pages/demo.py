@@ -7,35 +7,23 @@ from dataclasses import replace
 from math import nan
 from typing import TYPE_CHECKING
 
-from longtail.report import (
-    Bars,
-    Column,
-    Figure,
-    Footer,
-    Line,
-    Page,
-    Points,
-    Reference,
-    Section,
-    Separator,
-    Strip,
-    Table,
-    bar_chart,
-    line_chart,
-    plane_chart,
-    scores_page,
-    strip_chart,
-)
+from longtail.report.charts.bars import Bars, bar_chart
+from longtail.report.charts.frame import Reference
+from longtail.report.charts.lines import Line, line_chart
+from longtail.report.charts.plane import Points, Separator, plane_chart
+from longtail.report.charts.rows import Strip, strip_chart
+from longtail.report.figures.classes import GROUPS
 from longtail.report.names import percent
-from longtail.report.sections.first_screen import gain_in_words
+from longtail.report.page import Column, Figure, Footer, Page, Section, Table
+from longtail.report.pages.first_screen import gain_in_words
+from longtail.report.pages.scores import scores_page
 
 if TYPE_CHECKING:
     from longtail.flows.demo import DemoResult, FeatureScores
     from longtail.flows.two_gaussians import GaussianRow, TwoGaussians
 
 _SHOWN_POINTS = 600  # of the first trial's training set: more would only blacken the figure
-_GROUPS = ("many", "medium", "few")
-_KEYS = ("balanced_accuracy", *_GROUPS, "accuracy")
+_KEYS = ("balanced_accuracy", *GROUPS, "accuracy")
 
 
 def demo_page(demo: DemoResult, footer: Footer) -> Page:
@@ -98,7 +86,7 @@ def _gaussian_section(both: TwoGaussians) -> Section:
             f"the least balanced error passes through the origin; its error is {bayes:.3f} %. "
             f"Over {trials} trials of 10,000 training and 10,000 test samples, only logit "
             "adjustment finds it: the adaptive and the equalised margin are not consistent for "
-            "the balanced error, and weight normalisation gets there at no τ.",
+            "the balanced error, and weight normalisation gets there at no τ."
         ],
         table=Table(
             columns=[
@@ -130,53 +118,51 @@ def _gaussian_section(both: TwoGaussians) -> Section:
 
 
 def _gaussian_figures(both: TwoGaussians) -> list[Figure]:
-    strips = [Strip(name, errors.tolist()) for name, errors in both.exact.items()]
     features, labels = both.features[:_SHOWN_POINTS], both.labels[:_SHOWN_POINTS]
-    least = Reference(both.bayes, f"Bayes {both.bayes:.3f} %")
-    points = [
-        Points(name, *features[labels == label].T.tolist())
-        for label, name in enumerate(("negatives", "positives"))
-    ]
+    least, error = (
+        Reference(both.bayes, f"Bayes {both.bayes:.3f} %"),
+        "balanced error, closed form (%)",
+    )
+    strips = strip_chart(
+        [Strip(name, errors.tolist()) for name, errors in both.exact.items()],
+        title="Balanced error of each loss",
+        value_title=error,
+        reference=least,
+    )
     separators = [Separator(name, *abc.tolist()) for name, abc in both.separators.items()]
+    plane = plane_chart(
+        [
+            Points(name, *features[labels == label].T.tolist())
+            for label, name in enumerate(("negatives", "positives"))
+        ],
+        [*separators, Separator("Bayes", 1.0, 1.0, 0.0)],
+        title="Learned separators",
+        x_title="x₁",
+        y_title="x₂",
+    )
+    curves = line_chart(
+        [
+            Line(name, both.taus, mean, mean - spread, mean + spread)
+            for name, (mean, spread) in both.curves.items()
+        ],
+        title="Post-hoc corrections of ERM",
+        x_title="τ",
+        y_title=error,
+        reference=least,
+        width=960,
+    )
+    middle = f"The first trial, {len(features)} of its training samples (LA figure 2, middle)."
+    right = "Mean over the trials, with a band of one standard deviation (LA figure 2, right)."
     return [
-        Figure(
-            strip_chart(
-                strips,
-                title="Balanced error of each loss",
-                value_title="balanced error, closed form (%)",
-                reference=least,
-            ),
-            "Each dot is a trial (LA figure 2, left).",
-        ),
-        Figure(
-            plane_chart(
-                points,
-                [*separators, Separator("Bayes", 1.0, 1.0, 0.0)],
-                title="Learned separators",
-                x_title="x₁",
-                y_title="x₂",
-            ),
-            f"The first trial, {len(features)} of its training samples (LA figure 2, middle).",
-        ),
-        Figure(
-            line_chart(
-                [
-                    Line(name, both.taus, mean, mean - spread, mean + spread)
-                    for name, (mean, spread) in both.curves.items()
-                ],
-                title="Post-hoc corrections of ERM",
-                x_title="τ",
-                y_title="balanced error, closed form (%)",
-                reference=least,
-                width=960,
-            ),
-            "Mean over the trials, with a band of one standard deviation (LA figure 2, right).",
-            wide=True,
-        ),
+        Figure(strips, "Each dot is a trial (LA figure 2, left)."),
+        Figure(plane, middle),
+        Figure(curves, right, wide=True),
     ]
 
 
 def _caltech_section(demo: DemoResult) -> Section:
+    names = (key.replace("_", " ") for key in _KEYS)
+    accuracies = [Column(name, "%", digits=1, best="high") for name in names]
     return Section(
         heading="Caltech-101 features, 300 to 3 images a class",
         paragraphs=[
@@ -189,14 +175,7 @@ def _caltech_section(demo: DemoResult) -> Section:
             "need not.",
         ],
         table=Table(
-            columns=[
-                Column("method"),
-                Column("weight decay"),
-                *(
-                    Column(name, "%", digits=1, best="high")
-                    for name in ("balanced accuracy", "many", "medium", "few", "accuracy")
-                ),
-            ],
+            columns=[Column("method"), Column("weight decay"), *accuracies],
             rows=[
                 [each.name, f"{each.weight_decay:g}", *(_percent(each, key) for key in _KEYS)]
                 for each in demo.caltech
@@ -214,14 +193,9 @@ def _caltech_section(demo: DemoResult) -> Section:
 
 
 def _caltech_figures(methods: Sequence[FeatureScores]) -> list[Figure]:
-    bars = [Bars(each.name, [_percent(each, group) for group in _GROUPS]) for each in methods]
-    return [
-        Figure(
-            bar_chart(_GROUPS, bars, title="Accuracy by group", y_title="accuracy (%)", width=960),
-            "Mean accuracy of the classes in each group.",
-            wide=True,
-        ),
-    ]
+    bars = [Bars(each.name, [_percent(each, group) for group in GROUPS]) for each in methods]
+    chart = bar_chart(GROUPS, bars, title="Accuracy by group", y_title="accuracy (%)", width=960)
+    return [Figure(chart, "Mean accuracy of the classes in each group.", wide=True)]
 
 
 def _percent(method: FeatureScores, key: str) -> float:

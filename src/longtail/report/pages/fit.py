@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from longtail.report import Column, Figure, Footer, Line, Page, Section, Table, line_chart
+from longtail.report.charts.lines import Line, line_chart
 from longtail.report.names import percent, points_with_interval, with_interval
+from longtail.report.page import Column, Figure, Footer, Page, Section, Table
 from longtail.report.pages.scores import samples_in_words, scores_page
 
 if TYPE_CHECKING:
@@ -41,9 +42,7 @@ def accuracy_name(result: FitResult) -> str:
 def method_columns(result: FitResult, brief: bool = False) -> dict[str, list[str]]:
     """A column a measure, a row a method that was fitted; in % but for the log-loss.
 
-    Args:
-        result: With the methods.
-        brief: What a terminal has room for: the interval that decides, and no empty column.
+    A brief one has what a terminal has room for: the interval that decides, and no empty column.
     """
     fitted = [each for each in result.table if not each.error]
     text = (lambda measured: percent(measured.value)) if brief else with_interval
@@ -150,19 +149,19 @@ def _next_step(result: FitResult, otherwise: str) -> str:
 
 def _methods(result: FitResult) -> Section:
     columns = method_columns(result)
-    failed = [(each.title, f"failed: {each.error}") for each in result.table if each.error]
-    table = Table(
-        [Column(name) for name in columns],
-        [
-            *zip(*columns.values(), strict=True),
-            *((*row, *[""] * (len(columns) - 2)) for row in failed),
-        ],
-        caption=f"{accuracy_name(result).capitalize()} in %, with 95 % intervals; "
-        "the best by validation samples first.",
+    failed = [
+        (each.title, f"failed: {each.error}", *[""] * (len(columns) - 2))
+        for each in result.table
+        if each.error
+    ]
+    caption = (
+        f"{accuracy_name(result).capitalize()} in %, with 95 % intervals; "
+        "the best by validation samples first."
     )
+    rows = [*zip(*columns.values(), strict=True), *failed]
     return Section(
         heading="Methods",
-        table=table,
+        table=Table([Column(name) for name in columns], rows, caption),
         notes=[
             *filter(None, [caution(result)]),
             f"Validation: {_judged_on(result)}. The test part decided nothing.",
@@ -175,19 +174,14 @@ def _methods(result: FitResult) -> Section:
 
 def _choices(result: FitResult) -> Section:
     decays = sorted(result.decays.items())
-    chart = line_chart(
-        [
-            Line(
-                "log-loss on validation samples",
-                [float(np.log10(decay)) for decay, _ in decays],
-                [loss for _, loss in decays],
-                labels=[f"weight decay {decay:.2g}" for decay, _ in decays],
-            )
-        ],
-        title="Choice of the weight decay",
-        x_title="log₁₀ of the weight decay",
-        y_title="log-loss",
+    line = Line(
+        "log-loss on validation samples",
+        [float(np.log10(decay)) for decay, _ in decays],
+        [loss for _, loss in decays],
+        labels=[f"weight decay {decay:.2g}" for decay, _ in decays],
     )
+    title, x_title = "Choice of the weight decay", "log₁₀ of the weight decay"
+    chart = line_chart([line], title=title, x_title=x_title, y_title="log-loss")
     caption = f"The linear layer, moved to the target; {result.weight_decay:.2g} was chosen."
     return Section(
         heading="What was chosen",

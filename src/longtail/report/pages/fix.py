@@ -1,15 +1,14 @@
 """The page of `longtail fix`, and the same in the words of the terminal."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from longtail.core import Prior
 from longtail.flows.fix_steps import CROSS_FITTED, FixResult, StepFacts
-from longtail.report.charts.lines import Line, line_chart
+from longtail.report.figures.tail import in_percent, ordered_chart
+from longtail.report.names import ORDERS
 from longtail.report.page import Figure, Footer, Page, Section
+from longtail.report.pages.first_screen import gain_in_words, tau_in_words
 from longtail.report.pages.scores import scores_page
-from longtail.report.sections.first_screen import gain_in_words, tau_in_words
 
 _AGAIN = (
     "The same again, on other scores of this model: longtail fix SCORES --kind logits --with "
@@ -81,28 +80,19 @@ def _steps(result: FixResult) -> Section:
 def _priors(result: FixResult, carried: Prior) -> Figure:
     shares = np.asarray(carried) if result.counts is None else result.counts
     order = np.argsort(-shares, kind="stable")
-    names = [result.classes[k] if result.classes else f"class {k}" for k in order]
-
-    def percent(values: object) -> list[float]:
-        ordered: list[float] = (100 * np.asarray(values)[order]).tolist()
-        return ordered
-
-    places, estimate = range(1, len(order) + 1), result.estimate
-    lines = [Line("carried before", places, percent(carried), labels=names, style=0)]
-    if estimate is not None:
-        ends = percent(estimate.low), percent(estimate.high)
-        name, now = "carried now, estimated with its interval", percent(estimate.prior)
-        lines.append(Line(name, places, now, *ends, labels=names, style=1))
+    priors = {"carried before": in_percent(carried)}
+    if (estimate := result.estimate) is not None:
+        ends = estimate.low, estimate.high
+        priors["carried now, estimated with its interval"] = in_percent(estimate.prior, *ends)
     elif result.target is not None:
-        lines.append(Line("carried now", places, percent(result.target), labels=names, style=1))
-    chart = line_chart(
-        lines,
+        priors["carried now"] = in_percent(result.target)
+    chart = ordered_chart(
+        priors,
+        order,
+        result.classes or [f"class {k}" for k in range(len(order))],
         title="Label priors",
-        x_title="class, from most to fewest training samples"
-        if result.counts is not None
-        else "class, from most to least likely before",
+        x_title=ORDERS["source" if result.counts is None else "counts"],
         y_title="share of the samples (%)",
-        width=960,
     )
     return Figure(chart, "What the logits carried before, and what they carry now.", wide=True)
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import nan
 from typing import TYPE_CHECKING, Any
 
-from longtail.core.arrays import ArrayLike
 from longtail.core.scores import Split
-from longtail.report import Column, Figure, Footer, Line, Page, Section, Table, line_chart
+from longtail.report.charts.lines import Line, line_chart
 from longtail.report.figures import group_curves_chart, weight_norms_chart
 from longtail.report.figures.classes import GROUPS
 from longtail.report.names import ACCURACIES, HEADLINES, percent, with_interval
+from longtail.report.page import Column, Figure, Footer, Page, Section, Table
+from longtail.report.pages.first_screen import tau_in_words
 from longtail.report.pages.scores import scores_page
-from longtail.report.sections.first_screen import tau_in_words
 
 if TYPE_CHECKING:
     from longtail.flows.train.result import TrainResult
@@ -24,7 +24,7 @@ def train_page(result: TrainResult, footer: Footer) -> Page:
     recipe, counts = result.recipe, result.counts
     own = [
         *(_variants(result, split) for split in result.metrics),
-        _training(result.trained.history, recipe.optimizer.name, result.weight_norms, counts),
+        _training(result),
         _recipe(result.recipe_values),
     ]
     title = f"longtail train: {result.folder.resolve().name}"
@@ -111,20 +111,9 @@ def _notes(result: TrainResult) -> list[str]:
     return notes
 
 
-def _training(
-    history: Sequence[Mapping[str, float | None]],
-    optimizer: str,
-    norms: ArrayLike,
-    counts: ArrayLike,
-) -> Section:
-    """How training went: its loss, the groups' accuracy, and the norms it left.
-
-    Args:
-        history: The rows of the log.
-        optimizer: Its name.
-        norms: Of the rows of the head.
-        counts: Training images of each class.
-    """
+def _training(result: TrainResult) -> Section:
+    """How training went: its loss, the groups' accuracy, and the norms it left."""
+    history = result.trained.history
     loss = Line(
         "training loss",
         [row["epoch"] or 0.0 for row in history],
@@ -133,14 +122,13 @@ def _training(
     chart = line_chart([loss], title="Training loss", x_title="epoch", y_title="mean loss")
     figures = [Figure(chart, "Mean loss of each epoch.")]
     if any(row.get(f"val_{name}") is not None for row in history for name in GROUPS):
-        curves = group_curves_chart(history)
-        figures.append(
-            Figure(curves, "Accuracy on the validation part, as trained (as NCM figure 4).")
-        )
-    chart = weight_norms_chart({optimizer: [(norms, counts)]})
-    figures.append(
-        Figure(chart, "Do the norms of the weights follow the frequency? (As LA figure 1.)")
+        caption = "Accuracy on the validation part, as trained (as NCM figure 4)."
+        figures.append(Figure(group_curves_chart(history), caption))
+    chart = weight_norms_chart(
+        {result.recipe.optimizer.name: [(result.weight_norms, result.counts)]}
     )
+    caption = "Do the norms of the weights follow the frequency? (As LA figure 1.)"
+    figures.append(Figure(chart, caption))
     return Section(heading="Training", figures=figures)
 
 

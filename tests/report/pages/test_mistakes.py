@@ -11,7 +11,7 @@ from longtail.flows.judge import judge
 from longtail.flows.samples import BeforeAfter
 from longtail.report import render_page
 from longtail.report.page import Footer, Page
-from longtail.report.sections.by_class import mistakes_section
+from longtail.report.pages.scores import mistakes_section
 from report_pages import NAMES, judged, samples_of
 
 

@@ -9,7 +9,7 @@ import longtail as lt
 from longtail.flows.judge import Judgement, judge
 from longtail.report import render_page, scores_page
 from longtail.report.page import Footer
-from longtail.report.sections.priors import carried_section, target_section, tau_section
+from longtail.report.pages.priors import carried_section, target_section, tau_section
 from report_pages import judged, samples_of
 
 FOOTER = Footer("0", "2026-01-01", "longtail report")
@@ -93,7 +93,7 @@ def test_logits_that_carry_nothing_known_have_no_explorers_but_a_page():
 
 
 def test_of_too_many_samples_the_page_says_why_tau_cannot_be_moved(monkeypatch):
-    monkeypatch.setattr("longtail.report.sections.priors.MOST_SAMPLES", 1499)
+    monkeypatch.setattr("longtail.report.pages.priors.MOST_SAMPLES", 1499)
     section = tau_section(judged())
     assert section.explorer is None
     assert "more than 1,499 samples" in section.paragraphs[0]

@@ -1,4 +1,4 @@
-"""Error and accuracy against τ, exact at every τ drawn (LA fig. 3, NCM fig. 5)."""
+"""Curves of what is measured: error and accuracy against τ, accuracy against confidence."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -7,13 +7,16 @@ import numpy as np
 
 from longtail.core import Prior
 from longtail.core.arrays import Array, ArrayLike
+from longtail.metrics import Reliability
 from longtail.metrics.recall import group_means
 from longtail.report.charts.chart import Chart
+from longtail.report.charts.frame import Guide
 from longtail.report.charts.lines import Line, line_chart
 from longtail.report.figures.groups import Groups, masks_of
 from longtail.report.figures.tail import floats
 
 _POINTS, _GROUP_POINTS = 241, 121
+_LARGEST, _SMALLEST = 12.0, 0.4  # areas of dots, 1 being usual
 
 
 class _Curve(Protocol):
@@ -36,12 +39,9 @@ class _Curve(Protocol):
 def tau_error_chart(
     curves: _Curve | Mapping[str, _Curve], low: float = 0.0, high: float = 2.0
 ) -> Chart:
-    """Error against τ, with the best τ marked (LA fig. 3).
+    """Error against τ between low and high, with the best τ marked (LA fig. 3).
 
-    Args:
-        curves: Of `posthoc.tau_curve` or `posthoc.weight_norm_curve`, or several under their names.
-        low: Where the axis begins.
-        high: Where it ends.
+    Curves are those of `posthoc.tau_curve` or `posthoc.weight_norm_curve`.
 
     >>> from longtail.posthoc import tau_curve
     >>> logits = [[3.0, 1.0], [2.0, 0.5], [1.0, 0.8], [1.2, 1.0], [2.0, 1.9]]
@@ -79,12 +79,7 @@ def tau_groups_chart(
 ) -> Chart:
     """Accuracy of all classes and of each group against τ (NCM fig. 5): what the tail costs.
 
-    Args:
-        curve: Of `posthoc.tau_curve`.
-        counts: Training samples of each class, for many, medium and few.
-        groups: A boolean mask over the classes for each name, instead of those three.
-        low: Where the axis begins.
-        high: Where it ends.
+    Groups are a boolean mask over the classes for each name; by default many, medium and few.
 
     >>> from longtail.posthoc import tau_curve
     >>> logits = [[3.0, 1.0], [2.0, 0.5], [1.0, 0.8], [1.2, 1.0], [2.0, 1.9]]
@@ -116,3 +111,53 @@ def _places(low: float, high: float, number: int) -> list[float]:
 
 def _is_uniform(curve: _Curve) -> bool:
     return bool(np.ptp(floats(curve.target.probs)) < 1e-12)
+
+
+def reliability_chart(
+    curves: Reliability | Mapping[str, Reliability], ece: Mapping[str, float] | None = None
+) -> Chart:
+    """Accuracy against confidence in bins; a calibrated model lies on the diagonal.
+
+    The area of a dot is the share of samples in its bin. Curves are those of `metrics.reliability`;
+    `ece` has the calibration errors in the legend, where they are of other bins than those drawn.
+
+    >>> from longtail.metrics import reliability
+    >>> curve = reliability([[2.0, 0.0], [1.0, 0.0], [0.1, 0.0]], [0, 1, 0], bins=5)
+    >>> reliability_chart(curve).count('class="mark"')
+    3
+    """
+    named = {"model": curves} if isinstance(curves, Reliability) else dict(curves)
+    if not named:
+        raise ValueError("a figure needs values, got none; give a Reliability or a dict of them")
+    errors = {name: curve.ece for name, curve in named.items()} | dict(ece or {})
+    return line_chart(
+        [
+            _reliability_line(name, curve, errors[name], at)
+            for at, (name, curve) in enumerate(named.items())
+        ],
+        title="Reliability: accuracy by confidence",
+        x_title="confidence (%); the area of a dot is its share of the samples",
+        y_title="accuracy (%)",
+        guides=[Guide("calibrated", [0, 100], [0, 100])],
+        x_range=(-2.0, 104.0),
+        height=300,
+    )
+
+
+def _reliability_line(name: str, curve: Reliability, ece: float, style: int) -> Line:
+    share, confidence, accuracy = (floats(part) for part in curve)
+    bins, filled = len(share), np.flatnonzero(share > 0)
+    labels = [
+        f"confidence {100 * at / bins:g} to {100 * (at + 1) / bins:g} %, "
+        f"{100 * share[at]:.2g} % of the samples"
+        for at in filled
+    ]
+    return Line(
+        f"{name}, ECE {100 * ece:.1f} %",
+        100 * confidence[filled],
+        100 * accuracy[filled],
+        labels=labels,
+        mark="both",
+        style=style,
+        sizes=np.maximum(_LARGEST * share[filled] / share.max(), _SMALLEST),
+    )

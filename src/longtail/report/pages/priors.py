@@ -1,7 +1,5 @@
 """Priors on the page: how far to move, where to, and what the logits carry."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -11,8 +9,8 @@ from longtail.flows.carried_check import Agreement, CarriedCheck
 from longtail.flows.judge import Judgement
 from longtail.flows.paths import MOST_SAMPLES
 from longtail.flows.samples import BeforeAfter
-from longtail.report.charts.lines import Line, line_chart
 from longtail.report.explorers import target_explorer, tau_explorer
+from longtail.report.figures.tail import Floats, in_percent, ordered_chart
 from longtail.report.names import order_title
 from longtail.report.page import Figure, Section
 
@@ -99,31 +97,17 @@ def _estimated(judgement: Judgement) -> list[Figure]:
     estimate, samples = judgement.estimate, judgement.samples
     if estimate is None or samples.source is None:
         return []
-    order, places = samples.order, range(1, samples.num_classes + 1)
-    names = [samples.classes[k] for k in order]
-
-    def shares(probs: object) -> list[float]:
-        percent: list[float] = (100 * np.asarray(probs)[order]).tolist()
-        return percent
-
-    own = Prior.of(samples.label_counts, zeros="keep")
-    chart = line_chart(
-        [
-            Line(
-                "estimated without labels",
-                places,
-                shares(estimate.prior),
-                shares(estimate.low),
-                shares(estimate.high),
-                labels=names,
-            ),
-            Line("the labels of these samples", places, shares(own), labels=names),
-            Line("before", places, shares(samples.source), labels=names),
-        ],
+    chart = ordered_chart(
+        {
+            "estimated without labels": in_percent(estimate.prior, estimate.low, estimate.high),
+            "the labels of these samples": in_percent(Prior.of(samples.label_counts, zeros="keep")),
+            "before": in_percent(samples.source),
+        },
+        samples.order,
+        samples.classes,
         title="Estimated prior",
         x_title=order_title(samples),
         y_title="share of the samples (%)",
-        width=960,
     )
     caption = (
         "The prior of these samples, estimated from the scores alone with its 95 % interval, "
@@ -140,28 +124,24 @@ def _estimated(judgement: Judgement) -> list[Figure]:
 def carried_section(judgement: Judgement) -> Section:
     """Declared and measured carried prior of the scores before."""
     check, samples = judgement.carried, judgement.samples
-    names = [samples.classes[k] for k in samples.order]
 
-    def line(name: str, prior: Prior, style: int) -> Line:
-        logs = (np.asarray(prior.log) + math.log(samples.num_classes))[samples.order]
-        logs = np.where(np.isfinite(logs), logs, math.nan)
-        return Line(name, range(1, len(logs) + 1), logs.tolist(), labels=names, style=style)
+    def logs(prior: Prior | None) -> list[Floats] | None:
+        if prior is None:
+            return None
+        values = np.asarray(prior.log) + math.log(samples.num_classes)
+        return [np.where(np.isfinite(values), values, math.nan)]
 
-    priors = {
-        "declared": check.declared,
-        "measured on these labels": check.measured,
-        "target": samples.target,
-    }
-    chart = line_chart(
-        [
-            line(name, prior, style)
-            for style, (name, prior) in enumerate(priors.items())
-            if prior is not None
-        ],
+    chart = ordered_chart(
+        {
+            "declared": logs(check.declared),
+            "measured on these labels": logs(check.measured),
+            "target": logs(samples.target),
+        },
+        samples.order,
+        samples.classes,
         title="Carried prior, declared and measured",
         x_title=order_title(samples),
         y_title="log of the share over that of uniform",
-        width=960,
     )
     return Section(
         heading="What the logits carry",

@@ -10,7 +10,7 @@ from longtail.flows.judge import Judgement, judge
 from longtail.flows.samples import BeforeAfter
 from longtail.metrics import Difference
 from longtail.report import Footer, scores_page
-from longtail.report.sections.first_screen import gain_in_words, next_step
+from longtail.report.pages.first_screen import gain_in_words, next_step
 from report_pages import judged, samples_of
 
 

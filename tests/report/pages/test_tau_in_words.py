@@ -4,7 +4,7 @@ import numpy as np
 
 from longtail import Scores
 from longtail.posthoc import LogitAdjustment
-from longtail.report.sections.first_screen import tau_in_words
+from longtail.report.pages.first_screen import tau_in_words
 
 COUNTS = [90, 10]
 

@@ -10,7 +10,7 @@ import longtail as lt
 from longtail.flows.judge import Judgement, judge
 from longtail.flows.samples import BeforeAfter
 from longtail.metrics import Difference
-from longtail.report.sections.first_screen import first_table, metric_rows
+from longtail.report.pages.first_screen import first_table, metric_rows
 from report_pages import judged, samples_of
 
 

@@ -1,23 +1,15 @@
 """The first screen: every headline metric with its interval, what came of it, what to do next."""
 
-from __future__ import annotations
-
-import math
-
 from longtail.flows.carried_check import Agreement
 from longtail.flows.changes import Change, Direction, Outcome
 from longtail.flows.fix_steps import TauChoice
 from longtail.flows.judge import Judgement
-from longtail.metrics import Interval, Sanity
-from longtail.report.names import HEADLINES, METRICS, percent, points
-from longtail.report.table import Column, Table
+from longtail.metrics.difference import Sanity
+from longtail.report.names import HEADLINES, METRICS, number, percent, points, with_interval
+from longtail.report.page import Column, Table
 
 _FEW = 5  # of a class with fewer samples an interval knows little
-_WORDS = {
-    Direction.BETTER: "better",
-    Direction.WORSE: "worse",
-    Direction.CHANCE: "may be chance",
-}
+_WORDS = {Direction.BETTER: "better", Direction.WORSE: "worse", Direction.CHANCE: "may be chance"}
 _ENDS = {
     Outcome.TOO_FEW: "; of so few samples a class, the interval is rough.",
     Outcome.GAIN: ": a gain that is more than chance.",
@@ -33,11 +25,9 @@ _CHECK = (
 def first_table(judgement: Judgement) -> Table:
     """The table of the first screen, with 95 % intervals; one column where nothing was done."""
     if judgement.samples.is_changed:
-        columns = ["metric", *judgement.samples.names, "change"]
-        return Table(
-            [Column(name) for name in columns], metric_rows(judgement), _caption(judgement)
-        )
-    rows = [[METRICS[key], _interval(judgement.before[key], key)] for key in judgement.metrics]
+        columns = [Column(name) for name in ("metric", *judgement.samples.names, "change")]
+        return Table(columns, metric_rows(judgement), _caption(judgement))
+    rows = [[METRICS[key], with_interval(judgement.before[key], key)] for key in judgement.metrics]
     return Table([Column("metric"), Column("value")], rows, _caption(judgement))
 
 
@@ -46,8 +36,8 @@ def metric_rows(judgement: Judgement) -> list[tuple[str, str, str, str]]:
     return [
         (
             METRICS[key],
-            _interval(change.before, key),
-            _interval(change.after, key),
+            with_interval(change.before, key),
+            with_interval(change.after, key),
             _change(change, key),
         )
         for key, change in judgement.changes.items()
@@ -70,15 +60,6 @@ def _caption(judgement: Judgement) -> str:
     return " ".join(sentences)
 
 
-def _interval(measured: Interval, key: str) -> str:
-    value, low, high = measured.value, measured.low, measured.high
-    if value is None:
-        return "none"
-    if low is None or high is None or not math.isfinite(value):
-        return _number(value, key)
-    return f"{_number(value, key)} [{_number(low, key)},\u00a0{_number(high, key)}]"
-
-
 def _change(change: Change, key: str) -> str:
     """The difference with its paired interval where there is one, and what it means."""
     difference = change.difference
@@ -86,17 +67,11 @@ def _change(change: Change, key: str) -> str:
         return "none"
     if not round(difference.value, 3):  # as many digits as are shown, of a share in percent too
         return "none"
-    text = _number(difference.value, key, "+")
+    text = number(difference.value, key, "+")
     if difference.low is not None and difference.high is not None:
-        ends = (_number(end, key, "+") for end in (difference.low, difference.high))
+        ends = (number(end, key, "+") for end in (difference.low, difference.high))
         text += f" [{', '.join(ends)}]"  # it may break on a phone
     return f"{text} {_WORDS[change.direction]}"
-
-
-def _number(value: float, key: str, sign: str = "") -> str:
-    """Shares in percent; infinite is the log-loss of a sample whose class was ruled out."""
-    text = f"{value:{sign}.3f}" if key == "nll" else f"{100 * value:{sign}.1f}"
-    return text.replace("-", "−").replace("inf", "∞")
 
 
 def gain_in_words(judgement: Judgement) -> str:
@@ -105,10 +80,8 @@ def gain_in_words(judgement: Judgement) -> str:
     before, after = (side[judgement.headline].value for side in (judgement.before, judgement.after))
     ends = f"{points(gain.low)} to {points(gain.high)}"
     if judgement.outcome not in _ENDS:
-        losses = " to ".join(
-            f"{side['nll'].value:.3f}".replace("inf", "∞")
-            for side in (judgement.before, judgement.after)
-        )
+        sides = judgement.before, judgement.after
+        losses = " to ".join(number(side["nll"].value, "nll") for side in sides)
         # Others of these samples' kind might change, unless none can.
         is_open = gain.low is not None and gain.high is not None and gain.low < gain.high
         between = f" (95 % interval of the change {ends})" if is_open else ""

@@ -1,1 +1,0 @@
-"""The parts of a report on scores: each looks at the same judged samples and says one thing."""
