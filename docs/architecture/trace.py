@@ -28,7 +28,8 @@ backbone: {name: mlp, inputs: 192, hidden: [8]}
 epochs: 1
 batch_size: 32
 """
-PASSED_OVER = ("<module>", "__post_init__", "progress")
+PASSED_OVER = ("<module>", "__post_init__")
+TOLD = "progress"
 COMMANDS = {
     "audit": ["audit", "labels.csv", "-o", "audited"],
     "fix": [
@@ -106,8 +107,9 @@ def visit(arguments):
 
     def watch(frame, event, _):
         if event == "call":
-            file = short(frame.f_code)
-            if file is not None:
+            told = TOLD in stack or frame.f_code.co_name == TOLD
+            file = TOLD if told else short(frame.f_code)
+            if file not in (None, TOLD):
                 files.setdefault(file)
                 own = [name for name in stack if name is not None]
                 if file in own and own[-1] != file:

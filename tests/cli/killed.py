@@ -80,7 +80,7 @@ def work(place, arguments, said=None):
 def stop_halfway(place, how, said):
     """For a process of its own: a `longtail fix` that does something when half is written."""
     from longtail.cli import app, main
-    from longtail.cli.command import writing
+    from longtail.cli.terminal import writing
 
     def callback(output, **_):
         with writing(output) as aside:

@@ -10,8 +10,17 @@ from typing import TYPE_CHECKING
 import click
 
 from longtail.cli import options
-from longtail.cli.command import Command, writing
-from longtail.cli.terminal import closing, command, console, note, print_json, report_table, status
+from longtail.cli.command import Command
+from longtail.cli.terminal import (
+    closing,
+    command,
+    console,
+    note,
+    print_json,
+    report_table,
+    status,
+    writing,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,8 @@ import click
 from longtail.flows.generation import (
     check_kind,
     check_not_others,
-    generation,
     generation_in,
+    is_same_file,
     settle,
 )
 
@@ -69,7 +69,7 @@ class Command(click.Command):
             written = [output / name for name in sorted(names)]
         for path in inputs:
             for file in _read_from(path, self.kind):
-                if any(is_same(file, target) for target in written):
+                if any(is_same_file(file, target) for target in written):
                     raise click.UsageError(
                         f"{file} is an input, and -o {output} would write over it; take another "
                         f"{'folder' if self.files else 'file'}",
@@ -82,13 +82,6 @@ class Command(click.Command):
                     check_not_others(output, self.files, self.files)
             except ValueError as error:
                 raise click.UsageError(str(error), ctx) from None
-
-
-def writing(output: Path) -> AbstractContextManager[Path]:
-    """A folder for the files of the running command; they go to the output folder together."""
-    command = click.get_current_context().command
-    assert isinstance(command, Command)
-    return generation(output, command.kind, command.files)
 
 
 def _counts_once(option: click.Parameter) -> bool:
@@ -121,11 +114,3 @@ def _read_from(path: Path, kind: str) -> list[Path]:
     if current is None and (path / "metrics.json").is_file():  # of a longtail that did not say
         names |= {"report.html", "adjuster.json"} | {file.name for file in path.glob("scores*")}
     return [path / name for name in sorted(names)]
-
-
-def is_same(one: str | Path, other: str | Path) -> bool:
-    """Whether both are one file, through whatever links."""
-    try:
-        return os.path.samefile(one, other)
-    except OSError:  # one of them is not there
-        return False

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from longtail.cli import options
-from longtail.cli.command import Command, writing
+from longtail.cli.command import Command
 from longtail.cli.options import INPUT
-from longtail.cli.terminal import closing, command, console, print_json, rich_table, status
+from longtail.cli.terminal import closing, command, console, print_json, rich_table, status, writing
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -73,13 +73,11 @@ def compare(
 
         if by is not None and by not in BY_KEY:
             raise click.UsageError(f"--by is one of {', '.join(BY_KEY)}; got {by!r}")
-        result = flow.compare(
-            paths,
-            names=named,
-            target=target,
-            by=by,
-            progress=lambda what: say(f"Measuring: {what}"),
-        )
+
+        def progress(what: str) -> None:
+            say(f"Measuring: {what}")
+
+        result = flow.compare(paths, names=named, target=target, by=by, progress=progress)
     present(result, output, as_json=as_json, quiet=quiet)
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from longtail.cli import options
-from longtail.cli.command import Command, writing
-from longtail.cli.terminal import bars, command, console, note, print_json, rich_table
+from longtail.cli.command import Command
+from longtail.cli.terminal import bars, command, console, note, print_json, rich_table, writing
 from longtail.flows.results import write_json
 
 if TYPE_CHECKING:

@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from longtail.cli import options
-from longtail.cli.command import Command, writing
-from longtail.cli.terminal import closing, command, console, echo, print_json, rich_table, status
+from longtail.cli.command import Command
+from longtail.cli.terminal import (
+    closing,
+    command,
+    console,
+    echo,
+    print_json,
+    rich_table,
+    status,
+    writing,
+)
 
 if TYPE_CHECKING:
     from longtail.core import Prior
@@ -97,6 +106,10 @@ def fit(
             goal = read_prior(target, ClassesOf(features, data.num_classes, data.classes))
         else:
             goal = target
+
+        def progress(what: str) -> None:
+            say(f"Fitting: {what}")
+
         result = fit_features(
             data,
             methods=names,
@@ -105,7 +118,7 @@ def fit(
             folds=folds,
             seed=seed,
             output=aside,
-            progress=lambda what: say(f"Fitting: {what}"),
+            progress=progress,
             command=command(),
         )
         say("Writing the page")

@@ -11,9 +11,9 @@ import click
 from click.core import ParameterSource
 
 from longtail.cli import options
-from longtail.cli.command import Command, writing
+from longtail.cli.command import Command
 from longtail.cli.score_inputs import ScoreOptions, read_target, score_options
-from longtail.cli.terminal import bars, closing, command, console, print_json, rich_table
+from longtail.cli.terminal import bars, closing, command, console, print_json, rich_table, writing
 
 if TYPE_CHECKING:
     from longtail.flows.fix_steps import FixResult
@@ -74,21 +74,21 @@ def fix(
     """
     strength = _tau(tau)
     _check_used(adjuster is not None, target, strength, to_apply)
-    with bars(quiet) as progress, writing(output) as aside:
-        task = progress.add_task("Reading", total=None, said="")
+    with bars(quiet) as bar, writing(output) as aside:
+        task = bar.add_task("Reading", total=None, said="")
         from longtail.flows.fix import fix, fix_again
         from longtail.posthoc import load_adjusters
         from longtail.report import save
 
-        def advance(done: int) -> None:
-            progress.update(task, description="Rows", advance=done, total=rows)
+        def progress(done: int) -> None:
+            bar.update(task, description="Rows", advance=done, total=rows)
 
         if adjuster is not None:
             stored = load_adjusters(adjuster)
             table = reader.open(scores, stored.classes)
             rows, counts = table.num_rows, reader.read_counts(table)
             result = fix_again(
-                table, stored, counts, output=aside, progress=advance, command=command()
+                table, stored, counts, output=aside, progress=progress, command=command()
             )
         else:
             table = reader.open(scores)
@@ -103,7 +103,7 @@ def fix(
                     f"{table.path} does not say what its scores carry: give the training counts "
                     "with --counts, or say it with --carried"
                 )
-            progress.update(task, description="Fitting")
+            bar.update(task, description="Fitting")
             result = fix(
                 table,
                 others,
@@ -115,10 +115,10 @@ def fix(
                 criterion=choices["criterion"],
                 calibration=choices["calibrate"],
                 seed=choices["seed"],
-                progress=advance,
+                progress=progress,
                 command=command(),
             )
-        progress.update(task, description="Writing the page")
+        bar.update(task, description="Writing the page")
         save(result, aside)
     if as_json:
         print_json(result.as_json())

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -136,3 +138,17 @@ def seed(command: Command) -> Command:
     """--seed: the command takes seed."""
     what = "Decides what is drawn at random; the same seed gives the same results."
     return whole_number("--seed", 0, what, least=0)(command)
+
+
+def gathered(name: str, value: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The options that are fields of a dataclass, as one argument of the command."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def with_value(**options: Any) -> None:
+            own = {field.name: options.pop(field.name) for field in fields(value)}
+            command(**{name: value(**own)}, **options)
+
+        return with_value
+
+    return decorate

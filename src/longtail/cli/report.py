@@ -9,10 +9,18 @@ from typing import TYPE_CHECKING
 import click
 
 from longtail.cli import options
-from longtail.cli.command import Command, writing
+from longtail.cli.command import Command
 from longtail.cli.compare import FILES, present
 from longtail.cli.score_inputs import ScoreOptions, read_target, score_options
-from longtail.cli.terminal import closing, command, console, print_json, report_table, status
+from longtail.cli.terminal import (
+    closing,
+    command,
+    console,
+    print_json,
+    report_table,
+    status,
+    writing,
+)
 
 if TYPE_CHECKING:
     from longtail.core import Prior, Scores

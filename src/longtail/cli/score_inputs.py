@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import click
 
-from longtail.cli.options import INPUT, choice, header, input_file, name_or_place, word_or_file
+from longtail.cli.options import (
+    INPUT,
+    choice,
+    gathered,
+    header,
+    input_file,
+    name_or_place,
+    word_or_file,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -109,55 +116,55 @@ def _delimiter(context: click.Context, option: click.Parameter, text: str | None
     return character
 
 
-def score_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The options of ScoreOptions: the command takes them as `reader`."""
-
-    @click.option(
+_OPTIONS = (
+    click.option(
         "--kind",
         type=click.Choice(["logits", "probs"]),
         help="What the files hold. Not needed for files that longtail wrote.",
-    )
-    @input_file("--labels", help="The labels of SCORES, if it does not hold them.")
-    @click.option(
+    ),
+    input_file("--labels", help="The labels of SCORES, if it does not hold them."),
+    click.option(
         "--label-column", help="Which column, by name or place, or array holds the labels."
-    )
-    @click.option(
+    ),
+    click.option(
         "--array", help="Which array, or column of lists, holds the scores; by default logits."
-    )
-    @click.option(
+    ),
+    click.option(
         "--skip",
         default="",
         show_default=False,
         metavar="COLUMN,...",
         help="Columns, by name or place, that hold neither scores nor labels.",
-    )
-    @header("if some of it is no number")
-    @click.option(
+    ),
+    header("if some of it is no number"),
+    click.option(
         "--delimiter",
         callback=_delimiter,
         metavar="CHARACTER",
         help="What stands between the fields of a table, such as ; or tab. By default a tab in "
         ".tsv, else a comma.",
-    )
-    @input_file("--classes", help="The class names in the order of the columns.")
-    @click.option("--counts", type=INPUT, help="Training samples a class, or training labels.")
-    @choice(
+    ),
+    input_file("--classes", help="The class names in the order of the columns."),
+    click.option("--counts", type=INPUT, help="Training samples a class, or training labels."),
+    choice(
         "--zeros",
         ("error", "smooth"),
         "Classes without training samples: refuse them, or add one half to every count.",
-    )
-    @word_or_file(
+    ),
+    word_or_file(
         "--carried",
         (_AUTO, "counts", "uniform", "measure"),
         "The prior the scores carry: what the file says, else the counts; uniform for "
         "a model trained by a balancing loss; measure to fit it on SCORES.",
-    )
-    @functools.wraps(command)
-    def with_reader(**options: Any) -> None:
-        own = {field.name: options.pop(field.name) for field in fields(ScoreOptions)}
-        command(reader=ScoreOptions(**own), **options)
+    ),
+)
 
-    return with_reader
+
+def score_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options of ScoreOptions: the command takes them as `reader`."""
+    for option in (gathered("reader", ScoreOptions), *reversed(_OPTIONS)):
+        command = option(command)
+    return command
 
 
 def read_target(target: str | Path, table: ScoreTable) -> TargetWord | Prior:

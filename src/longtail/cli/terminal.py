@@ -14,12 +14,14 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from longtail.cli.command import Command
+from longtail.flows.generation import generation
 from longtail.flows.results import json_text
 
 if TYPE_CHECKING:
@@ -207,3 +209,10 @@ def note(text: str, *, as_json: bool, quiet: bool) -> None:
     """What helps but is no result: after the tables, or on standard error beside JSON."""
     if is_first() and not quiet:
         echo(text, err=as_json)
+
+
+def writing(output: Path) -> AbstractContextManager[Path]:
+    """A folder for the files of the running command; they go to the output folder together."""
+    running = click.get_current_context().command
+    assert isinstance(running, Command)
+    return generation(output, running.kind, running.files)

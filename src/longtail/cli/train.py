@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from longtail.cli import options, terminal
-from longtail.cli.command import Command, is_same
+from longtail.cli.command import Command
 from longtail.cli.errors import Interrupted
+from longtail.flows.generation import is_same_file
 
 if TYPE_CHECKING:
     from longtail.engine.training import EpochEnd
@@ -104,7 +105,7 @@ def _check(
         check_data(recipe.data)
         if output is None:
             return
-        if is_same(output / RECIPE, name) and not is_recipe_of(output, recipe):
+        if is_same_file(output / RECIPE, name) and not is_recipe_of(output, recipe):
             raise click.UsageError(
                 f"{name} is an input, and -o {output} would write over it; take another folder"
             )

@@ -9,6 +9,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Literal, NamedTuple, TypeAlias, get_args
@@ -89,7 +90,7 @@ def fit(
     # The weight decay: one for all methods, that of a linear layer trained by cross-entropy.
     progress("weight decay")
     with _seeded(seed):
-        choice = fit_samples.choose_decay(samples.folds, goal, lambda: progress("weight decay"))
+        choice = fit_samples.choose_decay(samples.folds, goal, partial(progress, "weight decay"))
         start = choice.layers[0]
         layer = fit_samples.linear_layer(samples.train, data.num_classes, choice.decay, start)
 

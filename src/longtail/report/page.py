@@ -140,10 +140,14 @@ def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
 
 def page_of(result: Result) -> Page:
     """The page of a result; that of kind "fix" is made by report/pages/fix.py, `fix_page`."""
-    footer = Footer(__version__, date.today().isoformat(), result.command)
     pages = import_module(f"longtail.report.pages.{result.kind}")
-    page: Page = getattr(pages, f"{result.kind}_page")(result, footer)
+    page: Page = getattr(pages, f"{result.kind}_page")(result, footer_of(result))
     return page
+
+
+def footer_of(result: Result) -> Footer:
+    """Which version, when, and by which command."""
+    return Footer(__version__, date.today().isoformat(), result.command)
 
 
 def save(result: Result, folder: str | os.PathLike[str]) -> Path:

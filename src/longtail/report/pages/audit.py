@@ -11,7 +11,17 @@ from longtail.flows.results import write_json
 from longtail.report.charts.lines import Line, line_chart
 from longtail.report.figures.classes import counts_chart
 from longtail.report.names import how_many
-from longtail.report.page import Column, Figure, Footer, Page, Section, Table, save
+from longtail.report.page import (
+    PAGE,
+    Column,
+    Figure,
+    Footer,
+    Page,
+    Section,
+    Table,
+    footer_of,
+    write_page,
+)
 
 _SHOWN_POINTS = 100  # of each curve: more could not be told apart
 # What the file of scores holds only its owner knows: a word to replace, as VAL itself.
@@ -44,7 +54,8 @@ def write_audit(result: AuditResult, folder: Path) -> tuple[str, ...]:
             values[name] = dict(zip(result.classes, part, strict=True))
     for name, value in values.items():
         write_json(folder / name, value)
-    return save(result, folder).name, *values
+    write_page(audit_page(result, footer_of(result)), folder / PAGE)
+    return PAGE, *values
 
 
 def as_json(result: AuditResult) -> dict[str, Any]:

@@ -15,11 +15,23 @@ from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.frame import Reference
 from longtail.report.charts.rows import IntervalRow, interval_chart
-from longtail.report.page import Cell, Column, Figure, Footer, Marked, Page, Section, Table, save
+from longtail.report.page import (
+    PAGE,
+    Cell,
+    Column,
+    Figure,
+    Footer,
+    Marked,
+    Page,
+    Section,
+    Table,
+    footer_of,
+    write_page,
+)
 from longtail.report.pages import compare_tables as tables
 from longtail.report.pages import compare_text as text
 
-FILES = ("report.html", "table.md", "table.tex", "comparison.json")
+FILES = (PAGE, "table.md", "table.tex", "comparison.json")
 _TITLE = "Methods compared"
 _BEST, _TIED, _BEHIND = 0, 4, 1  # colours: the best, what may be as good, what is behind
 _COLORS = {_BEST: "the best", _TIED: "† may be as good", _BEHIND: "behind by more than noise"}
@@ -27,7 +39,7 @@ _COLORS = {_BEST: "the best", _TIED: "† may be as good", _BEHIND: "behind by m
 
 def write_comparison(result: CompareResult, folder: Path) -> None:
     """Write all `FILES` into the folder."""
-    save(result, folder)
+    write_page(compare_page(result, footer_of(result)), folder / PAGE)
     numbers = {"version": __version__, "command": result.command} | as_json(result)
     write_json(folder / FILES[3], numbers)
     for name, text_of in zip(FILES[1:3], (tables.markdown, tables.latex), strict=True):
