@@ -4,8 +4,9 @@
 
 A file of cli, flows or report is visited when one of its functions is called, and is listed where
 that happens first. A file that is called again from a file that it called (a → b → a) is marked:
-there a reader would have to come back. Progress that is told, and values that check themselves when
-they are made, do not count.
+there a reader would have to come back. What is done on import, progress that is told, and values
+that check themselves when they are made do not count. With --check nothing is written: it fails if
+the page says something else, or if a file is marked.
 """
 
 import os
@@ -28,7 +29,6 @@ backbone: {name: mlp, inputs: 192, hidden: [8]}
 epochs: 1
 batch_size: 32
 """
-PASSED_OVER = ("<module>", "__post_init__")
 TOLD = "progress"
 COMMANDS = {
     "audit": ["audit", "labels.csv", "-o", "audited"],
@@ -47,7 +47,11 @@ def main():
     text = PAGE.read_text(encoding="utf-8")
     before, _, rest = text.partition(FENCE[0])
     after = rest.partition(FENCE[1])[2]
-    PAGE.write_text(f"{before}{FENCE[0]}\n{visited()}{FENCE[1]}{after}", encoding="utf-8")
+    table = visited()
+    if sys.argv[1:] != ["--check"]:
+        PAGE.write_text(f"{before}{FENCE[0]}\n{table}{FENCE[1]}{after}", encoding="utf-8")
+    elif table not in text or "**" in table:
+        sys.exit(f"{PAGE.name} does not say this, or a file is left and entered again:\n{table}")
 
 
 def visited():
@@ -107,7 +111,7 @@ def visit(arguments):
 
     def watch(frame, event, _):
         if event == "call":
-            told = TOLD in stack or frame.f_code.co_name == TOLD
+            told = TOLD in stack or frame.f_code.co_name in (TOLD, "<module>")
             file = TOLD if told else short(frame.f_code)
             if file not in (None, TOLD):
                 files.setdefault(file)
@@ -129,7 +133,7 @@ def visit(arguments):
 def short(code):
     """The file as folder/name, if it belongs to cli, flows or report."""
     path = Path(code.co_filename)
-    if code.co_name in PASSED_OVER or path.suffix != ".py" or not path.is_relative_to(SOURCE):
+    if code.co_name == "__post_init__" or path.suffix != ".py" or not path.is_relative_to(SOURCE):
         return None
     parts = path.relative_to(SOURCE).with_suffix("").parts
     return "/".join(parts) if parts[0] in ("cli", "flows", "report") else None
