@@ -70,6 +70,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/loss_cost.py | tee results/loss_cost.md
 	$(BIN)/python benchmarks/batch_loss_cost.py | tee results/batch_loss_cost.md
 	$(BIN)/python benchmarks/footprint.py | tee results/footprint.md
+	$(BIN)/python benchmarks/size.py | tee results/size.md
 	$(BIN)/python benchmarks/tau_curve.py | tee results/tau_curve.md
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/tau_shrinkage.py | tee results/tau_shrinkage.md
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/coverage.py | tee results/coverage.md
