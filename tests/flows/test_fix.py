@@ -367,3 +367,20 @@ def test_torch_comes_back_as_torch():
     assert isinstance(result.scores.logits, torch.Tensor)
     expected = fix(scores, tau=1.0, calibration="none").scores.logits
     np.testing.assert_allclose(result.scores.logits.numpy(), expected)
+
+
+@pytest.mark.parametrize("option", ["target", "carried", "calibration", "criterion"])
+def test_a_word_that_nobody_knows_is_refused_with_those_that_are(option):
+    logits, labels = np.eye(3)[[0, 1, 2] * 4] - 0.5, [0, 1, 2] * 4
+    with pytest.raises(ValueError, match=r"one of .*got 'unifrom'"):
+        fix((logits, labels), train=[3, 2, 1], **{option: "unifrom"})
+
+
+def test_target_and_carried_may_be_arrays():
+    random = np.random.default_rng(0)
+    labels = np.arange(60) % 3
+    logits = random.normal(size=(60, 3)) + 2 * np.eye(3)[labels]
+    result = fix(
+        (logits, labels), train=[3, 2, 1], carried=np.array([3, 2, 1]), target=np.array([1, 1, 2])
+    )
+    assert result.scores.carried == Prior.of([1, 1, 2])

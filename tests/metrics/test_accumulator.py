@@ -228,6 +228,25 @@ def test_parts_merge_to_what_one_pass_gives(target):
     assert parts[0].samples.sum() < merged.samples.sum()  # which is left as it was
 
 
+@pytest.mark.parametrize("target", [None, Prior.of([5, 3, 1, 1])])
+def test_sums_of_whole_sets_merge_to_those_of_both(target):
+    logits, labels = make(absent=(2,))
+    whole = Accumulator.of(Scores(logits, labels), target, TRAIN)
+    cuts = (slice(None, 40), slice(40, None))
+    first, second = (Accumulator.of(Scores(logits[c], labels[c]), target, TRAIN) for c in cuts)
+    merged = (first + second).values()
+    for name, value in whole.values().items():
+        if target is None or name != "classwise_ece":
+            assert merged[name] == (value if value is None else pytest.approx(value)), name
+    assert target is None or merged["classwise_ece"] is None  # no sum of the two
+
+
+def test_groups_of_the_same_names_but_other_classes_do_not_merge():
+    one, other = (Accumulator(2, groups={"some": mask}) for mask in ([True, False], [False, True]))
+    with pytest.raises(ValueError, match="made alike"):
+        one + other
+
+
 def test_sums_that_were_made_otherwise_do_not_merge():
     for other in (Accumulator(3), Accumulator(4, [1, 2, 3, 4]), Accumulator(4, bins=10)):
         with pytest.raises(ValueError, match="made alike"):

@@ -139,7 +139,8 @@ def _progress(quiet: bool) -> Iterator[Progress]:
 
 def _epoch_in_words(row: Mapping[str, float | None]) -> str:
     text = f"loss {row['train_loss']:.3f}"
-    accuracy = row.get("val_uniform_balanced_accuracy") or row.get("val_balanced_accuracy")
+    kinds = (row.get(f"val_{kind}") for kind in ("uniform_balanced_accuracy", "balanced_accuracy"))
+    accuracy = next((value for value in kinds if value is not None), None)
     return text if accuracy is None else f"{text}, validation {100 * accuracy:.1f} %"
 
 

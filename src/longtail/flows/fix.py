@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from longtail.core import Prior, PriorLike
 from longtail.core.minimise import UnsettledError
@@ -66,6 +66,14 @@ def fix(
     >>> result.scores.carried, result.before["accuracy"].value, result.after["accuracy"].value
     (Prior([0.5, 0.5]), 0.6, 0.4)
     """
+    for word, words in (
+        (criterion, fix_steps.Criterion),
+        (calibration, fix_steps.Calibration),
+        (target, fix_steps.TargetWord),
+    ):
+        if isinstance(word, str) and word not in get_args(words):
+            raise ValueError(f"expected one of {', '.join(get_args(words))}, got {word!r}")
+
     # Inputs: the scores to fit on, those to adjust, and what both carry.
     source = score_sources.as_source(validation)
     rows = source if apply is None else score_sources.as_source(apply)
@@ -75,7 +83,7 @@ def fix(
     labelled = scores_to_fit_on(source, prior, counts, seed)
 
     # Fit: calibration, target and move, on the validation scores.
-    if target == "uniform":
+    if isinstance(target, str) and target == "uniform":
         target = Prior.uniform(source.num_classes)
     elif not isinstance(target, str):
         target = Prior.of(target, zeros="keep", classes=source.classes)

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 import msgspec
 import numpy as np
@@ -76,9 +76,12 @@ def carried_by(
     zeros: Literal["error", "smooth"],
 ) -> Prior:
     """What the scores carry: what is given, else what they say, else the training prior."""
-    if carried == "uniform":
+    word = carried if isinstance(carried, str) else None
+    if word is not None and word not in get_args(CarriedWord):
+        raise ValueError(f"carried must be one of {get_args(CarriedWord)} or a prior, got {word!r}")
+    if word == "uniform":
         return Prior.uniform(source.num_classes)
-    if carried == "measure":
+    if word == "measure":
         labelled = scores_to_fit_on(source, None, counts, seed=0)
         return measure_carried(labelled.logits, as_numpy(labelled.labels), labelled.classes)
     if carried is not None and not isinstance(carried, str):

@@ -131,15 +131,25 @@ class ClassSums:
 
     def __add__(self, other: Self) -> Self:
         mine, theirs = (
-            (each.num_classes, each.bins, each.target, each.groups.keys()) for each in (self, other)
+            (each.num_classes, each.bins, each.target, [*each.groups]) for each in (self, other)
         )
-        if mine != theirs or not np.array_equal(self._gap_weight, other._gap_weight):
+        if mine != theirs or not all(
+            np.array_equal(mask, other.groups[name]) for name, mask in self.groups.items()
+        ):
             raise ValueError(
-                "sums merge if they were made alike; got other classes, bins, groups, target or "
-                "label_counts, which are those of all samples together"
+                "sums merge if they were made alike; got other classes, bins, groups or target"
             )
         merged = copy(self)
         merged._set_sums(self._of_class + other._of_class, self._cells + other._cells)
+        if not np.array_equal(self._gap_weight, other._gap_weight):
+            merged._gap_target = None  # the class-wise gaps were weighted otherwise: there are none
+        own, others = self.label_counts, other.label_counts
+        if own is None or others is None:
+            merged.label_counts = None
+        elif all((each.samples == each.label_counts).all() for each in (self, other)):
+            merged.label_counts = merged.samples.copy()  # each was whole, and so is the sum
+        elif not np.array_equal(own, others):
+            raise ValueError("parts of one set merge if both have its label_counts; got others")
         return merged
 
     def reset(self) -> None:
