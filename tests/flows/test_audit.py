@@ -286,3 +286,9 @@ def test_labels_of_which_none_occurs_twice_look_like_an_id():
     found = audit_counts([1] * 30, None, tuple(map(str, range(30))))
     assert "looks like an index or an id" in expectations(found)[0]
     assert "index or an id" not in expectations(audit_counts([2] * 30))[0]
+
+
+@pytest.mark.parametrize("labels", [np.eye(3), [0.5, 1.5], np.zeros((2, 2), int)])
+def test_what_is_no_label_a_sample_is_refused(labels):
+    with pytest.raises(ValueError, match="one class index or name a sample"):
+        audit(labels)

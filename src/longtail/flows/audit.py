@@ -222,6 +222,11 @@ def _parts(labels: Labels, column: str | int | None, header: bool | None) -> _Pa
     if isinstance(labels, Mapping):
         return {"all": LabelCounts.of_names(labels, "the counts")}
     values = as_numpy(labels) if is_torch(labels) else np.asarray(labels)
+    if values.ndim != 1 or values.dtype.kind not in "iuUSO":
+        raise ValueError(
+            f"labels must be one class index or name a sample, got {values.dtype} of shape "
+            f"{values.shape}; for class counts give a mapping from class to count"
+        )
     names, counts = np.unique(values, return_counts=True)
     counted = dict(zip(map(str, names.tolist()), counts.tolist(), strict=True))
     return {"all": LabelCounts.of_names(counted, "the labels")}
