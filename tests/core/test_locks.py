@@ -14,9 +14,8 @@ HOLD = """
 import os, sys, time
 from longtail.core.files import locked
 with locked(sys.argv[1]):
-    worker = os.fork()  # as loaders of images are
-    if worker:
-        print(worker, flush=True)
+    if not os.fork():  # as loaders of images are
+        print(os.getpid(), flush=True)
     time.sleep(60)
 """
 

@@ -100,7 +100,7 @@ def test_what_it_carries_is_the_prior_it_was_given(moments):
 
 def test_a_prior_moves_the_logits_as_retarget_does(features, moments):
     plain, given = made(moments), made(moments, prior=COUNTS)
-    moved = plain(features) + Prior.of(COUNTS).log
+    moved = plain(features) + torch.from_numpy(Prior.of(COUNTS).log)
     assert_close(torch.log_softmax(given(features), 1), torch.log_softmax(moved, 1))
 
 

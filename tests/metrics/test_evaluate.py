@@ -116,7 +116,7 @@ def test_under_a_target_all_three_accuracies_have_the_one_name_they_have_everywh
     found, predicted = m.evaluate(scores, target), scores.under(target).predict()
     recall = m.recalls(predicted, labels, 5)
     assert found["accuracy"] == pytest.approx(float((predicted == labels).double().mean()))
-    assert found["accuracy_under_target"] == pytest.approx(float(recall @ target.probs))
+    assert found["accuracy_under_target"] == pytest.approx(float(np.asarray(recall) @ target.probs))
     assert found["balanced_accuracy"] == pytest.approx(float(recall.mean()))
     assert len({round(found[key], 9) for key in found if "accuracy" in key}) == 3
     measured = m.Accumulator.of(scores.under(target), target).metrics()
