@@ -70,6 +70,12 @@ def is_eager_cpu(tensor: Tensor) -> bool:
     )
 
 
+def for_autograd(tensor: Tensor) -> Tensor:
+    """The tensor, or a copy if it was made in inference mode, where autograd cannot use it."""
+    with torch.inference_mode(False):
+        return tensor.clone() if tensor.is_inference() else tensor
+
+
 def weighted(losses: Tensor, share: Share) -> Tensor:
     """The losses, or their sum weighted by `share`."""
     if share is None:
