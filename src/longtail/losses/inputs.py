@@ -15,10 +15,7 @@ from longtail.losses.kernel import is_eager_cpu
 
 
 class ClassAxis:
-    """Brings the classes to axis 1, and warns once where two axes could be theirs.
-
-    None stands for axis 1; a number, from the end if negative, is a choice that needs no warning.
-    """
+    """Brings the classes to axis 1; None for 1, with a warning where another could be theirs."""
 
     def __init__(self, class_dim: int | None = None) -> None:
         if class_dim is not None and type(class_dim) is not int:

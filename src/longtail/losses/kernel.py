@@ -30,13 +30,8 @@ def label_losses(
 ) -> Tensor:
     """ℓ(y_i, scale · f_i) of each sample, or their sum weighted by `share`.
 
-    Args:
-        logits: Shape (N, C, ...).
-        labels: Class indices of shape (N, ...), all in range.
-        negative: b, of a shape that broadcasts over the logits, or None for zero.
-        positive: a_{y_i}, of the labels' shape, or None for a = b.
-        share: What each sample counts in the sum: of the labels' shape, or one number for all.
-        scale: A factor on the logits.
+    Labels are all in range; b broadcasts over the logits, None for zero; a is that of each label,
+    None for a = b; a share is one number for each sample, or one for all.
     """
     index = labels.unsqueeze(1)
     if positive is not None:

@@ -53,7 +53,7 @@ Variant = Literal["paper", "released"]
 
 
 class Terms(NamedTuple):
-    """What stays the same from batch to batch: p_s and its logarithm, λ, what each term counts."""
+    """What stays the same from batch to batch."""
 
     log_prior: Tensor
     prior: Tensor
@@ -101,7 +101,7 @@ class LADER(Regularizer):
         return joined(rows, labels, self.terms(rows, share=0.0, strength=1.0))
 
     def terms(self, rows: Tensor, share: float, strength: float) -> Terms:
-        """What the pass over logits like these needs to know."""
+        """The constants of a pass over logits like these."""
         log_prior, prior = self._cast("log_prior", rows), self._cast("prior", rows)
         return Terms(log_prior, prior, self.lam, share, strength)
 
@@ -143,11 +143,9 @@ class LADE(RegularizedLoss):
                 "optimum is that of the labels as they are, and the softmax term would pull "
                 "towards another; use LogitAdjusted with label_smoothing"
             )
+        softmax: SampleLoss = BalancedSoftmax(prior, **options)
         if variant == "released":
-            shift = np.log(prior.probs + 1e-9)
-            softmax: SampleLoss = MarginLoss(prior, negative=shift, **options)
-        else:
-            softmax = BalancedSoftmax(prior, **options)
+            softmax = MarginLoss(prior, negative=np.log(prior.probs + 1e-9), **options)
         super().__init__(softmax, LADER(prior, lam, variant, gather=gather), alpha, on="logits")
 
     @property
