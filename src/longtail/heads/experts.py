@@ -26,9 +26,6 @@ Kind = Literal["cosine", "linear"]
 class Experts(Head):
     """K heads of `dim / K` features each.
 
-    `head(features)` is of shape (..., C, K) while the module trains, and of shape (..., C), the
-    mean over the experts, in evaluation; `head.each(features)` is the former in both.
-
     `dim` is that of the features of all experts together, `scale` that of cosine heads.
 
     >>> head = Experts(dim=6, num_classes=4, num_experts=3)

@@ -52,7 +52,14 @@ class Generative(LinearHead):
         shrinkage: Shrinkage = "oas",
     ) -> None:
         super().__init__(dim, num_classes)
-        self.shrinkage = _check_shrinkage(shrinkage)
+        if shrinkage not in (None, "oas", "ledoit_wolf"):
+            if isinstance(shrinkage, str) or not 0 <= shrinkage <= 1:
+                raise ValueError(
+                    "shrinkage must be None, a number in 0 to 1, 'oas' or 'ledoit_wolf', "
+                    f"got {shrinkage!r}"
+                )
+            shrinkage = float(shrinkage)
+        self.shrinkage = shrinkage
         self.prior = self._prior(prior, "generative head's")
         self.register_buffer("weight", torch.zeros(num_classes, dim))
         self.register_buffer("bias", torch.zeros(num_classes))
@@ -85,9 +92,7 @@ class Generative(LinearHead):
 def shrunk_covariance(moments: ClassMoments, shrinkage: Shrinkage) -> Tensor:
     """The covariance about the class means, shrunk; shape (D, D), float64."""
     if moments.scatter is None:
-        raise ValueError(
-            "this needs the pooled scatter; make it with class_moments(..., scatter='pooled')"
-        )
+        raise ValueError("make the pooled scatter too: class_moments(..., scatter='pooled')")
     covariance = moments.scatter / moments.total
     amount = _amount(covariance, moments, shrinkage)
     eye = torch.eye(len(covariance), dtype=covariance.dtype, device="cpu")
@@ -121,13 +126,3 @@ def _cholesky(covariance: Tensor, shrinkage: Shrinkage) -> Tensor:
             "use shrinkage='oas', 'ledoit_wolf' or a number above zero"
         )
     return factor
-
-
-def _check_shrinkage(shrinkage: Shrinkage) -> Shrinkage:
-    if shrinkage in (None, "oas", "ledoit_wolf"):
-        return shrinkage
-    if isinstance(shrinkage, str) or not 0 <= shrinkage <= 1:
-        raise ValueError(
-            f"shrinkage must be None, a number in 0 to 1, 'oas' or 'ledoit_wolf', got {shrinkage!r}"
-        )
-    return float(shrinkage)

@@ -65,7 +65,7 @@ class Head(nn.Module, ABC):
     made_with: dict[str, Any]  # the arguments it was made with, for a file to make it again
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
-        """Remember the arguments, whatever the subclass makes of them."""
+        """Remember the arguments."""
         head = super().__new__(cls)
         arguments = signature(cls.__init__).bind_partial(head, *args, **options).arguments
         arguments.pop("self")
@@ -159,12 +159,14 @@ class Head(nn.Module, ABC):
         return wide if self.unit is None else wide / self.unit.to(wide)
 
     def _with_weight_of(self, linear: nn.Linear) -> Self:
-        """The head in the dtype of a trained layer, and with its weight."""
+        """The head in the dtype of a trained layer, with its weight, and its bias if it has one."""
         copy_rows(self.to(linear.weight).rows, linear.weight, "weight")
+        bias: Tensor | None = getattr(self, "bias", None)
+        if bias is not None:
+            copy_rows(bias, linear.bias, "bias")
         return self
 
     def _check_set(self) -> None:
-        """Raise if the head still waits for its class means."""
         if not self._is_set:
             raise RuntimeError(
                 f"this {type(self).__name__} has no class means yet; call head.set_moments("

@@ -59,9 +59,7 @@ class OffsetHead(CenterHead, LinearHead):
 class EstimatedOffset(OffsetHead):
     """Linear logits with an offset from the class centres, in place of a bias.
 
-    Args:
-        use_offset: False leaves the offset out of the logits: with the uniform constraint of the
-            loss, the ablation "UC only".
+    Without `use_offset`, and with the uniform constraint of the loss, it is the ablation "UC only".
 
     >>> import torch
     >>> head = EstimatedOffset(2, 2)

@@ -32,7 +32,7 @@ from longtail.ranges import NonNegative
 
 
 class TauNorm(LinearHead):
-    """Trained weights, normalised: nothing in it is trained, but τ can be set on held-out data.
+    """Trained weights, normalised: nothing in it is trained, but τ can be set on validation data.
 
     τ = 0 leaves the weights, 1 makes all of length one. Without `train` ν is the norm.
 
@@ -65,7 +65,7 @@ class TauNorm(LinearHead):
 
     @property
     def tau(self) -> float:
-        """τ; set it to what held-out data say."""
+        """τ; set it to what validation data say."""
         return self._tau.item()
 
     @tau.setter
