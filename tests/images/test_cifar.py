@@ -134,7 +134,9 @@ def test_cifar100_has_fine_and_coarse_labels(tmp_path, members):
         assert np.array_equal(images.numpy().reshape(-1, 3072), pixels)
     assert fine.train.classes == tuple(FINE)
     assert coarse.train.classes == tuple(COARSE)
-    cut = cifar_long_tailed(folder, "cifar100", 5, labels="coarse", held_out=0, official=False)
+    cut = cifar_long_tailed(
+        folder, "cifar100", 5, labels="coarse", validation_share=0, official=False
+    )
     assert cut.train.counts.tolist() == [int(15 * 0.2 ** (i / 19) + 1e-9) for i in range(20)]
 
 
@@ -268,7 +270,7 @@ def real(name):
 )
 def test_the_real_set_is_cut_as_the_published_builder_cuts_it(name, ratio, total):
     whole = real(name)
-    cut = long_tailed_images(whole, ratio, held_out=0)
+    cut = long_tailed_images(whole, ratio, validation_share=0)
     labels, num_classes = whole.train.labels.numpy(), whole.train.num_classes
     np.random.seed(0)
     expected = []

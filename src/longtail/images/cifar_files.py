@@ -47,23 +47,17 @@ class Archive:
         return f"cifar-{self.name.removeprefix('cifar')}-{self.version}.tar.gz"
 
     @property
-    def train(self) -> list[str]:
-        """The files of training images in the folder."""
+    def images(self) -> list[str]:
+        """The files of images in the folder: those of training, and the one of test images."""
         batches = [f"data_batch_{number}" for number in range(1, 6)]
-        ending = ".bin" if self.version == "binary" else ""
-        return [f"{part}{ending}" for part in (batches if self.name == "cifar10" else ["train"])]
-
-    @property
-    def test(self) -> str:
-        """The file of test images."""
-        stem = "test_batch" if self.name == "cifar10" else "test"
-        return f"{stem}.bin" if self.version == "binary" else stem
+        stems = [*batches, "test_batch"] if self.name == "cifar10" else ["train", "test"]
+        return [f"{stem}.bin" if self.version == "binary" else stem for stem in stems]
 
     def names(self, labels: LabelKind) -> str:
         """The file of class names."""
-        if self.name == "cifar10":
-            return "batches.meta.txt" if self.version == "binary" else "batches.meta"
-        return f"{labels}_label_names.txt" if self.version == "binary" else "meta"
+        if self.version == "binary":
+            return "batches.meta.txt" if self.name == "cifar10" else f"{labels}_label_names.txt"
+        return "batches.meta" if self.name == "cifar10" else "meta"
 
 
 _ALL = (
@@ -103,10 +97,7 @@ def download_cifar(name: Name, folder: str | os.PathLike[str], version: Version 
 
 
 def read_files(source: Path, folder: str, limits: Mapping[str, int]) -> dict[str, bytes]:
-    """What is in each file of a folder, or of that folder in a .tar.gz archive.
-
-    None may have more bytes than its limit.
-    """
+    """What is in each file of a folder, or of that folder in a .tar.gz: no more than its limit."""
     if source.is_dir():
         files = {name: source / name for name in limits}
         for name, path in files.items():

@@ -73,11 +73,8 @@ def hold_out(labels: ArrayLike, fraction: float = 0.1, seed: int = 0) -> tuple[A
     )
     ranks = torch.arange(len(indices)) - (torch.cumsum(counts, 0) - counts)[indices[by_class]]
     is_held = ranks < sizes[indices[by_class]]
-    kept, held = (
-        as_kind_of(by_class[each].sort().values.to(tensor.device), labels)
-        for each in (~is_held, is_held)
-    )
-    return kept, held
+    kept, held = (by_class[each].sort().values.to(tensor.device) for each in (~is_held, is_held))
+    return as_kind_of(kept, labels), as_kind_of(held, labels)
 
 
 def hold_out_validation(
@@ -98,15 +95,15 @@ def long_tailed_images(
     imbalance_ratio: float = 100,
     profile: Profile = "exp",
     seed: int = 0,
-    held_out: float = 0.1,
+    validation_share: float = 0.1,
 ) -> ImageSplits[ImagesT]:
     """A long-tailed cut of the training part, with a validation part held out of the cut.
 
     The largest class keeps all it has, the others follow the profile ("exp" as in CIFAR-LT, "step",
     or "pareto" as in ImageNet-LT) in the order of their size, equal ones by index; a class that has
-    fewer images than that keeps all. On a balanced set that is the published way, and with
-    held_out=0, the fraction of the cut for validation if the set has no such part, the published
-    images. Validation and test stay whole.
+    fewer images than that keeps all. On a balanced set that is the published way, and without a
+    validation share, which is cut off if the set has no such part, the published images. Validation
+    and test stay whole.
     """
     if profile not in _PROFILES:
         raise ValueError(f'profile must be "exp", "step" or "pareto", got {profile!r}')
@@ -115,7 +112,7 @@ def long_tailed_images(
     counts = np.minimum(available, wanted[ranks_by_count(available)])
     kept = long_tailed_subset(splits.train.labels, counts, seed)
     cut = replace(splits, train=splits.train.subset(kept))
-    return hold_out_validation(cut, held_out, seed)
+    return hold_out_validation(cut, validation_share, seed)
 
 
 def _listed(classes: tuple[str, ...]) -> str:
