@@ -148,7 +148,7 @@ def test_names_for_labels_are_sorted_or_in_the_given_order(tmp_path):
     assert read_image_list(place, tmp_path).classes == ("cat", "fox")
     images = read_image_list(place, tmp_path, classes=("fox", "cat"))
     assert images.targets.tolist() == [0, 1]
-    with pytest.raises(ValueError, match="2 names for labels, but num_classes is 3"):
+    with pytest.raises(ValueError, match="num_classes is 3, but there are 2 names"):
         read_image_list(place, tmp_path, num_classes=3)
     with pytest.raises(ValueError, match="line 2 the label 'cat', which is none of the 2"):
         read_image_list(place, tmp_path, classes=("fox", "dog"))

@@ -39,10 +39,9 @@ def read_image_splits(
 ) -> ImageSplits[ImageFiles] | ImageSplits[ImageArrays]:
     """The training part, and validation and test where they are, with the classes of training.
 
-    Args:
-        source: A folder with train, val and test in it, each with a folder a class, or an npz file
-            with train_images, train_labels and so on. A folder of class folders is all training.
-        allow_empty: Whether a class folder of the training part may be without images.
+    The source is a folder with train, val and test in it, each with a folder a class, or an npz
+    file with train_images, train_labels and so on. A folder of class folders is all training.
+    `allow_empty` is for class folders of the training part.
     """
     root = Path(source)
     if root.suffix.lower() == ".npz":
