@@ -93,26 +93,21 @@ def shrunk_covariance(moments: ClassMoments, shrinkage: Shrinkage) -> Tensor:
     """The covariance about the class means, shrunk; shape (D, D), float64."""
     if moments.scatter is None:
         raise ValueError("make the pooled scatter too: class_moments(..., scatter='pooled')")
-    covariance = moments.scatter / moments.total
-    amount = _amount(covariance, moments, shrinkage)
-    eye = torch.eye(len(covariance), dtype=covariance.dtype, device="cpu")
-    return (1 - amount) * covariance + amount * covariance.trace() / len(covariance) * eye
-
-
-def _amount(covariance: Tensor, moments: ClassMoments, shrinkage: Shrinkage) -> float:
-    if shrinkage is None:
-        return 0.0
-    if not isinstance(shrinkage, str):
-        return shrinkage
+    covariance, total = moments.scatter / moments.total, moments.total
+    dim, eye = len(covariance), torch.eye(len(covariance), device="cpu").to(covariance)
     trace, square = float(covariance.trace()), float(covariance.square().sum())
     if shrinkage == "oas":
-        return oas_shrinkage(trace, square, moments.total, len(covariance))
-    if moments.fourth is None:
+        amount = oas_shrinkage(trace, square, total, dim)
+    elif shrinkage != "ledoit_wolf":
+        amount = shrinkage or 0.0
+    elif moments.fourth is not None:
+        amount = ledoit_wolf_shrinkage(trace, square, moments.fourth, total, dim)
+    else:
         raise ValueError(
             "Ledoit and Wolf's shrinkage needs the fourth moment; "
             "make it with class_moments(..., scatter='pooled', fourth=True)"
         )
-    return ledoit_wolf_shrinkage(trace, square, moments.fourth, moments.total, len(covariance))
+    return (1 - amount) * covariance + amount * trace / dim * eye
 
 
 def _cholesky(covariance: Tensor, shrinkage: Shrinkage) -> Tensor:

@@ -10,10 +10,9 @@ r"""Nearest class mean: no weights, only the mean feature of each class, as it i
 
 The first's distance is squared, so that euclidean is the logistic regression with weight μ_y and
 bias −½‖μ_y‖² (NCM eq. 7), and the Bayes rule for N(μ_y, I). The learned ones' are not, so a sample
-moves a centre by the same length from near and far (NCM eq. 6); where it lies on the centre, by
-nothing. With `losses.LogitAdjusted(counts, tau=1/8)` they are trained with the adjustment of NCM
-eq. 9 and still predict the nearest centre: what is added belongs to the loss, not to the head.
-`LearnedNCM.adjusted_sgd` says so to whoever trains it.
+moves a centre by the same length from near and far (NCM eq. 6). With `adjusted_sgd` they are
+trained by `losses.LogitAdjusted(counts, tau=1/8)`, the adjustment of NCM eq. 9, and still predict
+the nearest centre: what is added belongs to the loss, not to the head.
 
 The centres of MultiNCM are those of a LearnedNCM and stay; δ_1 … δ_K are shared by all classes and
 trained. Since ‖x − δ‖² = ‖x‖² − 2 x·δ + ‖δ‖², all distances follow from those to the centres and

@@ -90,10 +90,9 @@ def class_losses(logits: Tensor, negative: Tensor | None, positive: Tensor | Non
 
 
 def _logsumexp_of_others(z: Tensor) -> Tensor:
-    """Log Σ_{k≠y} exp z_k for every y, without cancellation and without a C × C array.
+    """Log Σ_{k≠y} exp z_k for every y: L + log(1 − p_y) with L the log-sum-exp over all.
 
-    It is L + log(1 − p_y) with L the log-sum-exp over all. That cancels only where p_y is near
-    one, which at most the largest class can be: there the sum is taken anew without it.
+    That cancels only where p_y is near one, as for the largest: there the sum is taken without it.
     """
     total = torch.logsumexp(z, dim=1, keepdim=True)
     top = z.argmax(dim=1, keepdim=True)

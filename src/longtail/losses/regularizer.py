@@ -29,9 +29,8 @@ class Regularizer(ConstantsModule, ABC):
     """A term of rows (N, D), features or logits, and their class indices.
 
     Call it as `regularizer(rows, labels)`; rows of shape (N, D, d, ...) are N·d·... rows. Half
-    precision is computed in float32. Soft labels are refused: the term asks which rows are of one
-    class. With torch.distributed initialised, every process sees the whole batch and returns its
-    value, and after DDP's averaging the gradient is that of one process with the whole batch.
+    precision is computed in float32. With torch.distributed initialised, every process sees the
+    whole batch and returns its value, and after DDP's averaging the gradient is that of the whole.
     """
 
     if TYPE_CHECKING:  # nn.Module's own takes and returns anything
