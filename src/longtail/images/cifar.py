@@ -32,8 +32,8 @@ _NUM_CLASSES: dict[tuple[Name, LabelKind], int] = {
     ("cifar100", "fine"): 100,
     ("cifar100", "coarse"): 20,
 }
-# Where a record of the binary version has its labels, before its pixels.
-_LABEL_PLACES: dict[Name, dict[LabelKind, int]] = {
+# The bytes of a record of the binary version that are labels, before its pixels.
+_LABEL_COLUMNS: dict[Name, dict[LabelKind, int]] = {
     "cifar10": {"fine": 0},
     "cifar100": {"coarse": 0, "fine": 1},
 }
@@ -141,7 +141,7 @@ def _limits(archive: Archive, labels: LabelKind) -> dict[str, int]:
     images = dict.fromkeys(train, _TRAIN_IMAGES // len(train)) | {test: _TEST_IMAGES}
     # A pickle also has file names, and a pixel may be text there, of two bytes.
     extra = 0 if archive.version == "binary" else _PIXELS + 200
-    size = len(_LABEL_PLACES[archive.name]) + _PIXELS + extra
+    size = len(_LABEL_COLUMNS[archive.name]) + _PIXELS + extra
     limits = {file: number * size for file, number in images.items()}
     return {archive.names(labels): _MOST_NAMES, **limits}
 
@@ -158,15 +158,15 @@ def _check_whole(images: ImageArrays | None, number: int, where: str) -> None:
 
 def read_records(data: bytes, name: Name, labels: LabelKind, where: str) -> CifarPart:
     """A file of the binary version: a byte a label and 3072 bytes of pixels for each image."""
-    places = _LABEL_PLACES[name]
-    size = len(places) + _PIXELS
+    columns = _LABEL_COLUMNS[name]
+    size = len(columns) + _PIXELS
     if not data or len(data) % size:
         raise ValueError(
             f"{where} has {len(data):,} bytes, no whole number of records of {size}; {_DAMAGED}"
         )
     records: npt.NDArray[np.uint8] = np.frombuffer(data, np.uint8).reshape(-1, size)
-    images = records[:, len(places) :].reshape(-1, 3, 32, 32)
-    return images, records[:, places[labels]].astype(np.int64)
+    images = records[:, len(columns) :].reshape(-1, 3, 32, 32)
+    return images, records[:, columns[labels]].astype(np.int64)
 
 
 def read_dictionary(data: bytes, name: Name, labels: LabelKind, where: str) -> CifarPart:

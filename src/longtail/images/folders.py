@@ -57,7 +57,7 @@ def read_image_splits(
         if split is not None:
             parts[split] = root / name
     if not parts:
-        return ImageSplits(_read_folder(root, _classes(root), allow_empty))
+        return ImageSplits(read_image_folder(root, allow_empty))
     if "train" not in parts:
         there = ", ".join(folder.name for folder in parts.values())
         raise ValueError(
@@ -71,7 +71,7 @@ def read_image_splits(
 
 
 def read_image_folder(root: str | os.PathLike[str], allow_empty: bool = False) -> ImageFiles:
-    """The images of root/class/file; classes, which may be empty if so said, by the alphabet."""
+    """The images of root/class/file; classes, which may be empty with `allow_empty`, sorted."""
     folder = Path(root)
     names = _classes(folder)
     if "train" in map(split_named, names):

@@ -85,10 +85,7 @@ def from_hugging_face(
 def read_hugging_face(
     path: str, image_column: str = "image", label_column: str = "label"
 ) -> ImageSplits[Any]:
-    """Train, and validation and test where there are such.
-
-    The path is of a folder that `save_to_disk` wrote, or what `datasets.load_dataset` takes.
-    """
+    """The parts of a folder that `save_to_disk` wrote, or of what `datasets.load_dataset` takes."""
     try:
         datasets = import_module("datasets")
     except ImportError as error:

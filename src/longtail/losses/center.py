@@ -182,12 +182,12 @@ class _OffsetTerms(Regularizer):
         self, head: OffsetHead, weights: tuple[float, float], rate: float, gather: bool
     ) -> None:
         super().__init__(gather=gather)
-        self._held = (head,)  # in a tuple: nn.Module would register the head itself
+        self._head = (head,)  # in a tuple: nn.Module would register the head itself
         self.weights, self.rate = weights, check_number(rate, "rate", least=0, most=1)
 
     def values(self, rows: Tensor, labels: Tensor) -> Tensor:
         """λ₁·‖Φ − c_y‖² of each row, and the uniform constraint in every one."""
-        (head,), (center_weight, uniform_weight) = self._held, self.weights
+        (head,), (center_weight, uniform_weight) = self._head, self.weights
         centers = head.centers.to(rows)
         offset = 0.5 * (centers * head.weight.to(rows)).sum(dim=1)
         log_share = torch.log_softmax(-offset, dim=0)
