@@ -96,9 +96,7 @@ class CausalNorm(Head):
     ) -> None:
         super().__init__(dim, num_classes)
         if num_heads < 1 or dim % num_heads:
-            raise ValueError(
-                f"num_heads must divide the dimension {dim} of the features, got {num_heads}"
-            )
+            raise ValueError(f"num_heads must divide the dimension {dim}, got {num_heads}")
         if not 0 <= momentum < 1:
             raise ValueError(f"momentum must lie in 0 to below 1, got {momentum}")
         self.num_heads, self.momentum = num_heads, momentum

@@ -47,10 +47,7 @@ class Experts(Head):
     ) -> None:
         super().__init__(dim, num_classes)
         if check_whole(num_experts, "num_experts", least=1) and dim % num_experts:
-            raise ValueError(
-                f"the features of {num_experts} experts must have a multiple of {num_experts} "
-                f"numbers, got dim={dim}"
-            )
+            raise ValueError(f"dim must be a multiple of num_experts={num_experts}, got {dim}")
         if kind not in get_args(Kind):
             raise ValueError(f'kind must be "cosine" or "linear", got {kind!r}')
         self.num_experts, self.kind = num_experts, kind

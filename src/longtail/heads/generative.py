@@ -103,10 +103,7 @@ def shrunk_covariance(moments: ClassMoments, shrinkage: Shrinkage) -> Tensor:
     elif moments.fourth is not None:
         amount = ledoit_wolf_shrinkage(trace, square, moments.fourth, total, dim)
     else:
-        raise ValueError(
-            "Ledoit and Wolf's shrinkage needs the fourth moment; "
-            "make it with class_moments(..., scatter='pooled', fourth=True)"
-        )
+        raise ValueError("make the fourth moment too: class_moments(..., 'pooled', fourth=True)")
     return (1 - amount) * covariance + amount * trace / dim * eye
 
 

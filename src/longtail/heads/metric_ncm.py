@@ -94,10 +94,7 @@ class MetricNCM(CenterHead):
         """Start at the class means, and take the eigenvectors of the classes' covariances."""
         if self.metric == "eigenbasis":
             if moments.scatters is None:
-                raise ValueError(
-                    "eigenbasis needs the scatter of each class; "
-                    "make it with class_moments(..., scatter='per_class')"
-                )
+                raise ValueError("make each class's scatter too: class_moments(..., 'per_class')")
             for label, scatter in enumerate(moments.scatters):
                 copy_rows(self.basis[label], torch.linalg.eigh(scatter)[1], "eigenvectors")
         super().set_moments(moments)

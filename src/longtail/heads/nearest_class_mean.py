@@ -30,6 +30,7 @@ from typing import Literal, TypeAlias
 import torch
 from torch import Tensor, nn
 
+from longtail.core.numbers import check_whole
 from longtail.heads.distances import distances, root, squared_distances, unit, without_autocast
 from longtail.heads.head import CenterHead, SGDConfig, as_linear, copy_rows
 from longtail.heads.moments import ClassMoments, MomentOptions, check_moments
@@ -139,11 +140,7 @@ class MultiNCM(CenterHead):
 
     def __init__(self, dim: int, num_classes: int, num_displacements: Count = 20) -> None:
         super().__init__(dim, num_classes)
-        if num_displacements < 1:
-            raise ValueError(
-                f"num_displacements must be at least 1 (the null one is not counted), "
-                f"got {num_displacements}"
-            )
+        check_whole(num_displacements, "num_displacements", least=1)  # without δ_0
         self.register_buffer("centers", torch.zeros(num_classes, dim))
         self.displacements = nn.Parameter(torch.empty(num_displacements, dim))
         nn.init.normal_(self.displacements, std=dim**-0.5)

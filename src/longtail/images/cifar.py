@@ -15,7 +15,7 @@ import numpy.typing as npt
 import torch
 
 from longtail.data.tables.pickled import ByteArray, read_plain_data
-from longtail.images.cifar_files import ARCHIVES, Archive, LabelKind, Name, read_files
+from longtail.images.cifar_files import ARCHIVES, DAMAGED, Archive, LabelKind, Name, read_files
 from longtail.images.folders import read_npz_splits
 from longtail.images.labelled import ImageArrays
 from longtail.images.splits import ImageSplits, Profile, long_tailed_images
@@ -26,7 +26,6 @@ CifarPart: TypeAlias = tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]
 _PIXELS = 3 * 32 * 32
 _TRAIN_IMAGES, _TEST_IMAGES = 50_000, 10_000
 _MOST_NAMES = 2**20  # bytes of a file of class names
-_DAMAGED = "it is damaged or of another set: download it again"
 _NUM_CLASSES: dict[tuple[Name, LabelKind], int] = {
     ("cifar10", "fine"): 10,
     ("cifar100", "fine"): 100,
@@ -127,7 +126,7 @@ def _read_archive(path: Path, archive: Archive, labels: LabelKind) -> ImageSplit
             at = int(wrong.argmax())
             raise ValueError(
                 f"the {part} part of {path} has the label {indices[at]} at image {at}, expected 0 "
-                f"to {len(classes) - 1}; {_DAMAGED}"
+                f"to {len(classes) - 1}; {DAMAGED}"
             )
         return ImageArrays(torch.from_numpy(images), torch.from_numpy(indices), classes)
 
@@ -162,7 +161,7 @@ def read_records(data: bytes, name: Name, labels: LabelKind, where: str) -> Cifa
     size = len(columns) + _PIXELS
     if not data or len(data) % size:
         raise ValueError(
-            f"{where} has {len(data):,} bytes, no whole number of records of {size}; {_DAMAGED}"
+            f"{where} has {len(data):,} bytes, no whole number of records of {size}; {DAMAGED}"
         )
     records: npt.NDArray[np.uint8] = np.frombuffer(data, np.uint8).reshape(-1, size)
     images = records[:, len(columns) :].reshape(-1, 3, 32, 32)
@@ -180,7 +179,7 @@ def read_dictionary(data: bytes, name: Name, labels: LabelKind, where: str) -> C
     if pixels is None or pixels.shape != (len(numbers), _PIXELS) or not valid:
         raise ValueError(
             f"{where} must have rows of {_PIXELS} bytes as data and a class number for each as "
-            f"{key}, got {', '.join(sorted(entries)[:8])}; {_DAMAGED}"
+            f"{key}, got {', '.join(sorted(entries)[:8])}; {DAMAGED}"
         )
     return pixels.reshape(-1, 3, 32, 32), np.array(numbers, dtype=np.int64)
 
@@ -190,14 +189,14 @@ def read_meta(data: bytes, name: Name, labels: LabelKind, where: str) -> tuple[s
     key = "label_names" if name == "cifar10" else f"{labels}_label_names"
     names = _entries(data, where).get(key)
     if not isinstance(names, list) or not all(isinstance(text, str | bytes) for text in names):
-        raise ValueError(f"{where} must have a list of texts as {key}; {_DAMAGED}")
+        raise ValueError(f"{where} must have a list of texts as {key}; {DAMAGED}")
     return tuple(map(_text, names))
 
 
 def _entries(data: bytes, where: str) -> dict[str, Any]:
     stored = read_plain_data(data, where)
     if not isinstance(stored, dict):
-        raise ValueError(f"{where} must hold a dictionary, got {type(stored).__name__}; {_DAMAGED}")
+        raise ValueError(f"{where} must hold a dictionary, got {type(stored).__name__}; {DAMAGED}")
     return {_text(key): value for key, value in stored.items()}
 
 

@@ -26,6 +26,7 @@ LabelKind: TypeAlias = Literal["fine", "coarse"]
 _SITE = "https://www.cs.toronto.edu/~kriz"
 _BLOCK = 2**20
 _MOST = 2**28  # bytes of an archive, or after the last file that is read; they have 170 million
+DAMAGED = "it is damaged or of another set: download it again"
 _PATIENCE = 60  # seconds without an answer
 
 
@@ -75,10 +76,8 @@ def download_cifar(name: Name, folder: str | os.PathLike[str], version: Version 
     What is fetched is checked by its MD5 and takes its name only when it is whole.
     """
     if (name, version) not in ARCHIVES:
-        raise ValueError(
-            'expected "cifar10" or "cifar100", as "binary" or "python", '
-            f"got {name!r} as {version!r}"
-        )
+        wanted = " or ".join(f'("{each}", "{form}")' for each, form in ARCHIVES)
+        raise ValueError(f"name and version must be {wanted}, got {name!r} as {version!r}")
     archive = ARCHIVES[name, version]
     path = Path(folder) / archive.file_name
     if path.is_file() and _md5_of(path) == archive.md5:
@@ -127,19 +126,13 @@ def read_files(source: Path, folder: str, limits: Mapping[str, int]) -> dict[str
             raise ValueError(f"{_MOST:,} bytes follow what it should hold")
     missing = [member for member, name in members.items() if name not in contents]
     if missing:
-        raise ValueError(
-            f"{source} has no file {missing[0]}; it is another archive or cut short: "
-            "download it again"
-        )
+        raise ValueError(f"{source} has no file {missing[0]}; {DAMAGED}")
     return contents
 
 
 def _check_size(size: int, most: int, name: str) -> None:
     if size > most:
-        raise ValueError(
-            f"{name} has {size:,} bytes, more than the {most:,} there can be; "
-            "it is not the official file: download it again"
-        )
+        raise ValueError(f"{name} has {size:,} bytes, more than the {most:,} it may; {DAMAGED}")
 
 
 def _fetch(url: str, part: Path) -> None:

@@ -89,9 +89,7 @@ def read_hugging_face(
     try:
         datasets = import_module("datasets")
     except ImportError as error:
-        raise ImportError(
-            "Hugging Face data sets are read by the package datasets: pip install longtail[hf]"
-        ) from error
+        raise ImportError("the package datasets is missing: pip install longtail[hf]") from error
     stored = (Path(path) / "dataset_dict.json").is_file()
     splits = datasets.load_from_disk(path) if stored else datasets.load_dataset(path)
     if "train" not in splits:

@@ -249,9 +249,7 @@ def _checked_labels(values: Any, name: str, dataset: Any) -> Tensor:
         labels = label_tensor(tensor, int(tensor.max()) + 1 if tensor.numel() else 1)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{where} must be a class index for each sample: {error}") from error
-    if len(labels) != len(dataset):
-        raise ValueError(
-            f"{where} must be one for each of {len(dataset)} samples, got {len(labels)}; "
-            "make them agree"
-        )
+    number = len(dataset)
+    if len(labels) != number:
+        raise ValueError(f"{where} must be one for each of {number} samples, got {len(labels)}")
     return labels

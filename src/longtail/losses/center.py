@@ -58,10 +58,7 @@ class _RunningCenters(Regularizer):
         """Ω of each row. In training mode, the centres move afterwards."""
         num_classes, dim = self.centers.shape
         if rows.shape[1] != dim:
-            raise ValueError(
-                f"the centers have dimension {dim}, the features {rows.shape[1]}; "
-                "give the dimension of the features when making the regularizer"
-            )
+            raise ValueError(f"the term was made with dim={dim}, features have {rows.shape[1]}")
         if is_eager_cpu(labels):
             check_labels(labels, num_classes)
         values = self._terms(rows, labels)

@@ -39,11 +39,9 @@ class Deferred(ComposedLoss):
     ) -> None:
         super().__init__()
         check_whole(start, "start", least=0)
-        if before.num_classes != after.num_classes:
-            raise ValueError(
-                "both losses must be of the same classes, "
-                f"got {before.num_classes} before and {after.num_classes} after"
-            )
+        first, second = before.num_classes, after.num_classes
+        if first != second:
+            raise ValueError(f"both losses must be of the same classes, got {first} and {second}")
         self.before, self.after, self.start = before, after, start
         self.resamples = resampling is not None
         weights = None if resampling is None else as_tensor(resampling).clone()
