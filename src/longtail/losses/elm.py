@@ -9,7 +9,7 @@ Carries: uniform, claimed for the logit term; Ω shapes the features only.
 """
 
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypeAlias, Unpack
+from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
 import torch
@@ -119,19 +119,11 @@ class ELM(RegularizedLoss):
         super().__init__(LogitAdjusted(train, **options), pull, lam, on="features")
 
 
-class Pairs(NamedTuple):
-    """Every pair of different rows of one class, both ways round, by their first row."""
+def same_class_pairs(labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """First and second row of every pair of one class, and where the pairs of each row begin.
 
-    first: Tensor  # in ascending order
-    second: Tensor
-    begins: Tensor  # where the pairs of each row begin
-
-
-def same_class_pairs(labels: Tensor) -> Pairs:
-    """The pairs of rows of one class.
-
-    >>> pairs = same_class_pairs(torch.tensor([7, 3, 7, 7]))
-    >>> list(zip(pairs.first.tolist(), pairs.second.tolist()))
+    >>> first, second, begins = same_class_pairs(torch.tensor([7, 3, 7, 7]))
+    >>> list(zip(first.tolist(), second.tolist()))
     [(0, 2), (0, 3), (2, 0), (2, 3), (3, 0), (3, 2)]
     """
     # In NumPy: a dozen operations on a few hundred integers, where torch's own overhead is all.
@@ -148,17 +140,17 @@ def same_class_pairs(labels: Tensor) -> Pairs:
     first = rows.repeat(others)
     partner = np.arange(len(first)) + (start - begins)[first]
     partner += partner >= rank[first]  # a row is no partner of itself
-    pairs = Pairs(*map(torch.from_numpy, (first, order[partner], begins)))
-    return pairs if labels.is_cpu else Pairs(*(part.to(labels.device) for part in pairs))
+    left, right, starts = map(torch.from_numpy, (first, order[partner], begins))
+    return left.to(labels.device), right.to(labels.device), starts.to(labels.device)
 
 
 def _fused(rows: Tensor, labels: Tensor, margins: Tensor) -> tuple[float, Tensor] | None:
     """The mean of Ω and its gradient, or None where pairs are too many or too far apart for it."""
-    pairs = same_class_pairs(labels)
-    if not 0 < len(pairs.first) * rows.shape[1] <= BLOCK:
+    left, right, begins = same_class_pairs(labels)
+    if not 0 < len(left) * rows.shape[1] <= BLOCK:
         return None
-    first, second = pairs.first.numpy(), pairs.second.numpy()
-    apart = rows.index_select(0, pairs.first).sub_(rows.index_select(0, pairs.second))
+    first, second = left.numpy(), right.numpy()
+    apart = rows.index_select(0, left).sub_(rows.index_select(0, right))
     excess = apart.square().sum(dim=1).numpy()
     excess -= margins.numpy()[labels.numpy()[first]]
     if not excess.max() < _FAR:
@@ -168,7 +160,7 @@ def _fused(rows: Tensor, labels: Tensor, margins: Tensor) -> tuple[float, Tensor
     slope = (1 / total).astype(terms.dtype)
     slope = terms * (slope[first] + slope[second]) * (2 / len(rows))
     every, weights = torch.from_numpy(np.arange(len(first))), torch.from_numpy(slope)
-    drawn = F.embedding_bag(every, apart, pairs.begins, mode="sum", per_sample_weights=weights)
+    drawn = F.embedding_bag(every, apart, begins, mode="sum", per_sample_weights=weights)
     return float(np.log(total).sum() / len(rows)), drawn
 
 
