@@ -25,7 +25,6 @@ CifarPart: TypeAlias = tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]
 
 _PIXELS = 3 * 32 * 32
 _TRAIN_IMAGES, _TEST_IMAGES = 50_000, 10_000
-_MOST_NAMES = 2**20  # bytes of a file of class names
 _NUM_CLASSES: dict[tuple[Name, LabelKind], int] = {
     ("cifar10", "fine"): 10,
     ("cifar100", "fine"): 100,
@@ -109,8 +108,8 @@ def _located(path: Path, name: Name) -> tuple[Path, Archive]:
 
 
 def _read_archive(path: Path, archive: Archive, labels: LabelKind) -> ImageSplits[ImageArrays]:
-    files = read_files(path, archive.folder, _limits(archive, labels))
     meta = archive.names(labels)
+    files = read_files(path, archive.folder, [meta, *archive.images])
     if archive.version == "binary":
         read = read_records
         classes = tuple(files[meta].decode("ascii", "replace").split())
@@ -132,17 +131,6 @@ def _read_archive(path: Path, archive: Archive, labels: LabelKind) -> ImageSplit
 
     *train, test = archive.images
     return ImageSplits(join(train, "training"), test=join([test], "test"))
-
-
-def _limits(archive: Archive, labels: LabelKind) -> dict[str, int]:
-    """The bytes that each file may have."""
-    *train, test = archive.images
-    images = dict.fromkeys(train, _TRAIN_IMAGES // len(train)) | {test: _TEST_IMAGES}
-    # A pickle also has file names, and a pixel may be text there, of two bytes.
-    extra = 0 if archive.version == "binary" else _PIXELS + 200
-    size = len(_LABEL_COLUMNS[archive.name]) + _PIXELS + extra
-    limits = {file: number * size for file, number in images.items()}
-    return {archive.names(labels): _MOST_NAMES, **limits}
 
 
 def _check_whole(images: ImageArrays | None, number: int, where: str) -> None:

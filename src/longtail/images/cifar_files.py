@@ -11,7 +11,7 @@ import os
 import tarfile
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -25,7 +25,7 @@ LabelKind: TypeAlias = Literal["fine", "coarse"]
 
 _SITE = "https://www.cs.toronto.edu/~kriz"
 _BLOCK = 2**20
-_MOST = 2**28  # bytes of an archive, or after the last file that is read; they have 170 million
+_MOST = 2**28  # bytes of an archive, of a file in it, or after the last one that is read
 DAMAGED = "it is damaged or of another set: download it again"
 _PATIENCE = 60  # seconds without an answer
 
@@ -95,16 +95,16 @@ def download_cifar(name: Name, folder: str | os.PathLike[str], version: Version 
     return path
 
 
-def read_files(source: Path, folder: str, limits: Mapping[str, int]) -> dict[str, bytes]:
-    """What is in each file of a folder, or of that folder in a .tar.gz: no more than its limit."""
+def read_files(source: Path, folder: str, names: Sequence[str]) -> dict[str, bytes]:
+    """What is in each file of a folder, or of that folder in a .tar.gz archive."""
     if source.is_dir():
-        files = {name: source / name for name in limits}
-        for name, path in files.items():
+        files = {name: source / name for name in names}
+        for path in files.values():
             check_is_file(path)
-            _check_size(path.stat().st_size, limits[name], str(path))
+            _check_size(path.stat().st_size, str(path))
         return {name: path.read_bytes() for name, path in files.items()}
     check_is_file(source)
-    members = {f"{folder}/{name}": name for name in limits}
+    members = {f"{folder}/{name}": name for name in names}
     contents: dict[str, bytes] = {}
     with reading(source, "a .tar.gz archive"), gzip.open(source) as stream:
         try:
@@ -112,12 +112,12 @@ def read_files(source: Path, folder: str, limits: Mapping[str, int]) -> dict[str
                 for member in archive:
                     wanted = members.get(member.name.removeprefix("./"))
                     if wanted is not None and wanted not in contents and member.isreg():
-                        _check_size(member.size, limits[wanted], f"{member.name} in {source}")
+                        _check_size(member.size, f"{member.name} in {source}")
                         file = archive.extractfile(member)
                         contents[wanted] = b"" if file is None else file.read()
                         if len(contents[wanted]) != member.size:
                             raise EOFError(f"{member.name} is cut short")
-                    if len(contents) == len(limits):
+                    if len(contents) == len(names):
                         break
         except tarfile.TarError as error:
             raise ValueError(str(error)) from error
@@ -130,9 +130,9 @@ def read_files(source: Path, folder: str, limits: Mapping[str, int]) -> dict[str
     return contents
 
 
-def _check_size(size: int, most: int, name: str) -> None:
-    if size > most:
-        raise ValueError(f"{name} has {size:,} bytes, more than the {most:,} it may; {DAMAGED}")
+def _check_size(size: int, name: str) -> None:
+    if size > _MOST:
+        raise ValueError(f"{name} has {size:,} bytes, more than the {_MOST:,} it may; {DAMAGED}")
 
 
 def _fetch(url: str, part: Path) -> None:
