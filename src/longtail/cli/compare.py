@@ -83,14 +83,15 @@ def compare(
 
 def present(result: CompareResult, output: Path | None, *, as_json: bool, quiet: bool) -> None:
     """Print a comparison, and write its files if there is a folder for them."""
-    from longtail.report.pages.compare import as_json as plain
     from longtail.report.pages.compare import write_comparison
 
     if output is not None:
+        result = replace(result, command=command())
         with writing(output) as aside:
-            write_comparison(replace(result, command=command()), aside)
+            result.write(aside)
+            write_comparison(result, aside)
     if as_json:
-        print_json(plain(result))
+        print_json(result.as_json())
     else:
         _show(result)
     if output is not None:

@@ -1,16 +1,12 @@
-"""The page of a comparison, its figures, and all its files."""
+"""The page of a comparison and its figures."""
 
 import math
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-from longtail import __version__
 from longtail.core.files import written_whole
 from longtail.flows.compare import CompareResult
 from longtail.flows.compare_runs import Metric
-from longtail.flows.compare_sets import ComparedSet, Estimate, Method, Ranks
-from longtail.flows.results import write_json
+from longtail.flows.compare_sets import ComparedSet, Estimate, Ranks
 from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.frame import Reference
@@ -38,52 +34,11 @@ _COLORS = {_BEST: "the best", _TIED: "† may be as good", _BEHIND: "behind by m
 
 
 def write_comparison(result: CompareResult, folder: Path) -> None:
-    """Write all `FILES` into the folder."""
+    """Write the page and the tables into the folder."""
     write_page(compare_page(result, footer_of(result)), folder / PAGE)
-    numbers = {"version": __version__, "command": result.command} | as_json(result)
-    write_json(folder / FILES[3], numbers)
     for name, text_of in zip(FILES[1:3], (tables.markdown, tables.latex), strict=True):
         with written_whole(folder / name) as part:
             part.write_text(text_of(result), encoding="utf-8", newline="\n")
-
-
-def as_json(result: CompareResult) -> dict[str, Any]:
-    """Everything that is a number or a word."""
-    ranks = result.ranks
-    return {
-        "target": text.target(result),
-        "sets": [_set_json(table) for table in result.sets],
-        "ranks": None
-        if ranks is None
-        else asdict(ranks) | {"over": f"{ranks.blocks} {ranks.over}"},
-        "notes": [text.note(each) for each in result.notes],
-    }
-
-
-def _set_json(table: ComparedSet) -> dict[str, Any]:
-    return {
-        "set": table.samples.name,
-        "samples": len(table.samples.labels),
-        "classes": table.samples.num_classes,
-        "by": table.by.key,
-        "methods": {method.name: _method_json(method, table) for method in table.methods},
-        "noise": {key: asdict(verdict) for key, verdict in table.verdicts.items()},
-    }
-
-
-def _method_json(method: Method, table: ComparedSet) -> dict[str, Any]:
-    variants = {AS_TRAINED: method.as_trained}
-    if table.samples.target is not None:
-        variants[UNDER_TARGET] = method.estimates
-    return {
-        "runs": [{"seed": run.seed, "source": run.source} for run in method.runs],
-        "moved_to_target": all(run.moved for run in method.runs),
-        "rank": None if table.ranks is None else table.ranks.mean[method.name],
-        "metrics": {
-            name: {metric.key: asdict(estimates[metric.key]) for metric in table.metrics}
-            for name, estimates in variants.items()
-        },
-    }
 
 
 def compare_page(result: CompareResult, footer: Footer) -> Page:

@@ -217,7 +217,7 @@ def notes(result: CompareResult) -> list[str]:
     """What has to be said about the files and the runs."""
     sentences = [note(each) for each in result.notes]
     for table in result.sets:
-        still = [m.name for m in table.methods if not all(run.moved for run in m.runs)]
+        still = [m.name for m in table.methods if not m.is_moved]
         if still:
             sentences.append(
                 f"Nobody knows what prior the scores of {listed(still)} carry, so they were taken "
