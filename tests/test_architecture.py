@@ -51,6 +51,8 @@ def test_only_retarget_subtracts_two_priors(path):
         "target.probs * (1 / carried.probs)",
         "target.probs * carried.probs**-1",
         "np.exp(target.log) / np.exp(carried.log)",
+        "np.asarray(prior.log) + math.log(samples.num_classes)",
+        "level = np.log(num_classes)\nshown = level + np.log(prior.probs)",
         "prior.reweighted(1 / other.probs)",
         "prior.reweighted(other.tempered(-1).probs)",
         "weights = 1 / other.probs\nprior.reweighted(weights)",

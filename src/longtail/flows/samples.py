@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 from typing import Literal
 
@@ -19,6 +20,21 @@ _FITTED_ON = 2**22  # numbers that a fit for the page looks at: a second or two
 
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+
+
+class Standing(Enum):
+    """Where logits stand, seen from the target."""
+
+    UNDECLARED = "it is not declared what they carry"
+    AT_TARGET = "they carry the target"
+    ELSEWHERE = "they carry another prior"
+
+    @classmethod
+    def of(cls, carried: Prior | None, target: Prior) -> Standing:
+        """Of logits that carry this."""
+        if carried is None:
+            return cls.UNDECLARED
+        return cls.AT_TARGET if carried.is_close(target) else cls.ELSEWHERE
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +109,22 @@ class BeforeAfter:
     def frequencies(self) -> Integers:
         """Training samples of each class, or where they are not known, samples here."""
         return self.label_counts if self.counts is None else self.counts
+
+    @cached_property
+    def label_shares(self) -> npt.NDArray[np.float64]:
+        """The share of the samples that each class has."""
+        return self.label_counts / len(self.labels)
+
+    @property
+    def is_move(self) -> bool:
+        """Whether the result is the scores before, moved towards the target."""
+        return self.tau is not None and self.is_changed
+
+    @property
+    def tau_standing(self) -> Standing:
+        """Where the logits that τ moves stand; those of another model are moved themselves."""
+        moved = self.after if self.tau is None else self.before
+        return Standing.of(moved.carried, self.target)
 
     @cached_property
     def source(self) -> Prior | None:

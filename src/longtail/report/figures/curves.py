@@ -1,19 +1,22 @@
 """Curves of what is measured: error and accuracy against τ, accuracy against confidence."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from longtail.core import Prior
-from longtail.core.arrays import Array, ArrayLike
-from longtail.metrics import Reliability
-from longtail.metrics.recall import group_means
+from longtail.flows.figure_curves import floats, group_accuracies, masks_of
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.frame import Guide
 from longtail.report.charts.lines import Line, line_chart
-from longtail.report.figures.groups import Groups, masks_of
-from longtail.report.figures.tail import floats
+
+if TYPE_CHECKING:
+    from longtail.core import Prior
+    from longtail.core.arrays import Array, ArrayLike
+    from longtail.metrics import Reliability
+    from longtail.report.figures.groups import Groups
 
 _POINTS, _GROUP_POINTS = 241, 121
 _LARGEST, _SMALLEST = 12.0, 0.4  # areas of dots, 1 being usual
@@ -87,15 +90,13 @@ def tau_groups_chart(
     >>> "few starts at 0 and ends at 100" in tau_groups_chart(curve, [900, 10])
     True
     """
-    masks = masks_of(groups, counts)
     places = _places(low, high, _GROUP_POINTS)
     whole = "all" if _is_uniform(curve) else "all, under the target"
-    drawn: dict[str, list[float]] = {whole: [100 * curve.at(tau) for tau in places]}
-    for tau in places:
-        for name, mean in group_means(floats(curve.recalls(tau)), masks).items():
-            drawn.setdefault(name, []).append(np.nan if mean is None else 100 * mean)
+    recalls = (curve.recalls(tau) for tau in places)
+    drawn = {whole: [curve.at(tau) for tau in places]}
+    drawn |= group_accuracies(recalls, masks_of(groups, counts))
     return line_chart(
-        [Line(name, places, values) for name, values in drawn.items()],
+        [Line(name, places, [100 * share for share in line]) for name, line in drawn.items()],
         title="Accuracy of the groups against τ",
         x_title="τ",
         y_title="accuracy (%)",
@@ -126,7 +127,7 @@ def reliability_chart(
     >>> reliability_chart(curve).count('class="mark"')
     3
     """
-    named = {"model": curves} if isinstance(curves, Reliability) else dict(curves)
+    named = dict(curves) if isinstance(curves, Mapping) else {"model": curves}
     if not named:
         raise ValueError("a figure needs values, got none; give a Reliability or a dict of them")
     errors = {name: curve.ece for name, curve in named.items()} | dict(ece or {})

@@ -5,22 +5,18 @@ paper draws one label of the head, torso and tail; here a panel is a group of cl
 a single one.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-import numpy as np
-import numpy.typing as npt
-
-from longtail.core import shot_groups
-from longtail.core.arrays import ArrayLike, as_numpy
-from longtail.core.labels import check_counts, check_labels
+from longtail.core.arrays import ArrayLike
+from longtail.core.labels import check_labels
+from longtail.flows import figure_curves
+from longtail.flows.figure_curves import Floats, Values, by_name, density
 from longtail.report.charts.chart import Chart, panels
 from longtail.report.charts.lines import Line, line_chart
-from longtail.report.figures.tail import Floats, Values, by_name
 from longtail.report.names import how_many
 
 Groups: TypeAlias = Mapping[str, ArrayLike]
-_OUTER = 0.002  # the share of samples on either side that may fall outside the frame
 _HEIGHT, _ROOM = 110.0, 36.0
 _MARGIN = "margin: logit of the true class over the highest other"
 
@@ -36,8 +32,8 @@ def margins_chart(
     >>> "many: 1 class, 2 samples" in chart, "few: 1 class, 1 sample" in chart
     (True, True)
     """
-    said = "Margins by group", _MARGIN, "density"
-    return _group_panels(by_name(margins), labels, masks_of(groups, counts), density, *said)
+    titles = "Margins by group", _MARGIN, "density"
+    return _group_panels(by_name(margins), labels, counts, groups, density, *titles)
 
 
 def margin_cdf_chart(
@@ -52,9 +48,9 @@ def margin_cdf_chart(
     >>> chart.count('class="line"')
     2
     """
-    said = "Cumulative margins by group", _MARGIN, "samples at most there (%)"
-    masks = masks_of(groups, counts)
-    return _group_panels(by_name(margins), labels, masks, _shares, *said, points=161)
+    titles = "Cumulative margins by group", _MARGIN, "samples at most there (%)"
+    curve = figure_curves.cumulative_share
+    return _group_panels(by_name(margins), labels, counts, groups, curve, *titles, points=161)
 
 
 def largest_distances_chart(
@@ -71,56 +67,16 @@ def largest_distances_chart(
     2
     """
     title = "Largest distance within the class, by group"
-    said = title, "distance to the farthest of the class, over the largest norm", "density"
+    titles = title, "distance to the farthest of the class, over the largest norm", "density"
     named = by_name(distances, "features")
-    return _group_panels(named, labels, masks_of(groups, counts), density, *said)
-
-
-def masks_of(groups: Groups | None, counts: ArrayLike) -> dict[str, npt.NDArray[np.bool_]]:
-    """A boolean mask over the classes for each group: those given, or many, medium and few."""
-    size = len(check_counts(counts))
-    if groups is None:
-        shot = {name: as_numpy(mask) for name, mask in shot_groups(counts).items()}
-        return {name: mask for name, mask in shot.items() if mask.any()}
-    masks = {name: as_numpy(mask).astype(bool) for name, mask in groups.items()}
-    for name, mask in masks.items():
-        if mask.shape != (size,):
-            raise ValueError(
-                f"group {name!r} must be a mask over {size} classes, got shape {mask.shape}"
-            )
-    return masks
-
-
-def density(values: Floats, places: Floats) -> Floats:
-    """A histogram of bins around the places, with area one; NaN without values."""
-    finite = values[np.isfinite(values)]
-    step = places[1] - places[0]
-    edges = np.append(places - step / 2, places[-1] + step / 2)
-    heights: Floats = np.histogram(finite, edges)[0] / (step * (len(finite) or np.nan))
-    return heights
-
-
-def places_for(values: Iterable[Floats], number: int = 40) -> Floats:
-    """Evenly spaced places from the lowest to the highest value, but for the outermost few."""
-    every = np.concatenate(list(values))
-    finite = every[np.isfinite(every)]
-    low, high = 0.0, 1.0
-    if len(finite):
-        ends = np.quantile(finite, [_OUTER, 1 - _OUTER], method="closest_observation")
-        room = 0.02 * (ends[1] - ends[0]) or 0.5
-        low, high = ends[0] - room, ends[1] + room
-    return np.linspace(low, high, number)
-
-
-def _shares(values: Floats, places: Floats) -> Floats:
-    below = np.searchsorted(np.sort(values), places, side="right")
-    return np.asarray(100 * below / (len(values) or np.nan))
+    return _group_panels(named, labels, counts, groups, density, *titles)
 
 
 def _group_panels(
     named: Mapping[str, Floats],
     labels: ArrayLike,
-    groups: Mapping[str, npt.NDArray[np.bool_]],
+    counts: ArrayLike,
+    groups: Groups | None,
     curve: Callable[[Floats, Floats], Floats],
     title: str,
     x_title: str,
@@ -128,23 +84,25 @@ def _group_panels(
     points: int = 40,
 ) -> Chart:
     """The curve of each run's values in each group of classes, all over the same places."""
-    places = places_for(named.values(), points)
-    size = len(next(iter(groups.values()))) if groups else 0
-    known = check_labels(labels, size)
+    masks, places = (
+        figure_curves.masks_of(groups, counts),
+        figure_curves.places_for(named.values(), points),
+    )
+    true = check_labels(labels, len(next(iter(masks.values()), ())))
     for name, values in named.items():
-        if values.shape != known.shape:
+        if values.shape != true.shape:
             raise ValueError(
-                f"{name!r} must be one number for each of {len(known)} labels, "
+                f"{name!r} must be one number for each of {len(true)} labels, "
                 f"got shape {values.shape}"
             )
     charts, headings = [], []
-    for number, (group, mask) in enumerate(groups.items(), start=1):
-        inside = mask[known]
+    for number, (group, mask) in enumerate(masks.items(), start=1):
+        inside = mask[true]
         charts.append(
             line_chart(
                 [Line(name, places, curve(own[inside], places)) for name, own in named.items()],
                 title=f"{title}: {group}",
-                x_title=x_title if number == len(groups) else "",
+                x_title=x_title if number == len(masks) else "",
                 y_title=y_title,
                 x_range=(float(places[0]), float(places[-1])),
                 y_room=_ROOM,
