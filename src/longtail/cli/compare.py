@@ -83,13 +83,15 @@ def compare(
 
 def present(result: CompareResult, output: Path | None, *, as_json: bool, quiet: bool) -> None:
     """Print a comparison, and write its files if there is a folder for them."""
-    from longtail.report.pages.compare import write_comparison
+    from longtail.report import save
+    from longtail.report.pages.compare import write_tables
 
     if output is not None:
         result = replace(result, command=command())
         with writing(output) as aside:
             result.write(aside)
-            write_comparison(result, aside)
+            write_tables(result, aside)
+            save(result, aside)
     if as_json:
         print_json(result.as_json())
     else:

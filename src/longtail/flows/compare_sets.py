@@ -51,6 +51,29 @@ class ComparedSet:
         """Whether the move to the target changed any scores, so that there are two of each."""
         return any(run.as_trained is not run.metrics for m in self.methods for run in m.runs)
 
+    @property
+    def run_numbers(self) -> list[int]:
+        """How many runs methods have, each number once, the smallest first."""
+        return sorted({len(method.runs) for method in self.methods})
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs of methods there are."""
+        return math.comb(len(self.methods), 2)
+
+    def best_by(self, metric: Metric) -> tuple[str, ...]:
+        """The best of several methods by a metric; more than one where it is not tested."""
+        if len(self.methods) < 2:
+            return ()
+        if metric.key in self.verdicts:
+            return (self.verdicts[metric.key].best,)
+        ahead = {m.name: _ahead(m.estimates[metric.key].value, metric) for m in self.methods}
+        return tuple(name for name, value in ahead.items() if value == max(ahead.values()))
+
+    def tied_by(self, metric: Metric) -> tuple[str, ...]:
+        """The methods that cannot be told apart from the best by a metric."""
+        return self.verdicts[metric.key].tied if metric.key in self.verdicts else ()
+
     def as_json(self) -> dict[str, Any]:
         """Everything that is a number or a name."""
         return {

@@ -10,11 +10,8 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
 from functools import cache
 from hashlib import sha256
-from html import escape
-from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -22,9 +19,7 @@ from typing import Literal, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from longtail import __version__
 from longtail.core.files import written_whole
-from longtail.flows.results import Result, register_renderer
 from longtail.report.charts.svg import Svg
 from longtail.report.explorers import Explorer
 
@@ -138,29 +133,6 @@ def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
     return Path(path)
 
 
-def page_of(result: Result) -> Page:
-    """The page of a result; that of kind "fix" is made by report/pages/fix.py, `fix_page`."""
-    pages = import_module(f"longtail.report.pages.{result.kind}")
-    page: Page = getattr(pages, f"{result.kind}_page")(result, footer_of(result))
-    return page
-
-
-def footer_of(result: Result) -> Footer:
-    """Which version, when, and by which command."""
-    return Footer(__version__, date.today().isoformat(), result.command)
-
-
-def save(result: Result, folder: str | os.PathLike[str]) -> Path:
-    """Write the page of a result into a folder, which must exist, and return its path."""
-    return write_page(page_of(result), Path(folder) / PAGE)
-
-
-def _in_a_frame(result: Result) -> str:
-    """The page for a notebook, apart from what else the notebook shows."""
-    html = escape(render_page(page_of(result)))
-    return f'<iframe srcdoc="{html}" width="100%" height="800" style="border: 0"></iframe>'
-
-
 @cache
 def _environment() -> Environment:
     return Environment(
@@ -243,6 +215,3 @@ def _text(cell: Cell, digits: int) -> str:
         value, *others = (_number(float(part), digits) for part in cell)
         return f"{value} ± {others[0]}" if len(others) == 1 else f"{value} [{', '.join(others)}]"
     return _number(_value(cell), digits)
-
-
-register_renderer(_in_a_frame)

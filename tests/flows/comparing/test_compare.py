@@ -7,8 +7,9 @@ import pytest
 import longtail as lt
 from longtail.flows.compare import compare
 from longtail.flows.results import json_text
+from longtail.report import save
 from longtail.report.pages import compare_text as text
-from longtail.report.pages.compare import FILES, write_comparison
+from longtail.report.pages.compare import write_tables
 
 
 @pytest.fixture
@@ -75,7 +76,8 @@ def test_a_target_may_leave_classes_out_as_that_of_fix_may(two_methods):
     assert "la" in shown
     assert "nan" not in shown
     (two_methods.place / "out").mkdir()
-    write_comparison(result, two_methods.place / "out")
+    write_tables(result, two_methods.place / "out")
+    result.write(two_methods.place / "out")
     assert "nan" not in (two_methods.place / "out/table.md").read_text()
 
 
@@ -169,8 +171,8 @@ def test_the_files_are_written(two_methods, tmp_path):
     output.mkdir()
     named = replace(result, command="longtail compare runs")
     named.write(output)
-    write_comparison(named, output)
-    assert sorted(path.name for path in output.iterdir()) == sorted(FILES)
+    names = {save(named, output).name, "comparison.json", *write_tables(named, output)}
+    assert {path.name for path in output.iterdir()} == names
     assert "∞" in (output / "table.md").read_text()
     assert r"\infty" in (output / "table.tex").read_text()
     assert "cifar100-lt-la-quick" in (output / "report.html").read_text()

@@ -11,34 +11,22 @@ from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.frame import Reference
 from longtail.report.charts.rows import IntervalRow, interval_chart
-from longtail.report.page import (
-    PAGE,
-    Cell,
-    Column,
-    Figure,
-    Footer,
-    Marked,
-    Page,
-    Section,
-    Table,
-    footer_of,
-    write_page,
-)
+from longtail.report.page import Cell, Column, Figure, Footer, Marked, Page, Section, Table
 from longtail.report.pages import compare_tables as tables
 from longtail.report.pages import compare_text as text
 
-FILES = (PAGE, "table.md", "table.tex", "comparison.json")
 _TITLE = "Methods compared"
 _BEST, _TIED, _BEHIND = 0, 4, 1  # colours: the best, what may be as good, what is behind
 _COLORS = {_BEST: "the best", _TIED: "† may be as good", _BEHIND: "behind by more than noise"}
 
 
-def write_comparison(result: CompareResult, folder: Path) -> None:
-    """Write the page and the tables into the folder."""
-    write_page(compare_page(result, footer_of(result)), folder / PAGE)
-    for name, text_of in zip(FILES[1:3], (tables.markdown, tables.latex), strict=True):
+def write_tables(result: CompareResult, folder: Path) -> tuple[str, ...]:
+    """Write the tables as Markdown and as LaTeX; the names of the files."""
+    texts = {"table.md": tables.markdown(result), "table.tex": tables.latex(result)}
+    for name, words in texts.items():
         with written_whole(folder / name) as part:
-            part.write_text(text_of(result), encoding="utf-8", newline="\n")
+            part.write_text(words, encoding="utf-8", newline="\n")
+    return tuple(texts)
 
 
 def compare_page(result: CompareResult, footer: Footer) -> Page:
@@ -63,7 +51,7 @@ def compare_page(result: CompareResult, footer: Footer) -> Page:
 
 def results_table(table: ComparedSet, result: CompareResult) -> Table:
     """Methods × metrics, each a mean with its interval; the best is bold."""
-    unequal = len({len(method.runs) for method in table.methods}) > 1  # else the caption has it
+    unequal = len(table.run_numbers) > 1  # else the caption has it
     compete = len(table.methods) > 1
     shown, columns = tables.columns(table), [Column("method")]
     for metric, _, is_as_trained in shown:
@@ -79,8 +67,7 @@ def results_table(table: ComparedSet, result: CompareResult) -> Table:
         row: list[Cell] = [method.name]
         for metric, _, is_as_trained in shown:
             estimates = method.as_trained if is_as_trained else method.estimates
-            verdict = None if is_as_trained else table.verdicts.get(metric.key)
-            is_tied = verdict is not None and method.name in verdict.tied
+            is_tied = not is_as_trained and method.name in table.tied_by(metric)
             row.append(_pair(estimates[metric.key], metric, is_tied))
         row += [len(method.runs)] if unequal else []
         row += [table.ranks.mean[method.name]] if table.ranks is not None else []
@@ -235,7 +222,6 @@ def _colors(lines: list[IntervalRow]) -> dict[int, str]:
 
 
 def _style(table: ComparedSet, name: str) -> int:
-    verdict = table.verdicts.get(table.by.key)
-    if verdict is None or name == verdict.best:
+    if table.by.key not in table.verdicts or name in table.best_by(table.by):
         return _BEST
-    return _TIED if name in verdict.tied else _BEHIND
+    return _TIED if name in table.tied_by(table.by) else _BEHIND

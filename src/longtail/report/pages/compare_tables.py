@@ -97,17 +97,12 @@ def is_even(estimated: Estimate, metric: Metric) -> bool:
 def _cell(table: ComparedSet, method: Method, shown: Shown) -> Cell:
     metric = shown.metric
     estimates = method.as_trained if shown.is_as_trained else method.estimates
-    estimated, verdict = estimates[metric.key], table.verdicts.get(metric.key)
-    plain = Cell(number(estimated.value, metric), interval(estimated, metric))
-    # Those as trained are never marked: methods are compared under the target.
-    if shown.is_as_trained or len(table.methods) < 2:
-        return plain
-    if verdict is None:  # not tested: the best value is bold, and nothing is said of the others
-        values = [other.estimates[metric.key].value for other in table.methods]
-        best = max(metric.ahead(value) for value in values if value is not None)
-        is_best = estimated.value is not None and metric.ahead(estimated.value) == best
-        return plain._replace(best=is_best)
-    return plain._replace(best=method.name == verdict.best, tied=method.name in verdict.tied)
+    estimated = estimates[metric.key]
+    cell = Cell(number(estimated.value, metric), interval(estimated, metric))
+    if shown.is_as_trained:  # never marked: methods are compared under the target
+        return cell
+    best, tied = table.best_by(metric), table.tied_by(metric)
+    return cell._replace(best=method.name in best, tied=method.name in tied)
 
 
 def markdown(result: CompareResult) -> str:
