@@ -4,17 +4,22 @@ A figure is given values and shows them; what is summed, ordered or averaged on 
 here.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core import shot_groups
+from longtail.core import Prior, shot_groups
 from longtail.core.arrays import ArrayLike, as_numpy
-from longtail.core.labels import check_counts
+from longtail.core.labels import check_counts, check_labels
 from longtail.metrics.recall import geometric_means, group_means
 from longtail.metrics.representations import frequency_correlation
+
+if TYPE_CHECKING:
+    from longtail.posthoc import TauCurve
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Integers: TypeAlias = npt.NDArray[np.int64]
@@ -34,6 +39,11 @@ class Tail(NamedTuple):
     def places(self) -> range:
         """1 for the most frequent class."""
         return range(1, len(self.order) + 1)
+
+    @property
+    def log_size(self) -> float:
+        """The logarithm of the number of classes."""
+        return float(np.log(len(self.order)))
 
     @property
     def positive_counts(self) -> Floats:
@@ -184,3 +194,47 @@ def places_for(values: Iterable[Floats], number: int = 40) -> Floats:
         room = 0.02 * (ends[1] - ends[0]) or 0.5
         low, high = ends[0] - room, ends[1] + room
     return np.linspace(low, high, number)
+
+
+class GroupValues(NamedTuple):
+    """One number a sample, of the samples of a group of classes."""
+
+    name: str
+    num_classes: int
+    num_samples: int
+    values: dict[str, Floats]  # of each run
+
+
+def by_group(named: Mapping[str, Floats], labels: ArrayLike, masks: Masks) -> list[GroupValues]:
+    """The values of each run parted by the group of each sample's class."""
+    true = check_labels(labels, len(next(iter(masks.values()), ())))
+    for name, values in named.items():
+        if values.shape != true.shape:
+            raise ValueError(
+                f"{name!r} must be one number for each of {len(true)} labels, "
+                f"got shape {values.shape}"
+            )
+    parts = []
+    for group, mask in masks.items():
+        inside = mask[true]
+        own = {name: values[inside] for name, values in named.items()}
+        parts.append(GroupValues(group, int(mask.sum()), int(inside.sum()), own))
+    return parts
+
+
+def taus_between(low: float, high: float, number: int) -> list[float]:
+    """So many τ, evenly spaced."""
+    if not low < high:
+        raise ValueError(f"the axis must begin below its end, got τ from {low} to {high}")
+    return [float(tau) for tau in np.linspace(low, high, number)]
+
+
+def error_at(curve: TauCurve, taus: Sequence[float]) -> Floats:
+    """The error at each τ, in percent."""
+    pieces = np.searchsorted(floats(curve.taus), taus, side="right")
+    return np.asarray(100 * (1 - floats(curve.accuracy)[pieces]))
+
+
+def is_uniform(prior: Prior) -> bool:
+    """Whether all classes are equally likely."""
+    return prior.is_close(Prior.uniform(prior.num_classes))

@@ -180,9 +180,8 @@ class BesideBest:
     @property
     def enough_samples(self) -> float | None:
         """How many times the test samples would tell; None if none that anyone has."""
-        return (
-            None if self.samples is None or self.samples >= MOST_TIMES else max(self.samples, 1.1)
-        )
+        times = self.samples
+        return None if times is None or times >= MOST_TIMES else max(times, 1.1)
 
     @property
     def enough_of_both(self) -> float | None:

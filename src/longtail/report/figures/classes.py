@@ -6,7 +6,6 @@ pale dot, and a running mean over neighbours in frequency is the line.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -121,7 +120,7 @@ def class_logits_chart(
     for name, at in (("positives", 0), ("negatives", 2)):
         mean, spread = (tail.along(floats(part), name) for part in logits[at : at + 2])
         lines.append(Line(name, tail.places, mean, mean - spread, mean + spread, labels=tail.names))
-    level = math.log(len(tail.order))
+    level = tail.log_size
     return _over_counts(
         lines,
         tail,

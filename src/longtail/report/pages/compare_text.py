@@ -74,8 +74,8 @@ def _would_tell(each: BesideBest, best: str, metric: Metric, with_seeds: bool) -
         return f"{each.method} and {best} are alike to the last digit."
     gap = amount(each.behind, metric, gap=True)
     lead = f"To tell {each.method} from {best}, if they really differ by {gap}, would take"
-    times = each.enough_samples
-    samples = "" if times is None else f"about {_rough(times)} times the test samples"
+    more = each.enough_samples
+    samples = "" if more is None else f"about {_rough(more)} times the test samples"
     if not with_seeds:
         enough = samples or f"more than {MOST_TIMES} times the test samples"
         return f"{lead} {enough} for these models, and a few seeds each for the methods."
@@ -85,9 +85,8 @@ def _would_tell(each: BesideBest, best: str, metric: Metric, with_seeds: bool) -
     if samples:
         return f"{lead} {samples}; more seeds alone would not do."
     if each.enough_of_both is not None:
-        return (
-            f"{lead} about {_rough(each.enough_of_both)} times both the seeds and the test samples."
-        )
+        times = _rough(each.enough_of_both)
+        return f"{lead} about {times} times both the seeds and the test samples."
     return f"{lead} more seeds and samples than anyone has."
 
 
