@@ -218,7 +218,7 @@ def test_remedies_follow_from_the_numbers():
     assert "longtail fix VAL --kind KIND --counts counts.json --target uniform" in text
     assert "KIND is logits or probs" in text  # it does not know, and does not lead into either
     assert "lt.losses.LogitAdjusted(counts)" in text
-    assert "Choose τ on held-out" in text
+    assert "Choose τ on validation" in text
     for absent in ("single sample", "smooth", "test_counts", "Keep τ"):
         assert absent not in text
     rich = tried(TRAIN, TEST)

@@ -152,24 +152,19 @@ def _columns(table: ComparedSet) -> dict[str, list[str | Text]]:
     """The columns from left to right, each with its heading first, by what they are called."""
     from rich.text import Text
 
-    from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
     from longtail.report.pages.compare_tables import cells, columns
 
     by_name: dict[str, list[str | Text]] = {"method": ["method", *(m.name for m in table.methods)]}
     for shown, column in zip(columns(table), zip(*cells(table), strict=True), strict=True):
         metric = shown.metric
-        key, heading = metric.short, metric.short
-        if shown.is_as_trained:
-            key, heading = AS_TRAINED, AS_TRAINED.replace(" ", "\n")
-        elif table.has_moved and metric is table.by:
-            key, heading = UNDER_TARGET, UNDER_TARGET.replace("the ", "the\n")
+        heading = shown.short.replace("as ", "as\n").replace("the ", "the\n")
         texts: list[str | Text] = []
         for cell in column:
             value = Text(cell.value, style="bold" if cell.best else "")
             if cell.between and metric is table.by and not shown.is_as_trained:
                 value.append(f" {cell.between}", style="dim")
             texts.append(value.append("†" if cell.tied else ""))
-        by_name[key] = [heading, *texts]
+        by_name[shown.short] = [heading, *texts]
     if len({len(method.runs) for method in table.methods}) > 1:  # else the title has it
         by_name["runs"] = ["runs", *(str(len(method.runs)) for method in table.methods)]
     if table.ranks is not None:

@@ -43,16 +43,16 @@ class Figure:
             )
 
 
-@dataclass(frozen=True)
-class Marked:
-    """A number, alone or with its spread or interval, and a mark that the caption explains."""
+class Printed(NamedTuple):
+    """A cell as it is printed."""
 
-    cell: float | tuple[float, ...]
-    mark: str
+    text: str
+    right: bool = True  # whether it is aligned right
+    best: bool = False
+    mark: str = ""  # that the caption explains
 
 
-# A tuple is a mean and its spread, or a value and the two ends of its interval.
-Cell = str | float | tuple[float, ...] | Marked | None
+Cell = str | float | tuple[float, float] | Printed | None  # a tuple is a mean and its spread
 
 
 @dataclass(frozen=True)
@@ -144,16 +144,7 @@ def _environment() -> Environment:
     )
 
 
-class Laid(NamedTuple):
-    """A cell ready to print."""
-
-    text: str
-    right: bool
-    best: bool
-    mark: str = ""
-
-
-def laid_out(table: Table) -> list[list[Laid]]:
+def laid_out(table: Table) -> list[list[Printed]]:
     """The cells row by row, as they are printed.
 
     Cells that print alike are equally good, so a tie is bold twice. Text never competes: a row to
@@ -179,20 +170,21 @@ def laid_out(table: Table) -> list[list[Laid]]:
     ]
 
 
-def _laid(cell: Cell, column: Column, best: str | None, right: bool) -> Laid:
-    mark, cell = (cell.mark, cell.cell) if isinstance(cell, Marked) else ("", cell)
-    competes = best is not None and not isinstance(cell, str)
-    is_best = competes and _number(_value(cell), column.digits) == best
-    return Laid(_text(cell, column.digits), right, is_best, mark)
+def _laid(cell: Cell, column: Column, best: str | None, right: bool) -> Printed:
+    if isinstance(cell, Printed):
+        return cell
+    if isinstance(cell, str):
+        return Printed(cell, right)
+    value = _number(_value(cell), column.digits)
+    spread = f" ± {_number(cell[1], column.digits)}" if isinstance(cell, tuple) else ""
+    return Printed(value + spread, right, value == best)
 
 
 def _value(cell: Cell) -> float:
     """The number that cells are compared by; NaN where there is none."""
-    if isinstance(cell, Marked):
-        return _value(cell.cell)
-    if isinstance(cell, tuple):
-        return float(cell[0])
-    return math.nan if cell is None or isinstance(cell, str) else float(cell)
+    if cell is None or isinstance(cell, str | Printed):
+        return math.nan
+    return float(cell[0] if isinstance(cell, tuple) else cell)
 
 
 def _best(cells: Sequence[Cell], column: Column) -> str | None:
@@ -206,12 +198,3 @@ def _number(value: float, digits: int) -> str:
     if math.isnan(value):
         return "–"
     return f"{value:,.{digits}f}".replace("-", "−").replace("inf", "∞")
-
-
-def _text(cell: Cell, digits: int) -> str:
-    if isinstance(cell, str):
-        return cell
-    if isinstance(cell, tuple):
-        value, *others = (_number(float(part), digits) for part in cell)
-        return f"{value} ± {others[0]}" if len(others) == 1 else f"{value} [{', '.join(others)}]"
-    return _number(_value(cell), digits)

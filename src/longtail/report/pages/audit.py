@@ -11,18 +11,18 @@ from longtail.report.page import Column, Figure, Footer, Page, Section, Table
 
 _SHOWN_POINTS = 100  # of each curve: more could not be told apart
 # What the file of scores holds only its owner knows: a word to replace, as VAL itself.
-_KIND_MEANT = "KIND is logits or probs: what VAL, the file of held-out scores, holds."
+_KIND_MEANT = "KIND is logits or probs: what VAL, the file of validation scores, holds."
 _REMEDIES = {
     "absent": "{absent} no training samples, and a prior that logits carry needs a weight for "
     "every class: drop these classes, or add half a sample to each.",
     "move": "A model that is trained already: move its scores to the uniform prior. This is logit "
     "adjustment with τ = 1 and needs no training; the command calibrates first and chooses τ on "
-    f"held-out scores. {_KIND_MEANT}",
+    f"validation scores. {_KIND_MEANT}",
     "loss": "A model that you train: take the prior out in the loss, so that its logits carry the "
     "uniform one.",
-    "keep_tau": "Keep τ = 1 unless you have more held-out samples of rare classes than these: they "
-    "are too few to choose another one by.",
-    "choose_tau": "Choose τ on held-out samples of the training data, never on the test set.",
+    "keep_tau": "Keep τ = 1 unless you have more validation samples of rare classes than these: "
+    "they are too few to choose another one by.",
+    "choose_tau": "Choose τ on validation samples, never on the test set.",
     "target": "If the model will meet labels as in the test set, move its scores to that prior and "
     f"not to the uniform one. {_KIND_MEANT}",
     "metrics": "Beside accuracy report balanced accuracy, and that of many, medium and few.",

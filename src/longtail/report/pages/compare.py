@@ -6,12 +6,12 @@ from pathlib import Path
 from longtail.core.files import written_whole
 from longtail.flows.compare import CompareResult
 from longtail.flows.compare_runs import Metric
-from longtail.flows.compare_sets import ComparedSet, Estimate, Ranks
-from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
+from longtail.flows.compare_sets import ComparedSet, Ranks
+from longtail.flows.samples import AS_TRAINED
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.frame import Reference
 from longtail.report.charts.rows import IntervalRow, interval_chart
-from longtail.report.page import Cell, Column, Figure, Footer, Marked, Page, Section, Table
+from longtail.report.page import Cell, Column, Figure, Footer, Page, Printed, Section, Table
 from longtail.report.pages import compare_tables as tables
 from longtail.report.pages import compare_text as text
 
@@ -52,23 +52,12 @@ def compare_page(result: CompareResult, footer: Footer) -> Page:
 def results_table(table: ComparedSet, result: CompareResult) -> Table:
     """Methods × metrics, each a mean with its interval; the best is bold."""
     unequal = len(table.run_numbers) > 1  # else the caption has it
-    compete = len(table.methods) > 1
-    shown, columns = tables.columns(table), [Column("method")]
-    for metric, _, is_as_trained in shown:
-        best = metric.best if compete and not is_as_trained else None
-        short = metric.short
-        if table.has_moved and metric is table.by:  # which metric it is stands above the table
-            short = AS_TRAINED if is_as_trained else UNDER_TARGET
-        columns.append(Column(short, _unit(metric), metric.digits, best))
+    columns = [Column("method"), *map(_column, tables.columns(table))]
     columns += [Column("runs", digits=0)] if unequal else []
     columns += [Column("rank", digits=2)] if table.ranks is not None else []
     rows: list[list[Cell]] = []
-    for method in table.methods:
-        row: list[Cell] = [method.name]
-        for metric, _, is_as_trained in shown:
-            estimates = method.as_trained if is_as_trained else method.estimates
-            is_tied = not is_as_trained and method.name in table.tied_by(metric)
-            row.append(_pair(estimates[metric.key], metric, is_tied))
+    for method, cells in zip(table.methods, tables.cells(table), strict=True):
+        row: list[Cell] = [method.name, *map(_printed, cells)]
         row += [len(method.runs)] if unequal else []
         row += [table.ranks.mean[method.name]] if table.ranks is not None else []
         rows.append(row)
@@ -76,8 +65,13 @@ def results_table(table: ComparedSet, result: CompareResult) -> Table:
     return Table(columns, rows, caption=caption)
 
 
-def _unit(metric: Metric) -> str:
-    return "%" if metric.percent else ""
+def _column(shown: tables.Shown) -> Column:
+    return Column(shown.short, "%" if shown.metric.percent else "")
+
+
+def _printed(cell: tables.Cell) -> Printed:
+    words = " ".join(filter(None, (cell.value, cell.between)))
+    return Printed(words, best=cell.best, mark="†" if cell.tied else "")
 
 
 def values_chart(table: ComparedSet) -> Chart:
@@ -138,11 +132,12 @@ def _results(table: ComparedSet, result: CompareResult) -> Section:
 
 def _as_trained(table: ComparedSet, alone: bool) -> Section:
     """Methods × metrics of the scores as they are, in the order that they have under the target."""
+    shown = [tables.Shown(m, m.name, m.short, is_as_trained=True) for m in table.metrics]
     rows: list[list[Cell]] = [
-        [method.name, *(_pair(method.as_trained[m.key], m) for m in table.metrics)]
+        [method.name, *(_printed(tables.cell_of(table, method, each)) for each in shown)]
         for method in table.methods
     ]
-    columns = [Column("method"), *(Column(m.short, _unit(m), m.digits) for m in table.metrics)]
+    columns = [Column("method"), *map(_column, shown)]
     caption = "The scores as they are, on the same samples; each class counts as the target says."
     return Section(
         heading=AS_TRAINED.capitalize() + ("" if alone else f" on {table.samples.name}"),
@@ -201,18 +196,6 @@ def _ranks(ranks: Ranks, by: Metric) -> Section:
         "So few sets do not say which method is better in general."
     )
     return Section("Ranks", [about], Table(columns, rows))
-
-
-def _pair(estimated: Estimate, metric: Metric, is_tied: bool = False) -> Cell:
-    if estimated.value is None:
-        return None
-    parts: tuple[float | None, ...] = (estimated.value,)
-    if estimated.reach is not None:
-        is_even = tables.is_even(estimated, metric)
-        parts += (estimated.reach,) if is_even else (estimated.low, estimated.high)
-    numbers = tuple(metric.factor * part for part in parts if part is not None)
-    cell = numbers if len(numbers) > 1 else numbers[0]
-    return Marked(cell, "†") if is_tied else cell
 
 
 def _colors(lines: list[IntervalRow]) -> dict[int, str]:

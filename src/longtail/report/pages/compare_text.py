@@ -203,8 +203,8 @@ def note(about: Note) -> str:
             return f"Passed over: {about.error}."
         case "no_test_part":
             return (
-                f"{about.path} has no test part: compared on held-out samples that may have chosen "
-                "something."
+                f"{about.path} has no test part: compared on validation samples that may have "
+                "chosen something."
             )
         case "fitted_here":
             return (
