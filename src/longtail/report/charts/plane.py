@@ -60,25 +60,24 @@ def plane_chart(
     >>> svg.count('class="mark"'), svg.count('class="separator"')
     (3, 1)
     """
-    clouds = {each.name: _pairs(each) for each in points}
-    x_span, y_span = _equal_spans(
-        [pair for pairs in clouds.values() for pair in pairs], width, height
-    )
+    clouds = [(each.name, _pairs(each)) for each in points]
+    every = [pair for _, pairs in clouds for pair in pairs]
+    x_span, y_span = _equal_spans(every, width, height)
     look = _colored if colored else _shaded
     keys = [
         Key(name, element("g", marker(number, 0, 0, 2.8, class_=None), **look(number)))
-        for number, name in enumerate(clouds)
+        for number, (name, _) in enumerate(clouds)
     ]
-    cuts = {}
+    cuts = []
     for number, each in enumerate(separators):
         ends, style = _ends(each, x_span, y_span), number if each.style is None else each.style
         keys.append(line_key(each.name + ("" if ends else " (outside the frame)"), style))
-        cuts[each.name] = ends, style
+        cuts.append((each.name, ends, style))
     across, up = Axis(*x_span, x_title), Axis(*y_span, y_title)
     drawn, plot, x, y, size = frame(keys, across, up, width, height, bare=not axes)
-    light = sum(map(len, clouds.values())) > _TOOLTIPS
+    light = len(every) > _TOOLTIPS
     # The largest class first, so that the rare ones stay visible on top of it.
-    for number, (name, pairs) in sorted(enumerate(clouds.items()), key=lambda at: -len(at[1][1])):
+    for number, (name, pairs) in sorted(enumerate(clouds), key=lambda at: -len(at[1][1])):
         dots = [(x(a), y(b)) for a, b in pairs]
         if light:
             drawn.append(element("g", many_marks(number, dots, 2.2), **look(number, light)))
@@ -86,15 +85,15 @@ def plane_chart(
         tips = [name if colored else f"{name}: {readable(a)}, {readable(b)}" for a, b in pairs]
         shapes = [marker(number, *at, 2.8, said) for at, said in zip(dots, tips, strict=True)]
         drawn.append(element("g", *shapes, **look(number), pointer_events="all"))
-    for name, (ends, style) in cuts.items():
+    for name, ends, style in cuts:
         if ends:
             (x1, y1), (x2, y2) = ((x(a), y(b)) for a, b in ends)
             place: Attributes = {"x1": x1, "y1": y1, "x2": x2, "y2": y2, "stroke": color(style)}
             line: Attributes = {"stroke_dasharray": dash(style), "stroke_width": 2.2}
             drawn.append(element("line", tip(name), class_="separator", **place, **line))
-    if not any(clouds.values()):
+    if not every:
         drawn.append(no_data(plot))
-    sentences = [f"{name}: {len(pairs)} points." for name, pairs in clouds.items()]
+    sentences = [f"{name}: {len(pairs)} points." for name, pairs in clouds]
     sentences += [
         f"Line {item.name}: {readable(item.a)} x + {readable(item.b)} y + {readable(item.c)} = 0."
         for item in separators
