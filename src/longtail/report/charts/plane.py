@@ -51,9 +51,8 @@ def plane_chart(
 ) -> Chart:
     """Classes in the plane and the lines between them, a unit being as long in x as in y.
 
-    Points have tooltips as long as there are not more than 700 in all. Separators are drawn as far
-    as the frame. Colour is left to them unless classes are `colored`; without `axes` there are no
-    numbers, as for a projection such as t-SNE, of which none means anything.
+    Up to 700 points have tooltips. Colour is left to the separators unless classes are `colored`;
+    without `axes` there are no numbers, as for t-SNE, of which none means anything.
 
     >>> classes = [Points("rare", [1, 2], [1, 2]), Points("frequent", [-1], [-2])]
     >>> svg = plane_chart(classes, [Separator("Bayes", 1, 1, 0)], title="Two classes")
@@ -94,10 +93,9 @@ def plane_chart(
     if not every:
         drawn.append(no_data(plot))
     sentences = [f"{name}: {len(pairs)} points." for name, pairs in clouds]
-    sentences += [
-        f"Line {item.name}: {readable(item.a)} x + {readable(item.b)} y + {readable(item.c)} = 0."
-        for item in separators
-    ]
+    for item in separators:
+        a, b, c = map(readable, (item.a, item.b, item.c))
+        sentences.append(f"Line {item.name}: {a} x + {b} y + {c} = 0.")
     return drawing(size, title, " ".join(sentences), drawn)
 
 
