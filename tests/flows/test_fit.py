@@ -335,14 +335,17 @@ def test_arrays_without_labels_and_files_with_labels_are_refused(packed):
 def test_from_arrays_to_a_page_and_a_model_that_predicts(tmp_path):
     """As a user writes it."""
     rows, labels = drawn(COUNTS, 0)
-    result = lt.fit(rows, labels, methods=["adjusted"], folds=2, output=tmp_path)
-    assert lt.report.save(result, tmp_path).name == "report.html"
+    out, page = tmp_path / "fitted", lt.report.save
+    result = lt.fit(rows, labels, methods=["adjusted"], folds=2, output=out, page=page)
+    assert lt.report.save(result, out).name == "report.html"
     assert result._repr_html_().startswith("<iframe")
-    assert {path.name for path in tmp_path.iterdir()} == {
+    assert {path.name for path in out.glob("[!.]*")} == {
         "metrics.json",
         "model.safetensors",
         "report.html",
         "validation.safetensors",
     }
-    predicted_classes = lt.load(tmp_path).predict(rows)
+    predicted_classes = lt.load(out).predict(rows)
     assert (predicted_classes == labels).mean() > 0.8
+    with pytest.raises(ValueError, match="longtail fit"):
+        lt.fix(result.scores, train=COUNTS, output=out)

@@ -22,9 +22,9 @@ from longtail.core.prior import PriorLike
 from longtail.data import ScoreTable, open_score_table
 from longtail.flows.compare_runs import BY_KEY, SampleSet, measured_run
 from longtail.flows.compare_sets import ComparedSet, Ranks, compare_set, set_ranks
+from longtail.flows.prior_files import read_prior
 from longtail.flows.results import Result
 from longtail.flows.run_sources import TARGET, Note, Source, find_sources
-from longtail.flows.score_sources import read_prior
 
 PathLike: TypeAlias = str | os.PathLike[str]
 # Other data make another table, not another method.

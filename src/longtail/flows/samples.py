@@ -28,7 +28,7 @@ class BeforeAfter:
     Attributes:
         validation: Of the model that `before` is of, if there are any: what the prior of the
             samples is estimated with.
-        tau: How far `after` was moved from what `before` carries towards the target, beside being
+        tau: How far `after` was moved from what `before` carries towards the goal, beside being
             calibrated: 0 for not at all. None where it is no such move, but another model.
         is_cross_fitted: Whether parts of the samples were each moved by a τ of their own, near
             `tau`, that the other parts chose.
@@ -36,7 +36,7 @@ class BeforeAfter:
 
     before: Scores  # with labels
     after: Scores  # of the same samples; the same scores where nothing was done
-    target: Prior  # what accuracy and calibration are meant under
+    goal: Prior  # what scores are moved to, and but for an estimated one are measured under
     validation: Scores | None = None
     names: tuple[str, str] = ("before", "after")  # what before and after are called
     tau: float | None = None
@@ -97,7 +97,7 @@ class BeforeAfter:
     @cached_property
     def source(self) -> Prior | None:
         """What the logits carried before, or else the training prior; None if neither is known."""
-        if self.before.carried is not None and not self.before.carried.is_close(self.target):
+        if self.before.carried is not None and not self.before.carried.is_close(self.goal):
             return self.before.carried
         if self.counts is not None:
             return Prior.of(self.counts, zeros="smooth")

@@ -24,11 +24,12 @@ from markupsafe import Markup
 
 from longtail import __version__
 from longtail.core.files import written_whole
+from longtail.flows.file_names import PAGE as PAGE
+from longtail.flows.generation import added
 from longtail.flows.results import Result, register_renderer
 from longtail.report.charts.svg import Svg
 from longtail.report.explorers import Explorer
 
-PAGE = "report.html"
 _SCRIPT = files("longtail.report").joinpath("templates/explorers.js")
 
 
@@ -151,8 +152,13 @@ def footer_of(result: Result) -> Footer:
 
 
 def save(result: Result, folder: str | os.PathLike[str]) -> Path:
-    """Write the page of a result into a folder, which must exist, and return its path."""
-    return write_page(page_of(result), Path(folder) / PAGE)
+    """Write the page of a result into a folder, beside its other files, and return its path.
+
+    The folder is made if it is not there; one with files of another command is refused.
+    """
+    with added(Path(folder), result.folder_kind) as here:
+        write_page(page_of(result), here / PAGE)
+    return Path(folder) / PAGE
 
 
 def _in_a_frame(result: Result) -> str:

@@ -20,7 +20,7 @@ from longtail.core.scores import Split
 from longtail.data.tables.features import SPLITS
 from longtail.engine import load_head, save_head
 from longtail.engine.training import Trained
-from longtail.flows.changes import headline_key, shown_accuracies
+from longtail.flows.changes import main_accuracy, shown_accuracies
 from longtail.flows.judge import Judgement, judge
 from longtail.flows.results import Result, write_json
 from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
@@ -84,7 +84,7 @@ class TrainResult(Result):
     @property
     def accuracy(self) -> str:
         """The accuracy that was asked for: that under the target."""
-        return headline_key(self.target)
+        return main_accuracy(self.target)
 
     @property
     def carries_target(self) -> bool:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from longtail.core import Prior
-from longtail.flows.fix_steps import CROSS_FITTED, FixResult, StepFacts
+from longtail.flows.fix_result import CROSS_FITTED, FixResult, StepFacts
 from longtail.report.figures.tail import in_percent, ordered_chart
 from longtail.report.names import ORDERS
 from longtail.report.page import Figure, Footer, Page, Section
@@ -84,8 +84,8 @@ def _priors(result: FixResult, carried: Prior) -> Figure:
     if (estimate := result.estimate) is not None:
         ends = estimate.low, estimate.high
         priors["carried now, estimated with its interval"] = in_percent(estimate.prior, *ends)
-    elif result.target is not None:
-        priors["carried now"] = in_percent(result.target)
+    elif result.carried_after is not None:
+        priors["carried now"] = in_percent(result.carried_after)
     chart = ordered_chart(
         priors,
         order,

@@ -48,7 +48,7 @@ def _tau_in_words(samples: BeforeAfter) -> str:
             "It is not declared what these logits carry. τ says how far they are moved as if they "
             "carried the training prior: 0 leaves them, 1 takes all of it out."
         )
-    if carried.is_close(samples.target):
+    if carried.is_close(samples.goal):
         return (
             "These logits carry the target already, so that τ = 0 should be best. τ says how much "
             "of the training prior is taken out beyond that; below 0 it is put back in."
@@ -123,7 +123,7 @@ def _estimated(judgement: Judgement) -> list[Figure]:
 
 def carried_section(judgement: Judgement) -> Section:
     """Declared and measured carried prior of the scores before."""
-    check, samples = judgement.carried, judgement.samples
+    check, samples = judgement.carried_check, judgement.samples
 
     def logs(prior: Prior | None) -> list[Floats] | None:
         if prior is None:
@@ -135,7 +135,7 @@ def carried_section(judgement: Judgement) -> Section:
         {
             "declared": logs(check.declared),
             "measured on these labels": logs(check.measured),
-            "target": logs(samples.target),
+            "target": logs(samples.goal),
         },
         samples.order,
         samples.classes,
