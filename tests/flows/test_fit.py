@@ -349,3 +349,18 @@ def test_from_arrays_to_a_page_and_a_model_that_predicts(tmp_path):
     assert (predicted_classes == labels).mean() > 0.8
     with pytest.raises(ValueError, match="longtail fit"):
         lt.fix(result.scores, train=COUNTS, output=out)
+
+
+def test_names_as_labels_become_classes_and_a_file_is_named_by_its_path(tmp_path):
+    rows, labels = drawn(COUNTS, 0)
+    names = np.array([f"class {k}" for k in range(len(COUNTS))])
+    options = {"methods": ["adjusted"], "folds": 2}
+    by_number = lt.fit(rows, labels, classes=names.tolist(), **options)
+    by_name = lt.fit(rows, names[np.asarray(labels)], **options)
+    assert by_name.classes == by_number.classes == tuple(names)
+    assert by_name.as_json()["weight_decay"] == by_number.as_json()["weight_decay"]
+    np.savez(tmp_path / "features.npz", features=np.asarray(rows), labels=np.asarray(labels))
+    by_file = lt.fit(tmp_path / "features.npz", **options)
+    assert by_file.best.name == by_number.best.name
+    with pytest.raises(ValueError, match="'zebra'"):
+        lt.fit(rows, ["zebra"] * len(rows), classes=names.tolist(), **options)

@@ -424,11 +424,27 @@ def test_training_counts_may_be_given_by_name_and_scores_say_what_they_are(tmp_p
     assert by_name.carried.is_close(PRIOR)
     by_prior = fix(scores, train=PRIOR)
     np.testing.assert_allclose(by_prior.scores.logits, by_name.scores.logits)
+    (tmp_path / "counts.json").write_text(str(COUNTS.tolist()))
+    by_file = fix(scores, train=tmp_path / "counts.json")
+    np.testing.assert_allclose(by_file.scores.logits, by_name.scores.logits)
     np.save(tmp_path / "val.npy", scores.logits)
-    with pytest.raises(ValueError, match="logits or probabilities"):
+    with pytest.raises(ValueError, match="open_score_table"):
         fix(tmp_path / "val.npy", train=COUNTS)
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        fix(tmp_path / "nowhere.npz", train=COUNTS)
+    with pytest.raises(ValueError, match=r"classes\.index"):
+        fix((scores.logits, np.array(list("abcd"))[scores.labels]), train=COUNTS)
     with pytest.raises(ValueError, match="each of the 4 classes"):
         fix(scores, train={"a": 1, "b": 1, "c": 1, "d": 1, "e": 1})
+
+
+def test_the_words_of_the_command_are_those_of_the_function():
+    scores = validation(200)
+    chosen, same = fix(scores), fix(scores, tau="auto")
+    assert same.choice == chosen.choice
+    assert chosen.sanity.balanced_accuracy == chosen.after["balanced_accuracy"].value
+    with pytest.raises(ValueError, match=r"tau must be .*a number; got 'half'"):
+        fix(scores, tau="half")
 
 
 def test_a_result_shows_its_page_in_a_notebook(tmp_path):
@@ -450,7 +466,7 @@ def test_torch_comes_back_as_torch():
 @pytest.mark.parametrize("option", ["target", "carried", "calibration", "criterion"])
 def test_a_word_that_nobody_knows_is_refused_with_those_that_are(option):
     logits, labels = np.eye(3)[[0, 1, 2] * 4] - 0.5, [0, 1, 2] * 4
-    with pytest.raises(ValueError, match=r"one of .*got 'unifrom'"):
+    with pytest.raises(ValueError, match=r"one of .*; got 'unifrom'"):
         fix((logits, labels), train=[3, 2, 1], **{option: "unifrom"})
 
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
-from longtail.core import Prior
+from longtail.core import Prior, Scores
 from longtail.core.prior import PriorLike
 from longtail.data import ScoreTable, open_score_table
 from longtail.flows.compare_runs import BY_KEY, SampleSet, measured_run
@@ -78,7 +78,12 @@ def compare(
     """
     if by is not None and by not in BY_KEY:
         raise ValueError(f"methods are ordered by one of {', '.join(BY_KEY)}; got {by!r}")
-    paths = [folders] if isinstance(folders, str | os.PathLike) else list(folders)
+    paths = [folders] if isinstance(folders, str | os.PathLike | Scores) else list(folders)
+    if any(isinstance(path, Scores) for path in paths):
+        raise TypeError(
+            "runs are compared by their folders or files, whose names are the methods': save "
+            'scores by scores.save("METHOD-seed0.safetensors"), and give the files'
+        )
     sources, notes = find_sources(
         [Path(path) for path in paths], [(name, Path(path)) for name, path in names]
     )

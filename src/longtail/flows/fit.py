@@ -20,14 +20,14 @@ import torch
 from torch import Tensor
 
 from longtail.core import Prior, PriorLike, Scores
-from longtail.core.arrays import Array, ArrayLike, as_numpy
+from longtail.core.arrays import ArrayLike, as_numpy
 from longtail.core.prior import check_same_classes
 from longtail.core.scores import Split
 from longtail.data import Features
 from longtail.flows import file_names, fit_methods, fit_samples
 from longtail.flows.fit_methods import METHODS, Aim, Task
 from longtail.flows.fit_result import Criterion, FitResult, MethodScores
-from longtail.flows.fit_samples import FitSamples, Labelled
+from longtail.flows.fit_samples import FeaturesLike, FitSamples, Labelled
 from longtail.flows.generation import staged
 from longtail.heads import Head, Linear
 from longtail.metrics import Accumulator, Interval, paired_gain
@@ -38,7 +38,7 @@ _Target: TypeAlias = PriorLike | Literal["uniform", "train"]
 
 
 def fit(
-    features: Features | Array,
+    features: FeaturesLike,
     labels: ArrayLike | None = None,
     validation: Labelled | None = None,
     *,
@@ -60,8 +60,8 @@ def fit(
     folds of the train part; the best is fitted again on all of the train part.
 
     Args:
-        features: Of shape (N, D), NumPy or torch; or an opened feature file, which holds the rest.
-        labels: Their classes.
+        features: Of shape (N, D), NumPy or torch; or a feature file, which holds the rest.
+        labels: Their classes, by number or name; sorted names become the classes.
         validation: Features and labels to choose by.
         test: Features and labels that decide nothing.
         classes: The names of the classes.

@@ -200,9 +200,18 @@ class Judgement(Result):
         """What the logits carried before, declared and measured."""
         return check_carried(self.samples)
 
-    @cached_property
+    @property
     def estimate(self) -> PriorEstimate | None:
         """The prior of the samples, estimated without their labels; None if it cannot be."""
+        return None if isinstance(self._estimated, str) else self._estimated
+
+    @property
+    def estimate_problem(self) -> str:
+        """Why that prior cannot be estimated; empty if it can."""
+        return self._estimated if isinstance(self._estimated, str) else ""
+
+    @cached_property
+    def _estimated(self) -> PriorEstimate | str:
         samples = self.samples
         before = replace(samples.before, labels=None, split=None, counts=samples.counts)
         unlabelled = before.take(samples.some)
@@ -212,8 +221,8 @@ class Judgement(Result):
             validation = None if same is None else replace(validation, carried=same)
         try:
             return estimate_prior(unlabelled, validation=validation, resamples=20)
-        except (ValueError, RuntimeError):
-            return None
+        except (ValueError, RuntimeError) as error:
+            return str(error)
 
     @cached_property
     def tau_path(self) -> TauPath | None:

@@ -69,6 +69,8 @@ def load(path: str | os.PathLike[str]) -> Predictor:
             f"there is nothing to load at {file}; give a folder that longtail fix, fit or train "
             f"has written, or the {ADJUSTER} or {MODEL} in it"
         )
+    if file.suffix not in (".json", ".safetensors"):
+        raise ValueError(f"expected an {ADJUSTER} or a {MODEL}, or the folder of one; got {file}")
     return _adjuster(file) if file.suffix == ".json" else _model(file)
 
 
@@ -89,7 +91,10 @@ def _model(file: Path) -> Predictor:
     from longtail.data.tables.errors import reading
 
     with reading(file, "a safetensors file"), safe_open(file, "pt") as opened:
-        is_head = "longtail_head" in (opened.metadata() or {})
+        about = opened.metadata() or {}
+    is_head = "longtail_head" in about
+    if "longtail" in about:
+        raise ValueError(f"{file} holds scores, which Scores.load reads; give the {MODEL}")
     classes, compute = _head(file) if is_head else _network(file)
 
     def score(inputs: ArrayT) -> Scores[ArrayT]:

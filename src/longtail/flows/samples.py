@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior, Scores, shot_groups
-from longtail.core.arrays import as_numpy
+from longtail.core.arrays import ArrayLike, as_numpy
 from longtail.data import long_tailed_subset
 
 # What scores are called before and after they were moved to the target, wherever both are shown.
@@ -19,6 +20,11 @@ _FITTED_ON = 2**22  # numbers that a fit for the page looks at: a second or two
 
 Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+
+
+def are_names(labels: ArrayLike) -> bool:
+    """Whether labels are names of classes, not their numbers."""
+    return isinstance(next(iter(cast("Iterable[object]", labels)), None), str)
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ from longtail.data import (
     open_score_writer,
 )
 from longtail.flows.prior_files import ClassesOf, read_counts
-from longtail.flows.samples import Integers
+from longtail.flows.samples import Integers, are_names
 from longtail.metrics import Difference
 from longtail.posthoc import Affine
 
@@ -51,13 +51,19 @@ def as_source(scores: SourceLike) -> Source:
         case Scores() | ScoreTable():
             return scores
         case str() | os.PathLike():
-            if Path(scores).suffix.lower() != ".safetensors":
+            path = os.fspath(scores)
+            if os.path.isfile(path) and not path.lower().endswith(".safetensors"):
                 raise ValueError(
-                    f"it is not known whether {scores} holds logits or probabilities; say it: "
-                    "longtail.data.open_score_table(path, kind)"
+                    f"it is not known whether {path} holds logits or probabilities; say it: "
+                    f'longtail.data.open_score_table("{path}", "logits") or (..., "probs")'
                 )
-            return open_score_table(scores, "logits")
+            return open_score_table(path, "logits")
         case tuple() if len(scores) == 2:
+            if are_names(scores[1]):
+                raise ValueError(
+                    "labels that are names do not say which column of the logits is whose; give "
+                    "the column of each: [classes.index(name) for name in labels]"
+                )
             return Scores(*scores)
     return Scores(cast(RowsLike, scores))  # which refuses what is no array
 

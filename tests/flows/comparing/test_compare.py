@@ -183,3 +183,10 @@ def test_the_files_are_written(two_methods, tmp_path):
         == "seeds"
     )
     assert said["noise"]["balanced_accuracy"]["best"] == "cifar100-lt-la-quick"
+
+
+def test_scores_that_are_no_file_have_no_name_to_compare_by():
+    scores = lt.Scores(2 * np.eye(3), [0, 1, 2])
+    for given in (scores, [scores, scores]):
+        with pytest.raises(TypeError, match=r"scores\.save"):
+            lt.compare(given)

@@ -85,7 +85,7 @@ def test_what_is_one_number_has_one_row_and_one_name():
         scores = lt.Scores(2 * torch.eye(4)[labels.roll(3)], labels)
         sums = Difference(4, target)
         sums.add(scores.logits, scores.logits, labels)
-        table = first_table(judge(scores, comparison=sums))
+        table = first_table(Judgement(BeforeAfter(scores, scores, uniform), sums))
         shown = [row[0] for row in table.rows if "accuracy" in row[0]]
         assert [name.removesuffix(" as they are") for name in shown] == expected
 

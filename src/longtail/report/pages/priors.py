@@ -87,10 +87,17 @@ def target_section(judgement: Judgement) -> Section | None:
         notes=[
             "A sample counts as much as its class does under the prior, so the same samples "
             "speak about all of them. This assumes that only the frequencies of the classes "
-            "change, not what they look like."
+            "change, not what they look like.",
+            *_not_estimated(judgement),
         ],
         explorer=explorer,
     )
+
+
+def _not_estimated(judgement: Judgement) -> list[str]:
+    if not judgement.estimate_problem:
+        return []
+    return [f"The prior of these samples could not be estimated: {judgement.estimate_problem}."]
 
 
 def _estimated(judgement: Judgement) -> list[Figure]:
