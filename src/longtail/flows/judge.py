@@ -252,6 +252,7 @@ def judge(
     validation: Scores | None = None,
     names: tuple[str, str] = ("before", "after"),
     tau: float | None = None,
+    is_cross_fitted: bool = False,
 ) -> Judgement:
     """Judge labelled scores: before and after something was done to them, or as they are.
 
@@ -262,6 +263,7 @@ def judge(
         validation: Validation scores of the model that `before` is of, if there are any.
         names: What before and after are called.
         tau: How far `after` was moved towards the target, if it is such a move.
+        is_cross_fitted: Whether parts of the samples were each moved by a τ of their own.
 
     >>> scores = Scores([[2.0, 1.0], [0.9, 0.0], [1.0, 0.7]], labels=[0, 0, 1], carried=[90, 10])
     >>> judgement = judge(scores, scores.under([1, 1]), tau=1.0)
@@ -269,7 +271,7 @@ def judge(
     ('balanced_accuracy', 0.5, -0.0)
     """
     goal, other = target or Prior.uniform(before.num_classes), before if after is None else after
-    return Judgement.of(BeforeAfter(before, other, goal, validation, names, tau))
+    return Judgement.of(BeforeAfter(before, other, goal, validation, names, tau, is_cross_fitted))
 
 
 def judge_scores(before: Scores, after: Scores | None, target: Prior) -> Judgement:
