@@ -8,7 +8,7 @@ import torch
 
 from longtail import Prior, Scores
 from longtail.data import open_score_table
-from longtail.flows import file_names, fix_steps, score_sources
+from longtail.flows import file_names, fix_rows, fix_steps, score_sources
 from longtail.flows.fix import fix, fix_again
 from longtail.flows.fix_result import StepFacts
 from longtail.flows.fix_steps import Plan, cross_fit, fit_steps, fold_numbers
@@ -70,7 +70,7 @@ def test_a_given_tau_is_kept():
 
 def cross_fitted(scores, plan):
     folds = fold_numbers(scores.labels, plan.seed)
-    return score_sources.adjusted_by_fold(scores, cross_fit(scores, folds, plan), folds)
+    return fix_rows.adjusted_by_fold(scores, cross_fit(scores, folds, plan), folds)
 
 
 def test_each_part_is_fixed_by_what_was_fitted_on_the_others():

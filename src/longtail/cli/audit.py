@@ -65,8 +65,7 @@ def audit(
     """
     with status("Reading labels", quiet):
         from longtail.flows.audit import audit as audit_labels
-        from longtail.report.pages.audit import as_json as plain
-        from longtail.report.pages.audit import write_audit
+        from longtail.report import save
 
         place = None if column is None else options.name_or_place(column)
         result = audit_labels(labels, test=test, column=place, header=header)
@@ -74,9 +73,9 @@ def audit(
         result = replace(result, counts_files=files, command=command())
     if output is not None:
         with writing(output) as aside:
-            names = write_audit(result, aside)
+            names = (save(result, aside).name, *result.write(aside))
     if as_json:
-        print_json(plain(result))
+        print_json(result.as_json())
     else:
         _show(result)
     if output is not None:

@@ -5,6 +5,7 @@ An option is given once, no input is written over, and what another command wrot
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,13 +14,7 @@ from typing import Any
 import click
 
 from longtail.flows.file_names import ADJUSTER, LOG, METRICS, MODEL, PAGE, RECIPE, VERSIONS
-from longtail.flows.generation import (
-    check_kind,
-    check_not_others,
-    generation_in,
-    is_same_file,
-    settle,
-)
+from longtail.flows.generation import check_kind, check_not_others, generation_in, settle
 
 # What runs consist of, beside what they say themselves.
 _OF_RUNS = (RECIPE, VERSIONS, LOG, METRICS, MODEL)
@@ -112,3 +107,11 @@ def _read_from(path: Path, kind: str) -> list[Path]:
     if current is None and (path / METRICS).is_file():  # of a longtail that did not say
         names |= {PAGE, ADJUSTER} | {file.name for file in path.glob("scores*")}
     return [path / name for name in sorted(names)]
+
+
+def is_same_file(one: str | Path, other: str | Path) -> bool:
+    """Whether both are one file, through whatever links."""
+    try:
+        return os.path.samefile(one, other)
+    except OSError:  # one of them is not there
+        return False

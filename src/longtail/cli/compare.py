@@ -83,14 +83,17 @@ def compare(
 
 def present(result: CompareResult, output: Path | None, *, as_json: bool, quiet: bool) -> None:
     """Print a comparison, and write its files if there is a folder for them."""
-    from longtail.report.pages.compare import as_json as plain
-    from longtail.report.pages.compare import write_comparison
+    from longtail.report import save
+    from longtail.report.pages.compare import write_tables
 
     if output is not None:
+        result = replace(result, command=command())
         with writing(output) as aside:
-            write_comparison(replace(result, command=command()), aside)
+            result.write(aside)
+            write_tables(result, aside)
+            save(result, aside)
     if as_json:
-        print_json(plain(result))
+        print_json(result.as_json())
     else:
         _show(result)
     if output is not None:
@@ -140,24 +143,19 @@ def _columns(table: ComparedSet) -> dict[str, list[str | Text]]:
     """The columns from left to right, each with its heading first, by what they are called."""
     from rich.text import Text
 
-    from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
     from longtail.report.pages.compare_tables import cells, columns
 
     by_name: dict[str, list[str | Text]] = {"method": ["method", *(m.name for m in table.methods)]}
     for shown, column in zip(columns(table), zip(*cells(table), strict=True), strict=True):
         metric = shown.metric
-        key, heading = metric.short, metric.short
-        if shown.is_as_trained:
-            key, heading = AS_TRAINED, AS_TRAINED.replace(" ", "\n")
-        elif table.has_moved and metric is table.by:
-            key, heading = UNDER_TARGET, UNDER_TARGET.replace("the ", "the\n")
+        heading = shown.short.replace("as ", "as\n").replace("the ", "the\n")
         texts: list[str | Text] = []
         for cell in column:
             value = Text(cell.value, style="bold" if cell.best else "")
             if cell.between and metric is table.by and not shown.is_as_trained:
                 value.append(f" {cell.between}", style="dim")
             texts.append(value.append("†" if cell.tied else ""))
-        by_name[key] = [heading, *texts]
+        by_name[shown.short] = [heading, *texts]
     if len({len(method.runs) for method in table.methods}) > 1:  # else the title has it
         by_name["runs"] = ["runs", *(str(len(method.runs)) for method in table.methods)]
     if table.ranks is not None:

@@ -59,7 +59,7 @@ def _run(trials: int, seed: int, quiet: bool) -> DemoResult:
 def _write(result: DemoResult, output: Path) -> None:
     from longtail.report import save
 
-    write_json(output / file_names.DEMO[1], result.as_json())
+    write_json(output / file_names.DEMO_RESULTS, result.as_json())
     save(result, output)
 
 

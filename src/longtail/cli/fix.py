@@ -82,10 +82,6 @@ def fix(
         def progress(done: int) -> None:
             bar.update(task, description="Rows", advance=done, total=rows)
 
-        def page(result: FixResult, folder: Path) -> None:
-            bar.update(task, description="Writing the page")
-            save(result, folder)
-
         if adjuster is not None:
             stored = load_adjusters(adjuster)
             table = reader.open(scores, stored.classes)
@@ -95,7 +91,7 @@ def fix(
                 stored,
                 counts,
                 output=output,
-                page=page,
+                page=save,
                 progress=progress,
                 command=command(),
             )
@@ -113,7 +109,7 @@ def fix(
                 counts,
                 read_target(target, table),
                 output=output,
-                page=page,
+                page=save,
                 carried=reader.read_carried(table),
                 tau=strength,
                 criterion=choices["criterion"],

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from longtail.cli import options, terminal
-from longtail.cli.command import Command
+from longtail.cli.command import Command, is_same_file
 from longtail.cli.errors import Interrupted
 from longtail.flows import file_names
-from longtail.flows.generation import is_same_file
 
 if TYPE_CHECKING:
     from longtail.engine.training import EpochEnd

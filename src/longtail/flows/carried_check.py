@@ -56,6 +56,22 @@ class CarriedCheck:
     apart: float = math.nan  # the mean distance of the logarithms of the two, where there are two
     chance: float = math.nan  # the mean distance that chance alone gives with so many samples
 
+    @property
+    def factor(self) -> float:
+        """By what factor the two differ, of a class on average."""
+        return math.exp(self.apart)
+
+    @property
+    def chance_factor(self) -> float:
+        """By what factor they would differ by chance alone."""
+        return math.exp(self.chance)
+
+
+def over_uniform(prior: Prior) -> Floats:
+    """The log of each class's share over that of the uniform prior; NaN for a share of zero."""
+    logs = prior_offset(Prior.uniform(prior.num_classes), prior)
+    return np.where(np.isfinite(logs), logs, math.nan)
+
 
 def check_carried(samples: BeforeAfter) -> CarriedCheck:
     """Compare what the scores before are declared to carry with what their labels say."""

@@ -10,6 +10,7 @@ only the first is shown.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
@@ -24,6 +25,7 @@ from longtail.stats import Interval
 ACCURACIES = ("accuracy_under_target", "balanced_accuracy", "accuracy")
 GROUPS = ("many", "medium", "few")
 _LESS_IS_BETTER = ("ece", "nll", "brier")
+_ROUNDING = 1e-12  # what sums in another order differ by
 
 
 def main_accuracy(target: Prior | None) -> str:
@@ -98,7 +100,7 @@ def change_of(
     """How a metric changed, by how much it became better where that is known, and if sure."""
     if before.value is None or after.value is None:
         return Change(before, after, None, Direction.NONE)
-    if before.value == after.value:
+    if math.isclose(before.value, after.value, rel_tol=0, abs_tol=_ROUNDING):
         return Change(before, after, Interval(0.0), Direction.NONE)
     change, less = after.value - before.value, key in _LESS_IS_BETTER
     if gain is None or gain.low is None or gain.high is None:

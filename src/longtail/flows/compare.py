@@ -11,19 +11,21 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
+from longtail import __version__
 from longtail.core import Prior, Scores
 from longtail.core.prior import PriorLike
 from longtail.data import ScoreTable, open_score_table
 from longtail.flows.compare_runs import BY_KEY, SampleSet, measured_run
 from longtail.flows.compare_sets import ComparedSet, Ranks, compare_set, set_ranks
+from longtail.flows.file_names import COMPARISON
 from longtail.flows.prior_files import read_prior
-from longtail.flows.results import Result
+from longtail.flows.results import Result, write_json
 from longtail.flows.run_sources import TARGET, Note, Source, find_sources
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -47,6 +49,21 @@ class CompareResult(Result):
     command: str = "lt.compare"  # what made it
 
     kind: ClassVar[str] = "compare"
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything that is a number or a name."""
+        ranks = self.ranks
+        return {
+            "target": self.target,
+            "sets": [table.as_json() for table in self.sets],
+            "ranks": None if ranks is None else asdict(ranks),
+            "notes": [asdict(each) for each in self.notes],
+        }
+
+    def write(self, folder: PathLike) -> None:
+        """Write comparison.json into a folder."""
+        head = {"version": __version__, "command": self.command}
+        write_json(Path(folder) / COMPARISON, head | self.as_json())
 
 
 class _Member(NamedTuple):

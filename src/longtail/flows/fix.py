@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from longtail.core import Prior, PriorLike, Scores
 from longtail.core.arrays import as_numpy
 from longtail.core.minimise import UnsettledError
-from longtail.flows import file_names, fix_steps, score_sources
+from longtail.flows import file_names, fix_rows, fix_steps, score_sources
 from longtail.flows.file_names import SCORES
 from longtail.flows.fix_result import APPLIED, CROSS_FITTED, FixResult
 from longtail.flows.fix_steps import Plan, tau_of
@@ -23,7 +23,6 @@ from longtail.flows.score_sources import (
     Source,
     SourceLike,
     TrainLike,
-    adjusted,
     name_of,
     rows_to_fit_on,
     scores_in_memory,
@@ -114,15 +113,15 @@ def fix(
         sums = None
         if is_new:
             under = None if fitted.estimate is not None else goal
-            sums = score_sources.no_sums(rows, under, counts)
+            sums = fix_rows.no_sums(rows, under, counts)
         path = None if folder is None else folder / SCORES
-        scores = score_sources.adjust(rows, step, counts, sums, path, progress)
+        scores = fix_rows.adjust(rows, step, counts, sums, path, progress)
 
         # Judge: on samples that nothing was fitted on.
         tau_to_goal = tau_of(fitted.steps, goal)
         if sums is not None:
             before = scores_in_memory(rows, prior, counts, rows_to_fit_on(rows, seed))
-            after = adjusted(before, step)
+            after = fix_rows.adjusted(before, step)
             samples = BeforeAfter(before, after, goal, labelled, tau=tau_to_goal)
         else:
             same = plan if fitted.estimate is None else replace(plan, target=goal, tau=1.0)
@@ -172,14 +171,16 @@ def fix_again(
     target = fix_steps.target_of(stored.adjusters) or step.carried
     goal = target or Prior.uniform(source.num_classes)
     with staged(output, "fix", file_names.FIX) as folder:
-        sums = None if source.labels is None else score_sources.no_sums(source, goal, counts)
+        sums = None if source.labels is None else fix_rows.no_sums(source, goal, counts)
         path = None if folder is None else folder / SCORES
-        moved = score_sources.adjust(source, step, counts, sums, path, progress)
+        moved = fix_rows.adjust(source, step, counts, sums, path, progress)
         judgement = None
         if sums is not None:
             before = scores_in_memory(source, carried, counts, rows_to_fit_on(source))
             tau = tau_of(stored.adjusters, goal)
-            judgement = Judgement(BeforeAfter(before, adjusted(before, step), goal, tau=tau), sums)
+            judgement = Judgement(
+                BeforeAfter(before, fix_rows.adjusted(before, step), goal, tau=tau), sums
+            )
         result = FixResult(
             adjuster=stored,
             carried=carried,
@@ -205,9 +206,9 @@ def _cross_fitted(
     own = folds if some is None else folds[some]
     with _fitting_to(source):
         steps = fix_steps.cross_fit(labelled, own, plan)
-        after = score_sources.adjusted_by_fold(labelled, steps, own)
+        after = fix_rows.adjusted_by_fold(labelled, steps, own)
         whole = labelled if some is None else source
-        return after, score_sources.sums_by_fold(whole, steps, folds, goal, labelled.counts)
+        return after, fix_rows.sums_by_fold(whole, steps, folds, goal, labelled.counts)
 
 
 def _written(

@@ -17,8 +17,8 @@ from longtail import posthoc
 from longtail.core import Prior, PriorLike, Scores
 from longtail.core.arrays import as_numpy
 from longtail.data import stratified_folds
+from longtail.flows.fix_rows import in_range
 from longtail.flows.samples import Integers
-from longtail.flows.score_sources import in_range
 from longtail.posthoc import Affine, AffineAdjuster, LogitAdjustment, chain_affine
 from longtail.shift import PriorEstimate, estimate_prior
 

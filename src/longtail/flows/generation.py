@@ -295,11 +295,3 @@ def _name(name: object) -> str:
         raise ValueError("a name with a folder in it")
     name.encode("utf-8")  # not every str is the name of a file
     return name
-
-
-def is_same_file(one: str | Path, other: str | Path) -> bool:
-    """Whether both are one file, through whatever links."""
-    try:
-        return os.path.samefile(one, other)
-    except OSError:  # one of them is not there
-        return False

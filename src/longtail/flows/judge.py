@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior, Scores
 from longtail.core.arrays import as_numpy
-from longtail.flows.carried_check import CarriedCheck, check_carried
+from longtail.flows.carried_check import CarriedCheck, check_carried, over_uniform
 from longtail.flows.changes import GROUPS, Change, Outcome, change_of, shown_accuracies
-from longtail.flows.paths import TargetPath, TauPath, target_path, tau_path
+from longtail.flows.label_profile import Profile, profile_of
+from longtail.flows.mistakes import Mistakes, mistakes_of
+from longtail.flows.paths import MOST_SAMPLES, TargetPath, TauPath, target_path, tau_path
 from longtail.flows.results import Result
-from longtail.flows.samples import BeforeAfter
+from longtail.flows.samples import BeforeAfter, Standing
 from longtail.metrics import Accumulator, Difference, Reliability, Sanity, ece, margins
-from longtail.metrics.recall import group_confusion, most_mistaken
 from longtail.shift import PriorEstimate, estimate_prior
 from longtail.stats import Interval
 
@@ -26,32 +27,10 @@ _MISCALIBRATED = 0.05  # an ECE that is by so much above what chance gives is to
 # classes vary alike, which cannot be seen if half of them have no more.
 _TOO_FEW = 3
 _IN_A_BIN = 100  # samples on average: the accuracy of such a bin is known to ten points
-_PAIRS = 10  # of classes that are mistaken for each other
+_FEW = 5  # of a class with fewer samples an interval knows little
 SHOWN = (*GROUPS, "worst_class", "ece", "nll")  # beside the accuracies
 
 Floats = npt.NDArray[np.float64]
-
-
-class Pair(NamedTuple):
-    """A class that is taken for another."""
-
-    true: int  # the class
-    taken: int  # what it is taken for
-    samples: int  # how many samples it has here
-    shares: tuple[float, ...]  # of them taken for the other, before, and after if that differs
-
-
-@dataclass(frozen=True, eq=False)
-class Mistakes:
-    """The mistakes of the samples.
-
-    Attributes:
-        confusions: By side a row for each group of true classes: the share right, then the share
-            wrong in each group. Classes count the same; NaN for a group without samples.
-    """
-
-    confusions: dict[str, Floats]
-    pairs: tuple[Pair, ...]  # what the rarer half of the classes loses most to, the worst first
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +54,27 @@ class Judgement(Result):
     def label_counts(self) -> npt.NDArray[np.int64]:
         """How many of all samples are of each class."""
         return self.comparison.before.samples.astype(np.int64)
+
+    @property
+    def num_samples(self) -> int:
+        """How many samples there are in all."""
+        return int(self.label_counts.sum())
+
+    @property
+    def absent_classes(self) -> int:
+        """How many classes have no sample."""
+        return int((self.label_counts == 0).sum())
+
+    @property
+    def few_classes(self) -> int:
+        """How many classes have samples, but fewer than five."""
+        return int(((self.label_counts > 0) & (self.label_counts < _FEW)).sum())
+
+    @cached_property
+    def train(self) -> Profile | None:
+        """How long the tail of the training set was; None if its counts are not known."""
+        counts, classes = self.samples.counts, self.samples.classes
+        return None if counts is None or not counts.any() else profile_of(counts, classes)
 
     @cached_property
     def shares(self) -> dict[str, Floats]:
@@ -200,6 +200,18 @@ class Judgement(Result):
         """What the logits carried before, declared and measured."""
         return check_carried(self.samples)
 
+    @cached_property
+    def carried_logs(self) -> dict[str, Floats | None]:
+        """Declared, measured and target prior: the log of each share over that of uniform."""
+        check, target = self.carried_check, self.samples.goal
+        priors = {"declared": check.declared, "measured": check.measured, "target": target}
+        return {name: None if p is None else over_uniform(p) for name, p in priors.items()}
+
+    @property
+    def standing(self) -> Standing:
+        """Where the logits before stand, seen from the target."""
+        return Standing.of(self.samples.before.carried, self.samples.goal)
+
     @property
     def estimate(self) -> PriorEstimate | None:
         """The prior of the samples, estimated without their labels; None if it cannot be."""
@@ -224,6 +236,11 @@ class Judgement(Result):
         except (ValueError, RuntimeError) as error:
             return str(error)
 
+    @property
+    def is_too_large_for_tau(self) -> bool:
+        """Whether there are so many samples that no page could hold what becomes of each."""
+        return len(self.samples.labels) > MOST_SAMPLES
+
     @cached_property
     def tau_path(self) -> TauPath | None:
         """Accuracy at every τ; None without a known prior or with too many samples."""
@@ -237,7 +254,7 @@ class Judgement(Result):
     @cached_property
     def mistakes(self) -> Mistakes:
         """Which classes are taken for which."""
-        return _mistakes(self.samples)
+        return mistakes_of(self.samples)
 
     def as_json(self) -> dict[str, Any]:
         """Whether to trust it, every metric before and after, and the gains with intervals."""
@@ -281,21 +298,3 @@ def judge_scores(before: Scores, after: Scores | None, target: Prior) -> Judgeme
     if before.carried is not None and not before.carried.is_close(target):
         return judge(before, before.under(target), target, tau=1.0)
     return judge(before, None, target, names=("as they are", "as they are"), tau=0.0)
-
-
-def _mistakes(samples: BeforeAfter) -> Mistakes:
-    """Count the mistakes of both sides."""
-    labels, classes = samples.labels, samples.num_classes
-    taken = {name: as_numpy(scores.predict()) for name, scores in samples.sides.items()}
-    rare = np.zeros(classes, dtype=bool)
-    rare[samples.order[classes // 2 :]] = True
-    pairs = []
-    for worst in most_mistaken(taken[samples.names[0]], labels, classes, classes=rare, most=_PAIRS):
-        own = labels == worst.true
-        shares = tuple(float((side[own] == worst.taken_for).mean()) for side in taken.values())
-        pairs.append(Pair(worst.true, worst.taken_for, int(own.sum()), shares))
-    confusions = {
-        name: group_confusion(side, labels, classes, groups=samples.groups)
-        for name, side in taken.items()
-    }
-    return Mistakes(confusions, tuple(pairs))

@@ -190,6 +190,11 @@ class TargetPath:
     moved: tuple[UnderTarget, ...]  # of the result, moved to the target of the place
     ratio: float  # of the source, its largest to its smallest probability
 
+    @property
+    def ratios(self) -> tuple[float, ...]:
+        """The same of the target at each of the places."""
+        return tuple(self.ratio ** abs(1 - place) for place in PLACES)
+
 
 def target_path(samples: BeforeAfter) -> TargetPath | None:
     """The path of before and of the result; None if it is not known what they carry."""

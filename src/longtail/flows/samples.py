@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 from typing import Literal, cast
 
@@ -25,6 +26,21 @@ Mask = npt.NDArray[np.bool_]
 def are_names(labels: ArrayLike) -> bool:
     """Whether labels are names of classes, not their numbers."""
     return isinstance(next(iter(cast("Iterable[object]", labels)), None), str)
+
+
+class Standing(Enum):
+    """Where logits stand, seen from the target."""
+
+    UNDECLARED = "it is not declared what they carry"
+    AT_TARGET = "they carry the target"
+    ELSEWHERE = "they carry another prior"
+
+    @classmethod
+    def of(cls, carried: Prior | None, target: Prior) -> Standing:
+        """Of logits that carry this."""
+        if carried is None:
+            return cls.UNDECLARED
+        return cls.AT_TARGET if carried.is_close(target) else cls.ELSEWHERE
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,6 +115,22 @@ class BeforeAfter:
     def frequencies(self) -> Integers:
         """Training samples of each class, or where they are not known, samples here."""
         return self.label_counts if self.counts is None else self.counts
+
+    @cached_property
+    def label_shares(self) -> npt.NDArray[np.float64]:
+        """The share of the samples that each class has."""
+        return self.label_counts / len(self.labels)
+
+    @property
+    def is_move(self) -> bool:
+        """Whether the result is the scores before, moved towards the target."""
+        return self.tau is not None and self.is_changed
+
+    @property
+    def tau_standing(self) -> Standing:
+        """Where the logits that τ moves stand; those of another model are moved themselves."""
+        moved = self.after if self.tau is None else self.before
+        return Standing.of(moved.carried, self.goal)
 
     @cached_property
     def source(self) -> Prior | None:

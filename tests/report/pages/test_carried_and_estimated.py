@@ -115,7 +115,8 @@ def test_logits_that_carry_nothing_known_have_no_explorers_but_a_page():
 
 
 def test_of_too_many_samples_the_page_says_why_tau_cannot_be_moved(monkeypatch):
-    monkeypatch.setattr("longtail.report.pages.priors.MOST_SAMPLES", 1499)
+    for module in ("flows.judge", "report.pages.priors"):
+        monkeypatch.setattr(f"longtail.{module}.MOST_SAMPLES", 1499)
     section = tau_section(judged())
     assert section.explorer is None
     assert "more than 1,499 samples" in section.paragraphs[0]

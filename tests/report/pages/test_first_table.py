@@ -1,15 +1,17 @@
 """The first screen: what is shown, and what of it is sure."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
 from scipy import stats
 
 import longtail as lt
+from longtail.flows.changes import change_of
 from longtail.flows.judge import Judgement, judge
 from longtail.flows.samples import BeforeAfter
-from longtail.metrics import Difference
+from longtail.metrics import Difference, Interval
 from longtail.report.pages.first_screen import first_table, metric_rows
 from report_pages import judged, samples_of
 
@@ -170,3 +172,14 @@ def test_without_a_target_accuracy_is_that_of_the_samples_as_they_are():
     names = [row[0] for row in metric_rows(Judgement(samples, as_they_are))]
     assert "accuracy under the target" not in names
     assert "accuracy, samples as they are" in names
+
+
+@pytest.mark.parametrize(
+    ("after", "shown"),
+    [(0.5004, "+0.0 [+0.0, +0.1] better"), (0.5 + 1e-15, "none"), (0.5, "none")],
+)
+def test_a_change_too_small_for_its_digits_is_still_a_change(after, shown):
+    gain = Interval(after - 0.5, after - 0.5002, after - 0.4998)
+    change = change_of("accuracy", Interval(0.5, 0.4, 0.6), Interval(after, 0.4, 0.6), gain, True)
+    ((*_, last),) = metric_rows(SimpleNamespace(changes={"accuracy": change}))
+    assert last == shown

@@ -70,6 +70,11 @@ class TrainResult(Result):
         return np.array(self.model.counts)
 
     @property
+    def num_images(self) -> int:
+        """Training images in all."""
+        return int(self.counts.sum())
+
+    @property
     def judged_on(self) -> Split | None:
         """The part that the headline is of: test if there is one."""
         splits = self.variants[0].scores

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
 from typing import NamedTuple
 
+from longtail.flows.figure_curves import mean_and_spread
 from longtail.report.charts import frame, svg
 from longtail.report.charts.chart import Chart, as_numbers, drawing
 from longtail.report.charts.frame import Key, Plot, Reference
@@ -84,21 +84,16 @@ def _names(name: str, text: str, plot: Plot, y: float) -> list[Svg]:
 class _Row(NamedTuple):
     name: str
     style: int
-    values: tuple[float, ...]
+    values: list[float]
+    mean: float
+    spread: float
 
     @classmethod
     def of(cls, strip: Strip, number: int) -> _Row:
-        values = as_numbers(strip.values, f"values of strip {strip.name!r}")
+        every = as_numbers(strip.values, f"values of strip {strip.name!r}")
+        values = [value for value in every if math.isfinite(value)]
         style = number if strip.style is None else strip.style
-        return cls(strip.name, style, tuple(filter(math.isfinite, values)))
-
-    @property
-    def mean(self) -> float:
-        return fmean(self.values) if self.values else math.nan
-
-    @property
-    def spread(self) -> float:
-        return stdev(self.values) if len(self.values) > 1 else math.nan
+        return cls(strip.name, style, values, *mean_and_spread(values))
 
     @property
     def summary(self) -> str:

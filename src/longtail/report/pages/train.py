@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def train_page(result: TrainResult, footer: Footer) -> Page:
     """The page of `longtail train`."""
-    recipe, counts = result.recipe, result.counts
+    recipe = result.recipe
     own = [
         *(_variants(result, split) for split in result.metrics),
         _training(result),
@@ -31,7 +31,7 @@ def train_page(result: TrainResult, footer: Footer) -> Page:
     if result.judgement is None:
         return Page(title, headline(result), own, footer)
     about = f": {recipe.about.rstrip('.')}" if recipe.about else ""
-    images = f"{int(counts.sum()):,} images"
+    images = f"{result.num_images:,} images"
     done = f"A model was trained for {recipe.epochs} epochs on {images}{about}."
     return scores_page(
         result.judgement, footer, title=title, done=done, sections=own, written=False
@@ -41,7 +41,7 @@ def train_page(result: TrainResult, footer: Footer) -> Page:
 def headline(result: TrainResult) -> str:
     """What came out, in one sentence."""
     text = (
-        f"{int(result.counts.sum()):,} training images of {len(result.model.classes):,} classes, "
+        f"{result.num_images:,} training images of {len(result.model.classes):,} classes, "
         f"{result.recipe.epochs} epochs."
     )
     if result.judged_on is None:
