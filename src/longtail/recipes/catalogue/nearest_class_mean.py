@@ -50,7 +50,8 @@ named(
     "Learned NCM on CIFAR-100-LT, ratio 100: cross-entropy first, then the heads of NCM.",
     "§5.2 and, for what it does not say (batch, steps, warm-up, decay, augmentation), the code of "
     "balanced meta-softmax. Accuracy 46.0 softmax, 48.7 means, 50.7 learned, 50.9 with adjustment, "
-    "51.0 with displacements too (table 1). Figure 4: data.imbalance_ratio=200 data.held_out=0.1.",
+    "51.0 with displacements too (table 1). Figure 4: data.imbalance_ratio=200 "
+    "data.validation_share=0.1.",
     on_cifar(sets.cifar100(), epochs=591, warmup=36),
 )
 named(

@@ -25,12 +25,12 @@ THIRTY_EPOCHS = dict(name="steps", milestones=(10, 20), decay=0.1, by_epoch=True
 
 def cifar10(imbalance_ratio: float = 100.0) -> Values:
     """All of the cut is trained on: 12,406 images at ratio 100."""
-    return dict(kind="cifar10", imbalance_ratio=imbalance_ratio, held_out=0.0)
+    return dict(kind="cifar10", imbalance_ratio=imbalance_ratio, validation_share=0.0)
 
 
 def cifar100(imbalance_ratio: float = 100.0) -> Values:
     """All of the cut is trained on: 10,847 images at ratio 100."""
-    return dict(kind="cifar100", imbalance_ratio=imbalance_ratio, held_out=0.0)
+    return dict(kind="cifar100", imbalance_ratio=imbalance_ratio, validation_share=0.0)
 
 
 def imagenet_lt() -> Values:
@@ -58,5 +58,10 @@ def sun397() -> Values:
 def _lists(train: str, test: str, *, num_classes: int, validation: str | None = None) -> Values:
     lists = dict(kind="lists", train=train, validation=validation, test=test)
     return dict(
-        **lists, num_classes=num_classes, held_out=0.0, size=224, resize=256, random_crop=True
+        **lists,
+        num_classes=num_classes,
+        validation_share=0.0,
+        size=224,
+        resize=256,
+        random_crop=True,
     )
