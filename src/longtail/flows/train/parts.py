@@ -122,9 +122,15 @@ SECOND_HEADS = (
     | family("longtail.heads", {"crt": "Linear", "lws": "LearnableScale"}, (*_HEAD, "bias"))
 )
 BACKBONES = family(
-    "longtail.engine.backbones", ("resnet32", "resnet32_experts", "small_cnn", "mlp")
-) | family(
-    "longtail.engine.backbones", {"torchvision": "torchvision_backbone", "timm": "timm_backbone"}
+    "longtail.engine.backbones",
+    {
+        "resnet32": "ResNet32",
+        "resnet32_experts": "ResNet32Experts",
+        "small_cnn": "SmallCNN",
+        "mlp": "MLP",
+        "torchvision": "torchvision_backbone",
+        "timm": "timm_backbone",
+    },
 )
 SAMPLERS = family(
     "longtail.images",
