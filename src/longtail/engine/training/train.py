@@ -126,11 +126,11 @@ def train(
         progress=progress if these.is_main else None,
     )
     alone = locked(run) if run is not None and these.is_main else nullcontext()
-    with alone, _learning(learner, mixed_seed(options.seed, these.rank, 1)) as asked:
-        state = loop.run(asked, stop_after)
+    with alone, _learning(learner, mixed_seed(options.seed, these.rank, 1)) as interrupt:
+        state = loop.run(interrupt, stop_after)
     loop.folder.close()
-    if asked.signal is not None:
-        raise Stopped(asked.signal, f"in epoch {state.epoch + 1}")
+    if interrupt.signal is not None:
+        raise Stopped(interrupt.signal, f"in epoch {state.epoch + 1}")
     return _ended(loop, state, model)
 
 
@@ -170,10 +170,10 @@ def _learning(learner: Learner, seed: int) -> Iterator[Interruption]:
             torch.enable_grad(),
             torch.random.fork_rng(gpus),
             # Several processes would stop at different steps, and wait for each other.
-            interruption(catch=these.world_size == 1) as asked,
+            interruption(catch=these.world_size == 1) as interrupt,
         ):
             torch.manual_seed(seed)
-            yield asked
+            yield interrupt
     finally:
         learner.model.train(False)
         learner.whole.train(False)

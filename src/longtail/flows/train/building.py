@@ -103,9 +103,9 @@ def _read_lists(data: recipes.ImageLists, root: Path) -> ImageSplits[ImageFiles]
         if name is None:
             return None
         # Its classes are those of training, whichever of them it has; a .json file says its own.
-        known = None if name.endswith(".json") else names or train.classes
+        own = None if name.endswith(".json") else names or train.classes
         file, classes = root / name, train.num_classes
-        return images.read_image_list(file, root, classes, known, allow_empty=True)
+        return images.read_image_list(file, root, classes, own, allow_empty=True)
 
     return ImageSplits(train, other(data.validation), other(data.test))
 

@@ -226,8 +226,8 @@ def _put(
             inside.update({first: text, **kept})
         return
     # What may stand under the key; anything if there is no such key, which is told later.
-    there = [each for each in structs if own_tag is None or each.tag == inside.get(own_tag)]
-    kinds = [field.type for each in there for field in each.fields if field.encode_name == first]
+    chosen = [each for each in structs if own_tag is None or each.tag == inside.get(own_tag)]
+    kinds = [field.type for each in chosen for field in each.fields if field.encode_name == first]
     field = kinds[0] if kinds else inspect.AnyType()
     tag = _structs(field)[1]
     if rest or (tag is not None and text.isidentifier() and text != "null"):
