@@ -10,7 +10,7 @@ from longtail import Scores
 from longtail.cli import app
 
 RECIPE = """
-data: {kind: npz, held_out: 0.2}
+data: {kind: npz, validation_share: 0.2}
 backbone: {name: mlp, inputs: 192, hidden: [8]}
 epochs: 1
 batch_size: 32

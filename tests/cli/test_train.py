@@ -13,7 +13,7 @@ from cli.killed import train_and_wait
 from longtail.cli import app
 
 RECIPE = """
-data: {kind: npz, held_out: 0.2}
+data: {kind: npz, validation_share: 0.2}
 backbone: {name: mlp, inputs: 192, hidden: [16]}
 optimizer: {lr: 2e-2}
 epochs: 1

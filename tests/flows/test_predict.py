@@ -65,7 +65,7 @@ def test_a_model_of_train_gives_the_logits_of_its_images(tmp_path):
     np.savez(tmp_path / "images.npz", **parts)
     recipe = recipe_from(
         {
-            "data": {"kind": "npz", "path": str(tmp_path / "images.npz"), "held_out": 0.0},
+            "data": {"kind": "npz", "path": str(tmp_path / "images.npz"), "validation_share": 0.0},
             "backbone": {"name": "mlp", "inputs": 192, "hidden": [8]},
             "epochs": 1,
         }

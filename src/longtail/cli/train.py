@@ -150,14 +150,13 @@ def _show_plan(recipe: Recipe, as_json: bool, quiet: bool) -> None:
 
     with terminal.status("Reading", quiet):
         from longtail.flows.train.train import planned
+        from longtail.report.pages.train import plan_in_words
 
         plan = planned(recipe)
     if as_json:
-        terminal.print_json({"recipe": plain(recipe), "plan": plan})
+        terminal.print_json({"recipe": plain(recipe), "plan": plan._asdict()})
     elif terminal.is_first():
-        terminal.echo(write_yaml(plain(recipe)))
-        for name, value in plan.items():
-            terminal.echo(f"{name}: {value}")
+        terminal.echo("\n".join([write_yaml(plain(recipe)), *plan_in_words(plan)]))
 
 
 def _show(result: TrainResult, as_json: bool) -> None:
@@ -255,7 +254,7 @@ def features(
 
     RUN is a folder of `longtail train`, MODEL its model.safetensors. DATA is read as the recipe of
     the run says, with the same cut and the same validation part; KEY=VALUE changes that:
-    data.kind=folder data.size=224, data.held_out=0.
+    data.kind=folder data.size=224, data.validation_share=0.
     """
     if output.suffix.lower() != ".safetensors":
         raise click.UsageError(f"{output} must end in .safetensors to take features; rename it")

@@ -30,7 +30,8 @@ from longtail.flows.run_sources import TARGET, Note, Source, find_sources
 
 PathLike: TypeAlias = str | os.PathLike[str]
 # Other data make another table, not another method.
-_DATA = ("kind", "imbalance_ratio", "profile", "held_out", "official")
+# In older runs validation_share is held_out.
+_DATA = ("kind", "imbalance_ratio", "profile", "validation_share", "held_out", "official")
 _OF_THE_DATA = {f"data.{key}" for key in _DATA}
 _MOST = 10  # values of a list that a name has room for
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +17,7 @@ from longtail import __version__
 from longtail.core import Prior, Scores
 from longtail.core.arrays import as_numpy
 from longtail.core.scores import Split
+from longtail.data import stratified_folds
 from longtail.data.tables.features import SPLITS
 from longtail.engine import load_head, save_head
 from longtail.engine.training import Trained
@@ -27,7 +28,7 @@ from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.flows.train.building import build_target
 from longtail.flows.train.model_file import StoredModel, load_model
 from longtail.flows.train.reading import plain
-from longtail.flows.train.recipe import Recipe, Target
+from longtail.flows.train.recipe import FOLDS, Recipe, Target
 from longtail.flows.train.run_folder import METRICS, read_log
 from longtail.heads import Head
 from longtail.metrics import Accumulator, Interval
@@ -87,6 +88,11 @@ class TrainResult(Result):
         return UNDER_TARGET if UNDER_TARGET in names else AS_TRAINED
 
     @property
+    def is_cross_fitted(self) -> bool:
+        """Whether it is of the samples that chose τ, each fifth moved by what the others choose."""
+        return self.judged_on == "validation" and any(each.choice for each in self.variants)
+
+    @property
     def accuracy(self) -> str:
         """The accuracy that was asked for: that under the target."""
         return main_accuracy(self.target)
@@ -133,6 +139,7 @@ class TrainResult(Result):
             validation=trained.scores.get("validation") if split == "test" else None,
             names=(AS_TRAINED, self.headline),
             tau=shown.tau,
+            is_cross_fitted=self.is_cross_fitted,
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -142,6 +149,7 @@ class TrainResult(Result):
             "about": self.recipe.about,
             "headline": self.headline,
             "judged_on": self.judged_on,
+            "cross_fitted": self.is_cross_fitted,
             "classes": len(self.model.classes),
             "training_images": int(self.counts.sum()),
             "carried": None if carried is None else carried.probs.tolist(),
@@ -169,7 +177,7 @@ class TrainResult(Result):
             for split, scores in variant.scores.items():
                 scores.save(folder / f"scores-{split}{name}.safetensors")
             if variant.head is not None:
-                save_head(variant.head, folder / f"head{name}.safetensors", about)
+                save_head(variant.head, _head_file(folder, variant.name), about)
         write_json(folder / METRICS, {"version": __version__} | self.as_json())
 
     @cached_property
@@ -199,12 +207,27 @@ def variants_of(
     if option.tau == 1:
         moved = {split: part.under(target) for split, part in scores.items()}
         return [trained, Variant(UNDER_TARGET, moved, tau=1.0)]
-    if option.tau == "auto":  # there is a validation part: that was checked before training
-        adjuster = LogitAdjustment.fit(scores["validation"], carried, target, option.criterion)
-    else:
-        adjuster = LogitAdjustment(carried, option.tau, target)
-    moved = {split: adjuster(part) for split, part in scores.items()}
-    return [trained, Variant(UNDER_TARGET, moved, tau=adjuster.tau, choice=adjuster.choice)]
+    if option.tau != "auto":
+        move = LogitAdjustment(carried, option.tau, target)
+        moved = {split: move(part) for split, part in scores.items()}
+        return [trained, Variant(UNDER_TARGET, moved, tau=move.tau)]
+
+    def fitted(validation: Scores) -> LogitAdjustment:
+        return LogitAdjustment.fit(validation, carried, target, option.criterion)
+
+    # There is a validation part: that was checked before training.
+    move = fitted(scores["validation"])
+    moved = {split: move(part) for split, part in scores.items()}
+    moved["validation"] = cross_fitted(scores["validation"], fitted)
+    return [trained, Variant(UNDER_TARGET, moved, tau=move.tau, choice=move.choice)]
+
+
+def cross_fitted(scores: Scores, fit: Callable[[Scores], LogitAdjustment]) -> Scores:
+    """The scores in their order, each fold moved by what was fitted on the others."""
+    folds = as_numpy(stratified_folds(as_numpy(scores.labels), FOLDS))
+    moved = [fit(scores.take(folds != fold))(scores.take(folds == fold)) for fold in range(FOLDS)]
+    order = np.argsort(folds, kind="stable")  # of the samples, as `moved` has them
+    return Scores.concat(moved).take(np.argsort(order))
 
 
 def read_run(folder: str | os.PathLike[str], command: str = "longtail.report") -> TrainResult:
@@ -219,10 +242,10 @@ def read_run(folder: str | os.PathLike[str], command: str = "longtail.report") -
     stored = load_model(run)
     recipe, carried = stored.recipe, stored.model.carried
     target = build_target(recipe, Prior.of(stored.counts))
+    names = [head.full_name for head in recipe.second_stage.heads] if recipe.second_stage else []
     heads = [
-        Variant(name, _read_scores(run, f"-{name}"), load_head(file).head)
-        for file in sorted(run.glob("head-*.safetensors"))
-        if (name := file.stem.removeprefix("head-"))
+        Variant(name, _read_scores(run, f"-{name}"), load_head(_head_file(run, name)).head)
+        for name in names
     ]
     metrics = json.loads((run / METRICS).read_text(encoding="utf-8"))
     return TrainResult(
@@ -233,6 +256,10 @@ def read_run(folder: str | os.PathLike[str], command: str = "longtail.report") -
         variants=(*variants_of(recipe.target, carried, target, scores), *heads),
         command=command,
     )
+
+
+def _head_file(folder: Path, name: str) -> Path:
+    return folder / f"head-{name}.safetensors"
 
 
 def _read_scores(folder: Path, name: str) -> dict[Split, Scores]:
