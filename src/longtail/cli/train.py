@@ -99,13 +99,13 @@ def _check(
 ) -> None:
     """What can be told before torch is imported."""
     from longtail.flows.train.reading import RecipeError
-    from longtail.flows.train.run_folder import RECIPE, check_data, check_folder, is_recipe_of
+    from longtail.flows.train.run_folder import check_data, check_folder, is_recipe_of
 
     try:
         check_data(recipe.data)
         if output is None:
             return
-        if is_same_file(output / RECIPE, name) and not is_recipe_of(output, recipe):
+        if is_same_file(output / file_names.RECIPE, name) and not is_recipe_of(output, recipe):
             raise click.UsageError(
                 f"{name} is an input, and -o {output} would write over it; take another folder"
             )

@@ -58,14 +58,14 @@ def headline(result: TrainResult) -> str:
     )
     if result.judged_on is None:
         return f"{text} There is no validation and no test part, so nothing was measured."
-    metrics, key = result.metrics[result.judged_on][result.headline], result.accuracy
+    metrics, key = result.metrics[result.judged_on][result.main_variant], result.accuracy
     groups = ", ".join(
         f"{name} {percent(metrics[name].value)}"
         for name in GROUPS
         if name in metrics and metrics[name].value is not None
     )
     text += (
-        f" {HEADLINES[key]} on the {result.judged_on} part, {result.headline}: "
+        f" {HEADLINES[key]} on the {result.judged_on} part, {result.main_variant}: "
         f"{with_interval(metrics[key])} % ({groups})."
     )
     return f"{text} {_CROSS_FITTED}" if result.is_cross_fitted else text
