@@ -12,6 +12,7 @@ from longtail.cli import options
 from longtail.cli.command import Command
 from longtail.cli.options import INPUT
 from longtail.cli.terminal import closing, command, console, print_json, rich_table, status, writing
+from longtail.flows import file_names
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from longtail.flows.compare_sets import ComparedSet
 
 
-FILES = ("report.html", "table.md", "table.tex", "comparison.json")
 # What a narrow terminal can do without, the first the soonest.
 _LEFT_OUT_FIRST = ("rank", "accuracy", "worst", "NLL", "ECE")
 _NAMES = 12  # columns of the terminal for the names of methods
@@ -29,7 +29,7 @@ _NAMES = 12  # columns of the terminal for the names of methods
 
 @click.command(
     cls=Command,
-    files=FILES,
+    files=file_names.COMPARE,
     kind="report",
     short_help="Compare methods over many runs, and say what is noise.",
 )
@@ -38,6 +38,7 @@ _NAMES = 12  # columns of the terminal for the names of methods
     "--label",
     "labels",
     multiple=True,
+    type=options.NameAndPath(),
     metavar="NAME=PATH",
     help="Runs in PATH are of the method NAME. May be given often, also with one NAME.",
 )
@@ -52,7 +53,7 @@ _NAMES = 12  # columns of the terminal for the names of methods
 @options.common
 def compare(
     paths: tuple[Path, ...],
-    labels: tuple[str, ...],
+    labels: tuple[tuple[str, Path], ...],
     target: str | Path,
     by: str | None,
     output: Path | None,
@@ -66,7 +67,6 @@ def compare(
     """
     if not paths and not labels:
         raise click.UsageError("give run folders or files of scores to compare")
-    named = [_label(text) for text in labels]
     with status("Reading", quiet) as say:
         from longtail.flows import compare as flow
         from longtail.flows.compare_runs import BY_KEY
@@ -77,7 +77,7 @@ def compare(
         def progress(what: str) -> None:
             say(f"Measuring: {what}")
 
-        result = flow.compare(paths, names=named, target=target, by=by, progress=progress)
+        result = flow.compare(paths, names=labels, target=target, by=by, progress=progress)
     present(result, output, as_json=as_json, quiet=quiet)
 
 
@@ -97,16 +97,7 @@ def present(result: CompareResult, output: Path | None, *, as_json: bool, quiet:
     else:
         _show(result)
     if output is not None:
-        closing(output, FILES, as_json=as_json, quiet=quiet)
-
-
-def _label(text: str) -> tuple[str, Path]:
-    name, _, path = text.partition("=")
-    if not (name.strip() and path):
-        raise click.UsageError(f"--label is NAME=PATH, such as LA=runs/la; got {text!r}")
-    if not Path(path).exists():
-        raise click.UsageError(f"--label {name.strip()}: there is no {path}")
-    return name.strip(), Path(path)
+        closing(output, file_names.COMPARE, as_json=as_json, quiet=quiet)
 
 
 def _show(result: CompareResult) -> None:

@@ -18,6 +18,7 @@ from longtail.core import Prior
 from longtail.core.arrays import ArrayLike, as_numpy, is_torch
 from longtail.core.labels import check_counts
 from longtail.data import LabelCounts, align_counts, read_label_counts
+from longtail.flows.file_names import AUDIT_RESULT, COUNTS
 from longtail.flows.label_profile import Group, Profile, Shift, groups_of, profile_of, shift_of
 from longtail.flows.results import Result, write_json
 
@@ -27,8 +28,6 @@ _Parts: TypeAlias = Mapping[str, LabelCounts]
 _BALANCED = 1.5
 _SUSPICIOUS = 20  # so many samples of as many classes are no labels
 _UNCERTAIN = 3.0  # points of a mean recall: more cannot tell one τ from another
-COUNTS_FILES = ("counts.json", "test_counts.json")
-_FILE = "audit.json"
 _SCORES = "lt.Scores(logits, labels, carried=counts)"
 
 
@@ -53,7 +52,7 @@ class AuditResult(Result):
     test: Profile | None = None  # how long the tail of the test set is
     shift: Shift | None = None  # how far the test set differs from the training set
     sources: tuple[str, ...] = ()  # the files that the two sets are from, if from files
-    counts_files: tuple[str, str] = COUNTS_FILES  # what remedies call the files of these counts
+    counts_files: tuple[str, str] = COUNTS  # what remedies call the files of these counts
     command: str = "lt.audit"  # what made it
 
     kind: ClassVar[str] = "audit"
@@ -159,8 +158,8 @@ class AuditResult(Result):
 
     def write(self, folder: str | os.PathLike[str]) -> tuple[str, ...]:
         """Write audit.json and the counts into a folder; their names."""
-        values: dict[str, Any] = {_FILE: self.as_json()}
-        for name, part in zip(COUNTS_FILES, (self.counts, self.test_counts), strict=True):
+        values: dict[str, Any] = {AUDIT_RESULT: self.as_json()}
+        for name, part in zip(COUNTS, (self.counts, self.test_counts), strict=True):
             if part is not None:
                 values[name] = dict(zip(self.classes, part, strict=True))
         for name, value in values.items():

@@ -39,7 +39,7 @@ class Judgement(Result):
 
     samples: BeforeAfter  # what is judged; where the samples are very many, only some of them
     comparison: Difference  # the sums over all samples, from which the metrics follow
-    source: str = "these scores"  # where the scores are from
+    scores_name: str = "these scores"  # what the scores are called
     command: str = "longtail.judge"  # what made it
 
     kind: ClassVar[str] = "scores"
@@ -47,7 +47,7 @@ class Judgement(Result):
     @classmethod
     def of(cls, samples: BeforeAfter) -> Judgement:
         """The judgement of all of the samples."""
-        sums = Difference.of(samples.before, samples.after, samples.target, samples.counts)
+        sums = Difference.of(samples.before, samples.after, samples.goal, samples.counts)
         return cls(samples, sums)
 
     @cached_property
@@ -82,14 +82,19 @@ class Judgement(Result):
         return self.comparison.before.class_shares
 
     @property
-    def headline(self) -> str:
+    def target(self) -> Prior | None:
+        """What accuracy and calibration are meant under; None: the samples as they are."""
+        return self.comparison.before.target
+
+    @property
+    def main_metric(self) -> str:
         """The accuracy that was asked for."""
         return self.accuracies[0]
 
     @cached_property
     def accuracies(self) -> tuple[str, ...]:
-        """The accuracies that are shown, the headline first."""
-        return tuple(shown_accuracies(self.shares, self.comparison.before.target))
+        """The accuracies that are shown, the main one first."""
+        return tuple(shown_accuracies(self.shares, self.target))
 
     @cached_property
     def before(self) -> dict[str, Interval]:
@@ -108,8 +113,8 @@ class Judgement(Result):
 
     @property
     def gain(self) -> Interval:
-        """By how much the headline rose."""
-        return self.gains[self.headline]
+        """By how much the main accuracy rose."""
+        return self.gains[self.main_metric]
 
     @property
     def sanity(self) -> Sanity:
@@ -191,25 +196,34 @@ class Judgement(Result):
         return {name: as_numpy(margins(scores)) for name, scores in self.samples.sides.items()}
 
     @cached_property
-    def carried(self) -> CarriedCheck:
+    def carried_check(self) -> CarriedCheck:
         """What the logits carried before, declared and measured."""
         return check_carried(self.samples)
 
     @cached_property
     def carried_logs(self) -> dict[str, Floats | None]:
         """Declared, measured and target prior: the log of each share over that of uniform."""
-        check, target = self.carried, self.samples.target
+        check, target = self.carried_check, self.samples.goal
         priors = {"declared": check.declared, "measured": check.measured, "target": target}
         return {name: None if p is None else over_uniform(p) for name, p in priors.items()}
 
     @property
     def standing(self) -> Standing:
         """Where the logits before stand, seen from the target."""
-        return Standing.of(self.samples.before.carried, self.samples.target)
+        return Standing.of(self.samples.before.carried, self.samples.goal)
 
-    @cached_property
+    @property
     def estimate(self) -> PriorEstimate | None:
         """The prior of the samples, estimated without their labels; None if it cannot be."""
+        return None if isinstance(self._estimated, str) else self._estimated
+
+    @property
+    def estimate_problem(self) -> str:
+        """Why that prior cannot be estimated; empty if it can."""
+        return self._estimated if isinstance(self._estimated, str) else ""
+
+    @cached_property
+    def _estimated(self) -> PriorEstimate | str:
         samples = self.samples
         before = replace(samples.before, labels=None, split=None, counts=samples.counts)
         unlabelled = before.take(samples.some)
@@ -219,8 +233,8 @@ class Judgement(Result):
             validation = None if same is None else replace(validation, carried=same)
         try:
             return estimate_prior(unlabelled, validation=validation, resamples=20)
-        except (ValueError, RuntimeError):
-            return None
+        except (ValueError, RuntimeError) as error:
+            return str(error)
 
     @property
     def is_too_large_for_tau(self) -> bool:
@@ -230,7 +244,7 @@ class Judgement(Result):
     @cached_property
     def tau_path(self) -> TauPath | None:
         """Accuracy at every τ; None without a known prior or with too many samples."""
-        return tau_path(self.samples, self.shares, (*self.accuracies, *GROUPS))
+        return tau_path(self.samples, self.target, self.shares, (*self.accuracies, *GROUPS))
 
     @cached_property
     def target_path(self) -> TargetPath | None:
@@ -256,7 +270,6 @@ def judge(
     names: tuple[str, str] = ("before", "after"),
     tau: float | None = None,
     is_cross_fitted: bool = False,
-    comparison: Difference | None = None,
 ) -> Judgement:
     """Judge labelled scores: before and after something was done to them, or as they are.
 
@@ -268,16 +281,14 @@ def judge(
         names: What before and after are called.
         tau: How far `after` was moved towards the target, if it is such a move.
         is_cross_fitted: Whether parts of the samples were each moved by a τ of their own.
-        comparison: The sums over all samples, where these are only some of them.
 
     >>> scores = Scores([[2.0, 1.0], [0.9, 0.0], [1.0, 0.7]], labels=[0, 0, 1], carried=[90, 10])
     >>> judgement = judge(scores, scores.under([1, 1]), tau=1.0)
-    >>> judgement.headline, judgement.before["balanced_accuracy"].value, judgement.gain.value
+    >>> judgement.main_metric, judgement.before["balanced_accuracy"].value, judgement.gain.value
     ('balanced_accuracy', 0.5, -0.0)
     """
     goal, other = target or Prior.uniform(before.num_classes), before if after is None else after
-    samples = BeforeAfter(before, other, goal, validation, names, tau, is_cross_fitted)
-    return Judgement.of(samples) if comparison is None else Judgement(samples, comparison)
+    return Judgement.of(BeforeAfter(before, other, goal, validation, names, tau, is_cross_fitted))
 
 
 def judge_scores(before: Scores, after: Scores | None, target: Prior) -> Judgement:

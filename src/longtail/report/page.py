@@ -23,7 +23,6 @@ from longtail.core.files import written_whole
 from longtail.report.charts.svg import Svg
 from longtail.report.explorers import Explorer
 
-PAGE = "report.html"
 _SCRIPT = files("longtail.report").joinpath("templates/explorers.js")
 
 

@@ -7,8 +7,10 @@ from html import escape
 from pathlib import Path
 
 from longtail import __version__
+from longtail.flows.file_names import PAGE
+from longtail.flows.generation import added
 from longtail.flows.results import Result, register_renderer
-from longtail.report.page import PAGE, Footer, Page, render_page, write_page
+from longtail.report.page import Footer, Page, render_page, write_page
 from longtail.report.pages.audit import audit_page
 from longtail.report.pages.compare import compare_page
 from longtail.report.pages.demo import demo_page
@@ -35,8 +37,13 @@ def page_of(result: Result) -> Page:
 
 
 def save(result: Result, folder: str | os.PathLike[str]) -> Path:
-    """Write the page of a result into a folder, which must exist, and return its path."""
-    return write_page(page_of(result), Path(folder) / PAGE)
+    """Write the page of a result into a folder, beside its other files, and return its path.
+
+    The folder is made if it is not there; one with files of another command is refused.
+    """
+    with added(Path(folder), result.folder_kind) as here:
+        write_page(page_of(result), here / PAGE)
+    return Path(folder) / PAGE
 
 
 def _in_a_frame(result: Result) -> str:

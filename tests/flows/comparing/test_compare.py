@@ -172,7 +172,7 @@ def test_the_files_are_written(two_methods, tmp_path):
     named = replace(result, command="longtail compare runs")
     named.write(output)
     names = {save(named, output).name, "comparison.json", *write_tables(named, output)}
-    assert {path.name for path in output.iterdir()} == names
+    assert {path.name for path in output.glob("[!.]*")} == names
     assert "∞" in (output / "table.md").read_text()
     assert r"\infty" in (output / "table.tex").read_text()
     assert "cifar100-lt-la-quick" in (output / "report.html").read_text()
@@ -187,3 +187,10 @@ def test_the_files_are_written(two_methods, tmp_path):
         == "seeds"
     )
     assert said["noise"]["balanced_accuracy"]["best"] == "cifar100-lt-la-quick"
+
+
+def test_scores_that_are_no_file_have_no_name_to_compare_by():
+    scores = lt.Scores(2 * np.eye(3), [0, 1, 2])
+    for given in (scores, [scores, scores]):
+        with pytest.raises(TypeError, match=r"scores\.save"):
+            lt.compare(given)

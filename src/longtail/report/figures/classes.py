@@ -204,7 +204,7 @@ def group_curves_chart(log: Sequence[Mapping[str, float | None]], title: str = "
     if not lines:
         raise ValueError(
             "the log has no accuracy of many, medium and few: train with a validation part, "
-            "data.held_out=0.1"
+            "data.validation_share=0.1"
         )
     return line_chart(
         lines,

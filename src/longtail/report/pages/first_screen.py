@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from longtail.flows.carried_check import Agreement
 from longtail.flows.changes import Change, Direction, Outcome
-from longtail.flows.fix_steps import TauChoice
+from longtail.flows.fix_result import TauChoice
 from longtail.flows.judge import Judgement
 from longtail.flows.samples import Standing
 from longtail.report.names import HEADLINES, METRICS, number, percent, points, with_interval
@@ -78,8 +78,10 @@ def _change(change: Change, key: str) -> str:
 
 def gain_in_words(judgement: Judgement) -> str:
     """What was gained, in one sentence."""
-    name, gain = HEADLINES[judgement.headline], judgement.gain
-    before, after = (side[judgement.headline].value for side in (judgement.before, judgement.after))
+    name, gain = HEADLINES[judgement.main_metric], judgement.gain
+    before, after = (
+        side[judgement.main_metric].value for side in (judgement.before, judgement.after)
+    )
     ends = f"{points(gain.low)} to {points(gain.high)}"
     if judgement.outcome not in _ENDS:
         sides = judgement.before, judgement.after
@@ -105,7 +107,7 @@ def alone_in_words(judgement: Judgement) -> str:
         for name in judgement.samples.shot_groups
         if name in values
     ]
-    said = f"{HEADLINES[judgement.headline]} is {percent(values[judgement.headline])} %"
+    said = f"{HEADLINES[judgement.main_metric]} is {percent(values[judgement.main_metric])} %"
     return f"{said} ({', '.join(groups)})." if groups else f"{said}."
 
 
@@ -136,7 +138,7 @@ def _next_step_alone(judgement: Judgement) -> str:
             "Say what prior these logits carry, or measure it (longtail fix --carried measure): "
             "then they can be moved to the prior of where they are used."
         )
-    elif judgement.carried.agreement is Agreement.DISAGREE:
+    elif judgement.carried_check.agreement is Agreement.DISAGREE:
         return (
             "These logits do not behave as if they carried what is declared, see What the logits "
             "carry: calibrate them, or measure what they carry, on validation scores (longtail fix "

@@ -3,7 +3,7 @@
 from longtail.core import Prior
 from longtail.core.arrays import as_numpy
 from longtail.flows.figure_curves import descending
-from longtail.flows.fix_steps import CROSS_FITTED, FixResult, StepFacts
+from longtail.flows.fix_result import CROSS_FITTED, FixResult, StepFacts
 from longtail.report.figures.classes import ordered_chart
 from longtail.report.names import ORDERS
 from longtail.report.page import Figure, Footer, Page, Section
@@ -81,8 +81,8 @@ def _priors(result: FixResult, carried: Prior) -> Figure:
     if (estimate := result.estimate) is not None:
         ends = [as_numpy(end) for end in (estimate.low, estimate.high)]
         priors["carried now, estimated with its interval"] = [estimate.prior.probs, *ends]
-    elif result.target is not None:
-        priors["carried now"] = [result.target.probs]
+    elif result.carried_after is not None:
+        priors["carried now"] = [result.carried_after.probs]
     chart = ordered_chart(
         priors,
         order,

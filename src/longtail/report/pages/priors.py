@@ -81,10 +81,17 @@ def target_section(judgement: Judgement) -> Section | None:
         notes=[
             "A sample counts as much as its class does under the prior, so the same samples "
             "speak about all of them. This assumes that only the frequencies of the classes "
-            "change, not what they look like."
+            "change, not what they look like.",
+            *_not_estimated(judgement),
         ],
         explorer=explorer,
     )
+
+
+def _not_estimated(judgement: Judgement) -> list[str]:
+    if not judgement.estimate_problem:
+        return []
+    return [f"The prior of these samples could not be estimated: {judgement.estimate_problem}."]
 
 
 def _estimated(judgement: Judgement) -> list[Figure]:
@@ -119,7 +126,7 @@ def _estimated(judgement: Judgement) -> list[Figure]:
 
 def carried_section(judgement: Judgement) -> Section:
     """Declared and measured carried prior of the scores before."""
-    check, samples = judgement.carried, judgement.samples
+    check, samples = judgement.carried_check, judgement.samples
     names = {"measured": "measured on these labels"}
     logs = judgement.carried_logs.items()
     chart = ordered_chart(

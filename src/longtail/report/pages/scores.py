@@ -70,7 +70,7 @@ def scores_page(
 
 
 def _source(judgement: Judgement) -> str:
-    samples, done = judgement.samples, f"Scores of {judgement.source}"
+    samples, done = judgement.samples, f"Scores of {judgement.scores_name}"
     if samples.is_changed and samples.tau is None:
         return f"{done}, before and after."
     moved = ", as they are and moved from the prior they carry to the target"
@@ -132,10 +132,10 @@ def calibration_section(judgement: Judgement) -> Section:
     """The reliability diagram."""
     chart = reliability_chart(judgement.reliability, judgement.eces)
     bins = len(next(iter(judgement.reliability.values())).share)
-    caption = (
-        f"Samples count as their classes do under the target. {bins} bins are drawn; the ECE has "
-        "20, as in the papers."
-    )
+    weights = "Every sample counts once"
+    if judgement.target is not None:
+        weights = "Samples count as their classes do under the target"
+    caption = f"{weights}. {bins} bins are drawn; the ECE has 20, as in the papers."
     return Section(
         heading="Can the confidence be trusted?",
         paragraphs=[

@@ -17,6 +17,18 @@ from longtail.report.pages.scores import scores_page
 
 if TYPE_CHECKING:
     from longtail.flows.train.result import TrainResult
+    from longtail.flows.train.train import Plan
+
+_CROSS_FITTED = (
+    "There is no test part: each fifth of the validation part is judged by the τ that the others "
+    "chose."
+)
+_CARRIED = {
+    "unknown": "no known prior",
+    "uniform": "the uniform prior",
+    "train": "the training prior",
+    "other": "a prior between these or beyond",
+}
 
 
 def train_page(result: TrainResult, footer: Footer) -> Page:
@@ -46,16 +58,26 @@ def headline(result: TrainResult) -> str:
     )
     if result.judged_on is None:
         return f"{text} There is no validation and no test part, so nothing was measured."
-    metrics, key = result.metrics[result.judged_on][result.headline], result.accuracy
+    metrics, key = result.metrics[result.judged_on][result.main_variant], result.accuracy
     groups = ", ".join(
         f"{name} {percent(metrics[name].value)}"
         for name in GROUPS
         if name in metrics and metrics[name].value is not None
     )
-    return (
-        f"{text} {HEADLINES[key]} on the {result.judged_on} part, {result.headline}: "
+    text += (
+        f" {HEADLINES[key]} on the {result.judged_on} part, {result.main_variant}: "
         f"{with_interval(metrics[key])} % ({groups})."
     )
+    return f"{text} {_CROSS_FITTED}" if result.is_cross_fitted else text
+
+
+def plan_in_words(plan: Plan) -> list[str]:
+    """The lines of `longtail train --dry-run`."""
+    numbers = plan._asdict()
+    prior, smoothing = _CARRIED[numbers.pop("carried")], numbers.pop("label_smoothing")
+    smoothed = f" of labels smoothed by {smoothing:g}" if smoothing else ""
+    lines = [f"{name.replace('_', ' ')}: {value}" for name, value in numbers.items()]
+    return [*lines, f"the logits will carry: {prior}{smoothed}"]
 
 
 def metric_table(result: TrainResult, split: Split) -> list[list[str]]:
@@ -98,6 +120,8 @@ def _notes(result: TrainResult) -> list[str]:
         if variant.choice is not None:
             why = tau_in_words(variant.choice)
             notes.append(f"The validation part chose τ = {variant.tau:.3g}.{why}")
+    if result.is_cross_fitted:
+        notes.append(_CROSS_FITTED)
     if result.trained.carried is None:
         notes.append(
             "What the logits of this loss carry is no prior, so they were not moved to the target; "
