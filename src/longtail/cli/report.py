@@ -45,8 +45,7 @@ if TYPE_CHECKING:
     + options.PRIOR_FILE,
 )
 @options.output_folder(
-    "Folder for report.html; for a comparison also its tables.",
-    default=Path("longtail-report"),
+    "Folder for report.html; for a comparison also its tables.", default=Path("longtail-report")
 )
 @options.common
 def report(

@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    cls=Command,
-    files=file_names.TRAIN,
-    short_help="Train by a recipe, from images to a report.",
+    cls=Command, files=file_names.TRAIN, short_help="Train by a recipe, from images to a report."
 )
 @click.argument("name", metavar="NAME|FILE.yaml", shell_complete=options.recipe_names)
 @click.argument("settings", nargs=-1, metavar="[KEY=VALUE]...")

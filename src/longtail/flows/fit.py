@@ -90,36 +90,32 @@ def fit(
     data = fit_samples.labelled_features(features, labels, validation, test, classes)
     goal = _target(target, data.counts)
     with staged(output, "fit", file_names.FIT) as folder:
-        samples = fit_samples.fit_samples(data, folds, seed)
-
         # The weight decay: one for all methods, that of a linear layer trained by cross-entropy.
+        samples = fit_samples.fit_samples(data, folds, seed)
         progress("weight decay")
         with _seeded(seed):
-            choice = fit_samples.choose_decay(
-                samples.folds, goal, partial(progress, "weight decay")
+            tell = partial(progress, "weight decay")
+            choice = fit_samples.choose_decay(samples.folds, goal, tell)
+            whole = fit_samples.linear_layer(
+                samples.train, data.num_classes, choice.decay, choice.layers[0]
             )
-            start = choice.layers[0]
-            layer = fit_samples.linear_layer(samples.train, data.num_classes, choice.decay, start)
-
-        # Every method: judged by what was fitted on the folds, then fitted on all of the train
-        # part.
+        parts = zip((part.train for part in samples.folds), choice.layers, strict=True)
         problem = _Problem(
             data,
             samples,
-            tasks=[
-                Task(part.train, each, choice.decay, seed)
-                for part, each in zip(samples.folds, choice.layers, strict=True)
-            ],
-            whole=Task(samples.train, layer, choice.decay, seed),
+            tasks=[Task(part, layer, choice.decay, seed) for part, layer in parts],
+            whole=Task(samples.train, whole, choice.decay, seed),
             labels=torch.cat([part.validation.labels for part in samples.folds]),
             aim=Aim(goal, "nll" if criterion == "nll" else "accuracy_under_target"),
         )
+
+        # Every method: judged by what was fitted on the folds, then fitted on all of the train
+        # part; then the best on validation samples, and how far the others are behind.
         rows: list[_Fitted | MethodScores] = []
         for name in names:
             progress(METHODS[name].title)
             rows.append(_fit_method(name, problem))
 
-        # The best on validation samples, and how far the others are behind.
         ranked, table = _ranked(rows, criterion, problem)
         best = ranked[0]
         shown = next((each for each in ranked if each.name == "linear"), best)

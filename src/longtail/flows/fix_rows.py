@@ -59,11 +59,7 @@ def no_sums(source: Source, target: Prior | None, counts: Integers | None) -> Di
 
 
 def sums_by_fold(
-    source: Source,
-    steps: Sequence[Affine],
-    folds: Integers,
-    target: Prior,
-    counts: Integers | None,
+    source: Source, steps: Sequence[Affine], folds: Integers, target: Prior, counts: Integers | None
 ) -> Difference:
     """The sums of all rows before and after, each fold after adjusters of its own, in blocks."""
     sums = no_sums(source, target, counts)

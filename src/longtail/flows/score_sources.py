@@ -13,11 +13,7 @@ import numpy as np
 from longtail.core import Prior, PriorLike, Scores, measure_carried
 from longtail.core.arrays import ArrayLike, RowsLike, as_numpy
 from longtail.core.prior import check_same_classes
-from longtail.data import (
-    ScoreTable,
-    long_tailed_subset,
-    open_score_table,
-)
+from longtail.data import ScoreTable, long_tailed_subset, open_score_table
 from longtail.flows.prior_files import ClassesOf, read_counts
 from longtail.flows.samples import Integers, are_names
 
