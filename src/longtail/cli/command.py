@@ -5,7 +5,6 @@ An option is given once, no input is written over, and what another command wrot
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 import click
 
+from longtail.flows import file_names
 from longtail.flows.file_names import ADJUSTER, LOG, METRICS, MODEL, PAGE, RECIPE, VERSIONS
 from longtail.flows.generation import check_kind, check_not_others, generation_in, settle
 
@@ -64,7 +64,7 @@ class Command(click.Command):
             written = [output / name for name in sorted(names)]
         for path in inputs:
             for file in _read_from(path, self.kind):
-                if any(is_same_file(file, target) for target in written):
+                if any(file_names.are_one_file(file, target) for target in written):
                     raise click.UsageError(
                         f"{file} is an input, and -o {output} would write over it; take another "
                         f"{'folder' if self.files else 'file'}",
@@ -107,11 +107,3 @@ def _read_from(path: Path, kind: str) -> list[Path]:
     if current is None and (path / METRICS).is_file():  # of a longtail that did not say
         names |= {PAGE, ADJUSTER} | {file.name for file in path.glob("scores*")}
     return [path / name for name in sorted(names)]
-
-
-def is_same_file(one: str | Path, other: str | Path) -> bool:
-    """Whether both are one file, through whatever links."""
-    try:
-        return os.path.samefile(one, other)
-    except OSError:  # one of them is not there
-        return False

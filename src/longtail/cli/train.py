@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from longtail.cli import options, terminal
-from longtail.cli.command import Command, is_same_file
+from longtail.cli.command import Command
 from longtail.cli.errors import Interrupted
 from longtail.flows import file_names
 
@@ -103,7 +103,9 @@ def _check(
         check_data(recipe.data)
         if output is None:
             return
-        if is_same_file(output / file_names.RECIPE, name) and not is_recipe_of(output, recipe):
+        if file_names.are_one_file(output / file_names.RECIPE, name) and not is_recipe_of(
+            output, recipe
+        ):
             raise click.UsageError(
                 f"{name} is an input, and -o {output} would write over it; take another folder"
             )

@@ -76,7 +76,7 @@ class AuditResult(Result):
     @property
     def few_share(self) -> float:
         """The share of training samples that classes with few of them hold."""
-        return self.groups[-1].num_samples / self.train.num_samples
+        return self.groups[-1].share
 
     @property
     def curves(self) -> dict[str, tuple[float, ...]]:

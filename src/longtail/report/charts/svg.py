@@ -62,18 +62,18 @@ def text_width(text: str, size: float = FONT) -> float:
     return size * sum(map(_character_width, text))
 
 
-def shorten(text: str, room: float, size: float = FONT) -> str:
+def shorten(text: str, room: float) -> str:
     """The text, cut with an ellipsis where it is wider than the room."""
-    if text_width(text, size) <= room:
+    if text_width(text) <= room:
         return text
     kept = text
-    while kept and text_width(kept + "…", size) > room:
+    while kept and text_width(kept + "…") > room:
         kept = kept[:-1]
     return kept.rstrip() + "…"
 
 
-def wrap(text: str, room: float, most: int = 3, size: float = FONT) -> list[str]:
-    """The text in at most `most` lines, broken at spaces, each no wider than the room.
+def wrap(text: str, room: float) -> list[str]:
+    """The text in at most three lines, broken at spaces, each no wider than the room.
 
     >>> wrap("post-hoc logit adjustment", 80)
     ['post-hoc', 'logit', 'adjustment']
@@ -81,11 +81,11 @@ def wrap(text: str, room: float, most: int = 3, size: float = FONT) -> list[str]
     lines: list[str] = []
     for word in text.split():
         joined = f"{lines[-1]} {word}" if lines else word
-        if lines and (text_width(joined, size) <= room or len(lines) == most):
+        if lines and (text_width(joined) <= room or len(lines) == 3):
             lines[-1] = joined
         else:
             lines.append(word)
-    return [shorten(line, room, size) for line in lines]
+    return [shorten(line, room) for line in lines]
 
 
 def label(

@@ -66,11 +66,10 @@ def audit_tables(result: AuditResult) -> list[tuple[str, Table]]:
     sets = {"train": result.train} | ({"test": result.test} if result.test else {})
     profiles = [_profile_cells(profile) for profile in sets.values()]
     groups = {f"{group.name}, {_RANGES[group.name]}": group for group in result.groups}
-    total = result.train.num_samples
     rows = [[key, *(part[key] for part in profiles)] for key in profiles[0]]
     tables = [("How long the tail is", _table(["", *sets], rows))]
     rows = [
-        [name, f"{g.num_classes:,}", f"{g.num_samples:,}", f"{g.num_samples / total:.1%}"]
+        [name, f"{g.num_classes:,}", f"{g.num_samples:,}", f"{g.share:.1%}"]
         for name, g in groups.items()
     ]
     heads = ["training samples", "classes", "samples", "share"]
