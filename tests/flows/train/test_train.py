@@ -17,7 +17,7 @@ from longtail.flows.features import features as extract_features
 from longtail.flows.train import building
 from longtail.flows.train.building import read_data
 from longtail.flows.train.model_file import load_model
-from longtail.flows.train.reading import RecipeError, overridden, recipe_from
+from longtail.flows.train.reading import RecipeError, overridden, plain, recipe_from
 from longtail.flows.train.result import read_run
 from longtail.flows.train.run_folder import check_folder, read_log
 from longtail.flows.train.scores import with_new_statistics
@@ -391,6 +391,14 @@ def test_a_plan_builds_everything_and_trains_nothing(images):
         plan = planned(small(images, loss=loss))
         assert plan.carried == carried
         assert words in plan_in_words(plan)[-1]
+
+
+def test_a_recipe_may_be_plain_values_but_not_a_name(images, tmp_path):
+    recipe = small(images, epochs=1)
+    result = train(plain(recipe), tmp_path / "run")
+    assert result.recipe == recipe
+    with pytest.raises(RecipeError, match="read_recipe"):
+        train("cifar100-lt-la-quick", tmp_path / "none")
 
 
 def test_a_long_tailed_cut_of_an_own_set_is_made_before_holding_out(images):
