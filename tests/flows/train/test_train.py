@@ -194,7 +194,7 @@ def test_a_run_that_was_interrupted_ends_as_one_that_was_not(run, images, tmp_pa
 
 def test_a_folder_of_another_recipe_is_refused_with_what_differs(run):
     other = overridden(run.recipe, ["epochs=5", "loss=lade"])
-    with pytest.raises(RecipeError, match=r"(?s)another recipe.*loss.name: 'cross_entropy' there"):
+    with pytest.raises(RecipeError, match=r"(?s)another recipe.*loss.name: 'cross_entropy'"):
         check_folder(run.folder, other, "auto")
     with pytest.raises(RecipeError, match="holds a run already"):
         check_folder(run.folder, run.recipe, "never")
@@ -289,7 +289,7 @@ def test_without_a_test_part_the_chosen_tau_is_judged_by_the_fifths_that_did_not
 
 def test_tau_needs_a_validation_image_for_each_fifth(images, tmp_path):
     few = small(images, data={"kind": "npz", "path": str(images), "validation_share": 0.01})
-    with pytest.raises(RecipeError, match=r"at least 5 images, and there are 4"):
+    with pytest.raises(RecipeError, match=r"at least 5 images.* 4"):
         planned(overridden(few, ["target.tau=auto"]))
 
 
@@ -307,7 +307,7 @@ def test_a_folder_is_looked_at_by_whoever_has_it_alone(images, tmp_path, monkeyp
 
 
 def test_a_target_of_the_wrong_length_is_told_before_training(images, tmp_path):
-    with pytest.raises(ValueError, match="3 weights, but the data have 4 classes"):
+    with pytest.raises(ValueError, match=r"3 weights.* 4 classes"):
         run_recipe(small(images, target={"prior": [1, 1, 2]}), tmp_path / "none")
     result = run_recipe(small(images, epochs=1, target={"prior": [1, 1, 1, 5]}), tmp_path)
     assert result.target.is_close(Prior.of([1, 1, 1, 5]))
@@ -371,7 +371,7 @@ def test_a_class_without_training_images_is_named(tmp_path):
     pixels = np.zeros((4, 3, 8, 8), dtype=np.uint8)
     parts = {"train_images": pixels, "train_labels": [0, 0, 2, 2]}
     np.savez(tmp_path / "gap.npz", **parts)
-    with pytest.raises(ValueError, match=r"1 of the 3 classes .*gap\.npz have no image: '1'"):
+    with pytest.raises(ValueError, match=r"gap\.npz have no image: '1'"):
         planned(small(tmp_path / "gap.npz"))
 
 
@@ -455,7 +455,7 @@ def test_the_figures_of_papers_come_out_of_run_folders(run, images, tmp_path):
     curves = group_curves_chart(read_log(run.folder))
     assert "medium-shot" in curves
     assert "many-shot" not in curves  # no class has more than 100 images
-    with pytest.raises(ValueError, match="no accuracy of many, medium and few"):
+    with pytest.raises(ValueError, match="validation_share"):
         group_curves_chart([{"epoch": 1.0, "train_loss": 2.0}])
     with pytest.raises(FileNotFoundError, match=r"no .*log\.csv"):
         read_log(tmp_path)
