@@ -287,6 +287,15 @@ def test_without_a_test_part_the_chosen_tau_is_judged_by_the_fifths_that_did_not
     assert read_run(tmp_path / "run").metrics == result.metrics
 
 
+@pytest.mark.parametrize("prior", [[0, 0, 0, 1], [1, 0, 0, 3]])
+def test_a_fold_whose_others_have_no_sample_that_counts_is_moved_all_the_way(
+    prior, images, tmp_path
+):
+    result = run_recipe(small(images, target={"tau": "auto", "prior": prior}), tmp_path)
+    assert (result.variants[0].scores["validation"].labels == 3).sum() == 1
+    assert result.variants[1].scores["validation"].carried.is_close(Prior.of(prior, zeros="keep"))
+
+
 def test_tau_needs_a_validation_image_for_each_fifth(images, tmp_path):
     few = small(images, data={"kind": "npz", "path": str(images), "validation_share": 0.01})
     with pytest.raises(RecipeError, match=r"at least 5 images.* 4"):

@@ -208,6 +208,8 @@ def variants_of(
         return [trained, Variant(UNDER_TARGET, moved, tau=move.tau)]
 
     def fitted(validation: Scores) -> LogitAdjustment:
+        if not target.probs[as_numpy(validation.labels)].any():  # no sample that counts there
+            return LogitAdjustment(carried, 1.0, target)
         return LogitAdjustment.fit(validation, carried, target, option.criterion)
 
     # There is a validation part: that was checked before training.
