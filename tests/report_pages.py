@@ -69,7 +69,7 @@ def compared() -> CompareResult:
         "held out",
         samples.labels,
         samples.num_classes,
-        samples.target,
+        samples.goal,
         samples.counts,
     )
     random = torch.Generator().manual_seed(3)
