@@ -108,16 +108,15 @@ def test_jax_goes_through_the_scores_half_as_jax():
     assert lt.metrics.accuracy(adjusted) == lt.metrics.accuracy(same)
 
 
-def test_a_second_type_checker_knows_every_door_and_no_other():
+def test_a_second_type_checker_knows_every_door_and_no_other(tmp_path):
     checker = Path(sys.executable).with_name("basedpyright")
     if not checker.is_file():
         pytest.skip("basedpyright is not installed")
-    client = Path(__file__).parent.parent / "typing/client.py"
-    told = subprocess.run(
-        [checker, "--pythonpath", sys.executable, "--level", "error", "--outputjson", client],
-        capture_output=True,
-        check=False,
-    )
-    errors = json.loads(told.stdout)["generalDiagnostics"]
-    lines = client.read_text().splitlines()
-    assert [lines[error["range"]["start"]["line"]].split()[0] for error in errors] == ["lt.nope"]
+    written = (Path(__file__).parent.parent / "typing/client.py").read_text()
+    lines = [line.partition("  # type: ignore")[0] for line in written.splitlines()]
+    client = tmp_path / "client.py"
+    client.write_text("\n".join(lines))
+    command = [checker, "--pythonpath", sys.executable, "--level", "error", "--outputjson", client]
+    checked = subprocess.run(command, capture_output=True, check=False, cwd=tmp_path)
+    errors = json.loads(checked.stdout)["generalDiagnostics"]
+    assert [lines[error["range"]["start"]["line"]].strip() for error in errors] == ["lt.nope"]
