@@ -65,7 +65,7 @@ def fitted() -> Judgement:
 def compared() -> CompareResult:
     """Three methods of hostile names, two runs each."""
     samples = samples_of()
-    test = SampleSet("test", samples.labels, samples.num_classes, samples.target, samples.counts)
+    test = SampleSet("test", samples.labels, samples.num_classes, samples.goal, samples.counts)
     random = torch.Generator().manual_seed(3)
     runs = []
     for number, name in enumerate(NAMES[:3]):

@@ -34,6 +34,21 @@ def test_only_retarget_subtracts_two_priors(path):
     assert bool(lines) == (name(path) == "core/retarget.py"), f"two priors meet in lines {lines}"
 
 
+COMPUTED = re.compile(
+    r"\.(mean|std|var|sum|cumsum|sort|argsort|argmax|quantile|median|histogram|bincount|searchsorted"
+    r"|unique|ptp|exp|log10|log|average|prod|dot|fmean|stdev)\("
+)
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if name(path).startswith("report/")], ids=name
+)
+def test_no_number_is_born_in_a_page_or_a_figure(path):
+    lines = path.read_text().splitlines()
+    # Where something is drawn is geometry: scale.py takes logarithms.
+    assert name(path) == "report/charts/scale.py" or not [s for s in lines if COMPUTED.search(s)]
+
+
 @pytest.mark.parametrize(
     "code",
     [
@@ -51,6 +66,8 @@ def test_only_retarget_subtracts_two_priors(path):
         "target.probs * (1 / carried.probs)",
         "target.probs * carried.probs**-1",
         "np.exp(target.log) / np.exp(carried.log)",
+        "np.asarray(prior.log) + math.log(samples.num_classes)",
+        "level = np.log(num_classes)\nshown = level + np.log(prior.probs)",
         "prior.reweighted(1 / other.probs)",
         "prior.reweighted(other.tempered(-1).probs)",
         "weights = 1 / other.probs\nprior.reweighted(weights)",

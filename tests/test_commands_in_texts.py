@@ -67,7 +67,7 @@ STAND_INS = {
 LOSSES = {"la": "logit_adjusted", "ce": "cross_entropy"}
 DRY = ["--dry-run", "data.official=false", "data.imbalance_ratio=2"]
 TINY = """
-data: {kind: npz, held_out: 0.2}
+data: {kind: npz, validation_share: 0.2}
 backbone: {name: mlp, inputs: 192, hidden: [8]}
 epochs: 1
 batch_size: 32

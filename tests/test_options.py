@@ -140,9 +140,9 @@ MAKERS = {
     "augment.Mixup": augment.Mixup,
     "averaging.moving_average": partial(averaging.moving_average, nn.Linear(2, 2)),
     "training.TrainingOptions": partial(training.TrainingOptions, epochs=1),
-    "backbones.mlp": backbones.mlp,
-    "backbones.resnet32": backbones.resnet32,
-    "backbones.small_cnn": backbones.small_cnn,
+    "backbones.MLP": backbones.MLP,
+    "backbones.ResNet32": backbones.ResNet32,
+    "backbones.SmallCNN": backbones.SmallCNN,
     "fit_linear": partial(
         fit_linear, torch.from_numpy(FEATURES), LABELS, losses.CrossEntropy(COUNTS)
     ),

@@ -111,7 +111,7 @@ def test_nothing_is_held_out_of_what_papers_train_on_but_of_quick_recipes():
     for name in RECIPES:
         data = named_recipe(name).data
         has_validation = getattr(data, "validation", None) is not None
-        assert has_validation or (data.held_out > 0) == name.endswith("-quick"), name
+        assert has_validation or (data.validation_share > 0) == name.endswith("-quick"), name
 
 
 def test_a_wrong_name_is_answered_with_the_nearest():

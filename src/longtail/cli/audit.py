@@ -21,19 +21,17 @@ from longtail.cli.terminal import (
     status,
     writing,
 )
+from longtail.flows import file_names
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from longtail.flows.audit import AuditResult
 
-_COUNTS = ("counts.json", "test_counts.json")
-_FILES = ("report.html", "audit.json", *_COUNTS)
-
 
 @click.command(
     cls=Command,
-    files=_FILES,
+    files=file_names.AUDIT,
     short_help="Say how long the tail of some labels is, and what to try.",
 )
 @click.argument("labels", type=options.INPUT)
@@ -67,8 +65,7 @@ def audit(
     """
     with status("Reading labels", quiet):
         from longtail.flows.audit import audit as audit_labels
-        from longtail.report.pages.audit import as_json as plain
-        from longtail.report.pages.audit import write_audit
+        from longtail.report import save
 
         place = None if column is None else options.name_or_place(column)
         result = audit_labels(labels, test=test, column=place, header=header)
@@ -76,9 +73,9 @@ def audit(
         result = replace(result, counts_files=files, command=command())
     if output is not None:
         with writing(output) as aside:
-            names = write_audit(result, aside)
+            names = (save(result, aside).name, *result.write(aside))
     if as_json:
-        print_json(plain(result))
+        print_json(result.as_json())
     else:
         _show(result)
     if output is not None:
@@ -91,10 +88,10 @@ def audit(
 def _counts_files(labels: Path, output: Path | None) -> tuple[str, str]:
     """The files of class counts to show in commands: those that are there, if they are."""
     if output is not None:
-        train, test = (shlex.quote(str(output / name)) for name in _COUNTS)
+        train, test = (shlex.quote(str(output / name)) for name in file_names.COUNTS)
         return train, test
     is_counts = labels.suffix.lower() == ".json"
-    return (shlex.quote(str(labels)) if is_counts else _COUNTS[0]), _COUNTS[1]
+    return (shlex.quote(str(labels)) if is_counts else file_names.COUNTS[0]), file_names.COUNTS[1]
 
 
 def _show(result: AuditResult) -> None:

@@ -11,6 +11,7 @@ import click
 from longtail.cli import options
 from longtail.cli.command import Command
 from longtail.cli.terminal import bars, command, console, note, print_json, rich_table, writing
+from longtail.flows import file_names
 from longtail.flows.results import write_json
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.command(
     cls=Command,
-    files=("report.html", "results.json"),
+    files=file_names.DEMO,
     short_help="Show on two problems why logit adjustment works.",
 )
 @options.output_folder("Folder for report.html and results.json.", default=Path("longtail-demo"))
@@ -37,7 +38,7 @@ def demo(output: Path, trials: int, seed: int, as_json: bool, quiet: bool) -> No
         print_json(result.as_json())
     else:
         _show(result, trials)
-    text = f"\nDone in {took:.0f} s. The report with the figures: {output / 'report.html'}"
+    text = f"\nDone in {took:.0f} s. The report with the figures: {output / file_names.PAGE}"
     note(text, as_json=as_json, quiet=quiet)
 
 
@@ -58,7 +59,7 @@ def _run(trials: int, seed: int, quiet: bool) -> DemoResult:
 def _write(result: DemoResult, output: Path) -> None:
     from longtail.report import save
 
-    write_json(output / "results.json", result.as_json())
+    write_json(output / file_names.DEMO_RESULTS, result.as_json())
     save(result, output)
 
 

@@ -85,25 +85,17 @@ class ScoreOptions:
 
     def read_counts(self, table: ScoreTable) -> npt.NDArray[np.int64] | None:
         """Training samples of each class: those of --counts, else those the file of scores has."""
-        from longtail.flows.score_sources import read_counts
+        from longtail.flows.prior_files import read_counts
 
         return table.counts if self.counts is None else read_counts(self.counts, table)
 
-    def read_carried(self, table: ScoreTable, counts: npt.NDArray[np.int64] | None) -> Prior | None:
-        """What the scores carry; None if "auto" finds nothing that says it."""
-        from longtail.flows.score_sources import carried_by, read_prior
+    def read_carried(self, table: ScoreTable) -> CarriedWord | Prior | None:
+        """The prior of a file, or one of the words; None for "auto"."""
+        from longtail.flows.prior_files import read_prior
 
         if isinstance(self.carried, Path):
             return read_prior(self.carried, table)
-        if self.carried == _AUTO and (table.carried is not None or counts is None):
-            return table.carried
-        word = cast("CarriedWord", "counts" if self.carried == _AUTO else self.carried)
-        if word == "counts":
-            if counts is None:
-                raise click.UsageError("--carried counts needs the training counts: --counts FILE")
-            if self.zeros == "error":
-                _refuse_zeros(counts, table)
-        return carried_by(table, word, None, counts, self.zeros)
+        return None if self.carried == _AUTO else cast("CarriedWord", self.carried)
 
 
 def _delimiter(context: click.Context, option: click.Parameter, text: str | None) -> str | None:
@@ -169,18 +161,6 @@ def score_options(command: Callable[..., None]) -> Callable[..., None]:
 
 def read_target(target: str | Path, table: ScoreTable) -> TargetWord | Prior:
     """The prior of a file; a word stays what it is."""
-    from longtail.flows.score_sources import read_prior
+    from longtail.flows.prior_files import read_prior
 
     return read_prior(target, table) if isinstance(target, Path) else cast("TargetWord", target)
-
-
-def _refuse_zeros(counts: npt.NDArray[np.int64], table: ScoreTable) -> None:
-    absent = [at for at, count in enumerate(counts.tolist()) if not count]
-    if absent:
-        names = absent if table.classes is None else [table.classes[at] for at in absent]
-        shown = ", ".join(map(str, names[:5])) + (", ..." if len(names) > 5 else "")
-        raise click.UsageError(
-            f"{table.path} has columns {shown}, of which there are no training samples: if one "
-            "holds the labels, say --label-column NAME; if something else, --skip NAME; if these "
-            "are classes, --zeros smooth, which adds one half to every count"
-        )

@@ -15,7 +15,8 @@ from longtail.core.tensor_file import save_tensors
 from longtail.data.tables.errors import reading
 from longtail.heads import Head
 
-_HEAD, _VERSION, _FIT = "longtail_head", 1, "longtail_fit"
+_HEAD, _FIT = "longtail_head", "longtail_fit"
+VERSION = 1  # of all files that `read_state` reads
 Header = TypeVar("Header")
 
 
@@ -47,12 +48,7 @@ class FitState(msgspec.Struct):
 def save_head(
     head: Head, path: str | os.PathLike[str], about: Mapping[str, Any] | None = None
 ) -> None:
-    """Write a head of `longtail.heads`, and what it carries.
-
-    Args:
-        head: The head.
-        path: A .safetensors file.
-        about: Anything that can be JSON: class names, counts, the command.
+    """Write a head of `longtail.heads`, what it carries, and anything about it that can be JSON.
 
     >>> import tempfile, pathlib, longtail as lt
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -67,25 +63,20 @@ def save_head(
             "save its state_dict instead"
         )
     made_with = {key: _plain(value) for key, value in head.made_with.items()}
-    header = HeadHeader(_VERSION, name, made_with, dict(about or {}))
+    header = HeadHeader(VERSION, name, made_with, dict(about or {}))
     save_tensors(path, head.state_dict(), {_HEAD: msgspec.json.encode(header).decode()})
 
 
 def load_head(path: str | os.PathLike[str]) -> StoredHead:
     """Read what `save_head` wrote, in evaluation mode."""
-    place = Path(path)
-    if not place.is_file():
-        raise FileNotFoundError(f"there is no file {place} to load a head from")
-    header, state = _read(place, _HEAD, HeadHeader, "head of longtail", "save one by save_head")
-    if header.version != _VERSION:
-        raise ValueError(
-            f"{place} is of version {header.version} of the head format, this longtail reads "
-            f"version {_VERSION}; use the longtail that wrote it, or a newer one"
-        )
+    file = Path(path)
+    if not file.is_file():
+        raise FileNotFoundError(f"there is no file {file} to load a head from")
+    header, state = read_state(file, _HEAD, HeadHeader, "head of longtail", "save one by save_head")
     made = getattr(heads, header.head, None)
     if not (isinstance(made, type) and issubclass(made, Head)):
-        raise ValueError(f"{place} is of a head {header.head!r} that is not known here")
-    with reading(place, "a head of longtail"):
+        raise ValueError(f"{file} is of a head {header.head!r} that is not known here")
+    with reading(file, "a head of longtail"):
         head: Head = made(**header.made_with)
         example = state.get("weight", state.get("centers"))
         if isinstance(example, Tensor):
@@ -106,14 +97,14 @@ def load_checkpoint(
     path: str | os.PathLike[str], task: str
 ) -> tuple[dict[str, dict[str, Tensor]], FitState] | None:
     """What `save_checkpoint` wrote, None if there is no file, an error if it is of another fit."""
-    place = Path(path)
-    if not place.exists():
+    file = Path(path)
+    if not file.exists():
         return None
     remedy = "remove it to begin anew, or give another name"
-    fit_state, tensors = _read(place, _FIT, FitState, "checkpoint of fit_head", remedy)
+    fit_state, tensors = read_state(file, _FIT, FitState, "checkpoint of fit_head", remedy)
     if fit_state.task != task:
         raise ValueError(
-            f"the checkpoint {place} is of another fit: it was for\n  {fit_state.task}\n"
+            f"the checkpoint {file} is of another fit: it was for\n  {fit_state.task}\n"
             f"and this is\n  {task}\n{remedy}"
         )
     states: dict[str, dict[str, Tensor]] = {}
@@ -123,10 +114,13 @@ def load_checkpoint(
     return states, fit_state
 
 
-def _read(
+def read_state(
     path: Path, key: str, kind: type[Header], what: str, remedy: str
 ) -> tuple[Header, dict[str, Tensor]]:
-    """The header and the tensors of a file."""
+    """The tensors of a safetensors file and the JSON header under `key`, of the version of today.
+
+    Errors call the file `what`, and end with the remedy.
+    """
     try:
         opened = safe_open(path, "pt")
     except SafetensorError as error:
@@ -137,6 +131,12 @@ def _read(
             raise ValueError(f"{path} holds no {what}; {remedy}")
         with reading(path, f"a {what}"):
             header = msgspec.json.decode(text, type=kind)
+        version = getattr(header, "version", VERSION)
+        if version != VERSION:
+            raise ValueError(
+                f"{path}, a {what}, is of version {version} of its format, this longtail reads "
+                f"version {VERSION}; use the longtail that wrote it, or a newer one"
+            )
         return header, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
 
 

@@ -73,18 +73,20 @@ class TauPath:
 
 
 def tau_path(
-    samples: BeforeAfter, shares: Mapping[str, Floats], keys: Sequence[str]
+    samples: BeforeAfter, target: Prior | None, shares: Mapping[str, Floats], keys: Sequence[str]
 ) -> TauPath | None:
     """The path of the result; None without a known prior or with too many samples.
 
-    It follows those of `keys` for which `shares` says what each class counts for.
+    It follows those of `keys` for which `shares` says what each class counts for. `target` is what
+    samples are measured under; None: as they are.
     """
     way = _way(samples)
     if way is None or len(samples.labels) > MOST_SAMPLES:
         return None
     offset, tau = way
-    weighted = Weighted.under(samples.target, as_numpy(samples.after.logits), samples.labels)
-    curve = curve_along(Shift(offset), weighted, samples.target)  # for τ beyond that of the result
+    under = target or Prior.of(samples.label_counts, zeros="keep")
+    weighted = Weighted.under(under, as_numpy(samples.after.logits), samples.labels)
+    curve = curve_along(Shift(offset), weighted, under)  # for τ beyond that of the result
     steps = slider(curve.best_tau + tau, tau)
     taus = np.union1d(steps, tau)  # the result has a place of its own
     seen, right = samples.label_counts > 0, as_numpy(samples.before.predict()) == samples.labels
@@ -138,14 +140,14 @@ def _way(samples: BeforeAfter) -> tuple[Floats, float] | None:
     """
     is_move = samples.tau is not None
     source = samples.before.carried if is_move else samples.after.carried
-    if source is None or source.is_close(samples.target):
+    if source is None or source.is_close(samples.goal):
         # There is no way to go from here but that of the training prior.
         source = None if samples.counts is None else Prior.of(samples.counts, zeros="smooth")
         is_move = False
-    if source is None or source.is_close(samples.target):
+    if source is None or source.is_close(samples.goal):
         return None
     # What the target rules out is ruled out in the result already.
-    offset = np.nan_to_num(prior_offset(source, samples.target), neginf=0.0)
+    offset = np.nan_to_num(prior_offset(source, samples.goal), neginf=0.0)
     return offset, samples.tau or 0.0 if is_move else 0.0
 
 
@@ -187,6 +189,11 @@ class TargetPath:
     left: tuple[UnderTarget, ...]  # of the scores before, left as they are
     moved: tuple[UnderTarget, ...]  # of the result, moved to the target of the place
     ratio: float  # of the source, its largest to its smallest probability
+
+    @property
+    def ratios(self) -> tuple[float, ...]:
+        """The same of the target at each of the places."""
+        return tuple(self.ratio ** abs(1 - place) for place in PLACES)
 
 
 def target_path(samples: BeforeAfter) -> TargetPath | None:

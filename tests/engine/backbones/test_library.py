@@ -118,7 +118,7 @@ def test_own_backbones_import_neither_library():
     import subprocess
 
     code = (
-        "import sys; from longtail.engine.backbones import mlp; mlp(); "
+        "import sys; from longtail.engine.backbones import MLP; MLP(); "
         "sys.exit(bool({'torchvision', 'timm'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -19,7 +19,7 @@ from engine.training.tiny import (
     quick,
     quick_train,
 )
-from longtail.engine.backbones import mlp
+from longtail.engine.backbones import MLP
 from longtail.engine.schedules import Constant, Cosine, Steps
 from longtail.engine.training import EpochEnd, Model, StepEnd, TrainingOptions, predict
 from longtail.engine.training.checkpoint import read_checkpoint
@@ -320,7 +320,7 @@ def test_zero_epochs_change_nothing_but_what_is_carried():
 def test_heads_that_take_no_prior_carry_none():
     data = images()
     torch.manual_seed(0)
-    body = mlp(inputs=192, hidden=(16,))
+    body = MLP(inputs=192, hidden=(16,))
     net = Model(body, lt.heads.EstimatedOffset(16, CLASSES))
     loss = lt.losses.EstimatedOffset(data.counts, head=net.head)
     result = quick_train(net, data, loss)
@@ -331,7 +331,7 @@ def test_heads_that_take_no_prior_carry_none():
 def test_nothing_is_said_of_the_prior_on_the_way_with_such_a_head(tmp_path):
     data = images()
     torch.manual_seed(0)
-    net = Model(mlp(inputs=192, hidden=(16,)), lt.heads.CausalNorm(16, CLASSES))
+    net = Model(MLP(inputs=192, hidden=(16,)), lt.heads.CausalNorm(16, CLASSES))
     result = quick_train(net, data, validation=data, run=tmp_path)
     assert result.carried is net.carried is None
     assert [row["val_uniform_balanced_accuracy"] for row in result.history] == [None, None]
@@ -394,7 +394,7 @@ def test_what_does_not_fit_together_is_refused(changes, named):
 
 def test_a_head_of_another_size_is_refused():
     with pytest.raises(ValueError, match="make the head with dim=2"):
-        Model(mlp(), lt.heads.Linear(3, 2))
+        Model(MLP(), lt.heads.Linear(3, 2))
 
 
 def test_defaults_are_plain():

@@ -28,8 +28,8 @@ class Model(nn.Module):
     """A backbone with a head on its features, which says what the logits carry.
 
     >>> import longtail as lt
-    >>> from longtail.engine.backbones import small_cnn
-    >>> model = Model(small_cnn(), lt.heads.Linear(128, 10))
+    >>> from longtail.engine.backbones import SmallCNN
+    >>> model = Model(SmallCNN(), lt.heads.Linear(128, 10))
     >>> model(torch.zeros(2, 3, 32, 32)).logits.shape, model.carried
     (torch.Size([2, 10]), None)
     """
@@ -75,8 +75,8 @@ def predict(
 
     >>> import longtail as lt
     >>> from longtail.images import ImageArrays
-    >>> from longtail.engine.backbones import small_cnn
-    >>> model = Model(small_cnn(), lt.heads.Linear(128, 10))
+    >>> from longtail.engine.backbones import SmallCNN
+    >>> model = Model(SmallCNN(), lt.heads.Linear(128, 10))
     >>> images = ImageArrays(torch.zeros(5, 3, 32, 32, dtype=torch.uint8), [0, 1, 2, 3, 9])
     >>> predict(model, images, Normalize()).logits.shape
     torch.Size([5, 10])

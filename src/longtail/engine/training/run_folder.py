@@ -147,8 +147,8 @@ class RunFolder:
                     "TensorBoard's files were asked for, but it is not installed; "
                     "get it with: pip install longtail[tensorboard]"
                 ) from error
-            place = str(folder / "tensorboard")
-            self.board = module.SummaryWriter(place, purge_step=len(history) + 1)
+            board = str(folder / "tensorboard")
+            self.board = module.SummaryWriter(board, purge_step=len(history) + 1)
 
     def _writer(self, file: TextIO) -> "csv.DictWriter[str]":
         return csv.DictWriter(file, self.names, extrasaction="ignore", lineterminator="\n")

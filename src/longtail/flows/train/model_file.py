@@ -8,19 +8,19 @@ from typing import Any, NamedTuple
 
 import msgspec
 import torch
-from safetensors import safe_open
 
 from longtail.core import Prior
 from longtail.core.tensor_file import save_tensors
 from longtail.data.tables.errors import reading
+from longtail.engine.head_file import VERSION, read_state
 from longtail.engine.training import Model
+from longtail.flows.file_names import MODEL
 from longtail.flows.train.building import build_model
 from longtail.flows.train.reading import plain, recipe_from
 from longtail.flows.train.recipe import Recipe
 from longtail.images.augment import Normalize
 
-MODEL = "model.safetensors"
-_KEY, _VERSION = "longtail_model", 1
+_KEY = "longtail_model"
 
 
 class _Header(msgspec.Struct):
@@ -45,7 +45,7 @@ class StoredModel(NamedTuple):
 def save_model(path: str | os.PathLike[str], stored: StoredModel) -> None:
     """Write the file, whole or not at all."""
     moments = stored.normalize.mean, stored.normalize.std
-    header = _Header(_VERSION, plain(stored.recipe), stored.classes, stored.counts, *moments)
+    header = _Header(VERSION, plain(stored.recipe), stored.classes, stored.counts, *moments)
     metadata = {"format": "pt", _KEY: msgspec.json.encode(header).decode()}
     save_tensors(path, stored.model.state_dict(), metadata)
 
@@ -58,19 +58,9 @@ def load_model(source: str | os.PathLike[str]) -> StoredModel:
         raise FileNotFoundError(
             f"there is no model {file}; give a run folder of `longtail train`, or its {MODEL}"
         )
-    with reading(file, "a safetensors file"), safe_open(file, "pt") as opened:
-        text = (opened.metadata() or {}).get(_KEY)
-        state = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-    if text is None:
-        raise ValueError(f"{file} is no model of `longtail train`; train one, or name another")
-    with reading(file, "a model of `longtail train`"):
-        header = msgspec.json.decode(text, type=_Header)
-    if header.version != _VERSION:
-        raise ValueError(
-            f"{file} is of version {header.version} of the model format, this longtail reads "
-            f"version {_VERSION}; use the longtail that wrote it, or a newer one"
-        )
-    with reading(file, "a model of `longtail train`"), torch.random.fork_rng(devices=[]):
+    what, remedy = "model of `longtail train`", "train one, or name another"
+    header, state = read_state(file, _KEY, _Header, what, remedy)
+    with reading(file, f"a {what}"), torch.random.fork_rng(devices=[]):
         recipe = recipe_from(header.recipe)
         model = build_model(_without_downloads(recipe), Prior.of(header.counts, zeros="smooth"))
         model.load_state_dict(state)

@@ -7,53 +7,41 @@ class-balanced weights with β = 0.9999 from epoch 160 on.
 """
 
 from longtail.recipes.catalogue import sets
-from longtail.recipes.catalogue.registry import Values, named
+from longtail.recipes.catalogue.registry import named
+
+_ON_CIFAR = sets.RESNET32_ON_CIFAR | dict(
+    schedule=dict(name="steps", milestones=(160, 180), decay=0.01, warmup=5, by_epoch=True),
+    epochs=200,
+)
 
 
-def _on_cifar(data: object, **options: object) -> Values:
-    """The epochs and steps of LDAM's released code."""
-    return dict(
-        data=data,
-        augment=sets.CROP_AND_FLIP,
-        normalize=sets.CIFAR,
-        schedule=dict(name="steps", milestones=(160, 180), decay=0.01, warmup=5, by_epoch=True),
-        epochs=200,
-        batch_size=128,
-        **options,
+def _ldam(classes: int, error: str) -> None:
+    named(
+        f"cifar{classes}-lt-ldam-drw",
+        f"LDAM-DRW on CIFAR-{classes}-LT, ratio 100.",
+        f"Released code. LA table 2 quotes a balanced error of {error}.",
+        _ON_CIFAR
+        | dict(
+            data=sets.cifar(classes),
+            # The head multiplies by the scale: the softmax of the logits is what is predicted.
+            head=dict(name="cosine", scale=30.0),
+            loss=dict(name="ldam", max_margin=0.5, scale=30.0, scale_in="head"),
+            drw=dict(start=160, beta=0.9999),
+            optimizer=dict(lr=0.1, momentum=0.9, weight_decay=2e-4),
+        ),
     )
 
 
-def _ldam(data: object) -> Values:
-    return _on_cifar(
-        data,
-        backbone="resnet32",
-        # The head multiplies by the scale, so that the softmax of the logits is what is predicted.
-        head=dict(name="cosine", scale=30.0),
-        loss=dict(name="ldam", max_margin=0.5, scale=30.0, scale_in="head"),
-        drw=dict(start=160, beta=0.9999),
-        optimizer=dict(lr=0.1, momentum=0.9, weight_decay=2e-4),
-    )
-
-
-named(
-    "cifar10-lt-ldam-drw",
-    "LDAM-DRW on CIFAR-10-LT, ratio 100.",
-    "Released code. LA table 2 quotes a balanced error of 22.97.",
-    _ldam(sets.cifar10()),
-)
-named(
-    "cifar100-lt-ldam-drw",
-    "LDAM-DRW on CIFAR-100-LT, ratio 100.",
-    "Released code. LA table 2 quotes a balanced error of 57.96.",
-    _ldam(sets.cifar100()),
-)
+_ldam(10, "22.97")
+_ldam(100, "57.96")
 named(
     "cifar100-lt-experts",
     "Three experts on CIFAR-100-LT, ratio 100, that carry different priors.",
     "Without AutoAugment. Accuracy 52.0 over five seeds, of the best epoch by test accuracy; "
     "here it is the last epoch. The decay at the steps is that of LDAM's released code.",
-    _on_cifar(
-        sets.cifar100(),
+    _ON_CIFAR
+    | dict(
+        data=sets.cifar(100),
         backbone=dict(name="resnet32_experts", num_experts=3, shared_stages=1),
         head=dict(name="experts", num_experts=3, kind="cosine", scale=30.0),
         loss=dict(name="experts", taus=(0.0, 1.0, 2.0)),

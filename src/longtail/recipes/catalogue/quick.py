@@ -1,58 +1,42 @@
 """Quick recipes, for a CPU and a first look. They are ours, and stand beside no published figure.
 
-A tenth of each class is held out, so that the log has a validation curve.
+A tenth of each class is for validation, so that the log has a validation curve.
 """
 
 from longtail.recipes.catalogue import sets
-from longtail.recipes.catalogue.registry import Values, named
+from longtail.recipes.catalogue.registry import named
 
-ONE_CYCLE = dict(name="one_cycle", peak=0.25, start=0.1)
+_ONE_CYCLE = dict(name="one_cycle", peak=0.25, start=0.1)
+_SGD = dict(momentum=0.9, nesterov=True, weight_decay=5e-4)
+_ON_CIFAR = sets.RESNET32_ON_CIFAR | dict(
+    optimizer=_SGD | dict(lr=0.2), schedule=_ONE_CYCLE, epochs=40
+)
 
 
-def on_cifar(data: object, loss: object) -> Values:
-    """40 epochs of one cycle up to 0.2."""
-    return dict(
-        data=data,
-        backbone="resnet32",
-        loss=loss,
-        augment=sets.CROP_AND_FLIP,
-        normalize=sets.CIFAR,
-        optimizer=dict(lr=0.2, momentum=0.9, nesterov=True, weight_decay=5e-4),
-        schedule=ONE_CYCLE,
-        epochs=40,
-        batch_size=128,
+def _on_cifar(classes: int, source: str) -> None:
+    """Cross-entropy and logit adjustment."""
+    setting, data = _ON_CIFAR | dict(data=f"cifar{classes}"), f"CIFAR-{classes}-LT in 40 epochs"
+    named(
+        f"cifar{classes}-lt-ce-quick",
+        f"Cross-entropy on {data}, moved to the uniform prior afterwards.",
+        source,
+        setting | dict(loss="cross_entropy"),
+    )
+    named(
+        f"cifar{classes}-lt-la-quick",
+        f"Logit adjustment on {data}.",
+        source,
+        setting | dict(loss="logit_adjusted"),
     )
 
 
-named(
-    "cifar10-lt-ce-quick",
-    "Cross-entropy on CIFAR-10-LT in 40 epochs, moved to the uniform prior afterwards.",
-    "Ours.",
-    on_cifar("cifar10", "cross_entropy"),
-)
-named(
-    "cifar10-lt-la-quick",
-    "Logit adjustment on CIFAR-10-LT in 40 epochs.",
-    "Ours.",
-    on_cifar("cifar10", "logit_adjusted"),
-)
-named(
-    "cifar100-lt-ce-quick",
-    "Cross-entropy on CIFAR-100-LT in 40 epochs, moved to the uniform prior afterwards.",
-    "Ours: ResNet-32, one cycle up to 0.2, batch 128, crop and flip.",
-    on_cifar("cifar100", "cross_entropy"),
-)
-named(
-    "cifar100-lt-la-quick",
-    "Logit adjustment on CIFAR-100-LT in 40 epochs.",
-    "Ours: ResNet-32, one cycle up to 0.2, batch 128, crop and flip.",
-    on_cifar("cifar100", "logit_adjusted"),
-)
+_on_cifar(10, "Ours.")
+_on_cifar(100, "Ours: ResNet-32, one cycle up to 0.2, batch 128, crop and flip.")
 named(
     "cifar100-lt-lade-quick",
     "LADE on CIFAR-100-LT in 40 epochs.",
     "Ours, with the alpha and lambda of LADE table 7.",
-    on_cifar("cifar100", dict(name="lade", alpha=0.1, lam=0.01)),
+    _ON_CIFAR | dict(data="cifar100", loss=dict(name="lade", alpha=0.1, lam=0.01)),
 )
 named(
     "images-la-quick",
@@ -63,8 +47,8 @@ named(
         backbone="small_cnn",
         loss="logit_adjusted",
         augment=(dict(name="crop", padding=8), "flip"),
-        optimizer=dict(lr=0.1, momentum=0.9, nesterov=True, weight_decay=5e-4),
-        schedule=ONE_CYCLE,
+        optimizer=_SGD | dict(lr=0.1),
+        schedule=_ONE_CYCLE,
         epochs=20,
         batch_size=64,
     ),
