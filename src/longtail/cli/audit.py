@@ -9,18 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from longtail.cli import options
+from longtail.cli import options, terminal
 from longtail.cli.command import Command
-from longtail.cli.terminal import (
-    closing,
-    command,
-    console,
-    note,
-    print_json,
-    report_table,
-    status,
-    writing,
-)
 from longtail.flows import file_names
 
 if TYPE_CHECKING:
@@ -63,26 +53,26 @@ def audit(
     object from class to count), or a folder with a folder for each class in it, or in its train,
     val and test.
     """
-    with status("Reading labels", quiet):
+    with terminal.status("Reading labels", quiet):
         from longtail.flows.audit import audit as audit_labels
         from longtail.report import save
 
         place = None if column is None else options.name_or_place(column)
         result = audit_labels(labels, test=test, column=place, header=header)
         files = _counts_files(labels, output)
-        result = replace(result, counts_files=files, command=command())
+        result = replace(result, counts_files=files, command=terminal.command())
     if output is not None:
-        with writing(output) as aside:
+        with terminal.writing(output) as aside:
             names = (save(result, aside).name, *result.write(aside))
     if as_json:
-        print_json(result.as_json())
+        terminal.print_json(result.as_json())
     else:
         _show(result)
     if output is not None:
-        closing(output, names, as_json=as_json, quiet=quiet)
+        terminal.closing(output, names, as_json=as_json, quiet=quiet)
     elif not as_json:
         hint = "\n-o FOLDER writes the counts, and this as report.html and audit.json."
-        note(hint, as_json=as_json, quiet=quiet)
+        terminal.note(hint, as_json=as_json, quiet=quiet)
 
 
 def _counts_files(labels: Path, output: Path | None) -> tuple[str, str]:
@@ -99,11 +89,11 @@ def _show(result: AuditResult) -> None:
 
     from longtail.report.pages.audit import audit_tables, expectations, why
 
-    shown = console()
+    shown = terminal.console()
     for role, source in zip(("train", "test"), result.sources, strict=False):
         shown.print(Text(f"{role}: {source}"), soft_wrap=True)
     for title, table in audit_tables(result):
-        shown.print(report_table(f"\n{title}", table))
+        shown.print(terminal.report_table(f"\n{title}", table))
     shown.print(Text("\nWhat to expect", style="bold"))
     for sentence in expectations(result):
         shown.print(_item(sentence))

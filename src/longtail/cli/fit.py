@@ -86,7 +86,7 @@ def fit(
         from longtail.report.pages import fit as page
 
         try:
-            names = method_names([name.strip() for name in methods.split(",") if name.strip()])
+            names = method_names(options.listed(methods))
         except ValueError as error:
             raise click.UsageError(str(error)) from error
         data = read_features(features, labels, split)

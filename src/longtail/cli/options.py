@@ -88,6 +88,11 @@ def name_or_place(column: str) -> str | int:
     return int(column) if column.isdigit() else column
 
 
+def listed(text: str) -> list[str]:
+    """The names in a text with commas between them."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
 def names_or_files(names: Iterable[str], incomplete: str) -> list[CompletionItem]:
     """The names that begin so; files where there are none."""
     matching = [CompletionItem(name) for name in names if name.startswith(incomplete)]

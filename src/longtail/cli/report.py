@@ -8,19 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from longtail.cli import options
+from longtail.cli import options, terminal
 from longtail.cli.command import Command
 from longtail.cli.compare import present
 from longtail.cli.score_inputs import ScoreOptions, read_target, score_options
-from longtail.cli.terminal import (
-    closing,
-    command,
-    console,
-    print_json,
-    report_table,
-    status,
-    writing,
-)
 from longtail.flows import file_names
 
 if TYPE_CHECKING:
@@ -63,7 +54,7 @@ def report(
     longtail fix reads. Several, or a folder with several in it, are compared, as by longtail
     compare.
     """
-    with status("Reading", quiet) as say:
+    with terminal.status("Reading", quiet) as say:
         from longtail.report import page_of
 
         one = _single_run(paths)
@@ -83,27 +74,27 @@ def report(
                 )
             from longtail.flows.train.result import read_run
 
-            run = read_run(one, command())
+            run = read_run(one, terminal.command())
             assert run.judgement is not None  # there are scores
             page, judgement = page_of(run), run.judgement
         else:
             from longtail.flows.judge import judge_scores
 
             judged = judge_scores(*_read(one, after, target, reader))
-            judgement = replace(judged, scores_name=str(one), command=command())
+            judgement = replace(judged, scores_name=str(one), command=terminal.command())
             page = page_of(judgement)
     if one is None:
         present(compared, output, as_json=as_json, quiet=quiet)
         return
-    with writing(output) as aside:
+    with terminal.writing(output) as aside:
         from longtail.report import write_page
 
         write_page(page, aside / file_names.PAGE)
     if as_json:
-        print_json({"summary": page.summary, "next": page.next_step} | judgement.as_json())
+        terminal.print_json({"summary": page.summary, "next": page.next_step} | judgement.as_json())
     else:
         _show(page)
-    closing(output, [file_names.PAGE], as_json=as_json, quiet=quiet)
+    terminal.closing(output, [file_names.PAGE], as_json=as_json, quiet=quiet)
 
 
 def _single_run(paths: tuple[Path, ...]) -> Path | None:
@@ -152,11 +143,11 @@ def _read(
 
 
 def _show(page: Page) -> None:
-    shown = console()
+    shown = terminal.console()
     if page.warning:
         shown.print(page.warning, style="bold")
     if page.lead is not None:
-        shown.print(report_table("", page.lead))
+        shown.print(terminal.report_table("", page.lead))
     shown.print(page.summary)
     if page.next_step:
         shown.print(f"What to do next: {page.next_step}")

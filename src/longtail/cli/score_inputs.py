@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import click
 
-from longtail.cli.options import (
-    INPUT,
-    choice,
-    gathered,
-    header,
-    input_file,
-    name_or_place,
-    word_or_file,
-)
+from longtail.cli import options
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,8 +56,8 @@ class ScoreOptions:
             )
         layout = Layout(
             scores=self.array,
-            labels=None if self.label_column is None else name_or_place(self.label_column),
-            skip=[name_or_place(name.strip()) for name in self.skip.split(",") if name.strip()],
+            labels=None if self.label_column is None else options.name_or_place(self.label_column),
+            skip=[options.name_or_place(name) for name in options.listed(self.skip)],
             header=self.header,
             delimiter=self.delimiter,
         )
@@ -114,7 +106,7 @@ _OPTIONS = (
         type=click.Choice(["logits", "probs"]),
         help="What the files hold. Not needed for files that longtail wrote.",
     ),
-    input_file("--labels", help="The labels of SCORES, if it does not hold them."),
+    options.input_file("--labels", help="The labels of SCORES, if it does not hold them."),
     click.option(
         "--label-column", help="Which column, by name or place, or array holds the labels."
     ),
@@ -128,7 +120,7 @@ _OPTIONS = (
         metavar="COLUMN,...",
         help="Columns, by name or place, that hold neither scores nor labels.",
     ),
-    header("if some of it is no number"),
+    options.header("if some of it is no number"),
     click.option(
         "--delimiter",
         callback=_delimiter,
@@ -136,14 +128,16 @@ _OPTIONS = (
         help="What stands between the fields of a table, such as ; or tab. By default a tab in "
         ".tsv, else a comma.",
     ),
-    input_file("--classes", help="The class names in the order of the columns."),
-    click.option("--counts", type=INPUT, help="Training samples a class, or training labels."),
-    choice(
+    options.input_file("--classes", help="The class names in the order of the columns."),
+    click.option(
+        "--counts", type=options.INPUT, help="Training samples a class, or training labels."
+    ),
+    options.choice(
         "--zeros",
         ("error", "smooth"),
         "Classes without training samples: refuse them, or add one half to every count.",
     ),
-    word_or_file(
+    options.word_or_file(
         "--carried",
         (_AUTO, "counts", "uniform", "measure"),
         "The prior the scores carry: what the file says, else the counts; uniform for "
@@ -154,7 +148,7 @@ _OPTIONS = (
 
 def score_options(command: Callable[..., None]) -> Callable[..., None]:
     """The options of ScoreOptions: the command takes them as `reader`."""
-    for option in (gathered("reader", ScoreOptions), *reversed(_OPTIONS)):
+    for option in (options.gathered("reader", ScoreOptions), *reversed(_OPTIONS)):
         command = option(command)
     return command
 

@@ -127,19 +127,25 @@ class BeforeAfter:
         return self.tau is not None and self.is_changed
 
     @property
+    def moved_by_tau(self) -> Scores:
+        """The scores that τ moves; those of another model are moved themselves."""
+        return self.after if self.tau is None else self.before
+
+    @property
     def tau_standing(self) -> Standing:
-        """Where the logits that τ moves stand; those of another model are moved themselves."""
-        moved = self.after if self.tau is None else self.before
-        return Standing.of(moved.carried, self.goal)
+        """Where the logits that τ moves stand."""
+        return Standing.of(self.moved_by_tau.carried, self.goal)
 
     @cached_property
     def source(self) -> Prior | None:
         """What the logits carried before, or else the training prior; None if neither is known."""
-        if self.before.carried is not None and not self.before.carried.is_close(self.goal):
-            return self.before.carried
-        if self.counts is not None:
-            return Prior.of(self.counts, zeros="smooth")
-        return self.before.carried
+        return self.source_of(self.before) or self.before.carried
+
+    def source_of(self, scores: Scores) -> Prior | None:
+        """What the logits carry if that is not the goal, or else the training prior."""
+        if scores.carried is not None and not scores.carried.is_close(self.goal):
+            return scores.carried
+        return None if self.counts is None else Prior.of(self.counts, zeros="smooth")
 
     @property
     def ordered_by(self) -> Literal["counts", "source", "labels"]:
