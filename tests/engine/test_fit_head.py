@@ -361,7 +361,7 @@ def test_deferred_resampling_draws_as_the_loss_asks():
     loss = losses.deferred_resampling(losses.CrossEntropy, PRIOR, start=1)
     carried = fit_head(heads.Linear(D, C), X, Y, loss=loss, sgd=SHORT)
     assert carried.is_close(loss.after.carried)
-    with pytest.raises(ValueError, match="the loss says itself how often"):
+    with pytest.raises(ValueError, match="InstanceSampler"):
         fit_head(heads.Linear(D, C), X, Y, loss=loss, sampler="square_root", sgd=SHORT)
 
 
@@ -469,7 +469,7 @@ def test_features_that_are_not_finite_are_refused():
     broken = X.clone()
     broken[7, 2] = float("nan")
     for head in (heads.Linear(D, C), heads.NearestClassMean(D, C)):
-        with pytest.raises(ValueError, match="got NaN or infinity in row 7"):
+        with pytest.raises(ValueError, match=r"NaN .*row 7"):
             fit_head(head, broken, Y)
 
 

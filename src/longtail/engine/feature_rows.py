@@ -20,9 +20,7 @@ _DTYPES = ("float16", "bfloat16", "float32", "float64")
 class FeatureRows:
     """Features of shape (N, D), read in float32, or float64 if they are.
 
-    Args:
-        features: A tensor, an array, a memory-mapped array, or whatever hands out rows by slices
-            and has a dtype and a shape.
+    Of a tensor, an array, a memory map, or whatever hands out rows by slices.
     """
 
     def __init__(self, features: Array) -> None:

@@ -194,7 +194,7 @@ def test_deferred_resampling_draws_what_the_loss_asks_for_from_its_epoch_on():
     assert counts.max() - counts.min() <= 2
     result = quick_train(flat_model(), data, loss)
     assert result.carried == lt.Prior.of(data.counts).reweighted(loss.sampling_weights)
-    with pytest.raises(ValueError, match="says itself how often to draw"):
+    with pytest.raises(ValueError, match="InstanceSampler"):
         quick_train(flat_model(), data, loss, sampler=ClassBalancedSampler(data.labels, CLASSES))
 
 
@@ -268,7 +268,7 @@ def test_validation_leaves_no_trace_in_the_weights():
 
 def test_a_loss_that_is_no_longer_finite_is_named_by_epoch_and_step():
     data, net = images(), flat_model()
-    with pytest.raises(FloatingPointError, match=r"loss is nan in epoch 1 at step [2-6]"):
+    with pytest.raises(FloatingPointError, match=r"nan in epoch 1 at step [2-6]"):
         quick_train(net, data, options=quick(lr=1e30))
 
 

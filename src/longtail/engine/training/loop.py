@@ -21,7 +21,7 @@ from longtail.engine.training.learner import Learner
 from longtail.engine.training.model import predict_source
 from longtail.engine.training.options import TrainingOptions
 from longtail.engine.training.process_group import current_processes, mean_over_processes
-from longtail.engine.training.run_folder import RunFolder, validation_row
+from longtail.engine.training.run_folder import UNIFORM, VALIDATED, RunFolder
 from longtail.engine.training.run_state import Row, RunState, mixed_seed
 from longtail.images import ClassSampler
 from longtail.images.augment import Normalize
@@ -109,9 +109,11 @@ class Validation:
         scores = Scores(outputs.logits, self.labels, carried, self.counts, split="validation")
         uniform = None
         if carried is not None:
-            metrics = evaluate(scores, target=Prior.uniform(scores.num_classes))
-            uniform = metrics["balanced_accuracy"]
-        return validation_row(evaluate(scores), uniform)
+            target = Prior.uniform(scores.num_classes)
+            uniform = evaluate(scores, target=target)["balanced_accuracy"]
+        metrics = evaluate(scores)
+        row: Row = {f"val_{name}": metrics.get(name) for name in VALIDATED}
+        return row | {UNIFORM: uniform}
 
 
 @dataclass(frozen=True)

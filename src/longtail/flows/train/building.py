@@ -49,20 +49,20 @@ class Setup(NamedTuple):
 def set_up(recipe: Recipe, device: torch.device) -> Setup:
     """Read the data and build all, or raise the error that training would end with."""
     # Labels, counts, prior: what the training images say before anything is trained.
-    images = read_data(recipe.data)
-    prior = Prior.of(images.train.counts)
+    splits = read_data(recipe.data)
+    prior = Prior.of(splits.train.counts)
 
-    sampler = build_sampler(recipe, images.train)
+    sampler = build_sampler(recipe, splits.train)
     model = build_model(recipe, prior).to(device)
     loss = build_loss(recipe, sampler.induced(prior), model.head).to(device)
     carried = loss.carried if model.head.takes_prior else None
     target = build_target(recipe, prior)
-    check_tau(recipe.target, images.validation, carried)
+    check_tau(recipe.target, splits.validation, carried)
 
     options, augment = build_options(recipe), build_augment(recipe)
-    normalize = build_normalize(recipe, images.train)
-    check_network(model, images.train, normalize)
-    return Setup(images, prior, sampler, model, loss, carried, target, options, augment, normalize)
+    normalize = build_normalize(recipe, splits.train)
+    check_network(model, splits.train, normalize)
+    return Setup(splits, prior, sampler, model, loss, carried, target, options, augment, normalize)
 
 
 def read_data(data: recipes.Data) -> ImageSplits[Any]:

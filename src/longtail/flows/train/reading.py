@@ -48,7 +48,10 @@ def recipe_from(values: Any) -> Recipe:
     longtail...RecipeError: there is no key optimiser; did you mean optimizer? ...
     """
     if not isinstance(values, Mapping):
-        raise RecipeError(f"a recipe is a mapping of keys to values, got {values!r:.60}")
+        raise RecipeError(
+            f"a recipe is a mapping of keys to values, got {values!r:.60}; one that has a name, or "
+            "is in a file, is read by longtail.recipes.catalogue.read_recipe"
+        )
     full = _expanded(_in_words_of_today(values), _ROOT, "")
     try:
         return msgspec.convert(full, Recipe)

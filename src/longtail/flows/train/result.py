@@ -214,6 +214,8 @@ def variants_of(
         return [trained, Variant(f"moved by τ = {move.tau:g}", moved, tau=move.tau)]
 
     def fitted(validation: Scores) -> LogitAdjustment:
+        if not target.probs[as_numpy(validation.labels)].any():  # no sample that counts there
+            return LogitAdjustment(carried, 1.0, target)
         return LogitAdjustment.fit(validation, carried, target, option.criterion)
 
     # There is a validation part: that was checked before training.

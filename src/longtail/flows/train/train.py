@@ -9,7 +9,7 @@ training moves them from there to the prior they are to be used under.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
@@ -26,6 +26,7 @@ from longtail.flows.file_names import MODEL
 from longtail.flows.generation import generation
 from longtail.flows.train import building
 from longtail.flows.train.model_file import StoredModel, save_model
+from longtail.flows.train.reading import recipe_from
 from longtail.flows.train.recipe import Recipe
 from longtail.flows.train.result import TrainResult, variants_of
 from longtail.flows.train.run_folder import check_folder, task_values, write_start
@@ -36,7 +37,7 @@ CarriedKind: TypeAlias = Literal["unknown", "uniform", "train", "other"]  # whic
 
 
 def train(
-    recipe: Recipe,
+    recipe: Recipe | Mapping[str, object],
     folder: str | os.PathLike[str],
     *,
     name: str = "",
@@ -47,7 +48,7 @@ def train(
     """Follow a recipe; what comes out is in the folder, and a run that broke off goes on there.
 
     Args:
-        recipe: What to do.
+        recipe: What to do: a value, or the keys and values of a recipe file.
         folder: Of the run; made if it is not there.
         name: What the recipe is called, which the folder keeps for comparisons.
         page: Writes a page on the result beside the other files, before they are put there:
@@ -55,7 +56,7 @@ def train(
         progress: Told of every step and epoch, and in a word of what comes after them.
         command: What the page says has made it.
     """
-    run = Path(folder)
+    run, recipe = Path(folder), recipe if isinstance(recipe, Recipe) else recipe_from(recipe)
     with processes() as these, locked(run) if these.is_main else nullcontext():
         check_folder(run, recipe)
         # Labels, counts, prior, loss and head: nothing that can be refused is refused later.
