@@ -159,7 +159,7 @@ def test_the_gradient_of_weight_vector_norm_has_no_part_along_the_weights(featur
         (lambda: heads.WeightVectorNorm(6, 5, [1, 2]), r"5 classes.*train"),
         (lambda: heads.WeightVectorNorm(6, 5, gamma=float("inf")), "gamma must be a finite"),
         (lambda: heads.Cosine(6, 5, scale=float("nan")), r"scale.*finite"),
-        (lambda: heads.CausalNorm(6, 5, num_heads=4), "must divide the dimension 6 .*, got 4"),
+        (lambda: heads.CausalNorm(6, 5, num_heads=4), "must divide the dimension 6, got 4"),
         (lambda: heads.CausalNorm(6, 5, momentum=1.0), r"momentum.*below 1"),
         (lambda: heads.CausalNorm(6, 5, gamma=-1.0), r"gamma.*0 or more"),
     ],

@@ -319,7 +319,7 @@ def test_centring_keeps_digits_far_from_zero(features, labels):
     ("make", "sentence"),
     [
         (lambda: heads.NearestClassMean(6, 5, "l1"), '"euclidean", "cosine" or "cl2n"'),
-        (lambda: heads.MultiNCM(6, 5, 0), r"at least 1.*got 0"),
+        (lambda: heads.MultiNCM(6, 5, 0), "num_displacements must be 1 or more, got 0"),
         (lambda: heads.MetricNCM(6, 5, "local"), r'metric.*"per_class"'),
         (lambda: heads.MetricNCM(6, 5, rank=7), r"rank.*dim=6"),
         (lambda: heads.MetricNCM(6, 5, "eigenbasis", rank=2), "eigenbasis has none, got 2"),
@@ -333,5 +333,5 @@ def test_wrong_options_give_one_clear_sentence(make, sentence):
 def test_moments_of_the_wrong_kind_are_refused(moments):
     with pytest.raises(ValueError, match=r"with centring.*True"):
         heads.NearestClassMean(6, 5, "cl2n").set_moments(moments())
-    with pytest.raises(ValueError, match="scatter='per_class'"):
+    with pytest.raises(ValueError, match="'per_class'"):
         heads.MetricNCM(6, 5, "eigenbasis").set_moments(moments(scatter="pooled"))

@@ -52,7 +52,7 @@ def test_gradients_agree_with_finite_differences_also_in_chunks(monkeypatch):
     rows = FEATURES.clone().requires_grad_()
     assert torch.autograd.gradcheck(lambda x: term.values(x, LABELS), rows)
     whole = torch.autograd.grad(term(rows, LABELS), rows)[0]
-    monkeypatch.setattr(elm, "_CHUNK", 15)  # three pairs at a time
+    monkeypatch.setattr(elm, "BLOCK", 15)  # three pairs at a time
     assert_close(torch.autograd.grad(term(rows, LABELS), rows)[0], whole)
 
 

@@ -7,6 +7,7 @@ import torch
 from torch.testing import assert_close
 
 from longtail import Prior, heads, losses
+from longtail.losses.kernel import for_autograd
 from loss_examples import MAKE
 
 PRIOR = Prior.of([70, 20, 8, 2])
@@ -305,3 +306,11 @@ def test_the_estimated_offset_can_be_compiled_with_its_head_in_training():
             step(FEATURES).backward()
     assert_close(other.weight.grad, eager.weight.grad)
     assert_close(other.centers, eager.centers)
+
+
+def test_tensors_of_inference_mode_are_copied_for_autograd_and_others_are_not():
+    with torch.inference_mode():
+        made = torch.ones(2)
+        assert not for_autograd(made).is_inference()
+    plain = torch.ones(2)
+    assert for_autograd(plain) is plain
