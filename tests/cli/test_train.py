@@ -157,7 +157,7 @@ def test_the_results_of_a_run_are_put_in_place_together(folder, monkeypatch):
     def full(page, path):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("longtail.report.page.write_page", full)
+    monkeypatch.setattr("longtail.report.result_page.write_page", full)
     for name in before:
         (run / name).write_bytes(b"older")
     done, printed = trained(folder)

@@ -335,14 +335,32 @@ def test_arrays_without_labels_and_files_with_labels_are_refused(packed):
 def test_from_arrays_to_a_page_and_a_model_that_predicts(tmp_path):
     """As a user writes it."""
     rows, labels = drawn(COUNTS, 0)
-    result = lt.fit(rows, labels, methods=["adjusted"], folds=2, output=tmp_path)
-    assert lt.report.save(result, tmp_path).name == "report.html"
+    out, page = tmp_path / "fitted", lt.report.save
+    result = lt.fit(rows, labels, methods=["adjusted"], folds=2, output=out, page=page)
+    assert lt.report.save(result, out).name == "report.html"
     assert result._repr_html_().startswith("<iframe")
-    assert {path.name for path in tmp_path.iterdir()} == {
+    assert {path.name for path in out.glob("[!.]*")} == {
         "metrics.json",
         "model.safetensors",
         "report.html",
         "validation.safetensors",
     }
-    predicted_classes = lt.load(tmp_path).predict(rows)
+    predicted_classes = lt.load(out).predict(rows)
     assert (predicted_classes == labels).mean() > 0.8
+    with pytest.raises(ValueError, match="longtail fit"):
+        lt.fix(result.scores, train=COUNTS, output=out)
+
+
+def test_names_as_labels_become_classes_and_a_file_is_named_by_its_path(tmp_path):
+    rows, labels = drawn(COUNTS, 0)
+    names = np.array([f"class {k}" for k in range(len(COUNTS))])
+    options = {"methods": ["adjusted"], "folds": 2}
+    by_number = lt.fit(rows, labels, classes=names.tolist(), **options)
+    by_name = lt.fit(rows, names[np.asarray(labels)], **options)
+    assert by_name.classes == by_number.classes == tuple(names)
+    assert by_name.as_json()["weight_decay"] == by_number.as_json()["weight_decay"]
+    np.savez(tmp_path / "features.npz", features=np.asarray(rows), labels=np.asarray(labels))
+    by_file = lt.fit(tmp_path / "features.npz", **options)
+    assert by_file.best.name == by_number.best.name
+    with pytest.raises(ValueError, match="'zebra'"):
+        lt.fit(rows, ["zebra"] * len(rows), classes=names.tolist(), **options)

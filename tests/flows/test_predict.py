@@ -85,3 +85,9 @@ def test_nothing_to_load_and_foreign_files_are_told(tmp_path):
     (tmp_path / "model.safetensors").write_bytes(b"x")
     with pytest.raises(ValueError, match="cannot be read as a safetensors file"):
         load(tmp_path)
+    Scores(2 * np.eye(3), carried=[2, 1, 1]).save(tmp_path / "scores.safetensors")
+    with pytest.raises(ValueError, match=r"Scores\.load"):
+        load(tmp_path / "scores.safetensors")
+    np.savez(tmp_path / "val.npz", logits=np.eye(3))
+    with pytest.raises(ValueError, match=r"adjuster\.json"):
+        load(tmp_path / "val.npz")

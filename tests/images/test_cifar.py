@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from longtail.images import (
+    cifar_files,
     cifar_long_tailed,
     long_tailed_images,
     read_cifar,
@@ -134,7 +135,9 @@ def test_cifar100_has_fine_and_coarse_labels(tmp_path, members):
         assert np.array_equal(images.numpy().reshape(-1, 3072), pixels)
     assert fine.train.classes == tuple(FINE)
     assert coarse.train.classes == tuple(COARSE)
-    cut = cifar_long_tailed(folder, "cifar100", 5, labels="coarse", held_out=0, official=False)
+    cut = cifar_long_tailed(
+        folder, "cifar100", 5, labels="coarse", validation_share=0, official=False
+    )
     assert cut.train.counts.tolist() == [int(15 * 0.2 ** (i / 19) + 1e-9) for i in range(20)]
 
 
@@ -148,7 +151,6 @@ def test_what_is_not_the_whole_set_is_told(tmp_path):
     ("file", "change", "said"),
     [
         ("data_batch_3.bin", lambda data: data[:-1], "data_batch_3.bin .*whole number of records"),
-        ("data_batch_3.bin", lambda data: data * 1000, "more than the 30,730,000"),
         ("data_batch_2.bin", lambda data: b"\x0b" + data[1:], "label 11 at image 20, expected 0"),
         ("data_batch_1.bin", lambda data: b"", "is empty"),
         ("batches.meta.txt", lambda data: data + b"lorry\n", "11 classes, expected 10"),
@@ -190,11 +192,13 @@ def test_only_files_of_the_exact_name_are_read_from_an_archive(tmp_path, write_a
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.tar.gz"]
 
 
-def test_a_member_that_claims_to_be_huge_is_not_read(tmp_path, write_archive):
+def test_a_member_that_claims_to_be_huge_is_not_read(tmp_path, write_archive, monkeypatch):
+    monkeypatch.setattr(cifar_files, "_MOST", 2**20)
     members = binary10() | {"cifar-10-batches-bin/batches.meta.txt": bytes(2**21)}
     place = write_archive(tmp_path / "a.tar.gz", members)
-    with pytest.raises(ValueError, match="more than the 1,048,576"):
-        read_cifar(place, "cifar10", official=False)
+    for source in (place, unpacked(tmp_path / "files", members)):
+        with pytest.raises(ValueError, match="more than the 1,048,576"):
+            read_cifar(source, "cifar10", official=False)
 
 
 @pytest.mark.parametrize(
@@ -268,7 +272,7 @@ def real(name):
 )
 def test_the_real_set_is_cut_as_the_published_builder_cuts_it(name, ratio, total):
     whole = real(name)
-    cut = long_tailed_images(whole, ratio, held_out=0)
+    cut = long_tailed_images(whole, ratio, validation_share=0)
     labels, num_classes = whole.train.labels.numpy(), whole.train.num_classes
     np.random.seed(0)
     expected = []

@@ -83,10 +83,10 @@ def test_parts_have_the_classes_of_training_even_where_one_is_missing(tmp_path):
 
 def test_parts_that_do_not_fit_together_are_told(tmp_path):
     touched(tmp_path, "train/a/1.jpg", "valid/b/1.jpg")
-    with pytest.raises(ValueError, match="class 'b', which the training part does not have"):
+    with pytest.raises(ValueError, match="class 'b'"):
         read_image_splits(tmp_path)
     touched(tmp_path, "val/a/1.jpg")
-    with pytest.raises(ValueError, match="two folders for validation, val and valid"):
+    with pytest.raises(ValueError, match="validation, val and valid"):
         read_image_splits(tmp_path)
     touched(tmp_path, "half/test/a/1.jpg", "half/other/1.jpg")
     with pytest.raises(ValueError, match="has test but no folder train"):
@@ -148,9 +148,9 @@ def test_names_for_labels_are_sorted_or_in_the_given_order(tmp_path):
     assert read_image_list(place, tmp_path).classes == ("cat", "fox")
     images = read_image_list(place, tmp_path, classes=("fox", "cat"))
     assert images.targets.tolist() == [0, 1]
-    with pytest.raises(ValueError, match="2 names for labels, but num_classes is 3"):
+    with pytest.raises(ValueError, match="num_classes is 3, but there are 2 names"):
         read_image_list(place, tmp_path, num_classes=3)
-    with pytest.raises(ValueError, match="line 2 the label 'cat', which is none of the 2"):
+    with pytest.raises(ValueError, match="line 2 the label 'cat'"):
         read_image_list(place, tmp_path, classes=("fox", "dog"))
     numbered = listed(tmp_path / "numbers.txt", "1.jpg 1", "2.jpg 0")
     assert read_image_list(numbered, tmp_path, classes=("fox", "cat")).classes == ("fox", "cat")
@@ -171,7 +171,7 @@ def test_sun397_is_labelled_by_its_folders(tmp_path):
     with pytest.raises(ValueError, match=r"in line 1, expected a path, .*ClassName\.txt"):
         read_image_list(place, tmp_path / "SUN397")
     listed(place, "/a/attic/sun_d.jpg")
-    with pytest.raises(ValueError, match="label '/a/attic', which is none of the 3"):
+    with pytest.raises(ValueError, match="label '/a/attic'"):
         read_image_list(place, tmp_path / "SUN397", classes=classes)
 
 
@@ -218,7 +218,7 @@ def test_inaturalist_with_numbers_for_names_keeps_its_order(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"annotations": []}, r"no annotation for 2 of its 2 images, first train_val2018/Aves"),
+        ({"annotations": []}, r"2 of its 2 images, first train_val2018/Aves"),
         ({"annotations": [{"image_id": 7, "category_id": c} for c in (0, 2)]}, "two categories"),
         ({"annotations": [{"image_id": i, "category_id": 9} for i in (3, 7)]}, "in category 9"),
         ({"categories": [{"id": 0}, {"id": 0}]}, "each category once"),
@@ -240,7 +240,7 @@ def test_a_table_has_columns_for_path_and_label(tmp_path):
     assert images.targets.tolist() == [1, 0]
     with pytest.raises(ValueError, match="no column 'label'"):
         read_image_list(listed(place, "path,kind", "c.jpg,cat"), tmp_path)
-    with pytest.raises(ValueError, match="column 'split', and its parts must not be mixed"):
+    with pytest.raises(ValueError, match="column 'split'"):
         read_image_list(listed(place, "path,label,split", "c.jpg,cat,test"), tmp_path)
     with pytest.raises(ValueError, match="no path or no label in row 2"):
         read_image_list(listed(place, "path,label", "c.jpg,"), tmp_path)
@@ -339,14 +339,14 @@ def test_pipes_are_no_images_and_links_that_lead_nowhere_are_told_when_read(tmp_
 def test_a_class_folder_whose_name_is_no_text_is_named_before_anything_is_trained(tmp_path, read):
     name = os.fsdecode(b"caf\xe9")
     touched(tmp_path, "a/1.png", f"{name}/1.png")
-    with pytest.raises(ValueError, match=r"has the class 'caf\\udce9', which is no text in UTF-8"):
+    with pytest.raises(ValueError, match=r"has the class 'caf\\udce9'.*UTF-8"):
         read(tmp_path)
 
 
 def test_class_names_that_cannot_be_written_are_told_with_their_file(tmp_path):
     images = np.zeros((2, 3, 4, 4), np.uint8)
     np.savez(tmp_path / "a.npz", images=images, labels=[0, 1], classes=np.array(["a", "\ud800"]))
-    with pytest.raises(ValueError, match=r"'classes' of .*a\.npz holds what is no text in UTF-8"):
+    with pytest.raises(ValueError, match=r"'classes' of .*a\.npz .*UTF-8"):
         read_image_npz(tmp_path / "a.npz")
-    with pytest.raises(ValueError, match=r"has the class .*, which is no text in UTF-8"):
+    with pytest.raises(ValueError, match=r"has the class .*.*UTF-8"):
         ImageArrays(torch.from_numpy(images), [0, 1], ("a", "\ud800"))

@@ -473,7 +473,7 @@ RULED_OUT = Scores(np.array([[0.0, 0, 0, -np.inf]]), [3], carried=COUNTS)
         (
             lambda: WeightNormalization.fit(replace(draw(), split="test"), NU),
             ValueError,
-            "must not be fitted on split='test'",
+            r"not be fitted.*split='test'",
         ),
         (lambda: LogitAdjustment.fit(replace(draw(), labels=None), COUNTS), ValueError, "no label"),
         (
@@ -495,7 +495,7 @@ RULED_OUT = Scores(np.array([[0.0, 0, 0, -np.inf]]), [3], carried=COUNTS)
         (
             lambda: LogitAdjustment.fit(draw(), COUNTS, criterion="accuracy"),
             ValueError,
-            'one of "accuracy_under_target", "nll", "brier", "ece", got \'accuracy\'',
+            "\"accuracy_under_target\".*got 'accuracy'",
         ),
         (
             lambda: LogitAdjustment.fit(RULED_OUT, COUNTS, criterion="nll"),

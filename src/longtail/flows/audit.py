@@ -8,25 +8,26 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from longtail.core import Prior
 from longtail.core.arrays import ArrayLike, as_numpy, is_torch
 from longtail.core.labels import check_counts
 from longtail.data import LabelCounts, align_counts, read_label_counts
+from longtail.flows.file_names import AUDIT_RESULT, COUNTS
 from longtail.flows.label_profile import Group, Profile, Shift, groups_of, profile_of, shift_of
-from longtail.flows.results import Result
+from longtail.flows.results import Result, write_json
 
-Labels: TypeAlias = str | os.PathLike[str] | Mapping[str, int] | Sequence[str] | ArrayLike
+Labels: TypeAlias = str | os.PathLike[str] | Mapping[str, int] | Prior | Sequence[str] | ArrayLike
 _Parts: TypeAlias = Mapping[str, LabelCounts]
 # Up to this ratio logits start 0.4 nats apart at the most: little that a method could win back.
 _BALANCED = 1.5
 _SUSPICIOUS = 20  # so many samples of as many classes are no labels
 _UNCERTAIN = 3.0  # points of a mean recall: more cannot tell one τ from another
-COUNTS_FILES = ("counts.json", "test_counts.json")
 _SCORES = "lt.Scores(logits, labels, carried=counts)"
 
 
@@ -51,7 +52,7 @@ class AuditResult(Result):
     test: Profile | None = None  # how long the tail of the test set is
     shift: Shift | None = None  # how far the test set differs from the training set
     sources: tuple[str, ...] = ()  # the files that the two sets are from, if from files
-    counts_files: tuple[str, str] = COUNTS_FILES  # what remedies call the files of these counts
+    counts_files: tuple[str, str] = COUNTS  # what remedies call the files of these counts
     command: str = "lt.audit"  # what made it
 
     kind: ClassVar[str] = "audit"
@@ -75,7 +76,7 @@ class AuditResult(Result):
     @property
     def few_share(self) -> float:
         """The share of training samples that classes with few of them hold."""
-        return self.groups[-1].num_samples / self.train.num_samples
+        return self.groups[-1].share
 
     @property
     def curves(self) -> dict[str, tuple[float, ...]]:
@@ -146,6 +147,25 @@ class AuditResult(Result):
         if self.train.single:
             yield Remedy("single")
 
+    def as_json(self) -> dict[str, Any]:
+        """Everything as plain values; what to expect and what to try by their names."""
+        values = asdict(self)
+        return {key: values[key] for key in ("train", "groups", "test", "shift")} | {
+            "bias": self.bias,
+            "expect": list(self.findings),
+            "try": [asdict(each) for each in self.remedies],
+        }
+
+    def write(self, folder: str | os.PathLike[str]) -> tuple[str, ...]:
+        """Write audit.json and the counts into a folder; their names."""
+        values: dict[str, Any] = {AUDIT_RESULT: self.as_json()}
+        for name, part in zip(COUNTS, (self.counts, self.test_counts), strict=True):
+            if part is not None:
+                values[name] = dict(zip(self.classes, part, strict=True))
+        for name, value in values.items():
+            write_json(Path(folder) / name, value)
+        return tuple(values)
+
 
 def audit(
     labels: Labels,
@@ -157,7 +177,8 @@ def audit(
     """Say how long the tail of labels is, what to expect and what to try.
 
     Args:
-        labels: A file or folder of labels, labels themselves, or a mapping from class to count.
+        labels: A file or folder of labels, labels themselves, a mapping from class to count, or
+            `Prior.of(counts)`.
         test: The same of a test set; by default the one that a file of labels itself holds.
         column: The column of a table, by name or by place counted from 0, or the array of an .npz.
         header: Whether the first line of a table names its columns; by default told by its words.
@@ -221,11 +242,21 @@ def _parts(labels: Labels, column: str | int | None, header: bool | None) -> _Pa
         return read_label_counts(Path(labels), column, header)
     if isinstance(labels, Mapping):
         return {"all": LabelCounts.of_names(labels, "the counts")}
+    if isinstance(labels, Prior):
+        if labels.counts is None:
+            raise ValueError("this prior has no counts, and an audit needs them: Prior.of(counts)")
+        by_index = {str(k): count for k, count in enumerate(labels.counts.tolist())}
+        return {"all": LabelCounts.of_names(by_index, "the counts")}
     values = as_numpy(labels) if is_torch(labels) else np.asarray(labels)
     if values.ndim != 1 or values.dtype.kind not in "iuUSO":
         raise ValueError(
             f"labels must be one class index or name a sample, got {values.dtype} of shape "
             f"{values.shape}; for class counts give a mapping from class to count"
+        )
+    if values.dtype.kind in "iu" and len(values) and len(values) <= values.max():
+        raise ValueError(
+            f"{len(values)} whole numbers up to {values.max()} may be class counts or labels: give "
+            "lt.Prior.of(counts) for counts, or the labels as text, list(map(str, labels))"
         )
     names, counts = np.unique(values, return_counts=True)
     counted = dict(zip(map(str, names.tolist()), counts.tolist(), strict=True))

@@ -1,9 +1,14 @@
 """What metrics and axes are called, on every page and in every table."""
 
+from __future__ import annotations
+
 from math import isfinite
+from typing import TYPE_CHECKING
 
 from longtail.flows.samples import BeforeAfter
-from longtail.metrics import Interval
+
+if TYPE_CHECKING:
+    from longtail.metrics import Interval
 
 ACCURACIES = {
     "accuracy_under_target": "accuracy under the target",

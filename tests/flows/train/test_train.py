@@ -232,7 +232,7 @@ def test_what_a_run_carries_is_what_loss_and_sampler_say(values, carried, images
     result = run_recipe(small(images, epochs=1, **values), tmp_path)
     if carried is None:
         assert result.trained.carried is None
-        assert result.headline == "as trained"
+        assert result.main_variant == "as trained"
         assert "is no prior" in (tmp_path / "report.html").read_text()
     else:
         assert result.trained.carried.is_close(carried)
@@ -261,6 +261,14 @@ def test_tau_is_chosen_on_the_validation_part_alone(images, tmp_path):
     with pytest.raises(ValueError, match=r"data\.validation_share"):
         run_recipe(overridden(recipe, ["data.validation_share=0"]), tmp_path / "none")
     assert not (tmp_path / "none").exists()
+
+
+def test_a_move_that_does_not_reach_the_target_is_not_called_under_it(images, tmp_path):
+    result = run_recipe(small(images, target={"tau": 0.5}), tmp_path)
+    assert result.main_variant == "moved by τ = 0.5"
+    assert result.judgement.samples.names == ("as trained", "moved by τ = 0.5")
+    again = read_run(tmp_path)
+    assert again.metrics == result.metrics
 
 
 def test_without_a_test_part_the_chosen_tau_is_judged_by_the_fifths_that_did_not_choose_it(

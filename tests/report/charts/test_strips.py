@@ -39,7 +39,7 @@ def test_mean_and_standard_deviation_are_written_with_the_same_decimals(read):
     values = trials(8.6, 0.5)
     drawn = read(strip_chart([Strip("LA", values)], title="t"))
     assert f"{statistics.fmean(values):.2f} ± {statistics.stdev(values):.2f}" in drawn.texts
-    assert "over 100 trials" in drawn.description
+    assert "over 100 runs" in drawn.description
     assert len(drawn.of_class("mean")) == 1
 
 

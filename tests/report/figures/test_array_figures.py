@@ -7,10 +7,9 @@ import pytest
 import torch
 
 import longtail as lt
+from longtail.flows.figure_curves import density, places_for, running_mean
 from longtail.flows.tsne import tsne
 from longtail.report import figures
-from longtail.report.figures.groups import density, places_for
-from longtail.report.figures.tail import running_mean
 
 SOURCE = np.random.default_rng(0)
 COUNTS = np.array([30, 900, 8, 200])

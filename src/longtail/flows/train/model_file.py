@@ -14,12 +14,12 @@ from longtail.core.tensor_file import save_tensors
 from longtail.data.tables.errors import reading
 from longtail.engine.head_file import VERSION, read_state
 from longtail.engine.training import Model
+from longtail.flows.file_names import MODEL
 from longtail.flows.train.building import build_model
 from longtail.flows.train.reading import plain, recipe_from
 from longtail.flows.train.recipe import Recipe
 from longtail.images.augment import Normalize
 
-MODEL = "model.safetensors"
 _KEY = "longtail_model"
 
 

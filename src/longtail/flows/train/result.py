@@ -21,7 +21,8 @@ from longtail.data import stratified_folds
 from longtail.data.tables.features import SPLITS
 from longtail.engine import load_head, save_head
 from longtail.engine.training import Trained
-from longtail.flows.changes import headline_key, shown_accuracies
+from longtail.flows.changes import main_accuracy, shown_accuracies
+from longtail.flows.file_names import METRICS
 from longtail.flows.judge import Judgement, judge
 from longtail.flows.results import Result, write_json
 from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
@@ -29,7 +30,7 @@ from longtail.flows.train.building import build_target
 from longtail.flows.train.model_file import StoredModel, load_model
 from longtail.flows.train.reading import plain
 from longtail.flows.train.recipe import FOLDS, Recipe, Target
-from longtail.flows.train.run_folder import METRICS, read_log
+from longtail.flows.train.run_folder import read_log
 from longtail.heads import Head
 from longtail.metrics import Accumulator, Interval
 from longtail.metrics.representations import weight_norms
@@ -71,16 +72,21 @@ class TrainResult(Result):
         return np.array(self.model.counts)
 
     @property
+    def num_images(self) -> int:
+        """Training images in all."""
+        return int(self.counts.sum())
+
+    @property
     def judged_on(self) -> Split | None:
         """The part that the headline is of: test if there is one."""
         splits = self.variants[0].scores
         return next((split for split in ("test", "validation") if split in splits), None)
 
     @property
-    def headline(self) -> str:
-        """The name of the variant that the run is for: under the target if it can be moved."""
-        names = [variant.name for variant in self.variants]
-        return UNDER_TARGET if UNDER_TARGET in names else AS_TRAINED
+    def main_variant(self) -> str:
+        """The name of the variant that the run is for: moved to the target if it can be."""
+        moved = (variant.name for variant in self.variants[1:] if variant.head is None)
+        return next(moved, AS_TRAINED)
 
     @property
     def is_cross_fitted(self) -> bool:
@@ -90,7 +96,7 @@ class TrainResult(Result):
     @property
     def accuracy(self) -> str:
         """The accuracy that was asked for: that under the target."""
-        return headline_key(self.target)
+        return main_accuracy(self.target)
 
     @property
     def carries_target(self) -> bool:
@@ -126,13 +132,13 @@ class TrainResult(Result):
         if split is None:
             return None
         by_name = {variant.name: variant for variant in self.variants}
-        trained, shown = by_name[AS_TRAINED], by_name[self.headline]
+        trained, shown = by_name[AS_TRAINED], by_name[self.main_variant]
         return judge(
             trained.scores[split],
             shown.scores[split],
             self.target,
             validation=trained.scores.get("validation") if split == "test" else None,
-            names=(AS_TRAINED, self.headline),
+            names=(AS_TRAINED, self.main_variant),
             tau=shown.tau,
             is_cross_fitted=self.is_cross_fitted,
         )
@@ -142,7 +148,7 @@ class TrainResult(Result):
         carried, history = self.trained.carried, self.trained.history
         return {
             "about": self.recipe.about,
-            "headline": self.headline,
+            "headline": self.main_variant,
             "judged_on": self.judged_on,
             "cross_fitted": self.is_cross_fitted,
             "classes": len(self.model.classes),
@@ -205,7 +211,7 @@ def variants_of(
     if option.tau != "auto":
         move = LogitAdjustment(carried, option.tau, target)
         moved = {split: move(part) for split, part in scores.items()}
-        return [trained, Variant(UNDER_TARGET, moved, tau=move.tau)]
+        return [trained, Variant(f"moved by τ = {move.tau:g}", moved, tau=move.tau)]
 
     def fitted(validation: Scores) -> LogitAdjustment:
         if not target.probs[as_numpy(validation.labels)].any():  # no sample that counts there

@@ -22,9 +22,10 @@ from longtail.core.files import locked
 from longtail.core.scores import Split
 from longtail.engine import training
 from longtail.engine.training import EpochEnd, StepEnd, processes
+from longtail.flows.file_names import MODEL
 from longtail.flows.generation import generation
 from longtail.flows.train import building
-from longtail.flows.train.model_file import MODEL, StoredModel, save_model
+from longtail.flows.train.model_file import StoredModel, save_model
 from longtail.flows.train.reading import recipe_from
 from longtail.flows.train.recipe import Recipe
 from longtail.flows.train.result import TrainResult, variants_of
@@ -62,7 +63,7 @@ def train(
         setup = building.set_up(recipe, these.device)
         images, model, normalize = setup.images, setup.model, setup.normalize
         if these.is_main:
-            write_start(run, recipe, name)
+            write_start(run, recipe, name, command)
 
         # Training: it leaves the model knowing what its logits carry.
         trained = training.train(

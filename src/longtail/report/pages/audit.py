@@ -1,42 +1,28 @@
-"""The audit in sentences, tables, JSON and a page."""
+"""The audit in sentences, tables and a page."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from pathlib import Path
-from typing import Any
 
-from longtail.flows.audit import COUNTS_FILES, AuditResult, Remedy
+from longtail.flows.audit import AuditResult, Remedy
 from longtail.flows.label_profile import Profile, Shift
-from longtail.flows.results import write_json
 from longtail.report.charts.lines import Line, line_chart
 from longtail.report.figures.classes import counts_chart
 from longtail.report.names import how_many
-from longtail.report.page import (
-    PAGE,
-    Column,
-    Figure,
-    Footer,
-    Page,
-    Section,
-    Table,
-    footer_of,
-    write_page,
-)
+from longtail.report.page import Column, Figure, Footer, Page, Section, Table
 
 _SHOWN_POINTS = 100  # of each curve: more could not be told apart
 # What the file of scores holds only its owner knows: a word to replace, as VAL itself.
-_KIND_MEANT = "KIND is logits or probs: what VAL, the file of held-out scores, holds."
+_KIND_MEANT = "KIND is logits or probs: what VAL, the file of validation scores, holds."
 _REMEDIES = {
     "absent": "{absent} no training samples, and a prior that logits carry needs a weight for "
     "every class: drop these classes, or add half a sample to each.",
     "move": "A model that is trained already: move its scores to the uniform prior. This is logit "
     "adjustment with τ = 1 and needs no training; the command calibrates first and chooses τ on "
-    f"held-out scores. {_KIND_MEANT}",
+    f"validation scores. {_KIND_MEANT}",
     "loss": "A model that you train: take the prior out in the loss, so that its logits carry the "
     "uniform one.",
-    "keep_tau": "Keep τ = 1 unless you have more held-out samples of rare classes than these: they "
-    "are too few to choose another one by.",
-    "choose_tau": "Choose τ on held-out samples of the training data, never on the test set.",
+    "keep_tau": "Keep τ = 1 unless you have more validation samples of rare classes than these: "
+    "they are too few to choose another one by.",
+    "choose_tau": "Choose τ on validation samples, never on the test set.",
     "target": "If the model will meet labels as in the test set, move its scores to that prior and "
     f"not to the uniform one. {_KIND_MEANT}",
     "metrics": "Beside accuracy report balanced accuracy, and that of many, medium and few.",
@@ -44,28 +30,6 @@ _REMEDIES = {
     "such a class with a related one, drop it, or collect more.",
 }
 _RANGES = {"many": "over 100", "medium": "20 to 100", "few": "under 20"}
-
-
-def write_audit(result: AuditResult, folder: Path) -> tuple[str, ...]:
-    """Write the page, audit.json and the counts; their names."""
-    values: dict[str, Any] = {"audit.json": as_json(result)}
-    for name, part in zip(COUNTS_FILES, (result.counts, result.test_counts), strict=True):
-        if part is not None:
-            values[name] = dict(zip(result.classes, part, strict=True))
-    for name, value in values.items():
-        write_json(folder / name, value)
-    write_page(audit_page(result, footer_of(result)), folder / PAGE)
-    return PAGE, *values
-
-
-def as_json(result: AuditResult) -> dict[str, Any]:
-    """Everything as plain values."""
-    values = asdict(result)
-    return {key: values[key] for key in ("train", "groups", "test", "shift")} | {
-        "bias": result.bias,
-        "expect": expectations(result),
-        "try": [{"why": why(result, each), "lines": _lines(each)} for each in result.remedies],
-    }
 
 
 def _lines(remedy: Remedy) -> list[str]:
@@ -102,11 +66,10 @@ def audit_tables(result: AuditResult) -> list[tuple[str, Table]]:
     sets = {"train": result.train} | ({"test": result.test} if result.test else {})
     profiles = [_profile_cells(profile) for profile in sets.values()]
     groups = {f"{group.name}, {_RANGES[group.name]}": group for group in result.groups}
-    total = result.train.num_samples
     rows = [[key, *(part[key] for part in profiles)] for key in profiles[0]]
     tables = [("How long the tail is", _table(["", *sets], rows))]
     rows = [
-        [name, f"{g.num_classes:,}", f"{g.num_samples:,}", f"{g.num_samples / total:.1%}"]
+        [name, f"{g.num_classes:,}", f"{g.num_samples:,}", f"{g.share:.1%}"]
         for name, g in groups.items()
     ]
     heads = ["training samples", "classes", "samples", "share"]

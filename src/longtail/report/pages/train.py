@@ -33,7 +33,7 @@ _CARRIED = {
 
 def train_page(result: TrainResult, footer: Footer) -> Page:
     """The page of `longtail train`."""
-    recipe, counts = result.recipe, result.counts
+    recipe = result.recipe
     own = [
         *(_variants(result, split) for split in result.metrics),
         _training(result),
@@ -43,7 +43,7 @@ def train_page(result: TrainResult, footer: Footer) -> Page:
     if result.judgement is None:
         return Page(title, headline(result), own, footer)
     about = f": {recipe.about.rstrip('.')}" if recipe.about else ""
-    images = f"{int(counts.sum()):,} images"
+    images = f"{result.num_images:,} images"
     done = f"A model was trained for {recipe.epochs} epochs on {images}{about}."
     return scores_page(
         result.judgement, footer, title=title, done=done, sections=own, written=False
@@ -53,19 +53,19 @@ def train_page(result: TrainResult, footer: Footer) -> Page:
 def headline(result: TrainResult) -> str:
     """What came out, in one sentence."""
     text = (
-        f"{int(result.counts.sum()):,} training images of {len(result.model.classes):,} classes, "
+        f"{result.num_images:,} training images of {len(result.model.classes):,} classes, "
         f"{result.recipe.epochs} epochs."
     )
     if result.judged_on is None:
         return f"{text} There is no validation and no test part, so nothing was measured."
-    metrics, key = result.metrics[result.judged_on][result.headline], result.accuracy
+    metrics, key = result.metrics[result.judged_on][result.main_variant], result.accuracy
     groups = ", ".join(
         f"{name} {percent(metrics[name].value)}"
         for name in GROUPS
         if name in metrics and metrics[name].value is not None
     )
     text += (
-        f" {HEADLINES[key]} on the {result.judged_on} part, {result.headline}: "
+        f" {HEADLINES[key]} on the {result.judged_on} part, {result.main_variant}: "
         f"{with_interval(metrics[key])} % ({groups})."
     )
     return f"{text} {_CROSS_FITTED}" if result.is_cross_fitted else text
