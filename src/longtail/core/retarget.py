@@ -99,8 +99,9 @@ def scaled_and_shifted(
         moved = moved * _along_classes(scale, moved)
     if shift is not None:
         moved = moved + _along_classes(shift, moved)
-    narrow = moved.to if arrays.is_torch(moved) else moved.astype
-    return cast(ArrayT, narrow(logits.dtype))
+    if moved.dtype != logits.dtype:
+        moved = moved.to(logits.dtype) if arrays.is_torch(moved) else moved.astype(logits.dtype)
+    return cast(ArrayT, moved)
 
 
 def check_logits(logits: Array, num_classes: int) -> None:
@@ -117,10 +118,11 @@ def check_logits(logits: Array, num_classes: int) -> None:
 
 def _along_classes(per_class: npt.NDArray[np.float64], logits: Any) -> Any:
     """One number a class in the logits' kind and type, shaped to broadcast over them."""
-    shape = (-1, *(1,) * (len(logits.shape) - 1 - arrays.class_axis(logits)))
-    if arrays.is_torch(logits):
-        row = sys.modules["torch"].from_numpy(per_class)
-        return row.to(logits.device, logits.dtype).reshape(shape)
-    if arrays.is_jax(logits):
-        return sys.modules["jax"].numpy.asarray(per_class, logits.dtype).reshape(shape)
-    return per_class.astype(logits.dtype, copy=False).reshape(shape)
+    if isinstance(logits, np.ndarray):
+        row = per_class.astype(logits.dtype, copy=False)
+    elif arrays.is_torch(logits):
+        row = sys.modules["torch"].from_numpy(per_class).to(logits.device, logits.dtype)
+    else:
+        row = sys.modules["jax"].numpy.asarray(per_class, logits.dtype)
+    trailing = len(logits.shape) - 2
+    return row.reshape(-1, *(1,) * trailing) if trailing > 0 else row

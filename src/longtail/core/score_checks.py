@@ -23,9 +23,9 @@ def check_rows(rows: Array, name: str) -> None:
     if not rows.shape[0]:
         return
     # NaN, +inf, or nothing but -inf, which leaves no class to predict.
-    wrong = ~np.isfinite(_largest(rows))
-    if wrong.any():
-        row = int(wrong.argmax())
+    right = np.isfinite(_largest(rows))
+    if not right.all():
+        row = int(right.argmin())
         values = as_numpy(cast(Any, rows)[row])
         column = int((~(values < np.inf)).argmax())
         raise ValueError(

@@ -102,17 +102,16 @@ class AffineAdjuster(ABC):
         """What to do to these, which is not worked out again for scores that carry the same."""
         carried, num_classes = scores.carried, scores.num_classes
         last: tuple[Prior | None, int, Affine] | None = vars(self).get("_last")
-        if last is None or last[1] != num_classes or not _same(last[0], carried):
-            last = carried, num_classes, self.affine(carried, num_classes)
-            vars(self)["_last"] = last
+        if last is None or last[0] is not carried or last[1] != num_classes:
+            known = last is not None and last[1] == num_classes and _same(last[0], carried)
+            step = last[2] if last and known else self.affine(carried, num_classes)
+            vars(self)["_last"] = last = carried, num_classes, step
         return last[2]
 
 
 def _same(one: Prior | None, other: Prior | None) -> bool:
     """To the last bit, and quicker than comparing two priors."""
-    if one is None or other is None or one is other:
-        return one is other
-    return np.array_equal(one.log, other.log)
+    return one is not None and other is not None and np.array_equal(one.log, other.log)
 
 
 def chain_affine(

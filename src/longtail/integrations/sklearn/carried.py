@@ -65,8 +65,7 @@ def class_logits(estimator: Any, X: Any) -> npt.NDArray[np.float64]:
         values = np.asarray(estimator.decision_function(X), dtype=np.float64)
         return np.stack([-values / 2, values / 2], axis=1) if values.ndim == 1 else values
     probs = np.asarray(estimator.predict_proba(X))
-    eps = None if probs.dtype.kind != "f" else float(np.finfo(probs.dtype).eps)
-    return floored_log(probs.astype(np.float64, copy=False), eps)
+    return floored_log(probs.astype(np.float64, copy=False), probs.dtype)
 
 
 def carried_by(estimator: Any, labels: TrainingLabels) -> Prior:
