@@ -74,7 +74,7 @@ def test_new_batch_norm_statistics_change_the_features(folder):
         ("empty", {}, 2, "there is no model"),
         ("run", {"data": "nowhere.npz"}, 2, "nowhere.npz"),
         ("images.npz", {}, 1, "cannot be read as a safetensors file"),
-        ("f.safetensors", {"output": "g.safetensors"}, 1, "is no model of `longtail train`"),
+        ("f.safetensors", {"output": "g.safetensors"}, 1, "no model file"),
         ("run", {"data": "others.npz"}, 1, "knows 3 classes"),
         ("run", {"output": "f.npz"}, 2, "must end in .safetensors"),
     ],

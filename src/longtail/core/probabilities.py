@@ -165,7 +165,10 @@ def floored_log(
     if probs.all():
         return np.asarray(np.log(probs))
     is_known = computed_in is not None and computed_in.kind == "f"
-    none, most = probs == 0, probs.dtype.type(np.finfo(computed_in if is_known else probs.dtype).eps)
+    none, most = (
+        probs == 0,
+        probs.dtype.type(np.finfo(computed_in if is_known else probs.dtype).eps),
+    )
     least = np.minimum(np.where(none, most, probs).min(axis=1, keepdims=True), most)
     return np.asarray(np.log(np.where(none, least, probs)))
 

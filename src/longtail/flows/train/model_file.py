@@ -11,7 +11,7 @@ import torch
 from safetensors import safe_open
 
 from longtail.core import Prior
-from longtail.core.tensor_file import save_tensors
+from longtail.core.tensor_file import Format, Versioned, decode_header, save_tensors
 from longtail.data.tables.errors import reading
 from longtail.engine.training import Model
 from longtail.flows.train.building import build_model
@@ -20,11 +20,10 @@ from longtail.flows.train.recipe import Recipe
 from longtail.images.augment import Normalize
 
 MODEL = "model.safetensors"
-_KEY, _VERSION = "longtail_model", 1
+_KEY, _FORMAT = "longtail_model", Format("model", "`longtail train`")
 
 
-class _Header(msgspec.Struct):
-    version: int
+class _Header(Versioned):
     recipe: dict[str, Any]
     classes: tuple[str, ...]
     counts: tuple[int, ...]
@@ -45,7 +44,9 @@ class StoredModel(NamedTuple):
 def save_model(path: str | os.PathLike[str], stored: StoredModel) -> None:
     """Write the file, whole or not at all."""
     moments = stored.normalize.mean, stored.normalize.std
-    header = _Header(_VERSION, plain(stored.recipe), stored.classes, stored.counts, *moments)
+    header = _Header(
+        _FORMAT.versions[-1], plain(stored.recipe), stored.classes, stored.counts, *moments
+    )
     metadata = {"format": "pt", _KEY: msgspec.json.encode(header).decode()}
     save_tensors(path, stored.model.state_dict(), metadata)
 
@@ -61,15 +62,7 @@ def load_model(source: str | os.PathLike[str]) -> StoredModel:
     with reading(file, "a safetensors file"), safe_open(file, "pt") as opened:
         text = (opened.metadata() or {}).get(_KEY)
         state = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-    if text is None:
-        raise ValueError(f"{file} is no model of `longtail train`; train one, or name another")
-    with reading(file, "a model of `longtail train`"):
-        header = msgspec.json.decode(text, type=_Header)
-    if header.version != _VERSION:
-        raise ValueError(
-            f"{file} is of version {header.version} of the model format, this longtail reads "
-            f"version {_VERSION}; use the longtail that wrote it, or a newer one"
-        )
+    header = decode_header(text, _Header, file, _FORMAT)
     with reading(file, "a model of `longtail train`"), torch.random.fork_rng(devices=[]):
         recipe = recipe_from(header.recipe)
         model = build_model(_without_downloads(recipe), Prior.of(header.counts, zeros="smooth"))
