@@ -46,7 +46,7 @@ def widened(logits: Any) -> Any:
 
 
 def _softmax(rows: Numbers, axis: int, out: Numbers | None = None) -> Numbers:
-    exps = np.exp(np.subtract(rows, rows.max(axis, keepdims=True), out=out), out=out)
+    exps: Numbers = np.exp(np.subtract(rows, rows.max(axis, keepdims=True), out=out), out=out)
     exps /= exps.sum(axis, keepdims=True)
     return exps
 
