@@ -101,7 +101,7 @@ def ruled_out(scores):
 
 
 HELD_OUT = {
-    "another prior than the held-out one": drawn(),
+    "another prior than that of the samples": drawn(),
     "an absent class": absent_class(drawn(seed=1)),
     "classes ruled out": ruled_out(drawn(seed=2)),
     "few samples": drawn(5, seed=3),

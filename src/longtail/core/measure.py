@@ -1,7 +1,7 @@
 r"""Measuring the prior that logits carry, where no loss declares it.
 
-If z carries c, then z + log h - log c is the exact posterior on held-out data whose labels follow
-h. So fit one offset b per class by maximum likelihood on held-out labels (convex),
+If z carries c, then z + log h - log c is the exact posterior on validation data whose labels follow
+h. So fit one offset b per class by maximum likelihood on validation labels (convex),
 
     min_b  mean_i  -log softmax(z_i + b)[y_i],      and read off      c = h · exp(-b).
 
@@ -40,7 +40,7 @@ Floats = npt.NDArray[np.float64]
 def measure_carried(
     logits: RowsLike, labels: ArrayLike, classes: Sequence[str] | None = None
 ) -> Prior:
-    """The prior that best explains held-out labels.
+    """The prior that best explains validation labels.
 
     Use data the model was not trained on: on its own training data a model looks better, and its
     prior closer to those data's, than it is. Every class must occur, and none be told apart
@@ -61,7 +61,7 @@ def measure_carried(
     if (counts == 0).any():
         absent = np.flatnonzero(counts == 0)
         raise ValueError(
-            f"every class must occur in the held-out labels, {len(absent)} of "
+            f"every class must occur in the validation labels, {len(absent)} of "
             f"{rows.shape[1]} do not (the first is {class_named(int(absent[0]), classes)}); "
             "what the logits carry for them cannot be measured"
         )
@@ -95,15 +95,14 @@ def _best_offset(
     if not gradient < 1e-6:
         raise UnsettledError(
             f"the offsets did not settle in {_MAX_ITER} iterations: the likelihood still rises by "
-            f"{gradient:.2g} for each unit of one; use more held-out data, or logits on a smaller "
-            "scale"
+            f"{gradient:.2g} for each unit of one; use more validation data, or smaller logits"
         )
     information = likelihood.information(best)
     if (information < _LEAST_INFORMATION).any():
         least = class_named(int(information.argmin()), classes)
         raise ValueError(
             f"these data do not determine the prior: {least} is told apart perfectly from all "
-            "others, whatever the logits carry for it; use more, or harder, held-out data"
+            "others, whatever the logits carry for it; use more, or harder, validation data"
         )
     return np.asarray(best - best.mean())
 

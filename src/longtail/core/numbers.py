@@ -62,3 +62,21 @@ def check_number(
         wanted = f" of {' and '.join(ends)}" if ends else ""
         raise ValueError(f"{name} must be a finite number{wanted}, got {value}")
     return float(value)
+
+
+def check_weights(weights: ArrayLike | None, num_samples: int) -> npt.NDArray[np.float64]:
+    """What each sample counts, or a ValueError; without weights each counts one."""
+    if weights is None:
+        return np.ones(num_samples)
+    checked = as_numpy(weights).astype(np.float64)
+    if checked.shape != (num_samples,):
+        raise ValueError(
+            f"weights must be one number for each of {num_samples} samples, "
+            f"got shape {checked.shape}; for class weights pass weights[labels]"
+        )
+    if not (np.isfinite(checked) & (checked >= 0)).all() or not checked.sum() > 0:
+        raise ValueError(
+            "weights must be finite, none negative and not all zero, "
+            f"got {checked.min():g} to {checked.max():g}"
+        )
+    return checked

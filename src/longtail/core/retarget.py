@@ -29,8 +29,8 @@ class UnknownPriorError(ValueError):
 
     def __str__(self) -> str:
         return (
-            f"{self.args[0]}, so they cannot be moved to another one; fit the prior they carry on "
-            "held-out labels with longtail.measure_carried(logits, labels) and pass that as carried"
+            f"{self.args[0]}, so they cannot be moved to another one; measure it on validation "
+            "samples with longtail.measure_carried(logits, labels) and pass that as carried"
         )
 
 

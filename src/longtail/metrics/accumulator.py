@@ -84,11 +84,6 @@ class Accumulator(ClassSums):
         return ratio(self.right, self.samples)
 
     @property
-    def recall_ends(self) -> tuple[Floats, Floats]:
-        """The ends of the 95 % interval of each recall (Wilson); NaN without samples."""
-        return stats.wilson(self.recalls, np.where(self.samples > 0, self.samples, np.nan))
-
-    @property
     def false_positives(self) -> Floats:
         """For each class the samples of other classes that were taken for it."""
         return np.asarray(self.predicted - self.right)

@@ -4,10 +4,9 @@ Logit adjustment (LA eq. 9) subtracts τ·log π from the logits of a trained mo
 
     f_y − τ·log π_y,        or towards another target than uniform  f_y + τ·(log t_y − log π_y).
 
-It carries π^(1−τ)·t^τ, the target at τ = 1, if the logits carried π before. If τ was fitted on
-held-out samples under the target: the target. Logits that carry anything else than π were adjusted
-already or trained by an adjusting loss, and are refused. PC Softmax (LADE eq. 4) is the whole move
-from whatever the scores carry,
+It carries π^(1−τ)·t^τ, the target at τ = 1, if the logits carried π before; if τ was fitted under
+the target: the target. Logits that carry anything else than π were adjusted already or trained by
+an adjusting loss, and are refused. PC Softmax (LADE eq. 4) is the whole move from what is carried,
 
     f_y − log p_s(y) + log p_t(y),        or  f_y + log p_t(y) − log p_u(y)  where f carries p_u,
 
@@ -71,7 +70,7 @@ class LogitAdjustment(AffineAdjuster):
         criterion: Criterion = "accuracy_under_target",
         weights: ArrayLike | None = None,
     ) -> LogitAdjustment:
-        """The adjustment with the τ that suits held-out scores best under the target.
+        """The adjustment with the τ that suits validation scores best under the target.
 
         As far as they determine it: else it stays near 1, and `choice` says so.
 
@@ -92,10 +91,10 @@ class LogitAdjustment(AffineAdjuster):
         """
         from longtail.posthoc.tau.choice import choose_tau
 
-        held = check_validation(scores, "the tau of logit adjustment")
-        move = cls(_required(held.carried) if prior is None else prior, target=target)
-        move._check_carried(held.carried)
-        choice = choose_tau(move._path, held, move.target, criterion, move.prior, weights)
+        validation = check_validation(scores, "the tau of logit adjustment")
+        move = cls(_required(validation.carried) if prior is None else prior, target=target)
+        move._check_carried(validation.carried)
+        choice = choose_tau(move._path, validation, move.target, criterion, move.prior, weights)
         return cls(move.prior, choice.tau, move.target, choice)
 
     def affine(self, carried: Prior | None, num_classes: int) -> Affine:
@@ -184,7 +183,7 @@ class WeightNormalization(AffineAdjuster):
         criterion: Criterion = "accuracy_under_target",
         weights: ArrayLike | None = None,
     ) -> WeightNormalization:
-        """The normalisation with the τ that suits held-out scores best, as `LogitAdjustment.fit`.
+        """The normalisation with the τ that suits validation scores best, as `LogitAdjustment.fit`.
 
         ν is `by_norm(weight).nu` or `by_prior(prior).nu`; the target only says what is counted.
 
@@ -195,11 +194,11 @@ class WeightNormalization(AffineAdjuster):
         """
         from longtail.posthoc.tau.choice import choose_tau
 
-        held, divide = check_validation(scores, "the tau of weight normalisation"), cls(nu)
+        validation, divide = check_validation(scores, "the tau of weight normalisation"), cls(nu)
         divide._check_classes(scores.num_classes)
         goal = _goal(target, scores.num_classes, "the scores have")
         train = scores.carried if scores.counts is None else Prior.of(scores.counts, zeros="keep")
-        choice = choose_tau(divide._path, held, goal, criterion, train, weights)
+        choice = choose_tau(divide._path, validation, goal, criterion, train, weights)
         return cls(divide.nu, choice.tau, choice)
 
     def affine(self, carried: Prior | None, num_classes: int) -> Affine:

@@ -17,9 +17,8 @@ import numpy as np
 
 from longtail.core import Prior, PriorLike, Scores, UnknownPriorError
 from longtail.core.arrays import ArrayT, as_numpy
-from longtail.core.softmax import log_softmax
+from longtail.core.softmax import log_softmax, widened
 from longtail.posthoc.adjuster import like
-from longtail.posthoc.tau.paths import widened
 
 
 def average(

@@ -1,4 +1,4 @@
-r"""Calibrators: scale and bias without a change of prior, fitted on held-out samples.
+r"""Calibrators: scale and bias without a change of prior, fitted on validation samples.
 
     Temperature                f_y / T              Guo et al., 2017, §4.2
     BiasCorrectedTemperature   f_y / T + b_y        Alexandari et al., 2020
@@ -13,8 +13,8 @@ one sees what is added to a whole row of logits, so it holds for logits as the m
 for their log-softmax.
 
 Carries: what the scores carried. If that was not known, b takes up the difference, and the result
-carries the prior of the held-out samples. So calibrate first, and move to another prior after: the
-other way round a temperature would shrink the prior along with the evidence.
+carries the prior of the validation samples. So calibrate first, and move to another prior after:
+the other way round a temperature would shrink the prior along with the evidence.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Temperature(Calibrator):
     def fit(
         cls, scores: Scores, spread: float = 1.0, weights: ArrayLike | None = None
     ) -> Temperature:
-        """The temperature that suits held-out scores best.
+        """The temperature that suits validation scores best.
 
         Args:
             scores: Labelled, not of the test set, and with a known carried prior.
@@ -162,7 +162,7 @@ class BiasCorrectedTemperature(Calibrator):
 
     @classmethod
     def fit(cls, scores: Scores, spread: float = 1.0) -> BiasCorrectedTemperature:
-        """The temperature and biases that suit held-out scores best.
+        """The temperature and biases that suit validation scores best.
 
         Args:
             scores: Labelled, and not of the test set. If it is not known what they carry, every
@@ -208,7 +208,7 @@ class VectorScaling(Calibrator):
 
     @classmethod
     def fit(cls, scores: Scores, spread: float = 1.0, scale_spread: float = 0.1) -> VectorScaling:
-        """The scales and biases that suit held-out scores best.
+        """The scales and biases that suit validation scores best.
 
         Args:
             scores: As for `BiasCorrectedTemperature.fit`.

@@ -82,25 +82,25 @@ def estimate_prior(
     _check_options(method, validation, pseudo_count, resamples)
     if not len(scores):
         raise ValueError("estimate_prior needs at least one sample, got none")
-    samples, held, calibration = _under_uniform(scores), None, None
+    samples, checked, calibration = _under_uniform(scores), None, None
     if validation is not None:
         labelled = _checked(validation, scores.num_classes)
         if calibrate:
             calibration = BiasCorrectedTemperature.fit(labelled)
             samples, labelled = calibration(samples), calibration(labelled)
-        held = check_validation(labelled, "estimate_prior")
+        checked = check_validation(labelled, "estimate_prior")
     logits = as_numpy(samples.logits)
     options = pseudo_count, resamples, Draws(seed)
-    if held is None or (method == "em" and not shrink):
+    if checked is None or (method == "em" and not shrink):
         estimate = plain_em(logits, *options)
     elif method == "em":
-        estimate = shrunken_em(logits, held, _log_counts(scores, validation, held), *options)
+        estimate = shrunken_em(logits, checked, _log_counts(scores, validation, checked), *options)
     else:
-        estimate = by_confusion(logits, held, method, soft, *options)
+        estimate = by_confusion(logits, checked, method, soft, *options)
     ends, settled = _interval(estimate, scores), (estimate.iterations, estimate.converged)
     shrunk = estimate.slope, estimate.trust
-    told = None if held is None else effective_samples(held.weights_to(estimate.prior))
-    return PriorEstimate(estimate.prior, *ends, method, *settled, calibration, *shrunk, told)
+    worth = None if checked is None else effective_samples(checked.weights_to(estimate.prior))
+    return PriorEstimate(estimate.prior, *ends, method, *settled, calibration, *shrunk, worth)
 
 
 def _check_options(
@@ -136,23 +136,23 @@ def _checked(validation: Scores, num_classes: int) -> Scores:
             f"the validation scores have {validation.num_classes} classes but the scores "
             f"{num_classes}; both must be of the same model"
         )
-    held = check_validation(validation, "estimate_prior")
-    if held.carried is None:
+    samples = check_validation(validation, "estimate_prior")
+    if samples.carried is None:
         raise UnknownPriorError("the validation scores carry no known prior")
-    present, needed = int((held.prior.probs > 0).sum()), min(3, num_classes)
+    present, needed = int((samples.prior.probs > 0).sum()), min(3, num_classes)
     if present < needed:
         raise ValueError(
             f"the validation scores must have samples of {needed} classes or more to tell how far "
             f"a model of {num_classes} can be relied on, got {present}"
         )
-    held.check_possible()
+    samples.check_possible()
     return _under_uniform(validation)
 
 
-def _log_counts(scores: Scores, validation: Scores | None, held: Validation) -> Floats:
+def _log_counts(scores: Scores, validation: Scores | None, checked: Validation) -> Floats:
     """Of the training counts, or of what is nearest to them; one half is added to zeros."""
     known = (scores.counts, None if validation is None else validation.counts)
-    own = np.bincount(held.labels, minlength=scores.num_classes)
+    own = np.bincount(checked.labels, minlength=scores.num_classes)
     counts = next((counts for counts in known if counts is not None), own)
     return Prior.of(counts, zeros="smooth").log
 

@@ -161,6 +161,6 @@ def _check_nested(estimator: Any) -> None:
 def _untold(estimator: Any, reason: str) -> ValueError:
     return ValueError(
         f"cannot tell which prior the scores of {type(estimator).__name__} carry, because {reason}"
-        '; say carried="measure" to fit it on held-out samples, or give it: carried=[...], '
+        '; say carried="measure" to fit it on validation samples, or give it: carried=[...], '
         "one probability or count for each class in sorted order"
     )
