@@ -495,7 +495,7 @@ RULED_OUT = Scores(np.array([[0.0, 0, 0, -np.inf]]), [3], carried=COUNTS)
         (
             lambda: LogitAdjustment.fit(draw(), COUNTS, criterion="accuracy"),
             ValueError,
-            'one of "accuracy_under_target", "nll", "brier", "ece", got \'accuracy\'',
+            '"ece", got .accuracy.',
         ),
         (
             lambda: LogitAdjustment.fit(RULED_OUT, COUNTS, criterion="nll"),

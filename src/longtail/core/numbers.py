@@ -2,7 +2,7 @@
 
 import math
 import operator
-from typing import Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -62,6 +62,13 @@ def check_number(
         wanted = f" of {' and '.join(ends)}" if ends else ""
         raise ValueError(f"{name} must be a finite number{wanted}, got {value}")
     return float(value)
+
+
+def check_choice(value: object, choices: Any, name: str) -> None:
+    """A ValueError unless the value is one of those that the Literal `choices` lists."""
+    *most, last = (f'"{choice}"' for choice in get_args(choices))
+    if value not in get_args(choices):
+        raise ValueError(f"{name} must be {', '.join(most)} or {last}, got {value!r}")
 
 
 def check_weights(weights: ArrayLike | None, num_samples: int) -> npt.NDArray[np.float64]:

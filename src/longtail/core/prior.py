@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from longtail.core.arrays import ArrayLike, as_numpy
 from longtail.core.labels import MOST, check_counts, check_labels
-from longtail.core.numbers import check_number, check_per_class
+from longtail.core.numbers import check_choice, check_number, check_per_class
 from longtail.core.softmax import log_softmax
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -71,8 +71,8 @@ class Prior:
         >>> Prior.of({"dog": 1, "cat": 3}, classes=["cat", "dog"])
         Prior([0.75, 0.25])
         """
-        if zeros not in ("error", "smooth", "keep"):
-            raise ValueError(f'zeros must be "error", "smooth" or "keep", got {zeros!r}')
+        if zeros != "error":
+            check_choice(zeros, Zeros, "zeros")
         if isinstance(weights, Prior):
             if weights.has_zeros and zeros == "smooth":
                 smooth = _without_zeros(weights.probs, weights.counts, zeros)

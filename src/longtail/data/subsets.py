@@ -10,7 +10,7 @@ rounded down, where rank 0 has the most training samples and N is the largest nu
 every class has enough samples. (The paper prints the exponent over C; its code and sizes are this.)
 """
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +18,10 @@ import numpy.typing as npt
 from longtail.core.arrays import Array, ArrayLike, as_numpy, to_kind
 from longtail.core.draws import Draws
 from longtail.core.labels import check_counts, check_labels, positions_by_class
-from longtail.core.numbers import check_whole
+from longtail.core.numbers import check_choice, check_whole
 from longtail.data.profiles import check_imbalance_ratio, exponential_counts, exponential_shares
+
+Direction: TypeAlias = Literal["forward", "backward"]
 
 
 def long_tailed_subset(labels: ArrayLike, counts: ArrayLike, seed: int = 0) -> Array:
@@ -52,7 +54,7 @@ def shifted_subset(
     labels: ArrayLike,
     counts: ArrayLike,
     ratio: float,
-    direction: Literal["forward", "backward"] = "forward",
+    direction: Direction = "forward",
 ) -> Array:
     """Positions, ascending, of a test subset that is long-tailed along training or against it.
 
@@ -66,8 +68,7 @@ def shifted_subset(
     >>> shifted_subset(labels, counts=[90, 9, 30], ratio=4, direction="backward").tolist()
     [0, 1, 2, 4, 5, 7, 10]
     """
-    if direction not in ("forward", "backward"):
-        raise ValueError(f'direction must be "forward" or "backward", got {direction!r}')
+    check_choice(direction, Direction, "direction")
     check_imbalance_ratio(ratio)
     ranks = ranks_by_count(counts)
     if direction == "backward":

@@ -11,18 +11,21 @@ Carries: the target.
 from collections.abc import Sequence
 from functools import reduce
 from math import log
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from longtail.core import Prior, PriorLike, Scores, UnknownPriorError
 from longtail.core.arrays import ArrayT, as_numpy
+from longtail.core.numbers import check_choice
 from longtail.core.softmax import log_softmax, widened
 from longtail.posthoc.adjuster import like
 
+Averaged: TypeAlias = Literal["probs", "logits"]
+
 
 def average(
-    experts: Sequence[Scores[ArrayT]], target: PriorLike, of: Literal["probs", "logits"] = "probs"
+    experts: Sequence[Scores[ArrayT]], target: PriorLike, of: Averaged = "probs"
 ) -> Scores[ArrayT]:
     """The experts' average under the target, of the kind and dtype of the first.
 
@@ -37,8 +40,7 @@ def average(
     >>> average(experts, target=[50, 50]).probs().tolist()
     [[0.360, 0.640]]
     """
-    if of not in ("probs", "logits"):
-        raise ValueError(f'of must be "probs" or "logits", got {of!r}')
+    check_choice(of, Averaged, "of")
     if not experts:
         raise ValueError("average needs the scores of at least one expert, got none")
     shapes = [tuple(expert.logits.shape) for expert in experts]

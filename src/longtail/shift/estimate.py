@@ -10,7 +10,7 @@ import numpy as np
 from longtail.core import Prior, Scores, UnknownPriorError
 from longtail.core.arrays import Array, as_numpy, to_kind
 from longtail.core.draws import Draws
-from longtail.core.numbers import check_number, check_whole
+from longtail.core.numbers import check_choice, check_number, check_whole
 from longtail.posthoc import BiasCorrectedTemperature, Calibrator
 from longtail.posthoc.validation import Floats, Validation, check_validation, effective_samples
 from longtail.shift.confusion import by_confusion
@@ -58,13 +58,12 @@ def estimate_prior(
     many samples of every class, but no model whose probabilities are right.
 
     Args:
-        scores: Of the samples whose prior is wanted; their labels are not looked at. The training
-            counts of the trend are theirs, else those of the validation scores, else how often each
-            class occurs among the validation labels.
+        scores: Of the samples whose prior is wanted; their labels are not looked at. The trend is
+            over their counts, else those of the validation scores, else those of its labels.
         method: "em", "bbse" or "rlls".
-        validation: Labelled scores of the same model for samples that it was not trained on and
-            that are not of the test set. Cross-fitted scores of the training set serve well. They
-            may carry another prior, and their labels follow yet another.
+        validation: Labelled scores of the same model for samples that it was not trained on;
+            cross-fitted ones of the training set serve well. They may carry another prior, and
+            their labels follow yet another.
         calibrate: Fit a bias-corrected temperature on the validation scores, and apply it to both.
         shrink: Towards the trend, for "em" with validation scores. Without it is plain EM.
         soft: For "bbse" and "rlls": a confusion matrix of probabilities instead of decisions.
@@ -79,9 +78,7 @@ def estimate_prior(
     >>> estimate.low.tolist(), estimate.high.tolist()
     ([0.17, 0.71], [0.30, 0.84])
     """
-    _check_options(method, validation, pseudo_count, resamples)
-    if not len(scores):
-        raise ValueError("estimate_prior needs at least one sample, got none")
+    _check(scores, method, validation, pseudo_count, resamples)
     samples, checked, calibration = _under_uniform(scores), None, None
     if validation is not None:
         labelled = _checked(validation, scores.num_classes)
@@ -103,11 +100,12 @@ def estimate_prior(
     return PriorEstimate(estimate.prior, *ends, method, *settled, calibration, *shrunk, worth)
 
 
-def _check_options(
-    method: str, validation: Scores | None, pseudo_count: float, resamples: int
+def _check(
+    scores: Scores, method: str, validation: Scores | None, pseudo_count: float, resamples: int
 ) -> None:
-    if method not in ("em", "bbse", "rlls"):
-        raise ValueError(f'method must be "em", "bbse" or "rlls", got {method!r}')
+    if not len(scores):
+        raise ValueError("estimate_prior needs at least one sample, got none")
+    check_choice(method, Method, "method")
     if method != "em" and validation is None:
         raise ValueError(
             f'method="{method}" compares predictions with those for labelled samples: give '

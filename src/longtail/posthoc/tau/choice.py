@@ -30,12 +30,13 @@ it stands for what they do not have, models that are wrong in other ways.
 
 from collections.abc import Callable
 from math import hypot, inf, isinf
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
 
 from longtail.core import Prior
 from longtail.core.arrays import ArrayLike
+from longtail.core.numbers import check_choice
 from longtail.posthoc.tau import Criterion, TauChoice, criteria
 from longtail.posthoc.tau.curve import curve_along
 from longtail.posthoc.tau.paths import Shift, TauPath, predict
@@ -61,9 +62,7 @@ def choose_tau(
     `training` tells which half of the classes is rarer, if anything does; `within` is how much each
     sample counts among those of its class, all the same by default.
     """
-    if criterion not in get_args(Criterion):
-        names = ", ".join(f'"{name}"' for name in get_args(Criterion))
-        raise ValueError(f"criterion must be one of {names}, got {criterion!r}")
+    check_choice(criterion, Criterion, "criterion")
     samples = Weighted.under(target, validation.logits, validation.labels, within).that_count()
     best = _FITS[criterion](path, samples, target)
     length, spread = path.length(samples.logits), WIDE_SPREAD
