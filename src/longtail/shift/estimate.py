@@ -86,8 +86,7 @@ def estimate_prior(
             calibration = BiasCorrectedTemperature.fit(labelled)
             samples, labelled = calibration(samples), calibration(labelled)
         checked = check_validation(labelled, "estimate_prior")
-    logits = as_numpy(samples.logits)
-    options = pseudo_count, resamples, Draws(seed)
+    logits, options = as_numpy(samples.logits), (pseudo_count, resamples, Draws(seed))
     if checked is None or (method == "em" and not shrink):
         estimate = plain_em(logits, *options)
     elif method == "em":
