@@ -23,12 +23,12 @@ import numpy as np
 from longtail.core import Prior, Scores, UnknownPriorError
 from longtail.core.arrays import ArrayLike
 from longtail.core.blocks import blocks
-from longtail.core.measure import class_named
+from longtail.core.measure import NegativeLogLikelihood, class_named
 from longtail.core.minimise import UnsettledError, minimise
 from longtail.core.numbers import check_weights
 from longtail.core.retarget import prior_offset
 from longtail.posthoc.tau.criteria import Point, descend, nll_scores
-from longtail.posthoc.validation import Floats, Validation, check_validation
+from longtail.posthoc.validation import Floats, check_validation
 
 _MAX_ITER = 1000
 _INFORMATION = 0.3  # about what a sample of a class tells of its bias: p (1 − p)
@@ -93,7 +93,11 @@ def fit_scales(scores: Scores, who: str, bias: float, scale: float = 0.0) -> Fit
             f"labels, {len(absent)} of {samples.prior.num_classes} do not (the first is {first}); "
             "say what the scores carry, or add samples of these classes"
         )
-    loss, num_samples, shares = ValidationLoss(samples), len(samples.labels), samples.prior.probs
+    samples.check_possible()
+    num_samples, shares = len(samples.labels), samples.prior.probs
+    loss = NegativeLogLikelihood(samples.logits, samples.labels, len(shares))
+    reached = samples.prior if samples.carried is None else samples.carried
+    offset = prior_offset(reached, samples.prior)
     spread = np.repeat([max(1.0, bias), bias, scale], [1, len(shares), len(shares)])
     share = np.concatenate([[1.0], shares, shares])
     # L-BFGS moves steps: θ = spread · rate · step. The rate makes one of them about as large as the
@@ -108,7 +112,7 @@ def fit_scales(scores: Scores, who: str, bias: float, scale: float = 0.0) -> Fit
     def objective(steps: Floats) -> tuple[float, Floats]:
         log_t, biases, log_s = parameters(steps)
         scales = np.exp(log_s - log_t)
-        value, by_scale, by_bias = loss(scales, biases)
+        value, by_bias, by_scale, _ = loss(biases + offset, scales)
         by_log = by_scale * scales
         slope = spread * rate * np.concatenate([[-by_log.sum()], by_bias, by_log])
         belief = rate * steps
@@ -117,43 +121,7 @@ def fit_scales(scores: Scores, who: str, bias: float, scale: float = 0.0) -> Fit
     steps, slope = minimise(objective, np.zeros_like(rate), max_iter=_MAX_ITER, tolerance=1e-8)
     _check_settled(slope, who)
     log_t, biases, log_s = parameters(steps)
-    reached = samples.prior if samples.carried is None else samples.carried
     return Fit(float(np.exp(log_t)), np.exp(log_s), biases, samples.carried, reached)
-
-
-class ValidationLoss:
-    """The mean negative log-likelihood as a function of scale and bias, with its derivatives."""
-
-    def __init__(self, samples: Validation) -> None:
-        samples.check_possible()
-        self._rows, self._size = samples.logits, samples.prior.num_classes
-        carried = samples.prior if samples.carried is None else samples.carried
-        self._offset = prior_offset(carried, samples.prior)
-        self._own = np.bincount(samples.labels, samples.own_logits, self._size)
-        self._counts = np.bincount(samples.labels, minlength=self._size)
-        self._any_ruled_out = bool(np.isneginf(samples.logits.min(initial=np.inf)))
-
-    def __call__(self, scale: Floats, bias: Floats) -> tuple[float, Floats, Floats]:
-        """The value, and its derivatives by scale and bias."""
-        shift, value = bias + self._offset, 0.0
-        by_scale, by_bias = np.zeros(self._size), np.zeros(self._size)
-        for (rows,) in blocks(self._rows, numbers=_BLOCK):
-            logits = rows.astype(np.float64, copy=False)
-            moved = logits * scale
-            moved += shift
-            top = moved.max(axis=1, keepdims=True)
-            np.exp(np.subtract(moved, top, out=moved), out=moved)
-            total = moved.sum(axis=1, keepdims=True)
-            value += float((np.log(total) + top).sum())
-            moved /= total
-            by_bias += moved.sum(axis=0)
-            # What is ruled out has probability zero, but 0 · -inf would be no number.
-            finite = np.where(np.isneginf(logits), 0.0, logits) if self._any_ruled_out else logits
-            by_scale += np.einsum("ij,ij->j", moved, finite)
-        seen, num_samples = self._counts > 0, len(self._rows)
-        value -= float(scale @ self._own + shift[seen] @ self._counts[seen])
-        by_scale, by_bias = by_scale - self._own, by_bias - self._counts
-        return value / num_samples, by_scale / num_samples, by_bias / num_samples
 
 
 def _check_settled(slope: float, who: str) -> None:
