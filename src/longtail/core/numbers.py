@@ -17,22 +17,22 @@ def check_per_class(
     least: Literal["positive", "zero", "any"] = "positive",
 ) -> npt.NDArray[np.float64]:
     """One finite number a class, as a float64 copy, or a ValueError."""
-    given = np.array(as_numpy(values), np.float64)
-    if given.shape != (num_classes,):
+    checked = np.array(as_numpy(values), np.float64)
+    if checked.shape != (num_classes,):
         raise ValueError(
             f"{name} must have one number for each of {num_classes} classes, "
-            f"got shape {given.shape}"
+            f"got shape {checked.shape}"
         )
     enough, wanted = {
-        "positive": (given > 0, "positive and finite"),
-        "zero": (given >= 0, "finite, none negative"),
+        "positive": (checked > 0, "positive and finite"),
+        "zero": (checked >= 0, "finite, none negative"),
         "any": (True, "finite"),
     }[least]
-    wrong = ~(enough & np.isfinite(given))
+    wrong = ~(enough & np.isfinite(checked))
     if wrong.any():
         at = int(wrong.argmax())
-        raise ValueError(f"{name} must be {wanted}, got {given[at]:g} for class {at}")
-    return given
+        raise ValueError(f"{name} must be {wanted}, got {checked[at]:g} for class {at}")
+    return checked
 
 
 def check_whole(value: int, name: str, least: float = -math.inf) -> int:

@@ -80,20 +80,20 @@ class Prior:
             return weights
         if isinstance(weights, Mapping):
             weights = _in_order(weights, classes)
-        given = as_numpy(weights).astype(np.float64)
-        if given.ndim != 1 or not len(given):
-            raise ValueError(f"a prior needs one weight a class, got shape {given.shape}")
-        if not (np.isfinite(given) & (given >= 0)).all() or not given.sum() > 0:
+        numbers = as_numpy(weights).astype(np.float64)
+        if numbers.ndim != 1 or not len(numbers):
+            raise ValueError(f"a prior needs one weight a class, got shape {numbers.shape}")
+        if not (np.isfinite(numbers) & (numbers >= 0)).all() or not numbers.sum() > 0:
             raise ValueError(
                 "the weights of a prior must be finite, none negative and not all zero, "
-                f"got {_shown(given)}"
+                f"got {_shown(numbers)}"
             )
-        whole = (given == np.rint(given)) & (given < MOST)
-        counts = check_counts(given) if whole.all() else None
-        if (given == 0).any():
-            given = _without_zeros(given, counts, zeros)
+        whole = (numbers == np.rint(numbers)) & (numbers < MOST)
+        counts = check_counts(numbers) if whole.all() else None
+        if (numbers == 0).any():
+            numbers = _without_zeros(numbers, counts, zeros)
         with np.errstate(divide="ignore"):
-            return cls.from_log(np.log(given), counts)
+            return cls.from_log(np.log(numbers), counts)
 
     @classmethod
     def from_log(cls, log: ArrayLike, counts: npt.NDArray[np.int64] | None = None) -> Prior:
@@ -219,14 +219,14 @@ def _in_order(
 
 def _check_log(log: ArrayLike) -> Floats:
     """Logarithms of weights as float64, or a ValueError."""
-    given = as_numpy(log).astype(np.float64)
-    if given.ndim != 1 or not len(given) or not np.isfinite(given.max()):
+    numbers = as_numpy(log).astype(np.float64)
+    if numbers.ndim != 1 or not len(numbers) or not np.isfinite(numbers.max()):
         raise ValueError(
             "a prior needs one logarithm a class, finite or -inf and not all -inf, "
-            f"got {_shown(given)} of shape {given.shape}; "
+            f"got {_shown(numbers)} of shape {numbers.shape}; "
             "make priors with Prior.of, Prior.from_labels or Prior.uniform"
         )
-    return given
+    return numbers
 
 
 def _without_zeros(weights: Floats, counts: npt.NDArray[np.int64] | None, zeros: Zeros) -> Floats:

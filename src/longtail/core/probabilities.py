@@ -144,14 +144,14 @@ def log_probs(
             f"{_advice(rows, float(sums[at]), otherwise)}"
         )
     rounded = bool((missed > max(_SUM_TOLERANCE, precision(probs))).any())
-    said = {
+    remarks = {
         f"the rows of {where} sum to 100: they are taken for percentages": percent,
         f"the rows of {where} do not sum to {total:.0f} exactly, as after rounding: each is "
         "divided by its sum; numbers with more digits say more": rounded,
         f"{where} has probabilities of exactly zero, as forests and rounding give: they are taken "
         "for very small ones, not for impossible classes": bool((rows == 0).any()),
     }
-    for sentence, is_so in said.items():
+    for sentence, is_so in remarks.items():
         if is_so:
             warnings.warn(sentence, stacklevel=stacklevel)
     wide = rows.astype(np.float32) if rows.dtype.itemsize == 2 else rows

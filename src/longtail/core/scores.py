@@ -207,10 +207,10 @@ class Scores(Generic[ArrayT]):
         return int(self.logits.shape[0])
 
     def __repr__(self) -> str:
-        known = [f"carried={self.carried!r}"]
-        known += [n for n in ("labels", "counts", "classes") if getattr(self, n) is not None]
-        known += [f"split={self.split!r}"] if self.split else []
-        return f"Scores({len(self)} samples, {self.num_classes} classes, {', '.join(known)})"
+        facts = [f"carried={self.carried!r}"]
+        facts += [n for n in ("labels", "counts", "classes") if getattr(self, n) is not None]
+        facts += [f"split={self.split!r}"] if self.split else []
+        return f"Scores({len(self)} samples, {self.num_classes} classes, {', '.join(facts)})"
 
 
 def _check_rows(values: RowsLike, name: str) -> Any:

@@ -103,8 +103,8 @@ class AffineAdjuster(ABC):
         carried, num_classes = scores.carried, scores.num_classes
         last: tuple[Prior | None, int, Affine] | None = vars(self).get("_last")
         if last is None or last[0] is not carried or last[1] != num_classes:
-            known = last is not None and last[1] == num_classes and _same(last[0], carried)
-            step = last[2] if last and known else self.affine(carried, num_classes)
+            is_same = last is not None and last[1] == num_classes and _same(last[0], carried)
+            step = last[2] if last and is_same else self.affine(carried, num_classes)
             vars(self)["_last"] = last = carried, num_classes, step
         return last[2]
 

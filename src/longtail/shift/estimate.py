@@ -148,9 +148,9 @@ def _checked(validation: Scores, num_classes: int) -> Scores:
 
 def _log_counts(scores: Scores, validation: Scores | None, checked: Validation) -> Floats:
     """Of the training counts, or of what is nearest to them; one half is added to zeros."""
-    known = (scores.counts, None if validation is None else validation.counts)
+    given_counts = (scores.counts, None if validation is None else validation.counts)
     own = np.bincount(checked.labels, minlength=scores.num_classes)
-    counts = next((counts for counts in known if counts is not None), own)
+    counts = next((counts for counts in given_counts if counts is not None), own)
     return Prior.of(counts, zeros="smooth").log
 
 

@@ -166,7 +166,7 @@ def _beside(
     table: Table, label: int | None, ids: int | None
 ) -> tuple[int, LabelCodes | None, npt.NDArray[Any] | None]:
     """How many rows there are, their labels and their ids."""
-    num_rows, columns = table.labels(*(place for place in (label, ids) if place is not None))
+    num_rows, columns = table.labels(*(at for at in (label, ids) if at is not None))
     texts = None if ids is None else np.array(columns[-1].values)[columns[-1].codes]
     return num_rows, None if label is None else columns[0], texts
 

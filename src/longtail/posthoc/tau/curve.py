@@ -172,9 +172,9 @@ def curve_along(
     best_accuracy, best = max(tried, key=lambda pair: pair[0])
     values = accuracy, steps.values(uniform)
     taus, under_target, balanced = (to_kind(array, example) for array in (steps.taus, *values))
-    found = best.inner, (best.low, best.high), best_accuracy
+    optimum = best.inner, (best.low, best.high), best_accuracy
     counted = samples.labels, samples.weights, samples.times
-    return TauCurve(taus, under_target, balanced, *found, target, right, *counted)
+    return TauCurve(taus, under_target, balanced, *optimum, target, right, *counted)
 
 
 def _check(logits: Array, labels: ArrayLike) -> tuple[Rows, Indices]:
