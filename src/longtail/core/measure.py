@@ -21,11 +21,10 @@ import numpy.typing as npt
 
 from longtail.core.arrays import ArrayLike, RowsLike, as_array, as_numpy
 from longtail.core.blocks import blocks
-from longtail.core.labels import check_labels
 from longtail.core.minimise import UnsettledError, minimise
 from longtail.core.prior import Prior
 from longtail.core.probabilities import check_not_probs
-from longtail.core.retarget import check_logits
+from longtail.core.score_checks import check_rows, labels_of
 
 _MAX_ITER = 1000
 _LEAST_INFORMATION = 1e-2  # below it the standard error of a log-probability is above ten
@@ -47,16 +46,11 @@ def measure_carried(
     perfectly; `classes` are their names, for errors.
     """
     array = as_array(logits)
-    if len(array.shape) != 2:
-        raise ValueError(f"logits must have shape (N, C), got {tuple(array.shape)}")
-    check_logits(array, array.shape[1])
-    rows = as_numpy(array)
-    if not np.isfinite(rows).all():
-        raise ValueError("logits must be finite to measure what they carry, got NaN or infinity")
+    check_rows(array, "logits")
     check_not_probs(array)
-    indices = check_labels(labels, rows.shape[1])
-    if len(indices) != len(rows):
-        raise ValueError(f"got {len(rows)} rows of logits but {len(indices)} labels")
+    rows, indices = as_numpy(array), as_numpy(labels_of(array, labels))
+    if not np.isfinite(rows).all():
+        raise ValueError("logits must be finite to measure what they carry, got -inf; floor it")
     counts = np.bincount(indices, minlength=rows.shape[1])
     if (counts == 0).any():
         absent = np.flatnonzero(counts == 0)

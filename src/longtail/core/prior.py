@@ -187,6 +187,13 @@ def full_prior(prior: PriorLike, role: str) -> Prior:
     return full
 
 
+def target_prior(target: PriorLike | None, num_classes: int, what: str) -> Prior:
+    """The target, uniform by default, or a ValueError if it is of other classes."""
+    goal = Prior.uniform(num_classes) if target is None else Prior.of(target)
+    check_same_classes(num_classes, goal, what, "the target prior")
+    return goal
+
+
 def check_same_classes(num_classes: int, prior: Prior, what: str, role: str = "the prior") -> None:
     """Raise unless the prior has that many classes; `what` opens the sentence ("weight has")."""
     if num_classes != prior.num_classes:

@@ -66,13 +66,9 @@ def retarget(logits: ArrayT, carried: PriorLike | None, target: PriorLike) -> Ar
 def retarget(logits: RowsLike, carried: PriorLike | None, target: PriorLike) -> Any:
     """Logits that carry `carried`, moved so that they carry `target`.
 
-    Args:
-        logits: Shape (N, C), (N, C, d, ...) or (C,), of a floating type, which is kept, as is the
-            kind: NumPy, torch on its device (differentiable), JAX. Lists and DataFrames come back
-            as NumPy arrays.
-        carried: The prior the logits carry: a Prior or class counts. None raises
-            UnknownPriorError.
-        target: The prior to move to: a Prior or class counts.
+    Logits have the shape (N, C), (N, C, d, ...) or (C,) and a floating type, which is kept, as is
+    the kind: NumPy, torch on its device (differentiable), JAX. Lists and DataFrames come back as
+    NumPy arrays. Priors may be class counts; None for what is carried raises UnknownPriorError.
 
     >>> import numpy as np
     >>> logits = np.log([[0.70, 0.25, 0.05]])       # a model that has only learned the counts

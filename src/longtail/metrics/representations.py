@@ -66,13 +66,9 @@ def intra_class_variance(
 ) -> Any:
     """The spread of each class about its mean; NaN for a class of fewer than two samples.
 
-    Args:
-        features: Shape (N, D). A memory-mapped array is read a class at a time.
-        labels: Class indices, shape (N,).
-        num_classes: How many classes there are.
-        measure: Of the covariance the largest eigenvalue, as in the paper, or the trace (the mean
-            squared distance to the mean, the Var of CDNV); or the mean distance itself.
-        estimator: Of the covariance: as it is, or shrunk, which changes its eigenvalues only.
+    It is the largest eigenvalue of the covariance, as in the paper, or its trace (the mean squared
+    distance to the mean, the Var of CDNV), or the mean distance itself. The covariance may be
+    shrunk, which changes its eigenvalues only. A memory-mapped array is read a class at a time.
 
     >>> features = [[0.0, 0.0], [4.0, 0.0], [2.0, 1.0], [2.0, -1.0], [9.0, 9.0]]
     >>> intra_class_variance(features, [0, 0, 0, 0, 1], num_classes=2).tolist()

@@ -174,15 +174,12 @@ def fold(
 def fold(linear: Any, *adjusters: Adjuster, carried: PriorLike | None = None) -> Any:
     """A plain linear layer whose logits are already adjusted.
 
-    What these carry is `chain_affine(adjusters, carried, num_classes).carried`. A class that a
-    target prior rules out gets a bias of -inf, and probability zero.
-
-    Args:
-        linear: The last layer of the model: a torch.nn.Linear, or anything else with `weight` and
-            `bias`, of which the folded arrays come back. It stays as it is.
-        adjusters: In the order in which they are applied to scores.
-        carried: What the logits of `linear` carry: a Prior or class counts. If it is not given,
-            the adjusters say what they start from, as a LogitAdjustment and fitted calibrators do.
+    It is made from the last layer of the model, a torch.nn.Linear, or anything else with `weight`
+    and `bias`, of which the folded arrays come back, and adjusters in the order in which they are
+    applied. Unless `carried` says what the logits of the layer carry, the adjusters do, as a
+    LogitAdjustment and fitted calibrators can. What the folded logits carry is
+    `chain_affine(adjusters, carried, num_classes).carried`. A class that a target prior rules out
+    gets a bias of -inf, and probability zero.
 
     >>> from longtail.posthoc import LogitAdjustment, Temperature
     >>> layer = FoldedLinear(weight=np.eye(2), bias=np.zeros(2))

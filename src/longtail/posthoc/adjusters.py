@@ -27,7 +27,7 @@ import numpy as np
 from longtail.core import Prior, PriorLike, Scores, UnknownPriorError
 from longtail.core.arrays import Array, ArrayLike, as_numpy
 from longtail.core.numbers import check_number, check_per_class
-from longtail.core.prior import check_same_classes, full_prior
+from longtail.core.prior import full_prior, target_prior
 from longtail.core.retarget import prior_offset
 from longtail.posthoc.adjuster import Affine, AffineAdjuster
 from longtail.posthoc.tau import Criterion, TauChoice
@@ -58,7 +58,7 @@ class LogitAdjustment(AffineAdjuster):
         choice: TauChoice | None = None,
     ) -> None:
         source = full_prior(prior, "training")
-        goal = _goal(target, source.num_classes, "the training prior has")
+        goal = target_prior(target, source.num_classes, "the training prior has")
         vars(self).update(prior=source, tau=check_number(tau, "tau"), target=goal, choice=choice)
 
     @classmethod
@@ -74,14 +74,9 @@ class LogitAdjustment(AffineAdjuster):
 
         As far as they determine it: else it stays near 1, and `choice` says so.
 
-        Args:
-            scores: Labelled, not of the test set, and carrying the training prior.
-            prior: The training prior, so that scores that do not carry it are refused; what the
-                scores carry by default.
-            target: The prior to move to, uniform by default.
-            criterion: What is made as good as possible: "accuracy_under_target" (for the uniform
-                target that is balanced accuracy), "nll", "brier" or "ece".
-            weights: How much each sample counts among those of its class; all the same by default.
+        The scores are labelled, not of the test set, and carry the training prior; those that do
+        not carry `prior` are refused. The target is uniform by default, where accuracy under it is
+        balanced accuracy. `weights` are how much each sample counts among those of its class.
 
         >>> logits = [[3.0, 1.0], [2.0, 0.5], [1.0, 0.8], [1.2, 1.0], [2.0, 1.9]]
         >>> validation = Scores(logits, labels=[0, 0, 0, 1, 1], carried=[90, 10])
@@ -196,7 +191,7 @@ class WeightNormalization(AffineAdjuster):
 
         validation, divide = check_validation(scores, "the tau of weight normalisation"), cls(nu)
         divide._check_classes(scores.num_classes)
-        goal = _goal(target, scores.num_classes, "the scores have")
+        goal = target_prior(target, scores.num_classes, "the scores have")
         train = scores.carried if scores.counts is None else Prior.of(scores.counts, zeros="keep")
         choice = choose_tau(divide._path, validation, goal, criterion, train, weights)
         return cls(divide.nu, choice.tau, choice)
@@ -213,13 +208,6 @@ class WeightNormalization(AffineAdjuster):
     def _check_classes(self, num_classes: int) -> None:
         if len(self.nu) != num_classes:
             raise ValueError(f"nu has {len(self.nu)} classes, the scores have {num_classes}")
-
-
-def _goal(target: PriorLike | None, num_classes: int, what: str) -> Prior:
-    """The target prior, uniform by default, or a ValueError if it is of other classes."""
-    goal = Prior.uniform(num_classes) if target is None else Prior.of(target)
-    check_same_classes(num_classes, goal, what, "the target prior")
-    return goal
 
 
 def _required(carried: Prior | None) -> Prior:

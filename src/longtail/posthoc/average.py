@@ -29,12 +29,10 @@ def average(
 ) -> Scores[ArrayT]:
     """The experts' average under the target, of the kind and dtype of the first.
 
-    Args:
-        experts: Scores of the same samples in the same order, each with a known carried prior.
-            Labels, counts, classes, split and ids must agree wherever they are given.
-        target: The prior that all are moved to: a Prior or class counts.
-        of: "probs" mixes: a class is likely if some expert finds it so. "logits" multiplies: a
-            class is likely if no expert finds it unlikely, and out if one of them rules it out.
+    They score the same samples in the same order, each with a known carried prior, and must agree
+    in labels, counts, classes, split and ids wherever they have them. "probs" mixes: a class is
+    likely if some expert finds it so. "logits" multiplies: a class is likely if no expert finds it
+    unlikely, and out if one of them rules it out.
 
     >>> experts = [Scores([[2.0, 0.0]], carried=[90, 10]), Scores([[1.0, 2.0]], carried=[50, 50])]
     >>> average(experts, target=[50, 50]).probs().tolist()

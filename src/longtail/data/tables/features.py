@@ -105,14 +105,10 @@ def pack_features(
     classes: Sequence[str] | None = None,
     made_by: str = "",
 ) -> Features:
-    """Write features to one file, a block at a time, and map it.
+    """Write features to one .safetensors file, a block at a time, and map it.
 
-    Args:
-        path: A .safetensors file; it replaces an existing one whole.
-        parts: Features (N, D), of which float64 is stored as float32, and labels, for each split.
-        num_classes: By default as many as there are names, else as the largest label says.
-        classes: The names of the classes.
-        made_by: What made the features, in words.
+    The parts are features (N, D), of which float64 is stored as float32, and labels, for each
+    split. There are as many classes as names, else as the largest label says.
 
     >>> import tempfile
     >>> rows, labels = np.eye(3, dtype=np.float32), [0, 1, 1]

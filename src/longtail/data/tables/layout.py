@@ -41,24 +41,16 @@ _LOOKED_AT = 1000  # rows that tell whether the first column is an index
 class Layout:
     """Where things are in a file of scores, as far as it does not say so itself.
 
-    Attributes:
-        scores: The array of .npz or .safetensors, or the list column of .parquet, that holds the
-            scores. By default the one named "logits" or "probs".
-        labels: The array, or the column by its name or its place counted from 0, that holds the
-            labels. By default "labels" or "label".
-        ids: The array or column of what tells the samples apart. By default "ids" or "id".
-        skip: Columns that are none of these, by name or place.
-        header: Whether the first line of text names the columns. By default it does if a field
-            of it is no number.
-        delimiter: Between the fields of text. By default a tab in .tsv, else a comma.
+    Arrays are those of .npz or .safetensors by name, and columns of tables are known by their name
+    or their place counted from 0.
     """
 
-    scores: str | None = None
-    labels: str | int | None = None
-    ids: str | int | None = None
-    skip: Sequence[str | int] = ()
-    header: bool | None = None
-    delimiter: str | None = None
+    scores: str | None = None  # array, or list column of .parquet; by default "logits" or "probs"
+    labels: str | int | None = None  # by default "labels" or "label"
+    ids: str | int | None = None  # what tells the samples apart; by default "ids" or "id"
+    skip: Sequence[str | int] = ()  # columns that are none of these
+    header: bool | None = None  # by default the first line names columns if a field is no number
+    delimiter: str | None = None  # by default a tab in .tsv, else a comma
 
 
 class Columns(NamedTuple):
