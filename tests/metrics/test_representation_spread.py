@@ -133,8 +133,8 @@ def test_another_default_device_changes_nothing():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"measure": "determinant"}, r"measure.*largest_eigenvalue, trace"),
-        ({"estimator": "glasso"}, "estimator must be one of"),
+        ({"measure": "determinant"}, "measure must be"),
+        ({"estimator": "glasso"}, "estimator must be"),
         ({"measure": "mean_distance", "estimator": "oas"}, "not made of a covariance"),
         ({"features": FEATURES[:3]}, r"44 labels, got \(3, 6\)"),
         ({"num_classes": 3}, "labels must lie in 0 to 2"),
