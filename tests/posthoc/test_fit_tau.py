@@ -505,7 +505,7 @@ RULED_OUT = Scores(np.array([[0.0, 0, 0, -np.inf]]), [3], carried=COUNTS)
         (
             lambda: LogitAdjustment.fit(draw(), COUNTS, weights=[1.0, 2.0]),
             ValueError,
-            "one for each of 300 samples",
+            "each of 300 samples",
         ),
         (
             lambda: LogitAdjustment.fit(draw(), COUNTS, weights=np.full(300, -1.0)),
@@ -515,7 +515,7 @@ RULED_OUT = Scores(np.array([[0.0, 0, 0, -np.inf]]), [3], carried=COUNTS)
         (
             lambda: LogitAdjustment.fit(draw(), COUNTS, weights=np.zeros(300)),
             ValueError,
-            "no sample counts",
+            "all zero",
         ),
         (lambda: LogitAdjustment(COUNTS, target=[1, 1]), ValueError, "target prior has 2"),
         (lambda: WeightNormalization.fit(draw(), [1.0]), ValueError, "nu has 1 classes"),

@@ -297,7 +297,7 @@ LOGITS = np.zeros((2, 3))
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: tau_curve(LOGITS, [0], [1, 1, 1]), "2 rows of logits and 1 labels"),
+        (lambda: tau_curve(LOGITS, [0], [1, 1, 1]), "2 rows of logits but 1 labels"),
         (lambda: tau_curve(LOGITS[:0], [], [1, 1, 1]), "needs samples and their labels"),
         (lambda: tau_curve(LOGITS, [0, 3], [1, 1, 1]), "labels must lie in 0 to 2"),
         (lambda: tau_curve(LOGITS, [0, 1], [1, 1]), r"3 classes.*training prior has 2"),

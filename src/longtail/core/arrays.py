@@ -109,6 +109,8 @@ def as_numpy(values: object) -> npt.NDArray[Any]:
 
 def as_array(values: object) -> Any:
     """The values in their own kind: torch and JAX as they are, all else as a NumPy array."""
+    if isinstance(values, np.ndarray):
+        return as_numpy(values)
     if is_torch(values):
         check_dense(values)
         _refuse_complex(values)
@@ -138,9 +140,10 @@ def class_axis(logits: Array) -> int:
 
 def is_floating(array: Array) -> bool:
     """Whether its numbers are of a floating type."""
+    kind = getattr(array.dtype, "kind", "")  # torch's types have none, that of bfloat16 is V
     if is_torch(array):
         return array.is_floating_point()
-    return bool(array.dtype.kind == "f") or array.dtype.name == "bfloat16"
+    return kind == "f" or (kind == "V" and array.dtype.name == "bfloat16")
 
 
 def precision(array: Array) -> float:

@@ -29,8 +29,8 @@ class UnknownPriorError(ValueError):
 
     def __str__(self) -> str:
         return (
-            f"{self.args[0]}, so they cannot be moved to another one; fit the prior they carry on "
-            "held-out labels with longtail.measure_carried(logits, labels) and pass that as carried"
+            f"{self.args[0]}, so they cannot be moved to another one; measure it on validation "
+            "samples with longtail.measure_carried(logits, labels) and pass that as carried"
         )
 
 
@@ -66,13 +66,9 @@ def retarget(logits: ArrayT, carried: PriorLike | None, target: PriorLike) -> Ar
 def retarget(logits: RowsLike, carried: PriorLike | None, target: PriorLike) -> Any:
     """Logits that carry `carried`, moved so that they carry `target`.
 
-    Args:
-        logits: Shape (N, C), (N, C, d, ...) or (C,), of a floating type, which is kept, as is the
-            kind: NumPy, torch on its device (differentiable), JAX. Lists and DataFrames come back
-            as NumPy arrays.
-        carried: The prior the logits carry: a Prior or class counts. None raises
-            UnknownPriorError.
-        target: The prior to move to: a Prior or class counts.
+    Logits have the shape (N, C), (N, C, d, ...) or (C,) and a floating type, which is kept, as is
+    the kind: NumPy, torch on its device (differentiable), JAX. Lists and DataFrames come back as
+    NumPy arrays. Priors may be class counts; None for what is carried raises UnknownPriorError.
 
     >>> import numpy as np
     >>> logits = np.log([[0.70, 0.25, 0.05]])       # a model that has only learned the counts
@@ -99,8 +95,9 @@ def scaled_and_shifted(
         moved = moved * _along_classes(scale, moved)
     if shift is not None:
         moved = moved + _along_classes(shift, moved)
-    narrow = moved.to if arrays.is_torch(moved) else moved.astype
-    return cast(ArrayT, narrow(logits.dtype))
+    if moved.dtype != logits.dtype:
+        moved = moved.to(logits.dtype) if arrays.is_torch(moved) else moved.astype(logits.dtype)
+    return cast(ArrayT, moved)
 
 
 def check_logits(logits: Array, num_classes: int) -> None:
@@ -117,10 +114,11 @@ def check_logits(logits: Array, num_classes: int) -> None:
 
 def _along_classes(per_class: npt.NDArray[np.float64], logits: Any) -> Any:
     """One number a class in the logits' kind and type, shaped to broadcast over them."""
-    shape = (-1, *(1,) * (len(logits.shape) - 1 - arrays.class_axis(logits)))
-    if arrays.is_torch(logits):
-        row = sys.modules["torch"].from_numpy(per_class)
-        return row.to(logits.device, logits.dtype).reshape(shape)
-    if arrays.is_jax(logits):
-        return sys.modules["jax"].numpy.asarray(per_class, logits.dtype).reshape(shape)
-    return per_class.astype(logits.dtype, copy=False).reshape(shape)
+    if isinstance(logits, np.ndarray):
+        row = per_class.astype(logits.dtype, copy=False)
+    elif arrays.is_torch(logits):
+        row = sys.modules["torch"].from_numpy(per_class).to(logits.device, logits.dtype)
+    else:
+        row = sys.modules["jax"].numpy.asarray(per_class, logits.dtype)
+    trailing = len(logits.shape) - 2
+    return row.reshape(-1, *(1,) * trailing) if trailing > 0 else row

@@ -1,7 +1,7 @@
 """What scores are checked for at the door."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,18 +20,21 @@ def check_rows(rows: Array, name: str) -> None:
             "a single sample is one row"
         )
     check_logits(rows, rows.shape[1])
-    if not rows.shape[0]:
-        return
-    # NaN, +inf, or nothing but -inf, which leaves no class to predict.
-    wrong = ~np.isfinite(_largest(rows))
-    if wrong.any():
-        row = int(wrong.argmax())
-        values = as_numpy(cast(Any, rows)[row])
+    if rows.shape[0]:
+        check_finite(rows, name)
+
+
+def check_finite(rows: Array, name: str, first_row: int = 0) -> None:
+    """Raise for NaN, +inf, or nothing but -inf, which leaves no class to predict."""
+    right = np.isfinite(_largest(rows))
+    if not right.all():
+        row = int(right.argmin())
+        values = as_numpy(rows[row])
         column = int((~(values < np.inf)).argmax())
         raise ValueError(
-            f"{name} must be numbers below +inf with one finite value in every row, "
-            f"got {values[column]} in row {row}, class {column}; "
-            "the model that made them has diverged, or a file was read with the wrong type"
+            f"{name} must hold numbers below +inf with one finite value in every row, got "
+            f"{values[column]} in row {first_row + row}, class {column}; the model that made them "
+            "has diverged, a value is missing, or a file was read with the wrong type"
         )
 
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from longtail.core import arrays, score_checks, scores_file
 from longtail.core.arrays import ArrayLike, ArrayT, RowsLike, Table
+from longtail.core.numbers import check_choice
 from longtail.core.prior import Prior, PriorLike, check_same_classes
 from longtail.core.probabilities import check_not_probs, log_probs
 from longtail.core.retarget import retarget
@@ -96,8 +97,8 @@ class Scores(Generic[ArrayT]):
         prior = None if carried is None else Prior.of(carried, classes=names)
         if prior is not None:
             check_same_classes(num_classes, prior, "the logits have", "the carried prior")
-        if split not in (None, "train", "validation", "test"):
-            raise ValueError(f'split must be "train", "validation" or "test", got {split!r}')
+        if split is not None:
+            check_choice(split, Split, "split")
         vars(self).update(
             logits=rows,
             labels=None if labels is None else score_checks.labels_of(rows, labels),
@@ -206,10 +207,10 @@ class Scores(Generic[ArrayT]):
         return int(self.logits.shape[0])
 
     def __repr__(self) -> str:
-        known = [f"carried={self.carried!r}"]
-        known += [n for n in ("labels", "counts", "classes") if getattr(self, n) is not None]
-        known += [f"split={self.split!r}"] if self.split else []
-        return f"Scores({len(self)} samples, {self.num_classes} classes, {', '.join(known)})"
+        facts = [f"carried={self.carried!r}"]
+        facts += [n for n in ("labels", "counts", "classes") if getattr(self, n) is not None]
+        facts += [f"split={self.split!r}"] if self.split else []
+        return f"Scores({len(self)} samples, {self.num_classes} classes, {', '.join(facts)})"
 
 
 def _check_rows(values: RowsLike, name: str) -> Any:

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -143,6 +143,45 @@ def map_tensor_file(path: Path) -> tuple[dict[str, str], dict[str, npt.NDArray[A
     """The metadata and the tensors of a file, read from the disk as they are looked at."""
     metadata, tensors = open_tensor_file(path)
     return metadata, {name: tensor.mapped() for name, tensor in tensors.items()}
+
+
+HeaderT = TypeVar("HeaderT", bound="Versioned")
+
+
+class Versioned(msgspec.Struct):
+    """What every header says: the version of its format, so that later readers know it."""
+
+    version: int
+
+
+class Format(NamedTuple):
+    """A kind of file, such as "head": who writes it, and the versions that are read."""
+
+    name: str
+    made_by: str
+    versions: tuple[int, ...] = (1,)
+
+
+def decode_header(
+    text: str | bytes | None, kind: type[HeaderT], path: Path, expected: Format
+) -> HeaderT:
+    """The JSON header of a file, None if it has none, or a ValueError that names the file."""
+    try:
+        if text is None:
+            raise ValueError("it has no header of one")
+        header = msgspec.json.decode(text, type=kind)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(
+            f"{path} is no {expected.name} file, or a damaged one ({error}); such files are made "
+            f"by {expected.made_by}"
+        ) from error
+    if header.version not in expected.versions:
+        raise ValueError(
+            f"{path} was written in version {header.version} of the {expected.name} format, this "
+            f"longtail reads {' and '.join(map(str, expected.versions))}; use the longtail that "
+            "wrote it, or a newer one"
+        )
+    return header
 
 
 class _Part(NamedTuple):

@@ -84,11 +84,6 @@ class Accumulator(ClassSums):
         return ratio(self.right, self.samples)
 
     @property
-    def recall_ends(self) -> tuple[Floats, Floats]:
-        """The ends of the 95 % interval of each recall (Wilson); NaN without samples."""
-        return stats.wilson(self.recalls, np.where(self.samples > 0, self.samples, np.nan))
-
-    @property
     def false_positives(self) -> Floats:
         """For each class the samples of other classes that were taken for it."""
         return np.asarray(self.predicted - self.right)
@@ -199,21 +194,15 @@ def evaluate(
     target: PriorLike | None = None,
     groups: Mapping[str, ArrayLike] | None = None,
 ) -> dict[str, float | None]:
-    """Every metric of the scores by its name; None where there is no such thing.
+    """Every metric of labelled scores by its name; None where there is no such thing.
 
-    Args:
-        scores: Logits with labels.
-        target: The prior to evaluate under, a Prior or class counts: the scores are moved to it,
-            which raises UnknownPriorError if it is not known what they carry. Without it the
-            scores stay as they are and every sample counts the same.
-        groups: A boolean mask over the classes for each name. By default many, medium and few,
-            if the scores know the training counts.
+    They are `accuracy` (each sample counts once), `accuracy_under_target`, `balanced_accuracy`,
+    `geometric_mean`, `worst_class`, `nll`, `brier`, `ece`, `classwise_ece`, `classwise_ece_paper`,
+    `absent_classes` (without samples, and left out of every recall), and an accuracy a group.
 
-    Returns:
-        `accuracy` (each sample counts once), `accuracy_under_target`, `balanced_accuracy`,
-        `geometric_mean`, `worst_class`, `nll`, `brier`, `ece`, `classwise_ece`,
-        `classwise_ece_paper`, `absent_classes` (how many classes have no samples and were left out
-        of every recall), and one accuracy a group.
+    With a target the scores are moved to it, which raises UnknownPriorError if it is not known what
+    they carry; without one they stay as they are and every sample counts the same. Groups are
+    boolean masks over the classes: by default many, medium and few, if the scores know the counts.
 
     >>> logits = [[3.0, 0.0], [2.0, 0.0], [1.0, 0.0], [1.5, 0.0]]
     >>> scores = Scores(logits, labels=[0, 0, 0, 1], carried=[90, 10])

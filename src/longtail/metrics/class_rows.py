@@ -17,7 +17,7 @@ import numpy as np
 
 from longtail.core.arrays import ArrayLike, RowsLike, as_numpy, refuse_lossy, to_kind
 from longtail.core.blocks import BLOCK, slices
-from longtail.core.labels import check_labels
+from longtail.core.labels import check_labels, positions_by_class
 from longtail.metrics.samples import Floats, Labels
 
 Estimator: TypeAlias = Literal["empirical", "ledoit_wolf", "oas"]
@@ -88,8 +88,7 @@ def by_class(features: RowsLike, labels: ArrayLike, num_classes: int) -> ClassRo
             f"features must have shape (N, D) with a row for each of {len(truth)} labels, "
             f"got {tuple(rows.shape)}"
         )
-    ends = np.cumsum(np.bincount(truth, minlength=num_classes))[:-1]
-    return ClassRows(rows, np.split(np.argsort(truth, kind="stable"), ends))
+    return ClassRows(rows, positions_by_class(truth, num_classes))
 
 
 def ledoit_wolf_shrinkage(trace: float, square: float, fourth: float, n: int, p: int) -> float:

@@ -17,6 +17,7 @@ import numpy as np
 from longtail.core import Scores
 from longtail.core.arrays import ArrayLike, as_numpy, to_kind
 from longtail.core.blocks import blocks
+from longtail.core.labels import positions_by_class
 from longtail.metrics.samples import Floats, Labels, LabelsLike, Logits, kind_of, labelled
 
 
@@ -84,11 +85,10 @@ def margin_cdf(logits: Logits, labels: LabelsLike = None, *, at: ArrayLike) -> A
         raise ValueError(f"at must be a list of numbers, got shape {points.shape}")
     values, truth = _margins(scores), as_numpy(scores.labels)
     shares = np.full((scores.num_classes, len(points)), np.nan)
-    order = np.argsort(truth, kind="stable")
-    ends = np.cumsum(np.bincount(truth, minlength=scores.num_classes))
-    for label, own in enumerate(np.split(values[order], ends[:-1])):
-        if len(own):
-            shares[label] = np.searchsorted(np.sort(own), points, side="right") / len(own)
+    for label, at_class in enumerate(positions_by_class(truth, scores.num_classes)):
+        if len(at_class):
+            own = np.sort(values[at_class])
+            shares[label] = np.searchsorted(own, points, side="right") / len(own)
     return to_kind(shares, kind_of(logits))
 
 

@@ -77,24 +77,6 @@ def predicted(
     return guesses, truth, classes
 
 
-def check_weights(weights: ArrayLike | None, num_samples: int) -> Floats:
-    """What each sample counts, or a ValueError; without weights each counts one."""
-    if weights is None:
-        return np.ones(num_samples)
-    checked = as_numpy(weights).astype(np.float64)
-    if checked.shape != (num_samples,):
-        raise ValueError(
-            f"weights must be one number for each of {num_samples} samples, "
-            f"got shape {checked.shape}; for class weights pass weights[labels]"
-        )
-    if not (np.isfinite(checked) & (checked >= 0)).all() or not checked.sum() > 0:
-        raise ValueError(
-            "weights must be finite, none negative and not all zero, "
-            f"got {checked.min():g} to {checked.max():g}"
-        )
-    return checked
-
-
 def sums_by(index: npt.NDArray[Any], values: npt.NDArray[Any], size: int) -> Floats:
     """The sum of the values of each index from 0 to size − 1."""
     return np.asarray(np.bincount(index, values, size), np.float64)

@@ -21,10 +21,10 @@ from longtail.core import Prior, PriorLike, Scores, shot_groups
 from longtail.core.arrays import ArrayLike, RowsLike, as_numpy
 from longtail.core.blocks import blocks
 from longtail.core.labels import check_counts, check_labels
-from longtail.core.numbers import check_whole
+from longtail.core.numbers import check_weights, check_whole
 from longtail.core.prior import check_same_classes
 from longtail.metrics.recall import check_mask, ratio
-from longtail.metrics.samples import Floats, Labels, check_weights, labelled, sums_by
+from longtail.metrics.samples import Floats, Labels, labelled, sums_by
 from longtail.metrics.terms import BINS, Terms, bin_of, block_sums
 
 
@@ -156,12 +156,6 @@ class ClassSums:
         """Forget all samples."""
         self._of_class[:] = 0
         self._cells[:] = 0
-
-    def weighted_to(self, target: PriorLike | None) -> Self:
-        """The same sums where labels follow another prior; what was predicted stays as it is."""
-        read = copy(self)
-        read.target = None if target is None else Prior.of(target)
-        return read
 
     @property
     def weight(self) -> Floats:

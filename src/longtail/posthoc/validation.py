@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from longtail.core import Prior, Scores
 from longtail.core.arrays import ArrayLike, as_numpy
+from longtail.core.numbers import check_weights
 
 Rows: TypeAlias = npt.NDArray[Any]
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -37,13 +38,18 @@ class Validation:
         """What each sample counts where labels follow the target, summing to one."""
         return weights_to(target, self.labels, 1 / np.bincount(self.labels)[self.labels])
 
+    @property
+    def own_logits(self) -> Floats:
+        """That of each sample's label."""
+        return self.logits[np.arange(len(self.labels)), self.labels].astype(np.float64)
+
     def check_possible(self) -> None:
         """A ValueError if the logits of a sample rule its own label out."""
-        ruled_out = np.isneginf(self.logits[np.arange(len(self.labels)), self.labels])
+        ruled_out = np.isneginf(self.own_logits)
         if ruled_out.any():
             at = int(ruled_out.argmax())
             raise ValueError(
-                f"the held-out logits of sample {at} rule out its own label, class "
+                f"the validation logits of sample {at} rule out its own label, class "
                 f"{self.labels[at]}, and no calibration can mend that; give probabilities to "
                 "Scores.from_probs, which floors zeros"
             )
@@ -54,7 +60,7 @@ def check_validation(scores: Scores, who: str) -> Validation:
     if scores.split == "test":
         raise ValueError(
             f"{who} must not be fitted on split='test': what is chosen on the test set makes its "
-            "results look better than they are; fit on held-out samples of the training data"
+            "results look better than they are; fit on validation samples of the training data"
         )
     if scores.labels is None:
         raise ValueError(f"{who} is fitted on labelled scores, but these have no labels")
@@ -79,11 +85,9 @@ class Weighted(NamedTuple):
         cls, target: Prior, logits: Rows, labels: Indices, within: ArrayLike | None = None
     ) -> Weighted:
         """The samples weighted to a target; `within` says what each counts in its class."""
-        times = np.ones(len(labels))
-        if within is not None:
-            times = check_weights(within, len(labels))
-            total, most = float(times.sum()), int((times > 0).sum())
-            times = times * (most / total) if 0 < total < most else times
+        times = check_weights(within, len(labels))
+        total, most = float(times.sum()), int((times > 0).sum())
+        times = times * (most / total) if total < most else times
         totals = np.bincount(labels, times, logits.shape[1])[labels]
         shares = np.divide(times, totals, out=np.zeros_like(times), where=times > 0)
         return cls(logits, labels, shares, weights_to(target, labels, shares), times)
@@ -124,17 +128,6 @@ class Weighted(NamedTuple):
     def _sums(self, terms: Floats) -> Floats:
         """Over the samples of each class."""
         return np.bincount(self.labels, terms, self.num_classes).astype(np.float64, copy=False)
-
-
-def check_weights(weights: ArrayLike, num_samples: int) -> Floats:
-    """One finite number a sample, none negative, or a ValueError."""
-    checked = as_numpy(weights).astype(np.float64)
-    if checked.shape != (num_samples,) or not (np.isfinite(checked) & (checked >= 0)).all():
-        raise ValueError(
-            f"weights must be finite numbers, none negative, one for each of {num_samples} "
-            f"samples, got an array of shape {checked.shape}: {checked.ravel()[:10].tolist()}"
-        )
-    return checked
 
 
 def weights_to(target: Prior, labels: Indices, shares: Floats) -> Floats:

@@ -59,7 +59,7 @@ class _Pair:
 
 def shrunken_em(
     logits: Rows,
-    held: Validation,
+    validation: Validation,
     log_counts: Floats,
     pseudo_count: float,
     resamples: int,
@@ -74,13 +74,13 @@ def shrunken_em(
     pair = _estimates(em.likelihoods(logits), once, log_counts, pseudo_count, em.TOLERANCE)
     trend, free = em.full(pair.trend[:, 0]), em.full(pair.free.priors[:, 0])
     # Classes without validation samples cannot be drawn: draws are a problem of the others.
-    present = held.prior.probs > 0
-    likelihood, along = em.likelihoods(held.logits[:, present]), log_counts[present]
+    present = validation.prior.probs > 0
+    likelihood, along = em.likelihoods(validation.logits[:, present]), log_counts[present]
 
     def drawn(truth: Prior, number: int, again: bool = False) -> _Pair:
-        chances = held.weights_to(truth)
+        chances = validation.weights_to(truth)
         if again:
-            chances = _weighted_again(random, chances, held.labels, number)
+            chances = _weighted_again(random, chances, validation.labels, number)
         times = em.drawn_again(random, chances, len(logits), number)
         return _estimates(likelihood, times, along, pseudo_count, _DRAW_TOLERANCE)
 

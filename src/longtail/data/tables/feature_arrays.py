@@ -31,10 +31,8 @@ def read_features(
 ) -> Features:
     """Features of a file of longtail (.safetensors, memory-mapped), or of arrays (.npz, .npy).
 
-    Args:
-        path: The file.
-        labels: For an .npy, the .npy of its labels.
-        split: For an .npy, the .npy with the words train, validation and test, one a row.
+    Beside an .npy the labels are another, and so are the words train, validation and test, one a
+    row, if there is more than a train part.
     """
     source = Path(path)
     if not source.is_file():

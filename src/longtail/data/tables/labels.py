@@ -138,13 +138,13 @@ def _table_labels(
     split = next((at for at in range(table.width) if _tells_split(table, samples, at)), None)
     label = _label_place(table, example, column, split)
     others = [] if split is None or split == label else [split]
-    num_rows, (labels, *told) = table.labels(label, *others)
+    num_rows, (labels, *splits) = table.labels(label, *others)
     if not num_rows:
         raise ValueError(f"{path} has no rows under its header; give a file with labels")
     if "" in labels.values:
         row = int((labels.codes == labels.values.index("")).argmax())
         raise ValueError(f"{path} has no label in row {row}, column {label}; leave that row out")
-    return _by_split(labels, told[0], path) if told else {WHOLE: labels}
+    return _by_split(labels, splits[0], path) if splits else {WHOLE: labels}
 
 
 def _tells_split(table: Table, rows: Sequence[Sequence[str]], at: int) -> bool:

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from longtail.core import Prior
 from longtail.core.blocks import slices
 from longtail.core.score_checks import check_ids
-from longtail.core.scores_file import decode_header
-from longtail.core.tensor_file import StoredTensor, open_tensor_file
+from longtail.core.scores_file import FORMAT, Header
+from longtail.core.tensor_file import StoredTensor, decode_header, open_tensor_file
 from longtail.data.tables import arrays
 from longtail.data.tables import layout as layouts
 from longtail.data.tables.errors import ObjectsError, naming, reading
@@ -69,7 +69,7 @@ def read_safetensors(path: Path, kind: Kind, layout: Layout) -> Contents:
     contents = _of_arrays(file, kind, layout, path)
     if "longtail" not in metadata:
         return contents  # nobody knows what a foreign file means by a tensor called carried
-    header = decode_header(metadata["longtail"], path)
+    header = decode_header(metadata["longtail"], Header, path, FORMAT)
     small = load(tensors.keys() & {"carried", "carried_counts"})
     log, ids = small.get("carried"), contents.ids
     with reading(path, "scores that longtail wrote"):
@@ -166,7 +166,7 @@ def _beside(
     table: Table, label: int | None, ids: int | None
 ) -> tuple[int, LabelCodes | None, npt.NDArray[Any] | None]:
     """How many rows there are, their labels and their ids."""
-    num_rows, columns = table.labels(*(place for place in (label, ids) if place is not None))
+    num_rows, columns = table.labels(*(at for at in (label, ids) if at is not None))
     texts = None if ids is None else np.array(columns[-1].values)[columns[-1].codes]
     return num_rows, None if label is None else columns[0], texts
 

@@ -140,7 +140,7 @@ def fit_adjustment(
 def out_of_fold(
     estimator: Any, data: TrainingSet, splits: Splits, move_to: Prior | None, n_jobs: int | None
 ) -> OutOfFold:
-    """Logits of the held-out samples of all splits, and which samples these are.
+    """Logits of the validation samples of all splits, and which samples these are.
 
     They are moved to what the model of all samples carries, `move_to`; None leaves them alone.
     """
@@ -179,15 +179,15 @@ def _score_fold(
 ) -> OutOfFold:
     model = data.fit(estimator, train)
     columns = np.searchsorted(data.labels.classes, model.classes_)
-    held = np.asarray(test)[np.isin(data.labels.codes[test], columns)]
-    logits = np.full((len(held), len(data.labels.classes)), -np.inf)
-    if len(held):
-        own = class_logits(model, _safe_indexing(data.X, held))
+    scored = np.asarray(test)[np.isin(data.labels.codes[test], columns)]
+    logits = np.full((len(scored), len(data.labels.classes)), -np.inf)
+    if len(scored):
+        own = class_logits(model, _safe_indexing(data.X, scored))
         if move_to is not None:
             carried = carried_by(model, data.labels.part(train))
             own = retarget(own, carried, Prior.from_log(move_to.log[columns]))
         logits[:, columns] = own
-    return logits, held
+    return logits, scored
 
 
 def target_prior(target: Target, train: Prior, classes: npt.NDArray[Any]) -> Prior | None:

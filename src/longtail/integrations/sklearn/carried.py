@@ -65,8 +65,7 @@ def class_logits(estimator: Any, X: Any) -> npt.NDArray[np.float64]:
         values = np.asarray(estimator.decision_function(X), dtype=np.float64)
         return np.stack([-values / 2, values / 2], axis=1) if values.ndim == 1 else values
     probs = np.asarray(estimator.predict_proba(X))
-    eps = None if probs.dtype.kind != "f" else float(np.finfo(probs.dtype).eps)
-    return floored_log(probs.astype(np.float64, copy=False), eps)
+    return floored_log(probs.astype(np.float64, copy=False), probs.dtype)
 
 
 def carried_by(estimator: Any, labels: TrainingLabels) -> Prior:
@@ -162,6 +161,6 @@ def _check_nested(estimator: Any) -> None:
 def _untold(estimator: Any, reason: str) -> ValueError:
     return ValueError(
         f"cannot tell which prior the scores of {type(estimator).__name__} carry, because {reason}"
-        '; say carried="measure" to fit it on held-out samples, or give it: carried=[...], '
+        '; say carried="measure" to fit it on validation samples, or give it: carried=[...], '
         "one probability or count for each class in sorted order"
     )

@@ -186,8 +186,8 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return scores if self.calibrator_ is None else self.calibrator_(scores)
 
     def _estimate(self, scores: Scores, resamples: int) -> PriorEstimate:
-        held, calibrate = self.out_of_fold_scores_, self.calibrator_ is None
-        return estimate_prior(scores, "em", held, calibrate=calibrate, resamples=resamples)
+        validation, calibrate = self.out_of_fold_scores_, self.calibrator_ is None
+        return estimate_prior(scores, "em", validation, calibrate=calibrate, resamples=resamples)
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
         """The adjusted logits; of two classes, that of the second less that of the first."""

@@ -30,10 +30,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from longtail.core.blocks import slices
-from longtail.core.softmax import log_softmax, logsumexp, softmax
+from longtail.core.softmax import log_softmax, logsumexp, softmax, widened
 from longtail.metrics.terms import BINS, bin_of
 from longtail.posthoc.tau.intervals import Intervals
-from longtail.posthoc.tau.paths import TauPath, wide_dtype, widened
+from longtail.posthoc.tau.paths import TauPath, wide_dtype
 from longtail.posthoc.validation import Floats, Indices, Rows, Weighted
 from longtail.stats import Replicates, alike
 

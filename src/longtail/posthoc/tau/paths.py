@@ -23,6 +23,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from longtail.core.blocks import slices
+from longtail.core.softmax import widened
 from longtail.posthoc.tau.intervals import NEVER, Intervals, Load, line_intervals
 from longtail.posthoc.validation import Floats, Indices, Rows
 
@@ -141,11 +142,6 @@ def predict(path: TauPath, logits: Rows, tau: float) -> Indices:
 def wide_dtype(rows: Rows) -> np.dtype[Any]:
     """What such numbers are computed in: float32 for the halves, else their own type."""
     return np.dtype(np.float32) if rows.dtype.itemsize == 2 else rows.dtype
-
-
-def widened(rows: Rows) -> Rows:
-    """The rows in `wide_dtype`."""
-    return rows.astype(wide_dtype(rows), copy=False)
 
 
 def _logs(logits: Rows, samples: Indices, sign: int) -> Load:
