@@ -97,12 +97,12 @@ class AuditResult(Result):
             "small_tail": self.has_tail and 0 < few.share <= 0.2,
         }
         if shift is not None:
-            told = self.has_tail and self.tests_balanced
+            rebalanced = self.has_tail and self.tests_balanced
             nearer = shift.to_uniform < shift.total_variation
             cases |= {
-                "test_balanced": told,
-                "test_shifted": not told and shift.is_real,
-                "test_alike": not told and not shift.is_real,
+                "test_balanced": rebalanced,
+                "test_shifted": not rebalanced and shift.is_real,
+                "test_alike": not rebalanced and not shift.is_real,
                 "test_has_own_tail": not self.tests_balanced and not self.has_tail,
                 "test_is_nearer_uniform": not self.tests_balanced and self.has_tail and nearer,
                 "test_has_tail_too": not self.tests_balanced and self.has_tail and not nearer,

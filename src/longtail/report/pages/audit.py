@@ -116,8 +116,8 @@ def audit_tables(result: AuditResult) -> list[tuple[str, Table]]:
         rows = []
         for name, group in groups.items():
             errors = ((group.median, "g"), (group.class_error, ".1f"), (group.mean_error, ".1f"))
-            told = ["" if value is None else f"{value:{style}}" for value, style in errors]
-            rows.append([name, f"{group.tested_classes:,}", f"{group.tested_samples:,}", *told])
+            cells = ["" if value is None else f"{value:{style}}" for value, style in errors]
+            rows.append([name, f"{group.tested_classes:,}", f"{group.tested_samples:,}", *cells])
         caption = (
             "tested: classes with test samples; median: those of the middle one; ±: the largest "
             "standard error in points, of a recall on so many and of the group's mean recall"
