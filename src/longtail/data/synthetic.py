@@ -18,13 +18,13 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core.arrays import Array, ArrayLike, as_numpy, to_kind
+from longtail.core.arrays import Array, ArrayLike, Indices, as_numpy, to_kind
 from longtail.core.draws import Draws
 
 # Φ(-√2), by Φ(x) = ½ erfc(-x / √2).
 TWO_GAUSSIANS_BAYES_ERROR = 0.5 * math.erfc(1.0)
 
-Samples: TypeAlias = tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]
+Samples: TypeAlias = tuple[npt.NDArray[np.float32], Indices]
 
 
 def two_gaussians(num_samples: int, seed: int, positive: float = 0.05) -> Samples:
@@ -85,9 +85,7 @@ def two_moons(num_samples: int, seed: int, tail: float = 0.05, noise: float = 0.
     return moons + np.float32(noise) * draws.normal32(moons.size).reshape(moons.shape), labels
 
 
-def _rare_labels(
-    num_samples: int, probability: float, name: str, draws: Draws
-) -> npt.NDArray[np.int64]:
+def _rare_labels(num_samples: int, probability: float, name: str, draws: Draws) -> Indices:
     if num_samples < 1:
         raise ValueError(f"num_samples must be at least 1, got {num_samples}")
     if not 0 < probability < 1:

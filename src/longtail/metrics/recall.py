@@ -20,18 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior, PriorLike
-from longtail.core.arrays import ArrayLike, as_numpy, to_kind
+from longtail.core.arrays import ArrayLike, Floats, as_numpy, to_kind
 from longtail.core.numbers import check_whole
 from longtail.core.prior import check_same_classes
-from longtail.metrics.samples import (
-    Answers,
-    Floats,
-    LabelsLike,
-    Logits,
-    RightAnswers,
-    kind_of,
-    predicted,
-)
+from longtail.metrics.samples import Answers, LabelsLike, Logits, RightAnswers, kind_of, predicted
 
 _NO_RECALL = 0.001  # what stands for a recall of zero in a geometric mean
 
