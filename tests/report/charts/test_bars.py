@@ -98,7 +98,7 @@ def test_names_are_escaped_and_long_ones_broken(read):
 
 
 def test_unequal_lengths_are_an_error_sentence():
-    with pytest.raises(ValueError, match="bars 'a' must have sequences of one length; got 3 categ"):
+    with pytest.raises(ValueError, match=r"bars 'a'.*one length; got 3"):
         bar_chart(GROUPS, [Bars("a", [1, 2])], title="t")
     with pytest.raises(ValueError, match="low is missing"):
         bar_chart(GROUPS, [Bars("a", [1, 2, 3], high=[1, 2, 3])], title="t")
