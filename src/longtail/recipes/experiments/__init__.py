@@ -1,0 +1,48 @@
+"""Named experiments: every table and figure of the five papers, as data.
+
+>>> EXPERIMENTS["la-table-2"].published("Logit adjustment loss (τ = 1)", "CIFAR-100-LT")
+56.11
+"""
+
+from longtail.recipes.experiments.experiment import (
+    Better,
+    Cell,
+    Claim,
+    Close,
+    Column,
+    Correction,
+    Experiment,
+    Fit,
+    Inspect,
+    Missing,
+    Quick,
+    Run,
+    Synthetic,
+    Train,
+    Trend,
+    claim_rows,
+)
+from longtail.recipes.experiments.measures import MEASURES, Measure
+from longtail.recipes.experiments.registry import EXPERIMENTS
+
+__all__ = [
+    "EXPERIMENTS",
+    "MEASURES",
+    "Better",
+    "Cell",
+    "Claim",
+    "Close",
+    "Column",
+    "Correction",
+    "Experiment",
+    "Fit",
+    "Inspect",
+    "Measure",
+    "Missing",
+    "Quick",
+    "Run",
+    "Synthetic",
+    "Train",
+    "Trend",
+    "claim_rows",
+]
