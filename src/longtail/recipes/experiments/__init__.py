@@ -22,10 +22,11 @@ from longtail.recipes.experiments.experiment import (
     Trend,
     claim_rows,
 )
-from longtail.recipes.experiments.measures import MEASURES, Measure
+from longtail.recipes.experiments.measures import EDGES, MEASURES, Edges, Measure
 from longtail.recipes.experiments.registry import EXPERIMENTS
 
 __all__ = [
+    "EDGES",
     "EXPERIMENTS",
     "MEASURES",
     "Better",
@@ -34,6 +35,7 @@ __all__ = [
     "Close",
     "Column",
     "Correction",
+    "Edges",
     "Experiment",
     "Fit",
     "Inspect",

@@ -64,7 +64,7 @@ class Synthetic(msgspec.Struct, frozen=True, tag="synthetic"):
     hours: float = 0.05
 
 
-class Inspect(msgspec.Struct, frozen=True, tag="count"):
+class Inspect(msgspec.Struct, frozen=True, tag="inspect"):
     """No run: what a recipe says, its settings and the class counts of its training set."""
 
     recipe: str

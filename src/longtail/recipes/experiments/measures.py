@@ -1,6 +1,23 @@
-"""What the numbers of tables and figures are: one name, one measure."""
+"""What the numbers of tables and figures are, and which classes each paper calls many and few."""
 
 from typing import Literal, NamedTuple
+
+
+class Edges(NamedTuple):
+    """Training samples of a class: many from the first on, few up to the second, medium between."""
+
+    many: int
+    few: int
+
+
+# LA: ≥ 100 and ≤ 20. LADE: > 100 and < 20. EO the same, with a gap at 20: medium is > 20, few < 20.
+EDGES = {
+    "LA": Edges(100, 20),
+    "LADE": Edges(101, 19),
+    "EO": Edges(101, 19),
+    "ELM": Edges(100, 19),
+    "NCM": Edges(100, 19),
+}
 
 
 class Measure(NamedTuple):
