@@ -351,6 +351,18 @@ def test_from_arrays_to_a_page_and_a_model_that_predicts(tmp_path):
         lt.fix(result.scores, train=COUNTS, output=out)
 
 
+def test_a_second_fit_leaves_nothing_of_the_first(tmp_path):
+    """Or compare would judge the new model by the test scores of the old one."""
+    (rows, labels), (test, truth) = drawn(COUNTS, 0), drawn(COUNTS, 1)
+    options = {"methods": ["adjusted"], "folds": 2, "output": tmp_path}
+    lt.fit(rows, labels, test=(test, truth), **options)
+    second = lt.fit(rows[:, :2], labels, **options)
+    assert not (tmp_path / "test.safetensors").exists()
+    (compared,) = lt.compare(tmp_path).sets
+    value = compared.methods[0].estimates["balanced_accuracy"].value
+    assert value == pytest.approx(second.best.validation["balanced_accuracy"].value)
+
+
 def test_names_as_labels_become_classes_and_a_file_is_named_by_its_path(tmp_path):
     rows, labels = drawn(COUNTS, 0)
     names = np.array([f"class {k}" for k in range(len(COUNTS))])

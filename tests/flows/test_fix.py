@@ -1,5 +1,6 @@
 """The fix: calibrate, then move; chosen on validation scores, measured on others."""
 
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import torch
 from longtail import Prior, Scores
 from longtail.data import open_score_table
 from longtail.flows import file_names, fix_rows, fix_steps, score_sources
+from longtail.flows.file_names import SCORES
 from longtail.flows.fix import fix, fix_again
 from longtail.flows.fix_result import StepFacts
 from longtail.flows.fix_steps import Plan, cross_fit, fit_steps, fold_numbers
@@ -390,6 +392,28 @@ def test_files_are_written_whole_and_only_over_those_of_a_fix(tmp_path):
     with pytest.raises(ValueError, match="longtail report"):
         fix(scores, output=report)
     assert [path.name for path in report.glob("[!.]*")] == ["report.html"]
+
+
+def test_no_input_is_written_over(tmp_path):
+    """Neither a file of the user's, nor what a fix wrote, under whatever name it is read."""
+    (tmp_path / "report.html").write_text("<title>longtail fix</title>")  # of an older longtail
+    scores, out = validation(200), tmp_path / "out"
+    val, test = (saved(scores, tmp_path / name) for name in ("val.safetensors", SCORES))
+    fix(scores, output=out, tau=1.0)
+    os.symlink(out / SCORES, tmp_path / "link.safetensors")
+    before = {path: path.read_bytes() for path in (test.path, *out.glob("[!.]*"))}
+    for inputs, options in (
+        ((val, test), {"output": tmp_path}),
+        ((test,), {"output": tmp_path}),
+        ((out / SCORES,), {"output": out}),
+        ((tmp_path / "link.safetensors",), {"output": out}),
+    ):
+        with pytest.raises(ValueError, match="is an input"):
+            fix(*inputs, **options)
+    for adjuster in (out / "adjuster.json", str(out / "adjuster.json")):
+        with pytest.raises(ValueError, match=r"adjuster\.json is an input"):
+            fix_again(val, adjuster, output=out)
+    assert before == {path: path.read_bytes() for path in before}
 
 
 def test_an_adjuster_applied_again_is_measured_under_the_target_it_was_fitted_for():

@@ -89,7 +89,8 @@ def fit(
         )
     data = fit_samples.labelled_features(features, labels, validation, test, classes)
     goal = _target(target, data.counts)
-    with staged(output, "fit", file_names.FIT) as folder:
+    inputs = [Path(features)] if isinstance(features, str | os.PathLike) else []
+    with staged(output, "fit", file_names.FIT, inputs) as folder:
         # The weight decay: one for all methods, that of a linear layer trained by cross-entropy.
         samples = fit_samples.fit_samples(data, folds, seed)
         progress("weight decay")

@@ -107,7 +107,8 @@ def fix(
     # What was asked for, also where a τ that was given does not reach it.
     goal = fix_steps.target_of(fitted.steps) or fitted.target
 
-    with staged(output, "fix", file_names.FIX) as folder:
+    inputs = score_sources.paths_of(source, rows, train)
+    with staged(output, "fix", file_names.FIX, inputs) as folder:
         # Apply: all steps as one. Samples whose prior was estimated stand for themselves.
         is_new = apply is not None and rows.labels is not None
         sums = None
@@ -170,7 +171,8 @@ def fix_again(
     step = chain_affine(stored.adjusters, carried, source.num_classes)
     target = fix_steps.target_of(stored.adjusters) or step.carried
     goal = target or Prior.uniform(source.num_classes)
-    with staged(output, "fix", file_names.FIX) as folder:
+    inputs = score_sources.paths_of(source, train, adjuster)
+    with staged(output, "fix", file_names.FIX, inputs) as folder:
         sums = None if source.labels is None else fix_rows.no_sums(source, goal, counts)
         path = None if folder is None else folder / SCORES
         moved = fix_rows.adjust(source, step, counts, sums, path, progress)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NoReturn, TypeAlias, cast, get_args
@@ -58,6 +59,15 @@ def as_source(scores: SourceLike) -> Source:
 def name_of(source: Source) -> str:
     """What errors and pages call the scores."""
     return str(source.path) if isinstance(source, ScoreTable) else "these scores"
+
+
+def paths_of(*inputs: object) -> Iterator[Path]:
+    """The files that inputs are read from."""
+    for each in inputs:
+        if isinstance(each, ScoreTable):
+            yield each.path
+        elif isinstance(each, str | os.PathLike):
+            yield Path(each)
 
 
 def counts_of(train: TrainLike | None, source: Source) -> Integers | None:
