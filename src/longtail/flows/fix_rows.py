@@ -115,6 +115,7 @@ def adjust(
         counts=counts,
         classes=source.classes,
         split=source.split,
+        ids=source.ids,
     ) as writer:
         for block in source.blocks():
             after = step(block.logits)

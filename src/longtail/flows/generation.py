@@ -138,7 +138,7 @@ def check_kind(folder: Path, kind: str) -> None:
 
 
 def check_not_inputs(output: Path, names: Sequence[str], inputs: Iterable[Path]) -> None:
-    """A ValueError if an input is the output, or one of the names in it, or is there from before."""
+    """A ValueError if an input is the output, or in that folder and written anew or before."""
     gone = [output]
     if names:
         current = generation_in(output)

@@ -134,8 +134,8 @@ def unknown_carried(source: Source) -> NoReturn:
     )
 
 
-def check_alike(other: Source, source: Source, carried: Prior) -> None:
-    """Raise unless both are of one model: the same classes, the same carried prior."""
+def check_alike(other: Source, source: Source, carried: Prior | None) -> None:
+    """Raise unless both have the same classes, and if they are of one model the same prior."""
     one, two = source.classes, other.classes
     if one and two and one != two and sorted(one) == sorted(two):
         at = next(at for at, pair in enumerate(zip(one, two, strict=True)) if len(set(pair)) > 1)
@@ -149,7 +149,9 @@ def check_alike(other: Source, source: Source, carried: Prior) -> None:
             f"{source.num_classes}, or they name them differently; both must be scores of the same "
             "model"
         )
-    if other is not source and other.carried and not carried.is_close(other.carried):
+    if other is source or carried is None or other.carried is None:
+        return
+    if not carried.is_close(other.carried):
         raise ValueError(
             f"{name_of(other)} says that it carries {other.carried!r}, but what is fitted starts "
             f"from {carried!r}: the scores were adjusted already, or another model made them"

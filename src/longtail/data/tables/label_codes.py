@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NoReturn
 
@@ -113,17 +113,20 @@ class LabelCodes:
 class LabelCounts:
     """How many samples each label has, in the order of the classes.
 
-    If labels are `numbered`, some may be left out because they have no sample.
+    If labels are `numbered`, some may be left out because they have no sample. They `are_indices`
+    if they can be nothing else, as those of an integer type; in text a number may be a name.
     """
 
     counts: Mapping[str, int]
     numbered: bool = False
+    are_indices: bool = False
 
     @classmethod
     def of_codes(cls, labels: LabelCodes, names: Sequence[str] | None, where: str) -> LabelCounts:
         """Count labels; those of known names count zero where they are absent."""
         if names is None:
-            return cls.of_names(labels.counts(), where)
+            counted = cls.of_names(labels.counts(), where)
+            return replace(counted, are_indices=labels.stored_as_numbers)
         return cls(LabelCodes(tuple(names), labels.as_indices(len(names), names, where)).counts())
 
     @classmethod

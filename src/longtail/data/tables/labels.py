@@ -257,6 +257,8 @@ def _ordered(counts: list[int] | dict[str, int], path: Path) -> LabelCounts:
     by_label = counts if isinstance(counts, dict) else {str(i): n for i, n in enumerate(counts)}
     if not any(by_label.values()):
         raise ValueError(f"{path} counts no samples at all; give the counts of a set that has some")
+    if isinstance(counts, list):
+        return LabelCounts(by_label, numbered=True, are_indices=True)
     ordered = LabelCounts.of_names(by_label, str(path))
     # An object lists its classes in an order that may be that of a model: it is kept.
     return ordered if ordered.numbered else LabelCounts(by_label)
