@@ -53,7 +53,7 @@ def fix(
     """Fix a trained model without training it again: calibrate its scores, and move their prior.
 
     What is gained is measured on samples that nothing was fitted on: those of `apply` if they have
-    labels, else each fifth of the validation samples by what was fitted on the others.
+    labels and are others, else each fifth of the validation samples by what was fitted on the rest.
 
     Args:
         validation: Labelled scores that the model was not trained on: Scores, logits and labels, or
@@ -110,7 +110,8 @@ def fix(
     inputs = score_sources.paths_of(source, rows, train)
     with staged(output, "fix", file_names.FIX, inputs) as folder:
         # Apply: all steps as one. Samples whose prior was estimated stand for themselves.
-        is_new = apply is not None and rows.labels is not None
+        is_same = apply is not None and score_sources.are_same_samples(source, rows)
+        is_new = apply is not None and rows.labels is not None and not is_same
         sums = None
         if is_new:
             under = None if fitted.estimate is not None else goal
@@ -141,6 +142,7 @@ def fix(
             counts=counts,
             command=command,
             _scores=scores,
+            is_applied_to_validation=is_same,
         )
         return _written(result, folder, output, page)
 

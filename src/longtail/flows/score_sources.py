@@ -14,9 +14,11 @@ import numpy as np
 from longtail.core import Prior, PriorLike, Scores, measure_carried
 from longtail.core.arrays import ArrayLike, RowsLike, as_numpy
 from longtail.core.prior import check_same_classes
+from longtail.core.softmax import log_softmax, widened
 from longtail.data import ScoreTable, long_tailed_subset, open_score_table
+from longtail.flows.file_names import are_one_file
 from longtail.flows.prior_files import ClassesOf, read_counts
-from longtail.flows.samples import Integers, are_names
+from longtail.flows.samples import Integers, are_names, places_by_id
 
 Source: TypeAlias = Scores | ScoreTable
 # Whatever can be taken for scores: also a .safetensors file, logits, or logits with labels.
@@ -27,6 +29,8 @@ CarriedWord: TypeAlias = Literal["counts", "uniform", "measure"]
 
 # Numbers that are fitted on at once: 512 MB in float64.
 MOST_NUMBERS = 2**26
+# Rows that tell whether samples are the same, and how alike their scores must be.
+_LOOKED_AT, _DIGITS = 1000, 0.01
 
 
 class CarriedError(ValueError):
@@ -105,8 +109,8 @@ def carried_by(
     if carried is None and source.carried is not None:
         return source.carried
     if counts is None:
-        if isinstance(train, Prior):
-            return Prior.of(train, zeros=zeros)
+        if train is not None and not isinstance(train, str | os.PathLike):
+            return Prior.of(train, zeros=zeros, classes=source.classes)
         if word == "counts":
             raise CarriedError(
                 "to carry the prior of the training counts they must be known: give them (train=, "
@@ -156,6 +160,28 @@ def check_alike(other: Source, source: Source, carried: Prior | None) -> None:
             f"{name_of(other)} says that it carries {other.carried!r}, but what is fitted starts "
             f"from {carried!r}: the scores were adjusted already, or another model made them"
         )
+
+
+def are_same_samples(one: Source, other: Source) -> bool:
+    """Whether both are scores of the same labelled samples, in one file or in two."""
+    if one is other:
+        return True
+    if isinstance(one, ScoreTable) and isinstance(other, ScoreTable):
+        if are_one_file(one.path, other.path):
+            return True
+    places = places_by_id(one.ids, other.ids)
+    if places is None or one.labels is None or other.labels is None:
+        return False
+    labels = as_numpy(one.labels)
+    if not np.array_equal(labels, as_numpy(other.labels)[places]):
+        return False
+    # Labels may be alike, scores are not; but other files have them with fewer digits.
+    there = np.arange(len(labels))[places][:_LOOKED_AT]
+    order = np.argsort(there)
+    rows = scores_in_memory(one, rows=np.arange(len(there))).take(order)
+    others = scores_in_memory(other, rows=there[order])
+    both = (log_softmax(widened(as_numpy(each.logits))) for each in (rows, others))
+    return np.allclose(*both, rtol=_DIGITS, atol=_DIGITS)
 
 
 def rows_to_fit_on(source: Source, seed: int = 0) -> Integers | None:
