@@ -351,6 +351,15 @@ def test_from_arrays_to_a_page_and_a_model_that_predicts(tmp_path):
         lt.fix(result.scores, train=COUNTS, output=out)
 
 
+def test_a_target_may_be_by_name():
+    rows, labels = drawn(COUNTS, 0)
+    names = [f"class {k}" for k in range(len(COUNTS))]
+    weights = dict(zip(names, range(1, len(COUNTS) + 1), strict=True))
+    by_name = dict(sorted(weights.items(), reverse=True))
+    result = lt.fit(rows, labels, classes=names, methods=["adjusted"], folds=2, target=by_name)
+    assert result.target.is_close(Prior.of(list(weights.values())))
+
+
 def test_a_second_fit_leaves_nothing_of_the_first(tmp_path):
     """Or compare would judge the new model by the test scores of the old one."""
     (rows, labels), (test, truth) = drawn(COUNTS, 0), drawn(COUNTS, 1)

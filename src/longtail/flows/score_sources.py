@@ -164,11 +164,9 @@ def check_alike(other: Source, source: Source, carried: Prior | None) -> None:
 
 def are_same_samples(one: Source, other: Source) -> bool:
     """Whether both are scores of the same labelled samples, in one file or in two."""
-    if one is other:
+    paths = list(paths_of(one, other))
+    if one is other or (len(paths) == 2 and are_one_file(*paths)):
         return True
-    if isinstance(one, ScoreTable) and isinstance(other, ScoreTable):
-        if are_one_file(one.path, other.path):
-            return True
     places = places_by_id(one.ids, other.ids)
     if places is None or one.labels is None or other.labels is None:
         return False
@@ -180,8 +178,8 @@ def are_same_samples(one: Source, other: Source) -> bool:
     order = np.argsort(there)
     rows = scores_in_memory(one, rows=np.arange(len(there))).take(order)
     others = scores_in_memory(other, rows=there[order])
-    both = (log_softmax(widened(as_numpy(each.logits))) for each in (rows, others))
-    return np.allclose(*both, rtol=_DIGITS, atol=_DIGITS)
+    mine, theirs = (log_softmax(widened(as_numpy(each.logits))) for each in (rows, others))
+    return np.allclose(mine, theirs, rtol=_DIGITS, atol=_DIGITS)
 
 
 def rows_to_fit_on(source: Source, seed: int = 0) -> Integers | None:

@@ -120,12 +120,14 @@ class StoredAdjusters:
     classes: tuple[str, ...] | None  # their names, or None if the file does not say
 
     def __call__(self, scores: Scores[ArrayT]) -> Scores[ArrayT]:
-        """The adjusted scores; a ValueError if their classes have other names."""
-        if self.classes and scores.classes and self.classes != scores.classes:
+        """The adjusted scores, of these classes; a ValueError if theirs have other names."""
+        if self.classes and not scores.classes and scores.num_classes == len(self.classes):
+            scores = scores._with(classes=self.classes)
+        elif self.classes and self.classes != scores.classes:
+            theirs = ", ".join(scores.classes or [f"{scores.num_classes} without names"])
             raise ValueError(
                 f"these adjusters are for the classes {', '.join(self.classes):.200}, but the "
-                f"scores are of {', '.join(scores.classes):.200}; both must have the same classes "
-                "in the same order"
+                f"scores are of {theirs:.200}; both must have the same classes in the same order"
             )
         for adjuster in self.adjusters:
             scores = adjuster(scores)

@@ -132,6 +132,8 @@ class LabelCounts:
     @classmethod
     def of_names(cls, counts: Mapping[str, int], where: str) -> LabelCounts:
         """From counts by label, put in order: numbers by size, names by the alphabet."""
+        if not counts:
+            raise ValueError(f"{where} has no class in it; give one sample of one at least")
         numbered = are_whole_numbers(counts)
         order = sorted(counts, key=int if numbered else None)
         if numbered and int(order[0]) < 0:
