@@ -122,8 +122,7 @@ def test_what_is_no_pair_of_priors_is_let_be(code):
 @pytest.mark.parametrize("path", FILES, ids=name)
 def test_nothing_is_pickled_or_evaluated(path):
     banned = r"import pickle|pickle\.\w|torch\.load|allow_pickle=True|\beval\(|\bexec\(|yaml\.load"
-    found = re.findall(banned, path.read_text().replace(").eval()", ""))
-    assert not found
+    assert not re.findall(banned, path.read_text().replace(").eval()", ""))
 
 
 @pytest.mark.parametrize("public", PUBLIC)
@@ -133,7 +132,7 @@ def test_the_public_names_are_there_and_found_by_dir(public):
 
 
 def test_an_unknown_name_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="has no attribute 'Priors'"):
+    with pytest.raises(AttributeError, match="Priors"):
         longtail.Priors  # noqa: B018
 
 

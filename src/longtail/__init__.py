@@ -112,7 +112,8 @@ else:  # not for type checkers, to whom every name would then exist
             raise AttributeError(f"module 'longtail' has no attribute {name!r}")
         if _WHERE[name].startswith("flows") and name != "load":
             import_module("longtail.report")  # so that a result can show its page in a notebook
-        return getattr(import_module(f"longtail.{_WHERE[name]}"), name)
+        globals()[name] = value = getattr(import_module(f"longtail.{_WHERE[name]}"), name)
+        return value
 
 
 def __dir__() -> list[str]:

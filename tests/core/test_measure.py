@@ -17,7 +17,7 @@ LOGITS = WORLD.posterior(WORLD.prior).log()[POINTS]
 def test_data_that_a_model_tells_apart_perfectly_do_not_determine_the_prior():
     labels = torch.tensor([0, 0, 0, 1, 1, 2])
     logits = 50 * torch.nn.functional.one_hot(labels, 3).double()
-    with pytest.raises(ValueError, match=r"do not determine the prior: class . is told apart"):
+    with pytest.raises(ValueError, match=r"not determine.*class \d"):
         measure_carried(logits, labels)
 
 
@@ -27,7 +27,7 @@ def test_one_class_that_is_told_apart_perfectly_is_named():
     logits = torch.cat([apart, torch.full((len(apart), 1), -60.0, dtype=torch.float64)], dim=1)
     logits[-4:, 4] = 60.0
     labels = torch.cat([LABELS, torch.full((4,), 4)])
-    with pytest.raises(ValueError, match=r"class 4 is told apart perfectly .* harder, held-out"):
+    with pytest.raises(ValueError, match=r"class 4 is told apart perfectly"):
         measure_carried(logits, labels)
 
 

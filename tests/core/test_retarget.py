@@ -96,9 +96,9 @@ def test_a_copied_refusal_says_the_same(again):
 @pytest.mark.parametrize(
     ("carried", "target", "sentence"),
     [
-        ([1, 1], [1, 1, 1], "carried prior has 2 classes but the target prior has 3"),
+        ([1, 1], [1, 1, 1], r"carried prior has 2.*target prior has 3"),
         ([1, 1], [1, 1], "must have 2 classes on axis 1"),
-        (Prior.of([1, 0, 1], zeros="keep"), [1, 1, 1], "only a target prior may keep zeros"),
+        (Prior.of([1, 0, 1], zeros="keep"), [1, 1, 1], r"target prior.*zeros"),
         ([1, 1, 1], [1, 0, 1], "zeros='keep'"),
     ],
 )
@@ -122,10 +122,11 @@ def test_measuring_finds_the_prior_that_logits_carry(carried):
 
 
 def test_measuring_needs_every_class_and_finite_logits():
-    with pytest.raises(ValueError, match=r"every class must occur .* 1 of 3 do not"):
+    with pytest.raises(ValueError, match=r"every class.*1 of 3"):
         measure_carried(LOGITS, [0, 1, 0, 1, 0])
-    with pytest.raises(ValueError, match="must be finite"):
-        measure_carried(LOGITS.masked_fill(LOGITS > 1, torch.nan), [0, 1, 2, 1, 0])
+    for value, words in ((torch.nan, "got nan in row"), (-torch.inf, "must be finite")):
+        with pytest.raises(ValueError, match=words):
+            measure_carried(LOGITS.masked_fill(LOGITS > 1, value), [0, 1, 2, 1, 0])
     with pytest.raises(ValueError, match="5 rows of logits but 3 labels"):
         measure_carried(LOGITS, [0, 1, 2])
 

@@ -167,7 +167,7 @@ LABELS = torch.tensor([0, 0, 1])
 def test_label_counts_that_are_not_those_of_the_labels_are_refused(wrong):
     tally = Accumulator(2, label_counts=wrong)
     tally.add(LOGITS, LABELS)
-    with pytest.raises(ValueError, match=r"label_counts says that \d samples of class \d come"):
+    with pytest.raises(ValueError, match=r"label_counts.*\d samples of class \d"):
         tally.metrics()
 
 
@@ -182,16 +182,16 @@ def test_a_comparison_refuses_them_too():
 def test_a_tally_that_lacks_a_block_says_so():
     tally = Accumulator(2, label_counts=[2, 1])
     tally.add(LOGITS[:2], LABELS[:2])
-    with pytest.raises(ValueError, match="1 samples of class 1 come, but 0 were added"):
+    with pytest.raises(ValueError, match=r"1 samples of class 1.*0 were added"):
         tally.metrics()
     tally.add(LOGITS[2:], LABELS[2:])
     assert tally.metrics()["nll"].value > 0
 
 
 def test_target_and_training_counts_must_be_of_the_same_classes():
-    with pytest.raises(ValueError, match="the samples have 2 classes but the target has 3"):
+    with pytest.raises(ValueError, match=r"2 classes.*target.*3"):
         Accumulator(2, target=Prior.uniform(3))
-    with pytest.raises(ValueError, match="one entry for each of 2 classes, got 3"):
+    with pytest.raises(ValueError, match="each of 2 classes, got 3"):
         Accumulator(2, counts=[5, 4, 3])
 
 
@@ -272,18 +272,6 @@ def test_without_label_counts_only_the_class_wise_error_under_a_target_is_missin
     values = stream.values()
     assert values.pop("classwise_ece") is None
     assert values == {k: v for k, v in known.values().items() if k != "classwise_ece"}
-    plain = stream.weighted_to(None).values()
-    assert plain == pytest.approx(Accumulator.of(Scores(logits, labels)).values())
-
-
-def test_the_same_sums_are_read_under_any_target():
-    logits, labels = make()
-    sums, target = Accumulator.of(Scores(logits, labels)), Prior.of([1, 1, 3, 5])
-    read = sums.weighted_to(target).values()
-    expected = Accumulator.of(Scores(logits, labels), target).values()
-    assert read.pop("classwise_ece") is None
-    assert read == {k: v for k, v in expected.items() if k != "classwise_ece"}
-    assert sums.target is None
 
 
 def test_weights_are_repetitions():
@@ -296,14 +284,10 @@ def test_weights_are_repetitions():
     assert weighted.values() == pytest.approx(repeated.values())
 
 
-def test_recalls_have_wilsons_intervals_and_false_positives_are_counted():
+def test_a_class_without_samples_has_no_recall_and_false_positives_are_counted():
     logits, labels = make(absent=(2,))
     sums = Accumulator.of(Scores(logits, labels))
-    low, high = sums.recall_ends
-    assert np.isnan([low[2], high[2], sums.recalls[2]]).all()
-    seen = sums.samples > 0
-    assert (low[seen] < sums.recalls[seen]).all()
-    assert (sums.recalls[seen] < high[seen]).all()
+    assert np.isnan(sums.recalls).tolist() == [False, False, True, False]
     wrong = logits.argmax(1)[logits.argmax(1) != labels]
     np.testing.assert_array_equal(sums.false_positives, np.bincount(wrong, minlength=4))
 

@@ -9,6 +9,7 @@ import scipy.optimize
 import torch
 
 from longtail import Prior, Scores, UnknownPriorError
+from longtail.core.measure import NegativeLogLikelihood
 from longtail.core.minimise import UnsettledError
 from longtail.posthoc import (
     BiasCorrectedTemperature,
@@ -101,7 +102,7 @@ def ruled_out(scores):
 
 
 HELD_OUT = {
-    "another prior than the held-out one": drawn(),
+    "another prior than that of the samples": drawn(),
     "an absent class": absent_class(drawn(seed=1)),
     "classes ruled out": ruled_out(drawn(seed=2)),
     "few samples": drawn(5, seed=3),
@@ -144,11 +145,15 @@ def test_the_written_out_derivatives_are_those_that_autograd_finds():
     moved = logits.nan_to_num(neginf=0.0) * scale + shift + offset
     moved = moved.masked_fill(logits.isneginf(), -torch.inf)
     expected = torch.nn.functional.cross_entropy(moved, torch.tensor(held.labels))
-    loss = calibration_fit.ValidationLoss(held)
-    value, *slopes = loss(scale.detach().numpy(), shift.detach().numpy())
-    assert value == pytest.approx(float(expected.detach()), rel=1e-12)
-    for one, other in zip(slopes, torch.autograd.grad(expected, [scale, shift]), strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-12, rtol=0)
+    loss = NegativeLogLikelihood(held.logits, held.labels, 4)
+    found = loss((shift + offset).detach().numpy(), scale.detach().numpy(), second=True)
+    assert found.value == pytest.approx(float(expected.detach()), rel=1e-12)
+    slopes = torch.autograd.grad(expected, [shift, scale], create_graph=True)
+    for one, other in zip(found[1:3], slopes, strict=True):
+        np.testing.assert_allclose(one, other.detach(), atol=1e-12, rtol=0)
+    for row, slope in zip(found.by_bias_twice, slopes[0], strict=True):
+        (exact,) = torch.autograd.grad(slope, shift, retain_graph=True)
+        np.testing.assert_allclose(row, exact, atol=1e-12, rtol=0)
 
 
 def test_the_temperature_is_scikit_learns_where_scores_carry_the_held_out_prior():
@@ -228,7 +233,7 @@ SCORES = drawn(seed=6)
 def test_calibrating_after_a_move_is_refused_and_the_sentence_gives_the_order(calibrator, move):
     fitted = calibrator.fit(SCORES)
     assert move(fitted(SCORES)).carried is not None
-    with pytest.raises(ValueError, match="calibrate first and move to another prior after that"):
+    with pytest.raises(ValueError, match="calibrate first"):
         fitted(move(SCORES))
 
 
@@ -250,7 +255,7 @@ def test_a_temperature_changes_no_prediction_under_the_carried_prior():
 
 @pytest.mark.parametrize("calibrator", CALIBRATORS)
 def test_one_fitted_on_a_known_prior_refuses_scores_of_an_unknown_one(calibrator):
-    with pytest.raises(UnknownPriorError, match="but these carry no known prior"):
+    with pytest.raises(UnknownPriorError, match="no known prior"):
         calibrator.fit(SCORES)(replace(SCORES, carried=None))
 
 
@@ -289,7 +294,7 @@ def test_scores_of_unknown_prior_are_refused_by_a_temperature_with_the_remedy():
 
 @pytest.mark.parametrize("calibrator", WITH_BIAS)
 def test_an_absent_class_is_refused_where_the_carried_prior_is_not_known(calibrator):
-    with pytest.raises(ValueError, match=r"every class must occur .* \(the first is class 3"):
+    with pytest.raises(ValueError, match=r"every class.*class 3"):
         calibrator.fit(replace(absent_class(SCORES), carried=None))
 
 
@@ -342,6 +347,7 @@ def test_the_belief_keeps_biases_of_rare_classes_and_is_outweighed_by_samples():
 def test_blocks_of_rows_change_nothing(calibrator, monkeypatch):
     whole = calibrator.fit(SCORES).affine(SCORES.carried, 4)
     monkeypatch.setattr(calibration_fit, "_BLOCK", 28)
+    monkeypatch.setattr("longtail.core.measure._IN_CACHE", 28)
     blocks = calibrator.fit(SCORES).affine(SCORES.carried, 4)
     np.testing.assert_allclose(blocks.scale, whole.scale, atol=1e-7, rtol=0)
     np.testing.assert_allclose(blocks.shift, whole.shift, atol=1e-7, rtol=0)
@@ -390,10 +396,10 @@ def test_a_fit_that_does_not_settle_is_reported(calibrator, monkeypatch):
 @pytest.mark.parametrize(
     ("scores", "sentence"),
     [
-        (replace(SCORES, split="test"), "must not be fitted on split='test'"),
+        (replace(SCORES, split="test"), r"not be fitted.*split='test'"),
         (replace(SCORES, labels=None), "have no labels"),
         (Scores(np.zeros((0, 4)), [], carried=[1] * 4), "got none"),
-        (SCORES.under(Prior.of([1, 1, 1, 0], zeros="keep")), "rule out its own label, class 3"),
+        (SCORES.under(Prior.of([1, 1, 1, 0], zeros="keep")), "own label, class 3"),
     ],
     ids=["test set", "no labels", "no samples", "impossible label"],
 )
@@ -405,16 +411,16 @@ def test_scores_that_nothing_may_be_fitted_on_are_refused(calibrator, scores, se
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: Temperature(0.0), "temperature must be above zero, got 0"),
-        (lambda: Temperature(math.inf), "temperature must be a finite number"),
-        (lambda: Temperature(source=[1, 0]), "source prior must|every class needs a weight"),
+        (lambda: Temperature(0.0), r"temperature.*above zero"),
+        (lambda: Temperature(math.inf), r"temperature.*finite"),
+        (lambda: Temperature(source=[1, 0]), r"source prior|every class"),
         (lambda: BiasCorrectedTemperature(-1.0), "temperature must be above zero"),
-        (lambda: BiasCorrectedTemperature(bias=[0.0, math.nan]), "bias must be finite, got nan"),
+        (lambda: BiasCorrectedTemperature(bias=[0.0, math.nan]), r"bias.*got nan"),
         (lambda: BiasCorrectedTemperature(bias=[0.0, 1.0])(SCORES), "bias has 2 classes, the"),
-        (lambda: VectorScaling([1.0, -1.0]), "scale must be positive .* for class 1"),
-        (lambda: VectorScaling([1.0, 1.0])(SCORES), "scale has 2 classes, the scores have 4"),
-        (lambda: Temperature.fit(SCORES, 0.0), "spread must be above zero, got 0"),
-        (lambda: VectorScaling.fit(SCORES, 1.0, math.nan), "scale_spread must be a finite number"),
+        (lambda: VectorScaling([1.0, -1.0]), r"scale.*positive.*class 1"),
+        (lambda: VectorScaling([1.0, 1.0])(SCORES), r"scale has 2.*scores have 4"),
+        (lambda: Temperature.fit(SCORES, 0.0), r"spread.*above zero"),
+        (lambda: VectorScaling.fit(SCORES, 1.0, math.nan), r"scale_spread.*finite"),
     ],
 )
 def test_wrong_input_gives_one_clear_sentence(make, sentence):

@@ -473,7 +473,7 @@ RULED_OUT = Scores(np.array([[0.0, 0, 0, -np.inf]]), [3], carried=COUNTS)
         (
             lambda: WeightNormalization.fit(replace(draw(), split="test"), NU),
             ValueError,
-            "must not be fitted on split='test'",
+            r"not be fitted.*split='test'",
         ),
         (lambda: LogitAdjustment.fit(replace(draw(), labels=None), COUNTS), ValueError, "no label"),
         (
@@ -495,7 +495,7 @@ RULED_OUT = Scores(np.array([[0.0, 0, 0, -np.inf]]), [3], carried=COUNTS)
         (
             lambda: LogitAdjustment.fit(draw(), COUNTS, criterion="accuracy"),
             ValueError,
-            'one of "accuracy_under_target", "nll", "brier", "ece", got \'accuracy\'',
+            '"ece", got .accuracy.',
         ),
         (
             lambda: LogitAdjustment.fit(RULED_OUT, COUNTS, criterion="nll"),
@@ -505,7 +505,7 @@ RULED_OUT = Scores(np.array([[0.0, 0, 0, -np.inf]]), [3], carried=COUNTS)
         (
             lambda: LogitAdjustment.fit(draw(), COUNTS, weights=[1.0, 2.0]),
             ValueError,
-            "one for each of 300 samples",
+            "each of 300 samples",
         ),
         (
             lambda: LogitAdjustment.fit(draw(), COUNTS, weights=np.full(300, -1.0)),
@@ -515,7 +515,7 @@ RULED_OUT = Scores(np.array([[0.0, 0, 0, -np.inf]]), [3], carried=COUNTS)
         (
             lambda: LogitAdjustment.fit(draw(), COUNTS, weights=np.zeros(300)),
             ValueError,
-            "no sample counts",
+            "all zero",
         ),
         (lambda: LogitAdjustment(COUNTS, target=[1, 1]), ValueError, "target prior has 2"),
         (lambda: WeightNormalization.fit(draw(), [1.0]), ValueError, "nu has 1 classes"),

@@ -31,31 +31,31 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
 
     What processes that were killed left of the same file is removed.
     """
-    place = Path(path)
-    if not place.parent.is_dir():
+    target = Path(path)
+    if not target.parent.is_dir():
         raise FileNotFoundError(
-            f"there is no folder {place.parent} to write {place.name} in; make it first"
+            f"there is no folder {target.parent} to write {target.name} in; make it first"
         )
-    if place.is_dir():
-        raise IsADirectoryError(f"{place} is a folder; give the name of a file in it")
-    _remove_orphans(place)
-    part, descriptor = _new_part(place)
+    if target.is_dir():
+        raise IsADirectoryError(f"{target} is a folder; give the name of a file in it")
+    _remove_orphans(target)
+    part, descriptor = _new_part(target)
     try:
         yield part
-        part.replace(place)
+        part.replace(target)
     except OSError as error:
         if error.filename is not None or error.errno is None:
             raise
-        raise OSError(error.errno, error.strerror, str(place)) from error  # as of a full disk
+        raise OSError(error.errno, error.strerror, str(target)) from error  # as of a full disk
     finally:
         part.unlink(missing_ok=True)
         os.close(descriptor)
 
 
-def _new_part(place: Path) -> tuple[Path, int]:
+def _new_part(target: Path) -> tuple[Path, int]:
     """A new empty file, as open() makes it, and the lock that tells it from an orphan."""
     while True:
-        part = place.with_name(f"{place.name}.{secrets.token_hex(4)}.part")
+        part = target.with_name(f"{target.name}.{secrets.token_hex(4)}.part")
         # Exclusive: what somebody put there, a link to another file among it, is not followed.
         try:
             descriptor = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
@@ -67,12 +67,12 @@ def _new_part(place: Path) -> tuple[Path, int]:
         part.unlink(missing_ok=True)
 
 
-def _remove_orphans(place: Path) -> None:
+def _remove_orphans(target: Path) -> None:
     """Files of writers that are gone: nobody locks them any more."""
-    names = glob.glob(f"{glob.escape(place.name)}.*.part", root_dir=place.parent)
-    for name in [each for each in names if _PART.fullmatch(each.removeprefix(place.name))]:
+    names = glob.glob(f"{glob.escape(target.name)}.*.part", root_dir=target.parent)
+    for name in [each for each in names if _PART.fullmatch(each.removeprefix(target.name))]:
         with suppress(OSError):  # somebody else's, or gone already
-            orphan = place.with_name(name)
+            orphan = target.with_name(name)
             descriptor = os.open(orphan, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
             try:
                 if _try_lock(descriptor):
@@ -88,17 +88,17 @@ def locked(folder: str | os.PathLike[str]) -> Iterator[Path]:
     BlockingIOError if another process, or another thread, is. The thread that holds the lock may
     take it again. What was made for it alone is removed after.
     """
-    place = Path(folder)
-    key = os.path.realpath(place), threading.get_ident()
+    root = Path(folder)
+    key = os.path.realpath(root), threading.get_ident()
     if key in _held:
-        yield place
+        yield root
         return
-    absent = [path for path in (place, *place.parents) if not path.exists()]
-    _held[key] = descriptor = _taken(place)
+    absent = [path for path in (root, *root.parents) if not path.exists()]
+    _held[key] = descriptor = _taken(root)
     try:
-        yield place
+        yield root
     finally:
-        hidden = place / _HIDDEN
+        hidden = root / _HIDDEN
         with suppress(OSError):
             if os.listdir(hidden) == [_LOCK]:
                 (hidden / _LOCK).unlink()

@@ -2,12 +2,11 @@
 
 import math
 import operator
-from typing import Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
-from longtail.core.arrays import ArrayLike, as_numpy
+from longtail.core.arrays import ArrayLike, Floats, as_numpy
 
 
 def check_per_class(
@@ -15,24 +14,24 @@ def check_per_class(
     num_classes: int,
     name: str,
     least: Literal["positive", "zero", "any"] = "positive",
-) -> npt.NDArray[np.float64]:
+) -> Floats:
     """One finite number a class, as a float64 copy, or a ValueError."""
-    given = np.array(as_numpy(values), np.float64)
-    if given.shape != (num_classes,):
+    checked = np.array(as_numpy(values), np.float64)
+    if checked.shape != (num_classes,):
         raise ValueError(
             f"{name} must have one number for each of {num_classes} classes, "
-            f"got shape {given.shape}"
+            f"got shape {checked.shape}"
         )
     enough, wanted = {
-        "positive": (given > 0, "positive and finite"),
-        "zero": (given >= 0, "finite, none negative"),
+        "positive": (checked > 0, "positive and finite"),
+        "zero": (checked >= 0, "finite, none negative"),
         "any": (True, "finite"),
     }[least]
-    wrong = ~(enough & np.isfinite(given))
+    wrong = ~(enough & np.isfinite(checked))
     if wrong.any():
         at = int(wrong.argmax())
-        raise ValueError(f"{name} must be {wanted}, got {given[at]:g} for class {at}")
-    return given
+        raise ValueError(f"{name} must be {wanted}, got {checked[at]:g} for class {at}")
+    return checked
 
 
 def check_whole(value: int, name: str, least: float = -math.inf) -> int:
@@ -62,3 +61,28 @@ def check_number(
         wanted = f" of {' and '.join(ends)}" if ends else ""
         raise ValueError(f"{name} must be a finite number{wanted}, got {value}")
     return float(value)
+
+
+def check_choice(value: object, choices: Any, name: str) -> None:
+    """A ValueError unless the value is one of those that the Literal `choices` lists."""
+    *most, last = (f'"{choice}"' for choice in get_args(choices))
+    if value not in get_args(choices):
+        raise ValueError(f"{name} must be {', '.join(most)} or {last}, got {value!r}")
+
+
+def check_weights(weights: ArrayLike | None, num_samples: int) -> Floats:
+    """What each sample counts, or a ValueError; without weights each counts one."""
+    if weights is None:
+        return np.ones(num_samples)
+    checked = as_numpy(weights).astype(np.float64)
+    if checked.shape != (num_samples,):
+        raise ValueError(
+            f"weights must be one number for each of {num_samples} samples, "
+            f"got shape {checked.shape}; for class weights pass weights[labels]"
+        )
+    if not (np.isfinite(checked) & (checked >= 0)).all() or not checked.sum() > 0:
+        raise ValueError(
+            "weights must be finite, none negative and not all zero, "
+            f"got {checked.min():g} to {checked.max():g}"
+        )
+    return checked

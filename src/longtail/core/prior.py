@@ -12,14 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from longtail.core.arrays import ArrayLike, as_numpy
+from longtail.core.arrays import ArrayLike, Floats, Indices, Numbers, as_numpy
 from longtail.core.labels import MOST, check_counts, check_labels
-from longtail.core.numbers import check_number, check_per_class
+from longtail.core.numbers import check_choice, check_number, check_per_class, check_whole
 from longtail.core.softmax import log_softmax
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 Zeros: TypeAlias = Literal["error", "smooth", "keep"]
 
 
@@ -35,7 +33,7 @@ class Prior:
     """
 
     log: Floats  # natural logarithms of the probabilities
-    counts: npt.NDArray[np.int64] | None = None  # that it was made from
+    counts: Indices | None = None  # that it was made from
     has_zeros: bool = field(init=False)  # whether some class cannot occur
 
     def __post_init__(self) -> None:
@@ -71,8 +69,8 @@ class Prior:
         >>> Prior.of({"dog": 1, "cat": 3}, classes=["cat", "dog"])
         Prior([0.75, 0.25])
         """
-        if zeros not in ("error", "smooth", "keep"):
-            raise ValueError(f'zeros must be "error", "smooth" or "keep", got {zeros!r}')
+        if zeros != "error":
+            check_choice(zeros, Zeros, "zeros")
         if isinstance(weights, Prior):
             if weights.has_zeros and zeros == "smooth":
                 smooth = _without_zeros(weights.probs, weights.counts, zeros)
@@ -84,23 +82,23 @@ class Prior:
             )
         if isinstance(weights, Mapping):
             weights = _in_order(weights, classes)
-        given = as_numpy(weights).astype(np.float64)
-        if given.ndim != 1 or not len(given):
-            raise ValueError(f"a prior needs one weight a class, got shape {given.shape}")
-        if not (np.isfinite(given) & (given >= 0)).all() or not given.sum() > 0:
+        numbers = as_numpy(weights).astype(np.float64)
+        if numbers.ndim != 1 or not len(numbers):
+            raise ValueError(f"a prior needs one weight a class, got shape {numbers.shape}")
+        if not (np.isfinite(numbers) & (numbers >= 0)).all() or not numbers.sum() > 0:
             raise ValueError(
                 "the weights of a prior must be finite, none negative and not all zero, "
-                f"got {_shown(given)}"
+                f"got {_shown(numbers)}"
             )
-        whole = (given == np.rint(given)) & (given < MOST)
-        counts = check_counts(given) if whole.all() else None
-        if (given == 0).any():
-            given = _without_zeros(given, counts, zeros)
+        whole = (numbers == np.rint(numbers)) & (numbers < MOST)
+        counts = check_counts(numbers) if whole.all() else None
+        if (numbers == 0).any():
+            numbers = _without_zeros(numbers, counts, zeros)
         with np.errstate(divide="ignore"):
-            return cls.from_log(np.log(given), counts)
+            return cls.from_log(np.log(numbers), counts)
 
     @classmethod
-    def from_log(cls, log: ArrayLike, counts: npt.NDArray[np.int64] | None = None) -> Prior:
+    def from_log(cls, log: ArrayLike, counts: Indices | None = None) -> Prior:
         """From natural logarithms of weights of any total; -inf for a class that cannot occur."""
         return cls(log_softmax(_check_log(log), axis=0), counts)
 
@@ -112,9 +110,7 @@ class Prior:
     @classmethod
     def uniform(cls, num_classes: int) -> Prior:
         """Every class equally likely."""
-        if num_classes < 1:
-            raise ValueError(f"a prior needs at least one class, got {num_classes}")
-        return cls.from_log(np.zeros(num_classes))
+        return cls.from_log(np.zeros(check_whole(num_classes, "num_classes", least=1)))
 
     @property
     def probs(self) -> Floats:
@@ -162,7 +158,7 @@ class Prior:
     def __eq__(self, other: object) -> bool:
         return self.is_close(other, 1e-12) if isinstance(other, Prior) else NotImplemented
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Numbers:
         return np.asarray(self.probs, dtype=dtype)
 
     def __len__(self) -> int:
@@ -189,6 +185,13 @@ def full_prior(prior: PriorLike, role: str) -> Prior:
             "so make this one with Prior.of(counts, zeros='smooth') or leave those classes out"
         )
     return full
+
+
+def target_prior(target: PriorLike | None, num_classes: int, what: str) -> Prior:
+    """The target, uniform by default, or a ValueError if it is of other classes."""
+    goal = Prior.uniform(num_classes) if target is None else Prior.of(target)
+    check_same_classes(num_classes, goal, what, "the target prior")
+    return goal
 
 
 def check_same_classes(num_classes: int, prior: Prior, what: str, role: str = "the prior") -> None:
@@ -223,17 +226,17 @@ def _in_order(
 
 def _check_log(log: ArrayLike) -> Floats:
     """Logarithms of weights as float64, or a ValueError."""
-    given = as_numpy(log).astype(np.float64)
-    if given.ndim != 1 or not len(given) or not np.isfinite(given.max()):
+    numbers = as_numpy(log).astype(np.float64)
+    if numbers.ndim != 1 or not len(numbers) or not np.isfinite(numbers.max()):
         raise ValueError(
             "a prior needs one logarithm a class, finite or -inf and not all -inf, "
-            f"got {_shown(given)} of shape {given.shape}; "
+            f"got {_shown(numbers)} of shape {numbers.shape}; "
             "make priors with Prior.of, Prior.from_labels or Prior.uniform"
         )
-    return given
+    return numbers
 
 
-def _without_zeros(weights: Floats, counts: npt.NDArray[np.int64] | None, zeros: Zeros) -> Floats:
+def _without_zeros(weights: Floats, counts: Indices | None, zeros: Zeros) -> Floats:
     if zeros == "keep":
         return weights
     if zeros == "error":

@@ -21,9 +21,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from longtail.core.arrays import Array, as_numpy, precision
+from longtail.core.arrays import Array, Numbers, as_numpy, precision
 
 # What the probabilities of a thousand classes in float16 can miss one by.
 _SUM_TOLERANCE = 1e-3
@@ -50,7 +49,7 @@ class RowSums:
     high: float  # and the largest
 
     @classmethod
-    def of(cls, rows: npt.NDArray[Any], eps: float | None = None) -> RowSums:
+    def of(cls, rows: Numbers, eps: float | None = None) -> RowSums:
         """Of some rows, one or more; `eps` of what they were before they were widened."""
         sums = rows.sum(axis=1, dtype=np.float64)
         return cls(
@@ -91,18 +90,19 @@ class RowSums:
     def _total_within(self, tolerance: float) -> float | None:
         if self.num_classes < 2 or not self.least >= 0:  # NaN is not, either
             return None
-        reach = max(tolerance, self.eps)
-        for total in (1.0, _PERCENT):
-            if max(abs(self.low - total), abs(self.high - total)) <= reach * total:
-                return total
-        return None
+        return _total_near(self.low, self.high, max(tolerance, self.eps))
 
 
 def check_not_probs(logits: Array) -> None:
     """Raise NotLogitsError if these logits of shape (N, C), all together, are probabilities."""
-    rows, eps = as_numpy(logits), precision(logits)
-    first = rows[:FIRST_ROWS]
-    if not rows.size or first.min() < 0 or not RowSums.of(first, eps).may_be_probs:
+    rows = as_numpy(logits)
+    if not rows.size:
+        return
+    sum_of_first = float(rows[0].sum(dtype=np.float64))
+    if _total_near(sum_of_first, sum_of_first, _ROUNDED_TOLERANCE) is None:
+        return  # which the first row of nearly all logits tells
+    eps = precision(logits)
+    if not RowSums.of(rows[:FIRST_ROWS], eps).may_be_probs:
         return
     total = RowSums.of(rows, eps).total
     if total is not None:
@@ -123,7 +123,7 @@ def kind_in_words(total: float) -> str:
 
 def log_probs(
     probs: Array, where: str, otherwise: str, first_row: int = 0, stacklevel: int = 2
-) -> npt.NDArray[Any]:
+) -> Numbers:
     """Logarithms of probabilities, rounded ones and percentages too; zeros are floored.
 
     Warns of what was done to them, and raises a ValueError for rows that are no probabilities: its
@@ -143,31 +143,42 @@ def log_probs(
             f"{_advice(rows, float(sums[at]), otherwise)}"
         )
     rounded = bool((missed > max(_SUM_TOLERANCE, precision(probs))).any())
-    said = {
+    remarks = {
         f"the rows of {where} sum to 100: they are taken for percentages": percent,
         f"the rows of {where} do not sum to {total:.0f} exactly, as after rounding: each is "
         "divided by its sum; numbers with more digits say more": rounded,
         f"{where} has probabilities of exactly zero, as forests and rounding give: they are taken "
         "for very small ones, not for impossible classes": bool((rows == 0).any()),
     }
-    for sentence, is_so in said.items():
+    for sentence, is_so in remarks.items():
         if is_so:
             warnings.warn(sentence, stacklevel=stacklevel)
     wide = rows.astype(np.float32) if rows.dtype.itemsize == 2 else rows
     return floored_log(wide / sums[:, None].astype(wide.dtype) if percent or rounded else wide)
 
 
-def floored_log(probs: npt.NDArray[Any], eps: float | None = None) -> npt.NDArray[Any]:
+def floored_log(probs: Numbers, computed_in: np.dtype[Any] | None = None) -> Numbers:
     """Logarithms of probabilities, those of zero floored by the precision they were computed in."""
-    none = probs == 0
-    if not none.any():
+    if probs.all():
         return np.asarray(np.log(probs))
-    most = probs.dtype.type(precision(probs) if eps is None else eps)
+    is_known = computed_in is not None and computed_in.kind == "f"
+    none, most = (
+        probs == 0,
+        probs.dtype.type(np.finfo(computed_in if is_known else probs.dtype).eps),
+    )
     least = np.minimum(np.where(none, most, probs).min(axis=1, keepdims=True), most)
     return np.asarray(np.log(np.where(none, least, probs)))
 
 
-def _advice(rows: npt.NDArray[Any], total: float, otherwise: str) -> str:
+def _total_near(low: float, high: float, reach: float) -> float | None:
+    """1 or 100, if both sums are as near to it; None for others, such as NaN."""
+    for total in (1.0, _PERCENT):
+        if abs(low - total) <= reach * total and abs(high - total) <= reach * total:
+            return total
+    return None
+
+
+def _advice(rows: Numbers, total: float, otherwise: str) -> str:
     """What to do with rows that are no probabilities; one of them has that sum."""
     near = min(abs(total - 1), abs(total / _PERCENT - 1))
     if rows.min() < 0 or (rows.max() > 1 and near > _NEAR):

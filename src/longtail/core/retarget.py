@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from typing import Any, cast, overload
 
 import numpy as np
-import numpy.typing as npt
 
 from longtail.core import arrays
-from longtail.core.arrays import Array, ArrayT, RowsLike, Table
+from longtail.core.arrays import Array, ArrayT, Floats, Numbers, RowsLike, Table
 from longtail.core.prior import Prior, PriorLike, check_same_classes, full_prior
 from longtail.core.softmax import widened
 
@@ -29,12 +28,12 @@ class UnknownPriorError(ValueError):
 
     def __str__(self) -> str:
         return (
-            f"{self.args[0]}, so they cannot be moved to another one; fit the prior they carry on "
-            "held-out labels with longtail.measure_carried(logits, labels) and pass that as carried"
+            f"{self.args[0]}, so they cannot be moved to another one; measure it on validation "
+            "samples with longtail.measure_carried(logits, labels) and pass that as carried"
         )
 
 
-def prior_offset(carried: PriorLike | None, target: PriorLike) -> npt.NDArray[np.float64]:
+def prior_offset(carried: PriorLike | None, target: PriorLike) -> Floats:
     """What to add to each class's logit, float64; -inf for a class that the target rules out."""
     if carried is None:
         raise UnknownPriorError
@@ -43,9 +42,7 @@ def prior_offset(carried: PriorLike | None, target: PriorLike) -> npt.NDArray[np
     return log_ratio(source.log, goal.log)
 
 
-def log_ratio(
-    carried_log: npt.NDArray[np.float64], target_log: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
+def log_ratio(carried_log: Floats, target_log: Floats) -> Floats:
     """What leads from one prior to another, from their logarithms: the one subtraction of two.
 
     Of several at a time too: any shapes that broadcast.
@@ -56,7 +53,7 @@ def log_ratio(
 @overload
 def retarget(
     logits: Table | Sequence[Any], carried: PriorLike | None, target: PriorLike
-) -> npt.NDArray[Any]: ...
+) -> Numbers: ...
 
 
 @overload
@@ -66,13 +63,9 @@ def retarget(logits: ArrayT, carried: PriorLike | None, target: PriorLike) -> Ar
 def retarget(logits: RowsLike, carried: PriorLike | None, target: PriorLike) -> Any:
     """Logits that carry `carried`, moved so that they carry `target`.
 
-    Args:
-        logits: Shape (N, C), (N, C, d, ...) or (C,), of a floating type, which is kept, as is the
-            kind: NumPy, torch on its device (differentiable), JAX. Lists and DataFrames come back
-            as NumPy arrays.
-        carried: The prior the logits carry: a Prior or class counts. None raises
-            UnknownPriorError.
-        target: The prior to move to: a Prior or class counts.
+    Logits have the shape (N, C), (N, C, d, ...) or (C,) and a floating type, which is kept, as is
+    the kind: NumPy, torch on its device (differentiable), JAX. Lists and DataFrames come back as
+    NumPy arrays. Priors may be class counts; None for what is carried raises UnknownPriorError.
 
     >>> import numpy as np
     >>> logits = np.log([[0.70, 0.25, 0.05]])       # a model that has only learned the counts
@@ -86,9 +79,7 @@ def retarget(logits: RowsLike, carried: PriorLike | None, target: PriorLike) -> 
     return scaled_and_shifted(rows, None, offset)
 
 
-def scaled_and_shifted(
-    logits: ArrayT, scale: npt.NDArray[np.float64] | None, shift: npt.NDArray[np.float64] | None
-) -> ArrayT:
+def scaled_and_shifted(logits: ArrayT, scale: Floats | None, shift: Floats | None) -> ArrayT:
     """scale_y · f_y + shift_y for one number a class each, in the caller's kind; None is none.
 
     Torch and JAX differentiate and trace through it. Half-precision numbers are widened to float32
@@ -99,8 +90,9 @@ def scaled_and_shifted(
         moved = moved * _along_classes(scale, moved)
     if shift is not None:
         moved = moved + _along_classes(shift, moved)
-    narrow = moved.to if arrays.is_torch(moved) else moved.astype
-    return cast(ArrayT, narrow(logits.dtype))
+    if moved.dtype != logits.dtype:
+        moved = moved.to(logits.dtype) if arrays.is_torch(moved) else moved.astype(logits.dtype)
+    return cast(ArrayT, moved)
 
 
 def check_logits(logits: Array, num_classes: int) -> None:
@@ -115,12 +107,13 @@ def check_logits(logits: Array, num_classes: int) -> None:
         )
 
 
-def _along_classes(per_class: npt.NDArray[np.float64], logits: Any) -> Any:
+def _along_classes(per_class: Floats, logits: Any) -> Any:
     """One number a class in the logits' kind and type, shaped to broadcast over them."""
-    shape = (-1, *(1,) * (len(logits.shape) - 1 - arrays.class_axis(logits)))
-    if arrays.is_torch(logits):
-        row = sys.modules["torch"].from_numpy(per_class)
-        return row.to(logits.device, logits.dtype).reshape(shape)
-    if arrays.is_jax(logits):
-        return sys.modules["jax"].numpy.asarray(per_class, logits.dtype).reshape(shape)
-    return per_class.astype(logits.dtype, copy=False).reshape(shape)
+    if isinstance(logits, np.ndarray):
+        row = per_class.astype(logits.dtype, copy=False)
+    elif arrays.is_torch(logits):
+        row = sys.modules["torch"].from_numpy(per_class).to(logits.device, logits.dtype)
+    else:
+        row = sys.modules["jax"].numpy.asarray(per_class, logits.dtype)
+    trailing = len(logits.shape) - 2
+    return row.reshape(-1, *(1,) * trailing) if trailing > 0 else row

@@ -1,12 +1,11 @@
 """What scores are checked for at the door."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from longtail.core.arrays import Array, as_numpy, is_torch, to_kind
+from longtail.core.arrays import Array, Numbers, as_numpy, is_torch, to_kind
 from longtail.core.labels import check_counts, check_labels
 from longtail.core.prior import Prior, PriorLike
 from longtail.core.retarget import check_logits
@@ -20,18 +19,21 @@ def check_rows(rows: Array, name: str) -> None:
             "a single sample is one row"
         )
     check_logits(rows, rows.shape[1])
-    if not rows.shape[0]:
-        return
-    # NaN, +inf, or nothing but -inf, which leaves no class to predict.
-    wrong = ~np.isfinite(_largest(rows))
-    if wrong.any():
-        row = int(wrong.argmax())
-        values = as_numpy(cast(Any, rows)[row])
+    if rows.shape[0]:
+        check_finite(rows, name)
+
+
+def check_finite(rows: Array, name: str, first_row: int = 0) -> None:
+    """Raise for NaN, +inf, or nothing but -inf, which leaves no class to predict."""
+    right = np.isfinite(_largest(rows))
+    if not right.all():
+        row = int(right.argmin())
+        values = as_numpy(rows[row])
         column = int((~(values < np.inf)).argmax())
         raise ValueError(
-            f"{name} must be numbers below +inf with one finite value in every row, "
-            f"got {values[column]} in row {row}, class {column}; "
-            "the model that made them has diverged, or a file was read with the wrong type"
+            f"{name} must hold numbers below +inf with one finite value in every row, got "
+            f"{values[column]} in row {first_row + row}, class {column}; the model that made them "
+            "has diverged, a value is missing, or a file was read with the wrong type"
         )
 
 
@@ -64,7 +66,7 @@ def counts_of(counts: PriorLike, rows: Array, classes: tuple[str, ...] | None) -
     return to_kind(check_counts(counts, rows.shape[1]), rows)
 
 
-def check_ids(ids: object, num_rows: int) -> npt.NDArray[Any]:
+def check_ids(ids: object, num_rows: int) -> Numbers:
     """One number or text a row."""
     checked = np.asarray(ids)
     if checked.shape != (num_rows,) or checked.dtype.kind not in "iuU":
@@ -95,6 +97,6 @@ def class_names(
     return tuple(map(str, names))  # NumPy's strings are str, but no file format knows them
 
 
-def _largest(rows: Any) -> npt.NDArray[Any]:
+def _largest(rows: Any) -> Numbers:
     """The largest number of each row; NaN where a row has one."""
     return as_numpy(rows.amax(dim=1) if is_torch(rows) else rows.max(axis=1))

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeAlias, cast, overload
 
 import numpy as np
-import numpy.typing as npt
 
 from longtail.core import arrays, score_checks, scores_file
-from longtail.core.arrays import ArrayLike, ArrayT, RowsLike, Table
+from longtail.core.arrays import ArrayLike, ArrayT, Numbers, RowsLike, Table
+from longtail.core.numbers import check_choice
 from longtail.core.prior import Prior, PriorLike, check_same_classes
 from longtail.core.probabilities import check_not_probs, log_probs
 from longtail.core.retarget import retarget
@@ -19,8 +19,7 @@ from longtail.core.scores_file import Split as Split
 from longtail.core.softmax import softmax
 from longtail.core.tensor_file import save_tensors
 
-Rows: TypeAlias = RowsLike
-Ids: TypeAlias = Sequence[object] | npt.NDArray[Any]
+Ids: TypeAlias = Sequence[object] | Numbers
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -44,13 +43,13 @@ class Scores(Generic[ArrayT]):
     counts: ArrayT | None  # training samples of each class, for many, medium and few
     classes: tuple[str, ...] | None  # their names
     split: Split | None  # what the samples may be used for
-    ids: npt.NDArray[Any] | None  # what tells the samples apart
+    ids: Numbers | None  # what tells the samples apart
     # That it was looked at once. `replace` hands it on: parts of logits may sum to one by accident.
     _are_logits: bool = True
 
     @overload
     def __init__(
-        self: Scores[npt.NDArray[Any]],
+        self: Scores[Numbers],
         logits: Table | Sequence[Sequence[float]],
         labels: ArrayLike | None = None,
         carried: PriorLike | None = None,
@@ -96,8 +95,8 @@ class Scores(Generic[ArrayT]):
         prior = None if carried is None else Prior.of(carried, classes=names)
         if prior is not None:
             check_same_classes(num_classes, prior, "the logits have", "the carried prior")
-        if split not in (None, "train", "validation", "test"):
-            raise ValueError(f'split must be "train", "validation" or "test", got {split!r}')
+        if split is not None:
+            check_choice(split, Split, "split")
         vars(self).update(
             logits=rows,
             labels=None if labels is None else score_checks.labels_of(rows, labels),
@@ -181,7 +180,7 @@ class Scores(Generic[ArrayT]):
         save_tensors(path, tensors, metadata)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Scores[npt.NDArray[Any]]:
+    def load(cls, path: str | os.PathLike[str]) -> Scores[Numbers]:
         """Read what `save` wrote, as NumPy arrays."""
         return Scores(**scores_file.read(path), _are_logits=True)
 
@@ -206,10 +205,10 @@ class Scores(Generic[ArrayT]):
         return int(self.logits.shape[0])
 
     def __repr__(self) -> str:
-        known = [f"carried={self.carried!r}"]
-        known += [n for n in ("labels", "counts", "classes") if getattr(self, n) is not None]
-        known += [f"split={self.split!r}"] if self.split else []
-        return f"Scores({len(self)} samples, {self.num_classes} classes, {', '.join(known)})"
+        facts = [f"carried={self.carried!r}"]
+        facts += [n for n in ("labels", "counts", "classes") if getattr(self, n) is not None]
+        facts += [f"split={self.split!r}"] if self.split else []
+        return f"Scores({len(self)} samples, {self.num_classes} classes, {', '.join(facts)})"
 
 
 def _check_rows(values: RowsLike, name: str) -> Any:

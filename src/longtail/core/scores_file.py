@@ -6,23 +6,22 @@ The header's `longtail` entry holds the rest, with a version so that later reade
 
 import os
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypedDict
+from typing import Literal, TypeAlias, TypedDict
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from longtail.core.arrays import Numbers
 from longtail.core.prior import Prior
-from longtail.core.tensor_file import map_tensor_file
+from longtail.core.tensor_file import Format, Versioned, decode_header, map_tensor_file
 
-_VERSION = 1
+FORMAT = Format("scores", "Scores.save")
 Split: TypeAlias = Literal["train", "validation", "test"]
 
 
-class Header(msgspec.Struct):
+class Header(Versioned):
     """What the JSON header says; `arrays` is for readers of the first release."""
 
-    version: int
     arrays: Literal["torch", "numpy"] = "numpy"
     classes: tuple[str, ...] | None = None
     split: Split | None = None
@@ -32,23 +31,20 @@ class Header(msgspec.Struct):
 class Stored(TypedDict):
     """What a scores file holds: the arguments of Scores."""
 
-    logits: npt.NDArray[Any]
-    labels: npt.NDArray[Any] | None
+    logits: Numbers
+    labels: Numbers | None
     carried: Prior | None
-    counts: npt.NDArray[Any] | None
+    counts: Numbers | None
     classes: tuple[str, ...] | None
     split: Split | None
-    ids: npt.NDArray[Any] | None
+    ids: Numbers | None
 
 
 def described(
-    carried: Prior | None,
-    classes: tuple[str, ...] | None,
-    split: Split | None,
-    ids: npt.NDArray[Any] | None,
-) -> tuple[dict[str, npt.NDArray[Any]], dict[str, str]]:
+    carried: Prior | None, classes: tuple[str, ...] | None, split: Split | None, ids: Numbers | None
+) -> tuple[dict[str, Numbers], dict[str, str]]:
     """What a file says of its samples: tensors, and the texts of its header."""
-    tensors: dict[str, npt.NDArray[Any]] = {}
+    tensors: dict[str, Numbers] = {}
     if carried is not None:
         tensors["carried"] = carried.log
         if carried.counts is not None:
@@ -58,7 +54,7 @@ def described(
         names = tuple(ids.tolist())
     elif ids is not None:
         tensors["ids"] = ids.astype(np.int64)
-    header = Header(version=_VERSION, classes=classes, split=split, ids=names)
+    header = Header(version=FORMAT.versions[-1], classes=classes, split=split, ids=names)
     return tensors, {"format": "pt", "longtail": msgspec.json.encode(header).decode()}
 
 
@@ -71,13 +67,13 @@ def read(path: str | os.PathLike[str]) -> Stored:
         metadata, mapped = map_tensor_file(source)
         arrays = {name: np.array(array) for name, array in mapped.items()}
     except (ValueError, OSError) as error:
-        raise ValueError(f"{error}; scores files are made by Scores.save") from error
+        raise ValueError(f"{error}; scores files are made by {FORMAT.made_by}") from error
     if "longtail" not in metadata or "logits" not in arrays:
         raise ValueError(
             f"{source} is a safetensors file but not one of longtail's scores (it has "
             f"{', '.join(sorted(arrays)) or 'no tensors'}); build Scores(logits, ...) from it"
         )
-    header = decode_header(metadata["longtail"], source)
+    header = decode_header(metadata["longtail"], Header, source, FORMAT)
     log, counts = arrays.get("carried"), arrays.get("carried_counts")
     return Stored(
         logits=arrays["logits"],
@@ -88,17 +84,3 @@ def read(path: str | os.PathLike[str]) -> Stored:
         split=header.split,
         ids=arrays.get("ids") if header.ids is None else np.array(header.ids),
     )
-
-
-def decode_header(text: str, place: Path) -> Header:
-    """What the header says, or a ValueError that names the file."""
-    try:
-        header = msgspec.json.decode(text, type=Header)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"the header of {place} is damaged: {error}") from error
-    if header.version != _VERSION:
-        raise ValueError(
-            f"{place} was written in version {header.version} of the scores format, this longtail "
-            f"reads version {_VERSION}; use the longtail that wrote it, or a newer one"
-        )
-    return header

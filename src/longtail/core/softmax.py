@@ -5,9 +5,8 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
-from longtail.core.arrays import ArrayT, is_jax, is_torch
+from longtail.core.arrays import ArrayT, Numbers, is_torch
 from longtail.core.blocks import slices
 
 _IN_CACHE = 2**16  # numbers that the second look at them still finds there
@@ -15,30 +14,20 @@ _IN_CACHE = 2**16  # numbers that the second look at them still finds there
 
 def softmax(logits: ArrayT, axis: int = 1) -> ArrayT:
     """exp(z) / Σ exp(z) along an axis, in the caller's kind; of half precision in float32."""
-
-    def fill(into: npt.NDArray[Any], rows: npt.NDArray[Any]) -> None:
-        np.exp(np.subtract(rows, rows.max(axis, keepdims=True), out=into), out=into)
-        into /= into.sum(axis, keepdims=True)
-
     wide = widened(logits)
+    if isinstance(wide, np.ndarray):
+        return cast(ArrayT, _by_blocks(_softmax, wide, axis))
     if is_torch(wide):
         return cast(ArrayT, wide.softmax(dim=axis))
-    if is_jax(wide):
-        return cast(ArrayT, sys.modules["jax"].nn.softmax(wide, axis=axis))
-    return cast(ArrayT, _by_blocks(fill, wide, axis))
+    return cast(ArrayT, sys.modules["jax"].nn.softmax(wide, axis=axis))
 
 
-def log_softmax(logits: npt.NDArray[Any], axis: int = 1) -> npt.NDArray[Any]:
+def log_softmax(logits: Numbers, axis: int = 1) -> Numbers:
     """Z − log Σ exp(z) along an axis."""
-
-    def fill(into: npt.NDArray[Any], rows: npt.NDArray[Any]) -> None:
-        np.subtract(rows, rows.max(axis, keepdims=True), out=into)
-        into -= np.log(np.exp(into).sum(axis, keepdims=True))
-
-    return _by_blocks(fill, logits, axis)
+    return _by_blocks(_log_softmax, logits, axis)
 
 
-def logsumexp(logits: npt.NDArray[Any], axis: int = 1) -> npt.NDArray[Any]:
+def logsumexp(logits: Numbers, axis: int = 1) -> Numbers:
     """Log Σ exp(z) along an axis, which goes; -inf where all are."""
     top = logits.max(axis, keepdims=True)
     safe = np.where(np.isneginf(top), 0, top)
@@ -54,13 +43,22 @@ def widened(logits: Any) -> Any:
     return logits.astype(np.float32) if logits.dtype.itemsize == 2 else logits
 
 
-def _by_blocks(
-    fill: Callable[[npt.NDArray[Any], npt.NDArray[Any]], None], logits: npt.NDArray[Any], axis: int
-) -> npt.NDArray[Any]:
-    into = np.empty_like(logits)
+def _softmax(rows: Numbers, axis: int, out: Numbers | None = None) -> Numbers:
+    exps: Numbers = np.exp(np.subtract(rows, rows.max(axis, keepdims=True), out=out), out=out)
+    exps /= exps.sum(axis, keepdims=True)
+    return exps
+
+
+def _log_softmax(rows: Numbers, axis: int, out: Numbers | None = None) -> Numbers:
+    logs: Numbers = np.subtract(rows, rows.max(axis, keepdims=True), out=out)
+    logs -= np.log(np.exp(logs).sum(axis, keepdims=True))
+    return logs
+
+
+def _by_blocks(work: Callable[..., Numbers], logits: Numbers, axis: int) -> Numbers:
     if axis == 0 or logits.size <= _IN_CACHE:
-        fill(into, logits)
-    else:
-        for rows in slices(len(logits), logits[0].size, _IN_CACHE):
-            fill(into[rows], logits[rows])
+        return work(logits, axis)
+    into = np.empty_like(logits)
+    for at in slices(len(logits), logits[0].size, _IN_CACHE):
+        work(logits[at], axis, into[at])
     return into

@@ -10,16 +10,17 @@ rounded down, where rank 0 has the most training samples and N is the largest nu
 every class has enough samples. (The paper prints the exponent over C; its code and sizes are this.)
 """
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from longtail.core.arrays import Array, ArrayLike, as_numpy, to_kind
+from longtail.core.arrays import Array, ArrayLike, Indices, as_numpy, to_kind
 from longtail.core.draws import Draws
-from longtail.core.labels import check_counts, check_labels
-from longtail.core.numbers import check_whole
+from longtail.core.labels import check_counts, check_labels, positions_by_class
+from longtail.core.numbers import check_choice, check_whole
 from longtail.data.profiles import check_imbalance_ratio, exponential_counts, exponential_shares
+
+Direction: TypeAlias = Literal["forward", "backward"]
 
 
 def long_tailed_subset(labels: ArrayLike, counts: ArrayLike, seed: int = 0) -> Array:
@@ -33,7 +34,7 @@ def long_tailed_subset(labels: ArrayLike, counts: ArrayLike, seed: int = 0) -> A
     [4, 2, 0, 5]
     """
     asked = check_counts(counts)
-    by_class = _positions(labels, len(asked))
+    by_class = positions_by_class(check_labels(labels, len(asked)), len(asked))
     for index, (number, positions) in enumerate(zip(asked, by_class, strict=True)):
         if number > len(positions):
             raise ValueError(
@@ -49,10 +50,7 @@ def long_tailed_subset(labels: ArrayLike, counts: ArrayLike, seed: int = 0) -> A
 
 
 def shifted_subset(
-    labels: ArrayLike,
-    counts: ArrayLike,
-    ratio: float,
-    direction: Literal["forward", "backward"] = "forward",
+    labels: ArrayLike, counts: ArrayLike, ratio: float, direction: Direction = "forward"
 ) -> Array:
     """Positions, ascending, of a test subset that is long-tailed along training or against it.
 
@@ -66,13 +64,12 @@ def shifted_subset(
     >>> shifted_subset(labels, counts=[90, 9, 30], ratio=4, direction="backward").tolist()
     [0, 1, 2, 4, 5, 7, 10]
     """
-    if direction not in ("forward", "backward"):
-        raise ValueError(f'direction must be "forward" or "backward", got {direction!r}')
+    check_choice(direction, Direction, "direction")
     check_imbalance_ratio(ratio)
     ranks = ranks_by_count(counts)
     if direction == "backward":
         ranks = len(ranks) - 1 - ranks
-    by_class = _positions(labels, len(ranks))
+    by_class = positions_by_class(check_labels(labels, len(ranks)), len(ranks))
     available = np.array([len(positions) for positions in by_class])
     if not available.all():
         raise ValueError(
@@ -88,7 +85,7 @@ def shifted_subset(
 def stratified_folds(labels: ArrayLike, num_folds: int, seed: int = 0) -> Array:
     """The fold of each sample: each class is dealt out in turn, in random order.
 
-    A class of fewer samples than folds is missing from the held-out part of some folds, and a
+    A class of fewer samples than folds is missing from the validation part of some folds, and a
     class of one sample from the training part of the fold that holds it.
 
     >>> folds = stratified_folds([0, 0, 0, 0, 1, 1], num_folds=2)
@@ -97,8 +94,7 @@ def stratified_folds(labels: ArrayLike, num_folds: int, seed: int = 0) -> Array:
     """
     numbers = as_numpy(labels)
     indices = check_labels(numbers, int(numbers.max()) + 1 if len(numbers) else 1)
-    if check_whole(num_folds, "num_folds") < 2:
-        raise ValueError(f"num_folds must be two or more, got {num_folds}")
+    check_whole(num_folds, "num_folds", least=2)
     if len(indices) < num_folds:
         raise ValueError(
             f"{num_folds} folds need at least as many samples, got {len(indices)}; give more "
@@ -114,19 +110,10 @@ def stratified_folds(labels: ArrayLike, num_folds: int, seed: int = 0) -> Array:
     return result
 
 
-def ranks_by_count(counts: ArrayLike) -> npt.NDArray[np.int64]:
+def ranks_by_count(counts: ArrayLike) -> Indices:
     """The rank of each class by descending count, 0 for the largest; ties go by index."""
     return np.argsort(np.argsort(-check_counts(counts), kind="stable"))
 
 
-def _positions(labels: ArrayLike, num_classes: int) -> list[npt.NDArray[np.int64]]:
-    """The positions of each class in file order, by one sort: thousands of classes cost no more."""
-    indices = check_labels(labels, num_classes)
-    ends = np.cumsum(np.bincount(indices, minlength=num_classes))
-    return np.split(np.argsort(indices, kind="stable"), ends[:-1])
-
-
-def _first(
-    sizes: npt.NDArray[np.int64], by_class: list[npt.NDArray[np.int64]]
-) -> npt.NDArray[np.int64]:
+def _first(sizes: Indices, by_class: list[Indices]) -> Indices:
     return np.concatenate([each[:size] for size, each in zip(sizes, by_class, strict=True)])

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from longtail.core.arrays import Array, refuse_lossy
 from longtail.core.blocks import BLOCK, on_disk, slices
-from longtail.losses.minimise import for_autograd
+from longtail.losses.kernel import for_autograd
 
 _DTYPES = ("float16", "bfloat16", "float32", "float64")
 

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import msgspec
 from safetensors import SafetensorError, safe_open
@@ -11,19 +11,17 @@ from torch import Tensor
 
 import longtail.heads as heads
 from longtail.core import Prior
-from longtail.core.tensor_file import save_tensors
+from longtail.core.tensor_file import Format, Versioned, decode_header, save_tensors
 from longtail.data.tables.errors import reading
 from longtail.heads import Head
 
 _HEAD, _FIT = "longtail_head", "longtail_fit"
-VERSION = 1  # of all files that `read_state` reads
-Header = TypeVar("Header")
+_FORMAT = Format("head", "longtail.engine.save_head")
 
 
-class HeadHeader(msgspec.Struct):
+class HeadHeader(Versioned):
     """What the JSON header says of a head."""
 
-    version: int
     head: str
     made_with: dict[str, Any]
     about: dict[str, Any]
@@ -63,7 +61,7 @@ def save_head(
             "save its state_dict instead"
         )
     made_with = {key: _plain(value) for key, value in head.made_with.items()}
-    header = HeadHeader(VERSION, name, made_with, dict(about or {}))
+    header = HeadHeader(_FORMAT.versions[-1], name, made_with, dict(about or {}))
     save_tensors(path, head.state_dict(), {_HEAD: msgspec.json.encode(header).decode()})
 
 
@@ -72,7 +70,8 @@ def load_head(path: str | os.PathLike[str]) -> StoredHead:
     file = Path(path)
     if not file.is_file():
         raise FileNotFoundError(f"there is no file {file} to load a head from")
-    header, state = read_state(file, _HEAD, HeadHeader, "head of longtail", "save one by save_head")
+    text, state = read_state(file, _HEAD, f"save one by {_FORMAT.made_by}")
+    header = decode_header(text, HeadHeader, file, _FORMAT)
     made = getattr(heads, header.head, None)
     if not (isinstance(made, type) and issubclass(made, Head)):
         raise ValueError(f"{file} is of a head {header.head!r} that is not known here")
@@ -101,7 +100,11 @@ def load_checkpoint(
     if not file.exists():
         return None
     remedy = "remove it to begin anew, or give another name"
-    fit_state, tensors = read_state(file, _FIT, FitState, "checkpoint of fit_head", remedy)
+    text, tensors = read_state(file, _FIT, remedy)
+    if text is None:
+        raise ValueError(f"{file} holds no checkpoint of fit_head; {remedy}")
+    with reading(file, "a checkpoint of fit_head"):
+        fit_state = msgspec.json.decode(text, type=FitState)
     if fit_state.task != task:
         raise ValueError(
             f"the checkpoint {file} is of another fit: it was for\n  {fit_state.task}\n"
@@ -114,30 +117,15 @@ def load_checkpoint(
     return states, fit_state
 
 
-def read_state(
-    path: Path, key: str, kind: type[Header], what: str, remedy: str
-) -> tuple[Header, dict[str, Tensor]]:
-    """The tensors of a safetensors file and the JSON header under `key`, of the version of today.
-
-    Errors call the file `what`, and end with the remedy.
-    """
+def read_state(path: Path, key: str, remedy: str) -> tuple[str | None, dict[str, Tensor]]:
+    """The header under `key`, if there is one, and the tensors of a safetensors file."""
     try:
         opened = safe_open(path, "pt")
     except SafetensorError as error:
         raise ValueError(f"{path} is damaged or no safetensors file ({error}); {remedy}") from error
     with opened as file:
         text = (file.metadata() or {}).get(key)
-        if text is None:
-            raise ValueError(f"{path} holds no {what}; {remedy}")
-        with reading(path, f"a {what}"):
-            header = msgspec.json.decode(text, type=kind)
-        version = getattr(header, "version", VERSION)
-        if version != VERSION:
-            raise ValueError(
-                f"{path}, a {what}, is of version {version} of its format, this longtail reads "
-                f"version {VERSION}; use the longtail that wrote it, or a newer one"
-            )
-        return header, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        return text, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
 
 
 def _plain(value: Any) -> Any:

@@ -26,7 +26,7 @@ from longtail.engine.feature_rows import FeatureRows
 from longtail.engine.linear_objective import Curvature, LinearObjective, loss_shares, shared_losses
 from longtail.heads import Head, LearnableScale, Linear
 from longtail.losses import Loss, SampleLoss
-from longtail.losses.minimise import for_autograd
+from longtail.losses.kernel import for_autograd
 
 _KEPT = 2**24  # logits that are kept from one look at all samples to the next: 128 MB
 

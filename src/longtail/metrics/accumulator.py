@@ -26,9 +26,9 @@ import numpy as np
 
 from longtail import stats
 from longtail.core import PriorLike, Scores
-from longtail.core.arrays import ArrayLike, as_numpy
+from longtail.core.arrays import ArrayLike, Floats, as_numpy
 from longtail.metrics.recall import class_shares, geometric_means, group_means, mean_recall, ratio
-from longtail.metrics.samples import Floats, labelled
+from longtail.metrics.samples import labelled
 from longtail.metrics.sums import ClassSums
 from longtail.stats import Interval
 
@@ -82,11 +82,6 @@ class Accumulator(ClassSums):
     def recalls(self) -> Floats:
         """The share of each class that is right; NaN for a class without samples."""
         return ratio(self.right, self.samples)
-
-    @property
-    def recall_ends(self) -> tuple[Floats, Floats]:
-        """The ends of the 95 % interval of each recall (Wilson); NaN without samples."""
-        return stats.wilson(self.recalls, np.where(self.samples > 0, self.samples, np.nan))
 
     @property
     def false_positives(self) -> Floats:
@@ -199,21 +194,15 @@ def evaluate(
     target: PriorLike | None = None,
     groups: Mapping[str, ArrayLike] | None = None,
 ) -> dict[str, float | None]:
-    """Every metric of the scores by its name; None where there is no such thing.
+    """Every metric of labelled scores by its name; None where there is no such thing.
 
-    Args:
-        scores: Logits with labels.
-        target: The prior to evaluate under, a Prior or class counts: the scores are moved to it,
-            which raises UnknownPriorError if it is not known what they carry. Without it the
-            scores stay as they are and every sample counts the same.
-        groups: A boolean mask over the classes for each name. By default many, medium and few,
-            if the scores know the training counts.
+    They are `accuracy` (each sample counts once), `accuracy_under_target`, `balanced_accuracy`,
+    `geometric_mean`, `worst_class`, `nll`, `brier`, `ece`, `classwise_ece`, `classwise_ece_paper`,
+    `absent_classes` (without samples, and left out of every recall), and an accuracy a group.
 
-    Returns:
-        `accuracy` (each sample counts once), `accuracy_under_target`, `balanced_accuracy`,
-        `geometric_mean`, `worst_class`, `nll`, `brier`, `ece`, `classwise_ece`,
-        `classwise_ece_paper`, `absent_classes` (how many classes have no samples and were left out
-        of every recall), and one accuracy a group.
+    With a target the scores are moved to it, which raises UnknownPriorError if it is not known what
+    they carry; without one they stay as they are and every sample counts the same. Groups are
+    boolean masks over the classes: by default many, medium and few, if the scores know the counts.
 
     >>> logits = [[3.0, 0.0], [2.0, 0.0], [1.0, 0.0], [1.5, 0.0]]
     >>> scores = Scores(logits, labels=[0, 0, 0, 1], carried=[90, 10])

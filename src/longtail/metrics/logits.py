@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from longtail.core import Scores
-from longtail.core.arrays import ArrayLike, as_numpy, to_kind
+from longtail.core.arrays import ArrayLike, Floats, Indices, as_numpy, to_kind
 from longtail.core.blocks import blocks
-from longtail.metrics.samples import Floats, Labels, LabelsLike, Logits, kind_of, labelled
+from longtail.core.labels import positions_by_class
+from longtail.metrics.samples import LabelsLike, Logits, kind_of, labelled
 
 
 class ClassLogits(NamedTuple):
@@ -84,11 +85,10 @@ def margin_cdf(logits: Logits, labels: LabelsLike = None, *, at: ArrayLike) -> A
         raise ValueError(f"at must be a list of numbers, got shape {points.shape}")
     values, truth = _margins(scores), as_numpy(scores.labels)
     shares = np.full((scores.num_classes, len(points)), np.nan)
-    order = np.argsort(truth, kind="stable")
-    ends = np.cumsum(np.bincount(truth, minlength=scores.num_classes))
-    for label, own in enumerate(np.split(values[order], ends[:-1])):
-        if len(own):
-            shares[label] = np.searchsorted(np.sort(own), points, side="right") / len(own)
+    for label, at_class in enumerate(positions_by_class(truth, scores.num_classes)):
+        if len(at_class):
+            own = np.sort(values[at_class])
+            shares[label] = np.searchsorted(own, points, side="right") / len(own)
     return to_kind(shares, kind_of(logits))
 
 
@@ -104,7 +104,7 @@ def _margins(scores: Scores[Any]) -> Floats:
     return np.concatenate(parts)
 
 
-def _blocks(scores: Scores[Any]) -> Iterator[tuple[Floats, Labels]]:
+def _blocks(scores: Scores[Any]) -> Iterator[tuple[Floats, Indices]]:
     """Blocks of logits that may be written to, float64, and their labels."""
     for rows, labels in blocks(scores.logits, scores.labels):
         yield rows.astype(np.float64), labels

@@ -25,7 +25,7 @@ confidence is meant. With weights, counts become sums of weights.
 from typing import Literal, TypeAlias
 
 from longtail.core.arrays import ArrayLike, to_kind
-from longtail.core.numbers import check_whole
+from longtail.core.numbers import check_choice, check_whole
 from longtail.metrics.accumulator import Accumulator, Reliability
 from longtail.metrics.samples import LabelsLike, Logits, kind_of, labelled
 from longtail.metrics.terms import BINS
@@ -81,8 +81,7 @@ def classwise_ece(
     >>> classwise_ece(logits, labels, form="paper")       # (1/3 + 0) / 2
     0.167
     """
-    if form not in ("usual", "paper"):
-        raise ValueError(f'form must be "usual" or "paper", got {form!r}')
+    check_choice(form, Form, "form")
     sums = sums_of(logits, labels, weights, bins)
     error = sums.classwise_ece if form == "usual" else sums.classwise_ece_paper
     if error is None:

@@ -15,15 +15,14 @@ where they are learned centres (fig. 3). Norms ‖w_k‖ rise with frequency und
 Adam (LA fig. 1), which is why dividing by them is no remedy that holds.
 """
 
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from longtail.core.arrays import ArrayLike, RowsLike, as_numpy, to_kind
+from longtail.core.arrays import ArrayLike, Floats, RowsLike, as_numpy, to_kind
 from longtail.core.blocks import slices
-from longtail.core.numbers import check_per_class
+from longtail.core.numbers import check_choice, check_per_class
 from longtail.metrics.class_rows import Estimator, by_class
-from longtail.metrics.samples import Floats
 from longtail.stats import rank_correlation
 
 __all__ = [
@@ -66,21 +65,16 @@ def intra_class_variance(
 ) -> Any:
     """The spread of each class about its mean; NaN for a class of fewer than two samples.
 
-    Args:
-        features: Shape (N, D). A memory-mapped array is read a class at a time.
-        labels: Class indices, shape (N,).
-        num_classes: How many classes there are.
-        measure: Of the covariance the largest eigenvalue, as in the paper, or the trace (the mean
-            squared distance to the mean, the Var of CDNV); or the mean distance itself.
-        estimator: Of the covariance: as it is, or shrunk, which changes its eigenvalues only.
+    It is the largest eigenvalue of the covariance, as in the paper, or its trace (the mean squared
+    distance to the mean, the Var of CDNV), or the mean distance itself. The covariance may be
+    shrunk, which changes its eigenvalues only. A memory-mapped array is read a class at a time.
 
     >>> features = [[0.0, 0.0], [4.0, 0.0], [2.0, 1.0], [2.0, -1.0], [9.0, 9.0]]
     >>> intra_class_variance(features, [0, 0, 0, 0, 1], num_classes=2).tolist()
     [2.0, nan]
     """
-    for name, value, kind in (("estimator", estimator, Estimator), ("measure", measure, Measure)):
-        if value not in get_args(kind):
-            raise ValueError(f"{name} must be one of {', '.join(get_args(kind))}, got {value!r}")
+    check_choice(estimator, Estimator, "estimator")
+    check_choice(measure, Measure, "measure")
     if measure == "mean_distance" and estimator != "empirical":
         raise ValueError("the mean distance is not made of a covariance; leave out the estimator")
     rows = by_class(features, labels, num_classes)

@@ -6,15 +6,11 @@ from dataclasses import replace
 from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
 from longtail.core import Scores
-from longtail.core.arrays import ArrayLike, RowsLike, as_numpy
+from longtail.core.arrays import ArrayLike, Floats, Indices, Numbers, RowsLike, as_numpy
 from longtail.core.labels import check_labels
 from longtail.core.numbers import check_whole
-
-Floats: TypeAlias = npt.NDArray[np.float64]
-Labels: TypeAlias = npt.NDArray[np.int64]
 
 
 @runtime_checkable
@@ -53,7 +49,7 @@ def labelled(logits: Logits, labels: LabelsLike = None) -> Scores[Any]:
 
 def predicted(
     answers: Logits | ArrayLike, labels: LabelsLike, num_classes: int | None
-) -> tuple[Labels, Labels, int]:
+) -> tuple[Indices, Indices, int]:
     """Predicted and true classes, and how many classes there are.
 
     Predictions are one class index a sample; by default of as many classes as the highest says.
@@ -77,24 +73,6 @@ def predicted(
     return guesses, truth, classes
 
 
-def check_weights(weights: ArrayLike | None, num_samples: int) -> Floats:
-    """What each sample counts, or a ValueError; without weights each counts one."""
-    if weights is None:
-        return np.ones(num_samples)
-    checked = as_numpy(weights).astype(np.float64)
-    if checked.shape != (num_samples,):
-        raise ValueError(
-            f"weights must be one number for each of {num_samples} samples, "
-            f"got shape {checked.shape}; for class weights pass weights[labels]"
-        )
-    if not (np.isfinite(checked) & (checked >= 0)).all() or not checked.sum() > 0:
-        raise ValueError(
-            "weights must be finite, none negative and not all zero, "
-            f"got {checked.min():g} to {checked.max():g}"
-        )
-    return checked
-
-
-def sums_by(index: npt.NDArray[Any], values: npt.NDArray[Any], size: int) -> Floats:
+def sums_by(index: Numbers, values: Numbers, size: int) -> Floats:
     """The sum of the values of each index from 0 to size − 1."""
     return np.asarray(np.bincount(index, values, size), np.float64)

@@ -18,13 +18,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, cast, overload
 
 import numpy as np
-import numpy.typing as npt
 
 from longtail.core import Prior, PriorLike, Scores
-from longtail.core.arrays import ArrayT, as_numpy, is_torch, to_kind
+from longtail.core.arrays import ArrayT, Floats, Numbers, as_numpy, is_torch, to_kind
 from longtail.core.prior import check_same_classes
 from longtail.core.retarget import scaled_and_shifted
-from longtail.posthoc.validation import Floats
 
 if TYPE_CHECKING:
     from torch import nn
@@ -102,17 +100,16 @@ class AffineAdjuster(ABC):
         """What to do to these, which is not worked out again for scores that carry the same."""
         carried, num_classes = scores.carried, scores.num_classes
         last: tuple[Prior | None, int, Affine] | None = vars(self).get("_last")
-        if last is None or last[1] != num_classes or not _same(last[0], carried):
-            last = carried, num_classes, self.affine(carried, num_classes)
-            vars(self)["_last"] = last
+        if last is None or last[0] is not carried or last[1] != num_classes:
+            is_same = last is not None and last[1] == num_classes and _same(last[0], carried)
+            step = last[2] if last and is_same else self.affine(carried, num_classes)
+            vars(self)["_last"] = last = carried, num_classes, step
         return last[2]
 
 
 def _same(one: Prior | None, other: Prior | None) -> bool:
     """To the last bit, and quicker than comparing two priors."""
-    if one is None or other is None or one is other:
-        return one is other
-    return np.array_equal(one.log, other.log)
+    return one is not None and other is not None and np.array_equal(one.log, other.log)
 
 
 def chain_affine(
@@ -175,15 +172,12 @@ def fold(
 def fold(linear: Any, *adjusters: Adjuster, carried: PriorLike | None = None) -> Any:
     """A plain linear layer whose logits are already adjusted.
 
-    What these carry is `chain_affine(adjusters, carried, num_classes).carried`. A class that a
-    target prior rules out gets a bias of -inf, and probability zero.
-
-    Args:
-        linear: The last layer of the model: a torch.nn.Linear, or anything else with `weight` and
-            `bias`, of which the folded arrays come back. It stays as it is.
-        adjusters: In the order in which they are applied to scores.
-        carried: What the logits of `linear` carry: a Prior or class counts. If it is not given,
-            the adjusters say what they start from, as a LogitAdjustment and fitted calibrators do.
+    It is made from the last layer of the model, a torch.nn.Linear, or anything else with `weight`
+    and `bias`, of which the folded arrays come back, and adjusters in the order in which they are
+    applied. Unless `carried` says what the logits of the layer carry, the adjusters do, as a
+    LogitAdjustment and fitted calibrators can. What the folded logits carry is
+    `chain_affine(adjusters, carried, num_classes).carried`. A class that a target prior rules out
+    gets a bias of -inf, and probability zero.
 
     >>> from longtail.posthoc import LogitAdjustment, Temperature
     >>> layer = FoldedLinear(weight=np.eye(2), bias=np.zeros(2))
@@ -212,7 +206,7 @@ def fold(linear: Any, *adjusters: Adjuster, carried: PriorLike | None = None) ->
     return layer.train(linear.training)
 
 
-def like(values: npt.NDArray[Any], example: ArrayT) -> ArrayT:
+def like(values: Numbers, example: ArrayT) -> ArrayT:
     """The values in the kind and dtype of the example, and on its device."""
     same_kind = to_kind(values, example)
     change = same_kind.to if is_torch(example) else same_kind.astype

@@ -22,13 +22,13 @@ import numpy as np
 from longtail.core import Prior, PriorLike, Scores
 from longtail.core.arrays import ArrayT
 from longtail.core.files import written_whole
+from longtail.core.tensor_file import Format, Versioned, decode_header
 from longtail.posthoc.adjuster import Adjuster, AffineAdjuster
 from longtail.posthoc.adjusters import LogitAdjustment, PCSoftmax, WeightNormalization
 from longtail.posthoc.calibrators import BiasCorrectedTemperature, Temperature, VectorScaling
 from longtail.posthoc.tau import TauChoice
 
-_VERSION = 2
-_READ = (1, _VERSION)
+_FORMAT = Format("adjuster", "longtail.posthoc.save_adjusters", versions=(1, 2))
 
 
 class _Prior(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -101,11 +101,7 @@ _ENTRIES: dict[type[AffineAdjuster], type[_AnyEntry]] = {
 _ADJUSTERS = {entry: adjuster for adjuster, entry in _ENTRIES.items()}
 
 
-class _Versioned(msgspec.Struct):
-    version: int
-
-
-class _Content(_Versioned, forbid_unknown_fields=True, omit_defaults=True):
+class _Content(Versioned, forbid_unknown_fields=True, omit_defaults=True):
     adjusters: list[_AnyEntry]
     carried: _Prior | None = None
     classes: list[str] | None = None
@@ -153,7 +149,7 @@ def save_adjusters(
     [[0.200, 0.800]]
     """
     content = _Content(
-        version=_VERSION,
+        version=_FORMAT.versions[-1],
         adjusters=[_entry_of(adjuster) for adjuster in adjusters],
         carried=None if carried is None else _Prior.of(Prior.of(carried)),
         classes=None if classes is None else [str(name) for name in classes],
@@ -182,19 +178,7 @@ def load_adjusters(path: str | os.PathLike[str]) -> StoredAdjusters:
 
 
 def _decode(text: bytes, path: Path) -> _Content:
-    try:
-        version = msgspec.json.decode(text, type=_Versioned).version
-    except (ValueError, RecursionError) as error:
-        raise ValueError(
-            f"{path} is no adjuster file, or a damaged one ({error}); "
-            "adjuster files are made by longtail.posthoc.save_adjusters"
-        ) from error
-    if version not in _READ:
-        raise ValueError(
-            f"{path} was written in version {version} of the adjuster format, this "
-            f"longtail reads {' and '.join(map(str, _READ))}; use the longtail that wrote it, or a "
-            "newer one"
-        )
+    version = decode_header(text, Versioned, path, _FORMAT).version
     try:
         if version == 1:
             return msgspec.convert(_from_version_1(msgspec.json.decode(text)), _Content)

@@ -4,10 +4,9 @@ Logit adjustment (LA eq. 9) subtracts τ·log π from the logits of a trained mo
 
     f_y − τ·log π_y,        or towards another target than uniform  f_y + τ·(log t_y − log π_y).
 
-It carries π^(1−τ)·t^τ, the target at τ = 1, if the logits carried π before. If τ was fitted on
-held-out samples under the target: the target. Logits that carry anything else than π were adjusted
-already or trained by an adjusting loss, and are refused. PC Softmax (LADE eq. 4) is the whole move
-from whatever the scores carry,
+It carries π^(1−τ)·t^τ, the target at τ = 1, if the logits carried π before; if τ was fitted under
+the target: the target. Logits that carry anything else than π were adjusted already or trained by
+an adjusting loss, and are refused. PC Softmax (LADE eq. 4) is the whole move from what is carried,
 
     f_y − log p_s(y) + log p_t(y),        or  f_y + log p_t(y) − log p_u(y)  where f carries p_u,
 
@@ -26,14 +25,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from longtail.core import Prior, PriorLike, Scores, UnknownPriorError
-from longtail.core.arrays import Array, ArrayLike, as_numpy
+from longtail.core.arrays import Array, ArrayLike, Floats, as_numpy
 from longtail.core.numbers import check_number, check_per_class
-from longtail.core.prior import check_same_classes, full_prior
+from longtail.core.prior import full_prior, target_prior
 from longtail.core.retarget import prior_offset
 from longtail.posthoc.adjuster import Affine, AffineAdjuster
 from longtail.posthoc.tau import Criterion, TauChoice
 from longtail.posthoc.tau.paths import Scale, Shift
-from longtail.posthoc.validation import Floats, check_validation
+from longtail.posthoc.validation import check_validation
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -59,7 +58,7 @@ class LogitAdjustment(AffineAdjuster):
         choice: TauChoice | None = None,
     ) -> None:
         source = full_prior(prior, "training")
-        goal = _goal(target, source.num_classes, "the training prior has")
+        goal = target_prior(target, source.num_classes, "the training prior has")
         vars(self).update(prior=source, tau=check_number(tau, "tau"), target=goal, choice=choice)
 
     @classmethod
@@ -71,18 +70,13 @@ class LogitAdjustment(AffineAdjuster):
         criterion: Criterion = "accuracy_under_target",
         weights: ArrayLike | None = None,
     ) -> LogitAdjustment:
-        """The adjustment with the τ that suits held-out scores best under the target.
+        """The adjustment with the τ that suits validation scores best under the target.
 
         As far as they determine it: else it stays near 1, and `choice` says so.
 
-        Args:
-            scores: Labelled, not of the test set, and carrying the training prior.
-            prior: The training prior, so that scores that do not carry it are refused; what the
-                scores carry by default.
-            target: The prior to move to, uniform by default.
-            criterion: What is made as good as possible: "accuracy_under_target" (for the uniform
-                target that is balanced accuracy), "nll", "brier" or "ece".
-            weights: How much each sample counts among those of its class; all the same by default.
+        The scores are labelled, not of the test set, and carry the training prior; those that do
+        not carry `prior` are refused. The target is uniform by default, where accuracy under it is
+        balanced accuracy. `weights` are how much each sample counts among those of its class.
 
         >>> logits = [[3.0, 1.0], [2.0, 0.5], [1.0, 0.8], [1.2, 1.0], [2.0, 1.9]]
         >>> validation = Scores(logits, labels=[0, 0, 0, 1, 1], carried=[90, 10])
@@ -92,10 +86,10 @@ class LogitAdjustment(AffineAdjuster):
         """
         from longtail.posthoc.tau.choice import choose_tau
 
-        held = check_validation(scores, "the tau of logit adjustment")
-        move = cls(_required(held.carried) if prior is None else prior, target=target)
-        move._check_carried(held.carried)
-        choice = choose_tau(move._path, held, move.target, criterion, move.prior, weights)
+        validation = check_validation(scores, "the tau of logit adjustment")
+        move = cls(_required(validation.carried) if prior is None else prior, target=target)
+        move._check_carried(validation.carried)
+        choice = choose_tau(move._path, validation, move.target, criterion, move.prior, weights)
         return cls(move.prior, choice.tau, move.target, choice)
 
     def affine(self, carried: Prior | None, num_classes: int) -> Affine:
@@ -184,7 +178,7 @@ class WeightNormalization(AffineAdjuster):
         criterion: Criterion = "accuracy_under_target",
         weights: ArrayLike | None = None,
     ) -> WeightNormalization:
-        """The normalisation with the τ that suits held-out scores best, as `LogitAdjustment.fit`.
+        """The normalisation with the τ that suits validation scores best, as `LogitAdjustment.fit`.
 
         ν is `by_norm(weight).nu` or `by_prior(prior).nu`; the target only says what is counted.
 
@@ -195,11 +189,11 @@ class WeightNormalization(AffineAdjuster):
         """
         from longtail.posthoc.tau.choice import choose_tau
 
-        held, divide = check_validation(scores, "the tau of weight normalisation"), cls(nu)
+        validation, divide = check_validation(scores, "the tau of weight normalisation"), cls(nu)
         divide._check_classes(scores.num_classes)
-        goal = _goal(target, scores.num_classes, "the scores have")
+        goal = target_prior(target, scores.num_classes, "the scores have")
         train = scores.carried if scores.counts is None else Prior.of(scores.counts, zeros="keep")
-        choice = choose_tau(divide._path, held, goal, criterion, train, weights)
+        choice = choose_tau(divide._path, validation, goal, criterion, train, weights)
         return cls(divide.nu, choice.tau, choice)
 
     def affine(self, carried: Prior | None, num_classes: int) -> Affine:
@@ -214,13 +208,6 @@ class WeightNormalization(AffineAdjuster):
     def _check_classes(self, num_classes: int) -> None:
         if len(self.nu) != num_classes:
             raise ValueError(f"nu has {len(self.nu)} classes, the scores have {num_classes}")
-
-
-def _goal(target: PriorLike | None, num_classes: int, what: str) -> Prior:
-    """The target prior, uniform by default, or a ValueError if it is of other classes."""
-    goal = Prior.uniform(num_classes) if target is None else Prior.of(target)
-    check_same_classes(num_classes, goal, what, "the target prior")
-    return goal
 
 
 def _required(carried: Prior | None) -> Prior:

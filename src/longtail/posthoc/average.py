@@ -11,35 +11,34 @@ Carries: the target.
 from collections.abc import Sequence
 from functools import reduce
 from math import log
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from longtail.core import Prior, PriorLike, Scores, UnknownPriorError
 from longtail.core.arrays import ArrayT, as_numpy
-from longtail.core.softmax import log_softmax
+from longtail.core.numbers import check_choice
+from longtail.core.softmax import log_softmax, widened
 from longtail.posthoc.adjuster import like
-from longtail.posthoc.tau.paths import widened
+
+Averaged: TypeAlias = Literal["probs", "logits"]
 
 
 def average(
-    experts: Sequence[Scores[ArrayT]], target: PriorLike, of: Literal["probs", "logits"] = "probs"
+    experts: Sequence[Scores[ArrayT]], target: PriorLike, of: Averaged = "probs"
 ) -> Scores[ArrayT]:
     """The experts' average under the target, of the kind and dtype of the first.
 
-    Args:
-        experts: Scores of the same samples in the same order, each with a known carried prior.
-            Labels, counts, classes, split and ids must agree wherever they are given.
-        target: The prior that all are moved to: a Prior or class counts.
-        of: "probs" mixes: a class is likely if some expert finds it so. "logits" multiplies: a
-            class is likely if no expert finds it unlikely, and out if one of them rules it out.
+    They score the same samples in the same order, each with a known carried prior, and must agree
+    in labels, counts, classes, split and ids wherever they have them. "probs" mixes: a class is
+    likely if some expert finds it so. "logits" multiplies: a class is likely if no expert finds it
+    unlikely, and out if one of them rules it out.
 
     >>> experts = [Scores([[2.0, 0.0]], carried=[90, 10]), Scores([[1.0, 2.0]], carried=[50, 50])]
     >>> average(experts, target=[50, 50]).probs().tolist()
     [[0.360, 0.640]]
     """
-    if of not in ("probs", "logits"):
-        raise ValueError(f'of must be "probs" or "logits", got {of!r}')
+    check_choice(of, Averaged, "of")
     if not experts:
         raise ValueError("average needs the scores of at least one expert, got none")
     shapes = [tuple(expert.logits.shape) for expert in experts]

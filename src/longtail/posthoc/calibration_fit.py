@@ -1,12 +1,12 @@
-r"""How calibrators are fitted: by likelihood on held-out samples, and a belief in small changes.
+r"""How calibrators are fitted: by likelihood on validation samples, and a belief in small changes.
 
-Logits f that carry c are calibrated where labels follow the held-out prior q. So T, the scales s
+Logits f that carry c are calibrated where labels follow the validation prior q. So T, the scales s
 and the biases b are fitted to the samples under their own prior,
 
     min  mean_i −log softmax(s/T · f_i + b + log q − log c)[y_i]  +  1/2N Σ_θ (θ/spread_θ)²      (1)
 
 over θ = log T, log s and b, and s/T · f + b still carries c. The second term is the belief, worth
-as much as a few samples and gone as N grows, that θ is normal around zero: without it one held-out
+as much as a few samples and gone as N grows, that θ is normal around zero: without it the one
 sample of a class would set its bias, and a model that makes no error would get T → 0. A class
 without samples is ruled out under q, so nothing but the belief speaks for its parameters.
 
@@ -21,13 +21,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from longtail.core import Prior, Scores, UnknownPriorError
-from longtail.core.arrays import ArrayLike
+from longtail.core.arrays import ArrayLike, Floats
 from longtail.core.blocks import blocks
-from longtail.core.measure import class_named
+from longtail.core.measure import NegativeLogLikelihood, class_named
 from longtail.core.minimise import UnsettledError, minimise
+from longtail.core.numbers import check_weights
 from longtail.core.retarget import prior_offset
 from longtail.posthoc.tau.criteria import Point, descend, nll_scores
-from longtail.posthoc.validation import Floats, Validation, check_validation, check_weights
+from longtail.posthoc.validation import check_validation
 
 _MAX_ITER = 1000
 _INFORMATION = 0.3  # about what a sample of a class tells of its bias: p (1 − p)
@@ -47,22 +48,22 @@ class Fit:
 
 def fit_temperature(scores: Scores, spread: float, weights: ArrayLike | None = None) -> float:
     """The T of (1), or an UnsettledError; `spread` is that of log T, `weights` are repetitions."""
-    held = check_validation(scores, "a temperature")
-    if held.carried is None:
+    samples = check_validation(scores, "a temperature")
+    if samples.carried is None:
         raise UnknownPriorError(
-            "a temperature is fitted under the held-out prior, but these scores carry no known one "
-            "(a bias-corrected temperature needs none)"
+            "a temperature is fitted under the prior of the validation samples, but these scores "
+            "carry no known one (a bias-corrected temperature needs none)"
         )
-    held.check_possible()
-    times, prior = np.ones(len(held.labels)), held.prior
+    samples.check_possible()
+    times, prior = check_weights(weights, len(samples.labels)), samples.prior
     if weights is not None:
-        times = check_weights(weights, len(held.labels))
-        prior = Prior.of(np.bincount(held.labels, times, prior.num_classes), zeros="keep")
-    offset, total = prior_offset(held.carried, prior), float(times.sum())
+        prior = Prior.of(np.bincount(samples.labels, times, prior.num_classes), zeros="keep")
+    offset, total = prior_offset(samples.carried, prior), float(times.sum())
+    columns = samples.logits, samples.labels, times
 
     def mean(log_t: float) -> Point:
         sums = np.zeros(3)
-        for logits, labels, counted in blocks(held.logits, held.labels, times, numbers=_BLOCK):
+        for logits, labels, counted in blocks(*columns, numbers=_BLOCK):
             moved = logits * np.exp(-log_t)
             finite = np.where(np.isneginf(moved), 0.0, moved)
             with np.errstate(over="ignore", invalid="ignore"):  # it then does not settle
@@ -83,16 +84,20 @@ def fit_scales(scores: Scores, who: str, bias: float, scale: float = 0.0) -> Fit
     1, or that of b if it is more. If it is not known what the samples carry, log q − log c is left
     to b, and they carry their own prior afterwards.
     """
-    held = check_validation(scores, who)
-    absent = np.flatnonzero(np.isneginf(held.prior.log))
-    if held.carried is None and len(absent):
-        first = class_named(int(absent[0]), held.classes)
+    samples = check_validation(scores, who)
+    absent = np.flatnonzero(np.isneginf(samples.prior.log))
+    if samples.carried is None and len(absent):
+        first = class_named(int(absent[0]), samples.classes)
         raise ValueError(
-            "where it is not known what scores carry, every class must occur in the held-out "
-            f"labels, {len(absent)} of {held.prior.num_classes} do not (the first is {first}); "
+            "where it is not known what scores carry, every class must occur in the validation "
+            f"labels, {len(absent)} of {samples.prior.num_classes} do not (the first is {first}); "
             "say what the scores carry, or add samples of these classes"
         )
-    loss, num_samples, shares = ValidationLoss(held), len(held.labels), held.prior.probs
+    samples.check_possible()
+    num_samples, shares = len(samples.labels), samples.prior.probs
+    loss = NegativeLogLikelihood(samples.logits, samples.labels, len(shares))
+    reached = samples.prior if samples.carried is None else samples.carried
+    offset = prior_offset(reached, samples.prior)
     spread = np.repeat([max(1.0, bias), bias, scale], [1, len(shares), len(shares)])
     share = np.concatenate([[1.0], shares, shares])
     # L-BFGS moves steps: θ = spread · rate · step. The rate makes one of them about as large as the
@@ -107,7 +112,7 @@ def fit_scales(scores: Scores, who: str, bias: float, scale: float = 0.0) -> Fit
     def objective(steps: Floats) -> tuple[float, Floats]:
         log_t, biases, log_s = parameters(steps)
         scales = np.exp(log_s - log_t)
-        value, by_scale, by_bias = loss(scales, biases)
+        value, by_bias, by_scale, _ = loss(biases + offset, scales)
         by_log = by_scale * scales
         slope = spread * rate * np.concatenate([[-by_log.sum()], by_bias, by_log])
         belief = rate * steps
@@ -116,44 +121,7 @@ def fit_scales(scores: Scores, who: str, bias: float, scale: float = 0.0) -> Fit
     steps, slope = minimise(objective, np.zeros_like(rate), max_iter=_MAX_ITER, tolerance=1e-8)
     _check_settled(slope, who)
     log_t, biases, log_s = parameters(steps)
-    reached = held.prior if held.carried is None else held.carried
-    return Fit(float(np.exp(log_t)), np.exp(log_s), biases, held.carried, reached)
-
-
-class ValidationLoss:
-    """The mean negative log-likelihood as a function of scale and bias, with its derivatives."""
-
-    def __init__(self, held: Validation) -> None:
-        held.check_possible()
-        self._rows, self._size = held.logits, held.prior.num_classes
-        carried = held.prior if held.carried is None else held.carried
-        self._offset = prior_offset(carried, held.prior)
-        own = held.logits[np.arange(len(held.labels)), held.labels].astype(np.float64)
-        self._own = np.bincount(held.labels, own, self._size)
-        self._counts = np.bincount(held.labels, minlength=self._size)
-        self._any_ruled_out = bool(np.isneginf(held.logits.min(initial=np.inf)))
-
-    def __call__(self, scale: Floats, bias: Floats) -> tuple[float, Floats, Floats]:
-        """The value, and its derivatives by scale and bias."""
-        shift, value = bias + self._offset, 0.0
-        by_scale, by_bias = np.zeros(self._size), np.zeros(self._size)
-        for (rows,) in blocks(self._rows, numbers=_BLOCK):
-            logits = rows.astype(np.float64, copy=False)
-            moved = logits * scale
-            moved += shift
-            top = moved.max(axis=1, keepdims=True)
-            np.exp(np.subtract(moved, top, out=moved), out=moved)
-            total = moved.sum(axis=1, keepdims=True)
-            value += float((np.log(total) + top).sum())
-            moved /= total
-            by_bias += moved.sum(axis=0)
-            # What is ruled out has probability zero, but 0 · -inf would be no number.
-            finite = np.where(np.isneginf(logits), 0.0, logits) if self._any_ruled_out else logits
-            by_scale += np.einsum("ij,ij->j", moved, finite)
-        seen, num_samples = self._counts > 0, len(self._rows)
-        value -= float(scale @ self._own + shift[seen] @ self._counts[seen])
-        by_scale, by_bias = by_scale - self._own, by_bias - self._counts
-        return value / num_samples, by_scale / num_samples, by_bias / num_samples
+    return Fit(float(np.exp(log_t)), np.exp(log_s), biases, samples.carried, reached)
 
 
 def _check_settled(slope: float, who: str) -> None:

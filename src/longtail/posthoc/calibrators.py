@@ -1,4 +1,4 @@
-r"""Calibrators: scale and bias without a change of prior, fitted on held-out samples.
+r"""Calibrators: scale and bias without a change of prior, fitted on validation samples.
 
     Temperature                f_y / T              Guo et al., 2017, §4.2
     BiasCorrectedTemperature   f_y / T + b_y        Alexandari et al., 2020
@@ -13,8 +13,8 @@ one sees what is added to a whole row of logits, so it holds for logits as the m
 for their log-softmax.
 
 Carries: what the scores carried. If that was not known, b takes up the difference, and the result
-carries the prior of the held-out samples. So calibrate first, and move to another prior after: the
-other way round a temperature would shrink the prior along with the evidence.
+carries the prior of the validation samples. So calibrate first, and move to another prior after:
+the other way round a temperature would shrink the prior along with the evidence.
 """
 
 from __future__ import annotations
@@ -26,11 +26,10 @@ from typing import Literal
 import numpy as np
 
 from longtail.core import Prior, PriorLike, Scores, UnknownPriorError
-from longtail.core.arrays import ArrayLike, as_numpy
+from longtail.core.arrays import ArrayLike, Floats, as_numpy
 from longtail.core.numbers import check_number, check_per_class
 from longtail.core.prior import full_prior
 from longtail.posthoc.adjuster import Affine, AffineAdjuster
-from longtail.posthoc.validation import Floats
 
 _LESS_SURE = "1 changes nothing, more makes the model less sure"
 _FREE = "a large one leaves the fit to the data alone"
@@ -43,14 +42,10 @@ class Calibrator(AffineAdjuster):
     remembers nothing and leaves what is carried as it is. Whether it was applied before it sees
     only if it was fitted on scores of unknown prior: else the scores carry the same before and
     after, so apply it once.
-
-    Attributes:
-        source: What the scores it was fitted on carried; None if unknown, or made by hand.
-        carried: What the result carries; None if made by hand.
     """
 
-    source: Prior | None
-    carried: Prior | None
+    source: Prior | None  # what the scores it was fitted on carried; None if unknown, or by hand
+    carried: Prior | None  # what the result carries; None if made by hand
 
     def affine(self, carried: Prior | None, num_classes: int) -> Affine:
         """Scale and bias; a ValueError for scores unlike those it was fitted on."""
@@ -115,12 +110,10 @@ class Temperature(Calibrator):
     def fit(
         cls, scores: Scores, spread: float = 1.0, weights: ArrayLike | None = None
     ) -> Temperature:
-        """The temperature that suits held-out scores best.
+        """The temperature that suits labelled validation scores of known carried prior best.
 
-        Args:
-            scores: Labelled, not of the test set, and with a known carried prior.
-            spread: How far log T is expected from zero, as a standard deviation.
-            weights: As how many samples each counts, one by default.
+        `spread` is how far log T is expected from zero, as a standard deviation; `weights` as how
+        many samples each counts, one by default.
         """
         from longtail.posthoc.calibration_fit import fit_temperature
 
@@ -162,13 +155,11 @@ class BiasCorrectedTemperature(Calibrator):
 
     @classmethod
     def fit(cls, scores: Scores, spread: float = 1.0) -> BiasCorrectedTemperature:
-        """The temperature and biases that suit held-out scores best.
+        """The temperature and biases that suit labelled validation scores best.
 
-        Args:
-            scores: Labelled, and not of the test set. If it is not known what they carry, every
-                class must occur among the labels.
-            spread: How far each bias is expected from zero, as a standard deviation. Of log T, for
-                which all samples speak, 1 is expected, or the same if that is more.
+        If it is not known what they carry, every class must occur. `spread` is how far each bias is
+        expected from zero, as a standard deviation; of log T, for which all samples speak, 1 is
+        expected, or the same if that is more.
         """
         from longtail.posthoc.calibration_fit import fit_scales
 
@@ -208,20 +199,15 @@ class VectorScaling(Calibrator):
 
     @classmethod
     def fit(cls, scores: Scores, spread: float = 1.0, scale_spread: float = 0.1) -> VectorScaling:
-        """The scales and biases that suit held-out scores best.
+        """The scales and biases that suit validation scores best: `BiasCorrectedTemperature.fit`.
 
-        Args:
-            scores: As for `BiasCorrectedTemperature.fit`.
-            spread: How far each bias is expected from zero, as a standard deviation. Of the
-                log-scale that all share 1 is expected, or the same if that is more.
-            scale_spread: How far each log-scale is expected from the shared one.
+        The log-scale that all classes share is expected as log T is there, and that of each class
+        within `scale_spread` of it.
         """
         from longtail.posthoc.calibration_fit import fit_scales
 
-        width, own_width = (
-            _positive(spread, "spread", _FREE),
-            _positive(scale_spread, "scale_spread", _FREE),
-        )
+        width = _positive(spread, "spread", _FREE)
+        own_width = _positive(scale_spread, "scale_spread", _FREE)
         fit = fit_scales(scores, "vector scaling", bias=width, scale=own_width)
         return cls(fit.scale / fit.temperature, fit.bias, fit.source, fit.carried)
 

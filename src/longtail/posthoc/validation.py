@@ -10,24 +10,20 @@ of each class drawn apart, is Σ_y t(y)² v_y / n_y with the v_y of `stats.class
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from longtail.core import Prior, Scores
-from longtail.core.arrays import ArrayLike, as_numpy
-
-Rows: TypeAlias = npt.NDArray[Any]
-Floats: TypeAlias = npt.NDArray[np.float64]
-Indices: TypeAlias = npt.NDArray[np.int64]
+from longtail.core.arrays import ArrayLike, Floats, Indices, Numbers, as_numpy
+from longtail.core.numbers import check_weights
 
 
 @dataclass(frozen=True, eq=False)
 class Validation:
     """Labelled samples that something may be fitted on."""
 
-    logits: Rows  # of shape (N, C), in the dtype they came in; bfloat16 as float32
+    logits: Numbers  # of shape (N, C), in the dtype they came in; bfloat16 as float32
     labels: Indices
     carried: Prior | None  # by the logits, if that is known
     prior: Prior  # of these labels, with zeros for absent classes
@@ -37,13 +33,18 @@ class Validation:
         """What each sample counts where labels follow the target, summing to one."""
         return weights_to(target, self.labels, 1 / np.bincount(self.labels)[self.labels])
 
+    @property
+    def own_logits(self) -> Floats:
+        """That of each sample's label."""
+        return self.logits[np.arange(len(self.labels)), self.labels].astype(np.float64)
+
     def check_possible(self) -> None:
         """A ValueError if the logits of a sample rule its own label out."""
-        ruled_out = np.isneginf(self.logits[np.arange(len(self.labels)), self.labels])
+        ruled_out = np.isneginf(self.own_logits)
         if ruled_out.any():
             at = int(ruled_out.argmax())
             raise ValueError(
-                f"the held-out logits of sample {at} rule out its own label, class "
+                f"the validation logits of sample {at} rule out its own label, class "
                 f"{self.labels[at]}, and no calibration can mend that; give probabilities to "
                 "Scores.from_probs, which floors zeros"
             )
@@ -54,7 +55,7 @@ def check_validation(scores: Scores, who: str) -> Validation:
     if scores.split == "test":
         raise ValueError(
             f"{who} must not be fitted on split='test': what is chosen on the test set makes its "
-            "results look better than they are; fit on held-out samples of the training data"
+            "results look better than they are; fit on validation samples of the training data"
         )
     if scores.labels is None:
         raise ValueError(f"{who} is fitted on labelled scores, but these have no labels")
@@ -68,7 +69,7 @@ def check_validation(scores: Scores, who: str) -> Validation:
 class Weighted(NamedTuple):
     """Labelled logits with weights."""
 
-    logits: Rows  # of shape (N, C), in the dtype they came in
+    logits: Numbers  # of shape (N, C), in the dtype they came in
     labels: Indices
     shares: Floats  # what each sample counts in its class; those of a class sum to one
     weights: Floats  # what each counts under the target, summing to one
@@ -76,14 +77,12 @@ class Weighted(NamedTuple):
 
     @classmethod
     def under(
-        cls, target: Prior, logits: Rows, labels: Indices, within: ArrayLike | None = None
+        cls, target: Prior, logits: Numbers, labels: Indices, within: ArrayLike | None = None
     ) -> Weighted:
         """The samples weighted to a target; `within` says what each counts in its class."""
-        times = np.ones(len(labels))
-        if within is not None:
-            times = check_weights(within, len(labels))
-            total, most = float(times.sum()), int((times > 0).sum())
-            times = times * (most / total) if 0 < total < most else times
+        times = check_weights(within, len(labels))
+        total, most = float(times.sum()), int((times > 0).sum())
+        times = times * (most / total) if total < most else times
         totals = np.bincount(labels, times, logits.shape[1])[labels]
         shares = np.divide(times, totals, out=np.zeros_like(times), where=times > 0)
         return cls(logits, labels, shares, weights_to(target, labels, shares), times)
@@ -100,11 +99,11 @@ class Weighted(NamedTuple):
         at = np.flatnonzero(self.weights)
         return Weighted._make(values[at] for values in self)
 
-    def mean(self, values: Rows) -> float:
+    def mean(self, values: Numbers) -> float:
         """The weighted mean of these values, one a sample."""
         return float(self.weights @ values)
 
-    def standard_error(self, values: Rows) -> float:
+    def standard_error(self, values: Numbers) -> float:
         """Of the weighted mean of these values."""
         from longtail.stats import class_variances
 
@@ -124,17 +123,6 @@ class Weighted(NamedTuple):
     def _sums(self, terms: Floats) -> Floats:
         """Over the samples of each class."""
         return np.bincount(self.labels, terms, self.num_classes).astype(np.float64, copy=False)
-
-
-def check_weights(weights: ArrayLike, num_samples: int) -> Floats:
-    """One finite number a sample, none negative, or a ValueError."""
-    checked = as_numpy(weights).astype(np.float64)
-    if checked.shape != (num_samples,) or not (np.isfinite(checked) & (checked >= 0)).all():
-        raise ValueError(
-            f"weights must be finite numbers, none negative, one for each of {num_samples} "
-            f"samples, got an array of shape {checked.shape}: {checked.ravel()[:10].tolist()}"
-        )
-    return checked
 
 
 def weights_to(target: Prior, labels: Indices, shares: Floats) -> Floats:

@@ -20,9 +20,10 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from longtail.core.arrays import Floats, Indices, Numbers
 from longtail.core.draws import Draws
 from longtail.core.softmax import softmax
-from longtail.posthoc.validation import Floats, Indices, Rows, Validation
+from longtail.posthoc.validation import Validation
 from longtail.shift.em import RawEstimate, drawn_again, full
 
 ConfusionMethod: TypeAlias = Literal["bbse", "rlls"]
@@ -34,24 +35,24 @@ _OF_THE_BOUND = 0.01
 
 
 def by_confusion(
-    uniform_logits: Rows,
-    held: Validation,
+    uniform_logits: Numbers,
+    validation: Validation,
     method: ConfusionMethod,
     soft: bool,
     pseudo_count: float,
     resamples: int,
     random: Draws,
 ) -> RawEstimate:
-    """The estimate from logits and held-out logits of one model, both under the uniform prior.
+    """The estimate from logits and validation logits of one model, both under the uniform prior.
 
     The bootstrap draws both sets of samples again. Afterwards `pseudo_count` samples of each class
     are added, so that no class is ruled out.
     """
-    predicted, validated = predictions(uniform_logits, soft), predictions(held.logits, soft)
+    predicted, validated = predictions(uniform_logits, soft), predictions(validation.logits, soft)
     added = pseudo_count / len(predicted)
 
-    def estimate(weights: Floats, held_weights: Floats) -> tuple[Floats, int, bool]:
-        joint = joint_confusion(validated, held.labels, held_weights)
+    def estimate(weights: Floats, validation_weights: Floats) -> tuple[Floats, int, bool]:
+        joint = joint_confusion(validated, validation.labels, validation_weights)
         mean = weights @ predicted / weights.sum()
         if method == "bbse":
             ratio, rounds, settled = solve_bbse(joint, mean), 1, True
@@ -61,19 +62,19 @@ def by_confusion(
         smoothed = target / target.sum() + added
         return smoothed / smoothed.sum(), rounds, settled
 
-    once, held_once = np.ones(len(predicted)), np.ones(len(validated))
-    probs, iterations, converged = estimate(once, held_once)
+    once, validation_once = np.ones(len(predicted)), np.ones(len(validated))
+    probs, iterations, converged = estimate(once, validation_once)
     spread = None
     if resamples:
         times = drawn_again(random, once, len(once), resamples)
-        held_times = drawn_again(random, held_once, len(held_once), resamples)
-        pairs = zip(times.T, held_times.T, strict=True)
+        validation_times = drawn_again(random, validation_once, len(validation_once), resamples)
+        pairs = zip(times.T, validation_times.T, strict=True)
         again = np.stack([full(estimate(*pair)[0]).log for pair in pairs])
         spread = again.std(axis=0, ddof=1)
     return RawEstimate(full(probs), spread, iterations, converged)
 
 
-def predictions(logits: Rows, soft: bool) -> Floats:
+def predictions(logits: Numbers, soft: bool) -> Floats:
     """Probabilities, or a one for the class decided on; shape (N, C)."""
     rows = logits.astype(np.float64, copy=False)
     return softmax(rows) if soft else np.eye(rows.shape[1])[rows.argmax(axis=1)]

@@ -8,11 +8,11 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from longtail.core import Prior, Scores, UnknownPriorError
-from longtail.core.arrays import Array, as_numpy, to_kind
+from longtail.core.arrays import Array, Floats, as_numpy, to_kind
 from longtail.core.draws import Draws
-from longtail.core.numbers import check_number, check_whole
+from longtail.core.numbers import check_choice, check_number, check_whole
 from longtail.posthoc import BiasCorrectedTemperature, Calibrator
-from longtail.posthoc.validation import Floats, Validation, check_validation, effective_samples
+from longtail.posthoc.validation import Validation, check_validation, effective_samples
 from longtail.shift.confusion import by_confusion
 from longtail.shift.em import RawEstimate, plain_em
 from longtail.shift.shrinkage import shrunken_em
@@ -58,13 +58,12 @@ def estimate_prior(
     many samples of every class, but no model whose probabilities are right.
 
     Args:
-        scores: Of the samples whose prior is wanted; their labels are not looked at. The training
-            counts of the trend are theirs, else those of the validation scores, else how often each
-            class occurs among the validation labels.
+        scores: Of the samples whose prior is wanted; their labels are not looked at. The trend is
+            over their counts, else those of the validation scores, else those of its labels.
         method: "em", "bbse" or "rlls".
-        validation: Labelled scores of the same model for samples that it was not trained on and
-            that are not of the test set. Cross-fitted scores of the training set serve well. They
-            may carry another prior, and their labels follow yet another.
+        validation: Labelled scores of the same model for samples that it was not trained on;
+            cross-fitted ones of the training set serve well. They may carry another prior, and
+            their labels follow yet another.
         calibrate: Fit a bias-corrected temperature on the validation scores, and apply it to both.
         shrink: Towards the trend, for "em" with validation scores. Without it is plain EM.
         soft: For "bbse" and "rlls": a confusion matrix of probabilities instead of decisions.
@@ -79,35 +78,33 @@ def estimate_prior(
     >>> estimate.low.tolist(), estimate.high.tolist()
     ([0.17, 0.71], [0.30, 0.84])
     """
-    _check_options(method, validation, pseudo_count, resamples)
-    if not len(scores):
-        raise ValueError("estimate_prior needs at least one sample, got none")
-    samples, held, calibration = _under_uniform(scores), None, None
+    _check(scores, method, validation, pseudo_count, resamples)
+    samples, checked, calibration = _under_uniform(scores), None, None
     if validation is not None:
         labelled = _checked(validation, scores.num_classes)
         if calibrate:
             calibration = BiasCorrectedTemperature.fit(labelled)
             samples, labelled = calibration(samples), calibration(labelled)
-        held = check_validation(labelled, "estimate_prior")
-    logits = as_numpy(samples.logits)
-    options = pseudo_count, resamples, Draws(seed)
-    if held is None or (method == "em" and not shrink):
+        checked = check_validation(labelled, "estimate_prior")
+    logits, options = as_numpy(samples.logits), (pseudo_count, resamples, Draws(seed))
+    if checked is None or (method == "em" and not shrink):
         estimate = plain_em(logits, *options)
     elif method == "em":
-        estimate = shrunken_em(logits, held, _log_counts(scores, validation, held), *options)
+        estimate = shrunken_em(logits, checked, _log_counts(scores, validation, checked), *options)
     else:
-        estimate = by_confusion(logits, held, method, soft, *options)
+        estimate = by_confusion(logits, checked, method, soft, *options)
     ends, settled = _interval(estimate, scores), (estimate.iterations, estimate.converged)
     shrunk = estimate.slope, estimate.trust
-    told = None if held is None else effective_samples(held.weights_to(estimate.prior))
-    return PriorEstimate(estimate.prior, *ends, method, *settled, calibration, *shrunk, told)
+    worth = None if checked is None else effective_samples(checked.weights_to(estimate.prior))
+    return PriorEstimate(estimate.prior, *ends, method, *settled, calibration, *shrunk, worth)
 
 
-def _check_options(
-    method: str, validation: Scores | None, pseudo_count: float, resamples: int
+def _check(
+    scores: Scores, method: str, validation: Scores | None, pseudo_count: float, resamples: int
 ) -> None:
-    if method not in ("em", "bbse", "rlls"):
-        raise ValueError(f'method must be "em", "bbse" or "rlls", got {method!r}')
+    if not len(scores):
+        raise ValueError("estimate_prior needs at least one sample, got none")
+    check_choice(method, Method, "method")
     if method != "em" and validation is None:
         raise ValueError(
             f'method="{method}" compares predictions with those for labelled samples: give '
@@ -136,24 +133,24 @@ def _checked(validation: Scores, num_classes: int) -> Scores:
             f"the validation scores have {validation.num_classes} classes but the scores "
             f"{num_classes}; both must be of the same model"
         )
-    held = check_validation(validation, "estimate_prior")
-    if held.carried is None:
+    samples = check_validation(validation, "estimate_prior")
+    if samples.carried is None:
         raise UnknownPriorError("the validation scores carry no known prior")
-    present, needed = int((held.prior.probs > 0).sum()), min(3, num_classes)
+    present, needed = int((samples.prior.probs > 0).sum()), min(3, num_classes)
     if present < needed:
         raise ValueError(
             f"the validation scores must have samples of {needed} classes or more to tell how far "
             f"a model of {num_classes} can be relied on, got {present}"
         )
-    held.check_possible()
+    samples.check_possible()
     return _under_uniform(validation)
 
 
-def _log_counts(scores: Scores, validation: Scores | None, held: Validation) -> Floats:
+def _log_counts(scores: Scores, validation: Scores | None, checked: Validation) -> Floats:
     """Of the training counts, or of what is nearest to them; one half is added to zeros."""
-    known = (scores.counts, None if validation is None else validation.counts)
-    own = np.bincount(held.labels, minlength=scores.num_classes)
-    counts = next((counts for counts in known if counts is not None), own)
+    given_counts = (scores.counts, None if validation is None else validation.counts)
+    own = np.bincount(checked.labels, minlength=scores.num_classes)
+    counts = next((counts for counts in given_counts if counts is not None), own)
     return Prior.of(counts, zeros="smooth").log
 
 

@@ -32,10 +32,11 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior
+from longtail.core.arrays import Floats, Indices, Numbers
 from longtail.core.draws import Draws
 from longtail.core.retarget import log_ratio, prior_offset
 from longtail.core.softmax import log_softmax
-from longtail.posthoc.validation import Floats, Indices, Rows, Validation
+from longtail.posthoc.validation import Validation
 from longtail.shift import em
 
 _DRAWS = 20  # that measure the noise
@@ -58,8 +59,8 @@ class _Pair:
 
 
 def shrunken_em(
-    logits: Rows,
-    held: Validation,
+    logits: Numbers,
+    validation: Validation,
     log_counts: Floats,
     pseudo_count: float,
     resamples: int,
@@ -74,13 +75,13 @@ def shrunken_em(
     pair = _estimates(em.likelihoods(logits), once, log_counts, pseudo_count, em.TOLERANCE)
     trend, free = em.full(pair.trend[:, 0]), em.full(pair.free.priors[:, 0])
     # Classes without validation samples cannot be drawn: draws are a problem of the others.
-    present = held.prior.probs > 0
-    likelihood, along = em.likelihoods(held.logits[:, present]), log_counts[present]
+    present = validation.prior.probs > 0
+    likelihood, along = em.likelihoods(validation.logits[:, present]), log_counts[present]
 
     def drawn(truth: Prior, number: int, again: bool = False) -> _Pair:
-        chances = held.weights_to(truth)
+        chances = validation.weights_to(truth)
         if again:
-            chances = _weighted_again(random, chances, held.labels, number)
+            chances = _weighted_again(random, chances, validation.labels, number)
         times = em.drawn_again(random, chances, len(logits), number)
         return _estimates(likelihood, times, along, pseudo_count, _DRAW_TOLERANCE)
 

@@ -11,18 +11,18 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from longtail.core.arrays import Numbers
 from longtail.core.scores import Split
 from longtail.data.tables import arrays
 from longtail.data.tables.errors import naming
 from longtail.data.tables.features import SPLITS, Features, FilePath, checked_features
 from longtail.data.tables.label_codes import LabelCodes, as_names
 
-_Parts: TypeAlias = Mapping[Split, tuple[npt.NDArray[Any], npt.NDArray[Any]]]
+_Parts: TypeAlias = Mapping[Split, tuple[Numbers, Numbers]]
 _Named: TypeAlias = tuple[_Parts, tuple[str, ...] | None]  # with the names of the classes
 
 
@@ -31,10 +31,8 @@ def read_features(
 ) -> Features:
     """Features of a file of longtail (.safetensors, memory-mapped), or of arrays (.npz, .npy).
 
-    Args:
-        path: The file.
-        labels: For an .npy, the .npy of its labels.
-        split: For an .npy, the .npy with the words train, validation and test, one a row.
+    Beside an .npy the labels are another, and so are the words train, validation and test, one a
+    row, if there is more than a train part.
     """
     source = Path(path)
     if not source.is_file():

@@ -17,14 +17,20 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core.arrays import refuse_lossy
+from longtail.core.arrays import Indices, Numbers, refuse_lossy
 from longtail.core.blocks import slices
 from longtail.core.files import written_whole
 from longtail.core.labels import check_labels, check_num_classes
 from longtail.core.scores import Split
-from longtail.core.tensor_file import begin_tensor_file, map_tensor_file
+from longtail.core.tensor_file import (
+    Format,
+    Versioned,
+    begin_tensor_file,
+    decode_header,
+    map_tensor_file,
+)
 
-_VERSION = 1
+_KEY, _FORMAT = "longtail_features", Format("feature", "longtail.data.pack_features")
 SPLITS: tuple[Split, ...] = ("train", "validation", "test")
 
 FilePath: TypeAlias = str | os.PathLike[str]
@@ -36,11 +42,10 @@ class Part(NamedTuple):
     """The samples of one split; the rows may lie on the disk."""
 
     features: Rows
-    labels: npt.NDArray[np.int64]
+    labels: Indices
 
 
-class _Header(msgspec.Struct):
-    version: int
+class _Header(Versioned):
     sizes: dict[str, int]
     num_classes: int
     classes: tuple[str, ...] | None = None
@@ -62,7 +67,7 @@ class Features:
         return int(next(iter(self.parts.values())).features.shape[1])
 
     @property
-    def counts(self) -> npt.NDArray[np.int64]:
+    def counts(self) -> Indices:
         """Training samples of each class."""
         return np.bincount(self.part("train").labels, minlength=self.num_classes)
 
@@ -82,7 +87,7 @@ class Features:
         if not source.is_file():
             raise FileNotFoundError(f"there is no feature file at {source}")
         metadata, tensors = map_tensor_file(source)
-        header = _decode(metadata.get("longtail_features"), source)
+        header = decode_header(metadata.get(_KEY), _Header, source, _FORMAT)
         try:
             parts = _cut(tensors["features"], np.asarray(tensors["labels"]), header.sizes)
             return checked_features(parts, header.num_classes, header.classes, header.made_by)
@@ -100,14 +105,10 @@ def pack_features(
     classes: Sequence[str] | None = None,
     made_by: str = "",
 ) -> Features:
-    """Write features to one file, a block at a time, and map it.
+    """Write features to one .safetensors file, a block at a time, and map it.
 
-    Args:
-        path: A .safetensors file; it replaces an existing one whole.
-        parts: Features (N, D), of which float64 is stored as float32, and labels, for each split.
-        num_classes: By default as many as there are names, else as the largest label says.
-        classes: The names of the classes.
-        made_by: What made the features, in words.
+    The parts are features (N, D), of which float64 is stored as float32, and labels, for each
+    split. There are as many classes as names, else as the largest label says.
 
     >>> import tempfile
     >>> rows, labels = np.eye(3, dtype=np.float32), [0, 1, 1]
@@ -121,8 +122,8 @@ def pack_features(
         raise ValueError(f"{target} must end in .safetensors to take features; rename it")
     made = checked_features(parts, num_classes, classes, made_by)
     sizes = {str(split): len(part.labels) for split, part in made.parts.items()}
-    header = _Header(_VERSION, sizes, made.num_classes, made.classes, made_by)
-    metadata = {"longtail_features": msgspec.json.encode(header).decode()}
+    header = _Header(_FORMAT.versions[-1], sizes, made.num_classes, made.classes, made_by)
+    metadata = {_KEY: msgspec.json.encode(header).decode()}
     labels = np.concatenate([part.labels for part in made.parts.values()])
     stored = np.result_type(*(part.features.dtype for part in made.parts.values()))
     dtype = np.dtype(np.float16 if stored == np.float16 else np.float32)
@@ -185,7 +186,7 @@ def _checked(features: Rows, labels: npt.ArrayLike, split: str) -> Part:
     return Part(features, indices.astype(np.int64, copy=False))
 
 
-def _cut(rows: Rows, labels: npt.NDArray[Any], sizes: Mapping[str, int]) -> dict[Split, Part]:
+def _cut(rows: Rows, labels: Numbers, sizes: Mapping[str, int]) -> dict[Split, Part]:
     """The parts of all rows, as many each as the header says."""
     whole = _checked(rows, labels, "all splits")
     if set(sizes) - set(SPLITS) or min(sizes.values(), default=0) < 0:
@@ -198,21 +199,3 @@ def _cut(rows: Rows, labels: npt.NDArray[Any], sizes: Mapping[str, int]) -> dict
         for split, start, stop in zip(SPLITS, [0, *ends], ends, strict=False)
         if stop > start
     }
-
-
-def _decode(text: str | None, source: Path) -> _Header:
-    if text is None:
-        raise ValueError(
-            f"{source} is no feature file of longtail; pack arrays into one with "
-            "longtail.data.pack_features"
-        )
-    try:
-        header = msgspec.json.decode(text, type=_Header)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"the header of {source} is damaged: {error}") from error
-    if header.version != _VERSION:
-        raise ValueError(
-            f"{source} was written in version {header.version} of the feature format, this "
-            f"longtail reads version {_VERSION}; use the longtail that wrote it, or a newer one"
-        )
-    return header

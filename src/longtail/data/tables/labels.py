@@ -17,12 +17,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, TypeAlias
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from longtail.core.arrays import Numbers
 from longtail.core.labels import MOST
 from longtail.data.tables.arrays import load_npy, load_npz, npz_names
 from longtail.data.tables.errors import check_is_file
@@ -138,13 +138,13 @@ def _table_labels(
     split = next((at for at in range(table.width) if _tells_split(table, samples, at)), None)
     label = _label_place(table, example, column, split)
     others = [] if split is None or split == label else [split]
-    num_rows, (labels, *told) = table.labels(label, *others)
+    num_rows, (labels, *splits) = table.labels(label, *others)
     if not num_rows:
         raise ValueError(f"{path} has no rows under its header; give a file with labels")
     if "" in labels.values:
         row = int((labels.codes == labels.values.index("")).argmax())
         raise ValueError(f"{path} has no label in row {row}, column {label}; leave that row out")
-    return _by_split(labels, told[0], path) if told else {WHOLE: labels}
+    return _by_split(labels, splits[0], path) if splits else {WHOLE: labels}
 
 
 def _tells_split(table: Table, rows: Sequence[Sequence[str]], at: int) -> bool:
@@ -207,7 +207,7 @@ def _label_arrays(names: Sequence[str], column: str | int | None, path: Path) ->
     return by_split or {WHOLE: str(single)}
 
 
-def _of_array(stored: npt.NDArray[Any], where: str) -> LabelCodes:
+def _of_array(stored: Numbers, where: str) -> LabelCodes:
     if not stored.size:
         raise ValueError(f"{where} has no labels in it; give one a sample")
     return LabelCodes.of_array(stored, where)

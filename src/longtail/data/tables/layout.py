@@ -41,24 +41,16 @@ _LOOKED_AT = 1000  # rows that tell whether the first column is an index
 class Layout:
     """Where things are in a file of scores, as far as it does not say so itself.
 
-    Attributes:
-        scores: The array of .npz or .safetensors, or the list column of .parquet, that holds the
-            scores. By default the one named "logits" or "probs".
-        labels: The array, or the column by its name or its place counted from 0, that holds the
-            labels. By default "labels" or "label".
-        ids: The array or column of what tells the samples apart. By default "ids" or "id".
-        skip: Columns that are none of these, by name or place.
-        header: Whether the first line of text names the columns. By default it does if a field
-            of it is no number.
-        delimiter: Between the fields of text. By default a tab in .tsv, else a comma.
+    Arrays are those of .npz or .safetensors by name, and columns of tables are known by their name
+    or their place counted from 0.
     """
 
-    scores: str | None = None
-    labels: str | int | None = None
-    ids: str | int | None = None
-    skip: Sequence[str | int] = ()
-    header: bool | None = None
-    delimiter: str | None = None
+    scores: str | None = None  # array, or list column of .parquet; by default "logits" or "probs"
+    labels: str | int | None = None  # by default "labels" or "label"
+    ids: str | int | None = None  # what tells the samples apart; by default "ids" or "id"
+    skip: Sequence[str | int] = ()  # columns that are none of these
+    header: bool | None = None  # by default the first line names columns if a field is no number
+    delimiter: str | None = None  # by default a tab in .tsv, else a comma
 
 
 class Columns(NamedTuple):
@@ -130,22 +122,22 @@ def score_columns(table: Table, layout: Layout) -> Columns:
     """All columns but labels, ids, an index and those to skip, or a ValueError."""
     names, path = table.names, table.path
 
-    def place_of(column: str | int | None, usual: Sequence[str]) -> int | None:
+    def position_of(column: str | int | None, usual: Sequence[str]) -> int | None:
         if column is None:
             column = optional_name(names or (), usual, None, path)
         return None if column is None else column_place(column, names, table.width, path)
 
-    label, ids = place_of(layout.labels, LABEL_NAMES), place_of(layout.ids, ID_NAMES)
+    label, ids = position_of(layout.labels, LABEL_NAMES), position_of(layout.ids, ID_NAMES)
     aside = {column_place(column, names, table.width, path) for column in layout.skip}
     ids = None if ids in aside else ids
-    aside |= {place for place in (label, ids) if place is not None}
-    for place in _index_places(table, aside):
-        called = repr(names[place]) if names is not None and names[place] else "without a name"
+    aside |= {at for at in (label, ids) if at is not None}
+    for at in _index_positions(table, aside):
+        called = repr(names[at]) if names is not None and names[at] else "without a name"
         warnings.warn(
             f"{path}: the column {called} is the index of a table, not a class: it is left out",
             stacklevel=2,
         )
-        aside.add(place)
+        aside.add(at)
     scores = tuple(at for at in range(table.width) if at not in aside)
     classes = None if names is None else tuple(names[at] for at in scores)
     if classes and len(set(classes)) != len(classes):
@@ -189,18 +181,18 @@ def is_row_index(name: str | None, values: Iterable[str]) -> bool:
     return numbered and len(texts) >= _ENOUGH
 
 
-def _index_places(table: Table, aside: set[int]) -> list[int]:
+def _index_positions(table: Table, aside: set[int]) -> list[int]:
     """The columns that are the index of a data frame and nothing that was asked for."""
     names = table.names or ()
     # Other libraries keep the name that pandas gave it, but not what pandas said of it.
-    places = [
+    positions = [
         at
         for at, name in enumerate(names)
         if name in table.index_names
         or (name.startswith("__index_level_") and _NO_NAME.fullmatch(name))
         if at not in aside
     ]
-    if 0 not in (*places, *aside):
+    if 0 not in (*positions, *aside):
         name = names[0] if names else None
-        places += [0] if is_row_index(name, table.head(0, _LOOKED_AT)) else []
-    return places
+        positions += [0] if is_row_index(name, table.head(0, _LOOKED_AT)) else []
+    return positions

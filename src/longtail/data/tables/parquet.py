@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from longtail.core.arrays import Numbers
 from longtail.core.memory import check_memory
 from longtail.data.tables.errors import check_is_file, reading
 from longtail.data.tables.label_codes import LABEL_BYTES, LabelCodes
@@ -54,18 +54,18 @@ class ParquetTable:
         # A range is described, not named: no column.
         return [name for name in names if name in self.names] if isinstance(names, list) else []
 
-    def head(self, place: int, rows: int) -> list[str]:
+    def head(self, position: int, rows: int) -> list[str]:
         """The first values of a column, as text."""
-        first = next(self._batches(rows, [self.names[place]]), None)
+        first = next(self._batches(rows, [self.names[position]]), None)
         return [] if first is None else [str(value) for value in first.column(0).to_pylist()]
 
-    def labels(self, *places: int) -> tuple[int, list[LabelCodes]]:
+    def labels(self, *positions: int) -> tuple[int, list[LabelCodes]]:
         """How many rows there are, and the labels in these columns."""
-        return self.num_rows, [self._labels(self.names[place]) for place in places]
+        return self.num_rows, [self._labels(self.names[position]) for position in positions]
 
-    def numbers(self, places: Sequence[int], rows: int) -> Iterator[npt.NDArray[Any]]:
+    def numbers(self, positions: Sequence[int], rows: int) -> Iterator[Numbers]:
         """The numbers in these columns, at most so many rows at a time."""
-        names = [self.names[place] for place in places]
+        names = [self.names[position] for position in positions]
         for batch in self._batches(rows, names):
             columns = [batch.column(name).to_numpy(zero_copy_only=False) for name in names]
             yield np.column_stack(columns)
@@ -81,7 +81,7 @@ class ParquetTable:
         first = next(self._batches(1, [name]), None)
         return 0 if first is None else len(first.column(0)[0])
 
-    def list_numbers(self, name: str, rows: int) -> Iterator[npt.NDArray[Any]]:
+    def list_numbers(self, name: str, rows: int) -> Iterator[Numbers]:
         """The numbers in the lists of a column, all as long as the first."""
         start, width = 0, self.length(name)
         for batch in self._batches(rows, [name]):

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from longtail.core import Prior
+from longtail.core.arrays import Numbers
 from longtail.core.blocks import slices
 from longtail.core.score_checks import check_ids
-from longtail.core.scores_file import decode_header
-from longtail.core.tensor_file import StoredTensor, open_tensor_file
+from longtail.core.scores_file import FORMAT, Header
+from longtail.core.tensor_file import StoredTensor, decode_header, open_tensor_file
 from longtail.data.tables import arrays
 from longtail.data.tables import layout as layouts
 from longtail.data.tables.errors import ObjectsError, naming, reading
@@ -40,7 +40,7 @@ class _Arrays(NamedTuple):
 
     names: Sequence[str]
     header: Callable[[str], arrays.ArrayHeader | StoredTensor]
-    load: Callable[[Iterable[str]], dict[str, npt.NDArray[Any]]]
+    load: Callable[[Iterable[str]], dict[str, Numbers]]
     blocks: Callable[[str, int], Iterator[Matrix]]
 
 
@@ -55,7 +55,7 @@ def read_safetensors(path: Path, kind: Kind, layout: Layout) -> Contents:
     """Named tensors; those of `Scores.save` have a header that says the rest."""
     metadata, tensors = open_tensor_file(path)
 
-    def load(names: Iterable[str]) -> dict[str, npt.NDArray[Any]]:
+    def load(names: Iterable[str]) -> dict[str, Numbers]:
         with reading(path, "scores"):
             return {name: np.array(tensors[name].mapped()) for name in names}
 
@@ -69,7 +69,7 @@ def read_safetensors(path: Path, kind: Kind, layout: Layout) -> Contents:
     contents = _of_arrays(file, kind, layout, path)
     if "longtail" not in metadata:
         return contents  # nobody knows what a foreign file means by a tensor called carried
-    header = decode_header(metadata["longtail"], path)
+    header = decode_header(metadata["longtail"], Header, path, FORMAT)
     small = load(tensors.keys() & {"carried", "carried_counts"})
     log, ids = small.get("carried"), contents.ids
     with reading(path, "scores that longtail wrote"):
@@ -164,14 +164,14 @@ def _of_columns(table: Table, columns: Columns, dtype: np.dtype[Any]) -> Content
 
 def _beside(
     table: Table, label: int | None, ids: int | None
-) -> tuple[int, LabelCodes | None, npt.NDArray[Any] | None]:
+) -> tuple[int, LabelCodes | None, Numbers | None]:
     """How many rows there are, their labels and their ids."""
-    num_rows, columns = table.labels(*(place for place in (label, ids) if place is not None))
+    num_rows, columns = table.labels(*(at for at in (label, ids) if at is not None))
     texts = None if ids is None else np.array(columns[-1].values)[columns[-1].codes]
     return num_rows, None if label is None else columns[0], texts
 
 
-def _ids(stored: npt.NDArray[Any], num_rows: int, where: str) -> npt.NDArray[Any]:
+def _ids(stored: Numbers, num_rows: int, where: str) -> Numbers:
     with naming(where):
         texts = np.array(as_names(stored, where)) if stored.dtype.kind == "S" else stored
         return check_ids(texts, num_rows)

@@ -24,12 +24,12 @@ import numpy.typing as npt
 from numpy.lib import format as npy
 
 from longtail.core import Prior, PriorLike, Scores, probabilities
-from longtail.core.arrays import ArrayLike, as_numpy
+from longtail.core.arrays import ArrayLike, Indices, Numbers, as_numpy
 from longtail.core.blocks import BLOCK
 from longtail.core.files import written_whole
 from longtail.core.labels import check_labels
 from longtail.core.memory import check_memory
-from longtail.core.score_checks import check_ids
+from longtail.core.score_checks import check_finite, check_ids
 from longtail.core.scores import Split
 from longtail.core.scores_file import described
 from longtail.core.tensor_file import begin_tensor_file, can_store
@@ -52,8 +52,8 @@ class Contents:
     read: Callable[[int], Iterator[Matrix]]
     labels: LabelCodes | None = None
     classes: tuple[str, ...] | None = None
-    ids: npt.NDArray[Any] | None = None
-    counts: npt.NDArray[Any] | None = None
+    ids: Numbers | None = None
+    counts: Numbers | None = None
     carried: Prior | None = None
     split: Split | None = None
     array: str | None = None
@@ -65,38 +65,25 @@ class Block(NamedTuple):
 
     start: int
     logits: Matrix
-    labels: npt.NDArray[np.int64] | None
+    labels: Indices | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScoreTable:
     """A file of scores that is never held in memory whole. `open_score_table` makes it.
 
-    `kind` says whether it holds "logits" or "probs"; labels, int64, classes and training counts are
-    None where nobody knows them.
+    What belongs to `Scores` is None where neither the file nor the caller says it.
     """
 
     path: Path
     kind: Kind
-    labels: npt.NDArray[np.int64] | None
-    classes: tuple[str, ...] | None
-    counts: npt.NDArray[np.int64] | None
     contents: Contents
-
-    @property
-    def carried(self) -> Prior | None:
-        """The prior the logits carry, if the file says so."""
-        return self.contents.carried
-
-    @property
-    def ids(self) -> npt.NDArray[Any] | None:
-        """What tells the samples apart, if the file has it."""
-        return self.contents.ids
-
-    @property
-    def split(self) -> Split | None:
-        """What the samples may be used for, if the file says so."""
-        return self.contents.split
+    labels: Indices | None
+    classes: tuple[str, ...] | None
+    counts: Indices | None
+    carried: Prior | None
+    split: Split | None
+    ids: Numbers | None
 
     @property
     def num_rows(self) -> int:
@@ -194,16 +181,7 @@ class ScoreTable:
             yield probabilities.RowSums.of(stored.astype(self.dtype, copy=False))
 
     def _as_logits(self, rows: Matrix, start: int) -> Matrix:
-        # The largest of a row is NaN if any is, +inf if any is, and -inf if there is nothing else.
-        wrong = ~np.isfinite(rows.max(axis=1))
-        if wrong.any():
-            row = int(wrong.argmax())
-            column = int((~(rows[row] < np.inf)).argmax())
-            raise ValueError(
-                f"{self.path} must hold numbers below +inf with one finite value in every row, "
-                f"got {rows[row, column]} in row {start + row}, class {column}; "
-                "the model that made them has diverged, or a value is missing"
-            )
+        check_finite(rows, str(self.path), start)
         if self.kind == "logits":
             return rows
         advice = "say --kind logits (kind='logits' in Python)"

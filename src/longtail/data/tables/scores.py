@@ -6,13 +6,13 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias, get_args
+from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from longtail.core.arrays import ArrayLike
+from longtail.core.arrays import ArrayLike, Indices
 from longtail.core.labels import check_counts
+from longtail.core.numbers import check_choice
 from longtail.data.tables import score_readers
 from longtail.data.tables.errors import check_is_file, naming
 from longtail.data.tables.label_codes import LabelCodes
@@ -66,8 +66,7 @@ def open_score_table(
     [1 1]
     """
     source = Path(path)
-    if kind not in get_args(Kind):
-        raise ValueError(f'kind must be "logits" or "probs", what the file holds, got {kind!r}')
+    check_choice(kind, Kind, "kind")
     reader = _READERS.get(suffix_of(source))
     if reader is None or (source.suffix.lower() == ".gz" and reader is not score_readers.read_text):
         raise ValueError(
@@ -85,7 +84,8 @@ def open_score_table(
             counts = check_counts(counts, num_classes)
     names = _names(classes, contents, source)
     indices = _indices(labels, asked.labels, contents, names, source)
-    table = ScoreTable(source, kind, indices, names, counts, contents)
+    facts = names, counts, contents.carried, contents.split, contents.ids
+    table = ScoreTable(source, kind, contents, indices, *facts)
     table.check_kind()
     return table
 
@@ -121,7 +121,7 @@ def _indices(
     contents: Contents,
     names: tuple[str, ...] | None,
     path: Path,
-) -> npt.NDArray[np.int64] | None:
+) -> Indices | None:
     if labels is None:
         codes, source = contents.labels, f"the labels of {path}"
     elif isinstance(labels, str | os.PathLike):

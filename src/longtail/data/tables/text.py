@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from longtail.core.arrays import Floats
 from longtail.data.tables.errors import check_is_file, reading
 from longtail.data.tables.label_codes import LabelCodes
 
@@ -111,23 +111,23 @@ class TextTable:
             )
         return self._below_header(filter(None, csv.reader(lines, delimiter=self.delimiter)))
 
-    def head(self, place: int, rows: int) -> list[str]:
+    def head(self, position: int, rows: int) -> list[str]:
         """The first fields of a column."""
-        return [fields[place].strip() for fields in islice(self.rows(), rows)]
+        return [fields[position].strip() for fields in islice(self.rows(), rows)]
 
-    def labels(self, *places: int) -> tuple[int, list[LabelCodes]]:
+    def labels(self, *positions: int) -> tuple[int, list[LabelCodes]]:
         """How many rows there are, and what stands in these columns; every row is checked."""
-        pick = itemgetter(*places) if places else len
+        pick = itemgetter(*positions) if positions else len
         seen: dict[Any, int] = {}
-        rows = self._exact_fields(places) if self.exact else self._enough_fields(places)
+        rows = self._exact_fields(positions) if self.exact else self._enough_fields(positions)
         codes = np.fromiter((seen.setdefault(pick(row), len(seen)) for row in rows), np.int64)
-        texts = [(key,) for key in seen] if len(places) == 1 else list(seen)
+        texts = [(key,) for key in seen] if len(positions) == 1 else list(seen)
         columns = [
-            LabelCodes.of_texts(each[at].strip() for each in texts) for at in range(len(places))
+            LabelCodes.of_texts(each[at].strip() for each in texts) for at in range(len(positions))
         ]
         return len(codes), [LabelCodes(each.values, each.codes[codes]) for each in columns]
 
-    def numbers(self, places: Sequence[int], rows: int) -> Iterator[npt.NDArray[np.float64]]:
+    def numbers(self, positions: Sequence[int], rows: int) -> Iterator[Floats]:
         """The numbers in these columns, at most so many rows at a time."""
         lines, start = (line for line, _ in self._lines()), 0
         for first in lines:
@@ -137,17 +137,17 @@ class TextTable:
                     delimiter=self.delimiter,
                     comments=None,
                     quotechar=None if self.delimiter == "\t" else '"',
-                    usecols=None if len(places) == self.width else places,
+                    usecols=None if len(positions) == self.width else positions,
                     ndmin=2,
                 )
             except ValueError as error:
-                reason = self._no_number(places, start) or f"{self.path}: {error}"
+                reason = self._no_number(positions, start) or f"{self.path}: {error}"
                 raise ValueError(reason) from error
             yield block
             start += len(block)
 
-    def _enough_fields(self, places: Sequence[int]) -> Iterator[list[str]]:
-        last = max(places, default=0)
+    def _enough_fields(self, positions: Sequence[int]) -> Iterator[list[str]]:
+        last = max(positions, default=0)
         for row, fields in enumerate(self.rows()):
             if len(fields) <= last:
                 raise ValueError(
@@ -156,20 +156,20 @@ class TextTable:
                 )
             yield fields
 
-    def _exact_fields(self, places: Sequence[int]) -> Iterator[dict[int, str]]:
+    def _exact_fields(self, positions: Sequence[int]) -> Iterator[dict[int, str]]:
         for row, (line, fields) in enumerate(self._lines()):
             width = line.count(self.delimiter) + 1 if fields is None else len(fields)
             if width != self.width:
                 raise ValueError(
                     f"{self.path} has {self.width} columns, but {width} in row {row}; correct it"
                 )
-            yield {at: self._cut(line, at) if fields is None else fields[at] for at in places}
+            yield {at: self._cut(line, at) if fields is None else fields[at] for at in positions}
 
-    def _cut(self, line: str, place: int) -> str:
+    def _cut(self, line: str, position: int) -> str:
         """One field without cutting all of a wide line."""
-        behind = self.width - place
-        if place < behind:
-            return line.split(self.delimiter, place + 1)[place]
+        behind = self.width - position
+        if position < behind:
+            return line.split(self.delimiter, position + 1)[position]
         return line.rsplit(self.delimiter, behind)[-behind]
 
     def _lines(self) -> Iterator[tuple[str, list[str] | None]]:
@@ -194,14 +194,14 @@ class TextTable:
                 f"{self.path} has a line that is no row ({error}); correct it"
             ) from error
 
-    def _no_number(self, places: Sequence[int], start: int) -> str | None:
+    def _no_number(self, positions: Sequence[int], start: int) -> str | None:
         """Says where the first field from row `start` on is that should be a number and is none."""
         for row, fields in enumerate(islice(self.rows(), start, None), start):
-            for place in places:
-                if not is_number(fields[place]):
-                    name = self.first[place] if self.has_header else place
+            for at in positions:
+                if not is_number(fields[at]):
+                    name = self.first[at] if self.has_header else at
                     return (
-                        f"{self.path} has {fields[place]!r} in row {row}, column {name!r}, where a "
+                        f"{self.path} has {fields[at]!r} in row {row}, column {name!r}, where a "
                         "score was expected; correct it, or say which columns hold no scores: "
                         "--label-column, --skip"
                     )

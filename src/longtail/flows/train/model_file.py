@@ -10,9 +10,9 @@ import msgspec
 import torch
 
 from longtail.core import Prior
-from longtail.core.tensor_file import save_tensors
+from longtail.core.tensor_file import Format, Versioned, decode_header, save_tensors
 from longtail.data.tables.errors import reading
-from longtail.engine.head_file import VERSION, read_state
+from longtail.engine.head_file import read_state
 from longtail.engine.training import Model
 from longtail.flows.file_names import MODEL
 from longtail.flows.train.building import build_model
@@ -20,11 +20,10 @@ from longtail.flows.train.reading import plain, recipe_from
 from longtail.flows.train.recipe import Recipe
 from longtail.images.augment import Normalize
 
-_KEY = "longtail_model"
+_KEY, _FORMAT = "longtail_model", Format("model", "`longtail train`")
 
 
-class _Header(msgspec.Struct):
-    version: int
+class _Header(Versioned):
     recipe: dict[str, Any]
     classes: tuple[str, ...]
     counts: tuple[int, ...]
@@ -44,8 +43,8 @@ class StoredModel(NamedTuple):
 
 def save_model(path: str | os.PathLike[str], stored: StoredModel) -> None:
     """Write the file, whole or not at all."""
-    moments = stored.normalize.mean, stored.normalize.std
-    header = _Header(VERSION, plain(stored.recipe), stored.classes, stored.counts, *moments)
+    recipe, moments = plain(stored.recipe), (stored.normalize.mean, stored.normalize.std)
+    header = _Header(_FORMAT.versions[-1], recipe, stored.classes, stored.counts, *moments)
     metadata = {"format": "pt", _KEY: msgspec.json.encode(header).decode()}
     save_tensors(path, stored.model.state_dict(), metadata)
 
@@ -58,9 +57,9 @@ def load_model(source: str | os.PathLike[str]) -> StoredModel:
         raise FileNotFoundError(
             f"there is no model {file}; give a run folder of `longtail train`, or its {MODEL}"
         )
-    what, remedy = "model of `longtail train`", "train one, or name another"
-    header, state = read_state(file, _KEY, _Header, what, remedy)
-    with reading(file, f"a {what}"), torch.random.fork_rng(devices=[]):
+    text, state = read_state(file, _KEY, "train one, or name another")
+    header = decode_header(text, _Header, file, _FORMAT)
+    with reading(file, "a model of `longtail train`"), torch.random.fork_rng(devices=[]):
         recipe = recipe_from(header.recipe)
         model = build_model(_without_downloads(recipe), Prior.of(header.counts, zeros="smooth"))
         model.load_state_dict(state)

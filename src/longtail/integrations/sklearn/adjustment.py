@@ -19,12 +19,12 @@ from numbers import Integral
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from longtail.core import Prior, PriorLike, Scores, measure_carried, retarget
+from longtail.core.arrays import Floats, Numbers
 from longtail.core.numbers import check_number
 from longtail.core.prior import check_same_classes, full_prior
 from longtail.data import stratified_folds
@@ -43,7 +43,7 @@ Tau: TypeAlias = float | Literal["auto"]
 Calibration: TypeAlias = Literal["auto", "temperature", "bias_corrected"] | None
 Carried: TypeAlias = PriorLike | Literal["train", "measure"]
 AnyCalibrator: TypeAlias = Temperature | BiasCorrectedTemperature
-OutOfFold: TypeAlias = tuple[npt.NDArray[np.float64], Positions]
+OutOfFold: TypeAlias = tuple[Floats, Positions]
 Splits: TypeAlias = list[tuple[Positions, Positions]]
 
 _A_CLASS = "one probability or count a class"
@@ -140,7 +140,7 @@ def fit_adjustment(
 def out_of_fold(
     estimator: Any, data: TrainingSet, splits: Splits, move_to: Prior | None, n_jobs: int | None
 ) -> OutOfFold:
-    """Logits of the held-out samples of all splits, and which samples these are.
+    """Logits of the validation samples of all splits, and which samples these are.
 
     They are moved to what the model of all samples carries, `move_to`; None leaves them alone.
     """
@@ -179,18 +179,18 @@ def _score_fold(
 ) -> OutOfFold:
     model = data.fit(estimator, train)
     columns = np.searchsorted(data.labels.classes, model.classes_)
-    held = np.asarray(test)[np.isin(data.labels.codes[test], columns)]
-    logits = np.full((len(held), len(data.labels.classes)), -np.inf)
-    if len(held):
-        own = class_logits(model, _safe_indexing(data.X, held))
+    scored = np.asarray(test)[np.isin(data.labels.codes[test], columns)]
+    logits = np.full((len(scored), len(data.labels.classes)), -np.inf)
+    if len(scored):
+        own = class_logits(model, _safe_indexing(data.X, scored))
         if move_to is not None:
             carried = carried_by(model, data.labels.part(train))
             own = retarget(own, carried, Prior.from_log(move_to.log[columns]))
         logits[:, columns] = own
-    return logits, held
+    return logits, scored
 
 
-def target_prior(target: Target, train: Prior, classes: npt.NDArray[Any]) -> Prior | None:
+def target_prior(target: Target, train: Prior, classes: Numbers) -> Prior | None:
     """The prior meant; None if it is to be estimated."""
     if isinstance(target, str):
         return {"uniform": Prior.uniform(len(classes)), "prior": train}.get(target)

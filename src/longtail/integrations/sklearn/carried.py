@@ -22,7 +22,6 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
@@ -33,6 +32,7 @@ from sklearn.svm import SVC, LinearSVC, NuSVC
 from sklearn.utils.class_weight import compute_class_weight
 
 from longtail.core import Prior
+from longtail.core.arrays import Floats
 from longtail.core.probabilities import floored_log
 from longtail.integrations.sklearn.training_set import EncodedLabels, TrainingLabels
 
@@ -57,7 +57,7 @@ def gives_probs(estimator: Any) -> bool:
     )
 
 
-def class_logits(estimator: Any, X: Any) -> npt.NDArray[np.float64]:
+def class_logits(estimator: Any, X: Any) -> Floats:
     """Shape (samples, classes), in the order of the estimator's `classes_`, float64."""
     if len(estimator.classes_) == 1:  # where boosting has two columns all the same
         return np.zeros((len(estimator.predict(X)), 1))
@@ -65,8 +65,7 @@ def class_logits(estimator: Any, X: Any) -> npt.NDArray[np.float64]:
         values = np.asarray(estimator.decision_function(X), dtype=np.float64)
         return np.stack([-values / 2, values / 2], axis=1) if values.ndim == 1 else values
     probs = np.asarray(estimator.predict_proba(X))
-    eps = None if probs.dtype.kind != "f" else float(np.finfo(probs.dtype).eps)
-    return floored_log(probs.astype(np.float64, copy=False), eps)
+    return floored_log(probs.astype(np.float64, copy=False), probs.dtype)
 
 
 def carried_by(estimator: Any, labels: TrainingLabels) -> Prior:
@@ -128,7 +127,7 @@ def _own_prior(estimator: Any) -> Prior | None:
     return None
 
 
-def _class_weights(estimator: Any, labels: TrainingLabels) -> npt.NDArray[np.float64]:
+def _class_weights(estimator: Any, labels: TrainingLabels) -> Floats:
     """One factor a class: what training multiplied each sample's weight by."""
     options = estimator.get_params(deep=False)
     factors = _balance(estimator, options.get("class_weight"), labels)
@@ -140,7 +139,7 @@ def _class_weights(estimator: Any, labels: TrainingLabels) -> npt.NDArray[np.flo
     return factors
 
 
-def _balance(estimator: Any, class_weight: Any, labels: TrainingLabels) -> npt.NDArray[np.float64]:
+def _balance(estimator: Any, class_weight: Any, labels: TrainingLabels) -> Floats:
     if class_weight is None:
         return np.ones(len(labels.classes))
     if not isinstance(class_weight, str):
@@ -162,6 +161,6 @@ def _check_nested(estimator: Any) -> None:
 def _untold(estimator: Any, reason: str) -> ValueError:
     return ValueError(
         f"cannot tell which prior the scores of {type(estimator).__name__} carry, because {reason}"
-        '; say carried="measure" to fit it on held-out samples, or give it: carried=[...], '
+        '; say carried="measure" to fit it on validation samples, or give it: carried=[...], '
         "one probability or count for each class in sorted order"
     )

@@ -1,11 +1,11 @@
-r"""How τ was chosen on held-out samples, and how well they determine it.
+r"""How τ was chosen on validation samples, and how well they determine it.
 
     accuracy_under_target   Σ_y t(y)·recall_y, exactly (`curve`); balanced accuracy for uniform t
     nll, brier              proper scores (`criteria`)
     ece                     calibration error with 20 bins (`criteria`)
 
-Every criterion is meant under the target t: a held-out sample of class y counts t(y)/n_y, whatever
-the held-out set's own frequencies.
+Every criterion is meant under the target t: a sample of class y counts t(y)/n_y, whatever their own
+frequencies.
 
 The best τ of a few samples, or of a short move, is mostly chance. If the logits carry what they
 declare, τ = 1 is right whatever the samples say; a model that departs from that needs a τ near 1.
@@ -30,16 +30,17 @@ it stands for what they do not have, models that are wrong in other ways.
 
 from collections.abc import Callable
 from math import hypot, inf, isinf
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
 
 from longtail.core import Prior
-from longtail.core.arrays import ArrayLike
+from longtail.core.arrays import ArrayLike, Numbers
+from longtail.core.numbers import check_choice
 from longtail.posthoc.tau import Criterion, TauChoice, criteria
 from longtail.posthoc.tau.curve import curve_along
 from longtail.posthoc.tau.paths import Shift, TauPath, predict
-from longtail.posthoc.validation import Rows, Validation, Weighted, effective_samples
+from longtail.posthoc.validation import Validation, Weighted, effective_samples
 from longtail.stats import NORMAL
 
 SPREAD, WIDE_SPREAD = 0.5, 2.0
@@ -50,7 +51,7 @@ _COARSE = 15  # points of the grid for a score that is not convex
 
 def choose_tau(
     path: TauPath,
-    held: Validation,
+    validation: Validation,
     target: Prior,
     criterion: Criterion,
     training: Prior | None,
@@ -61,10 +62,8 @@ def choose_tau(
     `training` tells which half of the classes is rarer, if anything does; `within` is how much each
     sample counts among those of its class, all the same by default.
     """
-    if criterion not in get_args(Criterion):
-        names = ", ".join(f'"{name}"' for name in get_args(Criterion))
-        raise ValueError(f"criterion must be one of {names}, got {criterion!r}")
-    samples = Weighted.under(target, held.logits, held.labels, within).that_count()
+    check_choice(criterion, Criterion, "criterion")
+    samples = Weighted.under(target, validation.logits, validation.labels, within).that_count()
     best = _FITS[criterion](path, samples, target)
     length, spread = path.length(samples.logits), WIDE_SPREAD
     if isinstance(path, Shift):
@@ -106,7 +105,7 @@ def held_near_one(
     return 1 + trust * (optimum - 1), trust
 
 
-def _size(logits: Rows) -> float:
+def _size(logits: Numbers) -> float:
     """How far logits lie apart, 1 at the most: what no model's logits are right to is a part of it.
 
     A temperature of a hundred leaves logits, and τ, of a hundredth of the usual size.

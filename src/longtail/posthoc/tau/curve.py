@@ -32,15 +32,13 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from longtail.core import Prior, PriorLike, Scores
-from longtail.core.arrays import Array, ArrayLike, as_numpy, to_kind
-from longtail.core.labels import check_labels
+from longtail.core.arrays import Array, ArrayLike, Floats, Indices, Numbers, as_numpy, to_kind
 from longtail.core.numbers import check_per_class
-from longtail.core.prior import check_same_classes, full_prior
-from longtail.core.probabilities import check_not_probs
+from longtail.core.prior import check_same_classes, full_prior, target_prior
 from longtail.core.retarget import prior_offset
 from longtail.posthoc.tau.intervals import Intervals
 from longtail.posthoc.tau.paths import Scale, Shift, TauPath, predict
-from longtail.posthoc.validation import Floats, Indices, Rows, Weighted, weights_to
+from longtail.posthoc.validation import Weighted, weights_to
 from longtail.stats import Replicates, alike
 
 _TRIES = 5  # so many pieces: in float32 one in ten or so does not keep its promise
@@ -120,12 +118,8 @@ def tau_curve(
 ) -> TauCurve:
     """Accuracy of f + τ·(log target − log prior) for every τ: the curve behind the choice of τ.
 
-    Args:
-        logits: Shape (N, C), of a model that carries `prior`.
-        labels: True classes.
-        prior: The training prior π: a Prior or class counts.
-        target: The prior that labels follow where the model is used, uniform by default: then
-            these are f − τ·log π (LA eq. 9), and accuracy is balanced accuracy.
+    The logits (N, C) carry `prior`, that of training. With the uniform target, the default, these
+    are f − τ·log π (LA eq. 9), and accuracy is balanced accuracy.
 
     >>> logits = np.array([[3.0, 1.0], [2.0, 0.5], [1.0, 0.8], [1.2, 1.0], [2.0, 1.9]])
     >>> curve = tau_curve(logits, [0, 0, 0, 1, 1], prior=[90, 10])
@@ -135,7 +129,7 @@ def tau_curve(
     rows, true = _check(logits, labels)
     source = full_prior(prior, "training")
     check_same_classes(rows.shape[1], source, "the logits have", "the training prior")
-    goal = Prior.uniform(source.num_classes) if target is None else Prior.of(target)
+    goal = target_prior(target, rows.shape[1], "the logits have")
     path = Shift(prior_offset(source, goal))
     return curve_along(path, Weighted.under(goal, rows, true), goal, logits)
 
@@ -150,8 +144,7 @@ def weight_norm_curve(
     """
     rows, true = _check(logits, labels)
     log_nu = np.log(check_per_class(nu, rows.shape[1], "nu"))
-    goal = Prior.uniform(rows.shape[1]) if target is None else Prior.of(target)
-    check_same_classes(rows.shape[1], goal, "the logits have", "the target prior")
+    goal = target_prior(target, rows.shape[1], "the logits have")
     return curve_along(Scale(log_nu), Weighted.under(goal, rows, true), goal, logits)
 
 
@@ -172,25 +165,17 @@ def curve_along(
     best_accuracy, best = max(tried, key=lambda pair: pair[0])
     values = accuracy, steps.values(uniform)
     taus, under_target, balanced = (to_kind(array, example) for array in (steps.taus, *values))
-    found = best.inner, (best.low, best.high), best_accuracy
+    optimum = best.inner, (best.low, best.high), best_accuracy
     counted = samples.labels, samples.weights, samples.times
-    return TauCurve(taus, under_target, balanced, *found, target, right, *counted)
+    return TauCurve(taus, under_target, balanced, *optimum, target, right, *counted)
 
 
-def _check(logits: Array, labels: ArrayLike) -> tuple[Rows, Indices]:
+def _check(logits: Array, labels: ArrayLike) -> tuple[Numbers, Indices]:
     """The samples, or a ValueError."""
-    rows = as_numpy(logits)
-    is_odd = rows.ndim != 2 or rows.dtype.kind != "f" or not rows.size
-    if is_odd or not np.isfinite(rows.max(axis=1)).all():
-        Scores(rows)  # which says what is wrong with them, or that nothing is
-    check_not_probs(rows)
-    true = check_labels(labels, rows.shape[1])
-    if not len(rows) or len(rows) != len(true):
-        raise ValueError(
-            f"a curve needs samples and their labels, got {len(rows)} rows of logits and "
-            f"{len(true)} labels"
-        )
-    return rows, true
+    scores = Scores(logits, labels)
+    if not len(scores):
+        raise ValueError("a curve needs samples and their labels, got none")
+    return as_numpy(scores.logits), as_numpy(scores.labels)
 
 
 class Steps(NamedTuple):
