@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 from collections.abc import Callable
 from typing import Any, ClassVar
+
+from longtail.core.plain_text import plain_json
 
 
 class Result:
@@ -35,16 +36,15 @@ def register_renderer(render: Callable[[Result], str]) -> None:
 
 
 def json_text(value: Any, *, ascii_only: bool = False) -> str:
-    """JSON as every reader takes it: a number that is not finite is null.
+    """JSON as every reader takes it, and terminals show it: a number that is not finite is null.
 
     >>> print(json_text({"few": float("nan")}), end="")
     {
       "few": null
     }
     """
-    text = json.dumps(_finite(value), indent=2, ensure_ascii=ascii_only, allow_nan=False) + "\n"
-    # Halves of characters, as of file names that are no UTF-8, which no file of UTF-8 takes.
-    return re.sub("[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", text)
+    text = json.dumps(_finite(value), indent=2, ensure_ascii=ascii_only, allow_nan=False)
+    return plain_json(text) + "\n"
 
 
 def write_json(path: str | os.PathLike[str], value: Any) -> None:

@@ -22,6 +22,7 @@ import numpy as np
 from longtail.core import Prior, PriorLike, Scores
 from longtail.core.arrays import ArrayT
 from longtail.core.files import written_whole
+from longtail.core.plain_text import plain_json
 from longtail.core.tensor_file import Format, Versioned, decode_header
 from longtail.posthoc.adjuster import Adjuster, AffineAdjuster
 from longtail.posthoc.adjusters import LogitAdjustment, PCSoftmax, WeightNormalization
@@ -228,7 +229,8 @@ def _written_out(content: _Content) -> str:
         ) from error
     # Lists of numbers or names on one line; no string in JSON has a line break to lose.
     flat = r"\[\n\s*([^][{}]*?)\n\s*\]"
-    return re.sub(flat, lambda lines: "[" + re.sub(r"\n\s*", " ", lines[1]) + "]", text)
+    lined = re.sub(flat, lambda lines: "[" + re.sub(r"\n\s*", " ", lines[1]) + "]", text)
+    return plain_json(lined)
 
 
 def _entry_of(adjuster: Adjuster) -> _AnyEntry:
