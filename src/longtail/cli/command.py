@@ -13,13 +13,8 @@ from typing import Any
 import click
 
 from longtail.flows.file_names import ADJUSTER, LOG, METRICS, MODEL, PAGE, RECIPE, VERSIONS
-from longtail.flows.generation import (
-    check_kind,
-    check_not_inputs,
-    check_not_others,
-    generation_in,
-    settle,
-)
+from longtail.flows.generation import check_kind, check_not_others, generation_in, settle
+from longtail.flows.results import check_not_inputs
 
 # What runs consist of, beside what they say themselves.
 _OF_RUNS = (RECIPE, VERSIONS, LOG, METRICS, MODEL)

@@ -23,15 +23,8 @@ from longtail.flows.file_names import AUDIT_RESULT, COUNTS
 from longtail.flows.label_profile import Group, Profile, Shift, groups_of, profile_of, shift_of
 from longtail.flows.results import Result, write_json
 
-Labels: TypeAlias = (
-    str
-    | os.PathLike[str]
-    | Mapping[str, int]
-    | Mapping[int, int]
-    | Prior
-    | Sequence[str]
-    | ArrayLike
-)
+_Counts: TypeAlias = Mapping[str, int] | Mapping[int, int] | Prior
+Labels: TypeAlias = str | os.PathLike[str] | _Counts | Sequence[str] | ArrayLike
 _Parts: TypeAlias = Mapping[str, LabelCounts]
 # Up to this ratio logits start 0.4 nats apart at the most: little that a method could win back.
 _BALANCED = 1.5

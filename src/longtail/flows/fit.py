@@ -28,7 +28,7 @@ from longtail.flows import file_names, fit_methods, fit_samples
 from longtail.flows.fit_methods import METHODS, Aim, Task
 from longtail.flows.fit_result import Criterion, FitResult, MethodScores
 from longtail.flows.fit_samples import FeaturesLike, FitSamples, Labelled
-from longtail.flows.generation import staged
+from longtail.flows.results import staged
 from longtail.heads import Head, Linear
 from longtail.metrics import Accumulator, Interval, paired_gain
 from longtail.posthoc import PCSoftmax, fold

@@ -25,7 +25,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from typing import NamedTuple
 
-from longtail.flows.file_names import PAGE, RECIPE, are_one_file
+from longtail.flows.file_names import PAGE, RECIPE
 
 HIDDEN = ".longtail"  # as core.files has it
 _MANIFEST = "generation.json"
@@ -48,16 +48,6 @@ def generation_in(folder: Path) -> Generation | None:
     # A run that is being trained has this before it has results.
     train = Generation("train", (RECIPE,)) if (folder / RECIPE).is_file() else None
     return _read_manifest(folder / HIDDEN / _MANIFEST) or train
-
-
-def staged(
-    output: str | os.PathLike[str] | None, kind: str, names: Sequence[str], inputs: Iterable[Path]
-) -> AbstractContextManager[Path | None]:
-    """As `generation`, for a flow that writes only if it is told where, and over no input."""
-    if output is None:
-        return nullcontext()
-    check_not_inputs(Path(output), names, inputs)
-    return generation(Path(output), kind, names)
 
 
 def added(folder: Path, kind: str) -> AbstractContextManager[Path]:
@@ -135,20 +125,6 @@ def check_kind(folder: Path, kind: str) -> None:
             f"{folder} holds the files of longtail {current.kind}, which would be lost; take "
             "another folder, or remove this one"
         )
-
-
-def check_not_inputs(output: Path, names: Sequence[str], inputs: Iterable[Path]) -> None:
-    """A ValueError if an input is the output, or in that folder and written anew or before."""
-    gone = [output]
-    if names:
-        current = generation_in(output)
-        gone = [output / name for name in {*names, *(() if current is None else current.files)}]
-    for path in inputs:
-        if any(are_one_file(path, file) for file in gone):
-            raise ValueError(
-                f"{path} is an input, and output to {output} would write over it; take another "
-                f"{'folder' if names else 'file'}"
-            )
 
 
 def check_not_others(folder: Path, files: Iterable[str], names: Sequence[str]) -> None:

@@ -1,14 +1,18 @@
-"""What every result is: shown in a notebook by the page that report makes of it, kept as JSON."""
+"""What every result is: shown in a notebook by the page that report makes of it, kept in files."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Any, ClassVar
 
 from longtail.core.plain_text import plain_json
+from longtail.flows.file_names import are_one_file
+from longtail.flows.generation import generation, generation_in
 
 
 class Result:
@@ -33,6 +37,30 @@ def register_renderer(render: Callable[[Result], str]) -> None:
     """Let results show themselves in notebooks; report does this when it is imported."""
     global _renderer
     _renderer = render
+
+
+def staged(
+    output: str | os.PathLike[str] | None, kind: str, names: Sequence[str], inputs: Iterable[Path]
+) -> AbstractContextManager[Path | None]:
+    """A generation of files for a flow that writes only if it is told where, and over no input."""
+    if output is None:
+        return nullcontext()
+    check_not_inputs(Path(output), names, inputs)
+    return generation(Path(output), kind, names)
+
+
+def check_not_inputs(output: Path, names: Sequence[str], inputs: Iterable[Path]) -> None:
+    """A ValueError if an input is the output, or in that folder and written anew or before."""
+    gone = [output]
+    if names:
+        current = generation_in(output)
+        gone = [output / name for name in {*names, *(() if current is None else current.files)}]
+    for path in inputs:
+        if any(are_one_file(path, file) for file in gone):
+            raise ValueError(
+                f"{path} is an input, and output to {output} would write over it; take another "
+                f"{'folder' if names else 'file'}"
+            )
 
 
 def json_text(value: Any, *, ascii_only: bool = False) -> str:
