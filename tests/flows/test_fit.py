@@ -360,6 +360,30 @@ def test_a_target_may_be_by_name():
     assert result.target.is_close(Prior.of(list(weights.values())))
 
 
+@pytest.mark.parametrize(
+    ("dtype", "unit"), [("float64", 1e-140), ("float64", 1e140), ("float32", 1e30)]
+)
+def test_the_unit_of_features_does_not_matter(dtype, unit):
+    rows, labels = drawn(COUNTS, 0)
+    rows = np.asarray(rows, dtype)
+    options = {"methods": ["adjusted", "ncm_cl2n"], "folds": 2}
+    expected, result = (
+        lt.fit(each, labels, **options) for each in (rows, rows * rows.dtype.type(unit))
+    )
+    assert result.best.name == expected.best.name
+    accuracy = (each.best.validation["accuracy"].value for each in (result, expected))
+    assert next(accuracy) == pytest.approx(next(accuracy), abs=0.02)
+
+
+@pytest.mark.parametrize(("unit", "word"), [(1e-200, "little"), (1e200, "much")])
+def test_features_beyond_the_range_of_squares_are_told_as_such(unit, word):
+    rows, labels = drawn(COUNTS, 0)
+    with pytest.raises(ValueError, match=f"too {word}"):
+        lt.fit(np.asarray(rows, "float64") * unit, labels)
+    with pytest.raises(ValueError, match="the same"):
+        lt.fit(np.full((len(labels), 2), unit), labels)
+
+
 def test_a_second_fit_leaves_nothing_of_the_first(tmp_path):
     """Or compare would judge the new model by the test scores of the old one."""
     (rows, labels), (test, truth) = drawn(COUNTS, 0), drawn(COUNTS, 1)

@@ -13,6 +13,7 @@ and then at the lowest point of the parabola through the best and its neighbours
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -37,6 +38,7 @@ from longtail.metrics import evaluate
 FeaturesLike: TypeAlias = Features | Array | str | os.PathLike[str]
 Labelled: TypeAlias = tuple[Array, ArrayLike]  # features of shape (N, D) and labels
 
+_LEAST = 1e-150  # that features may vary by
 _FACTOR = 10**0.5
 _MIDDLE = 3e-3  # for features of unit spread
 _MOST_STEPS = 8  # to either side
@@ -133,10 +135,7 @@ def fit_samples(features: Features, folds: int, seed: int) -> FitSamples:
     _check_classes(features)
     parts = {split: _in_memory(features, split) for split in features.parts}
     train, validation = parts["train"], parts.get("validation")
-    # The root of the mean variance of the numbers of a training sample.
-    unit = float(train.features.double().var(dim=0, correction=0).mean().sqrt())
-    if not unit > 1e-12 * float(train.features.abs().max()):
-        raise ValueError("the features of all training samples are the same: nothing to learn from")
+    unit = _unit(train.features)
     for part in parts.values():
         part.all_features.div_(unit)
     if validation is not None:
@@ -148,6 +147,22 @@ def fit_samples(features: Features, folds: int, seed: int) -> FitSamples:
 
     pairs = [Fold(where(number != fold), where(number == fold)) for fold in range(folds)]
     return FitSamples(train, pairs, parts.get("test"), unit)
+
+
+def _unit(features: Tensor) -> float:
+    """The root of the mean variance of the numbers of a sample."""
+    # Of numbers up to two: squares of tiny and of huge ones are beyond what float64 holds.
+    largest = float(features.abs().max())
+    scale = math.ldexp(1.0, math.frexp(largest)[1] - 1)  # a power of two, which changes no digit
+    unit = scale * float((features.double() / scale).var(dim=0, correction=0).mean().sqrt())
+    if not unit > 1e-12 * largest:
+        raise ValueError("the features of all training samples are the same: nothing to learn from")
+    if not _LEAST < unit < 1 / _LEAST:  # so that a weight decay for them is a number
+        raise ValueError(
+            f"the features vary by {unit:.3g}, which is too {'little' if unit < 1 else 'much'} to "
+            f"compute with; divide them all by {unit:.3g}"
+        )
+    return unit
 
 
 def fold_numbers(labels: Tensor, folds: int, seed: int) -> Tensor:
