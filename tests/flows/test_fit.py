@@ -384,6 +384,13 @@ def test_features_beyond_the_range_of_squares_are_told_as_such(unit, word):
         lt.fit(np.full((len(labels), 2), unit), labels)
 
 
+@pytest.mark.parametrize("part", ["validation", "test"])
+def test_no_part_may_have_the_samples_of_another(part):
+    rows, labels = drawn(COUNTS, 0)
+    with pytest.raises(ValueError, match=f"{part} part has the samples of the train part"):
+        lt.fit(rows, labels, **{part: (rows.copy(), labels)})
+
+
 def test_a_second_fit_leaves_nothing_of_the_first(tmp_path):
     """Or compare would judge the new model by the test scores of the old one."""
     (rows, labels), (test, truth) = drawn(COUNTS, 0), drawn(COUNTS, 1)

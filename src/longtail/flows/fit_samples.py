@@ -17,6 +17,7 @@ import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -38,6 +39,7 @@ from longtail.metrics import evaluate
 FeaturesLike: TypeAlias = Features | Array | str | os.PathLike[str]
 Labelled: TypeAlias = tuple[Array, ArrayLike]  # features of shape (N, D) and labels
 
+_LOOKED_AT = 1000  # rows that tell whether samples are the same
 _LEAST = 1e-150  # that features may vary by
 _FACTOR = 10**0.5
 _MIDDLE = 3e-3  # for features of unit spread
@@ -133,6 +135,7 @@ def _indices(labels: ArrayLike, classes: Sequence[str] | None) -> npt.NDArray[np
 def fit_samples(features: Features, folds: int, seed: int) -> FitSamples:
     """Read all parts, check them, and divide them by the unit."""
     _check_classes(features)
+    _check_others(features)
     parts = {split: _in_memory(features, split) for split in features.parts}
     train, validation = parts["train"], parts.get("validation")
     unit = _unit(train.features)
@@ -263,3 +266,14 @@ def _check_classes(features: Features) -> None:
             f"methods can only be compared on validation samples of two classes or more, and there "
             f"are such of {judged}; give more training samples or a validation part"
         )
+
+
+def _check_others(features: Features) -> None:
+    """Raise if one part has the samples of another: nothing may be judged on what it learned."""
+    for (split, one), (other, two) in combinations(features.parts.items(), 2):
+        mine, theirs = (np.asarray(part.features[:_LOOKED_AT]) for part in (one, two))
+        if np.array_equal(one.labels, two.labels) and np.array_equal(mine, theirs):
+            raise ValueError(
+                f"the {other} part has the samples of the {split} part, on which a model looks "
+                "better than it is; give others, or leave it out"
+            )
