@@ -12,7 +12,7 @@ from rich.text import Text
 from longtail import Scores
 from longtail.cli import app, terminal
 from longtail.cli.terminal import plain_console, print_json
-from longtail.core.plain_text import plain_text
+from longtail.plain_text import plain_text
 
 # Colours, the title of the window, the 8-bit escape, a turn of direction, a return, half a letter.
 EVIL = "cat\x1b[31m\x1b]0;owned\x07\x9b2J\u202etac\u2066\r\udce9\x7f"

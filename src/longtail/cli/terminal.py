@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from longtail.cli.command import Command
-from longtail.core.plain_text import plain_text
 from longtail.flows.generation import generation
 from longtail.flows.results import json_text
+from longtail.plain_text import plain_text
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -10,9 +10,9 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, ClassVar
 
-from longtail.core.plain_text import plain_json
 from longtail.flows.file_names import are_one_file
 from longtail.flows.generation import generation, generation_in
+from longtail.plain_text import plain_json
 
 
 class Result:

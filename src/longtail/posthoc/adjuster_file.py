@@ -22,8 +22,8 @@ import numpy as np
 from longtail.core import Prior, PriorLike, Scores
 from longtail.core.arrays import ArrayT
 from longtail.core.files import written_whole
-from longtail.core.plain_text import plain_json
 from longtail.core.tensor_file import Format, Versioned, decode_header
+from longtail.plain_text import plain_json
 from longtail.posthoc.adjuster import Adjuster, AffineAdjuster
 from longtail.posthoc.adjusters import LogitAdjustment, PCSoftmax, WeightNormalization
 from longtail.posthoc.calibrators import BiasCorrectedTemperature, Temperature, VectorScaling

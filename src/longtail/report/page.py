@@ -20,7 +20,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from longtail.core.files import written_whole
-from longtail.core.plain_text import plain_text
+from longtail.plain_text import plain_text
 from longtail.report.charts.scale import fixed
 from longtail.report.charts.svg import Svg
 from longtail.report.explorers import Explorer

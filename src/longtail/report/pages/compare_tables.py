@@ -4,11 +4,11 @@ import re
 from collections import Counter
 from typing import NamedTuple
 
-from longtail.core.plain_text import plain_text
 from longtail.flows.compare import CompareResult
 from longtail.flows.compare_runs import Metric
 from longtail.flows.compare_sets import ComparedSet, Estimate, Method
 from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
+from longtail.plain_text import plain_text
 from longtail.report.charts.scale import fixed
 from longtail.report.pages import compare_text as text
 
