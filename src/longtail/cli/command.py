@@ -13,7 +13,13 @@ from typing import Any
 import click
 
 from longtail.flows.file_names import ADJUSTER, LOG, METRICS, MODEL, PAGE, RECIPE, VERSIONS
-from longtail.flows.generation import check_kind, check_not_others, generation_in, settle
+from longtail.flows.generation import (
+    check_free,
+    check_kind,
+    check_not_others,
+    generation_in,
+    settle,
+)
 from longtail.flows.results import check_not_inputs
 
 # What runs consist of, beside what they say themselves.
@@ -66,6 +72,8 @@ class Command(click.Command):
                     check_not_others(output, self.files, self.files)
         except ValueError as error:
             raise click.UsageError(str(error), ctx) from None
+        if self.files and self.kind != "train":  # whose processes share a folder
+            check_free(output)
 
 
 def _counts_once(option: click.Parameter) -> bool:

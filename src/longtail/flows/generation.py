@@ -127,6 +127,15 @@ def check_kind(folder: Path, kind: str) -> None:
         )
 
 
+def check_free(folder: Path) -> None:
+    """A BlockingIOError if somebody writes there now."""
+    if (folder / HIDDEN).is_dir():
+        from longtail.core.files import locked
+
+        with locked(folder):
+            pass
+
+
 def check_not_others(folder: Path, files: Iterable[str], names: Sequence[str]) -> None:
     """A ValueError if one of the files is there and no longtail has written it.
 
