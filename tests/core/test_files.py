@@ -1,11 +1,11 @@
-"""Files are written whole or not at all."""
+"""Files are written whole or not at all, and read whole only if they are small enough."""
 
 import errno
 import os
 
 import pytest
 
-from longtail.core.files import written_whole
+from longtail.core.files import read_whole, written_whole
 
 
 def test_a_file_takes_the_place_of_another_once_it_is_whole(tmp_path):
@@ -80,3 +80,26 @@ def test_a_folder_in_the_place_of_the_file_is_told_as_such(tmp_path):
     said = "is a folder; give the name of a file in it"
     with pytest.raises(IsADirectoryError, match=said), written_whole(tmp_path):
         pytest.fail("it was begun")
+
+
+def test_a_file_to_be_read_whole_is_refused_by_its_size_before_it_is_read(tmp_path):
+    small, large = tmp_path / "small.json", tmp_path / "large.json"
+    small.write_bytes(b"[1, 2]")
+    with large.open("wb") as file:
+        file.truncate(2**40)  # of holes: it takes no room on the disk
+    assert read_whole(small) == b"[1, 2]" == read_whole(small, most=6)
+    with pytest.raises(ValueError, match=r"large.json.*1,099,511,627,776"):
+        read_whole(large)
+    with pytest.raises(ValueError, match=r"small.json"):
+        read_whole(small, most=5)
+
+
+def test_no_reader_waits_for_what_is_no_file(tmp_path):
+    with pytest.raises(ValueError, match="no file"):
+        read_whole(tmp_path)
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        read_whole(tmp_path / "nowhere")
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe")
+        with pytest.raises(ValueError, match="no file"):
+            read_whole(tmp_path / "pipe")

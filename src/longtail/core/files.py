@@ -1,4 +1,4 @@
-"""Writing files whole or not at all, and folders that one process writes to.
+"""Reading and writing files whole or not at all, and folders that one process writes to.
 
 A folder is locked by its file `.longtail/lock`, which also says who holds it; the lock ends with
 that process, however it ends. Where the system or the file system knows no such locks (Windows;
@@ -19,10 +19,27 @@ from pathlib import Path
 if sys.platform != "win32":
     import fcntl
 
+MOST_READ = 2**28  # bytes: JSON of a million classes has a hundred each
 _HIDDEN, _LOCK = ".longtail", "lock"  # what longtail keeps in a folder for itself
 _TRIES = 100  # each is lost only to somebody who removed the folder at that moment
 _held: dict[tuple[str, int], int] = {}  # descriptors by folder and thread
 _PART = re.compile(r"\.[0-9a-f]{8}\.part")
+
+
+def read_whole(path: str | os.PathLike[str], most: int = MOST_READ) -> bytes:
+    """What is in a file; a ValueError, before any of it is read, if it is none or a larger one."""
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode):  # a folder, or a pipe, on which one would wait
+        raise ValueError(f"{path} is no file; give a file")
+    if status.st_size <= most:
+        with open(path, "rb") as file:
+            content = file.read(most + 1)
+        if len(content) <= most:
+            return content
+    raise ValueError(
+        f"{path} has {status.st_size:,} bytes, expected {most:,} at the most; "
+        "it is damaged, or another kind of file: give the right one"
+    )
 
 
 @contextmanager

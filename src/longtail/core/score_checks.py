@@ -1,11 +1,11 @@
 """What scores are checked for at the door."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
 
 import numpy as np
 
-from longtail.core.arrays import Array, Numbers, as_numpy, is_torch, to_kind
+from longtail.core.arrays import Array, Numbers, as_numpy, is_torch, text_array, to_kind
 from longtail.core.labels import check_counts, check_labels
 from longtail.core.prior import Prior, PriorLike
 from longtail.core.retarget import check_logits
@@ -68,7 +68,8 @@ def counts_of(counts: PriorLike, rows: Array, classes: tuple[str, ...] | None) -
 
 def check_ids(ids: object, num_rows: int) -> Numbers:
     """One number or text a row."""
-    checked = np.asarray(ids)
+    is_text = isinstance(ids, list | tuple) and all(isinstance(each, str) for each in ids)
+    checked = text_array(cast(Sequence[str], ids), "ids") if is_text else np.asarray(ids)
     if checked.shape != (num_rows,) or checked.dtype.kind not in "iuU":
         raise ValueError(
             f"ids must be one number or text for each of {num_rows} rows, got shape "
@@ -95,6 +96,18 @@ def class_names(
             f"got {len(names)} names, {len(set(names))} of them different"
         )
     return tuple(map(str, names))  # NumPy's strings are str, but no file format knows them
+
+
+def check_written(names: Iterable[str], where: str) -> None:
+    """A ValueError if a name cannot be written to a file: those of folders may be any bytes."""
+    for name in names:
+        try:
+            name.encode("utf-8")
+        except UnicodeEncodeError:
+            raise ValueError(
+                f"{where} has {name!r}, which is no text in UTF-8 and could not be written with "
+                "the results; rename it"
+            ) from None
 
 
 def _largest(rows: Any) -> Numbers:

@@ -17,13 +17,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from longtail.core.score_checks import check_written
 from longtail.data.tables.arrays import load_npz, npz_header, npz_names
 from longtail.data.tables.label_codes import classes_of
 from longtail.data.tables.labels import npz_labels
 from longtail.data.tables.names import (
     SPLITS,
     WHOLE,
-    check_written,
     files_below,
     split_named,
     subfolders,

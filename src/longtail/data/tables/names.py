@@ -31,18 +31,6 @@ def split_named(name: str) -> str | None:
     return SPLITS.get(name.strip().lower())
 
 
-def check_written(names: Iterable[str], where: str) -> None:
-    """A ValueError if a name cannot be written to a file: those of folders may be any bytes."""
-    for name in names:
-        try:
-            name.encode("utf-8")
-        except UnicodeEncodeError:
-            raise ValueError(
-                f"{where} has the class {name!r}, which is no text in UTF-8 and could not be "
-                "written with the results; rename it"
-            ) from None
-
-
 def read_class_names(path: Path) -> tuple[str, ...]:
     """The names in a JSON list, or in text with a name a line, in the order of the classes."""
     if suffix_of(path) == ".json":
