@@ -5,10 +5,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from longtail.core.arrays import Array, Numbers, as_numpy, is_torch, text_array, to_kind
+from longtail.core.arrays import Array, Numbers, text_array, to_kind
 from longtail.core.labels import check_counts, check_labels
 from longtail.core.prior import Prior, PriorLike
-from longtail.core.retarget import check_logits
+from longtail.core.retarget import check_finite, check_logits, largest
 
 
 def check_rows(rows: Array, name: str) -> None:
@@ -23,23 +23,9 @@ def check_rows(rows: Array, name: str) -> None:
         check_finite(rows, name)
 
 
-def check_finite(rows: Array, name: str, first_row: int = 0) -> None:
-    """Raise for NaN, +inf, or nothing but -inf, which leaves no class to predict."""
-    right = np.isfinite(_largest(rows))
-    if not right.all():
-        row = int(right.argmin())
-        values = as_numpy(rows[row])
-        column = int((~(values < np.inf)).argmax())
-        raise ValueError(
-            f"{name} must hold numbers below +inf with one finite value in every row, got "
-            f"{values[column]} in row {first_row + row}, class {column}; the model that made them "
-            "has diverged, a value is missing, or a file was read with the wrong type"
-        )
-
-
 def check_class_left(logits: Array) -> None:
     """Raise if all classes of a row are ruled out."""
-    empty = np.isneginf(_largest(logits))
+    empty = np.isneginf(largest(logits))
     if empty.any():
         raise ValueError(
             f"row {int(empty.argmax())} has no class left: its logits rule out every class "
@@ -108,8 +94,3 @@ def check_written(names: Iterable[str], where: str) -> None:
                 f"{where} has {name!r}, which is no text in UTF-8 and could not be written with "
                 "the results; rename it"
             ) from None
-
-
-def _largest(rows: Any) -> Numbers:
-    """The largest number of each row; NaN where a row has one."""
-    return as_numpy(rows.amax(dim=1) if is_torch(rows) else rows.max(axis=1))

@@ -14,7 +14,7 @@ from longtail.core.arrays import ArrayLike, ArrayT, Numbers, RowsLike, Table
 from longtail.core.numbers import check_choice
 from longtail.core.prior import Prior, PriorLike, check_same_classes
 from longtail.core.probabilities import check_not_probs, log_probs
-from longtail.core.retarget import retarget
+from longtail.core.retarget import check_finite, retarget
 from longtail.core.scores_file import Split as Split
 from longtail.core.softmax import softmax
 from longtail.core.tensor_file import save_tensors
@@ -200,6 +200,8 @@ class Scores(Generic[ArrayT]):
         """The same samples with other logits, none of them left without a class."""
         if carried is not None and carried.has_zeros:
             score_checks.check_class_left(logits)
+        if not isinstance(logits, np.ndarray):  # NumPy says so by itself
+            check_finite(logits, "the moved logits")
         return self._with(logits=logits, carried=carried)
 
     def __len__(self) -> int:

@@ -29,7 +29,8 @@ from longtail.core.blocks import BLOCK
 from longtail.core.files import written_whole
 from longtail.core.labels import check_labels
 from longtail.core.memory import check_memory
-from longtail.core.score_checks import check_finite, check_ids
+from longtail.core.retarget import check_finite
+from longtail.core.score_checks import check_ids
 from longtail.core.scores import Split
 from longtail.core.scores_file import described
 from longtail.core.tensor_file import begin_tensor_file, can_store
