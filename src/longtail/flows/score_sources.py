@@ -196,7 +196,7 @@ def adjust(
 
     def count(before: npt.NDArray[Any], after: npt.NDArray[Any], labels: object) -> None:
         if comparison is not None and labels is not None:
-            comparison.add(before, after, as_numpy(labels))
+            comparison.add(before, after, as_numpy(labels), _are_logits=True)
         progress(len(after))
 
     if isinstance(source, Scores) or path is None:
