@@ -5,7 +5,14 @@ import os
 
 import pytest
 
+import longtail as lt
 from longtail.core.files import read_whole, written_whole
+from longtail.data.tables.names import read_class_names
+from longtail.engine.training.checkpoint import read_checkpoint
+from longtail.flows.run_sources import _json
+from longtail.flows.score_sources import ClassesOf, read_prior
+from longtail.flows.train.reading import read_recipe_file
+from longtail.images import read_image_list
 
 
 def test_a_file_takes_the_place_of_another_once_it_is_whole(tmp_path):
@@ -103,3 +110,23 @@ def test_no_reader_waits_for_what_is_no_file(tmp_path):
         os.mkfifo(tmp_path / "pipe")
         with pytest.raises(ValueError, match="no file"):
             read_whole(tmp_path / "pipe")
+
+
+READERS = {
+    "counts.json": lt.data.read_label_counts,
+    "target.json": lambda path: read_prior(path, ClassesOf(path, 2, None)),
+    "names.json": read_class_names,
+    "adjuster.json": lt.posthoc.load_adjusters,
+    "recipe.yaml": read_recipe_file,
+    "state.json": lambda path: read_checkpoint(path.parent),
+    "metrics.json": _json,
+    "annotations.json": lambda path: read_image_list(path, path.parent),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_every_reader_of_text_looks_at_the_size_first(tmp_path, name):
+    with (tmp_path / name).open("wb") as file:
+        file.truncate(2**40)
+    with pytest.raises(ValueError, match=rf"{name} has 1,099,511,627,776 bytes"):
+        READERS[name](tmp_path / name)

@@ -33,9 +33,7 @@ def read_whole(path: str | os.PathLike[str], most: int = MOST_READ) -> bytes:
         raise ValueError(f"{path} is no file; give a file")
     if status.st_size <= most:
         with open(path, "rb") as file:
-            content = file.read(most + 1)
-        if len(content) <= most:
-            return content
+            return file.read(status.st_size)
     raise ValueError(
         f"{path} has {status.st_size:,} bytes, expected {most:,} at the most; "
         "it is damaged, or another kind of file: give the right one"

@@ -84,13 +84,13 @@ def class_names(
     return tuple(map(str, names))  # NumPy's strings are str, but no file format knows them
 
 
-def check_written(names: Iterable[str], where: str) -> None:
+def check_written(names: Iterable[str], where: str, what: str = "class") -> None:
     """A ValueError if a name cannot be written to a file: those of folders may be any bytes."""
     for name in names:
         try:
             name.encode("utf-8")
         except UnicodeEncodeError:
             raise ValueError(
-                f"{where} has {name!r}, which is no text in UTF-8 and could not be written with "
-                "the results; rename it"
+                f"{where} has the {what} {name!r:.80}, which is no text in UTF-8 and could not be "
+                "written with the results; rename it"
             ) from None

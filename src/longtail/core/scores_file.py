@@ -56,8 +56,8 @@ def described(
     elif ids is not None:
         fits = ids.dtype != np.uint64 or not (ids >> np.uint64(63)).any()
         tensors["ids"] = ids.astype(np.int64) if fits else ids
-    for what, texts in {"classes": classes, "ids": names}.items():
-        check_written(texts or (), what)
+    check_written(classes or (), "the scores")
+    check_written(names or (), "the scores", "id")
     header = Header(version=FORMAT.versions[-1], classes=classes, split=split, ids=names)
     return tensors, {"format": "pt", "longtail": msgspec.json.encode(header).decode()}
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from longtail.core import Prior, PriorLike, Scores, measure_carried
 from longtail.core.arrays import ArrayLike, RowsLike, as_numpy
+from longtail.core.files import read_whole
 from longtail.core.prior import check_same_classes
 from longtail.data import (
     ScoreTable,
@@ -23,6 +24,7 @@ from longtail.data import (
     open_score_writer,
     read_label_counts,
 )
+from longtail.data.tables.text import check_keys
 from longtail.flows.samples import Integers
 from longtail.metrics import Difference
 from longtail.posthoc import Affine
@@ -255,7 +257,7 @@ def read_counts(path: Path, table: ClassesOf | ScoreTable) -> npt.NDArray[np.int
             f"{path} has a class {max(counts)}, but {table.path} has {table.num_classes} "
             f"classes, 0 to {table.num_classes - 1}; both must have the same classes"
         )
-    is_list = path.suffix.lower() == ".json" and path.read_bytes().lstrip().startswith(b"[")
+    is_list = path.suffix.lower() == ".json" and read_whole(path).lstrip().startswith(b"[")
     if len(counts) < table.num_classes and is_list:  # labels may lack a class
         raise ValueError(
             f"{path} lists {len(counts)} counts, but {table.path} has {table.num_classes} "
@@ -272,13 +274,15 @@ def read_prior(path: Path, table: ClassesOf | ScoreTable) -> Prior:
     """
     if path.suffix.lower() != ".json":
         return Prior.of(read_counts(path, table), zeros="keep")
+    text = read_whole(path)
     try:
-        weights = msgspec.json.decode(path.read_bytes(), type=list[float] | dict[str, float])
+        weights = msgspec.json.decode(text, type=list[float] | dict[str, float])
     except ValueError as error:  # of JSON, or of the text in it
         raise ValueError(
             f"{path} must be a JSON list of weights, one a class, or an object from class name to "
             f"weight ({error}); correct it"
         ) from error
+    check_keys(text, path)
     names = _names(path, table) if isinstance(weights, dict) else None
     if names is None and len(weights) != table.num_classes:
         raise ValueError(

@@ -24,6 +24,7 @@ from longtail.data.tables.labels import npz_labels
 from longtail.data.tables.names import (
     SPLITS,
     WHOLE,
+    by_split,
     files_below,
     split_named,
     subfolders,
@@ -47,16 +48,8 @@ def read_image_splits(
     root = Path(source)
     if root.suffix.lower() == ".npz":
         return read_npz_splits(root)
-    parts: dict[str, Path] = {}
-    for name in _classes(root):
-        split = split_named(name)
-        if split is not None and split in parts:
-            raise ValueError(
-                f"{root} has two folders for {split}, {parts[split].name} and {name}; "
-                "take one of them away"
-            )
-        if split is not None:
-            parts[split] = root / name
+    names = by_split(_classes(root), root, "folders")
+    parts = {split: root / name for split, name in names.items()}
     if not parts:
         return ImageSplits(_read_folder(root, _classes(root), allow_empty))
     if "train" not in parts:

@@ -21,7 +21,7 @@ import numpy as np
 
 from longtail.core import Prior, PriorLike, Scores
 from longtail.core.arrays import ArrayT
-from longtail.core.files import written_whole
+from longtail.core.files import read_whole, written_whole
 from longtail.core.tensor_file import Format, Versioned, decode_header
 from longtail.posthoc.adjuster import Adjuster, AffineAdjuster
 from longtail.posthoc.adjusters import LogitAdjustment, PCSoftmax, WeightNormalization
@@ -163,7 +163,7 @@ def load_adjusters(path: str | os.PathLike[str]) -> StoredAdjusters:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no adjuster file at {path}")
-    content = _decode(path.read_bytes(), path)
+    content = _decode(read_whole(path), path)
     try:
         _check_sizes(content)
         return StoredAdjusters(

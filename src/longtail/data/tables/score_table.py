@@ -124,7 +124,8 @@ class ScoreTable:
         """
         if self.kind == "probs" or self.contents.by_longtail:
             return
-        if not next(self._sums(probabilities.FIRST_ROWS)).may_be_probs:
+        first = next(self._sums(probabilities.FIRST_ROWS), None)
+        if first is None or not first.may_be_probs:  # of a file without its rows `blocks` tells
             return
         for seen in accumulate(self._sums(BLOCK // self.num_classes), probabilities.RowSums.joined):
             if not seen.may_be_probs:

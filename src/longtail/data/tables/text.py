@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import csv
 import gzip
+import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, tee
@@ -54,6 +56,17 @@ def all_lines(path: Path) -> Iterator[str]:
                     "size and more; if that is meant, unpack it first"
                 )
             yield line
+
+
+def check_keys(text: bytes, path: Path) -> None:
+    """A ValueError if a key of a JSON text stands twice, of which readers take the last."""
+
+    def check(pairs: list[tuple[str, object]]) -> None:
+        if len(dict(pairs)) < len(pairs):
+            ((twice, _),) = Counter(key for key, _ in pairs).most_common(1)
+            raise ValueError(f"{path} has {twice!r:.80} twice; leave one of them out")
+
+    json.loads(text, object_pairs_hook=check)
 
 
 def is_number(text: str) -> bool:
@@ -113,7 +126,8 @@ class TextTable:
 
     def head(self, position: int, rows: int) -> list[str]:
         """The first fields of a column."""
-        return [fields[position].strip() for fields in islice(self.rows(), rows)]
+        fields = (row[position : position + 1] for row in islice(self.rows(), rows))
+        return [text.strip() for row in fields for text in row]
 
     def labels(self, *positions: int) -> tuple[int, list[LabelCodes]]:
         """How many rows there are, and what stands in these columns; every row is checked."""

@@ -23,7 +23,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
-from longtail.core.files import written_whole
+from longtail.core.files import read_whole, written_whole
 from longtail.core.nested import differences, flat
 from longtail.engine.training.model import Model
 from longtail.engine.training.options import TrainingOptions
@@ -77,7 +77,7 @@ def read_checkpoint(folder: Path) -> Checkpoint | None:
     if not path.exists():
         return None
     try:
-        state = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        state = msgspec.json.decode(read_whole(path), type=dict[str, Any])
         version, file = state.pop("version"), state.pop("tensors")
     except (ValueError, KeyError, RecursionError) as error:
         raise ValueError(
@@ -102,7 +102,7 @@ def sweep(folder: Path) -> None:
     if not (folder / _STATE).exists():
         shutil.rmtree(folder, ignore_errors=True)
         return
-    state = msgspec.json.decode((folder / _STATE).read_bytes(), type=dict[str, Any])
+    state = msgspec.json.decode(read_whole(folder / _STATE), type=dict[str, Any])
     kept = (_STATE, state["tensors"], state.get("shards", {}).get("folder"))
     for path in folder.iterdir():
         if path.name in kept:

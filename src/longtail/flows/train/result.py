@@ -16,6 +16,7 @@ import numpy.typing as npt
 from longtail import __version__
 from longtail.core import Prior, Scores
 from longtail.core.arrays import as_numpy
+from longtail.core.files import read_whole
 from longtail.core.scores import Split
 from longtail.data.tables.features import SPLITS
 from longtail.engine import load_head, save_head
@@ -219,7 +220,7 @@ def read_run(folder: str | os.PathLike[str], command: str = "longtail.report") -
         for file in sorted(run.glob("head-*.safetensors"))
         if (name := file.stem.removeprefix("head-"))
     ]
-    metrics = json.loads((run / METRICS).read_text(encoding="utf-8"))
+    metrics = json.loads(read_whole(run / METRICS))
     return TrainResult(
         model=stored,
         folder=run,

@@ -17,7 +17,7 @@ from longtail import __version__
 from longtail.flows.results import write_json
 from longtail.flows.train.reading import RecipeError, plain, read_recipe_file
 from longtail.flows.train.recipe import Data, HuggingFace, Recipe
-from longtail.flows.train.yaml_text import write_yaml
+from longtail.flows.train.yaml_text import text_of, write_yaml
 
 RECIPE, VERSIONS, METRICS, LOG = "recipe.yaml", "versions.json", "metrics.json", "log.csv"
 CHECKPOINT = "checkpoint"
@@ -89,7 +89,7 @@ def write_start(folder: Path, recipe: Recipe, name: str) -> None:
 def is_recipe_of(folder: Path, recipe: Recipe) -> bool:
     """Whether the folder holds just this recipe."""
     file = folder / RECIPE
-    written = file.read_text(encoding="utf-8") if file.is_file() else None
+    written = text_of(file) if file.is_file() else None
     return written == write_yaml(plain(recipe))
 
 

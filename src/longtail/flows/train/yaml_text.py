@@ -1,11 +1,14 @@
 """YAML as people write it: 1e-3 is a number, and nothing but plain values is made of it."""
 
+import os
 import re
 from collections import Counter
 from itertools import chain
 from typing import Any
 
 import yaml
+
+from longtail.core.files import read_whole
 
 _OPEN = -1  # of a value whose parts are being counted
 _MOST_VALUES = _MOST_CHARACTERS = 100_000  # PyYAML takes seconds for more
@@ -70,6 +73,11 @@ def _unfolded(node: yaml.Node, sizes: dict[yaml.Node, int]) -> int:
     if sizes[node] > _MOST_VALUES:
         raise ValueError(f"it stands for more than {_MOST_VALUES:,} values")
     return sizes[node]
+
+
+def text_of(path: str | os.PathLike[str]) -> str:
+    """The text of a file, which is not read if it is too long to be one of YAML."""
+    return read_whole(path, 4 * _MOST_CHARACTERS).decode("utf-8").replace("\r\n", "\n")
 
 
 def read_yaml(text: str) -> Any:
