@@ -115,7 +115,7 @@ def test_an_inverted_ratio_is_refused_with_the_right_one(profile):
         ((500, 10, float("inf")), r"at least 1, got inf$"),
         ((0, 10, 10), r"largest must .* got 0$"),
         ((float("inf"), 10, 10), r"largest must .* got inf$"),
-        ((500, 0, 10), r"num_classes must be at least 1, got 0$"),
+        ((500, 0, 10), r"num_classes must .* got 0$"),
     ],
 )
 def test_nonsense_is_refused(profile, arguments, message):

@@ -15,7 +15,7 @@ import numpy as np
 
 from longtail.core.arrays import ArrayLike, Floats, Indices, Numbers, as_numpy
 from longtail.core.labels import MOST, check_counts, check_labels
-from longtail.core.numbers import check_choice, check_number, check_per_class
+from longtail.core.numbers import check_choice, check_number, check_per_class, check_whole
 from longtail.core.softmax import log_softmax
 
 Zeros: TypeAlias = Literal["error", "smooth", "keep"]
@@ -106,9 +106,7 @@ class Prior:
     @classmethod
     def uniform(cls, num_classes: int) -> Prior:
         """Every class equally likely."""
-        if num_classes < 1:
-            raise ValueError(f"a prior needs at least one class, got {num_classes}")
-        return cls.from_log(np.zeros(num_classes))
+        return cls.from_log(np.zeros(check_whole(num_classes, "num_classes", least=1)))
 
     @property
     def probs(self) -> Floats:

@@ -16,6 +16,7 @@ import math
 import numpy as np
 
 from longtail.core.arrays import Floats, Indices
+from longtail.core.numbers import check_number, check_whole
 
 
 def exponential_counts(largest: float, num_classes: int, imbalance_ratio: float) -> Indices:
@@ -94,10 +95,8 @@ def _pareto_heights(num_classes: int, alpha: float) -> Floats:
 
 
 def _check(largest: float, num_classes: int, imbalance_ratio: float) -> None:
-    if not (math.isfinite(largest) and largest >= 1):
-        raise ValueError(f"largest must be a number of samples of at least 1, got {largest}")
-    if num_classes < 1:
-        raise ValueError(f"num_classes must be at least 1, got {num_classes}")
+    check_number(largest, "largest", least=1)
+    check_whole(num_classes, "num_classes", least=1)
     check_imbalance_ratio(imbalance_ratio)
 
 

@@ -94,8 +94,7 @@ def stratified_folds(labels: ArrayLike, num_folds: int, seed: int = 0) -> Array:
     """
     numbers = as_numpy(labels)
     indices = check_labels(numbers, int(numbers.max()) + 1 if len(numbers) else 1)
-    if check_whole(num_folds, "num_folds") < 2:
-        raise ValueError(f"num_folds must be two or more, got {num_folds}")
+    check_whole(num_folds, "num_folds", least=2)
     if len(indices) < num_folds:
         raise ValueError(
             f"{num_folds} folds need at least as many samples, got {len(indices)}; give more "
