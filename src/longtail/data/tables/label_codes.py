@@ -128,8 +128,10 @@ class LabelCounts:
     @classmethod
     def of_counts(cls, counts: Sequence[int] | Mapping[str, int], where: str) -> LabelCounts:
         """From counts in the order of the classes, or by name, of which one must have samples."""
-        is_named = isinstance(counts, Mapping)
-        by_label = counts if is_named else {str(index): n for index, n in enumerate(counts)}
+        if isinstance(counts, Mapping):
+            by_label = counts
+        else:
+            by_label = {str(index): number for index, number in enumerate(counts)}
         if not any(by_label.values()):
             raise ValueError(
                 f"{where} counts no samples at all; give the counts of a set that has some"

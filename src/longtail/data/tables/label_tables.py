@@ -105,13 +105,14 @@ class LabelTable(NamedTuple):
 
     def _count_column(self) -> int | None:
         """Where a table of a row a class says how many samples it has; a ValueError if it may."""
+        named = self.table.names is not None
         names = self.table.names or [""] * self.table.width
         others = [at for at in range(self.table.width) if at not in (self.label, self.split)]
         called = [at for at in others if names[at].lower() in _COUNT_NAMES]
         if called or len(others) != 1:
             return called[0] if called else None
         name, texts = names[others[0]], self.table.head(others[0], _LOOKED_AT)
-        is_id = name.lower().endswith(ID_NAMES) or is_row_index(self.table.names and name, texts)
+        is_id = name.lower().endswith(ID_NAMES) or is_row_index(name if named else None, texts)
         if are_whole_numbers(texts) and not is_id:
             raise ValueError(
                 f"{self.table.path} has every label once, and a whole number beside each: if that "
