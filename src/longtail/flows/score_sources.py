@@ -24,7 +24,7 @@ from longtail.data import (
     open_score_writer,
     read_label_counts,
 )
-from longtail.data.tables.text import check_keys
+from longtail.data.tables.text import read_json
 from longtail.flows.samples import Integers
 from longtail.metrics import Difference
 from longtail.posthoc import Affine
@@ -274,15 +274,11 @@ def read_prior(path: Path, table: ClassesOf | ScoreTable) -> Prior:
     """
     if path.suffix.lower() != ".json":
         return Prior.of(read_counts(path, table), zeros="keep")
-    text = read_whole(path)
-    try:
-        weights = msgspec.json.decode(text, type=list[float] | dict[str, float])
-    except ValueError as error:  # of JSON, or of the text in it
-        raise ValueError(
-            f"{path} must be a JSON list of weights, one a class, or an object from class name to "
-            f"weight ({error}); correct it"
-        ) from error
-    check_keys(text, path)
+    weights = read_json(
+        path,
+        msgspec.json.Decoder(list[float] | dict[str, float]),
+        "a JSON list of weights, one a class, or an object from class name to weight",
+    )
     names = _names(path, table) if isinstance(weights, dict) else None
     if names is None and len(weights) != table.num_classes:
         raise ValueError(

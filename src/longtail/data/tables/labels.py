@@ -21,10 +21,8 @@ from typing import Annotated, TypeAlias
 import msgspec
 
 from longtail.core.arrays import Numbers
-from longtail.core.files import read_whole
 from longtail.core.labels import MOST
 from longtail.data.tables.arrays import load_npy, load_npz, npz_names
-from longtail.data.tables.errors import check_is_file
 from longtail.data.tables.label_codes import (
     LabelCodes,
     LabelCounts,
@@ -32,7 +30,7 @@ from longtail.data.tables.label_codes import (
 )
 from longtail.data.tables.label_tables import LabelTable
 from longtail.data.tables.names import WHOLE, by_split, count_folders, split_named
-from longtail.data.tables.text import check_keys, lines_of, suffix_of
+from longtail.data.tables.text import lines_of, read_json, suffix_of
 
 _Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=MOST)]
 _Counts: TypeAlias = list[_Count] | dict[str, _Count]
@@ -167,27 +165,21 @@ def _last_words(path: Path) -> Iterator[str]:
 
 
 def _json_counts(path: Path) -> dict[str, LabelCounts]:
-    check_is_file(path)
-    text = read_whole(path)
-    try:
-        counts = msgspec.json.decode(text, type=_Counts)
-    except ValueError as error:  # of JSON, or of the text in it
-        reason = error
-    else:
-        check_keys(text, path)
-        return {WHOLE: LabelCounts.of_counts(counts, str(path))}
-    try:
-        parts = msgspec.json.decode(text, type=dict[str, _Counts])
-    except ValueError:
-        raise ValueError(
-            f"{path} must be JSON class counts: a list of whole numbers, an object from class name "
-            f"to number, or one of those under train, validation and test ({reason}); correct it"
-        ) from reason
-    unknown = [name for name in parts if split_named(name) is None]
+    stored = read_json(
+        path,
+        msgspec.json.Decoder(list[_Count] | dict[str, _Count | _Counts]),
+        "JSON class counts: a list of whole numbers, an object from class name to number, or one "
+        "of those under train, validation and test",
+    )
+    parts: dict[str, _Counts] = {}
+    if isinstance(stored, dict):
+        parts = {name: each for name, each in stored.items() if not isinstance(each, int)}
+    if not parts:
+        return {WHOLE: LabelCounts.of_counts(stored, str(path))}
+    unknown = [name for name in stored if name not in parts or split_named(name) is None]
     if unknown:
         raise ValueError(
             f"{path} has counts under {unknown[0]!r}, expected train, validation or test; rename it"
         )
-    check_keys(text, path)
     names = by_split(parts, path, "lists of counts")
     return {split: LabelCounts.of_counts(parts[name], str(path)) for split, name in names.items()}

@@ -10,9 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from longtail.core.files import read_whole
-from longtail.data.tables.errors import check_is_file, reading
-from longtail.data.tables.text import lines_of, suffix_of
+from longtail.data.tables.text import lines_of, read_json, suffix_of
 
 WHOLE = "all"  # the only part of a file that has no parts
 SPLITS: Mapping[str, str] = {
@@ -53,9 +51,8 @@ def by_split(
 def read_class_names(path: Path) -> tuple[str, ...]:
     """The names in a JSON list, or in text with a name a line, in the order of the classes."""
     if suffix_of(path) == ".json":
-        check_is_file(path)
-        with reading(path, "a JSON list of class names"):
-            names = msgspec.json.decode(read_whole(path), type=tuple[str, ...])
+        decoder = msgspec.json.Decoder(tuple[str, ...])
+        names = read_json(path, decoder, "a JSON list of class names")
     elif suffix_of(path) == ".txt":
         names = tuple(line.strip() for line in lines_of(path))
     else:

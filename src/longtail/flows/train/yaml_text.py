@@ -8,8 +8,6 @@ from typing import Any
 
 import yaml
 
-from longtail.core.files import read_whole
-
 _OPEN = -1  # of a value whose parts are being counted
 _MOST_VALUES = _MOST_CHARACTERS = 100_000  # PyYAML takes seconds for more
 
@@ -77,6 +75,8 @@ def _unfolded(node: yaml.Node, sizes: dict[yaml.Node, int]) -> int:
 
 def text_of(path: str | os.PathLike[str]) -> str:
     """The text of a file, which is not read if it is too long to be one of YAML."""
+    from longtail.core.files import read_whole  # NumPy comes with it, which recipes do without
+
     return read_whole(path, 4 * _MOST_CHARACTERS).decode("utf-8").replace("\r\n", "\n")
 
 
