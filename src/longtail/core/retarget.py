@@ -33,6 +33,10 @@ class UnknownPriorError(ValueError):
         )
 
 
+class OverflowedError(ValueError, FloatingPointError):
+    """Logits were moved out of the range of their type."""
+
+
 def prior_offset(carried: PriorLike | None, target: PriorLike) -> Floats:
     """What to add to each class's logit, float64; -inf for a class that the target rules out."""
     if carried is None:
@@ -96,7 +100,7 @@ def scaled_and_shifted(logits: ArrayT, scale: Floats | None, shift: Floats | Non
     with np.errstate(over="ignore", invalid="ignore"):
         moved = _scaled_and_shifted(logits, scale, shift)
     by_class = np.moveaxis(moved, arrays.class_axis(moved), -1)
-    check_finite(by_class.reshape(-1, by_class.shape[-1]), "the moved logits")
+    check_in_range(by_class.reshape(-1, by_class.shape[-1]))
     return moved
 
 
@@ -135,6 +139,14 @@ def check_finite(rows: Array, name: str, first_row: int = 0) -> None:
             f"{values[column]} in row {first_row + row}, class {column}; the model that made them "
             "has diverged, a value is missing, or a file was read with the wrong type"
         )
+
+
+def check_in_range(rows: Array) -> None:
+    """Raise an OverflowedError for moved logits that `check_finite` refuses."""
+    try:
+        check_finite(rows, "the moved logits")
+    except ValueError as error:
+        raise OverflowedError(str(error)) from None
 
 
 def largest(rows: Any) -> Numbers:

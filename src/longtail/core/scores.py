@@ -14,7 +14,7 @@ from longtail.core.arrays import ArrayLike, ArrayT, Numbers, RowsLike, Table
 from longtail.core.numbers import check_choice
 from longtail.core.prior import Prior, PriorLike, check_same_classes
 from longtail.core.probabilities import check_not_probs, log_probs
-from longtail.core.retarget import check_finite, retarget
+from longtail.core.retarget import check_in_range, retarget
 from longtail.core.scores_file import Split as Split
 from longtail.core.softmax import softmax
 from longtail.core.tensor_file import save_tensors
@@ -201,7 +201,7 @@ class Scores(Generic[ArrayT]):
         if carried is not None and carried.has_zeros:
             score_checks.check_class_left(logits)
         if not isinstance(logits, np.ndarray):  # NumPy says so by itself
-            check_finite(logits, "the moved logits")
+            check_in_range(logits)
         return self._with(logits=logits, carried=carried)
 
     def __len__(self) -> int:
