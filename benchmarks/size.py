@@ -27,8 +27,9 @@ def main() -> None:
         print(f"| {folder} | {' | '.join(f'{counted[kind]:,}' for kind in kinds)} |")
     others = [path for path in SOURCE.rglob("*.*") if path.suffix in DATA]
     lines = sum(len(path.read_text().splitlines()) for path in others)
+    kinds = ", ".join(DATA)
     print(
-        f"\nBeside these {len(others)} files of data and pages ({', '.join(DATA)}): {lines:,} lines."
+        f"\nBeside these {len(others)} files of recipes and templates ({kinds}): {lines:,} lines."
     )
     print("Made by `python benchmarks/size.py`.")
 
