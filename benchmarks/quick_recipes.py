@@ -25,7 +25,7 @@ import torch
 import longtail as lt
 
 AT_ONCE = 2
-UNCHANGED = ("data.held_out=0", "evaluate_every=40")
+UNCHANGED = ("data.validation_share=0", "evaluate_every=40")
 COSINE = ("head=cosine", "head.scale=30")
 
 

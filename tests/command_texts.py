@@ -25,14 +25,27 @@ def blocks(path: Path) -> list[tuple[str, str]]:
 
 def block_commands(path: Path) -> list[tuple[str, ...]]:
     """The words after `longtail` of every command in a block, without comments and `> file`."""
-    found = []
+    commands = []
     for language, text in blocks(path):
         for line in text.splitlines() if language in ("", "console", "sh") else ():
             match = re.match(r"(?:\$ )?(?:torchrun .* -m )?longtail (.*)", line)
             if match:
                 words = shlex.split(match[1].partition(" > ")[0], comments=True)
-                found.append(tuple(words))
-    return found
+                commands.append(tuple(words))
+    return commands
+
+
+def python_blocks(path: Path) -> list[str]:
+    """The blocks of a document that are Python and no doctest: they parse, and call something."""
+    code = []
+    for _, text in blocks(path):
+        try:
+            nodes = ast.walk(ast.parse(text))
+        except SyntaxError:
+            continue
+        if any(isinstance(node, ast.Call) for node in nodes):
+            code.append(text)
+    return code
 
 
 def spans(path: Path) -> list[str]:
@@ -83,8 +96,8 @@ def sentence_commands(text: str) -> Iterator[tuple[str, ...]]:
 def option_of(command: click.Command, word: str) -> click.Option | None:
     """The option of a command that is written so."""
     options = (option for option in command.params if isinstance(option, click.Option))
-    found = [option for option in options if word in (*option.opts, *option.secondary_opts)]
-    return found[0] if found else None
+    matching = (option for option in options if word in (*option.opts, *option.secondary_opts))
+    return next(matching, None)
 
 
 def is_whole(words: tuple[str, ...]) -> bool:

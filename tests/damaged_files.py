@@ -25,7 +25,7 @@ NASTY = [
 
 RECIPE = """
 about: Small.
-data: {kind: npz, held_out: 0.2}
+data: {kind: npz, validation_share: 0.2}
 backbone: {name: mlp, inputs: 192, hidden: [8]}
 loss: {name: logit_adjusted, tau: 1.0}
 augment: [flip]

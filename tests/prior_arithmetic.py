@@ -3,8 +3,9 @@
 Read from the syntax tree, by what expressions are and not by how they are spelt. A *log* of a prior
 is `.log` of anything (not called), the logarithm of its probabilities, or a name that says so
 (`log_prior`, `carried_log`); its *probabilities* are `.probs`, `.priors`, the exponential of a log.
-What is made of one elementwise, bound to a name, or given to a field of a class of the same file is
-one too. Two priors meet where
+The logarithm of the number of classes is the opposite of the log of the uniform prior. What is made
+of one elementwise, bound to a name, or given to a field of a class of the same file is one too. Two
+priors meet where
 
     log a − log b,  log a + (−log b),  a / b,  a · (1/b),  p.reweighted(1/b)
 
@@ -19,6 +20,7 @@ LOG_NAME = re.compile(
     r"(^|_)log_(prior|carried|target|train|source|batches)"
     r"|(^|_)(prior|carried|target|train|source|batches)_log$"
 )
+CLASSES = re.compile(r"(^|\.)(num_classes|C)$")
 MODULES = {"np", "numpy", "torch", "math", "special", "jnp", "logging", "logger"}
 KEEPING = {  # of an array, an array of the same numbers
     *("asarray", "array", "as_tensor", "tensor", "as_numpy", "to", "double", "float", "clone"),
@@ -167,6 +169,8 @@ class _Reader(ast.NodeVisitor):
 
     def _call(self, node):
         name, arguments = _called(node), _arguments(node)
+        if name == "log" and arguments and CLASSES.search(ast.unparse(arguments[0])):
+            return Quantity("log", "uniform", opposite=True)
         first = self.quantity(arguments[0]) if arguments else None
         if first is None:
             return None

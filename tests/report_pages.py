@@ -65,18 +65,12 @@ def fitted() -> Judgement:
 def compared() -> CompareResult:
     """Three methods of hostile names, two runs each."""
     samples = samples_of()
-    held = SampleSet(
-        "held out",
-        samples.labels,
-        samples.num_classes,
-        samples.target,
-        samples.counts,
-    )
+    test = SampleSet("test", samples.labels, samples.num_classes, samples.goal, samples.counts)
     random = torch.Generator().manual_seed(3)
     runs = []
-    for place, name in enumerate(NAMES[:3]):
+    for number, name in enumerate(NAMES[:3]):
         for seed in ("0", "1"):
             noise = torch.randn(samples.before.logits.shape, generator=random)
-            scores = replace(samples.after, logits=samples.after.logits + place * noise)
-            runs.append(measured_run(scores, held, name, seed, f"{place}-{seed}"))
-    return CompareResult((compare_set(held, runs, "balanced_accuracy"),), None, "uniform")
+            scores = replace(samples.after, logits=samples.after.logits + number * noise)
+            runs.append(measured_run(scores, test, name, seed, f"{number}-{seed}"))
+    return CompareResult((compare_set(test, runs, "balanced_accuracy"),), None, "uniform")

@@ -1,8 +1,10 @@
 """Every command that docs, pages and messages name can be given, and those that are whole run."""
 
 import json
+import os
 import shutil
 from functools import cache
+from unittest.mock import create_autospec
 
 import click
 import numpy as np
@@ -20,10 +22,12 @@ from command_texts import (
     blocks,
     is_whole,
     option_of,
+    python_blocks,
     sentence_commands,
     spans,
     texts,
 )
+from longtail import images
 from longtail.cli import app
 from longtail.flows.train.reading import overridden
 from longtail.recipes.catalogue import read_recipe
@@ -33,6 +37,8 @@ IN_SENTENCES = sorted(
     {words for path in SOURCES for text in texts(path) for words in sentence_commands(text)}
     | {words for path in DOCS for span in spans(path) for words in sentence_commands(span)}
 )
+PYTHON = {path.name: python_blocks(path) for path in DOCS if path.name != "gallery.md"}
+PYTHON = {page: code for page, code in PYTHON.items() if code}
 WHOLE = [words for words in IN_SENTENCES if is_whole(words)]
 # They fail, to show how an error looks (tests/cli/test_docs.py), or are run by tests of their own.
 ELSEWHERE = (
@@ -61,7 +67,7 @@ STAND_INS = {
 LOSSES = {"la": "logit_adjusted", "ce": "cross_entropy"}
 DRY = ["--dry-run", "data.official=false", "data.imbalance_ratio=2"]
 TINY = """
-data: {kind: npz, held_out: 0.2}
+data: {kind: npz, validation_share: 0.2}
 backbone: {name: mlp, inputs: 192, hidden: [8]}
 epochs: 1
 batch_size: 32
@@ -106,10 +112,10 @@ def prepared(tmp_path_factory):
     write_images(folder / "cifar.npz", classes=100, size=32)
     (folder / "tiny.yaml").write_text(TINY)
     for run in ("la", "ce"):
-        given = [str(folder / "tiny.yaml"), "--data", str(folder / "images.npz")]
-        longtail("train", *given, "-o", str(folder / "runs" / run), f"loss={LOSSES[run]}")
-    given = ["--kind", "logits", "--counts", str(folder / "counts.json"), "-o", str(folder / "f")]
-    longtail("fix", str(folder / "val.npz"), *given)
+        recipe = [str(folder / "tiny.yaml"), "--data", str(folder / "images.npz")]
+        longtail("train", *recipe, "-o", str(folder / "runs" / run), f"loss={LOSSES[run]}")
+    options = ["--kind", "logits", "--counts", str(folder / "counts.json"), "-o", str(folder / "f")]
+    longtail("fix", str(folder / "val.npz"), *options)
     shutil.copy(folder / "f" / "adjuster.json", folder / "adjuster.json")
     return folder
 
@@ -132,8 +138,8 @@ def runnable(words):
     """The command on the prepared files, as little of it as shows that it can be run."""
     name, *rest = [STAND_INS.get(word, word) for word in words]
     if name == "train":
-        given = ["cifar.npz" if word == "DIR" else word for word in rest]
-        return [name, *(word.replace("runs/", "begun/") for word in given), *DRY]
+        rest = ["cifar.npz" if word == "DIR" else word for word in rest]
+        return [name, *(word.replace("runs/", "begun/") for word in rest), *DRY]
     if name == "features":  # of the tiny run, whose data are the tiny images
         return [name, *("images.npz" if word in ("DIR", "cifar.npz") else word for word in rest)]
     if name == "report" and "scores.csv" in rest:
@@ -166,7 +172,7 @@ def test_a_command_in_a_sentence_has_the_options_it_names(words):
 
 
 @cache
-def known_options():
+def every_option():
     context = click.Context(app)
     return OTHERS | {
         name
@@ -177,10 +183,10 @@ def known_options():
 
 
 def test_every_option_that_a_text_names_is_one():
-    said = [(path, path.read_text()) for path in DOCS]
-    said += [(path, text) for path in SOURCES for text in texts(path)]
-    named = {(path.name, name) for path, text in said for name in OPTION.findall(text)}
-    unknown = {(path, name) for path, name in named if name not in known_options()}
+    all_texts = [(path, path.read_text()) for path in DOCS]
+    all_texts += [(path, text) for path in SOURCES for text in texts(path)]
+    named = {(path.name, name) for path, text in all_texts for name in OPTION.findall(text)}
+    unknown = {(path, name) for path, name in named if name not in every_option()}
     assert {(path, name) for path, name in unknown if not name.startswith("--lt-")} == set()
 
 
@@ -195,17 +201,23 @@ def test_a_recipe_of_the_docs_is_one(language, text, tmp_path):
     read_recipe(tmp_path / f"recipe.{language}")
 
 
-def test_the_python_of_the_docs_that_needs_runs_is_run_on_small_ones(inside):
-    training = next(path for path in DOCS if path.name == "training.md")
-    python = [text for _, text in blocks(training) if text.startswith(("from ", "import "))]
-    assert len(python) == 2
+@pytest.mark.parametrize("page", PYTHON)
+def test_the_python_of_the_docs_that_needs_files_runs_on_small_ones(page, inside):
+    """The gallery's calls are run by the script that makes it."""
+    random, labels = np.random.default_rng(0), np.repeat(np.arange(3), [60, 20, 10])
+    features = random.normal(size=(90, 4)).astype(np.float32) + labels[:, None]
     names = {
-        "recipe": overridden(read_recipe("tiny.yaml"), ["data.path=images.npz"]),
-        "images": np.load("images.npz")["test_images"],
-    }
+        "fitting.md": {"lt": lt, "os": os, "features": features, "labels": labels}
+        | {"x2": features[::2], "y2": labels[::2]},
+        "images.md": {"images": create_autospec(images), "folder": "cifar"},
+        "training.md": {
+            "recipe": overridden(read_recipe("tiny.yaml"), ["data.path=images.npz"]),
+            "images": np.load("images.npz")["test_images"],
+        },
+    }[page]
     for run in ("sgd", "adam", "ncm"):
         shutil.copytree("runs/la", f"runs/{run}")
-    for text in python:
+    for text in PYTHON[page]:
         exec(text, names)
 
 

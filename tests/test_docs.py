@@ -1,4 +1,4 @@
-"""The docs name every public loss, and say of each what it carries."""
+"""The docs: a card for every public loss, links that lead somewhere, one word for one thing."""
 
 import inspect
 import re
@@ -8,7 +8,11 @@ import pytest
 
 from longtail import losses
 
-CARDS = (Path(__file__).parents[1] / "docs" / "losses.md").read_text()
+ROOT = Path(__file__).parents[1]
+CARDS = (ROOT / "docs" / "losses.md").read_text()
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+# What the docs call by another word, and what to write.
+OTHER_WORDS = {r"held[- _]out": "validation", r"imbalance[- _]factor": "imbalance ratio"}
 # What others are made of; `Deferred` is two losses, each with its own card.
 ABSTRACT = ("Loss", "SampleLoss", "MarginLoss", "RegularizedLoss", "Regularizer", "Deferred")
 METHODS = [
@@ -39,10 +43,35 @@ def test_every_card_is_of_a_loss_that_is_there():
 
 
 def test_the_readme_says_what_the_commands_of_a_fresh_machine_need_do_and_take():
-    root = Path(__file__).parents[1]
-    rows = dict(re.findall(r"^\| `make (\w+)` \| (.*) \|$", (root / "README.md").read_text(), re.M))
+    rows = dict(re.findall(r"^\| `make (\w+)` \| (.*) \|$", (ROOT / "README.md").read_text(), re.M))
     assert list(rows) == ["demo", "test"]
     for target, cells in rows.items():
-        assert re.search(rf"^{target}:", (root / "Makefile").read_text(), re.M)
+        assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.M)
         assert len(cells.split(" | ")) == 3
         assert "minutes" in cells
+
+
+def anchors(page):
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.M)
+    return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, *sorted((ROOT / "results").rglob("*.md"))], ids=lambda page: page.name
+)
+def test_every_link_leads_to_a_file_and_a_heading_that_are_there(page):
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if link.startswith(("http://", "https://", "mailto:")):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path) if path else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_calls_a_thing_by_its_one_word(page):
+    for words, instead in OTHER_WORDS.items():
+        used = re.findall(words, page.read_text())
+        assert not used, f"{page.name} says {used[0]!r}; write {instead}"

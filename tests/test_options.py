@@ -140,9 +140,9 @@ MAKERS = {
     "augment.Mixup": augment.Mixup,
     "averaging.moving_average": partial(averaging.moving_average, nn.Linear(2, 2)),
     "training.TrainingOptions": partial(training.TrainingOptions, epochs=1),
-    "backbones.mlp": backbones.mlp,
-    "backbones.resnet32": backbones.resnet32,
-    "backbones.small_cnn": backbones.small_cnn,
+    "backbones.MLP": backbones.MLP,
+    "backbones.ResNet32": backbones.ResNet32,
+    "backbones.SmallCNN": backbones.SmallCNN,
     "fit_linear": partial(
         fit_linear, torch.from_numpy(FEATURES), LABELS, losses.CrossEntropy(COUNTS)
     ),
@@ -187,25 +187,27 @@ NOT_WALKED = {
 
 
 def test_everything_public_that_takes_a_number_is_walked():
-    places = {"losses": losses, "heads": heads, "posthoc": posthoc, "data": data}
-    places |= {"metrics": metrics, "shift": shift, "schedules": schedules, "augment": augment}
-    places["images"] = SimpleNamespace(**{kind.__name__: kind for kind in images.SAMPLERS.values()})
+    modules = {"losses": losses, "heads": heads, "posthoc": posthoc, "data": data}
+    modules |= {"metrics": metrics, "shift": shift, "schedules": schedules, "augment": augment}
+    modules["images"] = SimpleNamespace(
+        **{kind.__name__: kind for kind in images.SAMPLERS.values()}
+    )
     walked = {name.split(",")[0] for name in MAKERS} | NOT_WALKED
-    for place, module in places.items():
+    for folder, module in modules.items():
         for name, thing in vars(module).items():
             home = str(getattr(thing, "__module__", ""))
             own = home.startswith("longtail") and home != "longtail.core.numbers"
             if name.startswith("_") or not callable(thing) or not own:
                 continue
             numbers = [p for p in inspect.signature(thing).parameters.values() if is_number(p)]
-            assert not numbers or f"{place}.{name}" in walked, f"{place}.{name} is not walked"
+            assert not numbers or f"{folder}.{name}" in walked, f"{folder}.{name} is not walked"
 
 
 def with_option(make, option, value):
     """The call with one argument replaced, by its name: positional ones are bound first."""
     target = make.func if isinstance(make, partial) else make
-    given = (make.args, make.keywords) if isinstance(make, partial) else ((), {})
-    bound = inspect.signature(target).bind_partial(*given[0], **given[1])
+    args, keywords = (make.args, make.keywords) if isinstance(make, partial) else ((), {})
+    bound = inspect.signature(target).bind_partial(*args, **keywords)
     arguments = dict(bound.arguments)
     for name, parameter in bound.signature.parameters.items():
         if parameter.kind is inspect.Parameter.VAR_KEYWORD:

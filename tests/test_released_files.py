@@ -54,4 +54,5 @@ def test_a_model_and_its_recipe_are_read_in_the_words_of_today():
     assert stored.model.carried.is_close(Prior.uniform(4))
     assert stored.recipe == read_recipe(RELEASED / "recipe.yaml")
     assert stored.recipe.target.criterion == "accuracy_under_target"
+    assert stored.recipe.data.validation_share == 0.2  # which was held_out
     assert stored.recipe.loss.label_smoothing == 0

@@ -56,18 +56,18 @@ def python(code, *arguments, cwd):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Scores, labels and counts as a user has them, and a second fix to compare with."""
-    place, random = tmp_path_factory.mktemp("without_torch"), np.random.default_rng(0)
+    folder, random = tmp_path_factory.mktemp("without_torch"), np.random.default_rng(0)
     for name in ("val", "test"):
         labels = np.repeat(np.arange(4), [60, 40, 30, 30])
         logits = random.normal(size=(160, 4)) + 2 * np.eye(4)[labels] + np.log(COUNTS)
-        np.savez(place / f"{name}.npz", logits=logits, labels=labels)
-    (place / "counts.json").write_text(json.dumps(COUNTS))
+        np.savez(folder / f"{name}.npz", logits=logits, labels=labels)
+    (folder / "counts.json").write_text(json.dumps(COUNTS))
     lines = [name for name, count in zip("abcd", COUNTS, strict=True) for _ in range(count)]
-    (place / "labels.csv").write_text("\n".join(["label", *lines]))
+    (folder / "labels.csv").write_text("\n".join(["label", *lines]))
     for output in ("fixed", "again"):
-        made = python(RUN, *COMMANDS["fix"][:-1], output, cwd=place)
+        made = python(RUN, *COMMANDS["fix"][:-1], output, cwd=folder)
         assert made.returncode == 0, made.stderr
-    return place
+    return folder
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -24,7 +24,7 @@ FENCE = ("<!-- visited: made by docs/architecture/trace.py -->", "<!-- end of vi
 SOURCE = Path(longtail.__file__).parent
 COUNTS = (60, 30, 12, 6)
 RECIPE = """
-data: {kind: npz, held_out: 0.2}
+data: {kind: npz, validation_share: 0.2}
 backbone: {name: mlp, inputs: 192, hidden: [8]}
 epochs: 1
 batch_size: 32

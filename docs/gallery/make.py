@@ -1,7 +1,7 @@
-"""Makes docs/gallery.md and docs/gallery/*.svg by running every figure, a card for each.
+"""Makes docs/gallery.md and docs/gallery/*.svg by running every figure, with a card for each.
 
-All of it comes from data in the package: features of Caltech-101 cut to a long tail. What is
-drawn is what stands in the page: the call shown is the source of the function that ran.
+All data come with the package: features of Caltech-101 cut to a long tail. The call shown in the
+page is the source of the function that drew the figure.
 """
 
 import inspect
@@ -22,22 +22,25 @@ Draw: TypeAlias = Callable[[SimpleNamespace], Chart]
 INTRO = """\
 # Gallery
 
-Every picture that the papers argue with, as a function of `lt.figures`. Each takes
-values, most of them from a function of `lt.metrics` of the same name, and returns a `Chart`: a
-notebook shows it, `chart.save("name.svg")` and `chart.save("name.pdf")` write vector graphics for
-papers (PDF needs `pip install longtail[plot]`), and `report.Figure(chart, caption)` puts it into a
-page, where it follows light and dark.
+Every figure of the papers as a function of `lt.figures`. Each takes values, most of them from the
+function of `lt.metrics` with the same name, and returns a `Chart`. A notebook shows it,
+`chart.save("name.svg")` and `chart.save("name.pdf")` write vector graphics for papers (PDF needs
+`pip install longtail[plot]`), and `report.Figure(chart, caption)` puts it into a page, where it
+follows light and dark mode.
 
 This page was made by `python docs/gallery/make.py` on the features in the package: Caltech-101 cut
 to a long tail, 101 classes with 300 to 3 training images. `scores` are those of a linear classifier
 trained with cross-entropy, on the test set; `adjusted` are the same scores moved to the uniform
-prior; `counts` are the training images of each class. All other values are made in that script.
+prior; `counts` are the training images of each class. The script makes all other values. The README
+says [which papers](../README.md#papers) LA, LADE, EO, ELM and NCM are. The head are the frequent
+classes, the tail the rare ones; many, medium and few are the classes with more than 100, with 20 to
+100, and with fewer than 20 training images.
 """
 
 
 @dataclass(frozen=True)
 class Card:
-    """A figure: what it says, when to look at it, and the function that draws it."""
+    """A figure: what it shows, when to look at it, and the function that draws it."""
 
     papers: str
     look: str
@@ -50,7 +53,7 @@ class Card:
 
     @property
     def says(self) -> str:
-        """What the figure says, in one sentence."""
+        """What the figure shows, in one sentence."""
         return inspect.getdoc(self.draw) or ""
 
     @property
@@ -60,7 +63,7 @@ class Card:
         return textwrap.dedent(source).replace("w.", "").replace("\n    ", "\n").strip()
 
     def markdown(self) -> str:
-        """The card as it stands in the page."""
+        """The card as the page shows it."""
         return (
             f"## {self.name}\n\n{self.says}\n\n"
             f"- Paper: {self.papers}\n- Look at it: {self.look}\n\n"
@@ -83,7 +86,7 @@ def card(papers: str, look: str) -> Callable[[Draw], Draw]:
 
 @card(
     "EO fig. 1a",
-    "first: it says how long the tail is and how many classes live in it",
+    "first: it shows how long the tail is and how many classes are in it",
 )
 def counts_chart(w: SimpleNamespace) -> Chart:
     """How many samples each class has, and which classes count as many, medium and few."""
@@ -92,28 +95,28 @@ def counts_chart(w: SimpleNamespace) -> Chart:
 
 @card(
     "EO fig. 4",
-    "to see whether the tail is bought at the head's expense, and which classes stay behind",
+    "to see whether rare classes gain at the expense of frequent ones, and which stay behind",
 )
 def class_accuracy_chart(w: SimpleNamespace) -> Chart:
-    """The accuracy of every class along the tail: a dot a class, the line their running mean."""
+    """The accuracy of every class along the tail: a dot per class, and their running mean."""
     return figures.class_accuracy_chart(w.recalls, w.counts, classes=w.classes)
 
 
 @card(
     "EO fig. 5",
-    "to see in one curve whether a classifier leans to the head (concave) or the tail (convex)",
+    "to see in one curve whether a classifier favours the head (concave) or the tail (convex)",
 )
 def false_positives_chart(w: SimpleNamespace) -> Chart:
-    """Mistakes by the class they fall on: above the dotted line, frequent classes attract them."""
+    """Mistakes by predicted class: above the dotted line, frequent classes attract them."""
     return figures.false_positives_chart(w.false_positives, w.counts)
 
 
 @card(
     "LADE fig. 4 and 6",
-    "before probabilities are used for decisions; above the diagonal a model is too modest",
+    "before using probabilities for decisions; above the diagonal a model is underconfident",
 )
 def reliability_chart(w: SimpleNamespace) -> Chart:
-    """How often the model is right that says so with some confidence, under a uniform prior."""
+    """How often predictions of each confidence are right, under a uniform prior."""
     return figures.reliability_chart(w.reliability, ece=w.ece)
 
 
@@ -136,7 +139,7 @@ def tau_error_chart(w: SimpleNamespace) -> Chart:
 
 @card(
     "NCM fig. 5",
-    "when many, medium and few do not weigh the same to you",
+    "if many, medium and few are not equally important to you",
 )
 def tau_groups_chart(w: SimpleNamespace) -> Chart:
     """What each group of classes gains and loses as τ grows."""
@@ -147,10 +150,10 @@ def tau_groups_chart(w: SimpleNamespace) -> Chart:
 
 @card(
     "ELM fig. 3",
-    "to see whether tail samples are missed narrowly, which adjustment mends, or by far",
+    "to see whether tail samples are missed narrowly, which adjustment corrects, or by far",
 )
 def margins_chart(w: SimpleNamespace) -> Chart:
-    """How the margins of samples are distributed in each group; below zero lies a mistake."""
+    """How the margins of samples are distributed in each group; below zero is a mistake."""
     return figures.margins_chart(w.margins, w.labels, w.counts)
 
 
@@ -165,19 +168,19 @@ def margin_cdf_chart(w: SimpleNamespace) -> Chart:
 
 @card(
     "LADE fig. 3",
-    "to see whether logits of the tail are held down, and whether they grow without bound",
+    "to see whether logits of the tail are kept low, and whether they grow without bound",
 )
 def class_logits_chart(w: SimpleNamespace) -> Chart:
-    """The logit of each class on its own samples and on all others, beside log C."""
+    """The logit of each class on its own samples and on all others, compared with log C."""
     return figures.class_logits_chart(w.class_logits, w.counts, classes=w.classes)
 
 
 @card(
     "EO fig. 1 and 3",
-    "to see where the prior sits in a linear layer",
+    "to see where a linear layer stores the prior",
 )
 def offsets_chart(w: SimpleNamespace) -> Chart:
-    """What the classifier adds to each class: its bias, half its weight along the class mean."""
+    """What the classifier adds to a class: its bias, and half its weight times the class mean."""
     return figures.offsets_chart(
         {"trained offset b": w.bias, "empirical offset ½ μ·w": w.offsets}, w.counts
     )
@@ -185,7 +188,7 @@ def offsets_chart(w: SimpleNamespace) -> Chart:
 
 @card(
     "LA fig. 1",
-    "before dividing by norms: that helps only where they follow the class frequencies",
+    "before dividing by norms: that helps only if they follow the class frequencies",
 )
 def weight_norms_chart(w: SimpleNamespace) -> Chart:
     """The norm of each class's weights; bands are one standard deviation over three seeds."""
@@ -203,7 +206,7 @@ def group_curves_chart(w: SimpleNamespace) -> Chart:
 
 @card(
     "NCM fig. 1, ELM fig. 5",
-    "to see whether a rare class has a place of its own. Distances in t-SNE mean little",
+    "to see whether a rare class forms its own cluster. Distances in t-SNE mean little",
 )
 def tsne_chart(w: SimpleNamespace) -> Chart:
     """The features of two frequent and two rare classes in the plane."""
@@ -215,25 +218,25 @@ def tsne_chart(w: SimpleNamespace) -> Chart:
     "to see whether the representation itself is worse for the tail",
 )
 def variance_chart(w: SimpleNamespace) -> Chart:
-    """How far each class spreads in feature space, against how often it was trained on."""
+    """How far each class spreads in feature space, by its number of training samples."""
     return figures.variance_chart(w.test_variances, w.counts, classes=w.classes)
 
 
 @card(
     "ELM fig. 4",
-    "to compare how compact two representations keep their classes",
+    "to compare how compact classes are in two representations",
 )
 def largest_distances_chart(w: SimpleNamespace) -> Chart:
-    """How far the farthest sample of the same class lies, in each group of classes."""
+    """How far away the farthest sample of the same class is, in each group of classes."""
     return figures.largest_distances_chart(w.distances, w.labels, w.counts)
 
 
 @card(
     "NCM fig. 3",
-    "to see which directions a local metric throws away, and for whom",
+    "to see which directions a local metric discards, and for which classes",
 )
 def projections_chart(w: SimpleNamespace) -> Chart:
-    """How much each direction of a class counts for the distance to its mean, once learned."""
+    """How much each direction of a class counts in the learned distance to its mean."""
     return figures.projections_chart(w.projections, w.counts)
 
 
@@ -242,7 +245,7 @@ def projections_chart(w: SimpleNamespace) -> Chart:
     "to see whether learning corrects the means of rare classes more than others",
 )
 def displacement_chart(w: SimpleNamespace) -> Chart:
-    """How far learned centroids moved from the class means they began at."""
+    """How far learned centroids moved from the class means where they started."""
     return figures.displacement_chart(w.displacement, w.counts, classes=w.classes)
 
 
@@ -251,7 +254,7 @@ def displacement_chart(w: SimpleNamespace) -> Chart:
     "to see whether training still separates the classes: the lower, the better",
 )
 def cdnv_chart(w: SimpleNamespace) -> Chart:
-    """How well the centroids stand apart, against the spread of their classes, epoch by epoch."""
+    """The spread of classes relative to the distance of their centroids, epoch by epoch."""
     return figures.cdnv_chart(w.cdnv)
 
 

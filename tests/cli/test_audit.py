@@ -59,8 +59,8 @@ def test_json_is_json_and_nothing_else(tsv):
     found = json.loads(done.output)
     assert found["train"]["num_samples"] == 73
     assert found["test"]["imbalance_ratio"] == 1
-    assert found["expect"][0].startswith("Trained with plain cross-entropy")
-    assert found["try"][0]["lines"]
+    assert found["expect"][0] == "tail"
+    assert found["try"][0]["command"].startswith("longtail fix VAL")
 
 
 def test_a_folder_is_written_with_counts_that_can_be_read_again(tsv, tmp_path):

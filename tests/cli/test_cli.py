@@ -148,10 +148,9 @@ def test_commands_can_be_run_in_process():
 
 @pytest.mark.parametrize(("option", "note"), [([], "Done in"), (["--quiet"], "")])
 def test_the_demo_as_json_is_json_and_its_note_stands_beside(option, note, tmp_path, monkeypatch):
-    module = sys.modules["longtail.cli.demo"]
     results = SimpleNamespace(as_json=lambda: {"caltech101": []})
-    monkeypatch.setattr(module, "_run", lambda *_: results)
-    monkeypatch.setattr(module, "_write", lambda results, output: output / "report.html")
+    monkeypatch.setattr("longtail.flows.demo.demo", lambda *_: results)
+    monkeypatch.setattr("longtail.report.save", lambda results, folder: None)
     done = CliRunner().invoke(app, ["demo", "--json", "-o", str(tmp_path), *option])
     assert json.loads(done.stdout) == {"caltech101": []}
     assert done.stderr.strip().startswith(note)

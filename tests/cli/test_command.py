@@ -157,6 +157,14 @@ def fix(*arguments, scores="val.npz"):
     return run("fix", scores, "--kind", "logits", "--counts", "counts.json", *arguments)
 
 
+def test_a_value_that_happens_to_be_called_like_a_folder_is_no_input(fixed):
+    """A metric, a column, a recipe's value: only options that take paths are read from."""
+    done = fix("--label-column", "labels", "-o", "labels")
+    assert done.exit_code == 0, done.output
+    done = fix("--label-column", "labels", "-o", "labels")
+    assert done.exit_code == 0, done.output
+
+
 def contents(folder):
     return {path.name: path.read_bytes() for path in folder.glob("[!.]*")}
 

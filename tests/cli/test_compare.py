@@ -10,7 +10,7 @@ from longtail import Scores
 from longtail.cli import app
 
 RECIPE = """
-data: {kind: npz, held_out: 0.2}
+data: {kind: npz, validation_share: 0.2}
 backbone: {name: mlp, inputs: 192, hidden: [8]}
 epochs: 1
 batch_size: 32
@@ -125,9 +125,9 @@ def test_wrong_usage_is_told(scores):
     for arguments, sentence in (
         ([], "give run folders or files of scores"),
         ([scores, "--by", "auc"], "--by is one of accuracy_under_target, balanced_accuracy"),
-        (["--label", "LA"], "--label is NAME=PATH"),
-        (["--label", "=x"], "--label is NAME=PATH"),
-        (["--label", "LA=nowhere"], "--label LA: there is no nowhere"),
+        (["--label", "LA"], "it is NAME=PATH"),
+        (["--label", "=x"], "it is NAME=PATH"),
+        (["--label", "LA=nowhere"], "LA: there is no nowhere"),
         ([scores / "nowhere"], "does not exist"),
         ([scores, "--target", "sideways"], "there is no file sideways"),
         ([scores, "-o", scores / "la-seed0.safetensors"], "is a file"),

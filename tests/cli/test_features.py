@@ -12,7 +12,7 @@ from longtail.cli import app
 from longtail.data import Features
 
 RECIPE = """
-data: {kind: npz, held_out: 0.2}
+data: {kind: npz, validation_share: 0.2}
 backbone: {name: small_cnn, dim: 32}
 epochs: 1
 batch_size: 32
@@ -53,7 +53,7 @@ def test_all_parts_of_a_set_are_in_the_file(folder):
 
 
 def test_the_model_file_does_as_well_and_the_recipe_can_be_changed(folder):
-    done, _ = extracted(folder, "run/model.safetensors", "data.held_out=0", "--json")
+    done, _ = extracted(folder, "run/model.safetensors", "data.validation_share=0", "--json")
     said = json.loads(done.stdout)
     assert said["parts"] == {"train": 30, "test": 15}
 
@@ -73,7 +73,7 @@ def test_new_batch_norm_statistics_change_the_features(folder):
         ("nowhere", {}, 2, "does not exist"),
         ("empty", {}, 2, "there is no model"),
         ("run", {"data": "nowhere.npz"}, 2, "nowhere.npz"),
-        ("images.npz", {}, 1, "cannot be read as a safetensors file"),
+        ("images.npz", {}, 1, "no safetensors file"),
         ("f.safetensors", {"output": "g.safetensors"}, 1, "no model file"),
         ("run", {"data": "others.npz"}, 1, "knows 3 classes"),
         ("run", {"output": "f.npz"}, 2, "must end in .safetensors"),
@@ -91,7 +91,7 @@ def test_what_is_refused_is_told_in_a_sentence(folder, source, options, code, se
 @pytest.mark.parametrize(
     ("setting", "sentence"),
     [
-        ("data.hold_out=0", "did you mean held_out?"),
+        ("data.validation=0", "did you mean validation_share?"),
         ("backbone=mlp", "only data and num_workers can be changed after training"),
     ],
 )

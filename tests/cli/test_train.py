@@ -13,7 +13,7 @@ from cli.killed import train_and_wait
 from longtail.cli import app
 
 RECIPE = """
-data: {kind: npz, held_out: 0.2}
+data: {kind: npz, validation_share: 0.2}
 backbone: {name: mlp, inputs: 192, hidden: [16]}
 optimizer: {lr: 2e-2}
 epochs: 1
@@ -157,7 +157,7 @@ def test_the_results_of_a_run_are_put_in_place_together(folder, monkeypatch):
     def full(page, path):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("longtail.report.page.write_page", full)
+    monkeypatch.setattr("longtail.report.result_page.write_page", full)
     for name in before:
         (run / name).write_bytes(b"older")
     done, printed = trained(folder)

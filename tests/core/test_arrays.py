@@ -18,7 +18,7 @@ from longtail.core.tensors import as_rows, as_tensor
         (np.array([1, None]), "got a ndarray of type object"),
         ({0: 1}, "got a dict of type object"),
         (None, "got a NoneType of type object"),
-        ([[1, 2], [3]], "got a list that NumPy cannot read .* rows of equal length"),
+        ([[1, 2], [3]], r"a list.*equal length"),
         (np.zeros(2, np.longdouble), "got a ndarray of type float"),
         (np.ma.array([1, 2], mask=[False, True]), "got a masked array"),
     ],
@@ -139,10 +139,10 @@ def test_a_mask_is_refused_wherever_it_would_be_lost(door):
 @pytest.mark.parametrize(
     ("tensor", "sentence"),
     [
-        (lambda: torch.ones(2, 2, device="meta"), "got one on the device meta"),
-        (lambda: torch.eye(2).to_sparse(), "expected a dense tensor, got a sparse one"),
+        (lambda: torch.ones(2, 2, device="meta"), "device meta"),
+        (lambda: torch.eye(2).to_sparse(), r"dense.*sparse"),
         (lambda: torch.nested.nested_tensor([torch.ones(2), torch.ones(1)]), "got a nested one"),
-        (lambda: torch.eye(2).to(torch.float8_e4m3fn), "16 bits or more, got torch.float8_e4m3fn"),
+        (lambda: torch.eye(2).to(torch.float8_e4m3fn), r"16 bits.*torch\.float8_e4m3fn"),
     ],
 )
 def test_tensors_without_numbers_to_count_with_are_refused(tensor, sentence):

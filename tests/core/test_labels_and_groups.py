@@ -18,7 +18,7 @@ def test_counts_come_back_as_the_kind_of_the_labels():
     [
         (np.array([0.0, 1.0]), "integer type, got float64"),
         (np.array([True, False]), "integer type, got bool"),
-        (np.array([0, 3]), "lie in 0 to 2 for 3 classes, got 3 at position 1"),
+        (np.array([0, 3]), r"0 to 2.*got 3 at position 1"),
         (np.array([0, -1]), "got -1 at position 1"),
         (np.array([[0, 1]]), r"one dimension.*\(1, 2\)"),
     ],
@@ -96,5 +96,5 @@ def test_overlapping_groups_are_refused():
 def test_classes_may_have_gaps_but_must_be_worth_a_table():
     assert check_num_classes(8142, 5) == 8142
     assert check_num_classes(3_000_000, 2_000_000) == 3_000_000
-    with pytest.raises(ValueError, match="at most 1000000 classes for 5 samples, got 10000000001"):
+    with pytest.raises(ValueError, match=r"1000000 classes.*got 10000000001"):
         check_num_classes(10**10 + 1, 5)

@@ -101,7 +101,7 @@ def test_a_second_name_of_another_file_in_the_place_of_the_lock_is_left_alone(tm
 def test_a_pipe_in_the_place_of_the_lock_is_refused(tmp_path):
     (tmp_path / ".longtail").mkdir()
     os.mkfifo(tmp_path / ".longtail" / "lock")
-    with pytest.raises(ValueError, match="is not a file that longtail made"), locked(tmp_path):
+    with pytest.raises(ValueError, match="not a file that longtail made"), locked(tmp_path):
         pass
 
 
@@ -115,7 +115,7 @@ def test_a_folder_that_cannot_be_made_is_named_and_not_tried_for_ever(tmp_path, 
 
     monkeypatch.setattr(Path, "mkdir", nowhere)  # as in /proc
     with (
-        pytest.raises(FileNotFoundError, match=r"the folder .*out cannot be made there"),
+        pytest.raises(FileNotFoundError, match="out cannot be made"),
         locked(tmp_path / "out"),
     ):
         pass

@@ -17,7 +17,7 @@ LOGITS = WORLD.posterior(WORLD.prior).log()[POINTS]
 def test_data_that_a_model_tells_apart_perfectly_do_not_determine_the_prior():
     labels = torch.tensor([0, 0, 0, 1, 1, 2])
     logits = 50 * torch.nn.functional.one_hot(labels, 3).double()
-    with pytest.raises(ValueError, match=r"do not determine the prior: class . is told apart"):
+    with pytest.raises(ValueError, match=r"not determine.*class \d"):
         measure_carried(logits, labels)
 
 

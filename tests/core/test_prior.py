@@ -45,7 +45,7 @@ def test_the_extremes_of_inaturalist_to_the_minus_tenth_power_stay_finite_and_ex
 
 
 def test_zeros_are_refused_unless_a_word_says_otherwise():
-    with pytest.raises(ValueError, match=r"classes 1 have none; say zeros='smooth'"):
+    with pytest.raises(ValueError, match=r"classes 1 .*zeros='smooth'"):
         Prior.of([3, 0, 1])
 
 
@@ -71,7 +71,7 @@ def test_kept_zeros_are_minus_infinity_and_survive_positive_powers_and_weights()
     assert prior.reweighted([1, 5, 1]).probs[1] == 0
     with pytest.raises(ValueError, match="no power"):
         prior.tempered(-1)
-    with pytest.raises(ValueError, match="carried prior must give every class"):
+    with pytest.raises(ValueError, match=r"carried prior.*every class"):
         full_prior(prior, "carried")
 
 
@@ -162,7 +162,7 @@ def test_from_log_normalises_any_log_weights():
 
 @pytest.mark.parametrize("log", [[-math.inf] * 2, [math.nan, 0.0], [math.inf, 0.0], [[0.0]], []])
 def test_log_weights_that_are_no_prior_are_refused(log):
-    with pytest.raises(ValueError, match="one logarithm a class, finite or -inf and not all -inf"):
+    with pytest.raises(ValueError, match=r"finite or -inf.*not all -inf"):
         Prior.from_log(log)
 
 
@@ -192,7 +192,7 @@ def test_whole_weights_too_large_to_be_exact_are_no_counts():
 
 
 def test_a_power_must_be_a_number():
-    with pytest.raises(ValueError, match="power must be a finite number"):
+    with pytest.raises(ValueError, match=r"power.*finite"):
         Prior.of([3, 1]).tempered(math.nan)
 
 
@@ -218,7 +218,7 @@ def test_smoothing_by_zero_changes_nothing_and_zeros_become_possible():
 
 @pytest.mark.parametrize("epsilon", [-0.1, 1.0, math.nan, math.inf])
 def test_only_a_share_below_one_smooths_a_prior(epsilon):
-    with pytest.raises(ValueError, match="label_smoothing must be a finite number of 0 or more"):
+    with pytest.raises(ValueError, match=r"label_smoothing.*0 or more"):
         Prior.of([3, 1]).smoothed(epsilon)
 
 

@@ -106,9 +106,9 @@ def test_a_copied_refusal_says_the_same(again):
 @pytest.mark.parametrize(
     ("carried", "target", "sentence"),
     [
-        ([1, 1], [1, 1, 1], "carried prior has 2 classes but the target prior has 3"),
+        ([1, 1], [1, 1, 1], r"carried prior has 2.*target prior has 3"),
         ([1, 1], [1, 1], "must have 2 classes on axis 1"),
-        (Prior.of([1, 0, 1], zeros="keep"), [1, 1, 1], "only a target prior may keep zeros"),
+        (Prior.of([1, 0, 1], zeros="keep"), [1, 1, 1], r"target prior.*zeros"),
         ([1, 1, 1], [1, 0, 1], "zeros='keep'"),
     ],
 )
@@ -132,7 +132,7 @@ def test_measuring_finds_the_prior_that_logits_carry(carried):
 
 
 def test_measuring_needs_every_class_and_finite_logits():
-    with pytest.raises(ValueError, match=r"every class must occur .* 1 of 3 do not"):
+    with pytest.raises(ValueError, match=r"every class.*1 of 3"):
         measure_carried(LOGITS, [0, 1, 0, 1, 0])
     for value, words in ((torch.nan, "got nan in row"), (-torch.inf, "must be finite")):
         with pytest.raises(ValueError, match=words):

@@ -147,8 +147,8 @@ def test_probabilities_may_miss_one_by_what_half_precision_does():
     ("probs", "sentence"),
     [
         ([[0.7, 0.2, 0.3]], "row 0 sums to 1.2"),
-        ([[0.7, 0.2, 0.1], [0.73, 0.2, 0.1]], "row 1 sums to 1.03 .* with more digits"),
-        ([[0.7, 0.2, 0.1], [2.0, -0.5, -0.5]], "row 1 sums to 1 with smallest entry -0.5"),
+        ([[0.7, 0.2, 0.1], [0.73, 0.2, 0.1]], r"row 1 sums to 1\.03.*digits"),
+        ([[0.7, 0.2, 0.1], [2.0, -0.5, -0.5]], r"row 1.*smallest entry -0\.5"),
         ([[float("nan"), 0.5, 0.5]], "got nan in row 0, class 0"),
         ([[1, 0, 0]], "floating type"),
     ],
@@ -163,19 +163,19 @@ def test_probabilities_that_are_none_are_refused(probs, sentence):
     [
         ({"logits": [[1.0, float("nan"), 0.0]]}, "got nan in row 0, class 1"),
         ({"logits": [[1.0, float("inf"), 0.0]]}, r"\+inf"),
-        ({"logits": [[-float("inf")] * 3]}, "one finite value in every row"),
+        ({"logits": [[-float("inf")] * 3]}, "finite value in every row"),
         ({"logits": np.zeros(3)}, r"shape \(samples, classes\)"),
         ({"logits": np.zeros((2, 3), int)}, "floating type"),
         ({"labels": [0]}, "2 rows of logits but 1 labels"),
         ({"labels": [0, 3]}, "lie in 0 to 2"),
         ({"labels": [0.0, 1.0]}, "integer type"),
-        ({"carried": [1, 1]}, "the logits have 3 classes but the carried prior has 2"),
+        ({"carried": [1, 1]}, r"3 classes.*carried prior has 2"),
         ({"counts": [1, 1]}, "each of 3 classes, got 2"),
         ({"counts": [1, 1, -1]}, "none negative"),
         ({"classes": ["a", "b"]}, "each of 3 classes once"),
         ({"classes": ["a", "b", "b"]}, "2 of them different"),
         ({"classes": "abc"}, "sequence of names"),
-        ({"split": "dev"}, '"train", "validation" or "test", got \'dev\''),
+        ({"split": "dev"}, "\"validation\".*got 'dev'"),
     ],
 )
 def test_wrong_input_gives_one_clear_sentence(options, sentence):
@@ -236,20 +236,20 @@ def test_a_missing_file_or_folder_is_named(tmp_path):
 
 def test_an_unreadable_file_is_refused(tmp_path):
     (tmp_path / "s").write_bytes(b"not a safetensors file at all")
-    with pytest.raises(ValueError, match="cannot be read as a safetensors file"):
+    with pytest.raises(ValueError, match=r"cannot be read.*safetensors"):
         Scores.load(tmp_path / "s")
 
 
 def test_a_truncated_file_is_refused(tmp_path):
     full_scores().save(tmp_path / "s")
     (tmp_path / "s").write_bytes((tmp_path / "s").read_bytes()[:-10])
-    with pytest.raises(ValueError, match="cannot be read as a safetensors file"):
+    with pytest.raises(ValueError, match=r"cannot be read.*safetensors"):
         Scores.load(tmp_path / "s")
 
 
 def test_a_foreign_safetensors_file_is_refused(tmp_path):
     save_file({"weight": torch.zeros(2)}, tmp_path / "s")
-    with pytest.raises(ValueError, match=r"not one of longtail's scores \(it has weight\)"):
+    with pytest.raises(ValueError, match=r"scores \(it has weight\)"):
         Scores.load(tmp_path / "s")
 
 
@@ -333,7 +333,7 @@ def test_ids_go_with_their_samples_and_into_the_file(tmp_path, ids):
     scores.save(tmp_path / "scores.safetensors")
     assert Scores.load(tmp_path / "scores.safetensors").ids.tolist() == list(ids)
     assert scores.take([1]).ids.tolist() == list(ids[1:])
-    with pytest.raises(ValueError, match="one number or text for each of 2 rows"):
+    with pytest.raises(ValueError, match=r"number or text.*2 rows"):
         Scores(LOGITS, ids=[1])
 
 

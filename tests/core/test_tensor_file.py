@@ -54,7 +54,7 @@ def test_bfloat16_is_read_as_float32(tmp_path):
 
 
 def test_a_type_that_cannot_be_stored_is_named(tmp_path):
-    with pytest.raises(ValueError, match=r"complex128 cannot be stored, got one called a"):
+    with pytest.raises(ValueError, match=r"complex128.*called a"):
         save_tensors(tmp_path / "t", {"a": torch.zeros(2, dtype=torch.complex128)}, {})
     assert not list(tmp_path.iterdir())
 

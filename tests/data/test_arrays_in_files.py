@@ -56,16 +56,16 @@ def test_a_member_that_is_no_array_is_not_taken_for_one(tmp_path):
         stored.writestr("labels", b"text")  # NumPy would take it for the array of that name
         stored.writestr("classes.npy", b"text")
     assert load_npz(tmp_path / "a.npz", ["labels"])["labels"].tolist() == [0, 1, 2]
-    with pytest.raises(ValueError, match=r"a\.npz cannot be read as an npz file \(in 'classes'"):
+    with pytest.raises(ValueError, match=r"a\.npz.*npz file \(in 'classes'"):
         read_label_counts(tmp_path / "a.npz")
 
 
 def test_names_of_classes_that_are_no_text_are_told_with_their_file(tmp_path):
     np.savez(tmp_path / "a.npz", labels=np.arange(1), classes=np.array([b"\xff"]))
-    with pytest.raises(ValueError, match=r"'classes' of .*a\.npz holds what is no text in UTF-8"):
+    with pytest.raises(ValueError, match=r"'classes'.*a\.npz.*UTF-8"):
         read_label_counts(tmp_path / "a.npz")
     np.savez(tmp_path / "a.npz", labels=np.arange(1), classes=np.array("a"))
-    with pytest.raises(ValueError, match=r"'classes' of .*a\.npz must be names"):
+    with pytest.raises(ValueError, match=r"'classes'.*a\.npz.*names"):
         read_label_counts(tmp_path / "a.npz")
 
 
@@ -78,9 +78,7 @@ def test_what_does_not_fit_into_memory_is_refused_before_it_is_loaded(tmp_path, 
         lambda: load_npz(tmp_path / "a.npz", ["labels"]),
         lambda: load_npy(tmp_path / "a.npy"),
     ):
-        with pytest.raises(
-            ValueError, match=r"a\.np. would take 0\.0312 GB .* 0\.0156 GB are free"
-        ):
+        with pytest.raises(ValueError, match=r"a\.np. .*0\.0312 GB.*0\.0156 GB"):
             load()
     assert npz_header(tmp_path / "a.npz", "labels").shape == (2**22,)
 
@@ -94,7 +92,7 @@ def test_labels_of_more_samples_than_there_are_scores_are_refused_before_they_ar
     )
     labels = np.zeros(10**6, np.int64)
     np.savez_compressed(tmp_path / "a.npz", logits=np.ones((2, 3)), labels=labels)
-    with pytest.raises(ValueError, match=r"a\.npz has 2 rows but 'labels' has 1000000 labels"):
+    with pytest.raises(ValueError, match=r"a\.npz.*2 rows.*'labels'.*1000000"):
         open_score_table(tmp_path / "a.npz", "logits")
 
 

@@ -106,7 +106,7 @@ def test_names_of_all_parts_and_of_a_list_are_numbered_alike(tmp_path):
     np.savez(tmp_path / "f.npz", **parts, classes=np.array(["emu", "cat", "bee", "ant"]))
     assert read_features(tmp_path / "f.npz").part("test").labels.tolist() == [1, 0]
     np.savez(tmp_path / "f.npz", **parts, classes=np.array(["cat", "bee", "ant"]))
-    with pytest.raises(ValueError, match=r"labels of test .* 'emu' in row 1, which is none of"):
+    with pytest.raises(ValueError, match=r"labels of test.*'emu' in row 1"):
         read_features(tmp_path / "f.npz")
 
 

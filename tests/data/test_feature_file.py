@@ -70,13 +70,13 @@ def test_a_part_that_is_not_there_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("parts", "sentence"),
     [
-        ({}, "of the splits train, validation, test"),
+        ({}, "train, validation, test"),
         ({"dev": TRAIN}, "got dev"),
         ({"train": (TRAIN[0], TRAIN[1][:3])}, "for each of 50 rows"),
         ({"train": (TRAIN[0], TRAIN[1] * 0.5)}, "got float64"),
         ({"train": (TRAIN[0].astype(int), TRAIN[1])}, "floating type"),
         ({"train": TRAIN, "test": (TEST[0][:, :3], TEST[1])}, "features of one width"),
-        ({"train": (np.full((50, 6), np.nan), TRAIN[1])}, "NaN or infinity in row 0 of train"),
+        ({"train": (np.full((50, 6), np.nan), TRAIN[1])}, r"NaN.*row 0 of train"),
         ({"train": (TRAIN[0], TRAIN[1] - 1)}, "got -1"),
     ],
 )
@@ -165,17 +165,15 @@ def test_a_file_whose_header_does_not_fit_is_refused(tmp_path, change):
 
 def test_one_label_of_ten_thousand_millions_is_no_class(tmp_path):
     rows, labels = TRAIN[0][:2], np.array([0, 10**10])
-    with pytest.raises(ValueError, match="labels must be class indices from 0 on"):
+    with pytest.raises(ValueError, match=r"labels.*class indices"):
         pack_features(tmp_path / "f.safetensors", {"train": (rows, labels)})
     np.savez(tmp_path / "f.npz", features=rows, labels=labels)
-    with pytest.raises(ValueError, match=r"in .*f\.npz: labels must be class indices"):
+    with pytest.raises(ValueError, match=r"f\.npz: labels.*class indices"):
         read_features(tmp_path / "f.npz")
 
 
 def test_arrays_of_other_lengths_are_refused_before_they_are_unpacked(tmp_path, monkeypatch):
     monkeypatch.setattr(arrays, "load_npz", lambda *_: pytest.fail("not to be unpacked"))
     np.savez(tmp_path / "f.npz", features=TRAIN[0], labels=np.zeros(10**6, int))
-    with pytest.raises(
-        ValueError, match=r"one label for each row, got shapes .50, 6. and .1000000,"
-    ):
+    with pytest.raises(ValueError, match=r".50, 6. and .1000000,"):
         read_features(tmp_path / "f.npz")

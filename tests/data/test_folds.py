@@ -40,9 +40,9 @@ def test_a_class_of_one_sample_is_missing_from_the_training_part_of_its_fold():
 
 
 def test_more_folds_than_samples_are_refused_without_an_empty_range():
-    with pytest.raises(ValueError, match="5 folds need at least as many samples, got 2"):
+    with pytest.raises(ValueError, match=r"5 folds.*got 2"):
         stratified_folds([0, 1], num_folds=5)
-    with pytest.raises(ValueError, match="61 folds need at least as many samples, got 60"):
+    with pytest.raises(ValueError, match=r"61 folds.*got 60"):
         stratified_folds(LABELS, num_folds=61)
     for few in (0, 1):
         with pytest.raises(ValueError, match=rf"num_folds must .* got {few}"):

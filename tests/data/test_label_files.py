@@ -112,7 +112,7 @@ def test_parquet_columns_are_read(tmp_path):
     assert counts_of(tmp_path / "a.parquet", column="id")["train"] == {"5": 2}
     columns = {"label": ["a", None], "y": [0, 1]}
     parquet.write_table(arrow.table(columns), tmp_path / "b.parquet")
-    with pytest.raises(ValueError, match="no label in row 1 of column 'label'; leave"):
+    with pytest.raises(ValueError, match="row 1 of column 'label'"):
         read_label_counts(tmp_path / "b.parquet")
 
 
@@ -267,33 +267,33 @@ def test_names_keep_the_first_order_and_new_ones_come_last():
 
 
 def test_names_and_numbers_do_not_go_together():
-    with pytest.raises(ValueError, match=r"numbers for labels \('0'\), the other names \('fox'\)"):
+    with pytest.raises(ValueError, match=r"numbers.*\('0'\).*names.*\('fox'\)"):
         align_counts([LabelCounts({"fox": 1}), LabelCounts({"0": 1}, True)])
 
 
 @pytest.mark.parametrize(
     ("name", "text", "given", "sentence"),
     [
-        ("a.csv", "x,y1,z\na,b,c\n", {}, r"none is called label: 0 \('a'\), 1 \('b'\).*--column"),
-        ("a.csv", "path,kind\na,b\n", {"column": "label"}, "no column 'label', only path, kind"),
+        ("a.csv", "x,y1,z\na,b,c\n", {}, r"label: 0 \('a'\), 1 \('b'\).*--column"),
+        ("a.csv", "path,kind\na,b\n", {"column": "label"}, "'label', only path, kind"),
         ("a.csv", "path,label\na\n", {}, "1 columns in row 0, too few"),
-        ("a.csv", "path,label\na,\n", {}, "no label in row 0, column 1; leave"),
-        ("a.csv", "path,label\n", {}, "has no rows under its header"),
+        ("a.csv", "path,label\na,\n", {}, r"no label.*row 0, column 1"),
+        ("a.csv", "path,label\n", {}, r"no rows.*header"),
         ("a.csv", "\n", {}, "has no rows"),
-        ("a.csv", "split,label\ntrain,a\nfold1,b\n", {}, "'fold1' in the column that tells"),
-        ("a.csv", "label\n0\n-1\n", {}, "has the label -1, but class indices count from 0"),
-        ("a.txt", "a.jpg,3\n", {}, "if commas separate its fields, call it .csv"),
+        ("a.csv", "split,label\ntrain,a\nfold1,b\n", {}, "'fold1' in the column"),
+        ("a.csv", "label\n0\n-1\n", {}, r"label -1.*from 0"),
+        ("a.txt", "a.jpg,3\n", {}, r"commas.*\.csv"),
         ("a.txt", "\n \n", {}, "has no rows"),
-        ("a.json", "[1, 2.5]", {}, r"must be JSON class counts: a list .*got `float`"),
+        ("a.json", "[1, 2.5]", {}, r"class counts.*got `float`"),
         ("a.json", '["fox"]', {}, "must be JSON class counts"),
         ("a.json", "[-1]", {}, "must be JSON class counts"),
         ("a.json", "[1, ", {}, "must be JSON class counts"),
         ("a.json", "[0, 0]", {}, "counts no samples at all"),
         ("a.json", "[]", {}, "counts no samples at all"),
-        ("a.json", '{"train": [1], "other": [2]}', {}, "has counts under 'other', expected train"),
+        ("a.json", '{"train": [1], "other": [2]}', {}, "'other', expected train"),
         ("a.yaml", "x", {}, r"must end in \.csv, \.tsv"),
-        ("a.npy", "x", {}, r"a\.npy cannot be read as an npy file"),
-        ("a.npz", "x", {}, r"a\.npz cannot be read as an npz file \(File is not a zip"),
+        ("a.npy", "x", {}, r"a\.npy.*npy file"),
+        ("a.npz", "x", {}, r"a\.npz.*npz file.*zip"),
         ("a.csv", "", {}, "is empty"),
         ("b/a.csv", None, {}, "there is no file"),
     ],
@@ -308,14 +308,14 @@ def test_wrong_files_give_one_sentence(tmp_path, name, text, given, sentence):
 @pytest.mark.parametrize(
     ("arrays", "sentence"),
     [
-        ({"features": np.ones((2, 2))}, r"no array 'labels', only features; say .*--column"),
-        ({"labels": np.ones((2, 2), int)}, r"in one dimension, got shape \(2, 2\); of one-hot"),
-        ({"labels": np.ones(2)}, "integer type or class names, got float64"),
-        ({"labels": np.ones(2, bool)}, "integer type or class names, got bool"),
+        ({"features": np.ones((2, 2))}, r"'labels', only features.*--column"),
+        ({"labels": np.ones((2, 2), int)}, r"\(2, 2\).*one-hot"),
+        ({"labels": np.ones(2)}, r"integer.*got float64"),
+        ({"labels": np.ones(2, bool)}, r"integer.*got bool"),
         ({"labels": np.ones(0, int)}, "has no labels in it"),
         (
             {"labels": np.array([3]), "classes": ["a"]},
-            "lie in 0 to 0 for 1 classes, got 3 in row 0",
+            r"0 to 0.*got 3 in row 0",
         ),
     ],
 )
@@ -326,15 +326,15 @@ def test_wrong_arrays_give_one_sentence(tmp_path, arrays, sentence):
 
 
 def test_folders_without_classes_or_without_files_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="has no folders in it, expected one a class"):
+    with pytest.raises(ValueError, match="no folders"):
         read_label_counts(tmp_path)
     (tmp_path / "fox").mkdir()
-    with pytest.raises(ValueError, match="1 class folders and no files in them"):
+    with pytest.raises(ValueError, match="no files"):
         read_label_counts(tmp_path)
 
 
 def test_labels_cannot_be_read_from_counts(tmp_path):
-    with pytest.raises(ValueError, match=r"counts alone may also be \.json"):
+    with pytest.raises(ValueError, match=r"counts.*\.json"):
         read_labels(written(tmp_path / "a.json", "[1, 2]"))
 
 
@@ -353,14 +353,14 @@ def test_links_that_go_in_circles_count_no_file_twice(tmp_path):
     "text", ["[9223372036854775808, 1]", '{"a": 18446744073709551616}', "[1e30]"]
 )
 def test_counts_beyond_what_is_exact_are_refused_with_the_file(tmp_path, text):
-    with pytest.raises(ValueError, match=r"a\.json must be JSON class counts"):
+    with pytest.raises(ValueError, match=r"a\.json.*class counts"):
         read_label_counts(written(tmp_path / "a.json", text))
 
 
 @pytest.mark.parametrize("text", [b'{"\xff": 1}', b"[" * 10**5, b'{"a":' * 10**5, b'["\x1b", 1]'])
 def test_json_with_bad_characters_or_too_deep_is_refused_with_the_file(tmp_path, text):
     (tmp_path / "a.json").write_bytes(text)
-    with pytest.raises(ValueError, match=r"a\.json must be JSON class counts"):
+    with pytest.raises(ValueError, match=r"a\.json.*class counts"):
         read_label_counts(tmp_path / "a.json")
 
 
@@ -372,7 +372,7 @@ def test_a_number_of_thousands_of_digits_is_a_name(tmp_path):
 def test_a_packed_file_that_swells_as_none_should_is_left(tmp_path, monkeypatch):
     monkeypatch.setattr(text_files, "_MOST_UNPACKED", 2**20)
     place = written(tmp_path / "a.csv.gz", "label\n" + "0\n" * 2**20)
-    with pytest.raises(ValueError, match=r"a\.csv\.gz .*200 times its size .*unpack it first"):
+    with pytest.raises(ValueError, match=r"a\.csv\.gz.*200 times.*unpack"):
         read_label_counts(place)
     (tmp_path / "a.csv").write_bytes(gzip.decompress(place.read_bytes()))
     assert counts_of(tmp_path / "a.csv") == {"all": {"0": 2**20}}
@@ -381,7 +381,7 @@ def test_a_packed_file_that_swells_as_none_should_is_left(tmp_path, monkeypatch)
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.txt"])
 def test_a_line_without_end_is_left_before_memory_is_full(tmp_path, monkeypatch, name):
     monkeypatch.setattr(text_files, "_LONGEST_LINE", 1000)
-    with pytest.raises(ValueError, match=rf"{name} .*line of 1,000 characters or more"):
+    with pytest.raises(ValueError, match=rf"{name} .*1,000 characters"):
         read_label_counts(written(tmp_path / name, "label\n" + "0 " * 1000))
 
 

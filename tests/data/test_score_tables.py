@@ -190,7 +190,7 @@ def test_logits_may_be_anything_finite_and_minus_inf_rules_a_class_out(tmp_path)
 
 def test_a_probability_of_zero_is_a_very_small_one_and_that_is_said(tmp_path):
     np.save(tmp_path / "a.npy", np.array([[0.0, 1.0], [0.5, 0.5]]))
-    with pytest.warns(UserWarning, match=r"a\.npy has probabilities of exactly zero"):
+    with pytest.warns(UserWarning, match=r"a\.npy.*exactly zero"):
         logits = open_score_table(tmp_path / "a.npy", "probs").as_scores().logits
     eps = np.finfo(np.float64).eps
     np.testing.assert_allclose(np.exp(logits), [[eps, 1], [0.5, 0.5]])
@@ -200,7 +200,7 @@ def test_a_probability_of_zero_is_a_very_small_one_and_that_is_said(tmp_path):
 @pytest.mark.parametrize("scale", [1, 100])
 def test_probabilities_and_percentages_are_refused_as_logits_in_every_format(tmp_path, name, scale):
     place = write(tmp_path / name, "logits", scale * PROBS)
-    with pytest.raises(NotLogitsError, match=r"said to hold logits, but holds .* --kind probs"):
+    with pytest.raises(NotLogitsError, match=r"logits.*--kind probs"):
         open_score_table(place, "logits")
 
 
@@ -227,7 +227,7 @@ def test_scores_that_longtail_saved_are_read_whatever_they_sum_to(tmp_path):
 
 @pytest.mark.parametrize(
     ("numbers", "sentence"),
-    [(100 * PROBS, "sum to 100: they are taken for percentages"), (PROBS.round(2), "rounding")],
+    [(100 * PROBS, r"sum to 100.*percentages"), (PROBS.round(2), "rounding")],
 )
 def test_percentages_and_rounded_probabilities_are_read_and_that_is_said(
     tmp_path, numbers, sentence
@@ -262,7 +262,7 @@ def test_parquet_with_a_column_of_lists(tmp_path):
     np.testing.assert_array_equal(table.labels, LABELS)
     ragged = arrow.table({"probs": [*PROBS.tolist()[:7], [1.0], *PROBS.tolist()[8:]]})
     parquet.write_table(ragged, tmp_path / "b.parquet", row_group_size=5)
-    with pytest.raises(ValueError, match="4 scores in its first row, but 1 in row 7"):
+    with pytest.raises(ValueError, match=r"4 scores.*1 in row 7"):
         list(open_score_table(tmp_path / "b.parquet", "probs").blocks(8))
 
 
@@ -270,7 +270,7 @@ def test_parquet_columns_that_are_no_numbers_are_named_and_can_be_skipped(tmp_pa
     arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     columns = {"file": ["a", "b"], "cat": [1, 2], "fox": [0.5, None]}
     parquet.write_table(arrow.table(columns), tmp_path / "a.parquet")
-    with pytest.raises(ValueError, match=r"has object in column 'file'.*--label-column, --skip"):
+    with pytest.raises(ValueError, match=r"column 'file'.*--label-column, --skip"):
         open_score_table(tmp_path / "a.parquet", "logits")
     table = open_score_table(tmp_path / "a.parquet", "logits", layout=Layout(skip=["file"]))
     assert (table.classes, table.dtype) == (("cat", "fox"), np.float64)
@@ -312,16 +312,16 @@ def with_value(value):
     ("name", "make", "kind", "sentence"),
     [
         ("a.npy", None, "logits", r"there is no file .*a\.npy"),
-        ("a.pkl", None, "logits", r"a\.pkl must end in \.npy, \.npz"),
-        ("a.npy.gz", None, "logits", r"must end in .*\.csv\.gz or \.tsv\.gz"),
-        ("a.npy", npy(LOGITS), "scores", 'kind must be "logits" or "probs"'),
-        ("a.npy", npy(LOGITS[:, 0]), "logits", r"a column for each of two .* shape \(23,\)"),
-        ("a.npy", npy(LOGITS[:, :1]), "logits", "of a binary classifier give both columns"),
+        ("a.pkl", None, "logits", r"a\.pkl.*\.npy, \.npz"),
+        ("a.npy.gz", None, "logits", r"\.csv\.gz or \.tsv\.gz"),
+        ("a.npy", npy(LOGITS), "scores", r'kind.*"logits" or "probs"'),
+        ("a.npy", npy(LOGITS[:, 0]), "logits", r"column for each.*\(23,\)"),
+        ("a.npy", npy(LOGITS[:, :1]), "logits", r"binary.*both columns"),
         ("a.npy", npy(LOGITS[:0]), "logits", "has no rows"),
-        ("a.npy", npy(with_value(np.nan)), "logits", "got nan in row 17, class 2; the model"),
+        ("a.npy", npy(with_value(np.nan)), "logits", "nan in row 17, class 2"),
         ("a.npy", npy(with_value(np.inf)), "logits", "got inf in row 17, class 2"),
         ("a.npy", npy(np.full((3, 2), -np.inf)), "logits", "got -inf in row 0"),
-        ("a.npy", npy(LOGITS), "probs", r"must be probabilities.* row 0 sums to .* --kind logits"),
+        ("a.npy", npy(LOGITS), "probs", r"probabilities.*row 0 sums.*--kind logits"),
         (
             "a.npy",
             npy(np.array([[1.5, -0.5]])),
@@ -329,24 +329,24 @@ def with_value(value):
             "sums to 1 with smallest entry -0.5",
         ),
         ("a.npy", npy(LOGITS > 0), "logits", "as real numbers, got bool"),
-        ("a.npy", npy(np.array([[{}, {}]])), "logits", r"a\.npy holds its scores as .* pickle"),
+        ("a.npy", npy(np.array([[{}, {}]])), "logits", r"a\.npy.*pickle"),
         (
             "a.npz",
             npz(probs=PROBS),
             "logits",
-            "said to hold logits, but .* called 'probs'",
+            r"logits.*'probs'",
         ),
         (
             "a.npz",
             npz(logits=LOGITS),
             "probs",
-            "said to hold probs, but .* called 'logits'",
+            r"probs.*'logits'",
         ),
         (
             "a.npz",
             npz(features=LOGITS),
             "logits",
-            "no array 'logits', only features; say",
+            "'logits', only features",
         ),
         ("a.npz", npz(logits=LOGITS, labels=LABELS[:5]), "logits", "23 rows but .* 5 labels"),
         (
@@ -361,14 +361,14 @@ def with_value(value):
             "a.npz",
             npz(logits=LOGITS, labels=["emu"] * 23, classes=CLASSES),
             "logits",
-            r"'emu' in row 0, which is none of the 4 class names \('cat'",
+            r"'emu' in row 0.*4 class names \('cat'",
         ),
         ("a.npz", npz(logits=LOGITS, classes=["a", "b"]), "logits", "name each of the 4 classes"),
         (
             "a.npz",
             npz(logits=LOGITS, counts=[1, 2]),
             "logits",
-            "must have 'counts' of all 4 classes, got 2",
+            r"'counts'.*4 classes, got 2",
         ),
     ],
 )
@@ -390,7 +390,7 @@ def test_an_empty_file_is_called_empty(tmp_path, name):
 def test_a_file_that_is_cut_short_is_called_damaged(tmp_path, name):
     place = write(tmp_path / name, "logits", LOGITS)
     place.write_bytes(place.read_bytes()[:-40])
-    with pytest.raises(ValueError, match=rf"{name} cannot be read as .* damaged"):
+    with pytest.raises(ValueError, match=rf"{name}.*damaged"):
         list(open_score_table(place, "logits").blocks())
 
 
@@ -415,13 +415,13 @@ def test_a_file_that_changes_between_opening_and_reading_is_noticed(tmp_path):
     place.write_text(csv_text(LOGITS))
     table = open_score_table(place, "logits")
     place.write_text(csv_text(LOGITS[:20]))
-    with pytest.raises(ValueError, match="20 rows, but 23 when it was opened"):
+    with pytest.raises(ValueError, match=r"20 rows.*23"):
         list(table.blocks())
 
 
 def test_class_names_in_another_order_than_the_columns_are_refused(tmp_path):
     place = write(tmp_path / "a.csv", "logits", LOGITS)
-    with pytest.raises(ValueError, match="in another order than its columns"):
+    with pytest.raises(ValueError, match="another order"):
         open_score_table(place, "logits", classes=CLASSES[::-1])
 
 
@@ -437,7 +437,7 @@ def test_a_file_of_labels_of_several_splits_is_refused(tmp_path):
 
 def test_our_own_file_of_logits_is_not_one_of_probs(tmp_path):
     Scores(LOGITS).save(tmp_path / "a.safetensors")
-    with pytest.raises(ValueError, match="its array is called 'logits'; say --kind logits"):
+    with pytest.raises(ValueError, match=r"'logits'.*--kind logits"):
         open_score_table(tmp_path / "a.safetensors", "probs")
 
 
@@ -470,7 +470,7 @@ def test_the_name_that_pandas_gives_an_index_in_parquet_is_known_without_its_wor
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     columns = {"a": [1.0, 2.0], "b": [0.5, 0.1], "label": [0, 1], "__index_level_0__": [17, 4]}
     pq.write_table(pa.table(columns), tmp_path / "a.parquet")
-    with pytest.warns(UserWarning, match="is the index of a table"):
+    with pytest.warns(UserWarning, match="index of a table"):
         assert open_score_table(tmp_path / "a.parquet", "logits").classes == ("a", "b")
 
 
@@ -508,7 +508,7 @@ def test_ids_of_another_number_of_samples_are_refused(tmp_path):
     with pytest.raises(ValueError, match="23 rows but 'ids' has 5 ids"):
         open_score_table(tmp_path / "a.npz", "logits")
     np.savez(tmp_path / "a.npz", logits=LOGITS, ids=np.ones(23))
-    with pytest.raises(ValueError, match=r"'ids' of .*a\.npz: ids must be one number or text"):
+    with pytest.raises(ValueError, match=r"'ids'.*a\.npz.*number or text"):
         open_score_table(tmp_path / "a.npz", "logits")
 
 
@@ -523,7 +523,7 @@ def test_half_precision_of_torch_is_widened_and_tensors_of_other_types_do_not_ma
     assert table.dtype == np.float32
     blocks = np.concatenate([block.logits for block in table.blocks(12)])
     np.testing.assert_array_equal(blocks, stored["logits"].float().numpy())
-    with pytest.raises(ValueError, match=r"a\.safetensors has numbers of type F8_E4M3"):
+    with pytest.raises(ValueError, match=r"a\.safetensors.*F8_E4M3"):
         open_score_table(tmp_path / "a.safetensors", "logits", layout=Layout(labels="others"))
 
 

@@ -111,7 +111,7 @@ def test_another_delimiter_can_be_said(tmp_path):
 
 def test_a_first_line_of_indices_is_either_and_has_to_be_said(tmp_path):
     text = "0,1,2\n5,6,7\n"
-    with pytest.raises(ValueError, match="names of columns or scores; say --header or"):
+    with pytest.raises(ValueError, match="--header or"):
         opened(tmp_path / "a.csv", text)
     named = opened(tmp_path / "a.csv", text, Layout(header=True))
     assert (rows(named), named.classes) == ([[5, 6, 7]], ("0", "1", "2"))
@@ -129,25 +129,25 @@ def test_text_labels_are_names_if_all_are_names_and_else_indices(tmp_path):
 @pytest.mark.parametrize(
     ("text", "layout", "sentence"),
     [
-        ("a,b\n1,2\n3\n", None, "has 2 columns, but 1 in row 1; correct it"),
+        ("a,b\n1,2\n3\n", None, r"2 columns.*1 in row 1"),
         ("a,b\n1,2\n3,4,5\n", None, "has 2 columns, but 3 in row 1"),
         ('a,b\n1,2\n"3,4\n', None, "has 2 columns, but 1 in row 1"),
-        ("a,b\n1,2\n3,x\n", None, "has 'x' in row 1, column 'b', where a score was expected"),
+        ("a,b\n1,2\n3,x\n", None, "'x' in row 1, column 'b'"),
         ("a,b\n1,2\n3,\n", None, "has '' in row 1, column 'b'"),
         ("1,2\n3,x\n", None, "has 'x' in row 1, column 1"),
         ("a,b\n1,2\nnan,4\n", None, "got nan in row 1, class 0"),
-        ("file,a,b\nx.jpg,1,2\n", None, r"'x.jpg' in row 0, column 'file'.*--label-column, --skip"),
+        ("file,a,b\nx.jpg,1,2\n", None, r"'x\.jpg'.*column 'file'.*--label-column, --skip"),
         ("a,b\n", None, "has no rows"),
         ("\n\n", None, "has no rows"),
-        ("1;2\n", None, "has one column, its first line is '1;2'.* with --delimiter"),
-        ("a,b,label\n1,2,emu\n", None, "'emu' in row 0, which is none of the 2 class names"),
-        ("a,b,label\n1,2,\n", None, "'' in row 0, which is none of"),
+        ("1;2\n", None, r"one column.*'1;2'.*--delimiter"),
+        ("a,b,label\n1,2,emu\n", None, r"'emu' in row 0.*2 class names"),
+        ("a,b,label\n1,2,\n", None, "'' in row 0"),
         ("a,a\n1,2\n", None, "two columns called 'a'"),
-        ("a,b\n1,2\n", Layout(labels="y"), "has no column 'y', only a, b; name one of these"),
-        ("a,b\n1,2\n", Layout(labels=2), "2 columns, counted 0 to 1, so none at 2"),
+        ("a,b\n1,2\n", Layout(labels="y"), "'y', only a, b"),
+        ("a,b\n1,2\n", Layout(labels=2), r"2 columns.*none at 2"),
         ("a,b\n1,2\n", Layout(labels=-1), "so none at -1"),
-        ("1,2\n", Layout(labels="y", header=False), "no column 'y': its first line was not taken"),
-        ("a,label\n1,a\n", None, r"two or more classes, got shape \(1, 1\)"),
+        ("1,2\n", Layout(labels="y", header=False), "'y': its first line"),
+        ("a,label\n1,a\n", None, r"two or more.*\(1, 1\)"),
     ],
 )
 def test_wrong_text_gives_one_sentence_with_the_row(tmp_path, text, layout, sentence):
@@ -165,7 +165,7 @@ def test_the_row_of_a_wrong_number_is_counted_through_the_blocks(tmp_path):
 
 def test_text_that_is_not_utf8_is_named(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"caf\xe9,fox\n1,2\n")
-    with pytest.raises(ValueError, match=r"a\.csv cannot be read as UTF-8 text"):
+    with pytest.raises(ValueError, match=r"a\.csv.*UTF-8"):
         open_score_table(tmp_path / "a.csv", "logits")
 
 
@@ -200,5 +200,5 @@ def test_a_name_that_stands_twice_is_found_at_once_among_many(tmp_path):
 
 def test_a_field_that_is_too_long_is_told_with_the_file(tmp_path):
     for header in ("a,b\n", ""):
-        with pytest.raises(ValueError, match=r"a\.csv .*field larger than field limit"):
+        with pytest.raises(ValueError, match=r"a\.csv.*field limit"):
             opened(tmp_path / "a.csv", f'{header}1,"{"2" * 200_000}"\n')

@@ -90,7 +90,7 @@ def test_a_table_moved_block_by_block_equals_the_scores_moved_whole(tmp_path):
     ("rows", "sentence"),
     [
         ([LOGITS[:4]], "opened for 11 rows, but 4 came"),
-        ([LOGITS, LOGITS[:1]], "opened for 11 rows, got 12 by now"),
+        ([LOGITS, LOGITS[:1]], r"11 rows.*12"),
         ([LOGITS[:, :2]], r"rows of 3 logits, got shape \(11, 2\)"),
         ([LOGITS[0]], r"rows of 3 logits, got shape \(3,\)"),
     ],
@@ -109,13 +109,13 @@ def test_rows_that_do_not_fit_leave_no_file(tmp_path, rows, sentence):
 @pytest.mark.parametrize(
     ("name", "given", "sentence"),
     [
-        ("a.csv", {}, r"must end in \.safetensors or \.npy"),
-        ("a.npy", {"dtype": np.int64}, "float16, float32 or float64, not as int64"),
-        ("a.npy", {"dtype": np.longdouble}, "not as float128|not as longdouble"),
+        ("a.csv", {}, r"\.safetensors or \.npy"),
+        ("a.npy", {"dtype": np.int64}, r"float64.*int64"),
+        ("a.npy", {"dtype": np.longdouble}, r"float128|longdouble"),
         ("a.npy", {"labels": [0, 1]}, "11 rows of logits but 2 labels"),
         ("a.npy", {"labels": [3] * 11}, "labels must lie in 0 to 2"),
         ("a.npy", {"carried": [1, 1]}, "the carried prior has 2"),
-        ("a.npy", {"counts": [1, 1]}, "one entry for each of 3 classes"),
+        ("a.npy", {"counts": [1, 1]}, "each of 3 classes"),
         ("a.npy", {"classes": ["a"]}, "name each of 3 classes once"),
         ("a.npy", {"split": "dev"}, "split must be"),
         ("a.npy", {"ids": [1, 2]}, "for each of 11 rows"),

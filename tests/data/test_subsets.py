@@ -78,7 +78,7 @@ def test_long_tailed_subset_has_the_counts_class_by_class_and_no_sample_twice(
 
 
 def test_long_tailed_subset_names_the_class_that_is_too_small():
-    with pytest.raises(ValueError, match=r"class 2 has 4 samples, but counts ask for 5"):
+    with pytest.raises(ValueError, match=r"class 2.*4 samples.*5"):
         long_tailed_subset(mixed_labels(4, 3), [4, 4, 5])
 
 

@@ -41,5 +41,5 @@ def test_rows_on_the_disk_are_read_and_not_mapped(tmp_path):
 
 @pytest.mark.parametrize("wrong", [torch.zeros(3), torch.zeros(3, 2, dtype=torch.long)])
 def test_what_are_no_features_is_said(wrong):
-    with pytest.raises(ValueError, match=r"features must be of shape \(N, D\) and float16"):
+    with pytest.raises(ValueError, match=r"\(N, D\) and float16"):
         FeatureRows(wrong)

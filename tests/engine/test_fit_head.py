@@ -361,7 +361,7 @@ def test_deferred_resampling_draws_as_the_loss_asks():
     loss = losses.deferred_resampling(losses.CrossEntropy, PRIOR, start=1)
     carried = fit_head(heads.Linear(D, C), X, Y, loss=loss, sgd=SHORT)
     assert carried.is_close(loss.after.carried)
-    with pytest.raises(ValueError, match="the loss says itself how often"):
+    with pytest.raises(ValueError, match="InstanceSampler"):
         fit_head(heads.Linear(D, C), X, Y, loss=loss, sampler="square_root", sgd=SHORT)
 
 
@@ -419,9 +419,9 @@ def test_linear_heads_that_were_fitted_fold_into_a_plain_layer():
 @pytest.mark.parametrize(
     ("head", "options", "message"),
     [
-        (heads.Linear(D, C), {"sampler": "random"}, "sampler must be one of instance"),
+        (heads.Linear(D, C), {"sampler": "random"}, r"sampler.*instance"),
         (heads.Linear(D, C), {"sampler": "m_per_class"}, "MPerClassSampler"),
-        (heads.Linear(D, C), {"solver": "adam"}, 'solver must be "sgd" or "lbfgs"'),
+        (heads.Linear(D, C), {"solver": "adam"}, r'solver.*"lbfgs"'),
         (heads.Linear(D, C), {"loss": losses.CrossEntropy([1, 2])}, "the head has 4 classes"),
         (heads.Cosine(D, C), {"solver": "lbfgs"}, "not convex"),
         (heads.NearestClassMean(D, C), {"sampler": "instance"}, "nothing to train"),
@@ -469,7 +469,7 @@ def test_features_that_are_not_finite_are_refused():
     broken = X.clone()
     broken[7, 2] = float("nan")
     for head in (heads.Linear(D, C), heads.NearestClassMean(D, C)):
-        with pytest.raises(ValueError, match="got NaN or infinity in row 7"):
+        with pytest.raises(ValueError, match=r"NaN .*row 7"):
             fit_head(head, broken, Y)
 
 

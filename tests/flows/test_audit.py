@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from longtail.core import Prior
 from longtail.flows.audit import audit, audit_counts
 from longtail.report import Footer, render_page
-from longtail.report.pages.audit import as_json, audit_page, audit_tables, expectations, why
+from longtail.report.pages.audit import audit_page, audit_tables, expectations, why
 
 TRAIN = [500, 120, 40, 20, 19, 7, 1, 1, 0, 30, 25]
 TEST = [50, 60, 10, 0, 9, 4, 2, 0, 3, 30, 1]
@@ -159,12 +160,14 @@ def test_labels_counts_and_files_are_audited_alike(tmp_path):
 
 def test_as_json_is_plain_and_whole():
     found = audit_counts(TRAIN, TEST)
-    again = json.loads(json.dumps(as_json(found)))
+    again = json.loads(json.dumps(found.as_json()))
     assert again["bias"] == pytest.approx(math.log(500))
     assert again["train"]["single"] == ["6", "7"]
     assert again["groups"][0]["name"] == "many"
     assert again["shift"]["moves"][0]["name"] == "0"
-    assert json.loads(json.dumps(as_json(audit_counts(TRAIN))))["test"] is None
+    assert again["expect"] == list(found.findings)
+    assert again["try"][0]["kind"] == "absent"
+    assert json.loads(json.dumps(audit_counts(TRAIN).as_json()))["test"] is None
 
 
 def test_a_tail_is_explained_by_the_nats_that_logits_start_behind():
@@ -215,7 +218,7 @@ def test_remedies_follow_from_the_numbers():
     assert "longtail fix VAL --kind KIND --counts counts.json --target uniform" in text
     assert "KIND is logits or probs" in text  # it does not know, and does not lead into either
     assert "lt.losses.LogitAdjusted(counts)" in text
-    assert "Choose τ on held-out" in text
+    assert "Choose τ on validation" in text
     for absent in ("single sample", "smooth", "test_counts", "Keep τ"):
         assert absent not in text
     rich = tried(TRAIN, TEST)
@@ -259,10 +262,10 @@ def test_tables_and_page_hold_what_was_found():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (([0, 0],), "all zero; an audit needs at least one sample"),
+        (([0, 0],), "at least one sample"),
         (([3, 1], [0, 0]), "all zero"),
-        (([3, 1], [1, 1, 1]), "one entry for each of 2 classes, got 3"),
-        (([3, 1], None, ["a"]), "name each of 2 classes, got 1 names"),
+        (([3, 1], [1, 1, 1]), "each of 2 classes, got 3"),
+        (([3, 1], None, ["a"]), "2 classes, got 1 names"),
         (([3, -1],), "none negative"),
     ],
 )
@@ -290,5 +293,18 @@ def test_labels_of_which_none_occurs_twice_look_like_an_id():
 
 @pytest.mark.parametrize("labels", [np.eye(3), [0.5, 1.5], np.zeros((2, 2), int)])
 def test_what_is_no_label_a_sample_is_refused(labels):
-    with pytest.raises(ValueError, match="one class index or name a sample"):
+    with pytest.raises(ValueError, match="class index or name"):
         audit(labels)
+
+
+@pytest.mark.parametrize("counts", [[500, 60, 7], np.array([3, 2, 1]), [100, 100, 50]])
+def test_whole_numbers_that_may_be_counts_are_asked_about(counts):
+    with pytest.raises(ValueError, match=r"Prior\.of\(counts\)"):
+        audit(counts)
+    assert audit(Prior.of(counts), test=Prior.of(counts)).counts == tuple(counts)
+    assert audit(list(map(str, [7, 7, 500]))).train.num_samples == 3
+
+
+def test_a_prior_without_counts_is_refused():
+    with pytest.raises(ValueError, match="has no counts"):
+        audit(Prior.of([0.5, 0.5]))

@@ -270,10 +270,10 @@ def test_wrong_plans_and_features_are_refused(packed, tmp_path):
     missing = pack_features(
         tmp_path / "m.safetensors", {"train": drawn([5, 5, 0, 5, 5], 0)}, num_classes=C
     )
-    with pytest.raises(ValueError, match="1 of 5 classes have no training samples"):
+    with pytest.raises(ValueError, match="1 of 5 classes"):
         fit(missing)
     single = pack_features(tmp_path / "s.safetensors", {"train": drawn([1] * C, 0)})
-    with pytest.raises(ValueError, match="validation samples of two classes or more"):
+    with pytest.raises(ValueError, match="two classes or more"):
         fit(single)
     rows, labels = drawn(COUNTS, 0)
     for wrong, message in (
@@ -296,7 +296,7 @@ def test_a_gain_that_may_be_chance_is_not_told_to_be_used(result):
 def test_labels_that_begin_at_one_are_told_so(tmp_path):
     features = np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32)
     np.savez(tmp_path / "a.npz", features=features, labels=np.arange(60) % 3 + 1)
-    with pytest.raises(ValueError, match="if your labels begin at 1, take 1 away"):
+    with pytest.raises(ValueError, match="labels begin at 1"):
         fit(read_features(tmp_path / "a.npz"))
 
 
@@ -335,14 +335,32 @@ def test_arrays_without_labels_and_files_with_labels_are_refused(packed):
 def test_from_arrays_to_a_page_and_a_model_that_predicts(tmp_path):
     """As a user writes it."""
     rows, labels = drawn(COUNTS, 0)
-    result = lt.fit(rows, labels, methods=["adjusted"], folds=2, output=tmp_path)
-    assert lt.report.save(result, tmp_path).name == "report.html"
+    out, page = tmp_path / "fitted", lt.report.save
+    result = lt.fit(rows, labels, methods=["adjusted"], folds=2, output=out, page=page)
+    assert lt.report.save(result, out).name == "report.html"
     assert result._repr_html_().startswith("<iframe")
-    assert {path.name for path in tmp_path.iterdir()} == {
+    assert {path.name for path in out.glob("[!.]*")} == {
         "metrics.json",
         "model.safetensors",
         "report.html",
         "validation.safetensors",
     }
-    predicted_classes = lt.load(tmp_path).predict(rows)
+    predicted_classes = lt.load(out).predict(rows)
     assert (predicted_classes == labels).mean() > 0.8
+    with pytest.raises(ValueError, match="longtail fit"):
+        lt.fix(result.scores, train=COUNTS, output=out)
+
+
+def test_names_as_labels_become_classes_and_a_file_is_named_by_its_path(tmp_path):
+    rows, labels = drawn(COUNTS, 0)
+    names = np.array([f"class {k}" for k in range(len(COUNTS))])
+    options = {"methods": ["adjusted"], "folds": 2}
+    by_number = lt.fit(rows, labels, classes=names.tolist(), **options)
+    by_name = lt.fit(rows, names[np.asarray(labels)], **options)
+    assert by_name.classes == by_number.classes == tuple(names)
+    assert by_name.as_json()["weight_decay"] == by_number.as_json()["weight_decay"]
+    np.savez(tmp_path / "features.npz", features=np.asarray(rows), labels=np.asarray(labels))
+    by_file = lt.fit(tmp_path / "features.npz", **options)
+    assert by_file.best.name == by_number.best.name
+    with pytest.raises(ValueError, match="'zebra'"):
+        lt.fit(rows, ["zebra"] * len(rows), classes=names.tolist(), **options)

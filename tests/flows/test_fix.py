@@ -8,12 +8,14 @@ import torch
 
 from longtail import Prior, Scores
 from longtail.data import open_score_table
-from longtail.flows import fix_steps, score_sources
+from longtail.flows import file_names, fix_rows, fix_steps, score_sources
 from longtail.flows.fix import fix, fix_again
-from longtail.flows.fix_steps import Plan, StepFacts, cross_fitted, fit_steps
+from longtail.flows.fix_result import StepFacts
+from longtail.flows.fix_steps import Plan, cross_fit, fit_steps, fold_numbers
+from longtail.flows.judge import judge
 from longtail.metrics import nll
 from longtail.posthoc import LogitAdjustment, PCSoftmax, Temperature, load_adjusters
-from longtail.report import page_of
+from longtail.report import Footer, page_of, save, scores_page
 from longtail.report.names import ACCURACIES, GROUPS
 from longtail.report.pages.fix import in_words, measured_on
 
@@ -66,13 +68,16 @@ def test_a_given_tau_is_kept():
     assert fitted.target.is_close(PRIOR.tempered(0.5))
 
 
+def cross_fitted(scores, plan):
+    folds = fold_numbers(scores.labels, plan.seed)
+    return fix_rows.adjusted_by_fold(scores, cross_fit(scores, folds, plan), folds)
+
+
 def test_each_part_is_fixed_by_what_was_fitted_on_the_others():
     scores = validation(200)
     plan = Plan(Prior.uniform(4), tau=1.0, calibration="none")
-    before, after = cross_fitted(scores, plan)
-    assert len(before) == 200
-    assert sorted(before.logits.tolist()) == sorted(scores.logits.tolist())
-    np.testing.assert_allclose(after.probs(), before.under(Prior.uniform(4)).probs())
+    after = cross_fitted(scores, plan)
+    np.testing.assert_allclose(after.probs(), scores.under(Prior.uniform(4)).probs())
 
 
 def test_the_gain_of_a_cross_fit_is_smaller_than_on_what_it_was_fitted_on():
@@ -80,18 +85,39 @@ def test_the_gain_of_a_cross_fit_is_smaller_than_on_what_it_was_fitted_on():
     scores = validation(40, seed=3)
     plan = Plan("source", calibration="vector")
     own = fit_steps(scores, plan)(scores)
-    _, cross = cross_fitted(scores, plan)
-    losses = [nll(side.logits, side.labels) for side in (own, cross)]
+    losses = [nll(side.logits, side.labels) for side in (own, cross_fitted(scores, plan))]
     assert losses[0] < losses[1]
+
+
+def test_of_a_huge_set_some_are_fitted_on_and_all_are_counted(tmp_path, monkeypatch):
+    """Also where only a part of the large classes is fitted on and drawn."""
+    scores = validation(2000)
+    table = saved(scores, tmp_path / "val.safetensors")
+    whole = fix(scores)
+    monkeypatch.setattr(score_sources, "MOST_NUMBERS", 4 * 400)
+    for source in (scores, table):
+        result = fix(source)
+        judgement = result.judgement
+        assert 390 < len(judgement.samples.labels) <= 400
+        assert judgement.label_counts.tolist() == np.bincount(scores.labels).tolist()
+        # Nothing before depends on what was fitted, so it is exactly that of all samples.
+        for name, value in result.before.items():
+            expected = whole.before[name].value
+            assert value.value == (expected and pytest.approx(expected, rel=1e-12))
+        plain = (scores.predict() == scores.labels).mean()
+        assert result.before["accuracy"].value == pytest.approx(plain)
+        after = result.after["balanced_accuracy"].value
+        assert after == pytest.approx(whole.after["balanced_accuracy"].value, abs=0.05)
 
 
 def test_a_huge_set_keeps_the_small_classes_whole(monkeypatch):
     monkeypatch.setattr(score_sources, "MOST_NUMBERS", 4 * 100)
     labels = np.array([0] * 500 + [1] * 80 + [2] * 10 + [3])
-    rows = score_sources.rows_to_fit_on(labels, 4)
+    scores = Scores(np.zeros((591, 4)), labels)
+    rows = score_sources.rows_to_fit_on(scores)
     assert np.bincount(labels[rows]).tolist() == [44, 44, 10, 1]
     assert rows.tolist() == sorted(set(rows.tolist()))
-    assert score_sources.rows_to_fit_on(labels[:90], 4) is None
+    assert score_sources.rows_to_fit_on(scores.take(np.arange(90))) is None
 
 
 def saved(scores, place, **changes):
@@ -190,11 +216,11 @@ def test_a_given_tau_is_measured_under_the_target_that_was_asked_for(tmp_path):
     gains = []
     for tau in (0.5, 1.0):
         result = fix(table, tau=tau, calibration="none")
-        assert result.judgement.samples.target.is_close(Prior.uniform(4))
+        assert result.judgement.target.is_close(Prior.uniform(4))
         assert result.as_json()["tau"] == tau
         assert "Balanced accuracy" in page_of(result).summary
         gains.append(result.judgement.gains["accuracy_under_target"].value)
-    assert result.target.is_close(Prior.uniform(4))
+    assert result.carried_after.is_close(Prior.uniform(4))
     assert 0 < gains[0] < gains[1]
 
 
@@ -266,7 +292,7 @@ def test_a_fix_that_only_calibrates_is_not_called_chance(tmp_path):
 
 def test_the_test_set_is_refused_as_held_out_set(tmp_path):
     table = saved(validation(), tmp_path / "val.safetensors", split="test")
-    with pytest.raises(ValueError, match="must not be fitted on split='test'"):
+    with pytest.raises(ValueError, match=r"not be fitted.*split='test'"):
         fix(table)
 
 
@@ -336,7 +362,59 @@ def test_plain_arrays_and_files_give_the_same_as_scores(tmp_path):
         assert result.choice == by_scores.choice
     np.testing.assert_allclose(by_scores.adjuster(scores).logits, expected, rtol=1e-12)
     names = {"adjuster.json", "metrics.json", "scores.safetensors", "val.safetensors"}
-    assert {path.name for path in tmp_path.iterdir()} == names
+    assert {path.name for path in tmp_path.glob("[!.]*")} == names
+
+
+def test_files_are_written_whole_and_only_over_those_of_a_fix(tmp_path):
+    scores, out = validation(200), tmp_path / "new" / "folder"
+    result = fix(scores, output=out, page=save, tau=1.0)
+    assert {path.name for path in out.glob("[!.]*")} == set(file_names.FIX)
+    before = (out / "metrics.json").read_bytes()
+
+    def full(result, folder):
+        raise OSError("no room")
+
+    with pytest.raises(OSError, match="no room"):
+        fix(scores, output=out, page=full, tau=0.5)
+    assert (out / "metrics.json").read_bytes() == before
+    table = fix(saved(scores, tmp_path / "val.safetensors"), output=out, tau=0.5)
+    assert not (out / "report.html").exists()  # it was of the other result
+    assert table.scores.logits.shape == (200, 4)
+    with pytest.raises(ValueError, match="longtail fix"):
+        save(judge(scores), out)
+    save(table, out)
+    fix_again(scores, result.adjuster, output=out, page=save)
+    assert {path.name for path in out.glob("[!.]*")} == set(file_names.FIX)
+    report = tmp_path / "report"
+    save(judge(scores), report)
+    with pytest.raises(ValueError, match="longtail report"):
+        fix(scores, output=report)
+    assert [path.name for path in report.glob("[!.]*")] == ["report.html"]
+
+
+def test_an_adjuster_applied_again_is_measured_under_the_target_it_was_fitted_for():
+    """Also where the τ that was given does not reach it."""
+    target, test = Prior.of([1, 2, 3, 4]), validation(400, seed=7)
+    for tau in (0.5, "auto"):
+        first = fix(validation(), test, target=target, tau=tau)
+        again = fix_again(test, first.adjuster)
+        assert again.judgement.target.is_close(target)
+        assert again.judgement.main_metric == "accuracy_under_target"
+        assert again.as_json()["asked"]["target"] == first.as_json()["asked"]["target"]
+        for name, value in first.after.items():
+            assert again.after[name] == value
+
+
+def test_samples_whose_prior_was_estimated_count_as_they_are_everywhere():
+    labels = np.random.default_rng(5).choice(4, 800, p=[0.1, 0.2, 0.3, 0.4])
+    new = Scores(sample(labels, 6), labels, carried=PRIOR, counts=COUNTS)
+    judgement = fix(validation(), new, target="estimate").judgement
+    assert judgement.target is None
+    assert judgement.main_metric == "accuracy"
+    assert judgement.tau_path.totals.keys() >= {"accuracy"}
+    page = scores_page(judgement, Footer("", "", ""))
+    (calibration,) = [part for part in page.sections if "confidence" in part.heading]
+    assert "counts once" in calibration.figures[0].caption
 
 
 def test_training_counts_may_be_given_by_name_and_scores_say_what_they_are(tmp_path):
@@ -346,11 +424,27 @@ def test_training_counts_may_be_given_by_name_and_scores_say_what_they_are(tmp_p
     assert by_name.carried.is_close(PRIOR)
     by_prior = fix(scores, train=PRIOR)
     np.testing.assert_allclose(by_prior.scores.logits, by_name.scores.logits)
+    (tmp_path / "counts.json").write_text(str(COUNTS.tolist()))
+    by_file = fix(scores, train=tmp_path / "counts.json")
+    np.testing.assert_allclose(by_file.scores.logits, by_name.scores.logits)
     np.save(tmp_path / "val.npy", scores.logits)
-    with pytest.raises(ValueError, match="logits or probabilities"):
+    with pytest.raises(ValueError, match="open_score_table"):
         fix(tmp_path / "val.npy", train=COUNTS)
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        fix(tmp_path / "nowhere.npz", train=COUNTS)
+    with pytest.raises(ValueError, match=r"classes\.index"):
+        fix((scores.logits, np.array(list("abcd"))[scores.labels]), train=COUNTS)
     with pytest.raises(ValueError, match="each of the 4 classes"):
         fix(scores, train={"a": 1, "b": 1, "c": 1, "d": 1, "e": 1})
+
+
+def test_the_words_of_the_command_are_those_of_the_function():
+    scores = validation(200)
+    chosen, same = fix(scores), fix(scores, tau="auto")
+    assert same.choice == chosen.choice
+    assert chosen.sanity.balanced_accuracy == chosen.after["balanced_accuracy"].value
+    with pytest.raises(ValueError, match=r"tau must be .*a number; got 'half'"):
+        fix(scores, tau="half")
 
 
 def test_a_result_shows_its_page_in_a_notebook(tmp_path):
@@ -372,7 +466,7 @@ def test_torch_comes_back_as_torch():
 @pytest.mark.parametrize("option", ["target", "carried", "calibration", "criterion"])
 def test_a_word_that_nobody_knows_is_refused_with_those_that_are(option):
     logits, labels = np.eye(3)[[0, 1, 2] * 4] - 0.5, [0, 1, 2] * 4
-    with pytest.raises(ValueError, match=r"one of .*got 'unifrom'"):
+    with pytest.raises(ValueError, match=r"one of .*; got 'unifrom'"):
         fix((logits, labels), train=[3, 2, 1], **{option: "unifrom"})
 
 

@@ -65,7 +65,7 @@ def test_a_model_of_train_gives_the_logits_of_its_images(tmp_path):
     np.savez(tmp_path / "images.npz", **parts)
     recipe = recipe_from(
         {
-            "data": {"kind": "npz", "path": str(tmp_path / "images.npz"), "held_out": 0.0},
+            "data": {"kind": "npz", "path": str(tmp_path / "images.npz"), "validation_share": 0.0},
             "backbone": {"name": "mlp", "inputs": 192, "hidden": [8]},
             "epochs": 1,
         }
@@ -83,5 +83,11 @@ def test_nothing_to_load_and_foreign_files_are_told(tmp_path):
     with pytest.raises(FileNotFoundError, match="nothing to load"):
         load(tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"x")
-    with pytest.raises(ValueError, match="cannot be read as a safetensors file"):
+    with pytest.raises(ValueError, match=r"cannot be read.*safetensors"):
         load(tmp_path)
+    Scores(2 * np.eye(3), carried=[2, 1, 1]).save(tmp_path / "scores.safetensors")
+    with pytest.raises(ValueError, match=r"Scores\.load"):
+        load(tmp_path / "scores.safetensors")
+    np.savez(tmp_path / "val.npz", logits=np.eye(3))
+    with pytest.raises(ValueError, match=r"adjuster\.json"):
+        load(tmp_path / "val.npz")

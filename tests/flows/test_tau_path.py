@@ -78,7 +78,7 @@ def test_the_measures_are_weighted_means_of_the_recalls():
 
 def test_another_target_has_the_first_row():
     samples = samples_of()
-    other = replace(samples, target=lt.Prior.of(torch.arange(1, 21)))
+    other = replace(samples, goal=lt.Prior.of(torch.arange(1, 21)))
     assert tau_explorer(Judgement.of(other)).shown["rows"][0][0] == "accuracy under the target"
 
 

@@ -119,7 +119,7 @@ def test_a_direction_that_never_varies_needs_shrinkage(features, labels, shrinka
     flat = features.clone()
     flat[:, 2] = 1.0
     given = heads.class_moments(flat, labels, 5, "pooled")
-    with pytest.raises(ValueError, match=r"cannot be inverted .* use shrinkage='oas'"):
+    with pytest.raises(ValueError, match=r"inverted.*shrinkage='oas'"):
         heads.Generative(6, 5, shrinkage=shrinkage).set_moments(given)
     heads.Generative(6, 5).set_moments(given)
 
@@ -140,9 +140,9 @@ def test_single_samples_alone_have_no_covariance_at_all():
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: heads.Generative(6, 5, shrinkage="lw"), "shrinkage must be None, .* got 'lw'"),
+        (lambda: heads.Generative(6, 5, shrinkage="lw"), r"shrinkage.*got 'lw'"),
         (lambda: heads.Generative(6, 5, shrinkage=1.5), "a number in 0 to 1"),
-        (lambda: heads.Generative(6, 5, prior=[1, 2]), "the head has 5 classes but .*prior has"),
+        (lambda: heads.Generative(6, 5, prior=[1, 2]), r"5 classes.*prior has"),
         (lambda: heads.Generative(6, 5, prior=[1, 2, 3, 4, 0]), "zeros='smooth'"),
     ],
 )

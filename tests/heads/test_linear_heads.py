@@ -153,15 +153,15 @@ def test_the_gradient_of_weight_vector_norm_has_no_part_along_the_weights(featur
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: heads.TauNorm(6, 5, tau=float("nan")), "tau must be a finite number, got nan"),
-        (lambda: heads.TauNorm(6, 5, train=[1, 2]), "the head has 5 classes but the train prior"),
+        (lambda: heads.TauNorm(6, 5, tau=float("nan")), r"tau.*got nan"),
+        (lambda: heads.TauNorm(6, 5, train=[1, 2]), r"5 classes.*train prior"),
         (lambda: heads.TauNorm(6, 5, train=[1, 2, 3, 4, 0]), "zeros='smooth'"),
-        (lambda: heads.WeightVectorNorm(6, 5, [1, 2]), "the head has 5 classes but the train"),
+        (lambda: heads.WeightVectorNorm(6, 5, [1, 2]), r"5 classes.*train"),
         (lambda: heads.WeightVectorNorm(6, 5, gamma=float("inf")), "gamma must be a finite"),
-        (lambda: heads.Cosine(6, 5, scale=float("nan")), "scale must be a finite number"),
-        (lambda: heads.CausalNorm(6, 5, num_heads=4), "must divide the dimension 6 .*, got 4"),
-        (lambda: heads.CausalNorm(6, 5, momentum=1.0), "momentum must lie in 0 to below 1"),
-        (lambda: heads.CausalNorm(6, 5, gamma=-1.0), "gamma must be a finite number of 0 or more"),
+        (lambda: heads.Cosine(6, 5, scale=float("nan")), r"scale.*finite"),
+        (lambda: heads.CausalNorm(6, 5, num_heads=4), "must divide the dimension 6, got 4"),
+        (lambda: heads.CausalNorm(6, 5, momentum=1.0), r"momentum.*below 1"),
+        (lambda: heads.CausalNorm(6, 5, gamma=-1.0), r"gamma.*0 or more"),
     ],
 )
 def test_wrong_options_give_one_clear_sentence(make, sentence):

@@ -174,7 +174,7 @@ def test_a_compiled_head_gives_the_same(make, features):
 @pytest.mark.parametrize(
     ("wrong", "error", "sentence"),
     [
-        (lambda x: x[:, :3], ValueError, r"shape \(..., 6\), got torch.float64 of shape \(44, 3\)"),
+        (lambda x: x[:, :3], ValueError, r"\(\.\.\., 6\), got.*\(44, 3\)"),
         (lambda x: x.long(), ValueError, "floating type"),
         (lambda x: x.numpy(), TypeError, "takes torch tensors, got ndarray"),
     ],
@@ -185,7 +185,7 @@ def test_wrong_features_give_one_clear_sentence(make, features, wrong, error, se
 
 
 def test_a_carried_prior_has_the_head_s_classes(make):
-    with pytest.raises(ValueError, match="the head has 5 classes but the carried prior has 2"):
+    with pytest.raises(ValueError, match=r"5 classes.*carried prior has 2"):
         make().carry([1, 1])
 
 
@@ -230,7 +230,7 @@ def test_a_trained_layer_brings_what_it_carries(layer):
     ids=lambda head: type(head).__name__,
 )
 def test_a_head_that_needs_class_means_says_so(head, moments):
-    with pytest.raises(RuntimeError, match=r"has no class means yet; call head.set_moments"):
+    with pytest.raises(RuntimeError, match=r"class means.*head\.set_moments"):
         head(torch.zeros(1, 6))
     if isinstance(head, heads.LinearHead | heads.NearestClassMean | heads.MetricNCM):
         with pytest.raises(RuntimeError, match="has no class means yet"):
@@ -240,7 +240,7 @@ def test_a_head_that_needs_class_means_says_so(head, moments):
         head.set_moments(few)
     with pytest.raises(ValueError, match=r"5 classes and dimension 6, .* shape \(2, 6\)"):
         head.set_moments(heads.class_moments(torch.zeros(2, 6), [0, 1], 2))
-    with pytest.raises(ValueError, match=r"without centring and scaling; make them with .*False"):
+    with pytest.raises(ValueError, match=r"without centring.*False"):
         head.set_moments(moments(normalise=True))
 
 
@@ -256,14 +256,14 @@ def test_a_loaded_state_takes_the_place_of_class_means(kind, features, moments):
 def test_a_head_without_use_for_moments_refuses_them(kind, moments):
     head = kind(6, 5)
     assert head.moment_options is None
-    with pytest.raises(ValueError, match="is not made from class means"):
+    with pytest.raises(ValueError, match="class means"):
         head.set_moments(moments())
 
 
 @pytest.mark.parametrize("kind", [heads.Linear, heads.NearestClassMean, heads.CausalNorm])
 @pytest.mark.parametrize("sizes", [(0, 5), (6, 0)])
 def test_sizes_are_checked(kind, sizes):
-    with pytest.raises(ValueError, match="at least one dimension and one class"):
+    with pytest.raises(ValueError, match="one dimension and one class"):
         kind(*sizes)
 
 

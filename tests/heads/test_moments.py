@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from longtail.heads import ClassMoments, MomentSums, class_moments
+from longtail.heads import MomentSums, class_moments
 
 
 def naive(features, labels, num_classes):
@@ -105,7 +105,7 @@ def test_another_default_device_changes_nothing(features, labels):
 
 
 def test_a_stream_says_what_it_expected(features, labels):
-    with pytest.raises(ValueError, match=r"shape \(44, 3\), a row for each label, got \(44, 6\)"):
+    with pytest.raises(ValueError, match=r"\(44, 3\).*got \(44, 6\)"):
         MomentSums(5, 3).add(features, labels)
 
 
@@ -114,7 +114,7 @@ def test_bfloat16_and_a_stream_of_batches(features, labels):
     for start in range(0, 44, 11):
         at = slice(start, start + 11)
         sums.add(features[at].bfloat16(), labels[at])
-    streamed = ClassMoments(**sums.values())
+    streamed = sums.moments()
     whole = class_moments(features.bfloat16(), labels, 5, "pooled")
     assert streamed.total == 44
     assert_close(streamed.means, whole.means)
@@ -124,11 +124,11 @@ def test_bfloat16_and_a_stream_of_batches(features, labels):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"scatter": "full"}, 'scatter must be "none", "pooled" or "per_class", got'),
-        ({"block": 0}, "block must be at least one row, got 0"),
-        ({"features": torch.zeros(3)}, r"shape \(N, D\) with a row for each of 44 labels"),
-        ({"features": torch.zeros(3, 2)}, r"each of 44 labels and at least one, got \(3, 2\)"),
-        ({"labels": torch.full((44,), 5)}, "lie in 0 to 4 for 5 classes, got 5"),
+        ({"scatter": "full"}, r'scatter.*"pooled"'),
+        ({"block": 0}, r"block.*got 0"),
+        ({"features": torch.zeros(3)}, r"\(N, D\).*44 labels"),
+        ({"features": torch.zeros(3, 2)}, r"44 labels.*got \(3, 2\)"),
+        ({"labels": torch.full((44,), 5)}, r"0 to 4.*got 5"),
         ({"features": torch.full((44, 2), torch.nan)}, "must be finite, but row 0"),
     ],
 )

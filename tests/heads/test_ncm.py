@@ -318,10 +318,10 @@ def test_centring_keeps_digits_far_from_zero(features, labels):
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: heads.NearestClassMean(6, 5, "l1"), 'must be "euclidean", "cosine" or "cl2n"'),
-        (lambda: heads.MultiNCM(6, 5, 0), "at least 1 .the null one is not counted., got 0"),
-        (lambda: heads.MetricNCM(6, 5, "local"), 'metric must be "global", "per_class" or'),
-        (lambda: heads.MetricNCM(6, 5, rank=7), "rank must lie in 1 to dim=6"),
+        (lambda: heads.NearestClassMean(6, 5, "l1"), '"euclidean", "cosine" or "cl2n"'),
+        (lambda: heads.MultiNCM(6, 5, 0), "num_displacements must be 1 or more, got 0"),
+        (lambda: heads.MetricNCM(6, 5, "local"), r'metric.*"per_class"'),
+        (lambda: heads.MetricNCM(6, 5, rank=7), r"rank.*dim=6"),
         (lambda: heads.MetricNCM(6, 5, "eigenbasis", rank=2), "eigenbasis has none, got 2"),
     ],
 )
@@ -331,7 +331,7 @@ def test_wrong_options_give_one_clear_sentence(make, sentence):
 
 
 def test_moments_of_the_wrong_kind_are_refused(moments):
-    with pytest.raises(ValueError, match=r"with centring and scaling; make them with .*True"):
+    with pytest.raises(ValueError, match=r"with centring.*True"):
         heads.NearestClassMean(6, 5, "cl2n").set_moments(moments())
-    with pytest.raises(ValueError, match="scatter='per_class'"):
+    with pytest.raises(ValueError, match="'per_class'"):
         heads.MetricNCM(6, 5, "eigenbasis").set_moments(moments(scatter="pooled"))

@@ -50,10 +50,10 @@ def test_a_target_transform_is_applied_as_reading_would():
 @pytest.mark.parametrize(
     ("dataset", "said"),
     [
-        (Set(), r"labels of a Set are not known.*targets .*for _, label in dataset"),
-        (Set(targets=[0, 1]), "one for each of 4 samples, got 2"),
-        (Set(targets=torch.zeros(4, 3)), "the targets of a Set must be a class index"),
-        (Set(targets=["a", "b", "c", "d"]), "the targets of a Set must be a class index"),
+        (Set(), r"labels of a Set .*targets"),
+        (Set(targets=[0, 1]), "4 samples, got 2"),
+        (Set(targets=torch.zeros(4, 3)), "targets of a Set"),
+        (Set(targets=["a", "b", "c", "d"]), "targets of a Set"),
         (Set(targets=[0, 1, -1, 2]), "got -1 at position 2"),
         (TensorDataset(torch.zeros(4, 2)), "last tensor of a TensorDataset"),
     ],

@@ -116,19 +116,21 @@ def test_a_pickle_that_calls_something_is_refused_and_nothing_is_called(
     ],
 )
 def test_what_is_not_plain_data_is_refused(pickled):
-    with pytest.raises(ValueError, match="a file cannot be read as a pickle of plain data"):
+    with pytest.raises(ValueError, match="a file cannot be read"):
         read(pickled)
 
 
 @pytest.mark.parametrize(
     ("stored", "said"),
     [
-        ([1], "must hold a dictionary"),
-        ({"data": np.zeros((1, 3072), np.uint8)}, "no labels, only data"),
+        ([1], "a dictionary, got list"),
+        ({"data": np.zeros((1, 3072), np.uint8)}, "as labels, got data;"),
         ({"data": np.zeros((1, 3071), np.uint8), "labels": [0]}, "rows of 3072 bytes"),
+        ({"data": np.zeros(3072, np.uint8), "labels": [0]}, "rows of 3072 bytes"),
         ({"data": "text", "labels": [0]}, "rows of 3072 bytes"),
-        ({"data": np.zeros((1, 3072), np.uint8), "labels": [0, 1]}, "each of 1 images"),
-        ({"data": np.zeros((1, 3072), np.uint8), "labels": ["a"]}, "a number below 100 for each"),
+        ({"data": np.zeros((1, 3072), np.uint8), "labels": [0, 1]}, "a class number for each"),
+        ({"data": np.zeros((1, 3072), np.uint8), "labels": ["a"]}, "a class number for each"),
+        ({"data": np.zeros((1, 3072), np.uint8), "labels": 0}, "a class number for each"),
     ],
 )
 def test_a_dictionary_of_something_else_is_told(stored, said):
@@ -136,14 +138,14 @@ def test_a_dictionary_of_something_else_is_told(stored, said):
         read_dictionary(pickle.dumps(stored, 2), "cifar10", "fine", "a file")
 
 
-@pytest.mark.parametrize("label", [2**70, -1, 1.5, True, "1"])
+@pytest.mark.parametrize("label", [2**70, 10, -1, 1.5, True, "1"])
 def test_a_label_that_is_no_class_is_refused(label):
     data = {"data": np.zeros((1, 3072), np.uint8), "labels": [label]}
-    with pytest.raises(ValueError, match="a number below 100 for each of 1 images"):
+    with pytest.raises(ValueError, match="a class number for each"):
         read_dictionary(pickle.dumps(data, 2), "cifar10", "fine", "data_batch_1")
 
 
 @pytest.mark.parametrize("names", [3, "cat", [1, 2], [["cat"]]])
 def test_class_names_that_are_no_texts_are_refused(names):
-    with pytest.raises(ValueError, match="a list of texts as class names"):
+    with pytest.raises(ValueError, match="a list of texts as label_names"):
         read_meta(pickle.dumps({"label_names": names}, 2), "cifar10", "fine", "batches.meta")

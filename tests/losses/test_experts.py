@@ -95,5 +95,5 @@ def test_the_head_gives_each_expert_its_part_of_the_features_and_their_mean_in_e
 
 
 def test_features_that_do_not_split_into_experts_are_refused():
-    with pytest.raises(ValueError, match="multiple of 3"):
+    with pytest.raises(ValueError, match="num_experts=3, got 64"):
         heads.Experts(64, 10, num_experts=3)

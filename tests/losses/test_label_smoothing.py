@@ -92,7 +92,7 @@ def test_the_contract_catches_a_loss_that_smooths_labels_alone():
             super().__init__(train, **options)
             self.label_smoothing = epsilon
 
-    with pytest.raises(AssertionError, match=r"off the true posterior|must raise"):
+    with pytest.raises(AssertionError, match=r"true posterior|must raise"):
         loss_checks.check_label_smoothing(LabelsAlone)
     with pytest.raises(AssertionError, match="off the true posterior"):
         check_carried(LabelsAlone, label_smoothing=0.1)
@@ -147,7 +147,7 @@ def test_lade_refuses_since_its_two_terms_would_pull_apart():
 
 @pytest.mark.parametrize("wrong", [-0.1, 1.0, 1.5, math.nan, math.inf])
 def test_only_a_share_below_one_can_be_smoothed(wrong):
-    with pytest.raises(ValueError, match="label_smoothing must be a finite number of 0 or more"):
+    with pytest.raises(ValueError, match=r"label_smoothing.*0 or more"):
         losses.CrossEntropy(PRIOR, label_smoothing=wrong)
 
 

@@ -174,9 +174,9 @@ def test_the_compiled_form_takes_every_column_and_gives_the_same():
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: losses.LADER(COUNTS, lam=-1), "lam must be a finite number of 0 or more"),
+        (lambda: losses.LADER(COUNTS, lam=-1), r"lam.*0 or more"),
         (lambda: losses.LADER(COUNTS, variant="code"), '"paper" or "released"'),
-        (lambda: losses.LADE(COUNTS, alpha=-1), "strength of the term must be"),
+        (lambda: losses.LADE(COUNTS, alpha=-1), "strength"),
         (lambda: losses.LADER(COUNTS)(F[:, :2], Y), "must have 3 classes"),
         (lambda: losses.LADER(COUNTS)(F, torch.softmax(F, dim=1)), "not soft labels"),
         (lambda: losses.LADE(COUNTS)(F, torch.softmax(F, dim=1)), "not soft labels"),

@@ -7,6 +7,7 @@ import torch
 from torch.testing import assert_close
 
 from longtail import Prior, heads, losses
+from longtail.losses.kernel import for_autograd
 from loss_examples import MAKE
 
 PRIOR = Prior.of([70, 20, 8, 2])
@@ -27,11 +28,11 @@ def takes_soft_labels(name):
     ("logits", "labels", "sentence"),
     [
         (LOGITS[:, :3], LABELS, "must have 4 classes on axis 1"),
-        (LOGITS.long(), LABELS, "logits must be of a floating type"),
+        (LOGITS.long(), LABELS, r"logits.*floating"),
         (LOGITS, LABELS[:3], r"integers of shape \(6,\)"),
-        (LOGITS, LABELS.float(), "class probabilities and must have the logits' shape"),
+        (LOGITS, LABELS.float(), r"class probabilities.*shape"),
         (LOGITS, LABELS > 1, "got torch.bool"),
-        (LOGITS, LABELS + 3, "lie in 0 to 3 for 4 classes, got 4 at position 1"),
+        (LOGITS, LABELS + 3, r"0 to 3.*got 4 at position 1"),
         (LOGITS, LABELS - 1, "got -1 at position 0"),
         (LOGITS[0], LABELS[0], r"shape \(N, C\)"),
     ],
@@ -52,7 +53,7 @@ def test_ignore_index_with_soft_labels_is_refused():
     ("options", "sentence"),
     [
         ({"reduction": "avg"}, "reduction must be"),
-        ({"weight": [1, 1]}, "weight must have one number for each of 4 classes"),
+        ({"weight": [1, 1]}, r"weight.*each of 4 classes"),
         ({"weight": [1, 1, 1, -1]}, "none negative, got -1 for class 3"),
     ],
 )
@@ -66,7 +67,7 @@ def test_wrong_options_are_refused(name, options, sentence):
 def test_a_class_without_samples_needs_an_explicit_word(name):
     with pytest.raises(ValueError, match="zeros='smooth'"):
         MAKE[name]([5, 3, 2, 0])
-    with pytest.raises(ValueError, match="the train prior must give every class"):
+    with pytest.raises(ValueError, match=r"train prior.*every class"):
         MAKE[name](Prior.of([5, 3, 2, 0], zeros="keep"))
     loss = MAKE[name](Prior.of([5, 3, 2, 0], zeros="smooth"))
     assert value_of(loss, LOGITS, LABELS).isfinite()
@@ -76,7 +77,7 @@ def test_a_class_without_samples_needs_an_explicit_word(name):
     ("make", "sentence"),
     [
         (lambda: losses.ConsistentMargin(PRIOR, [1, 1, 1, 0]), "delta must be positive"),
-        (lambda: losses.ConsistentMargin(PRIOR, [1, 1]), "delta must have one number for each"),
+        (lambda: losses.ConsistentMargin(PRIOR, [1, 1]), r"delta.*one number for each"),
         (lambda: losses.ConsistentMargin(PRIOR, [[1], [1], [1], [1]]), r"got shape \(4, 1\)"),
         (lambda: losses.PairwiseMargin(PRIOR, [[0, 1], [1, 0]]), r"shape \(4, 4\)"),
         (
@@ -85,8 +86,8 @@ def test_a_class_without_samples_needs_an_explicit_word(name):
         ),
         (lambda: losses.PairwiseMargin(PRIOR, torch.eye(4), weights=[-1] * 4), "be positive"),
         (lambda: losses.PairwiseMargin(PRIOR, torch.eye(4) * torch.nan), "must be finite"),
-        (lambda: losses.LogitAdjusted(PRIOR, tau=torch.nan), "tau must be a finite number"),
-        (lambda: losses.VS(PRIOR, gamma=torch.inf), "gamma must be a finite number"),
+        (lambda: losses.LogitAdjusted(PRIOR, tau=torch.nan), r"tau.*finite"),
+        (lambda: losses.VS(PRIOR, gamma=torch.inf), r"gamma.*finite"),
         (lambda: losses.TwoScale(PRIOR, tau_pos=torch.nan), "tau_pos must be"),
         (lambda: losses.Equalized(PRIOR, tau=2.0, threshold=0.1), "tau belongs to"),
         (lambda: losses.Equalized(PRIOR, drop_rate=0.5), "drop_rate to the one"),
@@ -289,7 +290,7 @@ def test_the_place_of_a_wrong_label_is_counted_among_all():
 
 
 def test_numpy_is_refused_with_a_sentence():
-    with pytest.raises(TypeError, match="a loss takes torch tensors, got ndarray and Tensor"):
+    with pytest.raises(TypeError, match=r"torch tensors.*ndarray"):
         losses.LogitAdjusted(PRIOR)(LOGITS.numpy(), LABELS)
 
 
@@ -305,3 +306,11 @@ def test_the_estimated_offset_can_be_compiled_with_its_head_in_training():
             step(FEATURES).backward()
     assert_close(other.weight.grad, eager.weight.grad)
     assert_close(other.centers, eager.centers)
+
+
+def test_tensors_of_inference_mode_are_copied_for_autograd_and_others_are_not():
+    with torch.inference_mode():
+        made = torch.ones(2)
+        assert not for_autograd(made).is_inference()
+    plain = torch.ones(2)
+    assert for_autograd(plain) is plain

@@ -167,7 +167,7 @@ LABELS = torch.tensor([0, 0, 1])
 def test_label_counts_that_are_not_those_of_the_labels_are_refused(wrong):
     tally = Accumulator(2, label_counts=wrong)
     tally.add(LOGITS, LABELS)
-    with pytest.raises(ValueError, match=r"label_counts says that \d samples of class \d come"):
+    with pytest.raises(ValueError, match=r"label_counts.*\d samples of class \d"):
         tally.metrics()
 
 
@@ -182,16 +182,16 @@ def test_a_comparison_refuses_them_too():
 def test_a_tally_that_lacks_a_block_says_so():
     tally = Accumulator(2, label_counts=[2, 1])
     tally.add(LOGITS[:2], LABELS[:2])
-    with pytest.raises(ValueError, match="1 samples of class 1 come, but 0 were added"):
+    with pytest.raises(ValueError, match=r"1 samples of class 1.*0 were added"):
         tally.metrics()
     tally.add(LOGITS[2:], LABELS[2:])
     assert tally.metrics()["nll"].value > 0
 
 
 def test_target_and_training_counts_must_be_of_the_same_classes():
-    with pytest.raises(ValueError, match="the samples have 2 classes but the target has 3"):
+    with pytest.raises(ValueError, match=r"2 classes.*target.*3"):
         Accumulator(2, target=Prior.uniform(3))
-    with pytest.raises(ValueError, match="one entry for each of 2 classes, got 3"):
+    with pytest.raises(ValueError, match="each of 2 classes, got 3"):
         Accumulator(2, counts=[5, 4, 3])
 
 

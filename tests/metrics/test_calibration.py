@@ -177,7 +177,7 @@ def test_numpy_and_torch_agree(metric, draw):
 
 @each_metric
 def test_bins_and_samples_are_needed(metric):
-    with pytest.raises(ValueError, match="bins must be 1 or more, got 0"):
+    with pytest.raises(ValueError, match=r"bins.*got 0"):
         metric([[0.0, 1.0]], [0], bins=0)
     with pytest.raises(ValueError, match="got none"):
         metric(torch.zeros(0, 3), torch.zeros(0, dtype=torch.long))

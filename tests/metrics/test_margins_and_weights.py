@@ -104,7 +104,7 @@ def test_numpy_gives_numpy(draw):
         (lambda: metrics.margins([[1.0]], [0]), "the logits have only one"),
         (lambda: metrics.margin_cdf([[1.0, 2.0]], [0], at=0.0), "at must be a list"),
         (lambda: representations.class_offsets([[1.0]], [[1.0, 2.0]]), "must have one shape"),
-        (lambda: representations.weight_norms([1.0]), r"weight must have shape \(C, D\)"),
+        (lambda: representations.weight_norms([1.0]), r"weight.*\(C, D\)"),
         (lambda: representations.frequency_correlation([1.0], [1, 2]), "one number for each of 1"),
     ],
 )

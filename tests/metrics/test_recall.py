@@ -150,13 +150,13 @@ def test_numbers_that_are_no_classes_are_refused():
 
 
 def test_the_target_must_have_the_same_classes():
-    with pytest.raises(ValueError, match="2 classes but the target prior has 3"):
+    with pytest.raises(ValueError, match=r"2 classes.*target prior has 3"):
         accuracy_under(having([0.5, 0.5]), target=[1, 1, 1])
 
 
 @pytest.mark.parametrize("mask", [[1, 0], [True], [0.5, 0.5]])
 def test_a_group_must_be_a_boolean_mask_over_the_classes(mask):
-    with pytest.raises(ValueError, match="group 'head' must be a boolean mask over 2 classes"):
+    with pytest.raises(ValueError, match=r"'head'.*boolean.*2 classes"):
         group_accuracies(having([0.5, 0.5]), groups={"head": mask})
 
 

@@ -81,9 +81,9 @@ def test_numpy_gives_numpy():
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: metrics.cdnv([1.0], CENTERS), r"one number a class of 5, none negative, got .*1,"),
+        (lambda: metrics.cdnv([1.0], CENTERS), r"none negative, got .*1,"),
         (lambda: metrics.cdnv([-1.0] * 5, CENTERS), "none negative"),
-        (lambda: metrics.cdnv([1.0], [1.0]), r"centers must have shape \(C, D\), got \(1,\)"),
+        (lambda: metrics.cdnv([1.0], [1.0]), r"centers.*\(C, D\), got \(1,\)"),
         (lambda: metrics.centroid_displacement(CENTERS, CENTERS[:2]), r"one shape, got \(5, 4\)"),
     ],
 )

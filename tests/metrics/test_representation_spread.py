@@ -136,7 +136,7 @@ def test_another_default_device_changes_nothing():
         ({"measure": "determinant"}, "measure must be"),
         ({"estimator": "glasso"}, "estimator must be"),
         ({"measure": "mean_distance", "estimator": "oas"}, "not made of a covariance"),
-        ({"features": FEATURES[:3]}, r"a row for each of 44 labels, got \(3, 6\)"),
+        ({"features": FEATURES[:3]}, r"44 labels, got \(3, 6\)"),
         ({"num_classes": 3}, "labels must lie in 0 to 2"),
     ],
 )

@@ -80,7 +80,7 @@ def test_a_fitted_tau_still_says_that_the_target_is_carried(tmp_path):
 def test_a_number_that_is_not_finite_is_not_written(tmp_path):
     fitted = LogitAdjustment.fit(HELD_OUT, COUNTS)
     failed = LogitAdjustment(COUNTS, 1.0, choice=replace(fitted.choice, value=math.nan))
-    with pytest.raises(ValueError, match="holds a number that is not finite"):
+    with pytest.raises(ValueError, match="not finite"):
         save_adjusters(tmp_path / "one.json", [failed])
     assert not list(tmp_path.iterdir())
 
@@ -183,7 +183,7 @@ def test_scores_of_other_classes_are_refused(tmp_path):
     save_adjusters(tmp_path / "row.json", [Temperature(2.0)], classes=["a", "b", "c"])
     stored = load_adjusters(tmp_path / "row.json")
     stored(HELD_OUT)
-    with pytest.raises(ValueError, match=r"for the classes a, b, c, but the scores are of a, c, b"):
+    with pytest.raises(ValueError, match=r"classes a, b, c,.*a, c, b"):
         stored(Scores(HELD_OUT.logits, classes=["a", "c", "b"]))
 
 
@@ -195,15 +195,15 @@ GOOD = {"version": 1, "adjusters": [{"kind": "temperature", "temperature": 2.0, 
     [
         (
             {"version": 3, "adjusters": None},
-            "written in version 3 of the adjuster format, this longtail reads 1 and 2",
+            r"version 3.*reads 1 and 2",
         ),
-        ({"version": "1"}, "no adjuster file, or a damaged one .*Expected `int`, got `str`"),
-        ({"adjusters": [{"kind": "platt"}]}, r"Invalid value 'platt' .* by a newer longtail"),
+        ({"version": "1"}, r"no adjuster file.*Expected `int`, got `str`"),
+        ({"adjusters": [{"kind": "platt"}]}, r"'platt'.*newer longtail"),
         ({"adjusters": [{"temperature": 2.0}]}, "missing required field `kind`"),
         ({"adjusters": [{"kind": "temperature"}]}, "missing required field `temperature`"),
         (
             {"adjusters": [{"kind": "temperature", "temperature": "2"}]},
-            r"Expected `float`, got `str` - at `\$.adjusters\[0\].temperature`",
+            r"`float`, got `str`.*\[0\]\.temperature",
         ),
         (
             {"adjusters": [{"kind": "temperature", "temperature": 2.0, "bias": [1.0]}]},
@@ -211,11 +211,11 @@ GOOD = {"version": 1, "adjusters": [{"kind": "temperature", "temperature": 2.0, 
         ),
         (
             {"adjusters": [{"kind": "temperature", "temperature": -2.0}]},
-            "values that cannot be: temperature must be above zero, got -2",
+            r"temperature.*above zero, got -2",
         ),
         (
             {"adjusters": [{"kind": "pc_softmax", "target": {"log_probs": [-1.0, -1.0]}}]},
-            "values that cannot be: .* probabilities that sum to one",
+            r"probabilities.*sum to one",
         ),
         ({"carried": {"log_probs": [0.0]}, "classes": ["a", "b"]}, "these are for 1, 2 classes"),
         ({"note": "mine"}, "does not know .*unknown field `note`"),
@@ -234,12 +234,12 @@ def test_a_file_that_is_not_right_gives_one_clear_sentence(change, sentence, tmp
 @pytest.mark.parametrize("text", [b"", b"{", b"[]", b"\xff\xfe", b'{"adjusters": []}', b"null"])
 def test_a_file_that_is_none_of_ours_is_refused(text, tmp_path):
     (tmp_path / "row.json").write_bytes(text)
-    with pytest.raises(ValueError, match=r"no adjuster file, or a damaged one .*save_adjusters"):
+    with pytest.raises(ValueError, match=r"no adjuster file.*save_adjusters"):
         load_adjusters(tmp_path / "row.json")
 
 
 def test_no_file_and_no_folder_are_said_so(tmp_path):
-    with pytest.raises(FileNotFoundError, match="there is no adjuster file at"):
+    with pytest.raises(FileNotFoundError, match="no adjuster file"):
         load_adjusters(tmp_path / "none.json")
     with pytest.raises(FileNotFoundError, match="there is no folder"):
         save_adjusters(tmp_path / "none" / "row.json", [])
@@ -248,8 +248,8 @@ def test_no_file_and_no_folder_are_said_so(tmp_path):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"classes": ["a", "b"]}, "same classes, these are for 2, 3 classes"),
-        ({"carried": [1, 1]}, "same classes, these are for 2, 3 classes"),
+        ({"classes": ["a", "b"]}, r"same classes.*2, 3"),
+        ({"carried": [1, 1]}, r"same classes.*2, 3"),
     ],
 )
 def test_a_row_for_different_classes_is_not_written(given, sentence, tmp_path):

@@ -58,7 +58,7 @@ def test_adjusting_twice_is_refused_and_the_sentence_says_why():
 
 
 def test_adjusting_scores_of_a_balanced_model_is_refused():
-    with pytest.raises(ValueError, match="trained by a loss that does it"):
+    with pytest.raises(ValueError, match="trained by a loss"):
         LogitAdjustment(COUNTS)(Scores(LOGITS, carried=[1, 1, 1]))
 
 
@@ -107,14 +107,14 @@ def test_a_rare_class_with_a_negative_logit_never_wins_by_weight_normalisation()
     [
         (lambda: LogitAdjustment([3, 0]), "zeros='smooth'"),
         (lambda: LogitAdjustment([3, 1])(SCORES), "adjustment starts from"),
-        (lambda: LogitAdjustment([3, 1], tau=np.nan), "tau must be a finite number"),
-        (lambda: WeightNormalization([1.0, 0.0]), "nu must be positive .* for class 1"),
+        (lambda: LogitAdjustment([3, 1], tau=np.nan), r"tau.*finite"),
+        (lambda: WeightNormalization([1.0, 0.0]), r"nu.*positive.*class 1"),
         (lambda: WeightNormalization([[1.0, 1.0]]), r"got shape \(1, 2\)"),
-        (lambda: WeightNormalization([1.0], tau=np.inf), "tau must be a finite number"),
+        (lambda: WeightNormalization([1.0], tau=np.inf), r"tau.*finite"),
         (lambda: WeightNormalization.by_norm(torch.ones(4)), r"of shape \(C, D\), got \(4,\)"),
         (lambda: WeightNormalization.by_norm(torch.eye(3)[:, :2]), "norm of weight .* class 2"),
-        (lambda: WeightNormalization([1.0, 1.0])(SCORES), "nu has 2 classes, the scores have 3"),
-        (lambda: PCSoftmax([1, 1])(SCORES), "has 3 classes but the target prior has 2"),
+        (lambda: WeightNormalization([1.0, 1.0])(SCORES), r"nu has 2.*scores have 3"),
+        (lambda: PCSoftmax([1, 1])(SCORES), r"3 classes.*target prior has 2"),
     ],
 )
 def test_wrong_input_gives_one_clear_sentence(make, sentence):
@@ -229,7 +229,7 @@ def test_parameters_that_only_wide_numbers_can_hold_are_refused_for_narrow_ones(
 )
 def test_fit_is_called_on_the_class_as_it_would_ignore_what_an_instance_has(adjuster):
     name = type(adjuster).__name__
-    with pytest.raises(TypeError, match=rf"{name}\.fit .* would ignore .* on the class"):
+    with pytest.raises(TypeError, match=rf"{name}\.fit.*on the class"):
         adjuster.fit(SCORES)
     assert inspect.ismethod(type(adjuster).fit)
 

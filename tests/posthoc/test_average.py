@@ -122,7 +122,7 @@ def test_a_class_that_one_expert_rules_out_lives_in_probs_and_not_in_logits():
 
 def test_experts_that_leave_no_class_are_refused_for_logits():
     one, other = Scores([[0.0, -np.inf]], carried=[1, 1]), Scores([[-np.inf, 0.0]], carried=[1, 1])
-    with pytest.raises(ValueError, match="row 0 has no class left: together the experts"):
+    with pytest.raises(ValueError, match=r"row 0.*no class left"):
         average([one, other], [1, 1], of="logits")
     assert average([one, other], [1, 1]).probs().tolist() == [pytest.approx([0.5, 0.5])]
 
@@ -150,24 +150,24 @@ def changed(**known):
     ],
 )
 def test_experts_that_disagree_on_the_samples_are_refused(name, value):
-    with pytest.raises(ValueError, match=f"agree on {name}, but those of expert 0 and expert 1"):
+    with pytest.raises(ValueError, match=f"agree on {name}.*expert 0 and expert 1"):
         average(changed(**{name: value}), TARGET)
 
 
 def test_an_expert_of_unknown_prior_is_named_with_the_remedy():
-    with pytest.raises(UnknownPriorError, match=r"scores of expert 1 carry no .*measure_carried"):
+    with pytest.raises(UnknownPriorError, match=r"expert 1.*measure_carried"):
         average(changed(carried=None), TARGET)
 
 
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: average([], TARGET), "at least one expert, got none"),
-        (lambda: average(experts(), TARGET, "votes"), 'of must be "probs" or "logits", got'),
-        (lambda: average(experts(), [1, 1]), "3 classes but the target prior has 2"),
+        (lambda: average([], TARGET), "at least one expert"),
+        (lambda: average(experts(), TARGET, "votes"), '"probs" or "logits"'),
+        (lambda: average(experts(), [1, 1]), r"3 classes.*target prior has 2"),
         (
             lambda: average([experts()[0], Scores([[1.0, 2.0]], carried=[1, 1])], TARGET),
-            r"expert 0 has logits of shape \(6, 3\), expert 1 of \(1, 2\)",
+            r"expert 0.*\(6, 3\).*expert 1.*\(1, 2\)",
         ),
     ],
 )

@@ -233,7 +233,7 @@ SCORES = drawn(seed=6)
 def test_calibrating_after_a_move_is_refused_and_the_sentence_gives_the_order(calibrator, move):
     fitted = calibrator.fit(SCORES)
     assert move(fitted(SCORES)).carried is not None
-    with pytest.raises(ValueError, match="calibrate first and move to another prior after that"):
+    with pytest.raises(ValueError, match="calibrate first"):
         fitted(move(SCORES))
 
 
@@ -255,7 +255,7 @@ def test_a_temperature_changes_no_prediction_under_the_carried_prior():
 
 @pytest.mark.parametrize("calibrator", CALIBRATORS)
 def test_one_fitted_on_a_known_prior_refuses_scores_of_an_unknown_one(calibrator):
-    with pytest.raises(UnknownPriorError, match="but these carry no known prior"):
+    with pytest.raises(UnknownPriorError, match="no known prior"):
         calibrator.fit(SCORES)(replace(SCORES, carried=None))
 
 
@@ -294,7 +294,7 @@ def test_scores_of_unknown_prior_are_refused_by_a_temperature_with_the_remedy():
 
 @pytest.mark.parametrize("calibrator", WITH_BIAS)
 def test_an_absent_class_is_refused_where_the_carried_prior_is_not_known(calibrator):
-    with pytest.raises(ValueError, match=r"every class must occur .* \(the first is class 3"):
+    with pytest.raises(ValueError, match=r"every class.*class 3"):
         calibrator.fit(replace(absent_class(SCORES), carried=None))
 
 
@@ -396,10 +396,10 @@ def test_a_fit_that_does_not_settle_is_reported(calibrator, monkeypatch):
 @pytest.mark.parametrize(
     ("scores", "sentence"),
     [
-        (replace(SCORES, split="test"), "must not be fitted on split='test'"),
+        (replace(SCORES, split="test"), r"not be fitted.*split='test'"),
         (replace(SCORES, labels=None), "have no labels"),
         (Scores(np.zeros((0, 4)), [], carried=[1] * 4), "got none"),
-        (SCORES.under(Prior.of([1, 1, 1, 0], zeros="keep")), "rule out its own label, class 3"),
+        (SCORES.under(Prior.of([1, 1, 1, 0], zeros="keep")), "own label, class 3"),
     ],
     ids=["test set", "no labels", "no samples", "impossible label"],
 )
@@ -411,16 +411,16 @@ def test_scores_that_nothing_may_be_fitted_on_are_refused(calibrator, scores, se
 @pytest.mark.parametrize(
     ("make", "sentence"),
     [
-        (lambda: Temperature(0.0), "temperature must be above zero, got 0"),
-        (lambda: Temperature(math.inf), "temperature must be a finite number"),
-        (lambda: Temperature(source=[1, 0]), "source prior must|every class needs a weight"),
+        (lambda: Temperature(0.0), r"temperature.*above zero"),
+        (lambda: Temperature(math.inf), r"temperature.*finite"),
+        (lambda: Temperature(source=[1, 0]), r"source prior|every class"),
         (lambda: BiasCorrectedTemperature(-1.0), "temperature must be above zero"),
-        (lambda: BiasCorrectedTemperature(bias=[0.0, math.nan]), "bias must be finite, got nan"),
+        (lambda: BiasCorrectedTemperature(bias=[0.0, math.nan]), r"bias.*got nan"),
         (lambda: BiasCorrectedTemperature(bias=[0.0, 1.0])(SCORES), "bias has 2 classes, the"),
-        (lambda: VectorScaling([1.0, -1.0]), "scale must be positive .* for class 1"),
-        (lambda: VectorScaling([1.0, 1.0])(SCORES), "scale has 2 classes, the scores have 4"),
-        (lambda: Temperature.fit(SCORES, 0.0), "spread must be above zero, got 0"),
-        (lambda: VectorScaling.fit(SCORES, 1.0, math.nan), "scale_spread must be a finite number"),
+        (lambda: VectorScaling([1.0, -1.0]), r"scale.*positive.*class 1"),
+        (lambda: VectorScaling([1.0, 1.0])(SCORES), r"scale has 2.*scores have 4"),
+        (lambda: Temperature.fit(SCORES, 0.0), r"spread.*above zero"),
+        (lambda: VectorScaling.fit(SCORES, 1.0, math.nan), r"scale_spread.*finite"),
     ],
 )
 def test_wrong_input_gives_one_clear_sentence(make, sentence):

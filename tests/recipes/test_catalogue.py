@@ -1,9 +1,13 @@
 """The catalogue: every recipe is whole, says where it is from, and has its paper's numbers."""
 
+import tomllib
+from pathlib import Path
+
 import pytest
 
 from longtail.flows.train import building, parts
 from longtail.flows.train.reading import RecipeError, overridden, plain, recipe_from
+from longtail.recipes import catalogue
 from longtail.recipes.catalogue import RECIPES, named_recipe
 
 
@@ -26,6 +30,20 @@ def test_what_a_recipe_names_can_be_built(name):
     building.build_augment(recipe)
     if recipe.backbone.tag not in ("torchvision", "timm"):
         assert building.build_backbone(recipe.backbone).dim in (64, 128, 192)
+
+
+def test_names_stand_once_and_every_setting_is_taken_up():
+    tables = [
+        tomllib.loads(file.read_text(encoding="utf-8"))
+        for file in Path(catalogue.__file__).parent.glob("*.toml")
+    ]
+    settings = [table.pop("settings", {}) for table in tables]
+    named = [name for table in tables for name in table]
+    shared = [name for table in settings for name in table]
+    assert sorted(named) == list(RECIPES)
+    assert len(shared) == len(set(shared))
+    users = [values for table in (*tables, *settings) for values in table.values()]
+    assert {name for values in users for name in values.get("base", ())} == set(shared)
 
 
 def test_lade_has_the_numbers_of_its_table_7():
@@ -111,7 +129,7 @@ def test_nothing_is_held_out_of_what_papers_train_on_but_of_quick_recipes():
     for name in RECIPES:
         data = named_recipe(name).data
         has_validation = getattr(data, "validation", None) is not None
-        assert has_validation or (data.held_out > 0) == name.endswith("-quick"), name
+        assert has_validation or (data.validation_share > 0) == name.endswith("-quick"), name
 
 
 def test_a_wrong_name_is_answered_with_the_nearest():

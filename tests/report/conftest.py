@@ -22,8 +22,12 @@ class Drawn:
         return [item for item in self.root.iter() if item.get("class") == name]
 
     def marks(self) -> list[tuple[float, float]]:
-        places = [item.get("transform") for item in self.of_class("mark")]
-        return [tuple(map(float, re.findall(r"-?[\d.]+", place))) for place in places]
+        return self.starts("mark")
+
+    def starts(self, name: str) -> list[tuple[float, float]]:
+        """Where the paths of a class begin."""
+        starts = [re.match(r"M(\S+) ([-\d.]+)", item.get("d")) for item in self.of_class(name)]
+        return [(float(start[1]), float(start[2])) for start in starts]
 
     def tooltips(self) -> list[str]:
         return [item.findtext(f"{SVG}title") for item in self.of_class("mark")]

@@ -214,16 +214,16 @@ KNOWN = Scores(LOGITS, labels=[0, 1, 2, 0] * 20, carried=COUNTS, split="validati
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        (lambda: estimate_prior(GOOD, "mlls"), 'method must be "em", "bbse" or "rlls"'),
+        (lambda: estimate_prior(GOOD, "mlls"), '"em", "bbse" or "rlls"'),
         (lambda: estimate_prior(GOOD, "bbse"), 'method="bbse" .* give validation scores'),
-        (lambda: estimate_prior(GOOD, "rlls"), "cross-fitted ones of the training set"),
+        (lambda: estimate_prior(GOOD, "rlls"), "cross-fitted"),
         (lambda: estimate_prior(GOOD, pseudo_count=-1), "pseudo_count must be .* 0 or more"),
         (lambda: estimate_prior(GOOD, resamples=1), "resamples must be 0"),
         (lambda: estimate_prior(GOOD, resamples=-5), "whole number above 1, got -5"),
         (lambda: estimate_prior(Scores(LOGITS[:0], carried=COUNTS)), "at least one sample"),
         (
             lambda: estimate_prior(GOOD, validation=replace(KNOWN, split="test")),
-            "must not be fitted on split='test'",
+            r"not be fitted.*split='test'",
         ),
         (
             lambda: estimate_prior(GOOD, validation=replace(KNOWN, labels=None)),
@@ -237,7 +237,7 @@ KNOWN = Scores(LOGITS, labels=[0, 1, 2, 0] * 20, carried=COUNTS, split="validati
             lambda: estimate_prior(
                 GOOD, validation=replace(KNOWN, logits=RULED_OUT), calibrate=False
             ),
-            "logits of sample 1 rule out its own label, class 1",
+            r"sample 1.*own label, class 1",
         ),
     ],
 )
@@ -249,5 +249,5 @@ def test_wrong_input_gives_one_clear_sentence(call, sentence):
 def test_scores_of_unknown_prior_are_refused_with_the_remedy():
     with pytest.raises(UnknownPriorError, match="measure_carried"):
         estimate_prior(Scores(LOGITS))
-    with pytest.raises(UnknownPriorError, match="validation scores carry no known prior"):
+    with pytest.raises(UnknownPriorError, match=r"validation scores.*no known prior"):
         estimate_prior(GOOD, validation=replace(KNOWN, carried=None))

@@ -9,31 +9,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from longtail.cli import options
+from longtail.cli import options, terminal
 from longtail.cli.command import Command
-from longtail.cli.terminal import (
-    closing,
-    command,
-    console,
-    note,
-    print_json,
-    report_table,
-    status,
-    writing,
-)
+from longtail.flows import file_names
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from longtail.flows.audit import AuditResult
 
-_COUNTS = ("counts.json", "test_counts.json")
-_FILES = ("report.html", "audit.json", *_COUNTS)
-
 
 @click.command(
     cls=Command,
-    files=_FILES,
+    files=file_names.AUDIT,
     short_help="Say how long the tail of some labels is, and what to try.",
 )
 @click.argument("labels", type=options.INPUT)
@@ -65,36 +53,35 @@ def audit(
     object from class to count), or a folder with a folder for each class in it, or in its train,
     val and test.
     """
-    with status("Reading labels", quiet):
+    with terminal.status("Reading labels", quiet):
         from longtail.flows.audit import audit as audit_labels
-        from longtail.report.pages.audit import as_json as plain
-        from longtail.report.pages.audit import write_audit
+        from longtail.report import save
 
         place = None if column is None else options.name_or_place(column)
         result = audit_labels(labels, test=test, column=place, header=header)
         files = _counts_files(labels, output)
-        result = replace(result, counts_files=files, command=command())
+        result = replace(result, counts_files=files, command=terminal.command())
     if output is not None:
-        with writing(output) as aside:
-            names = write_audit(result, aside)
+        with terminal.writing(output) as aside:
+            names = (save(result, aside).name, *result.write(aside))
     if as_json:
-        print_json(plain(result))
+        terminal.print_json(result.as_json())
     else:
         _show(result)
     if output is not None:
-        closing(output, names, as_json=as_json, quiet=quiet)
+        terminal.closing(output, names, as_json=as_json, quiet=quiet)
     elif not as_json:
         hint = "\n-o FOLDER writes the counts, and this as report.html and audit.json."
-        note(hint, as_json=as_json, quiet=quiet)
+        terminal.note(hint, as_json=as_json, quiet=quiet)
 
 
 def _counts_files(labels: Path, output: Path | None) -> tuple[str, str]:
     """The files of class counts to show in commands: those that are there, if they are."""
     if output is not None:
-        train, test = (shlex.quote(str(output / name)) for name in _COUNTS)
+        train, test = (shlex.quote(str(output / name)) for name in file_names.COUNTS)
         return train, test
     is_counts = labels.suffix.lower() == ".json"
-    return (shlex.quote(str(labels)) if is_counts else _COUNTS[0]), _COUNTS[1]
+    return (shlex.quote(str(labels)) if is_counts else file_names.COUNTS[0]), file_names.COUNTS[1]
 
 
 def _show(result: AuditResult) -> None:
@@ -102,11 +89,11 @@ def _show(result: AuditResult) -> None:
 
     from longtail.report.pages.audit import audit_tables, expectations, why
 
-    shown = console()
+    shown = terminal.console()
     for role, source in zip(("train", "test"), result.sources, strict=False):
         shown.print(Text(f"{role}: {source}"), soft_wrap=True)
     for title, table in audit_tables(result):
-        shown.print(report_table(f"\n{title}", table))
+        shown.print(terminal.report_table(f"\n{title}", table))
     shown.print(Text("\nWhat to expect", style="bold"))
     for sentence in expectations(result):
         shown.print(_item(sentence))

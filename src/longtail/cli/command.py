@@ -5,7 +5,6 @@ An option is given once, no input is written over, and what another command wrot
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,16 +12,12 @@ from typing import Any
 
 import click
 
-from longtail.flows.generation import (
-    check_kind,
-    check_not_others,
-    generation_in,
-    is_same_file,
-    settle,
-)
+from longtail.flows import file_names
+from longtail.flows.file_names import ADJUSTER, LOG, METRICS, MODEL, PAGE, RECIPE, VERSIONS
+from longtail.flows.generation import check_kind, check_not_others, generation_in, settle
 
 # What runs consist of, beside what they say themselves.
-_OF_RUNS = ("recipe.yaml", "versions.json", "log.csv", "metrics.json", "model.safetensors")
+_OF_RUNS = (RECIPE, VERSIONS, LOG, METRICS, MODEL)
 
 
 class Command(click.Command):
@@ -69,7 +64,7 @@ class Command(click.Command):
             written = [output / name for name in sorted(names)]
         for path in inputs:
             for file in _read_from(path, self.kind):
-                if any(is_same_file(file, target) for target in written):
+                if any(file_names.are_one_file(file, target) for target in written):
                     raise click.UsageError(
                         f"{file} is an input, and -o {output} would write over it; take another "
                         f"{'folder' if self.files else 'file'}",
@@ -92,16 +87,14 @@ def _counts_once(option: click.Parameter) -> bool:
 
 
 def _inputs(values: Iterable[Any]) -> Iterator[Path]:
-    """Every word of a command that names something that is there, NAME=PATH and tuples too."""
+    """The paths that are there, alone, in tuples, or with a name: options of paths give a Path."""
     for value in values:
-        if isinstance(value, tuple | list):
+        if isinstance(value, tuple):
             yield from _inputs(value)
-        elif isinstance(value, str | os.PathLike):
-            words = os.fspath(value)
-            for word in {words, words.partition("=")[2]}:
-                with suppress(ValueError):  # a null character
-                    if word and os.path.exists(word):
-                        yield Path(word)
+        elif isinstance(value, Path):
+            with suppress(ValueError):  # a null character
+                if value.exists():
+                    yield value
 
 
 def _read_from(path: Path, kind: str) -> list[Path]:
@@ -111,6 +104,6 @@ def _read_from(path: Path, kind: str) -> list[Path]:
     current = generation_in(path)
     # A folder of runs may hold their comparison too, which no comparison reads.
     names = {*_OF_RUNS, *(() if current is None or current.kind == kind else current.files)}
-    if current is None and (path / "metrics.json").is_file():  # of a longtail that did not say
-        names |= {"report.html", "adjuster.json"} | {file.name for file in path.glob("scores*")}
+    if current is None and (path / METRICS).is_file():  # of a longtail that did not say
+        names |= {PAGE, ADJUSTER} | {file.name for file in path.glob("scores*")}
     return [path / name for name in sorted(names)]

@@ -12,6 +12,7 @@ from longtail.cli import options
 from longtail.cli.command import Command
 from longtail.cli.options import INPUT
 from longtail.cli.terminal import closing, command, console, print_json, rich_table, status, writing
+from longtail.flows import file_names
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from longtail.flows.compare_sets import ComparedSet
 
 
-FILES = ("report.html", "table.md", "table.tex", "comparison.json")
 # What a narrow terminal can do without, the first the soonest.
 _LEFT_OUT_FIRST = ("rank", "accuracy", "worst", "NLL", "ECE")
 _NAMES = 12  # columns of the terminal for the names of methods
@@ -29,7 +29,7 @@ _NAMES = 12  # columns of the terminal for the names of methods
 
 @click.command(
     cls=Command,
-    files=FILES,
+    files=file_names.COMPARE,
     kind="report",
     short_help="Compare methods over many runs, and say what is noise.",
 )
@@ -38,6 +38,7 @@ _NAMES = 12  # columns of the terminal for the names of methods
     "--label",
     "labels",
     multiple=True,
+    type=options.NameAndPath(),
     metavar="NAME=PATH",
     help="Runs in PATH are of the method NAME. May be given often, also with one NAME.",
 )
@@ -52,7 +53,7 @@ _NAMES = 12  # columns of the terminal for the names of methods
 @options.common
 def compare(
     paths: tuple[Path, ...],
-    labels: tuple[str, ...],
+    labels: tuple[tuple[str, Path], ...],
     target: str | Path,
     by: str | None,
     output: Path | None,
@@ -66,7 +67,6 @@ def compare(
     """
     if not paths and not labels:
         raise click.UsageError("give run folders or files of scores to compare")
-    named = [_label(text) for text in labels]
     with status("Reading", quiet) as say:
         from longtail.flows import compare as flow
         from longtail.flows.compare_runs import BY_KEY
@@ -77,33 +77,27 @@ def compare(
         def progress(what: str) -> None:
             say(f"Measuring: {what}")
 
-        result = flow.compare(paths, names=named, target=target, by=by, progress=progress)
+        result = flow.compare(paths, names=labels, target=target, by=by, progress=progress)
     present(result, output, as_json=as_json, quiet=quiet)
 
 
 def present(result: CompareResult, output: Path | None, *, as_json: bool, quiet: bool) -> None:
     """Print a comparison, and write its files if there is a folder for them."""
-    from longtail.report.pages.compare import as_json as plain
-    from longtail.report.pages.compare import write_comparison
+    from longtail.report import save
+    from longtail.report.pages.compare import write_tables
 
     if output is not None:
+        result = replace(result, command=command())
         with writing(output) as aside:
-            write_comparison(replace(result, command=command()), aside)
+            result.write(aside)
+            write_tables(result, aside)
+            save(result, aside)
     if as_json:
-        print_json(plain(result))
+        print_json(result.as_json())
     else:
         _show(result)
     if output is not None:
-        closing(output, FILES, as_json=as_json, quiet=quiet)
-
-
-def _label(text: str) -> tuple[str, Path]:
-    name, _, path = text.partition("=")
-    if not (name.strip() and path):
-        raise click.UsageError(f"--label is NAME=PATH, such as LA=runs/la; got {text!r}")
-    if not Path(path).exists():
-        raise click.UsageError(f"--label {name.strip()}: there is no {path}")
-    return name.strip(), Path(path)
+        closing(output, file_names.COMPARE, as_json=as_json, quiet=quiet)
 
 
 def _show(result: CompareResult) -> None:
@@ -149,24 +143,19 @@ def _columns(table: ComparedSet) -> dict[str, list[str | Text]]:
     """The columns from left to right, each with its heading first, by what they are called."""
     from rich.text import Text
 
-    from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
     from longtail.report.pages.compare_tables import cells, columns
 
     by_name: dict[str, list[str | Text]] = {"method": ["method", *(m.name for m in table.methods)]}
     for shown, column in zip(columns(table), zip(*cells(table), strict=True), strict=True):
         metric = shown.metric
-        key, heading = metric.short, metric.short
-        if shown.is_as_trained:
-            key, heading = AS_TRAINED, AS_TRAINED.replace(" ", "\n")
-        elif table.has_moved and metric is table.by:
-            key, heading = UNDER_TARGET, UNDER_TARGET.replace("the ", "the\n")
+        heading = shown.short.replace("as ", "as\n").replace("the ", "the\n")
         texts: list[str | Text] = []
         for cell in column:
             value = Text(cell.value, style="bold" if cell.best else "")
             if cell.between and metric is table.by and not shown.is_as_trained:
                 value.append(f" {cell.between}", style="dim")
             texts.append(value.append("†" if cell.tied else ""))
-        by_name[key] = [heading, *texts]
+        by_name[shown.short] = [heading, *texts]
     if len({len(method.runs) for method in table.methods}) > 1:  # else the title has it
         by_name["runs"] = ["runs", *(str(len(method.runs)) for method in table.methods)]
     if table.ranks is not None:

@@ -11,6 +11,7 @@ import click
 from longtail.cli import options
 from longtail.cli.command import Command
 from longtail.cli.terminal import bars, command, console, note, print_json, rich_table, writing
+from longtail.flows import file_names
 from longtail.flows.results import write_json
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.command(
     cls=Command,
-    files=("report.html", "results.json"),
+    files=file_names.DEMO,
     short_help="Show on two problems why logit adjustment works.",
 )
 @options.output_folder("Folder for report.html and results.json.", default=Path("longtail-demo"))
@@ -28,38 +29,28 @@ if TYPE_CHECKING:
 @options.common
 def demo(output: Path, trials: int, seed: int, as_json: bool, quiet: bool) -> None:
     """Show on two problems why logit adjustment works and what it costs."""
-    with writing(output) as aside:
+    with writing(output) as aside, bars(quiet) as bar:
+        from longtail.flows.demo import demo as run_demo
+        from longtail.recipes.demo import CALTECH, GAUSSIANS
+        from longtail.report import save
+
         started = time.monotonic()
-        result = _run(trials, seed, quiet)
+        tasks = {
+            "gaussians": bar.add_task("Two Gaussians, trials", total=trials, detail=""),
+            "caltech": bar.add_task("Caltech-101, models", total=CALTECH.steps, detail=""),
+        }
+        result = run_demo(
+            GAUSSIANS, CALTECH, trials, seed, lambda name: bar.advance(tasks[name]), command()
+        )
         took = time.monotonic() - started
-        _write(result, aside)
+        write_json(aside / file_names.DEMO_RESULTS, result.as_json())
+        save(result, aside)
     if as_json:
         print_json(result.as_json())
     else:
         _show(result, trials)
-    text = f"\nDone in {took:.0f} s. The report with the figures: {output / 'report.html'}"
+    text = f"\nDone in {took:.0f} s. The report with the figures: {output / file_names.PAGE}"
     note(text, as_json=as_json, quiet=quiet)
-
-
-def _run(trials: int, seed: int, quiet: bool) -> DemoResult:
-    with bars(quiet) as shown:
-        from longtail.flows.demo import demo as run_demo
-        from longtail.recipes.demo import CALTECH, GAUSSIANS
-
-        tasks = {
-            "gaussians": shown.add_task("Two Gaussians, trials", total=trials, said=""),
-            "caltech": shown.add_task("Caltech-101, models", total=CALTECH.steps, said=""),
-        }
-        return run_demo(
-            GAUSSIANS, CALTECH, trials, seed, lambda name: shown.advance(tasks[name]), command()
-        )
-
-
-def _write(result: DemoResult, output: Path) -> None:
-    from longtail.report import save
-
-    write_json(output / "results.json", result.as_json())
-    save(result, output)
 
 
 def _show(result: DemoResult, trials: int) -> None:

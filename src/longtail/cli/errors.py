@@ -53,6 +53,10 @@ def error_text(error: BaseException) -> ErrorText:
     if isinstance(error, RecipeError):
         hint = "longtail recipes NAME prints a recipe with every value"
         return ErrorText(str(error), hint, USAGE)
+    from longtail.flows.score_sources import CarriedError
+
+    if isinstance(error, CarriedError):
+        return ErrorText(str(error), "longtail fix --help says how scores are described", USAGE)
     from longtail.core.probabilities import NotLogitsError
 
     if isinstance(error, NotLogitsError):

@@ -9,28 +9,17 @@ import click
 
 from longtail.cli import options
 from longtail.cli.command import Command
-from longtail.cli.terminal import (
-    closing,
-    command,
-    console,
-    echo,
-    print_json,
-    rich_table,
-    status,
-    writing,
-)
+from longtail.cli.terminal import closing, command, console, echo, print_json, rich_table, status
+from longtail.flows import file_names
 
 if TYPE_CHECKING:
     from longtail.core import Prior
     from longtail.flows.fit_result import Criterion
 
 
-_SCORES = ("validation.safetensors", "test.safetensors")
-
-
 @click.command(
     cls=Command,
-    files=("model.safetensors", *_SCORES, "metrics.json", "report.html"),
+    files=file_names.FIT,
     short_help="Fit classifiers on features of a frozen backbone, keep the best.",
 )
 @click.argument("features", type=options.INPUT_FILE, required=False)
@@ -88,16 +77,16 @@ def fit(
         return
     if features is None or output is None:
         raise click.UsageError("give a file of FEATURES and a folder with -o; --list needs neither")
-    with status("Reading", quiet) as say, writing(output) as aside:
+    with status("Reading", quiet) as say:
         from longtail.data import read_features
         from longtail.flows.fit import fit as fit_features
         from longtail.flows.fit_methods import method_names
-        from longtail.flows.score_sources import ClassesOf, read_prior
+        from longtail.flows.prior_files import ClassesOf, read_prior
         from longtail.report import save
         from longtail.report.pages import fit as page
 
         try:
-            names = method_names([name.strip() for name in methods.split(",") if name.strip()])
+            names = method_names(options.listed(methods))
         except ValueError as error:
             raise click.UsageError(str(error)) from error
         data = read_features(features, labels, split)
@@ -117,12 +106,11 @@ def fit(
             criterion=criterion,
             folds=folds,
             seed=seed,
-            output=aside,
+            output=output,
+            page=save,
             progress=progress,
             command=command(),
         )
-        say("Writing the page")
-        save(result, aside)
     if as_json:
         print_json(result.as_json())
     else:
@@ -132,8 +120,7 @@ def fit(
         shown.print(rich_table(title, list(columns), zip(*columns.values(), strict=True)))
         for sentence in page.sentences(result):
             shown.print(sentence)
-    scores = _SCORES[: 1 if result.test is None else 2]
-    files = ("model.safetensors", *scores, "metrics.json", "report.html")
+    files = [name for name in file_names.FIT if result.test is not None or name != file_names.TEST]
     closing(output, files, as_json=as_json, quiet=quiet)
 
 

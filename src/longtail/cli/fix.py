@@ -13,17 +13,16 @@ from click.core import ParameterSource
 from longtail.cli import options
 from longtail.cli.command import Command
 from longtail.cli.score_inputs import ScoreOptions, read_target, score_options
-from longtail.cli.terminal import bars, closing, command, console, print_json, rich_table, writing
+from longtail.cli.terminal import bars, closing, command, console, print_json, rich_table
+from longtail.flows import file_names
 
 if TYPE_CHECKING:
-    from longtail.flows.fix_steps import FixResult
-
-_FILES = ("scores.safetensors", "adjuster.json", "metrics.json", "report.html")
+    from longtail.flows.fix_result import FixResult
 
 
 @click.command(
     cls=Command,
-    files=_FILES,
+    files=file_names.FIX,
     short_help="Adjust the scores of a trained model, by validation scores.",
 )
 @click.argument("scores", type=options.INPUT_FILE)
@@ -74,8 +73,8 @@ def fix(
     """
     strength = _tau(tau)
     _check_used(adjuster is not None, target, strength, to_apply)
-    with bars(quiet) as bar, writing(output) as aside:
-        task = bar.add_task("Reading", total=None, said="")
+    with bars(quiet) as bar:
+        task = bar.add_task("Reading", total=None, detail="")
         from longtail.flows.fix import fix, fix_again
         from longtail.posthoc import load_adjusters
         from longtail.report import save
@@ -88,7 +87,13 @@ def fix(
             table = reader.open(scores, stored.classes)
             rows, counts = table.num_rows, reader.read_counts(table)
             result = fix_again(
-                table, stored, counts, output=aside, progress=progress, command=command()
+                table,
+                stored,
+                counts,
+                output=output,
+                page=save,
+                progress=progress,
+                command=command(),
             )
         else:
             table = reader.open(scores)
@@ -97,34 +102,28 @@ def fix(
             if to_apply is not None:
                 others = reader.open_others(to_apply, apply_labels, table)
             rows = table.num_rows if others is None else others.num_rows
-            carried = reader.read_carried(table, counts)
-            if carried is None:
-                raise click.UsageError(
-                    f"{table.path} does not say what its scores carry: give the training counts "
-                    "with --counts, or say it with --carried"
-                )
             bar.update(task, description="Fitting")
             result = fix(
                 table,
                 others,
                 counts,
                 read_target(target, table),
-                output=aside,
-                carried=carried,
+                output=output,
+                page=save,
+                carried=reader.read_carried(table),
                 tau=strength,
                 criterion=choices["criterion"],
                 calibration=choices["calibrate"],
+                zeros=reader.zeros,
                 seed=choices["seed"],
                 progress=progress,
                 command=command(),
             )
-        bar.update(task, description="Writing the page")
-        save(result, aside)
     if as_json:
         print_json(result.as_json())
     else:
         _show(result)
-    closing(output, _FILES, as_json=as_json, quiet=quiet)
+    closing(output, file_names.FIX, as_json=as_json, quiet=quiet)
 
 
 def _check_used(again: bool, target: str | Path, tau: float | None, to_apply: Path | None) -> None:

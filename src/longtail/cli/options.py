@@ -14,7 +14,8 @@ from click.shell_completion import CompletionItem
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-# A path that is read. One that does not exist is a wrong argument: exit code 2, on every command.
+# Paths that are read. One that does not exist is a wrong argument: exit code 2, on every command.
+PATH = click.Path(path_type=Path)  # of data, which may also be a name on a hub
 INPUT = click.Path(exists=True, path_type=Path)
 INPUT_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -63,9 +64,33 @@ class WordOrFile(click.ParamType):  # type: ignore[type-arg]  # click 8.1 takes 
         return names_or_files(self.words, incomplete)
 
 
+class NameAndPath(click.ParamType):  # type: ignore[type-arg]  # as above
+    """NAME=PATH of something that exists, as a pair."""
+
+    name = "NAME=PATH"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, Path]:
+        """The pair, or a usage error."""
+        if isinstance(value, tuple):
+            return value
+        name, _, path = (part.strip() for part in value.partition("="))
+        if not (name and path):
+            self.fail(f"it is NAME=PATH, such as LA=runs/la; got {value!r}", param, ctx)
+        if not Path(path).exists():
+            self.fail(f"{name}: there is no {path}", param, ctx)
+        return name, Path(path)
+
+
 def name_or_place(column: str) -> str | int:
     """A column as it is given: its place counted from 0, or its name."""
     return int(column) if column.isdigit() else column
+
+
+def listed(text: str) -> list[str]:
+    """The names in a text with commas between them."""
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def names_or_files(names: Iterable[str], incomplete: str) -> list[CompletionItem]:

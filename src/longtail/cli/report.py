@@ -8,19 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from longtail.cli import options
+from longtail.cli import options, terminal
 from longtail.cli.command import Command
-from longtail.cli.compare import FILES, present
+from longtail.cli.compare import present
 from longtail.cli.score_inputs import ScoreOptions, read_target, score_options
-from longtail.cli.terminal import (
-    closing,
-    command,
-    console,
-    print_json,
-    report_table,
-    status,
-    writing,
-)
+from longtail.flows import file_names
 
 if TYPE_CHECKING:
     from longtail.core import Prior, Scores
@@ -29,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.command(
     cls=Command,
-    files=FILES,
+    files=file_names.COMPARE,
     short_help="Write the page on a run, on scores, or on several of them.",
 )
 @click.argument(
@@ -44,8 +36,7 @@ if TYPE_CHECKING:
     + options.PRIOR_FILE,
 )
 @options.output_folder(
-    "Folder for report.html; for a comparison also its tables.",
-    default=Path("longtail-report"),
+    "Folder for report.html; for a comparison also its tables.", default=Path("longtail-report")
 )
 @options.common
 def report(
@@ -63,7 +54,7 @@ def report(
     longtail fix reads. Several, or a folder with several in it, are compared, as by longtail
     compare.
     """
-    with status("Reading", quiet) as say:
+    with terminal.status("Reading", quiet) as say:
         from longtail.report import page_of
 
         one = _single_run(paths)
@@ -83,38 +74,38 @@ def report(
                 )
             from longtail.flows.train.result import read_run
 
-            run = read_run(one, command())
+            run = read_run(one, terminal.command())
             assert run.judgement is not None  # there are scores
             page, judgement = page_of(run), run.judgement
         else:
             from longtail.flows.judge import judge_scores
 
             judged = judge_scores(*_read(one, after, target, reader))
-            judgement = replace(judged, source=str(one), command=command())
+            judgement = replace(judged, scores_name=str(one), command=terminal.command())
             page = page_of(judgement)
     if one is None:
         present(compared, output, as_json=as_json, quiet=quiet)
         return
-    with writing(output) as aside:
+    with terminal.writing(output) as aside:
         from longtail.report import write_page
 
-        write_page(page, aside / "report.html")
+        write_page(page, aside / file_names.PAGE)
     if as_json:
-        print_json({"summary": page.summary, "next": page.next_step} | judgement.as_json())
+        terminal.print_json({"summary": page.summary, "next": page.next_step} | judgement.as_json())
     else:
         _show(page)
-    closing(output, ["report.html"], as_json=as_json, quiet=quiet)
+    terminal.closing(output, [file_names.PAGE], as_json=as_json, quiet=quiet)
 
 
 def _single_run(paths: tuple[Path, ...]) -> Path | None:
     """The run folder of train, or the file of scores, if the paths hold just one; else None."""
-    from longtail.flows.run_sources import RECIPE, find_sources
+    from longtail.flows.run_sources import find_sources
 
     if len(paths) == 1 and paths[0].is_file():
         return paths[0]
     sources, _ = find_sources(paths)
     folder, *others = {source.scores.parent for source in sources}
-    if not others and (folder / RECIPE).is_file():
+    if not others and (folder / file_names.RECIPE).is_file():
         return folder
     return sources[0].scores if len(sources) == 1 else None
 
@@ -125,10 +116,12 @@ def _read(
     """The scores before, those after if there are any, and the target."""
     from longtail.core import Prior
     from longtail.flows.run_sources import is_longtail_scores
+    from longtail.flows.score_sources import carried_by
 
     table = reader.open(path)
     counts = reader.read_counts(table)
-    before = table.as_scores(carried=reader.read_carried(table, counts), counts=counts)
+    carried = carried_by(table, reader.read_carried(table), None, counts, reader.zeros)
+    before = table.as_scores(carried=carried, counts=counts)
     if before.labels is None:
         raise ValueError(
             f"{path} has no labels, and a report is on what scores get right; give --labels FILE"
@@ -150,11 +143,11 @@ def _read(
 
 
 def _show(page: Page) -> None:
-    shown = console()
+    shown = terminal.console()
     if page.warning:
         shown.print(page.warning, style="bold")
     if page.lead is not None:
-        shown.print(report_table("", page.lead))
+        shown.print(terminal.report_table("", page.lead))
     shown.print(page.summary)
     if page.next_step:
         shown.print(f"What to do next: {page.next_step}")

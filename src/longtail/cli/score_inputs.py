@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import click
 
-from longtail.cli.options import (
-    INPUT,
-    choice,
-    gathered,
-    header,
-    input_file,
-    name_or_place,
-    word_or_file,
-)
+from longtail.cli import options
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,7 +31,7 @@ class ScoreOptions:
     labels: Path | None
     label_column: str | None
     array: str | None
-    skip: str
+    skip: list[str | int]
     header: bool | None
     delimiter: str | None
     classes: Path | None
@@ -49,7 +41,7 @@ class ScoreOptions:
 
     def names(self) -> list[str]:
         """The options that were given, by name."""
-        defaults = (None, "", _AUTO, "error")
+        defaults: tuple[object, ...] = (None, [], _AUTO, "error")
         used = [field.name for field in fields(self) if getattr(self, field.name) not in defaults]
         return [f"--{name.replace('_', '-')}" for name in used]
 
@@ -64,8 +56,8 @@ class ScoreOptions:
             )
         layout = Layout(
             scores=self.array,
-            labels=None if self.label_column is None else name_or_place(self.label_column),
-            skip=[name_or_place(name.strip()) for name in self.skip.split(",") if name.strip()],
+            labels=None if self.label_column is None else options.name_or_place(self.label_column),
+            skip=self.skip,
             header=self.header,
             delimiter=self.delimiter,
         )
@@ -85,25 +77,21 @@ class ScoreOptions:
 
     def read_counts(self, table: ScoreTable) -> npt.NDArray[np.int64] | None:
         """Training samples of each class: those of --counts, else those the file of scores has."""
-        from longtail.flows.score_sources import read_counts
+        from longtail.flows.prior_files import read_counts
 
         return table.counts if self.counts is None else read_counts(self.counts, table)
 
-    def read_carried(self, table: ScoreTable, counts: npt.NDArray[np.int64] | None) -> Prior | None:
-        """What the scores carry; None if "auto" finds nothing that says it."""
-        from longtail.flows.score_sources import carried_by, read_prior
+    def read_carried(self, table: ScoreTable) -> CarriedWord | Prior | None:
+        """The prior of a file, or one of the words; None for "auto"."""
+        from longtail.flows.prior_files import read_prior
 
         if isinstance(self.carried, Path):
             return read_prior(self.carried, table)
-        if self.carried == _AUTO and (table.carried is not None or counts is None):
-            return table.carried
-        word = cast("CarriedWord", "counts" if self.carried == _AUTO else self.carried)
-        if word == "counts":
-            if counts is None:
-                raise click.UsageError("--carried counts needs the training counts: --counts FILE")
-            if self.zeros == "error":
-                _refuse_zeros(counts, table)
-        return carried_by(table, word, None, counts, self.zeros)
+        return None if self.carried == _AUTO else cast("CarriedWord", self.carried)
+
+
+def _columns(context: click.Context, option: click.Parameter, text: str) -> list[str | int]:
+    return [options.name_or_place(name) for name in options.listed(text)]
 
 
 def _delimiter(context: click.Context, option: click.Parameter, text: str | None) -> str | None:
@@ -122,7 +110,7 @@ _OPTIONS = (
         type=click.Choice(["logits", "probs"]),
         help="What the files hold. Not needed for files that longtail wrote.",
     ),
-    input_file("--labels", help="The labels of SCORES, if it does not hold them."),
+    options.input_file("--labels", help="The labels of SCORES, if it does not hold them."),
     click.option(
         "--label-column", help="Which column, by name or place, or array holds the labels."
     ),
@@ -131,12 +119,13 @@ _OPTIONS = (
     ),
     click.option(
         "--skip",
+        callback=_columns,
         default="",
         show_default=False,
         metavar="COLUMN,...",
         help="Columns, by name or place, that hold neither scores nor labels.",
     ),
-    header("if some of it is no number"),
+    options.header("if some of it is no number"),
     click.option(
         "--delimiter",
         callback=_delimiter,
@@ -144,14 +133,16 @@ _OPTIONS = (
         help="What stands between the fields of a table, such as ; or tab. By default a tab in "
         ".tsv, else a comma.",
     ),
-    input_file("--classes", help="The class names in the order of the columns."),
-    click.option("--counts", type=INPUT, help="Training samples a class, or training labels."),
-    choice(
+    options.input_file("--classes", help="The class names in the order of the columns."),
+    click.option(
+        "--counts", type=options.INPUT, help="Training samples a class, or training labels."
+    ),
+    options.choice(
         "--zeros",
         ("error", "smooth"),
         "Classes without training samples: refuse them, or add one half to every count.",
     ),
-    word_or_file(
+    options.word_or_file(
         "--carried",
         (_AUTO, "counts", "uniform", "measure"),
         "The prior the scores carry: what the file says, else the counts; uniform for "
@@ -162,25 +153,13 @@ _OPTIONS = (
 
 def score_options(command: Callable[..., None]) -> Callable[..., None]:
     """The options of ScoreOptions: the command takes them as `reader`."""
-    for option in (gathered("reader", ScoreOptions), *reversed(_OPTIONS)):
+    for option in (options.gathered("reader", ScoreOptions), *reversed(_OPTIONS)):
         command = option(command)
     return command
 
 
 def read_target(target: str | Path, table: ScoreTable) -> TargetWord | Prior:
     """The prior of a file; a word stays what it is."""
-    from longtail.flows.score_sources import read_prior
+    from longtail.flows.prior_files import read_prior
 
     return read_prior(target, table) if isinstance(target, Path) else cast("TargetWord", target)
-
-
-def _refuse_zeros(counts: npt.NDArray[np.int64], table: ScoreTable) -> None:
-    absent = [at for at, count in enumerate(counts.tolist()) if not count]
-    if absent:
-        names = absent if table.classes is None else [table.classes[at] for at in absent]
-        shown = ", ".join(map(str, names[:5])) + (", ..." if len(names) > 5 else "")
-        raise click.UsageError(
-            f"{table.path} has columns {shown}, of which there are no training samples: if one "
-            "holds the labels, say --label-column NAME; if something else, --skip NAME; if these "
-            "are classes, --zeros smooth, which adds one half to every count"
-        )

@@ -17,7 +17,7 @@ import click
 from longtail.cli import options, terminal
 from longtail.cli.command import Command
 from longtail.cli.errors import Interrupted
-from longtail.flows.generation import is_same_file
+from longtail.flows import file_names
 
 if TYPE_CHECKING:
     from longtail.engine.training import EpochEnd
@@ -27,13 +27,11 @@ if TYPE_CHECKING:
 
 
 @click.command(
-    cls=Command,
-    files=("versions.json", "log.csv", "metrics.json", "model.safetensors", "report.html"),
-    short_help="Train by a recipe, from images to a report.",
+    cls=Command, files=file_names.TRAIN, short_help="Train by a recipe, from images to a report."
 )
 @click.argument("name", metavar="NAME|FILE.yaml", shell_complete=options.recipe_names)
 @click.argument("settings", nargs=-1, metavar="[KEY=VALUE]...")
-@click.option("--data", type=click.Path(), help="Where the images are: the recipe's data.path.")
+@click.option("--data", type=options.PATH, help="Where the images are: the recipe's data.path.")
 @options.output_folder(
     "Folder for recipe, versions, log, checkpoint, model, scores, metrics and report.",
     metavar="RUN",
@@ -48,7 +46,7 @@ if TYPE_CHECKING:
 def train(
     name: str,
     settings: tuple[str, ...],
-    data: str | None,
+    data: Path | None,
     output: Path | None,
     resume: Literal["auto", "never"],
     dry_run: bool,
@@ -90,7 +88,7 @@ def train(
         raise Interrupted("the same command goes on after the last checkpoint", number) from None
     if terminal.is_first():
         _show(result, as_json)
-        names = ("report.html", "metrics.json", "model.safetensors")
+        names = (file_names.PAGE, file_names.METRICS, file_names.MODEL)
         terminal.closing(result.folder, names, as_json=as_json, quiet=quiet)
 
 
@@ -99,13 +97,15 @@ def _check(
 ) -> None:
     """What can be told before torch is imported."""
     from longtail.flows.train.reading import RecipeError
-    from longtail.flows.train.run_folder import RECIPE, check_data, check_folder, is_recipe_of
+    from longtail.flows.train.run_folder import check_data, check_folder, is_recipe_of
 
     try:
         check_data(recipe.data)
         if output is None:
             return
-        if is_same_file(output / RECIPE, name) and not is_recipe_of(output, recipe):
+        if file_names.are_one_file(output / file_names.RECIPE, name) and not is_recipe_of(
+            output, recipe
+        ):
             raise click.UsageError(
                 f"{name} is an input, and -o {output} would write over it; take another folder"
             )
@@ -118,12 +118,12 @@ def _check(
 def _progress(quiet: bool) -> Iterator[Progress]:
     """A bar over all steps on a terminal; nothing elsewhere."""
     with terminal.bars(quiet) as bar:
-        task = bar.add_task("reading", total=None, said="")
+        task = bar.add_task("reading", total=None, detail="")
         from longtail.engine.training import StepEnd
 
         def progress(event: StepEnd | EpochEnd | str) -> None:
             if isinstance(event, str):
-                bar.update(task, description=event, total=None, said="")
+                bar.update(task, description=event, total=None, detail="")
             elif isinstance(event, StepEnd):
                 bar.update(
                     task,
@@ -132,7 +132,7 @@ def _progress(quiet: bool) -> Iterator[Progress]:
                     total=event.epochs * event.steps,
                 )
             else:
-                bar.update(task, said=_epoch_in_words(event.row))
+                bar.update(task, detail=_epoch_in_words(event.row))
 
         yield progress
 
@@ -150,14 +150,13 @@ def _show_plan(recipe: Recipe, as_json: bool, quiet: bool) -> None:
 
     with terminal.status("Reading", quiet):
         from longtail.flows.train.train import planned
+        from longtail.report.pages.train import plan_in_words
 
         plan = planned(recipe)
     if as_json:
-        terminal.print_json({"recipe": plain(recipe), "plan": plan})
+        terminal.print_json({"recipe": plain(recipe), "plan": plan._asdict()})
     elif terminal.is_first():
-        terminal.echo(write_yaml(plain(recipe)))
-        for name, value in plan.items():
-            terminal.echo(f"{name}: {value}")
+        terminal.echo("\n".join([write_yaml(plain(recipe)), *plan_in_words(plan)]))
 
 
 def _show(result: TrainResult, as_json: bool) -> None:
@@ -231,7 +230,7 @@ def _list(rows: dict[str, Recipe]) -> None:
 
 @click.command(cls=Command, short_help="Write the features of images by the backbone of a run.")
 @click.argument("model", type=options.INPUT, metavar="RUN|MODEL")
-@click.argument("data", type=click.Path())
+@click.argument("data", type=options.PATH)
 @click.argument("settings", nargs=-1, metavar="[KEY=VALUE]...")
 @options.choice(
     "--batch-norm",
@@ -243,7 +242,7 @@ def _list(rows: dict[str, Recipe]) -> None:
 @options.common
 def features(
     model: Path,
-    data: str,
+    data: Path,
     settings: tuple[str, ...],
     batch_norm: Literal["keep", "reestimate"],
     batch_size: int,
@@ -255,7 +254,7 @@ def features(
 
     RUN is a folder of `longtail train`, MODEL its model.safetensors. DATA is read as the recipe of
     the run says, with the same cut and the same validation part; KEY=VALUE changes that:
-    data.kind=folder data.size=224, data.held_out=0.
+    data.kind=folder data.size=224, data.validation_share=0.
     """
     if output.suffix.lower() != ".safetensors":
         raise click.UsageError(f"{output} must end in .safetensors to take features; rename it")

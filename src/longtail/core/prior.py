@@ -76,6 +76,10 @@ class Prior:
                 smooth = _without_zeros(weights.probs, weights.counts, zeros)
                 return cls.from_log(np.log(smooth), weights.counts)
             return weights
+        if isinstance(weights, str):
+            raise ValueError(
+                f"a prior is weights, one a class, or Prior.uniform(num_classes); got {weights!r}"
+            )
         if isinstance(weights, Mapping):
             weights = _in_order(weights, classes)
         numbers = as_numpy(weights).astype(np.float64)

@@ -22,8 +22,8 @@ def moving_average(model: nn.Module, decay: float = 0.999, warmup: bool = True) 
 
     Call `update_parameters(model)` after each step of the optimiser, and the copy itself, or its
     `.module`, to predict. Buffers with fractions, such as batch-norm statistics, are averaged too,
-    counters are copied. Its state dict holds how often it was updated, so a run can resume from it.
-    `decay` is what is kept of the average at a step; with `warmup` it is less at first.
+    counters are copied. `decay` is what is kept of the average at a step; less at first with
+    `warmup`.
 
     >>> model = nn.Linear(1, 1, bias=False)
     >>> average = moving_average(model, decay=0.5, warmup=False)
@@ -55,9 +55,8 @@ def reestimate_batch_norm(model: nn.Module, batches: Iterable[Tensor]) -> None:
     """Replace the running statistics of all batch-norm layers by averages over these batches.
 
     Give training images, as many as can be afforded, and shuffled: batches of one class each say
-    nothing of what a mixed one looks like. All other layers predict, so dropout is off; which
-    layers were training is put back after. A model without batch-norm is left alone. Of several
-    processes each sees its own batches: give all the same ones, or average the buffers after.
+    nothing of what a mixed one looks like. All other layers predict, and the model is after as it
+    was. Of several processes each sees its own batches: give all the same ones.
 
     >>> layer = nn.BatchNorm1d(1, affine=False)
     >>> reestimate_batch_norm(layer, [torch.tensor([[0.0], [2.0]]), torch.tensor([[4.0], [6.0]])])

@@ -116,13 +116,13 @@ def _search(evaluate: Evaluate, start: Point, step: Tensor) -> tuple[float, Poin
     length, low, low_slope, high = 1.0, 0.0, first, math.inf
     for _ in range(_MOST_TRIALS):
         at = start.at.add(step, alpha=length)
-        there = Point(at, *evaluate(at))
-        slope = _dot(there.gradient, step)
-        rise = there.value - start.value
+        reached = Point(at, *evaluate(at))
+        slope = _dot(reached.gradient, step)
+        rise = reached.value - start.value
         fell = rise <= _ENOUGH * length * first
         level = rise <= noise and slope <= -_FLAT * first
         if (fell or level) and slope >= _STEEP * first:
-            return length, there
+            return length, reached
         # Where the slope would be zero if it were linear, not too near to what is known.
         bend = (slope - low_slope) / (length - low)
         zero = low - low_slope / bend if bend > 0 else math.inf

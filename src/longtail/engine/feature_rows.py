@@ -12,7 +12,7 @@ from torch import Tensor
 
 from longtail.core.arrays import Array, refuse_lossy
 from longtail.core.blocks import BLOCK, on_disk, slices
-from longtail.losses.minimise import for_autograd
+from longtail.losses.kernel import for_autograd
 
 _DTYPES = ("float16", "bfloat16", "float32", "float64")
 
@@ -20,9 +20,7 @@ _DTYPES = ("float16", "bfloat16", "float32", "float64")
 class FeatureRows:
     """Features of shape (N, D), read in float32, or float64 if they are.
 
-    Args:
-        features: A tensor, an array, a memory-mapped array, or whatever hands out rows by slices
-            and has a dtype and a shape.
+    Of a tensor, an array, a memory map, or whatever hands out rows by slices.
     """
 
     def __init__(self, features: Array) -> None:

@@ -8,12 +8,10 @@ sampler makes them follow `batches`. Adding τ·log n to class-balanced batches 
 """
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import singledispatch
 from typing import Literal, TypeAlias
 
-import torch
 from torch import Tensor, nn
 
 from longtail.core import Prior
@@ -86,47 +84,58 @@ def fit_head(
     if solver not in ("sgd", "lbfgs"):
         raise ValueError(f'solver must be "sgd" or "lbfgs", got {solver!r}')
     check_whole(patience, "patience", least=1)
+    config, moments = head.sgd if sgd is None else sgd, head.moment_options
     if head.sgd is None:
         ignored = (loss, sampler, sgd, progress, checkpoint, None if solver == "sgd" else solver)
         _check_untrained(head, any(option is not None for option in ignored), stop_by)
         if stop_by is not None:
             head.choose_on((block for _, block in stop_by.rows.blocks()), stop_by.labels)
-    config = head.sgd if sgd is None else sgd
-    num_classes, moments = head.num_classes, head.moment_options
     if moments is not None and (config is None or head.waits_for_moments):
-        head.set_moments(class_moments(features, samples.labels, num_classes, **moments))
+        head.set_moments(class_moments(features, samples.labels, head.num_classes, **moments))
     if config is None:
         head.train(False)
         return head.carried
     if sampler is None:
         sampler = config.sampler if loss is None else "instance"
-    epoch_sampler = _sampler(sampler, samples.labels, num_classes, config.epochs, seed)
-    if solver == "lbfgs":
-        if checkpoint is not None or stop_by is not None or progress is not None:
-            raise ValueError(
-                "L-BFGS goes to the minimum in one go; validation, progress and checkpoint are for "
-                'solver="sgd"'
-            )
-        chosen_loss = _whole_loss(loss, head, epoch_sampler, config)
-        minimise_head(head, *samples, chosen_loss, config.weight_decay)
-        carried = carried_after(chosen_loss, InstanceSampler(samples.labels, num_classes))
-        head.carry(carried if head.takes_prior else None)
-        head.train(False)
-        return head.carried
-    prior = Prior.of(epoch_sampler.counts, zeros="smooth")
-    chosen_loss = _loss(loss, head, epoch_sampler.induced(prior), prior, config)
-    check_same_classes(num_classes, chosen_loss.batches, "the head has", "the loss")
-    epoch_sampler = sampler_for(epoch_sampler, samples.labels, chosen_loss)
-
-    def carried_now() -> Prior | None:
-        return carried_after(chosen_loss, epoch_sampler) if head.takes_prior else None
-
-    training = HeadTraining(head, samples, chosen_loss, epoch_sampler, config, stop_by, patience)
-    with _training(head):
-        training.run(carried_now, None if checkpoint is None else os.fspath(checkpoint), progress)
-    if stop_by is None:
-        head.carry(carried_now())
+    drawn = _sampler(sampler, samples.labels, head.num_classes, config.epochs, seed)
+    if solver == "sgd":
+        training = _sgd_training(head, samples, loss, drawn, config, stop_by, patience)
+        training.run(None if checkpoint is None else os.fspath(checkpoint), progress)
+    elif checkpoint is None and stop_by is None and progress is None:
+        _minimise(head, samples, loss, drawn, config)
+    else:
+        raise ValueError(
+            "L-BFGS goes to the minimum in one go; validation, progress and checkpoint are for "
+            'solver="sgd"'
+        )
     return head.carried
+
+
+def _sgd_training(
+    head: Head,
+    samples: Samples,
+    loss: AnyLoss | None,
+    sampler: ClassSampler,
+    config: SGDConfig,
+    validation: Samples | None,
+    patience: int,
+) -> HeadTraining:
+    prior = Prior.of(sampler.counts, zeros="smooth")
+    chosen_loss = _loss(loss, head, sampler.induced(prior), prior, config)
+    check_same_classes(head.num_classes, chosen_loss.batches, "the head has", "the loss")
+    drawn = sampler_for(sampler, samples.labels, chosen_loss)
+    return HeadTraining(head, samples, chosen_loss, drawn, config, validation, patience)
+
+
+def _minimise(
+    head: Head, samples: Samples, loss: AnyLoss | None, sampler: ClassSampler, config: SGDConfig
+) -> None:
+    """Go to the minimum by L-BFGS."""
+    chosen_loss = _whole_loss(loss, head, sampler, config)
+    minimise_head(head, *samples, chosen_loss, config.weight_decay)
+    carried = carried_after(chosen_loss, InstanceSampler(samples.labels, head.num_classes))
+    head.carry(carried if head.takes_prior else None)
+    head.train(False)
 
 
 def _check_head(head: Head) -> None:
@@ -222,18 +231,3 @@ def _whole_loss(loss: AnyLoss | None, head: Head, sampler: ClassSampler, sgd: SG
     if len(chosen_loss.stages) > 1:
         raise ValueError("L-BFGS has no epochs to switch the loss in; use solver='sgd'")
     return chosen_loss
-
-
-@contextmanager
-def _training(head: nn.Module) -> Iterator[None]:
-    """Training mode, with gradients even where the caller has them off; evaluation mode after."""
-    # Velocities that fade become denormal numbers, which the processor is ten times slower with.
-    kept = bool((torch.tensor(1e-40) * 0.5).item())
-    torch.set_flush_denormal(True)
-    head.train()
-    try:
-        with torch.inference_mode(False), torch.enable_grad():
-            yield
-    finally:
-        head.train(False)
-        torch.set_flush_denormal(not kept)

@@ -46,12 +46,7 @@ class FitState(msgspec.Struct):
 def save_head(
     head: Head, path: str | os.PathLike[str], about: Mapping[str, Any] | None = None
 ) -> None:
-    """Write a head of `longtail.heads`, and what it carries.
-
-    Args:
-        head: The head.
-        path: A .safetensors file.
-        about: Anything that can be JSON: class names, counts, the command.
+    """Write a head of `longtail.heads`, what it carries, and anything about it that can be JSON.
 
     >>> import tempfile, pathlib, longtail as lt
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -72,15 +67,15 @@ def save_head(
 
 def load_head(path: str | os.PathLike[str]) -> StoredHead:
     """Read what `save_head` wrote, in evaluation mode."""
-    place = Path(path)
-    if not place.is_file():
-        raise FileNotFoundError(f"there is no file {place} to load a head from")
-    text, state = _read(place, _HEAD, f"save one by {_FORMAT.made_by}")
-    header = decode_header(text, HeadHeader, place, _FORMAT)
+    file = Path(path)
+    if not file.is_file():
+        raise FileNotFoundError(f"there is no file {file} to load a head from")
+    text, state = read_state(file, _HEAD, f"save one by {_FORMAT.made_by}")
+    header = decode_header(text, HeadHeader, file, _FORMAT)
     made = getattr(heads, header.head, None)
     if not (isinstance(made, type) and issubclass(made, Head)):
-        raise ValueError(f"{place} is of a head {header.head!r} that is not known here")
-    with reading(place, "a head of longtail"):
+        raise ValueError(f"{file} is of a head {header.head!r} that is not known here")
+    with reading(file, "a head of longtail"):
         head: Head = made(**header.made_with)
         example = state.get("weight", state.get("centers"))
         if isinstance(example, Tensor):
@@ -101,18 +96,18 @@ def load_checkpoint(
     path: str | os.PathLike[str], task: str
 ) -> tuple[dict[str, dict[str, Tensor]], FitState] | None:
     """What `save_checkpoint` wrote, None if there is no file, an error if it is of another fit."""
-    place = Path(path)
-    if not place.exists():
+    file = Path(path)
+    if not file.exists():
         return None
     remedy = "remove it to begin anew, or give another name"
-    text, tensors = _read(place, _FIT, remedy)
+    text, tensors = read_state(file, _FIT, remedy)
     if text is None:
-        raise ValueError(f"{place} holds no checkpoint of fit_head; {remedy}")
-    with reading(place, "a checkpoint of fit_head"):
+        raise ValueError(f"{file} holds no checkpoint of fit_head; {remedy}")
+    with reading(file, "a checkpoint of fit_head"):
         fit_state = msgspec.json.decode(text, type=FitState)
     if fit_state.task != task:
         raise ValueError(
-            f"the checkpoint {place} is of another fit: it was for\n  {fit_state.task}\n"
+            f"the checkpoint {file} is of another fit: it was for\n  {fit_state.task}\n"
             f"and this is\n  {task}\n{remedy}"
         )
     states: dict[str, dict[str, Tensor]] = {}
@@ -122,8 +117,8 @@ def load_checkpoint(
     return states, fit_state
 
 
-def _read(path: Path, key: str, remedy: str) -> tuple[str | None, dict[str, Tensor]]:
-    """The header, if there is one, and the tensors of a file."""
+def read_state(path: Path, key: str, remedy: str) -> tuple[str | None, dict[str, Tensor]]:
+    """The header under `key`, if there is one, and the tensors of a safetensors file."""
     try:
         opened = safe_open(path, "pt")
     except SafetensorError as error:

@@ -5,7 +5,8 @@ checkpoint as if it had not: one safetensors file, written whole after every epo
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 
 from longtail.core import Prior
 from longtail.core.retarget import retarget
+from longtail.engine.epoch_sampler import carried_after
 from longtail.engine.feature_rows import FeatureRows
 from longtail.engine.head_file import FitState, load_checkpoint, save_checkpoint
 from longtail.heads import Head, SGDConfig
@@ -50,13 +52,18 @@ class HeadTraining:
     validation: Samples | None
     patience: int
 
-    def run(
-        self,
-        carried: Callable[[], Prior | None],
-        checkpoint: str | None,
-        progress: Callable[[EpochDone], None] | None,
-    ) -> None:
+    def run(self, checkpoint: str | None, progress: Callable[[EpochDone], None] | None) -> None:
         """Train the head in place; with validation, leave it at the epoch that did best there."""
+        with _training(self.head):
+            self._epochs(checkpoint, progress)
+        if self.validation is None:
+            self._carry()
+
+    def _carry(self) -> None:
+        takes_prior = self.head.takes_prior
+        self.head.carry(carried_after(self.loss, self.sampler) if takes_prior else None)
+
+    def _epochs(self, checkpoint: str | None, progress: Callable[[EpochDone], None] | None) -> None:
         head, loss, sgd = self.head, self.loss, self.sgd
         trained = [p for p in head.parameters() if p.requires_grad]
         solver = torch.optim.SGD(
@@ -78,7 +85,7 @@ class HeadTraining:
             state.epoch += 1
             error = None
             if self.validation is not None:
-                head.carry(carried())
+                self._carry()
                 error = _balanced_error(head, self.validation)
                 state.since_best += 1
                 if state.best_error is None or error < state.best_error:
@@ -159,3 +166,18 @@ def _sum_by_place(part: Tensor) -> str:
     """Enough to tell other data from the same, and short."""
     flat = part.flatten().double()
     return f"{float(flat @ (1.0 + torch.arange(len(flat)) % 997).double()):.9g}"
+
+
+@contextmanager
+def _training(head: nn.Module) -> Iterator[None]:
+    """Training mode, with gradients even where the caller has them off; evaluation mode after."""
+    # Velocities that fade become denormal numbers, which the processor is ten times slower with.
+    kept = bool((torch.tensor(1e-40) * 0.5).item())
+    torch.set_flush_denormal(True)
+    head.train()
+    try:
+        with torch.inference_mode(False), torch.enable_grad():
+            yield
+    finally:
+        head.train(False)
+        torch.set_flush_denormal(not kept)

@@ -26,7 +26,7 @@ from longtail.engine.feature_rows import FeatureRows
 from longtail.engine.linear_objective import Curvature, LinearObjective, loss_shares, shared_losses
 from longtail.heads import Head, LearnableScale, Linear
 from longtail.losses import Loss, SampleLoss
-from longtail.losses.minimise import for_autograd
+from longtail.losses.kernel import for_autograd
 
 _KEPT = 2**24  # logits that are kept from one look at all samples to the next: 128 MB
 
@@ -49,19 +49,11 @@ def fit_linear(
     curvature at most, a few times 2**24 of what that is measured on, and a few blocks of 2**22.
     With a fixed number of threads it gives the same layer every time.
 
-    Args:
-        features: Shape (N, D); the layer is float64 if they are, else float32. A NumPy array may be
-            mapped from the disk: it is read in blocks of rows and never copied whole.
-        labels: Class indices.
-        loss: One of `longtail.losses`; the layer's logits then carry `loss.carried`. It must be a
-            sum over samples: no term on features, or on the batch as a whole.
-        weight_decay: On the weight, not on the bias.
-        bias: Whether the layer has one.
-        start: Where to start; it is left as it is. None starts at zero.
-        max_iter: L-BFGS iterations at most.
-        tolerance: It stops when no entry of the gradient is larger, and warns if it never gets
-            there.
-        progress: Called after each iteration with its number, from 1, and the objective's value.
+    The layer is float64 if the features are, else float32; its logits carry `loss.carried`. The
+    features may be mapped from the disk: they are read in blocks of rows and never copied whole.
+    The loss must be a sum over samples: no term on features, or on the batch as a whole. `start` is
+    left as it is. It stops when no entry of the gradient is above the tolerance, and warns if it
+    never gets there; `progress` is told each iteration, from 1, and the objective's value.
 
     >>> import longtail as lt
     >>> features, labels = lt.data.two_gaussians(10_000, seed=0)

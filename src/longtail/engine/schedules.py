@@ -47,10 +47,6 @@ class Constant:
 class Steps:
     """Falls by the factor `decay` from each milestone on, one on top of the other.
 
-    For CIFAR, in epochs: ELM has Steps((96, 192, 224), 0.1, warmup=15), from a rate of 0.4; LADE
-    Steps((120, 160), 0.01, warmup=5, warmup_start=1/3), from 0.2 to 0.002 and 0.00002; LDAM
-    Steps((160, 180), 0.01, warmup=5), from 0.1.
-
     >>> lade = Steps((120, 160), 0.01, warmup=5, warmup_start=1 / 3)
     >>> [0.2 * lade(epoch) for epoch in (0, 1, 4, 119, 120, 160)]
     [0.0933, 0.12, 0.2, 0.2, 0.002, 0.00002]

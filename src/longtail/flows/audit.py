@@ -8,25 +8,26 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from longtail.core import Prior
 from longtail.core.arrays import ArrayLike, as_numpy, is_torch
 from longtail.core.labels import check_counts
 from longtail.data import LabelCounts, align_counts, read_label_counts
+from longtail.flows.file_names import AUDIT_RESULT, COUNTS
 from longtail.flows.label_profile import Group, Profile, Shift, groups_of, profile_of, shift_of
-from longtail.flows.results import Result
+from longtail.flows.results import Result, write_json
 
-Labels: TypeAlias = str | os.PathLike[str] | Mapping[str, int] | Sequence[str] | ArrayLike
+Labels: TypeAlias = str | os.PathLike[str] | Mapping[str, int] | Prior | Sequence[str] | ArrayLike
 _Parts: TypeAlias = Mapping[str, LabelCounts]
 # Up to this ratio logits start 0.4 nats apart at the most: little that a method could win back.
 _BALANCED = 1.5
 _SUSPICIOUS = 20  # so many samples of as many classes are no labels
 _UNCERTAIN = 3.0  # points of a mean recall: more cannot tell one τ from another
-COUNTS_FILES = ("counts.json", "test_counts.json")
 _SCORES = "lt.Scores(logits, labels, carried=counts)"
 
 
@@ -51,7 +52,7 @@ class AuditResult(Result):
     test: Profile | None = None  # how long the tail of the test set is
     shift: Shift | None = None  # how far the test set differs from the training set
     sources: tuple[str, ...] = ()  # the files that the two sets are from, if from files
-    counts_files: tuple[str, str] = COUNTS_FILES  # what remedies call the files of these counts
+    counts_files: tuple[str, str] = COUNTS  # what remedies call the files of these counts
     command: str = "lt.audit"  # what made it
 
     kind: ClassVar[str] = "audit"
@@ -73,11 +74,6 @@ class AuditResult(Result):
         return test is not None and test.imbalance_ratio <= _BALANCED and not test.absent
 
     @property
-    def few_share(self) -> float:
-        """The share of training samples that classes with few of them hold."""
-        return self.groups[-1].num_samples / self.train.num_samples
-
-    @property
     def curves(self) -> dict[str, tuple[float, ...]]:
         """Of each set the share of samples in the k classes that training has most of, k = 0 on."""
         order = np.argsort(-np.asarray(self.counts), kind="stable")
@@ -97,16 +93,16 @@ class AuditResult(Result):
             "balanced": not is_id and train.imbalance_ratio == 1,
             "nearly_balanced": not is_id and 1 < train.imbalance_ratio <= _BALANCED,
             "tail": not is_id and self.has_tail,
-            "scarce": self.few_share > 0.5,
-            "small_tail": self.has_tail and 0 < self.few_share <= 0.2,
+            "scarce": few.share > 0.5,
+            "small_tail": self.has_tail and 0 < few.share <= 0.2,
         }
         if shift is not None:
-            told = self.has_tail and self.tests_balanced
+            rebalanced = self.has_tail and self.tests_balanced
             nearer = shift.to_uniform < shift.total_variation
             cases |= {
-                "test_balanced": told,
-                "test_shifted": not told and shift.is_real,
-                "test_alike": not told and not shift.is_real,
+                "test_balanced": rebalanced,
+                "test_shifted": not rebalanced and shift.is_real,
+                "test_alike": not rebalanced and not shift.is_real,
                 "test_has_own_tail": not self.tests_balanced and not self.has_tail,
                 "test_is_nearer_uniform": not self.tests_balanced and self.has_tail and nearer,
                 "test_has_tail_too": not self.tests_balanced and self.has_tail and not nearer,
@@ -146,6 +142,25 @@ class AuditResult(Result):
         if self.train.single:
             yield Remedy("single")
 
+    def as_json(self) -> dict[str, Any]:
+        """Everything as plain values; what to expect and what to try by their names."""
+        values = asdict(self)
+        return {key: values[key] for key in ("train", "groups", "test", "shift")} | {
+            "bias": self.bias,
+            "expect": list(self.findings),
+            "try": [asdict(each) for each in self.remedies],
+        }
+
+    def write(self, folder: str | os.PathLike[str]) -> tuple[str, ...]:
+        """Write audit.json and the counts into a folder; their names."""
+        values: dict[str, Any] = {AUDIT_RESULT: self.as_json()}
+        for name, part in zip(COUNTS, (self.counts, self.test_counts), strict=True):
+            if part is not None:
+                values[name] = dict(zip(self.classes, part, strict=True))
+        for name, value in values.items():
+            write_json(Path(folder) / name, value)
+        return tuple(values)
+
 
 def audit(
     labels: Labels,
@@ -157,7 +172,8 @@ def audit(
     """Say how long the tail of labels is, what to expect and what to try.
 
     Args:
-        labels: A file or folder of labels, labels themselves, or a mapping from class to count.
+        labels: A file or folder of labels, labels themselves, a mapping from class to count, or
+            `Prior.of(counts)`.
         test: The same of a test set; by default the one that a file of labels itself holds.
         column: The column of a table, by name or by place counted from 0, or the array of an .npz.
         header: Whether the first line of a table names its columns; by default told by its words.
@@ -221,11 +237,21 @@ def _parts(labels: Labels, column: str | int | None, header: bool | None) -> _Pa
         return read_label_counts(Path(labels), column, header)
     if isinstance(labels, Mapping):
         return {"all": LabelCounts.of_names(labels, "the counts")}
+    if isinstance(labels, Prior):
+        if labels.counts is None:
+            raise ValueError("this prior has no counts, and an audit needs them: Prior.of(counts)")
+        by_index = {str(k): count for k, count in enumerate(labels.counts.tolist())}
+        return {"all": LabelCounts.of_names(by_index, "the counts")}
     values = as_numpy(labels) if is_torch(labels) else np.asarray(labels)
     if values.ndim != 1 or values.dtype.kind not in "iuUSO":
         raise ValueError(
             f"labels must be one class index or name a sample, got {values.dtype} of shape "
             f"{values.shape}; for class counts give a mapping from class to count"
+        )
+    if values.dtype.kind in "iu" and len(values) and len(values) <= values.max():
+        raise ValueError(
+            f"{len(values)} whole numbers up to {values.max()} may be class counts or labels: give "
+            "lt.Prior.of(counts) for counts, or the labels as text, list(map(str, labels))"
         )
     names, counts = np.unique(values, return_counts=True)
     counted = dict(zip(map(str, names.tolist()), counts.tolist(), strict=True))

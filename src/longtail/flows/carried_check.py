@@ -5,6 +5,9 @@ with variance 1/h, whose mean distance from zero is √(2/(πh)). That offsets a
 left out. Whether all of the difference may be chance is told by the likelihood ratio of the labels
 against the 95 % quantile of χ² with C − 1 degrees of freedom; the frequencies of the samples are
 taken as they are, so the ratio is rather too small than too large.
+
+Classes without samples say nothing. Among the others p(y|x, y is one of them) has the same logits,
+which carry the same prior restricted to them: so these are compared.
 """
 
 from __future__ import annotations
@@ -48,30 +51,53 @@ class CarriedCheck:
 
     agreement: Agreement  # how declared and measured compare
     declared: Prior | None  # what the scores say
-    measured: Prior | None = None  # what the labels say; None if they do not
+    measured: Prior | None = None  # what the labels say, of classes that have some; None if nothing
     problem: str = ""  # why they do not, else empty
     apart: float = math.nan  # the mean distance of the logarithms of the two, where there are two
     chance: float = math.nan  # the mean distance that chance alone gives with so many samples
 
+    @property
+    def factor(self) -> float:
+        """By what factor the two differ, of a class on average."""
+        return math.exp(self.apart)
+
+    @property
+    def chance_factor(self) -> float:
+        """By what factor they would differ by chance alone."""
+        return math.exp(self.chance)
+
+
+def over_uniform(prior: Prior) -> Floats:
+    """The log of each class's share over that of the uniform prior; NaN for a share of zero."""
+    logs = prior_offset(Prior.uniform(prior.num_classes), prior)
+    return np.where(np.isfinite(logs), logs, math.nan)
+
 
 def check_carried(samples: BeforeAfter) -> CarriedCheck:
     """Compare what the scores before are declared to carry with what their labels say."""
-    declared, labels = samples.before.carried, samples.labels[samples.some]
-    logits = as_numpy(samples.before.take(samples.some).logits)
+    declared, present = samples.before.carried, np.flatnonzero(samples.label_counts)
+    logits = as_numpy(samples.before.take(samples.some).logits)[:, present]
+    labels = np.searchsorted(present, samples.labels[samples.some])
     try:
-        measured = measure_carried(logits, labels, samples.classes)
+        if len(present) < 2:
+            raise ValueError("samples of two classes are needed, and these are of one")
+        explained = measure_carried(logits, labels, [samples.classes[k] for k in present])
     except (ValueError, RuntimeError) as error:
         return CarriedCheck(Agreement.NOT_MEASURED, declared, problem=str(error))
+    shares = np.zeros(samples.num_classes)
+    shares[present] = explained.probs
+    measured = Prior.of(shares, zeros="keep")
     if declared is None:
         return CarriedCheck(Agreement.NOT_DECLARED, None, measured)
-    own = Prior.of(np.bincount(labels, minlength=samples.num_classes))
-    declared_loss, _ = _explained(logits, labels, declared, own)
-    measured_loss, information = _explained(logits, labels, measured, own)
-    apart = float(np.abs(prior_offset(declared, measured)).mean())
+    claimed = Prior.from_log(declared.log[present])
+    own = Prior.of(np.bincount(labels, minlength=len(present)))
+    declared_loss, _ = _explained(logits, labels, claimed, own)
+    measured_loss, information = _explained(logits, labels, explained, own)
+    apart = float(np.abs(prior_offset(claimed, explained)).mean())
     chance = float(np.sqrt(2 / (math.pi * information)).mean())
     ratio = 2 * (declared_loss - measured_loss)
     agreement = Agreement.NEAR
-    if apart - chance < _NEAR or ratio < chi_square_quantile(0.95, samples.num_classes - 1):
+    if apart - chance < _NEAR or ratio < chi_square_quantile(0.95, len(present) - 1):
         agreement = Agreement.AGREE
     elif apart - chance >= _APART:
         agreement = Agreement.DISAGREE

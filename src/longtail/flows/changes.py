@@ -10,6 +10,7 @@ only the first is shown.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
@@ -20,16 +21,17 @@ import numpy.typing as npt
 from longtail.core import Prior
 from longtail.stats import Interval
 
-# Which is the headline is decided by the target; the others follow in this order.
+# Which is the first is decided by the target; the others follow in this order.
 ACCURACIES = ("accuracy_under_target", "balanced_accuracy", "accuracy")
 GROUPS = ("many", "medium", "few")
 _LESS_IS_BETTER = ("ece", "nll", "brier")
+_ROUNDING = 1e-12  # what sums in another order differ by
 
 
-def headline_key(target: Prior | None) -> str:
+def main_accuracy(target: Prior | None) -> str:
     """The accuracy that was asked for: that under the target, by its own name if it is uniform.
 
-    >>> headline_key(Prior.of([3, 1])), headline_key(Prior.uniform(2)), headline_key(None)
+    >>> main_accuracy(Prior.of([3, 1])), main_accuracy(Prior.uniform(2)), main_accuracy(None)
     ('accuracy_under_target', 'balanced_accuracy', 'accuracy')
     """
     if target is None:
@@ -48,7 +50,7 @@ def shown_accuracies(shares: Mapping[str, npt.ArrayLike], target: Prior | None) 
     >>> shown_accuracies(shares | {"accuracy_under_target": half}, Prior.uniform(2))
     ['balanced_accuracy']
     """
-    first = headline_key(target)
+    first = main_accuracy(target)
     return distinct_accuracies(shares, sorted(ACCURACIES, key=lambda key: key != first))
 
 
@@ -69,7 +71,7 @@ class Outcome(Enum):
     SAME_AND_SURER = "no sample turned right or wrong, and the log-loss fell"
     SAME = "no sample turned right or wrong, and the log-loss did not fall"
     TOO_FEW = "half of the classes have so few samples that nothing is sure"
-    CHANCE = "the headline accuracy changed by no more than chance"
+    CHANCE = "the main accuracy changed by no more than chance"
     GAIN = "it rose by more than chance"
     LOSS = "it fell by more than chance"
 
@@ -98,7 +100,7 @@ def change_of(
     """How a metric changed, by how much it became better where that is known, and if sure."""
     if before.value is None or after.value is None:
         return Change(before, after, None, Direction.NONE)
-    if before.value == after.value:
+    if math.isclose(before.value, after.value, rel_tol=0, abs_tol=_ROUNDING):
         return Change(before, after, Interval(0.0), Direction.NONE)
     change, less = after.value - before.value, key in _LESS_IS_BETTER
     if gain is None or gain.low is None or gain.high is None:

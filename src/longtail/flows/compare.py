@@ -11,24 +11,27 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
-from longtail.core import Prior
+from longtail import __version__
+from longtail.core import Prior, Scores
 from longtail.core.prior import PriorLike
 from longtail.data import ScoreTable, open_score_table
 from longtail.flows.compare_runs import BY_KEY, SampleSet, measured_run
 from longtail.flows.compare_sets import ComparedSet, Ranks, compare_set, set_ranks
-from longtail.flows.results import Result
+from longtail.flows.file_names import COMPARISON
+from longtail.flows.prior_files import read_prior
+from longtail.flows.results import Result, write_json
 from longtail.flows.run_sources import TARGET, Note, Source, find_sources
-from longtail.flows.score_sources import read_prior
 
 PathLike: TypeAlias = str | os.PathLike[str]
 # Other data make another table, not another method.
-_DATA = ("kind", "imbalance_ratio", "profile", "held_out", "official")
+# In older runs validation_share is held_out.
+_DATA = ("kind", "imbalance_ratio", "profile", "validation_share", "held_out", "official")
 _OF_THE_DATA = {f"data.{key}" for key in _DATA}
 _MOST = 10  # values of a list that a name has room for
 
@@ -47,6 +50,21 @@ class CompareResult(Result):
     command: str = "lt.compare"  # what made it
 
     kind: ClassVar[str] = "compare"
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything that is a number or a name."""
+        ranks = self.ranks
+        return {
+            "target": self.target,
+            "sets": [table.as_json() for table in self.sets],
+            "ranks": None if ranks is None else asdict(ranks),
+            "notes": [asdict(each) for each in self.notes],
+        }
+
+    def write(self, folder: PathLike) -> None:
+        """Write comparison.json into a folder."""
+        head = {"version": __version__, "command": self.command}
+        write_json(Path(folder) / COMPARISON, head | self.as_json())
 
 
 class _Member(NamedTuple):
@@ -78,14 +96,21 @@ def compare(
     """
     if by is not None and by not in BY_KEY:
         raise ValueError(f"methods are ordered by one of {', '.join(BY_KEY)}; got {by!r}")
-    paths = [folders] if isinstance(folders, str | os.PathLike) else list(folders)
+    paths = [folders] if isinstance(folders, str | os.PathLike | Scores) else list(folders)
+    if any(isinstance(path, Scores) for path in paths):
+        raise TypeError(
+            "runs are compared by their folders or files, whose names are the methods': save "
+            'scores by scores.save("METHOD-seed0.safetensors"), and give the files'
+        )
     sources, notes = find_sources(
         [Path(path) for path in paths], [(name, Path(path)) for name, path in names]
     )
     notes += [source.note for source in sources if source.note is not None]
     goal = "none" if target is None else target
-    told = os.fspath(goal) if isinstance(goal, str | os.PathLike) else "given"
-    chosen = by or ("balanced_accuracy" if told in ("uniform", "none") else "accuracy_under_target")
+    target_name = os.fspath(goal) if isinstance(goal, str | os.PathLike) else "given"
+    chosen = by or (
+        "balanced_accuracy" if target_name in ("uniform", "none") else "accuracy_under_target"
+    )
     groups = _grouped(sources)
     sets = []
     for group, name in zip(groups, _set_names(groups), strict=True):
@@ -98,7 +123,7 @@ def compare(
             progress(f"{method}, {source.scores}")
             runs.append(measured_run(table.as_scores(), samples, method, seed, str(source.scores)))
         sets.append(compare_set(samples, runs, chosen))
-    return CompareResult(tuple(sets), set_ranks(sets), told, tuple(notes))
+    return CompareResult(tuple(sets), set_ranks(sets), target_name, tuple(notes))
 
 
 def method_names(sources: Sequence[Source]) -> list[str]:

@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from longtail.flows.changes import distinct_accuracies
 from longtail.flows.compare_runs import BY_KEY, METRICS, Metric, Run, SampleSet
 from longtail.flows.noise import BesideBest as BesideBest
 from longtail.flows.noise import Verdict, verdict
+from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.stats import Estimate as Estimate
 from longtail.stats import Interval, average_ranks, estimate, seed_blocks
 from longtail.stats import Ranks as Ranks
@@ -26,6 +28,11 @@ class Method:
     estimates: Mapping[str, Estimate]  # every metric over the runs, under the target
     as_trained: Mapping[str, Estimate]  # the same of the scores as they are
 
+    @property
+    def is_moved(self) -> bool:
+        """Whether it is known what all of its scores carry, so that they could be moved."""
+        return all(run.moved for run in self.runs)
+
 
 @dataclass(frozen=True, eq=False)
 class ComparedSet:
@@ -43,6 +50,54 @@ class ComparedSet:
     def has_moved(self) -> bool:
         """Whether the move to the target changed any scores, so that there are two of each."""
         return any(run.as_trained is not run.metrics for m in self.methods for run in m.runs)
+
+    @property
+    def run_numbers(self) -> list[int]:
+        """How many runs methods have, each number once, the smallest first."""
+        return sorted({len(method.runs) for method in self.methods})
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs of methods there are."""
+        return math.comb(len(self.methods), 2)
+
+    def best_by(self, metric: Metric) -> tuple[str, ...]:
+        """The best of several methods by a metric; more than one where it is not tested."""
+        if len(self.methods) < 2:
+            return ()
+        if metric.key in self.verdicts:
+            return (self.verdicts[metric.key].best,)
+        ahead = {m.name: _ahead(m.estimates[metric.key].value, metric) for m in self.methods}
+        return tuple(name for name, value in ahead.items() if value == max(ahead.values()))
+
+    def tied_by(self, metric: Metric) -> tuple[str, ...]:
+        """The methods that cannot be told apart from the best by a metric."""
+        return self.verdicts[metric.key].tied if metric.key in self.verdicts else ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything that is a number or a name."""
+        return {
+            "set": self.samples.name,
+            "samples": len(self.samples.labels),
+            "classes": self.samples.num_classes,
+            "by": self.by.key,
+            "methods": {method.name: self._method_json(method) for method in self.methods},
+            "noise": {key: asdict(verdict) for key, verdict in self.verdicts.items()},
+        }
+
+    def _method_json(self, method: Method) -> dict[str, Any]:
+        variants = {AS_TRAINED: method.as_trained}
+        if self.samples.target is not None:
+            variants[UNDER_TARGET] = method.estimates
+        return {
+            "runs": [{"seed": run.seed, "source": run.source} for run in method.runs],
+            "moved_to_target": method.is_moved,
+            "rank": None if self.ranks is None else self.ranks.mean[method.name],
+            "metrics": {
+                name: {metric.key: asdict(estimates[metric.key]) for metric in self.metrics}
+                for name, estimates in variants.items()
+            },
+        }
 
 
 def compare_set(samples: SampleSet, runs: Sequence[Run], by: str) -> ComparedSet:

@@ -20,14 +20,15 @@ import torch
 from torch import Tensor
 
 from longtail.core import Prior, PriorLike, Scores
-from longtail.core.arrays import Array, ArrayLike, as_numpy
+from longtail.core.arrays import ArrayLike, as_numpy
 from longtail.core.prior import check_same_classes
 from longtail.core.scores import Split
 from longtail.data import Features
-from longtail.flows import fit_methods, fit_samples
+from longtail.flows import file_names, fit_methods, fit_samples
 from longtail.flows.fit_methods import METHODS, Aim, Task
 from longtail.flows.fit_result import Criterion, FitResult, MethodScores
-from longtail.flows.fit_samples import FitSamples, Labelled
+from longtail.flows.fit_samples import FeaturesLike, FitSamples, Labelled
+from longtail.flows.generation import staged
 from longtail.heads import Head, Linear
 from longtail.metrics import Accumulator, Interval, paired_gain
 from longtail.posthoc import PCSoftmax, fold
@@ -37,7 +38,7 @@ _Target: TypeAlias = PriorLike | Literal["uniform", "train"]
 
 
 def fit(
-    features: Features | Array,
+    features: FeaturesLike,
     labels: ArrayLike | None = None,
     validation: Labelled | None = None,
     *,
@@ -49,6 +50,7 @@ def fit(
     folds: int = 5,
     seed: int = 0,
     output: str | os.PathLike[str] | None = None,
+    page: Callable[[FitResult, Path], object] = lambda result, folder: None,
     progress: Callable[[str], None] = lambda what: None,
     command: str = "longtail.fit",
 ) -> FitResult:
@@ -58,8 +60,8 @@ def fit(
     folds of the train part; the best is fitted again on all of the train part.
 
     Args:
-        features: Of shape (N, D), NumPy or torch; or an opened feature file, which holds the rest.
-        labels: Their classes.
+        features: Of shape (N, D), NumPy or torch; or a feature file, which holds the rest.
+        labels: Their classes, by number or name; sorted names become the classes.
         validation: Features and labels to choose by.
         test: Features and labels that decide nothing.
         classes: The names of the classes.
@@ -69,7 +71,9 @@ def fit(
             uniform one is balanced accuracy, that itself, or log-loss.
         folds: How many parts the train part is cut into where there is no validation part.
         seed: Decides folds and whatever is drawn.
-        output: A folder for model.safetensors, scores and metrics.json.
+        output: A folder for model.safetensors, scores and metrics.json, made if it is not there;
+            what another command wrote there is refused.
+        page: Writes a page on the result beside the other files: `longtail.report.save`.
         progress: Told what comes next.
         command: What metrics.json and the page say has made them.
 
@@ -84,90 +88,61 @@ def fit(
             f"criterion must be one of {', '.join(get_args(Criterion))}, got {criterion!r}"
         )
     data = fit_samples.labelled_features(features, labels, validation, test, classes)
-    samples = fit_samples.fit_samples(data, folds, seed)
     goal = _target(target, data.counts)
-
-    # The weight decay: one for all methods, that of a linear layer trained by cross-entropy.
-    progress("weight decay")
-    with _seeded(seed):
-        choice = fit_samples.choose_decay(samples.folds, goal, partial(progress, "weight decay"))
-        start = choice.layers[0]
-        layer = fit_samples.linear_layer(samples.train, data.num_classes, choice.decay, start)
-
-    # Every method: judged by what was fitted on the folds, then fitted on all of the train part.
-    problem = _Problem(
-        data,
-        samples,
-        tasks=[
-            Task(part.train, each, choice.decay, seed)
-            for part, each in zip(samples.folds, choice.layers, strict=True)
-        ],
-        whole=Task(samples.train, layer, choice.decay, seed),
-        labels=torch.cat([part.validation.labels for part in samples.folds]),
-        aim=Aim(goal, "nll" if criterion == "nll" else "accuracy_under_target"),
-    )
-    fitted, failed = [], []
-    for name in names:
-        progress(METHODS[name].title)
-        method = _fit_method(name, problem)
-        if isinstance(method, MethodScores):
-            failed.append(method)
-        else:
-            fitted.append(method)
-    if not fitted:
-        raise ValueError(f"no method could be fitted; the first one failed: {failed[0].error}")
-
-    # The best on validation samples, and how far the others are behind.
-    def rank(each: _Fitted) -> float:
-        value = each.validation.metrics[criterion].value
-        assert value is not None  # there are validation samples
-        return value if criterion == "nll" else -value
-
-    ranked = sorted(fitted, key=rank)
-    best, linear = ranked[0], fitted[0] if fitted[0].name == "linear" else None
-
-    def gain(before: _Fitted | None, after: _Fitted) -> Interval:
-        if before is None:
-            return Interval(None)
-        return paired_gain(before.validation.right, after.validation.right, problem.labels, goal)
-
-    table = [
-        MethodScores(
-            each.name,
-            METHODS[each.name].title,
-            each.validation.metrics,
-            None if each.test is None else each.test.metrics,
-            gain(linear, each),
-            gain(each, best),
-            each.tau,
-            each.seconds,
+    with staged(output, "fit", file_names.FIT) as folder:
+        # The weight decay: one for all methods, that of a linear layer trained by cross-entropy.
+        samples = fit_samples.fit_samples(data, folds, seed)
+        progress("weight decay")
+        with _seeded(seed):
+            tell = partial(progress, "weight decay")
+            choice = fit_samples.choose_decay(samples.folds, goal, tell)
+            whole = fit_samples.linear_layer(
+                samples.train, data.num_classes, choice.decay, choice.layers[0]
+            )
+        parts = zip((part.train for part in samples.folds), choice.layers, strict=True)
+        problem = _Problem(
+            data,
+            samples,
+            tasks=[Task(part, layer, choice.decay, seed) for part, layer in parts],
+            whole=Task(samples.train, whole, choice.decay, seed),
+            labels=torch.cat([part.validation.labels for part in samples.folds]),
+            aim=Aim(goal, "nll" if criterion == "nll" else "accuracy_under_target"),
         )
-        for each in ranked
-    ]
-    shown = best if linear is None else linear
-    judged = torch.bincount(problem.labels, minlength=data.num_classes)
-    unit = samples.unit**2  # a weight for features divided by the unit weighs its square less
-    result = FitResult(
-        model=_to_keep(METHODS[best.name], best.head, goal, samples.unit),
-        table=(*table, *failed),
-        validation=best.validation.scores,
-        test=None if best.test is None else best.test.scores,
-        linear=(shown.validation if shown.test is None else shown.test).scores,
-        target=goal,
-        criterion=criterion,
-        counts=data.counts,
-        classes=data.classes,
-        weight_decay=choice.decay * unit,
-        decays={decay * unit: loss for decay, loss in choice.losses.items()},
-        folds=None if "validation" in data.parts else folds,
-        few=int((judged < _FEW).sum()),
-        unjudged=int((judged == 0).sum()),
-        seed=seed,
-        command=command,
-    )
-    if output is not None:
-        result.write(Path(output))
-    return result
+
+        # Every method: judged by what was fitted on the folds, then fitted on all of the train
+        # part; then the best on validation samples, and how far the others are behind.
+        rows: list[_Fitted | MethodScores] = []
+        for name in names:
+            progress(METHODS[name].title)
+            rows.append(_fit_method(name, problem))
+
+        ranked, table = _ranked(rows, criterion, problem)
+        best = ranked[0]
+        shown = next((each for each in ranked if each.name == "linear"), best)
+        judged = torch.bincount(problem.labels, minlength=data.num_classes)
+        unit = samples.unit**2  # a weight for features divided by the unit weighs its square less
+        result = FitResult(
+            model=_to_keep(METHODS[best.name], best.head, goal, samples.unit),
+            table=table,
+            validation=best.validation.scores,
+            test=None if best.test is None else best.test.scores,
+            linear=(shown.validation if shown.test is None else shown.test).scores,
+            target=goal,
+            criterion=criterion,
+            counts=data.counts,
+            classes=data.classes,
+            weight_decay=choice.decay * unit,
+            decays={decay * unit: loss for decay, loss in choice.losses.items()},
+            folds=None if "validation" in data.parts else folds,
+            few=int((judged < _FEW).sum()),
+            unjudged=int((judged == 0).sum()),
+            seed=seed,
+            command=command,
+        )
+        if folder is not None:
+            result.write(folder)
+            page(result, folder)
+        return result
 
 
 class _Problem(NamedTuple):
@@ -226,6 +201,45 @@ def _fit_method(name: str, problem: _Problem) -> _Fitted | MethodScores:
         scores = fit_methods.predicted(method, head, samples.test.features, aim.target)
         test = _part(scores, samples.test.labels, "test", problem)
     return _Fitted(name, seconds, head, tau, validation, test)
+
+
+def _ranked(
+    rows: Sequence[_Fitted | MethodScores], criterion: Criterion, problem: _Problem
+) -> tuple[list[_Fitted], tuple[MethodScores, ...]]:
+    """The methods that could be fitted, best first; and the table, those that could not last."""
+    fitted = [each for each in rows if isinstance(each, _Fitted)]
+    failed = [each for each in rows if isinstance(each, MethodScores)]
+    if not fitted:
+        raise ValueError(f"no method could be fitted; the first one failed: {failed[0].error}")
+
+    def rank(each: _Fitted) -> float:
+        value = each.validation.metrics[criterion].value
+        assert value is not None  # there are validation samples
+        return value if criterion == "nll" else -value
+
+    ranked = sorted(fitted, key=rank)
+    linear = fitted[0] if fitted[0].name == "linear" else None
+    labels, target = problem.labels, problem.aim.target
+
+    def gain(before: _Fitted | None, after: _Fitted) -> Interval:
+        if before is None:
+            return Interval(None)
+        return paired_gain(before.validation.right, after.validation.right, labels, target)
+
+    table = [
+        MethodScores(
+            each.name,
+            METHODS[each.name].title,
+            each.validation.metrics,
+            None if each.test is None else each.test.metrics,
+            gain(linear, each),
+            gain(each, ranked[0]),
+            each.tau,
+            each.seconds,
+        )
+        for each in ranked
+    ]
+    return ranked, (*table, *failed)
 
 
 def _part(outputs: Scores[Tensor], labels: Tensor, split: Split, problem: _Problem) -> _Part:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from longtail import __version__
 from longtail.core import Prior, Scores
 from longtail.engine import save_head
+from longtail.flows.file_names import METRICS, MODEL, TEST, VALIDATION
 from longtail.flows.fit_methods import METHODS
 from longtail.flows.judge import Judgement, judge
 from longtail.flows.results import Result, write_json
@@ -131,9 +132,9 @@ class FitResult(Result):
             "counts": self.counts.tolist(),
             "target": self.target.probs.tolist(),
         }
-        save_head(self.model, folder / "model.safetensors", about)
-        self.validation.save(folder / "validation.safetensors")
+        save_head(self.model, folder / MODEL, about)
+        self.validation.save(folder / VALIDATION)
         if self.test is not None:
-            self.test.save(folder / "test.safetensors")
+            self.test.save(folder / TEST)
         about_run = {"version": __version__, "command": self.command}
-        write_json(folder / "metrics.json", about_run | self.as_json())
+        write_json(folder / METRICS, about_run | self.as_json())

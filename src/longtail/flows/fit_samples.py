@@ -13,11 +13,13 @@ and then at the lowest point of the parabola through the best and its neighbours
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -25,12 +27,14 @@ from longtail.core import Prior, Scores
 from longtail.core.arrays import Array, ArrayLike, as_numpy
 from longtail.core.scores import Split
 from longtail.core.tensors import as_tensor
-from longtail.data import Features, stratified_folds
+from longtail.data import Features, read_features, stratified_folds
 from longtail.data.tables.features import SPLITS, checked_features
 from longtail.engine import FeatureRows, fit_linear
+from longtail.flows.samples import are_names
 from longtail.losses import CrossEntropy
 from longtail.metrics import evaluate
 
+FeaturesLike: TypeAlias = Features | Array | str | os.PathLike[str]
 Labelled: TypeAlias = tuple[Array, ArrayLike]  # features of shape (N, D) and labels
 
 _FACTOR = 10**0.5
@@ -83,13 +87,15 @@ class DecayChoice(NamedTuple):
 
 
 def labelled_features(
-    features: Features | Array,
+    features: FeaturesLike,
     labels: ArrayLike | None,
     validation: Labelled | None,
     test: Labelled | None,
     classes: Sequence[str] | None,
 ) -> Features:
-    """An opened feature file as it is, or arrays as one."""
+    """A feature file, opened or by its path, as it is; or arrays as one."""
+    if isinstance(features, str | os.PathLike):
+        return labelled_features(read_features(features), labels, validation, test, classes)
     if isinstance(features, Features):
         if any(part is not None for part in (labels, validation, test, classes)):
             raise ValueError(
@@ -100,10 +106,26 @@ def labelled_features(
     if labels is None:
         raise ValueError("features that are an array need labels: fit(features, labels)")
     arrays = zip(SPLITS, ((features, labels), validation, test), strict=True)
+    present = {split: part for split, part in arrays if part is not None}
+    if classes is None and are_names(labels):
+        each = (np.unique(np.asarray(truth)).astype(str) for _, truth in present.values())
+        classes = np.unique(np.concatenate(list(each))).tolist()
     parts = {
-        split: (as_numpy(part[0]), as_numpy(part[1])) for split, part in arrays if part is not None
+        split: (as_numpy(rows), _indices(truth, classes))
+        for split, (rows, truth) in present.items()
     }
     return checked_features(parts, classes=classes)
+
+
+def _indices(labels: ArrayLike, classes: Sequence[str] | None) -> npt.NDArray[np.int64]:
+    """Labels as class indices, also those that are names."""
+    if classes is None or not are_names(labels):
+        return as_numpy(labels)
+    numbers = {name: number for number, name in enumerate(classes)}
+    names = np.asarray(labels).astype(str).tolist()
+    if unknown := set(names) - numbers.keys():
+        raise ValueError(f"a label is {min(unknown)!r}, which is none of the classes")
+    return np.array([numbers[name] for name in names])
 
 
 def fit_samples(features: Features, folds: int, seed: int) -> FitSamples:

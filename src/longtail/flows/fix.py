@@ -7,33 +7,47 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, TypeAlias
 
-from longtail.core import Prior, PriorLike
+from longtail.core import Prior, PriorLike, Scores
+from longtail.core.arrays import as_numpy
 from longtail.core.minimise import UnsettledError
-from longtail.flows import fix_steps, score_sources
-from longtail.flows.fix_steps import APPLIED, CROSS_FITTED, SCORES, FixResult, Plan, tau_of
-from longtail.flows.judge import judge
-from longtail.flows.score_sources import Source, SourceLike, adjusted, name_of, scores_to_fit_on
+from longtail.flows import file_names, fix_rows, fix_steps, score_sources
+from longtail.flows.file_names import SCORES
+from longtail.flows.fix_result import APPLIED, CROSS_FITTED, FixResult
+from longtail.flows.fix_steps import Plan, tau_of
+from longtail.flows.generation import staged
+from longtail.flows.judge import Judgement
+from longtail.flows.samples import BeforeAfter, Integers
+from longtail.flows.score_sources import (
+    Source,
+    SourceLike,
+    TrainLike,
+    name_of,
+    rows_to_fit_on,
+    scores_in_memory,
+)
+from longtail.metrics import Difference
 from longtail.posthoc import StoredAdjusters, chain_affine, load_adjusters
 
-_quiet: Callable[[int], None] = lambda rows: None  # noqa: E731
+_Page: TypeAlias = Callable[[FixResult, Path], object]
 
 
 def fix(
     validation: SourceLike,
     apply: SourceLike | None = None,
-    train: PriorLike | None = None,
+    train: TrainLike | None = None,
     target: PriorLike | fix_steps.TargetWord = "uniform",
     *,
     output: str | os.PathLike[str] | None = None,
+    page: _Page = lambda result, folder: None,
     carried: PriorLike | score_sources.CarriedWord | None = None,
-    tau: float | None = None,
+    tau: float | Literal["auto"] | None = "auto",
     criterion: fix_steps.Criterion = "accuracy_under_target",
     calibration: fix_steps.Calibration = "auto",
     zeros: Literal["error", "smooth"] = "error",
     seed: int = 0,
-    progress: Callable[[int], None] = _quiet,
+    progress: Callable[[int], None] = lambda rows: None,
     command: str = "longtail.fix",
 ) -> FixResult:
     """Fix a trained model without training it again: calibrate its scores, and move their prior.
@@ -45,14 +59,16 @@ def fix(
         validation: Labelled scores that the model was not trained on: Scores, logits and labels, or
             a table of a file.
         apply: Other scores of the same model to adjust; by default those of validation.
-        train: Training samples of each class.
+        train: Training samples of each class, or a file of them or of training labels.
         target: The prior to move to. "source" stays and only calibrates, "estimate" finds the
             prior of `apply`.
-        output: A folder for scores.safetensors, adjuster.json and metrics.json. Rows of files are
-            adjusted a block at a time then, and never in memory all at once.
+        output: A folder for scores.safetensors, adjuster.json and metrics.json, made if it is not
+            there; what another command wrote there is refused. Rows of files are adjusted a block
+            at a time then, and never in memory all at once.
+        page: Writes a page on the result beside the other files: `longtail.report.save`.
         carried: What the scores carry: by default what they say themselves, else the training
             counts. "measure" fits it on the validation scores.
-        tau: How far to move: 1 is all the way. None chooses it on the validation scores.
+        tau: How far to move: 1 is all the way. "auto" chooses it on the validation scores.
         criterion: What τ is chosen by.
         calibration: What is fitted before the move: a temperature, also a bias a class, also a
             scale a class. "auto" is "temperature", and "bias" where the target is estimated.
@@ -66,85 +82,76 @@ def fix(
     >>> result.scores.carried, result.before["accuracy"].value, result.after["accuracy"].value
     (Prior([0.5, 0.5]), 0.6, 0.4)
     """
-    for word, words in (
-        (criterion, fix_steps.Criterion),
-        (calibration, fix_steps.Calibration),
-        (target, fix_steps.TargetWord),
-    ):
-        if isinstance(word, str) and word not in get_args(words):
-            raise ValueError(f"expected one of {', '.join(get_args(words))}, got {word!r}")
-
     # Inputs: the scores to fit on, those to adjust, and what both carry.
     source = score_sources.as_source(validation)
     rows = source if apply is None else score_sources.as_source(apply)
+    plan = Plan.of(target, tau, criterion, calibration, seed, source.classes or source.num_classes)
     counts = score_sources.counts_of(train, source)
     prior = score_sources.carried_by(source, carried, train, counts, zeros)
+    prior = prior or score_sources.unknown_carried(source)
     score_sources.check_alike(rows, source, prior)
-    labelled = scores_to_fit_on(source, prior, counts, seed)
-
-    # Fit: calibration, target and move, on the validation scores.
-    if isinstance(target, str) and target == "uniform":
-        target = Prior.uniform(source.num_classes)
-    elif not isinstance(target, str):
-        target = Prior.of(target, zeros="keep", classes=source.classes)
-    plan = Plan(target, tau, criterion, calibration, seed).resolved()
-    asked, to_come = plan.as_json(), None
+    some = rows_to_fit_on(source, seed)
+    labelled = scores_in_memory(source, prior, counts, some)
+    to_come = None
     if plan.target == "estimate":
         if apply is None:
             raise ValueError(
-                "the target is estimated from scores of the samples to come: give them (--apply), "
-                "or name a target"
+                "a target is estimated from the scores to adjust: give them (apply=, --apply)"
             )
         to_come = score_sources.scores_to_estimate_from(rows, prior, seed)
+
+    # Fit: calibration, target and move, on the validation scores.
     with _fitting_to(source):
         fitted = fix_steps.fit_steps(labelled, plan, to_come)
-    adjuster = StoredAdjusters(fitted.steps, prior, source.classes)
     step = chain_affine(fitted.steps, prior, source.num_classes)
-    # What was asked for, also where a given τ does not reach it.
-    goal = plan.target if isinstance(plan.target, Prior) else fitted.target
-    strength = tau_of(fitted.steps, goal)
+    # What was asked for, also where a τ that was given does not reach it.
+    goal = fix_steps.target_of(fitted.steps) or fitted.target
 
-    # Apply: all steps as one. Samples whose prior was estimated stand for themselves.
-    is_new = apply is not None and rows.labels is not None
-    under = None if fitted.estimate is not None else goal
-    sums = score_sources.comparison_of(rows, under, counts) if is_new else None
-    path = None if output is None else Path(output) / SCORES
-    scores = score_sources.adjust(rows, step, counts, sums, path, progress)
+    with staged(output, "fix", file_names.FIX) as folder:
+        # Apply: all steps as one. Samples whose prior was estimated stand for themselves.
+        is_new = apply is not None and rows.labels is not None
+        sums = None
+        if is_new:
+            under = None if fitted.estimate is not None else goal
+            sums = fix_rows.no_sums(rows, under, counts)
+        path = None if folder is None else folder / SCORES
+        scores = fix_rows.adjust(rows, step, counts, sums, path, progress)
 
-    # Judge: on samples that nothing was fitted on.
-    if is_new:
-        before = scores_to_fit_on(rows, prior, counts, seed)
-        after = adjusted(before, step)
-        judgement = judge(before, after, goal, validation=labelled, tau=strength, comparison=sums)
-    else:
-        if fitted.estimate is not None:
-            plan = replace(plan, target=goal, tau=1.0)
-        with _fitting_to(source):
-            before, after = fix_steps.cross_fitted(labelled, plan)
-        judgement = judge(before, after, goal, tau=strength, is_cross_fitted=True)
-    return FixResult(
-        adjuster=adjuster,
-        carried=prior,
-        target=step.carried,
-        estimate=fitted.estimate,
-        judgement=judgement,
-        measured=APPLIED if is_new else CROSS_FITTED,
-        measured_on=name_of(rows if is_new else source),
-        asked=asked,
-        classes=source.classes,
-        counts=counts,
-        command=command,
-        _scores=scores,
-    ).written_to(output)
+        # Judge: on samples that nothing was fitted on.
+        tau_to_goal = tau_of(fitted.steps, goal)
+        if sums is not None:
+            before = scores_in_memory(rows, prior, counts, rows_to_fit_on(rows, seed))
+            after = fix_rows.adjusted(before, step)
+            samples = BeforeAfter(before, after, goal, labelled, tau=tau_to_goal)
+        else:
+            same = plan if fitted.estimate is None else replace(plan, target=goal, tau=1.0)
+            after, sums = _cross_fitted(source, labelled, some, same, goal)
+            samples = BeforeAfter(labelled, after, goal, tau=tau_to_goal, is_cross_fitted=True)
+        result = FixResult(
+            adjuster=StoredAdjusters(fitted.steps, prior, source.classes),
+            carried=prior,
+            carried_after=step.carried,
+            estimate=fitted.estimate,
+            judgement=Judgement(samples, sums),
+            measured=APPLIED if is_new else CROSS_FITTED,
+            measured_on=name_of(rows if is_new else source),
+            asked=plan.as_json(),
+            classes=source.classes,
+            counts=counts,
+            command=command,
+            _scores=scores,
+        )
+        return _written(result, folder, output, page)
 
 
 def fix_again(
     scores: SourceLike,
     adjuster: str | os.PathLike[str] | StoredAdjusters,
-    train: PriorLike | None = None,
+    train: TrainLike | None = None,
     *,
     output: str | os.PathLike[str] | None = None,
-    progress: Callable[[int], None] = _quiet,
+    page: _Page = lambda result, folder: None,
+    progress: Callable[[int], None] = lambda rows: None,
     command: str = "longtail.fix_again",
 ) -> FixResult:
     """Apply adjusters that were fitted before to scores of the same model; fit nothing.
@@ -161,30 +168,59 @@ def fix_again(
         )
     counts, carried = score_sources.counts_of(train, source), source.carried or stored.carried
     step = chain_affine(stored.adjusters, carried, source.num_classes)
-    is_labelled = source.labels is not None
-    sums = score_sources.comparison_of(source, step.carried, counts) if is_labelled else None
-    path = None if output is None else Path(output) / SCORES
-    moved = score_sources.adjust(source, step, counts, sums, path, progress)
-    judgement = None
-    if sums is not None:
-        before = scores_to_fit_on(source, carried, counts, seed=0)
-        goal = step.carried or Prior.uniform(source.num_classes)
-        strength = tau_of(stored.adjusters, goal)
-        judgement = judge(before, adjusted(before, step), goal, tau=strength, comparison=sums)
-    return FixResult(
-        adjuster=stored,
-        carried=carried,
-        target=step.carried,
-        estimate=None,
-        judgement=judgement,
-        measured=None if judgement is None else APPLIED,
-        measured_on=name_of(source),
-        asked={} if step.carried is None else {"target": fix_steps.target_json(step.carried)},
-        classes=source.classes or stored.classes,
-        counts=counts,
-        command=command,
-        _scores=moved,
-    ).written_to(output)
+    target = fix_steps.target_of(stored.adjusters) or step.carried
+    goal = target or Prior.uniform(source.num_classes)
+    with staged(output, "fix", file_names.FIX) as folder:
+        sums = None if source.labels is None else fix_rows.no_sums(source, goal, counts)
+        path = None if folder is None else folder / SCORES
+        moved = fix_rows.adjust(source, step, counts, sums, path, progress)
+        judgement = None
+        if sums is not None:
+            before = scores_in_memory(source, carried, counts, rows_to_fit_on(source))
+            tau = tau_of(stored.adjusters, goal)
+            judgement = Judgement(
+                BeforeAfter(before, fix_rows.adjusted(before, step), goal, tau=tau), sums
+            )
+        result = FixResult(
+            adjuster=stored,
+            carried=carried,
+            carried_after=step.carried,
+            estimate=None,
+            judgement=judgement,
+            measured=None if judgement is None else APPLIED,
+            measured_on=name_of(source),
+            asked={} if target is None else {"target": fix_steps.target_json(target)},
+            classes=source.classes or stored.classes,
+            counts=counts,
+            command=command,
+            _scores=moved,
+        )
+        return _written(result, folder, output, page)
+
+
+def _cross_fitted(
+    source: Source, labelled: Scores, some: Integers | None, plan: Plan, goal: Prior
+) -> tuple[Scores, Difference]:
+    """The samples that were fitted on and the sums of all, each fifth by a fit on the others."""
+    folds = fix_steps.fold_numbers(as_numpy(source.labels), plan.seed)
+    own = folds if some is None else folds[some]
+    with _fitting_to(source):
+        steps = fix_steps.cross_fit(labelled, own, plan)
+        after = fix_rows.adjusted_by_fold(labelled, steps, own)
+        whole = labelled if some is None else source
+        return after, fix_rows.sums_by_fold(whole, steps, folds, goal, labelled.counts)
+
+
+def _written(
+    result: FixResult, folder: Path | None, output: str | os.PathLike[str] | None, page: _Page
+) -> FixResult:
+    """The same, with all files in the folder, from which they go to the output together."""
+    if folder is None or output is None:
+        return result
+    result.write(folder)
+    page(result, folder)
+    in_memory = not isinstance(result._scores, Path)
+    return result if in_memory else replace(result, _scores=Path(output) / SCORES)
 
 
 @contextmanager

@@ -21,18 +21,18 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import NamedTuple
+
+from longtail.flows.file_names import PAGE, RECIPE
 
 HIDDEN = ".longtail"  # as core.files has it
 _MANIFEST = "generation.json"
 _MOST_BYTES = 2**20
 _LONGEST = 255  # characters of a name, on all file systems
 _PLACING, _WRITING = "placing", "writing-"
-_PAGE = "report.html"  # every command writes it
 _HEAD = 4096  # bytes of a page in which its title is
-_TRAIN = "recipe.yaml"  # a run that is being trained has this before it has results
 
 
 class Generation(NamedTuple):
@@ -45,18 +45,39 @@ class Generation(NamedTuple):
 
 def generation_in(folder: Path) -> Generation | None:
     """What a command has put in the folder; None if none did, or one that did not say so."""
-    train = Generation("train", (_TRAIN,)) if (folder / _TRAIN).is_file() else None
+    # A run that is being trained has this before it has results.
+    train = Generation("train", (RECIPE,)) if (folder / RECIPE).is_file() else None
     return _read_manifest(folder / HIDDEN / _MANIFEST) or train
 
 
+def staged(
+    output: str | os.PathLike[str] | None, kind: str, names: Sequence[str]
+) -> AbstractContextManager[Path | None]:
+    """As `generation`, for a flow that writes only if it is told where."""
+    return nullcontext() if output is None else generation(Path(output), kind, names)
+
+
+def added(folder: Path, kind: str) -> AbstractContextManager[Path]:
+    """A folder to write files to that join those of their kind in the folder.
+
+    Of what `generation` gave to write to, it is that itself.
+    """
+    if folder.parent.name == HIDDEN:
+        return nullcontext(folder)
+    return generation(folder, kind, (PAGE,), keep=True)
+
+
 @contextmanager
-def generation(folder: Path, kind: str, names: Sequence[str] = ()) -> Iterator[Path]:
+def generation(
+    folder: Path, kind: str, names: Sequence[str] = (), *, keep: bool = False
+) -> Iterator[Path]:
     """A folder to write files to; they take the place of those that were there before.
 
     Args:
         folder: Where they go; made if it is not there. A BlockingIOError if somebody writes there.
         kind: What they are; a folder with files of another kind is refused.
         names: Files that older runs may have left without saying so.
+        keep: Whether files that were there before stay, but for those that are written anew.
     """
     from longtail.core.files import locked
 
@@ -70,6 +91,10 @@ def generation(folder: Path, kind: str, names: Sequence[str] = ()) -> Iterator[P
         try:
             with _named_as_placed(folder, aside):
                 yield aside
+            before = _read_manifest(hidden / _MANIFEST) if keep else None
+            for name in before.files if before else ():
+                if not (aside / name).exists() and _is_plain_file(folder / name):
+                    _link(folder / name, aside / name)
             files = sorted(os.listdir(aside))
             _check_places(folder, files)
             check_not_others(folder, files, names)
@@ -185,10 +210,10 @@ def _is_of_older_longtail(folder: Path, names: Sequence[str]) -> bool:
 
     It wrote its page and something beside it, or a page alone, which says whose it is.
     """
-    page = folder / _PAGE
+    page = folder / PAGE
     if generation_in(folder) is not None or not _is_plain_file(page):
         return False
-    if any(name != _PAGE and _is_plain_file(folder / name) for name in names):
+    if any(name != PAGE and _is_plain_file(folder / name) for name in names):
         return True
     with page.open("rb") as file:
         return b"<title>longtail" in file.read(_HEAD)
@@ -201,6 +226,14 @@ def _check_places(folder: Path, names: Iterable[str]) -> None:
                 f"{folder / name} is a folder, and a file of that name is to be written; move it, "
                 "or take another output folder"
             )
+
+
+def _link(path: Path, other: Path) -> None:
+    """The same file under another name too, or a copy where there are no such links."""
+    try:
+        os.link(path, other)
+    except OSError:
+        shutil.copy2(path, other)
 
 
 def _sync(folder: Path) -> None:
@@ -262,11 +295,3 @@ def _name(name: object) -> str:
         raise ValueError("a name with a folder in it")
     name.encode("utf-8")  # not every str is the name of a file
     return name
-
-
-def is_same_file(one: str | Path, other: str | Path) -> bool:
-    """Whether both are one file, through whatever links."""
-    try:
-        return os.path.samefile(one, other)
-    except OSError:  # one of them is not there
-        return False

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior, Scores
 from longtail.core.arrays import as_numpy
-from longtail.flows.carried_check import CarriedCheck, check_carried
+from longtail.flows.carried_check import CarriedCheck, check_carried, over_uniform
 from longtail.flows.changes import GROUPS, Change, Outcome, change_of, shown_accuracies
-from longtail.flows.paths import TargetPath, TauPath, target_path, tau_path
+from longtail.flows.label_profile import Profile, profile_of
+from longtail.flows.mistakes import Mistakes, mistakes_of
+from longtail.flows.paths import MOST_SAMPLES, TargetPath, TauPath, target_path, tau_path
 from longtail.flows.results import Result
-from longtail.flows.samples import BeforeAfter
+from longtail.flows.samples import BeforeAfter, Standing
 from longtail.metrics import Accumulator, Difference, Reliability, Sanity, ece, margins
-from longtail.metrics.recall import group_confusion, most_mistaken
 from longtail.shift import PriorEstimate, estimate_prior
 from longtail.stats import Interval
 
@@ -26,32 +27,10 @@ _MISCALIBRATED = 0.05  # an ECE that is by so much above what chance gives is to
 # classes vary alike, which cannot be seen if half of them have no more.
 _TOO_FEW = 3
 _IN_A_BIN = 100  # samples on average: the accuracy of such a bin is known to ten points
-_PAIRS = 10  # of classes that are mistaken for each other
+_FEW = 5  # of a class with fewer samples an interval knows little
 SHOWN = (*GROUPS, "worst_class", "ece", "nll")  # beside the accuracies
 
 Floats = npt.NDArray[np.float64]
-
-
-class Pair(NamedTuple):
-    """A class that is taken for another."""
-
-    true: int  # the class
-    taken: int  # what it is taken for
-    samples: int  # how many samples it has here
-    shares: tuple[float, ...]  # of them taken for the other, before, and after if that differs
-
-
-@dataclass(frozen=True, eq=False)
-class Mistakes:
-    """The mistakes of the samples.
-
-    Attributes:
-        confusions: By side a row for each group of true classes: the share right, then the share
-            wrong in each group. Classes count the same; NaN for a group without samples.
-    """
-
-    confusions: dict[str, Floats]
-    pairs: tuple[Pair, ...]  # what the rarer half of the classes loses most to, the worst first
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +39,7 @@ class Judgement(Result):
 
     samples: BeforeAfter  # what is judged; where the samples are very many, only some of them
     comparison: Difference  # the sums over all samples, from which the metrics follow
-    source: str = "these scores"  # where the scores are from
+    scores_name: str = "these scores"  # what the scores are called
     command: str = "longtail.judge"  # what made it
 
     kind: ClassVar[str] = "scores"
@@ -68,7 +47,7 @@ class Judgement(Result):
     @classmethod
     def of(cls, samples: BeforeAfter) -> Judgement:
         """The judgement of all of the samples."""
-        sums = Difference.of(samples.before, samples.after, samples.target, samples.counts)
+        sums = Difference.of(samples.before, samples.after, samples.goal, samples.counts)
         return cls(samples, sums)
 
     @cached_property
@@ -76,20 +55,46 @@ class Judgement(Result):
         """How many of all samples are of each class."""
         return self.comparison.before.samples.astype(np.int64)
 
+    @property
+    def num_samples(self) -> int:
+        """How many samples there are in all."""
+        return int(self.label_counts.sum())
+
+    @property
+    def absent_classes(self) -> int:
+        """How many classes have no sample."""
+        return int((self.label_counts == 0).sum())
+
+    @property
+    def few_classes(self) -> int:
+        """How many classes have samples, but fewer than five."""
+        return int(((self.label_counts > 0) & (self.label_counts < _FEW)).sum())
+
+    @cached_property
+    def train(self) -> Profile | None:
+        """How long the tail of the training set was; None if its counts are not known."""
+        counts, classes = self.samples.counts, self.samples.classes
+        return None if counts is None or not counts.any() else profile_of(counts, classes)
+
     @cached_property
     def shares(self) -> dict[str, Floats]:
         """What each class counts for in each accuracy that there is."""
         return self.comparison.before.class_shares
 
     @property
-    def headline(self) -> str:
+    def target(self) -> Prior | None:
+        """What accuracy and calibration are meant under; None: the samples as they are."""
+        return self.comparison.before.target
+
+    @property
+    def main_metric(self) -> str:
         """The accuracy that was asked for."""
         return self.accuracies[0]
 
     @cached_property
     def accuracies(self) -> tuple[str, ...]:
-        """The accuracies that are shown, the headline first."""
-        return tuple(shown_accuracies(self.shares, self.comparison.before.target))
+        """The accuracies that are shown, the main one first."""
+        return tuple(shown_accuracies(self.shares, self.target))
 
     @cached_property
     def before(self) -> dict[str, Interval]:
@@ -108,8 +113,8 @@ class Judgement(Result):
 
     @property
     def gain(self) -> Interval:
-        """By how much the headline rose."""
-        return self.gains[self.headline]
+        """By how much the main accuracy rose."""
+        return self.gains[self.main_metric]
 
     @property
     def sanity(self) -> Sanity:
@@ -191,13 +196,34 @@ class Judgement(Result):
         return {name: as_numpy(margins(scores)) for name, scores in self.samples.sides.items()}
 
     @cached_property
-    def carried(self) -> CarriedCheck:
+    def carried_check(self) -> CarriedCheck:
         """What the logits carried before, declared and measured."""
         return check_carried(self.samples)
 
     @cached_property
+    def carried_logs(self) -> dict[str, Floats | None]:
+        """Declared, measured and target prior: the log of each share over that of uniform."""
+        check, target = self.carried_check, self.samples.goal
+        priors = {"declared": check.declared, "measured": check.measured, "target": target}
+        return {name: None if p is None else over_uniform(p) for name, p in priors.items()}
+
+    @property
+    def standing(self) -> Standing:
+        """Where the logits before stand, seen from the target."""
+        return Standing.of(self.samples.before.carried, self.samples.goal)
+
+    @property
     def estimate(self) -> PriorEstimate | None:
         """The prior of the samples, estimated without their labels; None if it cannot be."""
+        return None if isinstance(self._estimated, str) else self._estimated
+
+    @property
+    def estimate_problem(self) -> str:
+        """Why that prior cannot be estimated; empty if it can."""
+        return self._estimated if isinstance(self._estimated, str) else ""
+
+    @cached_property
+    def _estimated(self) -> PriorEstimate | str:
         samples = self.samples
         before = replace(samples.before, labels=None, split=None, counts=samples.counts)
         unlabelled = before.take(samples.some)
@@ -207,13 +233,18 @@ class Judgement(Result):
             validation = None if same is None else replace(validation, carried=same)
         try:
             return estimate_prior(unlabelled, validation=validation, resamples=20)
-        except (ValueError, RuntimeError):
-            return None
+        except (ValueError, RuntimeError) as error:
+            return str(error)
+
+    @property
+    def is_too_large_for_tau(self) -> bool:
+        """Whether there are so many samples that no page could hold what becomes of each."""
+        return len(self.samples.labels) > MOST_SAMPLES
 
     @cached_property
     def tau_path(self) -> TauPath | None:
         """Accuracy at every τ; None without a known prior or with too many samples."""
-        return tau_path(self.samples, self.shares, (*self.accuracies, *GROUPS))
+        return tau_path(self.samples, self.target, self.shares, (*self.accuracies, *GROUPS))
 
     @cached_property
     def target_path(self) -> TargetPath | None:
@@ -223,7 +254,7 @@ class Judgement(Result):
     @cached_property
     def mistakes(self) -> Mistakes:
         """Which classes are taken for which."""
-        return _mistakes(self.samples)
+        return mistakes_of(self.samples)
 
     def as_json(self) -> dict[str, Any]:
         """Whether to trust it, every metric before and after, and the gains with intervals."""
@@ -239,7 +270,6 @@ def judge(
     names: tuple[str, str] = ("before", "after"),
     tau: float | None = None,
     is_cross_fitted: bool = False,
-    comparison: Difference | None = None,
 ) -> Judgement:
     """Judge labelled scores: before and after something was done to them, or as they are.
 
@@ -251,16 +281,14 @@ def judge(
         names: What before and after are called.
         tau: How far `after` was moved towards the target, if it is such a move.
         is_cross_fitted: Whether parts of the samples were each moved by a τ of their own.
-        comparison: The sums over all samples, where these are only some of them.
 
     >>> scores = Scores([[2.0, 1.0], [0.9, 0.0], [1.0, 0.7]], labels=[0, 0, 1], carried=[90, 10])
     >>> judgement = judge(scores, scores.under([1, 1]), tau=1.0)
-    >>> judgement.headline, judgement.before["balanced_accuracy"].value, judgement.gain.value
+    >>> judgement.main_metric, judgement.before["balanced_accuracy"].value, judgement.gain.value
     ('balanced_accuracy', 0.5, -0.0)
     """
     goal, other = target or Prior.uniform(before.num_classes), before if after is None else after
-    samples = BeforeAfter(before, other, goal, validation, names, tau, is_cross_fitted)
-    return Judgement.of(samples) if comparison is None else Judgement(samples, comparison)
+    return Judgement.of(BeforeAfter(before, other, goal, validation, names, tau, is_cross_fitted))
 
 
 def judge_scores(before: Scores, after: Scores | None, target: Prior) -> Judgement:
@@ -270,21 +298,3 @@ def judge_scores(before: Scores, after: Scores | None, target: Prior) -> Judgeme
     if before.carried is not None and not before.carried.is_close(target):
         return judge(before, before.under(target), target, tau=1.0)
     return judge(before, None, target, names=("as they are", "as they are"), tau=0.0)
-
-
-def _mistakes(samples: BeforeAfter) -> Mistakes:
-    """Count the mistakes of both sides."""
-    labels, classes = samples.labels, samples.num_classes
-    taken = {name: as_numpy(scores.predict()) for name, scores in samples.sides.items()}
-    rare = np.zeros(classes, dtype=bool)
-    rare[samples.order[classes // 2 :]] = True
-    pairs = []
-    for worst in most_mistaken(taken[samples.names[0]], labels, classes, classes=rare, most=_PAIRS):
-        own = labels == worst.true
-        shares = tuple(float((side[own] == worst.taken_for).mean()) for side in taken.values())
-        pairs.append(Pair(worst.true, worst.taken_for, int(own.sum()), shares))
-    confusions = {
-        name: group_confusion(side, labels, classes, groups=samples.groups)
-        for name, side in taken.items()
-    }
-    return Mistakes(confusions, tuple(pairs))

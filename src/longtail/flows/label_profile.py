@@ -65,6 +65,7 @@ class Group:
     name: str  # "many" (over 100 training samples), "medium" or "few" (under 20)
     num_classes: int  # how many classes that are, those without samples included
     num_samples: int  # their training samples
+    share: float  # of all training samples
     tested_classes: int | None = None  # how many of them have test samples; None without a test set
     tested_samples: int | None = None  # their test samples
     median: float | None = None  # test samples of the middle one of the tested classes
@@ -134,7 +135,8 @@ def groups_of(train: Counts, test: Counts | None = None) -> tuple[Group, ...]:
     """Classes with many, medium and few training samples, with their test samples."""
     groups = []
     for name, inside in shot_groups(train).items():
-        group = Group(name, int(inside.sum()), int(train[inside].sum()))
+        own = int(train[inside].sum())
+        group = Group(name, int(inside.sum()), own, float(own / train.sum()))
         if test is not None:
             some = test[inside & (test > 0)]
             group = replace(group, tested_classes=len(some), tested_samples=int(some.sum()))

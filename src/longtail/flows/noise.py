@@ -37,6 +37,7 @@ from longtail.stats import Part
 
 _RAREST, _HALVINGS = math.log(1e-12), 30
 _TOGETHER = 0.2  # unrelated runs come to 1/√((S − 1) · n) of it by chance
+_MOST_SEEDS, MOST_TIMES = 100, 1000  # more seeds, and so many times the samples, nobody has
 _POWER = 0.8  # how often a real difference should be told
 
 
@@ -168,6 +169,24 @@ class BesideBest:
     seeds: float | None = None
     samples: float | None = None
     both: float | None = None
+
+    @property
+    def enough_seeds(self) -> int | None:
+        """How many seeds each would tell; None if no number that anyone trains would."""
+        if self.seeds is None or self.seeds >= _MOST_SEEDS:
+            return None
+        return max(2, math.ceil(self.seeds))
+
+    @property
+    def enough_samples(self) -> float | None:
+        """How many times the test samples would tell; None if none that anyone has."""
+        times = self.samples
+        return None if times is None or times >= MOST_TIMES else max(times, 1.1)
+
+    @property
+    def enough_of_both(self) -> float | None:
+        """How many times the seeds and the test samples would."""
+        return None if self.both is None or self.both >= MOST_TIMES else self.both
 
 
 @dataclass(frozen=True)

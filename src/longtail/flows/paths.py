@@ -32,6 +32,7 @@ from longtail.core.arrays import as_numpy
 from longtail.core.blocks import slices
 from longtail.core.retarget import prior_offset
 from longtail.flows.samples import BeforeAfter
+from longtail.metrics import recalls
 from longtail.metrics.terms import bin_of
 from longtail.posthoc import TauCurve
 from longtail.posthoc.tau.curve import curve_along
@@ -73,27 +74,27 @@ class TauPath:
 
 
 def tau_path(
-    samples: BeforeAfter, shares: Mapping[str, Floats], keys: Sequence[str]
+    samples: BeforeAfter, target: Prior | None, shares: Mapping[str, Floats], keys: Sequence[str]
 ) -> TauPath | None:
     """The path of the result; None without a known prior or with too many samples.
 
-    It follows those of `keys` for which `shares` says what each class counts for.
+    It follows those of `keys` for which `shares` says what each class counts for. `target` is what
+    samples are measured under; None: as they are.
     """
     way = _way(samples)
     if way is None or len(samples.labels) > MOST_SAMPLES:
         return None
     offset, tau = way
-    weighted = Weighted.under(samples.target, as_numpy(samples.after.logits), samples.labels)
-    curve = curve_along(Shift(offset), weighted, samples.target)  # for τ beyond that of the result
+    under = target or Prior.of(samples.label_counts, zeros="keep")
+    weighted = Weighted.under(under, as_numpy(samples.after.logits), samples.labels)
+    curve = curve_along(Shift(offset), weighted, under)  # for τ beyond that of the result
     steps = slider(curve.best_tau + tau, tau)
     taus = np.union1d(steps, tau)  # the result has a place of its own
-    seen, right = samples.label_counts > 0, as_numpy(samples.before.predict()) == samples.labels
-    hits = np.bincount(samples.labels[right], minlength=samples.num_classes)
-    before = hits / np.maximum(samples.label_counts, 1)
+    before = as_numpy(recalls(samples.before))
     (result,) = _recalls(np.zeros(1), curve.intervals, samples)
     weights = {key: shares[key] for key in keys if key in shares}
     drawn = steps[::_DRAWN]
-    recalls = _recalls(drawn - tau, curve.intervals, samples)
+    right = _recalls(drawn - tau, curve.intervals, samples)
     return TauPath(
         tau=tau,
         best_tau=best_place(steps, tau, curve),
@@ -102,11 +103,13 @@ def tau_path(
         is_between=len(taus) > len(steps),
         ends=_ends(taus - tau, curve.intervals, samples),
         weights=weights,
-        before=np.where(seen, before, np.nan),
-        result=np.where(seen, result, np.nan),
-        totals={key: (float(before @ w), float(result @ w)) for key, w in weights.items()},
+        before=before,
+        result=np.where(np.isnan(before), np.nan, result),
+        totals={
+            key: (float(np.nan_to_num(before) @ w), float(result @ w)) for key, w in weights.items()
+        },
         drawn=drawn,
-        curves={key: recalls @ w for key, w in weights.items()},
+        curves={key: right @ w for key, w in weights.items()},
     )
 
 
@@ -136,16 +139,12 @@ def _way(samples: BeforeAfter) -> tuple[Floats, float] | None:
 
     A result that is no move of the scores before is taken as it is, at τ = 0.
     """
-    is_move = samples.tau is not None
-    source = samples.before.carried if is_move else samples.after.carried
-    if source is None or source.is_close(samples.target):
-        # There is no way to go from here but that of the training prior.
-        source = None if samples.counts is None else Prior.of(samples.counts, zeros="smooth")
-        is_move = False
-    if source is None or source.is_close(samples.target):
+    source = samples.source_of(samples.moved_by_tau)
+    if source is None or source.is_close(samples.goal):
         return None
     # What the target rules out is ruled out in the result already.
-    offset = np.nan_to_num(prior_offset(source, samples.target), neginf=0.0)
+    offset = np.nan_to_num(prior_offset(source, samples.goal), neginf=0.0)
+    is_move = samples.tau is not None and source is samples.before.carried
     return offset, samples.tau or 0.0 if is_move else 0.0
 
 
@@ -168,8 +167,8 @@ def _recalls(taus: Floats, intervals: Intervals, samples: BeforeAfter) -> Floats
     for ends, sign in ((intervals.start, 1), (intervals.stop, -1)):
         cells = np.searchsorted(taus, ends[able]) * classes + labels
         right += sign * np.bincount(cells, minlength=right.size).reshape(right.shape)
-    recalls: Floats = right[:-1].cumsum(axis=0) / np.maximum(samples.label_counts, 1)
-    return recalls
+    shares: Floats = right[:-1].cumsum(axis=0) / np.maximum(samples.label_counts, 1)
+    return shares
 
 
 class UnderTarget(NamedTuple):
@@ -187,6 +186,11 @@ class TargetPath:
     left: tuple[UnderTarget, ...]  # of the scores before, left as they are
     moved: tuple[UnderTarget, ...]  # of the result, moved to the target of the place
     ratio: float  # of the source, its largest to its smallest probability
+
+    @property
+    def ratios(self) -> tuple[float, ...]:
+        """The same of the target at each of the places."""
+        return tuple(self.ratio ** abs(1 - place) for place in PLACES)
 
 
 def target_path(samples: BeforeAfter) -> TargetPath | None:

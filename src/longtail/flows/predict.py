@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from longtail.core import Prior, PriorLike, Scores
 from longtail.core.arrays import ArrayT, as_numpy, to_kind
+from longtail.flows.file_names import ADJUSTER, MODEL
 from longtail.posthoc import load_adjusters
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     _Logits: TypeAlias = Callable[[Tensor], tuple[Tensor, Prior | None]]  # and what they carry
-
-_ADJUSTER, _MODEL = "adjuster.json", "model.safetensors"
 
 
 class _Score(Protocol):
@@ -63,13 +62,15 @@ def load(path: str | os.PathLike[str]) -> Predictor:
     """Load what fix, fit or train wrote: its folder, or the adjuster.json or model in it."""
     file = Path(path)
     if file.is_dir():
-        candidates = [file / _ADJUSTER, file / _MODEL]
+        candidates = [file / ADJUSTER, file / MODEL]
         file = next((each for each in candidates if each.is_file()), file)
     if not file.is_file():
         raise FileNotFoundError(
             f"there is nothing to load at {file}; give a folder that longtail fix, fit or train "
-            f"has written, or the {_ADJUSTER} or {_MODEL} in it"
+            f"has written, or the {ADJUSTER} or {MODEL} in it"
         )
+    if file.suffix not in (".json", ".safetensors"):
+        raise ValueError(f"expected an {ADJUSTER} or a {MODEL}, or the folder of one; got {file}")
     return _adjuster(file) if file.suffix == ".json" else _model(file)
 
 
@@ -90,7 +91,10 @@ def _model(file: Path) -> Predictor:
     from longtail.data.tables.errors import reading
 
     with reading(file, "a safetensors file"), safe_open(file, "pt") as opened:
-        is_head = "longtail_head" in (opened.metadata() or {})
+        about = opened.metadata() or {}
+    is_head = "longtail_head" in about
+    if "longtail" in about:
+        raise ValueError(f"{file} holds scores, which Scores.load reads; give the {MODEL}")
     classes, compute = _head(file) if is_head else _network(file)
 
     def score(inputs: ArrayT) -> Scores[ArrayT]:

@@ -16,6 +16,11 @@ class Result:
     kind: ClassVar[str]  # which flow: "fix", "fit", "train", "audit", "compare" or "scores"
     command: str  # what made it, for the foot of its page
 
+    @property
+    def folder_kind(self) -> str:
+        """The command whose folders it may go to: comparisons and pages on scores are reports."""
+        return "report" if self.kind in ("scores", "compare") else self.kind
+
     def _repr_html_(self) -> str | None:
         return None if _renderer is None else _renderer(self)
 

@@ -15,11 +15,11 @@ from longtail.core.files import read_whole
 from longtail.core.nested import flat
 from longtail.data import Kind
 from longtail.data.tables.arrays import npz_names
-from longtail.flows.fix_steps import CROSS_FITTED
+from longtail.flows.file_names import METRICS, RECIPE, SCORES, VERSIONS
+from longtail.flows.fix_result import CROSS_FITTED
 from longtail.flows.generation import settle
 from longtail.flows.train.yaml_text import read_yaml, text_of
 
-RECIPE, VERSIONS, METRICS = "recipe.yaml", "versions.json", "metrics.json"
 TARGET = "target"  # the setting that tells runs apart whatever they are called
 _DEPTH = 4
 _PLAIN = ("scores", "test", "validation")  # names of files that say nothing about the run
@@ -138,7 +138,7 @@ def _folder(path: Path) -> list[Source] | None:
     metrics = _json(path / METRICS)
     if "best" in metrics and "methods" in metrics:
         return _fit(path, metrics)
-    if "steps" in metrics and (path / "scores.safetensors").is_file():
+    if "steps" in metrics and (path / SCORES).is_file():
         return [_fix(path, metrics)]
     return None
 
@@ -180,7 +180,7 @@ def _fix(path: Path, metrics: Mapping[str, Any]) -> Source:
     _check_types(metrics, path / METRICS)
     fitted_here = metrics.get("measured") == CROSS_FITTED
     return replace(
-        _file(path / "scores.safetensors"),
+        _file(path / SCORES),
         settings={key: value for key, value in metrics.get("asked", {}).items() if key != "seed"},
         note=Note("fitted_here", str(path)) if fitted_here else None,
     )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior, Scores, shot_groups
-from longtail.core.arrays import as_numpy
+from longtail.core.arrays import ArrayLike, as_numpy
 from longtail.data import long_tailed_subset
 
 # What scores are called before and after they were moved to the target, wherever both are shown.
@@ -21,6 +23,26 @@ Integers = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 
+def are_names(labels: ArrayLike) -> bool:
+    """Whether labels are names of classes, not their numbers."""
+    return isinstance(next(iter(cast("Iterable[object]", labels)), None), str)
+
+
+class Standing(Enum):
+    """Where logits stand, seen from the target."""
+
+    UNDECLARED = "it is not declared what they carry"
+    AT_TARGET = "they carry the target"
+    ELSEWHERE = "they carry another prior"
+
+    @classmethod
+    def of(cls, carried: Prior | None, target: Prior) -> Standing:
+        """Of logits that carry this."""
+        if carried is None:
+            return cls.UNDECLARED
+        return cls.AT_TARGET if carried.is_close(target) else cls.ELSEWHERE
+
+
 @dataclass(frozen=True, eq=False)
 class BeforeAfter:
     """The same samples scored before and after.
@@ -28,7 +50,7 @@ class BeforeAfter:
     Attributes:
         validation: Of the model that `before` is of, if there are any: what the prior of the
             samples is estimated with.
-        tau: How far `after` was moved from what `before` carries towards the target, beside being
+        tau: How far `after` was moved from what `before` carries towards the goal, beside being
             calibrated: 0 for not at all. None where it is no such move, but another model.
         is_cross_fitted: Whether parts of the samples were each moved by a τ of their own, near
             `tau`, that the other parts chose.
@@ -36,7 +58,7 @@ class BeforeAfter:
 
     before: Scores  # with labels
     after: Scores  # of the same samples; the same scores where nothing was done
-    target: Prior  # what accuracy and calibration are meant under
+    goal: Prior  # what scores are moved to, and but for an estimated one are measured under
     validation: Scores | None = None
     names: tuple[str, str] = ("before", "after")  # what before and after are called
     tau: float | None = None
@@ -95,13 +117,35 @@ class BeforeAfter:
         return self.label_counts if self.counts is None else self.counts
 
     @cached_property
+    def label_shares(self) -> npt.NDArray[np.float64]:
+        """The share of the samples that each class has."""
+        return self.label_counts / len(self.labels)
+
+    @property
+    def is_move(self) -> bool:
+        """Whether the result is the scores before, moved towards the target."""
+        return self.tau is not None and self.is_changed
+
+    @property
+    def moved_by_tau(self) -> Scores:
+        """The scores that τ moves; those of another model are moved themselves."""
+        return self.after if self.tau is None else self.before
+
+    @property
+    def tau_standing(self) -> Standing:
+        """Where the logits that τ moves stand."""
+        return Standing.of(self.moved_by_tau.carried, self.goal)
+
+    @cached_property
     def source(self) -> Prior | None:
         """What the logits carried before, or else the training prior; None if neither is known."""
-        if self.before.carried is not None and not self.before.carried.is_close(self.target):
-            return self.before.carried
-        if self.counts is not None:
-            return Prior.of(self.counts, zeros="smooth")
-        return self.before.carried
+        return self.source_of(self.before) or self.before.carried
+
+    def source_of(self, scores: Scores) -> Prior | None:
+        """What the logits carry if that is not the goal, or else the training prior."""
+        if scores.carried is not None and not scores.carried.is_close(self.goal):
+            return scores.carried
+        return None if self.counts is None else Prior.of(self.counts, zeros="smooth")
 
     @property
     def ordered_by(self) -> Literal["counts", "source", "labels"]:

@@ -3,11 +3,11 @@ r"""Cosine heads: directions count, neither the length of weights nor that of fe
     Cosine       f_y = s · u(w_y)·u(Φ),        u(a) = a/‖a‖
     CausalNorm   f_y = τ/K · Σ_k [u(Φᵏ) − α·cos(Φᵏ, cᵏ)·u(cᵏ)] · w_yᵏ / (‖w_yᵏ‖ + γ)
 
-In the latter, Φ and w_y are cut into K parts, and c is a running mean of the features seen in
-training, which momentum and the many samples of head classes turn towards the head. In training the
-bracket is u(Φᵏ) alone; at test time the effect of the mean direction is taken away (Tang, Huang and
-Zhang, NeurIPS 2020: the total direct effect, TDE). Only c's direction counts, so the running mean
-is a usual one, (1−m) times that of the released code.
+In the latter, Φ and w_y are cut into K parts (`num_heads`), γ keeps short weights short, and c is a
+running mean of the features seen in training with momentum m, which turns towards head classes. In
+training the bracket is u(Φᵏ) alone; at test time α times the effect of the mean direction is taken
+away (Tang, Huang and Zhang, NeurIPS 2020: the total direct effect, TDE). Only c's direction counts,
+so the running mean is a usual one, (1−m) times that of the released code.
 
 Carries: Cosine what its loss and sampler say. CausalNorm None: LADE adds log p_t − log p_u to it as
 if it carried uniform; measure it instead.
@@ -70,13 +70,6 @@ class Cosine(Head):
 class CausalNorm(Head):
     """Multi-head normalised logits; evaluation mode subtracts the effect of the mean direction.
 
-    Args:
-        dim: A multiple of `num_heads`, K.
-        tau: The scale.
-        alpha: How much of the mean direction is removed.
-        gamma: What keeps short weights short.
-        momentum: m of the running mean.
-
     >>> head = CausalNorm(2, 2, num_heads=1, gamma=0.0)
     >>> _ = head.weight.data.copy_(torch.tensor([[2.0, 0.0], [0.0, 5.0]]))
     >>> head(torch.tensor([[3.0, 4.0]])).tolist()
@@ -103,9 +96,7 @@ class CausalNorm(Head):
     ) -> None:
         super().__init__(dim, num_classes)
         if num_heads < 1 or dim % num_heads:
-            raise ValueError(
-                f"num_heads must divide the dimension {dim} of the features, got {num_heads}"
-            )
+            raise ValueError(f"num_heads must divide the dimension {dim}, got {num_heads}")
         if not 0 <= momentum < 1:
             raise ValueError(f"momentum must lie in 0 to below 1, got {momentum}")
         self.num_heads, self.momentum = num_heads, momentum

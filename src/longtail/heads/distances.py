@@ -39,9 +39,8 @@ def distances(rows: Tensor, centers: Tensor) -> Tensor:
 def without_autocast(rows: Tensor) -> AbstractContextManager[Any]:
     """Where differences are taken: half precision, which autocast brings in, would lose them."""
     device = rows.device.type
-    if not torch.is_autocast_enabled(device):
-        return nullcontext()
-    return torch.autocast(device, enabled=False)
+    on = torch.is_autocast_enabled(device)
+    return torch.autocast(device, enabled=False) if on else nullcontext()
 
 
 def root(squares: Tensor) -> Tensor:

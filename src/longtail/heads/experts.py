@@ -26,9 +26,6 @@ Kind = Literal["cosine", "linear"]
 class Experts(Head):
     """K heads of `dim / K` features each.
 
-    `head(features)` is of shape (..., C, K) while the module trains, and of shape (..., C), the
-    mean over the experts, in evaluation; `head.each(features)` is the former in both.
-
     `dim` is that of the features of all experts together, `scale` that of cosine heads.
 
     >>> head = Experts(dim=6, num_classes=4, num_experts=3)
@@ -50,10 +47,7 @@ class Experts(Head):
     ) -> None:
         super().__init__(dim, num_classes)
         if check_whole(num_experts, "num_experts", least=1) and dim % num_experts:
-            raise ValueError(
-                f"the features of {num_experts} experts must have a multiple of {num_experts} "
-                f"numbers, got dim={dim}"
-            )
+            raise ValueError(f"dim must be a multiple of num_experts={num_experts}, got {dim}")
         if kind not in get_args(Kind):
             raise ValueError(f'kind must be "cosine" or "linear", got {kind!r}')
         self.num_experts, self.kind = num_experts, kind

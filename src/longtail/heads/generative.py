@@ -52,7 +52,14 @@ class Generative(LinearHead):
         shrinkage: Shrinkage = "oas",
     ) -> None:
         super().__init__(dim, num_classes)
-        self.shrinkage = _check_shrinkage(shrinkage)
+        if shrinkage not in (None, "oas", "ledoit_wolf"):
+            if isinstance(shrinkage, str) or not 0 <= shrinkage <= 1:
+                raise ValueError(
+                    "shrinkage must be None, a number in 0 to 1, 'oas' or 'ledoit_wolf', "
+                    f"got {shrinkage!r}"
+                )
+            shrinkage = float(shrinkage)
+        self.shrinkage = shrinkage
         self.prior = self._prior(prior, "generative head's")
         self.register_buffer("weight", torch.zeros(num_classes, dim))
         self.register_buffer("bias", torch.zeros(num_classes))
@@ -85,29 +92,19 @@ class Generative(LinearHead):
 def shrunk_covariance(moments: ClassMoments, shrinkage: Shrinkage) -> Tensor:
     """The covariance about the class means, shrunk; shape (D, D), float64."""
     if moments.scatter is None:
-        raise ValueError(
-            "this needs the pooled scatter; make it with class_moments(..., scatter='pooled')"
-        )
-    covariance = moments.scatter / moments.total
-    amount = _amount(covariance, moments, shrinkage)
-    eye = torch.eye(len(covariance), dtype=covariance.dtype, device="cpu")
-    return (1 - amount) * covariance + amount * covariance.trace() / len(covariance) * eye
-
-
-def _amount(covariance: Tensor, moments: ClassMoments, shrinkage: Shrinkage) -> float:
-    if shrinkage is None:
-        return 0.0
-    if not isinstance(shrinkage, str):
-        return shrinkage
+        raise ValueError("make the pooled scatter too: class_moments(..., scatter='pooled')")
+    covariance, total = moments.scatter / moments.total, moments.total
+    dim, eye = len(covariance), torch.eye(len(covariance), device="cpu").to(covariance)
     trace, square = float(covariance.trace()), float(covariance.square().sum())
     if shrinkage == "oas":
-        return oas_shrinkage(trace, square, moments.total, len(covariance))
-    if moments.fourth is None:
-        raise ValueError(
-            "Ledoit and Wolf's shrinkage needs the fourth moment; "
-            "make it with class_moments(..., scatter='pooled', fourth=True)"
-        )
-    return ledoit_wolf_shrinkage(trace, square, moments.fourth, moments.total, len(covariance))
+        amount = oas_shrinkage(trace, square, total, dim)
+    elif shrinkage != "ledoit_wolf":
+        amount = shrinkage or 0.0
+    elif moments.fourth is not None:
+        amount = ledoit_wolf_shrinkage(trace, square, moments.fourth, total, dim)
+    else:
+        raise ValueError("make the fourth moment too: class_moments(..., 'pooled', fourth=True)")
+    return (1 - amount) * covariance + amount * trace / dim * eye
 
 
 def _cholesky(covariance: Tensor, shrinkage: Shrinkage) -> Tensor:
@@ -121,13 +118,3 @@ def _cholesky(covariance: Tensor, shrinkage: Shrinkage) -> Tensor:
             "use shrinkage='oas', 'ledoit_wolf' or a number above zero"
         )
     return factor
-
-
-def _check_shrinkage(shrinkage: Shrinkage) -> Shrinkage:
-    if shrinkage in (None, "oas", "ledoit_wolf"):
-        return shrinkage
-    if isinstance(shrinkage, str) or not 0 <= shrinkage <= 1:
-        raise ValueError(
-            f"shrinkage must be None, a number in 0 to 1, 'oas' or 'ledoit_wolf', got {shrinkage!r}"
-        )
-    return float(shrinkage)

@@ -2,8 +2,8 @@ r"""What every head has in common: from features to logits, and what those carry
 
     f = head(Φ),        Φ of shape (..., D), f of shape (..., C)
 
-A head that is trained carries what its loss and its sampler make of it, so whoever trains it says
-so with `carry`. A head that is set by class means says it itself.
+A head that is trained carries what its loss and its sampler make of it: who trains it says so with
+`carry`. A head that is set by class means says it itself.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Head(nn.Module, ABC):
     made_with: dict[str, Any]  # the arguments it was made with, for a file to make it again
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
-        """Remember the arguments, whatever the subclass makes of them."""
+        """Remember the arguments."""
         head = super().__new__(cls)
         arguments = signature(cls.__init__).bind_partial(head, *args, **options).arguments
         arguments.pop("self")
@@ -101,7 +101,6 @@ class Head(nn.Module, ABC):
         self._hold("carried_log", None if carried is None else as_tensor(carried.log))
 
     def _prior(self, prior: PriorLike | None, name: str) -> Prior | None:
-        """A prior of as many classes as the head has, if there is one."""
         if prior is None:
             return None
         full = full_prior(prior, name)
@@ -159,12 +158,14 @@ class Head(nn.Module, ABC):
         return wide if self.unit is None else wide / self.unit.to(wide)
 
     def _with_weight_of(self, linear: nn.Linear) -> Self:
-        """The head in the dtype of a trained layer, and with its weight."""
+        """The head in the dtype of a trained layer, with its weight, and its bias if it has one."""
         copy_rows(self.to(linear.weight).rows, linear.weight, "weight")
+        bias: Tensor | None = getattr(self, "bias", None)
+        if bias is not None:
+            copy_rows(bias, linear.bias, "bias")
         return self
 
     def _check_set(self) -> None:
-        """Raise if the head still waits for its class means."""
         if not self._is_set:
             raise RuntimeError(
                 f"this {type(self).__name__} has no class means yet; call head.set_moments("
@@ -254,7 +255,7 @@ def as_linear(weight: Tensor, bias: Tensor | None, like: Tensor) -> nn.Linear:
 
 @torch.no_grad()
 def copy_rows(into: Tensor, values: Tensor, what: str) -> None:
-    """Write one row a class, or a ValueError that says which shape was expected."""
+    """Write one row a class, or a ValueError."""
     if into.shape != values.shape:
         raise ValueError(f"{what} must have shape {tuple(into.shape)}, got {tuple(values.shape)}")
     into.copy_(values)
@@ -262,6 +263,4 @@ def copy_rows(into: Tensor, values: Tensor, what: str) -> None:
 
 def random_rows(num_classes: int, dim: int, std: float) -> nn.Parameter:
     """Weights to start from, drawn from a normal distribution."""
-    rows = nn.Parameter(torch.empty(num_classes, dim))
-    nn.init.normal_(rows, std=std)
-    return rows
+    return nn.Parameter(nn.init.normal_(torch.empty(num_classes, dim), std=std))

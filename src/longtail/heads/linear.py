@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from longtail.core import PriorLike
-from longtail.heads.head import CRT, LinearHead, copy_rows
+from longtail.heads.head import CRT, LinearHead
 
 
 class Linear(LinearHead):
@@ -44,8 +44,6 @@ class Linear(LinearHead):
         """Start from trained weights and bias; `carried` says what their logits carry."""
         head = cls(linear.in_features, linear.out_features, linear.bias is not None)
         head._with_weight_of(linear).carry(carried)
-        if head.bias is not None:
-            copy_rows(head.bias, linear.bias, "bias")
         return head
 
     def affine(self, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
@@ -80,10 +78,7 @@ class LearnableScale(LinearHead):
     def from_linear(cls, linear: nn.Linear) -> LearnableScale:
         """Take trained weights and bias, which stay as they are."""
         head = cls(linear.in_features, linear.out_features, linear.bias is not None)
-        head._with_weight_of(linear)
-        if head.bias is not None:
-            copy_rows(head.bias, linear.bias, "bias")
-        return head
+        return head._with_weight_of(linear)
 
     def affine(self, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
         """The scaled weight and bias."""

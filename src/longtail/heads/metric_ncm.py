@@ -33,10 +33,8 @@ Metric: TypeAlias = Literal["global", "per_class", "eigenbasis"]
 class MetricNCM(CenterHead):
     """Nearest class mean with a trained metric and, as in Table 5, trained centres.
 
-    Args:
-        metric: Which of the three.
-        rank: Rows of W, for a projection to fewer dimensions; by default `dim`.
-        learn_centers: Whether the centres are trained too, or stay the class means (eq. 3, 4).
+    `rank` is the number of rows of W, for a projection to fewer dimensions; by default `dim`.
+    Without `learn_centers` the centres stay the class means (eq. 3, 4).
 
     >>> import longtail as lt
     >>> head = MetricNCM(2, 2)
@@ -75,7 +73,9 @@ class MetricNCM(CenterHead):
             self.register_buffer("basis", torch.eye(dim).repeat(num_classes, 1, 1))
             self.projection = nn.Parameter(torch.zeros(num_classes, dim))
         else:
-            start = _start(dim, rank)
+            start = torch.eye(dim)
+            if rank is not None and rank < dim:  # some orthogonal directions
+                start = nn.init.orthogonal_(torch.empty(rank, dim))
             several = start if metric == "global" else start.repeat(num_classes, 1, 1)
             self.map = nn.Parameter(several)
         self._is_set = False
@@ -94,10 +94,7 @@ class MetricNCM(CenterHead):
         """Start at the class means, and take the eigenvectors of the classes' covariances."""
         if self.metric == "eigenbasis":
             if moments.scatters is None:
-                raise ValueError(
-                    "eigenbasis needs the scatter of each class; "
-                    "make it with class_moments(..., scatter='per_class')"
-                )
+                raise ValueError("make each class's scatter too: class_moments(..., 'per_class')")
             for label, scatter in enumerate(moments.scatters):
                 copy_rows(self.basis[label], torch.linalg.eigh(scatter)[1], "eigenvectors")
         super().set_moments(moments)
@@ -124,15 +121,6 @@ class MetricNCM(CenterHead):
         middle = wide.mean(dim=0)
         weight = (wide - middle) @ mapping.T @ mapping
         return weight, -0.5 * ((wide + middle) * weight).sum(dim=1)
-
-
-def _start(dim: int, rank: int | None) -> Tensor:
-    """The identity, or some orthogonal directions where there are fewer."""
-    if rank is None or rank == dim:
-        return torch.eye(dim)
-    start = torch.empty(rank, dim)
-    nn.init.orthogonal_(start)
-    return start
 
 
 def _class_squares(

@@ -34,7 +34,7 @@ class MomentSums:
     >>> sums = MomentSums(2, 1)
     >>> sums.add(torch.tensor([[1.0], [3.0]]), torch.tensor([0, 1]))
     >>> sums.add(torch.tensor([[2.0]]), torch.tensor([0]))
-    >>> sums.values()["means"].tolist()
+    >>> sums.moments().means.tolist()
     [[1.5], [3.0]]
     """
 
@@ -80,17 +80,13 @@ class MomentSums:
         self._means[present] += steps * (added / (before + added))[:, None]
         self._counts[present] += number
 
-    def values(self) -> dict[str, Any]:
-        """The fields of `ClassMoments` so far."""
+    def moments(self) -> ClassMoments:
+        """Those of the samples so far."""
         means = self._means.clone()
         means[self._counts == 0] = torch.nan
         pooled = self._own.sum(0) if self._own is not None else self._pooled
-        return {
-            "counts": self._counts.clone(),
-            "means": means,
-            "scatter": None if pooled is None else pooled.clone(),
-            "scatters": None if self._own is None else self._own.clone(),
-        }
+        scatter, scatters = (None if part is None else part.clone() for part in (pooled, self._own))
+        return ClassMoments(self._counts.clone(), means, scatter, scatters, origin=self._origin)
 
 
 def transformed(features: Tensor, origin: Tensor | None) -> Tensor:
@@ -142,12 +138,12 @@ def class_moments(
 
     Args:
         features: Shape (N, D). A memory-mapped array is read a block at a time.
-        labels: Class indices, shape (N,).
+        labels: Class indices.
         num_classes: How many there are, those without samples included.
         scatter: "pooled" for one D × D matrix, "per_class" for C of them.
-        normalise: Whether to subtract the mean of all features and scale each to length one first
-            (cl2n): one more pass.
-        fourth: Whether to add the fourth moment: one more pass, since it needs the means.
+        normalise: Subtract the mean of all features and scale each to length one first (cl2n): one
+            more pass.
+        fourth: Add the fourth moment: one more pass, since it needs the means.
         block: Rows to read at a time; by default 32 MB of them.
 
     >>> moments = class_moments([[0.0, 1.0], [2.0, 1.0], [5.0, 5.0]], [0, 0, 1], 2, "pooled")
@@ -168,7 +164,7 @@ def class_moments(
     sums = MomentSums(num_classes, rows.shape[1], scatter, origin)
     for at, part in _blocks(rows, numbers):
         sums.add(part, classes[at])
-    moments = ClassMoments(**sums.values(), origin=origin)
+    moments = sums.moments()
     if not fourth:
         return moments
     powers = 0.0
@@ -208,7 +204,7 @@ def _blocks(rows: Any, numbers: int) -> Iterator[tuple[slice, Tensor]]:
 
 
 def _mean(rows: Any, numbers: int) -> Tensor:
-    mean = torch.zeros(rows.shape[1], dtype=torch.float64, device="cpu")
+    mean = _zeros(rows.shape[1])
     for at, part in _blocks(rows, numbers):
         wide = transformed(part, None)
         mean += (wide - mean).sum(0) / (at.start + len(wide))

@@ -10,10 +10,9 @@ r"""Nearest class mean: no weights, only the mean feature of each class, as it i
 
 The first's distance is squared, so that euclidean is the logistic regression with weight μ_y and
 bias −½‖μ_y‖² (NCM eq. 7), and the Bayes rule for N(μ_y, I). The learned ones' are not, so a sample
-moves a centre by the same length from near and far (NCM eq. 6); where it lies on the centre, by
-nothing. With `losses.LogitAdjusted(counts, tau=1/8)` they are trained with the adjustment of NCM
-eq. 9 and still predict the nearest centre: what is added belongs to the loss, not to the head.
-`LearnedNCM.adjusted_sgd` says so to whoever trains it.
+moves a centre by the same length from near and far (NCM eq. 6). With `adjusted_sgd` they are
+trained by `losses.LogitAdjusted(counts, tau=1/8)`, the adjustment of NCM eq. 9, and still predict
+the nearest centre: what is added belongs to the loss, not to the head.
 
 The centres of MultiNCM are those of a LearnedNCM and stay; δ_1 … δ_K are shared by all classes and
 trained. Since ‖x − δ‖² = ‖x‖² − 2 x·δ + ‖δ‖², all distances follow from those to the centres and
@@ -31,6 +30,7 @@ from typing import Literal, TypeAlias
 import torch
 from torch import Tensor, nn
 
+from longtail.core.numbers import check_whole
 from longtail.heads.distances import distances, root, squared_distances, unit, without_autocast
 from longtail.heads.head import CenterHead, SGDConfig, as_linear, copy_rows
 from longtail.heads.moments import ClassMoments, MomentOptions, check_moments
@@ -140,11 +140,7 @@ class MultiNCM(CenterHead):
 
     def __init__(self, dim: int, num_classes: int, num_displacements: Count = 20) -> None:
         super().__init__(dim, num_classes)
-        if num_displacements < 1:
-            raise ValueError(
-                f"num_displacements must be at least 1 (the null one is not counted), "
-                f"got {num_displacements}"
-            )
+        check_whole(num_displacements, "num_displacements", least=1)  # without δ_0
         self.register_buffer("centers", torch.zeros(num_classes, dim))
         self.displacements = nn.Parameter(torch.empty(num_displacements, dim))
         nn.init.normal_(self.displacements, std=dim**-0.5)

@@ -2,11 +2,10 @@ r"""Heads with an offset in place of a bias: the boundary runs midway between tw
 
     f_k = w_k·Φ − ½ c_k·w_k                                                       (EO §2.2 and §2.4)
 
-EO eq. 2 makes the offset of a linear classifier ln π_k − ½ μ_kᵀΣ⁻¹μ_k with w_k = Σ⁻¹μ_k. Keeping
-the second term and leaving the first moves the boundary midway between the means (EO eq. 4),
-however many samples each class had. `EmpiricalOffset` takes the class means for c, and trained
-weights; `EstimatedOffset` is trained, and `losses.EstimatedOffset` moves its centres, not
-gradients.
+EO eq. 2 makes the offset of a linear classifier ln π_k − ½ μ_kᵀΣ⁻¹μ_k with w_k = Σ⁻¹μ_k. Without
+the first term the boundary is midway between the means (EO eq. 4), however many samples each class
+had. `EmpiricalOffset` takes the class means for c, and trained weights; `EstimatedOffset` is
+trained, and `losses.EstimatedOffset` moves its centres, not gradients.
 
 Carries: uniform when set by class means. Once trained, what its loss says: that of
 `losses.EstimatedOffset` is None, so measure it.
@@ -35,7 +34,10 @@ class OffsetHead(CenterHead, LinearHead):
     @property
     def offset(self) -> Tensor:
         """½ c_k·w_k of each class: what is subtracted."""
-        return 0.5 * (self.centers * self.weight).sum(dim=1)
+        return self._offset(self.weight)
+
+    def _offset(self, weight: Tensor) -> Tensor:
+        return 0.5 * (self.centers.to(weight) * weight).sum(dim=1)
 
     @property
     def waits_for_moments(self) -> bool:
@@ -51,17 +53,13 @@ class OffsetHead(CenterHead, LinearHead):
     def affine(self, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
         """The weights, and the offset as a bias."""
         weight = self.weight.to(dtype)
-        if not self.use_offset:
-            return weight, None
-        return weight, -0.5 * (self.centers.to(dtype) * weight).sum(dim=1)
+        return weight, -self._offset(weight) if self.use_offset else None
 
 
 class EstimatedOffset(OffsetHead):
     """Linear logits with an offset from the class centres, in place of a bias.
 
-    Args:
-        use_offset: False leaves the offset out of the logits: with the uniform constraint of the
-            loss, the ablation "UC only".
+    Without `use_offset`, and with the uniform constraint of the loss, it is the ablation "UC only".
 
     >>> import torch
     >>> head = EstimatedOffset(2, 2)

@@ -9,8 +9,7 @@ re-scaling RS that EO compares with, up to a factor that all classes share.
 
 In WeightVectorNorm (Kim and Kim, IEEE Access 2020: the WVN+RS of EO) weights of length one in
 training let no class win by length; at test rarer classes get longer ones. The released code writes
-the normalised weights back after each step; here the length is divided out in the forward pass, so
-the gradient has no part along w.
+the normalised weights back after each step; here the forward pass divides by the length.
 
 Carries: None. They multiply logits, which is no change of prior (LA §4.2): measure it.
 """
@@ -32,7 +31,7 @@ from longtail.ranges import NonNegative
 
 
 class TauNorm(LinearHead):
-    """Trained weights, normalised: nothing in it is trained, but τ can be set on held-out data.
+    """Trained weights, normalised: nothing in it is trained, but τ can be set on validation data.
 
     τ = 0 leaves the weights, 1 makes all of length one. Without `train` ν is the norm.
 
@@ -65,7 +64,7 @@ class TauNorm(LinearHead):
 
     @property
     def tau(self) -> float:
-        """τ; set it to what held-out data say."""
+        """τ; set it to what validation data say."""
         return self._tau.item()
 
     @tau.setter
@@ -132,16 +131,14 @@ class WeightVectorNorm(LinearHead):
         """Start from trained weights; the bias is dropped."""
         return cls(linear.in_features, linear.out_features, train, gamma)._with_weight_of(linear)
 
-    def affine(self, dtype: torch.dtype) -> tuple[Tensor, None]:
-        """The weights of length one; in eval mode re-scaled."""
-        return self._weight(dtype, rescaled=not self.training), None
+    def affine(self, dtype: torch.dtype, rescaled: bool | None = None) -> tuple[Tensor, None]:
+        """The weights of length one; in eval mode re-scaled, unless told."""
+        weight = unit(self.weight.to(dtype))
+        rescaled = not self.training if rescaled is None else rescaled
+        if self.log_share is None or not rescaled:
+            return weight, None
+        return weight * torch.exp(-self.gamma * self.log_share.to(weight))[:, None], None
 
     def linear_map(self) -> tuple[Tensor, None]:
         """That of test time."""
-        return self._weight(torch.float64, rescaled=True), None
-
-    def _weight(self, dtype: torch.dtype, rescaled: bool) -> Tensor:
-        weight = unit(self.weight.to(dtype))
-        if self.log_share is None or not rescaled:
-            return weight
-        return weight * torch.exp(-self.gamma * self.log_share.to(weight))[:, None]
+        return self.affine(torch.float64, rescaled=True)

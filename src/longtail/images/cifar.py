@@ -1,8 +1,8 @@
 """CIFAR-10 and CIFAR-100 from the official archives, binary or python, and long-tailed cuts.
 
 A record of the binary version is a label (CIFAR-100: the coarse one and the fine one) and 3072
-pixels, 32 rows of 32, red, then green, then blue. The python version holds pickled dictionaries of
-labels (coarse_labels and fine_labels) and data, which are read without unpickling.
+pixels, 32 rows of 32, red, then green, then blue. The dictionaries of the python version are read
+without unpickling.
 """
 
 import os
@@ -15,7 +15,7 @@ import numpy.typing as npt
 import torch
 
 from longtail.data.tables.pickled import ByteArray, read_plain_data
-from longtail.images.cifar_files import ARCHIVES, Archive, LabelKind, Name, read_files
+from longtail.images.cifar_files import ARCHIVES, DAMAGED, Archive, LabelKind, Name, read_files
 from longtail.images.folders import read_npz_splits
 from longtail.images.labelled import ImageArrays
 from longtail.images.splits import ImageSplits, Profile, long_tailed_images
@@ -25,14 +25,13 @@ CifarPart: TypeAlias = tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]
 
 _PIXELS = 3 * 32 * 32
 _TRAIN_IMAGES, _TEST_IMAGES = 50_000, 10_000
-_MOST_NAMES = 2**20  # bytes of a file of class names
 _NUM_CLASSES: dict[tuple[Name, LabelKind], int] = {
     ("cifar10", "fine"): 10,
     ("cifar100", "fine"): 100,
     ("cifar100", "coarse"): 20,
 }
-# Where a record of the binary version has its labels, before its pixels.
-_LABEL_PLACES: dict[Name, dict[LabelKind, int]] = {
+# The bytes of a record of the binary version that are labels, before its pixels.
+_LABEL_COLUMNS: dict[Name, dict[LabelKind, int]] = {
     "cifar10": {"fine": 0},
     "cifar100": {"coarse": 0, "fine": 1},
 }
@@ -44,20 +43,19 @@ def cifar_long_tailed(
     imbalance_ratio: float = 100,
     profile: Profile = "exp",
     seed: int = 0,
-    held_out: float = 0.1,
+    validation_share: float = 0.1,
     labels: LabelKind = "fine",
     official: bool = True,
 ) -> ImageSplits[ImageArrays]:
     """CIFAR-10-LT, CIFAR-100-LT or, with coarse labels, CIFAR-20-LT; the test part is whole.
 
     With seed 0 the training and the validation part together are the images of the widely used
-    published builder: 12,406 of CIFAR-10 and 10,847 of CIFAR-100 at ratio 100. To train on all
-    of them, as published figures do, say held_out=0; then nothing is left to choose by but the
-    test part, which is what those figures often did. Ratios of 10, 50, 100 and 200 are usual.
-    `read_cifar` and `long_tailed_images` explain the arguments.
+    published builder: 12,406 of CIFAR-10 and 10,847 of CIFAR-100 at ratio 100. Published figures
+    train on all of them, validation_share=0, and often choose by the test part. `read_cifar` and
+    `long_tailed_images` explain the arguments.
     """
     whole = read_cifar(source, name, labels, official)
-    return long_tailed_images(whole, imbalance_ratio, profile, seed, held_out)
+    return long_tailed_images(whole, imbalance_ratio, profile, seed, validation_share)
 
 
 def read_cifar(
@@ -65,15 +63,10 @@ def read_cifar(
 ) -> ImageSplits[ImageArrays]:
     """The training and the test part, in the original order.
 
-    Args:
-        source: An official archive (.tar.gz), a folder with one in it, as `download_cifar` leaves
-            it, or with its files, or an npz file with train_images, train_labels, test_images and
-            test_labels.
-        name: Which set.
-        labels: "fine", or "coarse" for the 20 superclasses of CIFAR-100. An npz file has those
-            that were put into it.
-        official: Whether all 60,000 images must be there, as many of each class; False reads any
-            whole number of records, for samples of the set.
+    The source is an official archive (.tar.gz), a folder with one in it, as `download_cifar` leaves
+    it, or with its files, or an npz file with train_images, train_labels, test_images, test_labels.
+    Coarse labels are the 20 superclasses of CIFAR-100. `official` asks for all 60,000 images, as
+    many of each class; False reads any whole number of records, for samples of the set.
     """
     if (name, labels) not in _NUM_CLASSES:
         raise ValueError(
@@ -81,10 +74,8 @@ def read_cifar(
             f"coarse labels; got {name!r} with {labels!r}"
         )
     path, num_classes = Path(source), _NUM_CLASSES[name, labels]
-    if path.suffix.lower() == ".npz":
-        splits = read_npz_splits(path)
-    else:
-        splits = _read_archive(*_located(path, name), labels)
+    is_npz = path.suffix.lower() == ".npz"
+    splits = read_npz_splits(path) if is_npz else _read_archive(*_located(path, name), labels)
     if splits.train.num_classes != num_classes:
         raise ValueError(
             f"{path} has {splits.train.num_classes} classes, expected {num_classes} for {name} "
@@ -106,7 +97,7 @@ def _located(path: Path, name: Name) -> tuple[Path, Archive]:
         return path, versions[called_python]
     for archive in versions:
         for folder in (path, path / archive.folder):
-            if (folder / archive.test).is_file():
+            if (folder / archive.images[-1]).is_file():
                 return folder, archive
         if (path / archive.file_name).is_file():
             return path / archive.file_name, archive
@@ -117,13 +108,13 @@ def _located(path: Path, name: Name) -> tuple[Path, Archive]:
 
 
 def _read_archive(path: Path, archive: Archive, labels: LabelKind) -> ImageSplits[ImageArrays]:
-    files = read_files(path, archive.folder, _limits(archive, labels))
-    meta, is_binary = archive.names(labels), archive.version == "binary"
-    read = read_records if is_binary else read_dictionary
-
-    if is_binary:
+    meta = archive.names(labels)
+    files = read_files(path, archive.folder, [meta, *archive.images])
+    if archive.version == "binary":
+        read = read_records
         classes = tuple(files[meta].decode("ascii", "replace").split())
     else:
+        read = read_dictionary
         classes = read_meta(files[meta], archive.name, labels, f"{meta} of {path}")
 
     def join(names: Sequence[str], part: str) -> ImageArrays:
@@ -134,22 +125,12 @@ def _read_archive(path: Path, archive: Archive, labels: LabelKind) -> ImageSplit
             at = int(wrong.argmax())
             raise ValueError(
                 f"the {part} part of {path} has the label {indices[at]} at image {at}, expected 0 "
-                f"to {len(classes) - 1}; it is damaged or of another set: download it again"
+                f"to {len(classes) - 1}; {DAMAGED}"
             )
         return ImageArrays(torch.from_numpy(images), torch.from_numpy(indices), classes)
 
-    return ImageSplits(join(archive.train, "training"), test=join([archive.test], "test"))
-
-
-def _limits(archive: Archive, labels: LabelKind) -> dict[str, int]:
-    """The bytes that each file may have."""
-    images = dict.fromkeys(archive.train, _TRAIN_IMAGES // len(archive.train))
-    images[archive.test] = _TEST_IMAGES
-    # A pickle also has file names, and a pixel may be text there, of two bytes.
-    extra = 0 if archive.version == "binary" else _PIXELS + 200
-    size = len(_LABEL_PLACES[archive.name]) + _PIXELS + extra
-    limits = {file: number * size for file, number in images.items()}
-    return {archive.names(labels): _MOST_NAMES, **limits}
+    *train, test = archive.images
+    return ImageSplits(join(train, "training"), test=join([test], "test"))
 
 
 def _check_whole(images: ImageArrays | None, number: int, where: str) -> None:
@@ -164,57 +145,47 @@ def _check_whole(images: ImageArrays | None, number: int, where: str) -> None:
 
 def read_records(data: bytes, name: Name, labels: LabelKind, where: str) -> CifarPart:
     """A file of the binary version: a byte a label and 3072 bytes of pixels for each image."""
-    places = _LABEL_PLACES[name]
-    size = len(places) + _PIXELS
+    columns = _LABEL_COLUMNS[name]
+    size = len(columns) + _PIXELS
     if not data or len(data) % size:
         raise ValueError(
-            f"{where} has {len(data):,} bytes, which is no whole number of records of {size}; "
-            "it is damaged or of another set: download it again"
+            f"{where} has {len(data):,} bytes, no whole number of records of {size}; {DAMAGED}"
         )
     records: npt.NDArray[np.uint8] = np.frombuffer(data, np.uint8).reshape(-1, size)
-    images = records[:, len(places) :].reshape(-1, 3, 32, 32)
-    return images, records[:, places[labels]].astype(np.int64)
+    images = records[:, len(columns) :].reshape(-1, 3, 32, 32)
+    return images, records[:, columns[labels]].astype(np.int64)
 
 
 def read_dictionary(data: bytes, name: Name, labels: LabelKind, where: str) -> CifarPart:
     """A file of the python version: a dictionary with an array of pixels and lists of labels."""
     key = "labels" if name == "cifar10" else f"{labels}_labels"
-    pixels, classes = _entries(data, where, "data", key)
-    values = pixels.values if isinstance(pixels, ByteArray) else None
-    if values is None or values.ndim != 2 or values.shape[1] != _PIXELS:
-        raise ValueError(f"{where} must have data as rows of {_PIXELS} bytes; download it again")
-    most = max(_NUM_CLASSES.values())
-    are_labels = isinstance(classes, list) and all(
-        type(label) is int and 0 <= label < most for label in classes
-    )
-    if not are_labels or len(classes) != len(values):
+    entries = _entries(data, where)
+    array, classes = entries.get("data"), entries.get(key)
+    pixels = array.values if isinstance(array, ByteArray) else None
+    numbers = classes if isinstance(classes, list) else []
+    valid = all(type(label) is int and 0 <= label < _NUM_CLASSES[name, labels] for label in numbers)
+    if pixels is None or pixels.shape != (len(numbers), _PIXELS) or not valid:
         raise ValueError(
-            f"{where} must have a number below {most} for each of {len(values)} images as labels; "
-            "download it again"
+            f"{where} must have rows of {_PIXELS} bytes as data and a class number for each as "
+            f"{key}, got {', '.join(sorted(entries)[:8])}; {DAMAGED}"
         )
-    return values.reshape(-1, 3, 32, 32), np.array(classes, dtype=np.int64)
+    return pixels.reshape(-1, 3, 32, 32), np.array(numbers, dtype=np.int64)
 
 
 def read_meta(data: bytes, name: Name, labels: LabelKind, where: str) -> tuple[str, ...]:
     """The class names of the python version."""
     key = "label_names" if name == "cifar10" else f"{labels}_label_names"
-    (names,) = _entries(data, where, key)
+    names = _entries(data, where).get(key)
     if not isinstance(names, list) or not all(isinstance(text, str | bytes) for text in names):
-        raise ValueError(f"{where} must have a list of texts as class names; download it again")
+        raise ValueError(f"{where} must have a list of texts as {key}; {DAMAGED}")
     return tuple(map(_text, names))
 
 
-def _entries(data: bytes, where: str, *keys: str) -> list[Any]:
-    """What a pickled dictionary has under these keys."""
+def _entries(data: bytes, where: str) -> dict[str, Any]:
     stored = read_plain_data(data, where)
     if not isinstance(stored, dict):
-        raise ValueError(f"{where} must hold a dictionary, got a {type(stored).__name__}")
-    entries = {_text(key): value for key, value in stored.items()}
-    for key in keys:
-        if key not in entries:
-            listed = ", ".join(sorted(entries)[:8])
-            raise ValueError(f"{where} has no {key}, only {listed}; is it of another set?")
-    return [entries[key] for key in keys]
+        raise ValueError(f"{where} must hold a dictionary, got {type(stored).__name__}; {DAMAGED}")
+    return {_text(key): value for key, value in stored.items()}
 
 
 def _text(value: str | bytes) -> str:

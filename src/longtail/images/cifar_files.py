@@ -11,7 +11,7 @@ import os
 import tarfile
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -25,7 +25,8 @@ LabelKind: TypeAlias = Literal["fine", "coarse"]
 
 _SITE = "https://www.cs.toronto.edu/~kriz"
 _BLOCK = 2**20
-_MOST = 2**28  # bytes of an archive, or after the last file that is read; they have 170 million
+_MOST = 2**28  # bytes of an archive, of a file in it, or after the last one that is read
+DAMAGED = "it is damaged or of another set: download it again"
 _PATIENCE = 60  # seconds without an answer
 
 
@@ -47,23 +48,17 @@ class Archive:
         return f"cifar-{self.name.removeprefix('cifar')}-{self.version}.tar.gz"
 
     @property
-    def train(self) -> list[str]:
-        """The files of training images in the folder."""
+    def images(self) -> list[str]:
+        """The files of images in the folder: those of training, and the one of test images."""
         batches = [f"data_batch_{number}" for number in range(1, 6)]
-        ending = ".bin" if self.version == "binary" else ""
-        return [f"{part}{ending}" for part in (batches if self.name == "cifar10" else ["train"])]
-
-    @property
-    def test(self) -> str:
-        """The file of test images."""
-        stem = "test_batch" if self.name == "cifar10" else "test"
-        return f"{stem}.bin" if self.version == "binary" else stem
+        stems = [*batches, "test_batch"] if self.name == "cifar10" else ["train", "test"]
+        return [f"{stem}.bin" if self.version == "binary" else stem for stem in stems]
 
     def names(self, labels: LabelKind) -> str:
         """The file of class names."""
-        if self.name == "cifar10":
-            return "batches.meta.txt" if self.version == "binary" else "batches.meta"
-        return f"{labels}_label_names.txt" if self.version == "binary" else "meta"
+        if self.version == "binary":
+            return "batches.meta.txt" if self.name == "cifar10" else f"{labels}_label_names.txt"
+        return "batches.meta" if self.name == "cifar10" else "meta"
 
 
 _ALL = (
@@ -81,10 +76,8 @@ def download_cifar(name: Name, folder: str | os.PathLike[str], version: Version 
     What is fetched is checked by its MD5 and takes its name only when it is whole.
     """
     if (name, version) not in ARCHIVES:
-        raise ValueError(
-            'expected "cifar10" or "cifar100", as "binary" or "python", '
-            f"got {name!r} as {version!r}"
-        )
+        wanted = " or ".join(f'("{each}", "{form}")' for each, form in ARCHIVES)
+        raise ValueError(f"name and version must be {wanted}, got {name!r} as {version!r}")
     archive = ARCHIVES[name, version]
     path = Path(folder) / archive.file_name
     if path.is_file() and _md5_of(path) == archive.md5:
@@ -102,19 +95,16 @@ def download_cifar(name: Name, folder: str | os.PathLike[str], version: Version 
     return path
 
 
-def read_files(source: Path, folder: str, limits: Mapping[str, int]) -> dict[str, bytes]:
-    """What is in each file of a folder, or of that folder in a .tar.gz archive.
-
-    None may have more bytes than its limit.
-    """
+def read_files(source: Path, folder: str, names: Sequence[str]) -> dict[str, bytes]:
+    """What is in each file of a folder, or of that folder in a .tar.gz archive."""
     if source.is_dir():
-        files = {name: source / name for name in limits}
-        for name, path in files.items():
+        files = {name: source / name for name in names}
+        for path in files.values():
             check_is_file(path)
-            _check_size(path.stat().st_size, limits[name], str(path))
+            _check_size(path.stat().st_size, str(path))
         return {name: path.read_bytes() for name, path in files.items()}
     check_is_file(source)
-    members = {f"{folder}/{name}": name for name in limits}
+    members = {f"{folder}/{name}": name for name in names}
     contents: dict[str, bytes] = {}
     with reading(source, "a .tar.gz archive"), gzip.open(source) as stream:
         try:
@@ -122,12 +112,12 @@ def read_files(source: Path, folder: str, limits: Mapping[str, int]) -> dict[str
                 for member in archive:
                     wanted = members.get(member.name.removeprefix("./"))
                     if wanted is not None and wanted not in contents and member.isreg():
-                        _check_size(member.size, limits[wanted], f"{member.name} in {source}")
+                        _check_size(member.size, f"{member.name} in {source}")
                         file = archive.extractfile(member)
                         contents[wanted] = b"" if file is None else file.read()
                         if len(contents[wanted]) != member.size:
                             raise EOFError(f"{member.name} is cut short")
-                    if len(contents) == len(limits):
+                    if len(contents) == len(names):
                         break
         except tarfile.TarError as error:
             raise ValueError(str(error)) from error
@@ -136,19 +126,13 @@ def read_files(source: Path, folder: str, limits: Mapping[str, int]) -> dict[str
             raise ValueError(f"{_MOST:,} bytes follow what it should hold")
     missing = [member for member, name in members.items() if name not in contents]
     if missing:
-        raise ValueError(
-            f"{source} has no file {missing[0]}; it is another archive or cut short: "
-            "download it again"
-        )
+        raise ValueError(f"{source} has no file {missing[0]}; {DAMAGED}")
     return contents
 
 
-def _check_size(size: int, most: int, name: str) -> None:
-    if size > most:
-        raise ValueError(
-            f"{name} has {size:,} bytes, more than the {most:,} there can be; "
-            "it is not the official file: download it again"
-        )
+def _check_size(size: int, name: str) -> None:
+    if size > _MOST:
+        raise ValueError(f"{name} has {size:,} bytes, more than the {_MOST:,} it may; {DAMAGED}")
 
 
 def _fetch(url: str, part: Path) -> None:

@@ -24,10 +24,7 @@ def pillow() -> Any:
     try:
         return import_module("PIL.Image")
     except ImportError as error:
-        raise ImportError(
-            "image files need Pillow, which is not installed; "
-            "get it with: pip install longtail[vision]"
-        ) from error
+        raise ImportError("image files need Pillow: pip install longtail[vision]") from error
 
 
 def decode_file(path: str | os.PathLike[str]) -> Tensor:

@@ -40,10 +40,9 @@ def read_image_splits(
 ) -> ImageSplits[ImageFiles] | ImageSplits[ImageArrays]:
     """The training part, and validation and test where they are, with the classes of training.
 
-    Args:
-        source: A folder with train, val and test in it, each with a folder a class, or an npz file
-            with train_images, train_labels and so on. A folder of class folders is all training.
-        allow_empty: Whether a class folder of the training part may be without images.
+    The source is a folder with train, val and test in it, each with a folder a class, or an npz
+    file with train_images, train_labels and so on. A folder of class folders is all training.
+    `allow_empty` is for class folders of the training part.
     """
     root = Path(source)
     if root.suffix.lower() == ".npz":
@@ -51,7 +50,7 @@ def read_image_splits(
     names = by_split(_classes(root), root, "folders")
     parts = {split: root / name for split, name in names.items()}
     if not parts:
-        return ImageSplits(_read_folder(root, _classes(root), allow_empty))
+        return ImageSplits(read_image_folder(root, allow_empty))
     if "train" not in parts:
         there = ", ".join(folder.name for folder in parts.values())
         raise ValueError(
@@ -65,7 +64,7 @@ def read_image_splits(
 
 
 def read_image_folder(root: str | os.PathLike[str], allow_empty: bool = False) -> ImageFiles:
-    """The images of root/class/file; classes, which may be empty if so said, by the alphabet."""
+    """The images of root/class/file; classes, which may be empty with `allow_empty`, sorted."""
     folder = Path(root)
     names = _classes(folder)
     if "train" in map(split_named, names):

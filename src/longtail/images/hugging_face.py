@@ -85,16 +85,11 @@ def from_hugging_face(
 def read_hugging_face(
     path: str, image_column: str = "image", label_column: str = "label"
 ) -> ImageSplits[Any]:
-    """Train, and validation and test where there are such.
-
-    The path is of a folder that `save_to_disk` wrote, or what `datasets.load_dataset` takes.
-    """
+    """The parts of a folder that `save_to_disk` wrote, or of what `datasets.load_dataset` takes."""
     try:
         datasets = import_module("datasets")
     except ImportError as error:
-        raise ImportError(
-            "Hugging Face data sets are read by the package datasets: pip install longtail[hf]"
-        ) from error
+        raise ImportError("the package datasets is missing: pip install longtail[hf]") from error
     stored = (Path(path) / "dataset_dict.json").is_file()
     splits = datasets.load_from_disk(path) if stored else datasets.load_dataset(path)
     if "train" not in splits:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -65,10 +64,19 @@ class LabelledImages(Dataset[tuple[Tensor, int]]):
         if not names:
             number = check_num_classes(max(int(labels.max()) + 1, 1), len(labels))
             names = tuple(map(str, range(number)))
-        _check_names(names)
+        check_written(names, "the set")
+        if len(set(names)) != len(names):
+            twice, times = Counter(names).most_common(1)[0]
+            raise ValueError(
+                f"classes must name each class once, got {twice!r} {times} times; rename them"
+            )
         # The values are frozen; what is set here is what they were given, in its final type.
         object.__setattr__(self, "classes", names)
         object.__setattr__(self, "labels", label_tensor(labels, len(names)))
+
+    def _check_number(self, number: int, what: str) -> None:
+        if number != len(self):
+            raise ValueError(f"there must be a label for each of {number} {what}, got {len(self)}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,20 +96,13 @@ class ImageArrays(LabelledImages):
     def __post_init__(self) -> None:
         self._settle_labels()
         pixels = as_tensor(self.images)
-        if pixels.dtype != torch.uint8 or pixels.dim() != 4:
+        if pixels.dtype != torch.uint8 or pixels.dim() != 4 or channels_first(pixels) is not pixels:
             raise ValueError(
                 "images must be uint8 (0 to 255) of shape (N, C, H, W), "
-                f"got {pixels.dtype} of shape {tuple(pixels.shape)}; convert them first"
+                f"got {pixels.dtype} of shape {tuple(pixels.shape)}; convert them first, (N, H, W, "
+                "C) with images.permute(0, 3, 1, 2), in NumPy images.transpose(0, 3, 1, 2)"
             )
-        if channels_first(pixels) is not pixels:
-            raise ValueError(
-                f"images must have their channels in axis 1, got shape {tuple(pixels.shape)}; "
-                "move them with images.permute(0, 3, 1, 2), in NumPy images.transpose(0, 3, 1, 2)"
-            )
-        if len(pixels) != len(self.labels):
-            raise ValueError(
-                f"there must be a label for each of {len(pixels)} images, got {len(self.labels)}"
-            )
+        self._check_number(len(pixels), "images")
         object.__setattr__(self, "images", pixels)
 
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
@@ -118,8 +119,7 @@ class ImageArrays(LabelledImages):
 class ImageFiles(LabelledImages):
     """Paths of images and their labels; each image is decoded, by Pillow, when it is asked for.
 
-    `read_image_folder` and `read_image_list` make it from what people have and see that the files
-    are there; `check_images` finds those that are damaged.
+    `read_image_folder` and `read_image_list` make it; `check_images` finds damaged files.
 
     >>> files = ImageFiles(("a/1.jpg", "b/1.jpg", "a/2.jpg"), [0, 1, 0], ("a", "b"))
     >>> len(files), files.subset([1]).paths, files.subset([1]).counts.tolist()
@@ -133,10 +133,7 @@ class ImageFiles(LabelledImages):
     def __post_init__(self) -> None:
         self._settle_labels()
         object.__setattr__(self, "paths", tuple(map(str, self.paths)))
-        if len(self.paths) != len(self.labels):
-            raise ValueError(
-                f"there must be a label for each of {len(self.paths)} paths, got {len(self.labels)}"
-            )
+        self._check_number(len(self.paths), "paths")
 
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
         """The image in RGB as uint8 of shape (3, H, W), and its label."""
@@ -184,15 +181,6 @@ def check_every_class(images: LabelledImages, where: str) -> None:
             f"{len(empty)} of the {images.num_classes} classes of {where} have no image: "
             f"{first_few(map(repr, empty))}; "
             "add images, or leave such classes out (in Python, allow_empty=True keeps them)"
-        )
-
-
-def _check_names(names: Sequence[str]) -> None:
-    check_written(names, "the set")
-    if len(set(names)) != len(names):
-        twice, number = Counter(names).most_common(1)[0]
-        raise ValueError(
-            f"classes must name each class once, got {twice!r} {number} times; rename them"
         )
 
 
@@ -261,9 +249,7 @@ def _checked_labels(values: Any, name: str, dataset: Any) -> Tensor:
         labels = label_tensor(tensor, int(tensor.max()) + 1 if tensor.numel() else 1)
     except (ValueError, TypeError) as error:
         raise ValueError(f"{where} must be a class index for each sample: {error}") from error
-    if len(labels) != len(dataset):
-        raise ValueError(
-            f"{where} must be one for each of {len(dataset)} samples, got {len(labels)}; "
-            "make them agree"
-        )
+    number = len(dataset)
+    if len(labels) != number:
+        raise ValueError(f"{where} must be one for each of {number} samples, got {len(labels)}")
     return labels

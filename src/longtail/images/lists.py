@@ -23,7 +23,7 @@ import torch
 from longtail.core.files import read_whole
 from longtail.core.labels import check_num_classes
 from longtail.data.tables.errors import check_is_file, reading
-from longtail.data.tables.label_codes import are_whole_numbers, first_few
+from longtail.data.tables.label_codes import are_whole_numbers, classes_of, first_few
 from longtail.data.tables.layout import column_place
 from longtail.data.tables.names import read_class_names
 from longtail.data.tables.text import TextTable, all_lines, suffix_of
@@ -37,11 +37,9 @@ _SPLITS = ("split", "subset", "partition")
 
 
 class _Row(NamedTuple):
-    """An image of a list; lines, or rows of a table, count from 1, as editors show them."""
-
     path: str
     label: str
-    line: int
+    line: int  # or row of a table, counted from 1, as editors show them
 
 
 def read_image_list(
@@ -57,7 +55,7 @@ def read_image_list(
     of the alphabet.
 
     Args:
-        path: The list: .txt, .json, .csv or .tsv, as the table of this module says.
+        path: A list as the table of this module says.
         root: The folder that the paths in the list start from.
         num_classes: By default as many as `classes` has names, or up to the largest label.
         classes: Their names, or a file that lists them (.txt or .json); for SUN397 ClassName.txt.
@@ -229,35 +227,28 @@ def _labels_in_order(
     rows: Sequence[_Row], names: tuple[str, ...] | None, number: int | None, source: Path
 ) -> tuple[str, ...]:
     """The labels there may be, in the order of the classes."""
+    labels = {row.label for row in rows}
+    if names is None and not (number and are_whole_numbers(labels)):
+        names = classes_of(labels, len(rows), str(source))
     if names is not None and number not in (None, len(names)):
         raise ValueError(
-            f"num_classes is {number}, but there are {len(names)} names of classes; leave one of "
-            "them out, or make them agree"
+            f"num_classes is {number}, but there are {len(names)} names of classes; give all of "
+            "the names, in their order, as classes, and leave num_classes out"
         )
-    labels = {row.label for row in rows}
-    if names is not None and labels <= set(names):
+    if names is not None and (labels <= set(names) or not are_whole_numbers(labels)):
         return names
-    if are_whole_numbers(labels):
-        up_to_largest = max(*map(int, labels), 0) + 1
-        number = number or (len(names) if names is not None else up_to_largest)
-        check_num_classes(number, len(rows), f"labels of {source}")
-        return tuple(map(str, range(number)))
-    if number not in (None, len(names or labels)):
-        raise ValueError(
-            f"{source} has {len(labels)} names for labels, but num_classes is {number}; give all "
-            "of the names, in their order, as classes"
-        )
-    return names or tuple(sorted(labels))
+    number = check_num_classes(number or len(names or ()), len(rows), f"labels of {source}")
+    return tuple(map(str, range(number)))
 
 
 def _check_present(paths: Sequence[str], source: Path) -> None:
     # A folder is listed once: half a million questions to a network disk take minutes.
     listed = {folder: _names_in(folder) for folder in {os.path.dirname(path) for path in paths}}
-    missing = [
-        path
-        for path in paths
-        if os.path.basename(path) not in listed[os.path.dirname(path)] and not os.path.isfile(path)
-    ]
+    missing = []
+    for path in paths:
+        folder, name = os.path.split(path)
+        if name not in listed[folder] and not os.path.isfile(path):
+            missing.append(path)
     if missing:
         raise FileNotFoundError(
             f"{len(missing)} of the {len(paths)} images of {source} are not there: "

@@ -181,10 +181,7 @@ class ReversedSampler(ClassSampler):
 
 
 class EffectiveNumberSampler(ClassSampler):
-    """A sample as often as the class-balanced weight of its class.
-
-    In [0, 1), β says how much samples of one class repeat each other.
-    """
+    """A sample as often as the class-balanced weight of its class, by β."""
 
     def __init__(
         self,

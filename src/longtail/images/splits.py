@@ -1,13 +1,7 @@
 r"""The parts of a data set, a validation part held out of training, and long-tailed cuts.
 
-Of a class with n samples the held-out part gets
-
-    0                                        if n = 1
-    min(n - 1, max(1, ⌊n · fraction + ½⌋))   if n ≥ 2
-
-so that every class can be trained, and every class but those of one sample can be judged. Where
-fraction · n is below ½ that is more than the fraction: the held-out part of a long tail has a
-slightly shorter one.
+Of a class with n ≥ 2 samples validation gets min(n − 1, max(1, ⌊n · fraction + ½⌋)), of one with a
+single sample none: every class can be trained, and all but those of a single sample can be judged.
 """
 
 from dataclasses import dataclass, replace
@@ -49,12 +43,12 @@ class ImageSplits(Generic[ImagesT]):
 
 
 def hold_out(labels: ArrayLike, fraction: float = 0.1, seed: int = 0) -> tuple[Array, Array]:
-    """Positions of the samples to train on and of those held out, both in ascending order.
+    """Positions of the samples to train on and of those for validation, both in ascending order.
 
-    The fraction is of each class, in 0 to 1; 0 holds nothing out.
+    The fraction is of each class; 0 holds nothing out.
 
-    >>> kept, held = hold_out([0] * 10 + [1] * 2 + [2], fraction=0.2)
-    >>> len(kept), held.tolist()
+    >>> train, validation = hold_out([0] * 10 + [1] * 2 + [2], fraction=0.2)
+    >>> len(train), validation.tolist()
     (10, [3, 4, 11])
     """
     if not 0 <= fraction < 1:
@@ -72,12 +66,11 @@ def hold_out(labels: ArrayLike, fraction: float = 0.1, seed: int = 0) -> tuple[A
         (counts.double() * fraction + 0.5).floor().long().clamp(min=1 if fraction else 0),
     )
     ranks = torch.arange(len(indices)) - (torch.cumsum(counts, 0) - counts)[indices[by_class]]
-    is_held = ranks < sizes[indices[by_class]]
-    kept, held = (
-        as_kind_of(by_class[each].sort().values.to(tensor.device), labels)
-        for each in (~is_held, is_held)
+    is_validation = ranks < sizes[indices[by_class]]
+    train, validation = (
+        by_class[each].sort().values.to(tensor.device) for each in (~is_validation, is_validation)
     )
-    return kept, held
+    return as_kind_of(train, labels), as_kind_of(validation, labels)
 
 
 def hold_out_validation(
@@ -87,10 +80,11 @@ def hold_out_validation(
 
     Nothing changes if there is a validation part already, or if the fraction is 0.
     """
-    kept, held = hold_out(splits.train.labels, fraction, seed)
-    if splits.validation is not None or not len(held):
+    train, validation = hold_out(splits.train.labels, fraction, seed)
+    if splits.validation is not None or not len(validation):
         return splits
-    return replace(splits, train=splits.train.subset(kept), validation=splits.train.subset(held))
+    whole = splits.train
+    return replace(splits, train=whole.subset(train), validation=whole.subset(validation))
 
 
 def long_tailed_images(
@@ -98,15 +92,15 @@ def long_tailed_images(
     imbalance_ratio: float = 100,
     profile: Profile = "exp",
     seed: int = 0,
-    held_out: float = 0.1,
+    validation_share: float = 0.1,
 ) -> ImageSplits[ImagesT]:
     """A long-tailed cut of the training part, with a validation part held out of the cut.
 
     The largest class keeps all it has, the others follow the profile ("exp" as in CIFAR-LT, "step",
     or "pareto" as in ImageNet-LT) in the order of their size, equal ones by index; a class that has
-    fewer images than that keeps all. On a balanced set that is the published way, and with
-    held_out=0, the fraction of the cut for validation if the set has no such part, the published
-    images. Validation and test stay whole.
+    fewer images than that keeps all. On a balanced set that is the published way, and without a
+    validation share, which is cut off if the set has no such part, the published images. Validation
+    and test stay whole.
     """
     if profile not in _PROFILES:
         raise ValueError(f'profile must be "exp", "step" or "pareto", got {profile!r}')
@@ -115,7 +109,7 @@ def long_tailed_images(
     counts = np.minimum(available, wanted[ranks_by_count(available)])
     kept = long_tailed_subset(splits.train.labels, counts, seed)
     cut = replace(splits, train=splits.train.subset(kept))
-    return hold_out_validation(cut, held_out, seed)
+    return hold_out_validation(cut, validation_share, seed)
 
 
 def _listed(classes: tuple[str, ...]) -> str:

@@ -5,20 +5,17 @@ r"""Terms of all pairs of rows in the batch: range, lifted structure and spread-
                 J_ij = d_ij + log[Σ_{k: y_k≠y_i} exp(margin−d_ik) + Σ_{k: y_k≠y_j} exp(margin−d_jk)]
     spread-out  Ω = M₁² + max(0, M₂ − 1/d),        M₁ = mean of Φ·Φ',  M₂ = mean of (Φ·Φ')²
 
-Range: D_{y,1} ≥ D_{y,2} ≥ ... are the squared distances of pairs of rows of class y, so the first
-term is the sum over classes of the harmonic mean of the k largest; μ_y is the mean of class y in
-the batch. Xiao Zhang et al., "Range Loss for Deep Face Recognition with Long-Tailed Training Data",
-ICCV 2017; the second term is the one of ELM §3.2. Distances are squared in both, as in the paper.
-Code in circulation has plain distances, and for a class of two rows, which is one pair, a distance
-of 1e-6 in place of the second: here the mean is then over the pairs there are.
+Range (Xiao Zhang et al., ICCV 2017; the second term is that of ELM §3.2): D_{y,1} ≥ D_{y,2} ≥ ...
+are the squared distances of pairs of rows of class y, so the first term is the sum over classes of
+the harmonic mean of the k largest; μ_y is the mean of class y in the batch. Code in circulation has
+plain distances, and for a class of two rows, which is one pair, 1e-6 in place of the second: here
+the mean is then over the pairs there are.
 
-Lifted: P are the pairs of one class, d plain Euclidean distances. Song et al., "Deep Metric
-Learning via Lifted Structured Feature Embedding", CVPR 2016.
+Lifted (Song et al., CVPR 2016): P are the pairs of one class, d plain Euclidean distances.
 
-Spread-out: over the pairs of different classes, of features of dimension d normalised here; what
-independent uniform points of the sphere have is M₁ = 0 and M₂ = 1/d. Xu Zhang et al., "Learning
-Spread-out Local Feature Descriptors", ICCV 2017. ELM eqs. 7 to 9 take all pairs; the paper, and we,
-those that do not match.
+Spread-out (Xu Zhang et al., ICCV 2017): over the pairs of different classes, of features of
+dimension d normalised here; independent uniform points of the sphere have M₁ = 0 and M₂ = 1/d. ELM
+eqs. 7 to 9 take all pairs.
 
 Carries: they claim nothing of logits.
 """
@@ -67,14 +64,11 @@ class Range(Regularizer):
         _, index, sizes = torch.unique(labels, return_inverse=True, return_counts=True)
         means = rows.new_zeros(len(sizes), rows.shape[1]).index_add(0, index, rows)
         means = means / sizes.unsqueeze(1)
-        intra = self._intra(rows, index, means.detach())
-        return self.intra_weight * intra + self.inter_weight * self._inter(means)
-
-    def _intra(self, rows: Tensor, index: Tensor, means: Tensor) -> Tensor:
         # Around the mean of its class, a distance loses nothing to the norm of the features.
-        left, right = _widest_pairs(rows.detach() - means[index], index, self.largest)
+        left, right = _widest_pairs(rows.detach() - means.detach()[index], index, self.largest)
         distances = (rows[left] - rows[right]).square().sum(dim=1)
-        return _harmonic_means(distances, index[left], len(means)).sum()
+        intra = _harmonic_means(distances, index[left], len(means)).sum()
+        return self.intra_weight * intra + self.inter_weight * self._inter(means)
 
     def _inter(self, means: Tensor) -> Tensor:
         if len(means) < 2:
@@ -89,10 +83,9 @@ class Range(Regularizer):
 class LiftedStructure(Regularizer):
     """The lifted structured term on features: `LiftedStructure()(features, labels)`.
 
-    A value of the whole batch, zero if it has no pair of one class or no two classes. The same
-    as LiftedStructureLoss of pytorch-metric-learning on features that are not normalised, with
-    N² numbers in memory in place of one for each two pairs. `margin` is how much farther than its
-    class a negative should be.
+    A value of the whole batch, zero if it has no pair of one class or no two classes: that of
+    pytorch-metric-learning on features that are not normalised, with N² numbers in memory in place
+    of one for each two pairs. `margin` is how much farther than its class a negative should be.
     """
 
     def __init__(self, margin: float = 1.0, **options: Unpack[TermOptions]) -> None:
@@ -115,9 +108,7 @@ class LiftedStructure(Regularizer):
 
 
 class SpreadOut(Regularizer):
-    """The spread-out term on features: `SpreadOut()(features, labels)`.
-
-    A value of the whole batch, zero if it has no two classes.
+    """The spread-out term on features, a value of the whole batch: zero without two classes.
 
     >>> features = torch.tensor([[2.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
     >>> SpreadOut()(features, torch.tensor([0, 1, 1]))  # M₁ = (0.6 + 0)/2, M₂ = (0.36 + 0)/2

@@ -8,16 +8,13 @@ DRO-LT's sum is over the batch, with ε_y = scale · √(max P / P(y)) (ELM eq. 
 nearer to its class's centre than all others. In the last, f are the logits of
 `heads.EstimatedOffset`, which subtracts w̃₀_k = ½ c_k·w_k; the entropy H draws the offsets to one
 value (the uniform constraint). After each value, in training mode, the centres move by the rule of
-the centre-loss paper,
+the centre-loss paper, and by no gradient:
 
     c_j ← c_j − rate · Σ_{i: y_i=j} (c_j − Φ_i) / (1 + n_j),        n_j rows of class j in the batch
 
-and by nothing else: no gradient reaches the centres, neither of the value nor through the offset.
-
-The centre loss is without the ½ of Wen et al., ECCV 2016, as EO eq. 6 has it. Samuel and Chechik,
-ICCV 2021, take the centres of DRO-LT from a model trained before; their released code has plain
-distances divided by a temperature, a softmax over the batch for each centre, an ε of each class
-that is learned, taken from the positives, and a mean over the classes present.
+The centre loss is without the ½ of Wen et al., ECCV 2016, as EO eq. 6 has it. DRO-LT of Samuel and
+Chechik, ICCV 2021, takes the centres from a model trained before; their code has plain distances
+over a temperature, a softmax over the batch for each centre, and a learned ε taken from positives.
 
 Carries: None. Terms claim nothing of logits; the offset takes the place of a bias, and no loss ties
 it to a prior: measure it.
@@ -32,7 +29,7 @@ from torch import Tensor
 
 from longtail.core.labels import check_labels
 from longtail.core.numbers import check_number, check_whole
-from longtail.core.prior import PriorLike, full_prior
+from longtail.core.prior import PriorLike, check_same_classes, full_prior
 from longtail.losses.kernel import is_eager_cpu
 from longtail.losses.loss import LossOptions
 from longtail.losses.regularizer import RegularizedLoss, Regularizer, TermOptions
@@ -43,8 +40,8 @@ from longtail.ranges import Fraction, NonNegative
 class _RunningCenters(Regularizer):
     """A term of features and the centres of their classes, which start at zero.
 
-    They are no parameters and are saved with the module. Every process sees the whole batch, so
-    they move alike on all; with gradient accumulation they move at each step.
+    Every process sees the whole batch, so they move alike on all; with gradient accumulation they
+    move at each step.
     """
 
     centers: Tensor
@@ -61,10 +58,7 @@ class _RunningCenters(Regularizer):
         """Ω of each row. In training mode, the centres move afterwards."""
         num_classes, dim = self.centers.shape
         if rows.shape[1] != dim:
-            raise ValueError(
-                f"the centers have dimension {dim}, the features {rows.shape[1]}; "
-                "give the dimension of the features when making the regularizer"
-            )
+            raise ValueError(f"the term was made with dim={dim}, features have {rows.shape[1]}")
         if is_eager_cpu(labels):
             check_labels(labels, num_classes)
         values = self._terms(rows, labels)
@@ -78,7 +72,6 @@ class _RunningCenters(Regularizer):
         """Ω of each row, whose labels are in range."""
 
     def extra_repr(self) -> str:
-        """Its sizes, for print(term)."""
         num_classes, dim = self.centers.shape
         return f"dim={dim}, num_classes={num_classes}, rate={self.rate}"
 
@@ -138,7 +131,7 @@ class DROLT(_RunningCenters):
 
 
 class OffsetHead(Protocol):
-    """What the loss needs of a head: `heads.EstimatedOffset`, or one alike."""
+    """What the loss needs of a head."""
 
     weight: Tensor
     centers: Tensor
@@ -147,9 +140,8 @@ class OffsetHead(Protocol):
 class EstimatedOffset(RegularizedLoss):
     """Cross-entropy with the centre term and the uniform constraint of the head's offset.
 
-    Call it as `loss(head(features), labels, features=features)`. The head's parameters stay the
-    model's. The two ablations of the paper: `uniform_weight=0` (λ₂) is "w/o UC"; a head with
-    `use_offset=False` is "UC only".
+    Call it as `loss(head(features), labels, features=features)`. The two ablations of the paper:
+    `uniform_weight=0` (λ₂) is "w/o UC"; a head with `use_offset=False` is "UC only".
 
     >>> import longtail as lt
     >>> head = lt.heads.EstimatedOffset(2, 3)
@@ -174,10 +166,7 @@ class EstimatedOffset(RegularizedLoss):
         **options: Unpack[LossOptions],
     ) -> None:
         prior = full_prior(train, "train")
-        if head.weight.shape[0] != prior.num_classes:
-            raise ValueError(
-                f"the head has {head.weight.shape[0]} classes, the prior {prior.num_classes}"
-            )
+        check_same_classes(head.weight.shape[0], prior, "the head has", "the prior")
         center = check_number(center_weight, "center_weight", least=0)
         uniform = check_number(uniform_weight, "uniform_weight", least=0)
         terms = _OffsetTerms(head, (center, uniform), rate, gather)
@@ -189,12 +178,12 @@ class _OffsetTerms(Regularizer):
         self, head: OffsetHead, weights: tuple[float, float], rate: float, gather: bool
     ) -> None:
         super().__init__(gather=gather)
-        self._held = (head,)  # in a tuple: nn.Module would register the head itself
+        self._head = (head,)  # in a tuple: nn.Module would register the head itself
         self.weights, self.rate = weights, check_number(rate, "rate", least=0, most=1)
 
     def values(self, rows: Tensor, labels: Tensor) -> Tensor:
         """λ₁·‖Φ − c_y‖² of each row, and the uniform constraint in every one."""
-        (head,), (center_weight, uniform_weight) = self._held, self.weights
+        (head,), (center_weight, uniform_weight) = self._head, self.weights
         centers = head.centers.to(rows)
         offset = 0.5 * (centers * head.weight.to(rows)).sum(dim=1)
         log_share = torch.log_softmax(-offset, dim=0)
@@ -208,10 +197,7 @@ class _OffsetTerms(Regularizer):
 
 @torch.no_grad()
 def moved_centers(centers: Tensor, rows: Tensor, labels: Tensor, rate: float) -> Tensor:
-    """The centres (C, D) after a batch, by the centre-loss rule: a new tensor, without gradient.
-
-    The one in 1 + n_j is what keeps a class with a single row in the batch from jumping to it.
-    """
+    """The centres (C, D) after a batch, by the centre-loss rule: a new tensor, without gradient."""
     ones = torch.ones_like(labels, dtype=centers.dtype)
     counts = centers.new_zeros(len(centers)).scatter_add_(0, labels, ones)
     steps = (rows - centers[labels]) * (rate / (1 + counts))[labels].unsqueeze(1)

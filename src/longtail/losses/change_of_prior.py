@@ -13,11 +13,10 @@ Any α with uniform is consistent for the balanced error (theorem 1).
 Experts that carry different priors are trained together, to disagree on purpose, by the mean of
 their logit-adjusted losses, expert k with τ_k. Moved to a target t and averaged,
 
-    1/K Σ_k (f^k + log t − log π^(1−τ_k)) = 1/K Σ_k f^k + log t − log π^(1−τ̄),    τ̄ = 1/K Σ_k τ_k,
+    1/K Σ_k (f^k + log t − log π^(1−τ_k)) = 1/K Σ_k f^k + log t − log π^(1−τ̄),    τ̄ = 1/K Σ_k τ_k.
 
-so the mean of their logits carries π^(1−τ̄): uniform for τ = 0, 1, 2 (Aimar et al., CVPR 2023).
-
-Carries: what the table says; for experts π^(1−τ̄), by the mean of their logits.
+Carries: what the table says; the mean of the experts' logits π^(1−τ̄), which is uniform for τ = 0,
+1, 2 (Aimar et al., CVPR 2023).
 """
 
 from collections.abc import Sequence
@@ -112,11 +111,8 @@ class Experts(ComposedLoss):
     """The mean of the logit-adjusted losses of several experts, each with a τ of its own.
 
     It takes logits of shape (N, C, K): what `heads.Experts` gives while it trains. In evaluation
-    that head gives the mean over the experts, which carries `carried`.
-
-    Args:
-        train: The prior the batches follow.
-        taus: τ of each expert: 0 carries the training prior, 1 uniform, 2 its inverse.
+    that head gives the mean over the experts, which carries `carried`. An expert of τ = 0 carries
+    the training prior, of 1 uniform, of 2 its inverse.
 
     >>> loss = Experts([70, 25, 5], taus=(0.0, 1.0, 2.0))
     >>> loss(torch.zeros(2, 3, 3), torch.tensor([0, 2]))
@@ -158,16 +154,16 @@ class Experts(ComposedLoss):
 
     def forward(self, logits: Tensor, labels: Tensor, features: Tensor | None = None) -> Tensor:
         """The mean over the experts of their reduced losses."""
+        number = len(self.taus)
         if not isinstance(logits, Tensor):
             raise TypeError(
                 f"a loss takes torch tensors, got {type(logits).__name__}; stack the logits of the "
                 "experts: torch.stack(logits, dim=-1)"
             )
-        if logits.dim() < 3 or logits.shape[-1] != len(self.taus):
+        if logits.dim() < 3 or logits.shape[-1] != number:
             raise ValueError(
-                f"the loss of {len(self.taus)} experts takes logits of shape (N, C, "
-                f"{len(self.taus)}), got {tuple(logits.shape)}; heads.Experts gives them while it "
-                "trains: call model.train()"
+                f"the loss of {number} experts takes logits of shape (N, C, {number}), got "
+                f"{tuple(logits.shape)}; heads.Experts gives them in training: call model.train()"
             )
         each = zip(self._each(), logits.unbind(dim=-1), strict=True)
         values = [member(own.contiguous(), labels) for member, own in each]

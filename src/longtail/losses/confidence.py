@@ -4,13 +4,12 @@ r"""Losses in which what a model is sure of, or sees often, counts less.
     sigmoid    ℓ(y, f) = (1 − σ(f_y))^γ · (−log σ(f_y)) + Σ_{c≠y} σ(f_c)^γ · (−log(1 − σ(f_c)))
     smoothing  ℓ(y, f) = −(1−ε_y)·log p_y − ε_y/(C−1) · Σ_{k≠y} log p_k
 
-Two different losses go by the name of focal. p_y is that of the plain cross-entropy; class weights
-multiply outside. Code that takes p_y from a weighted cross-entropy has p_y^w in its place.
-Class-balanced, a class counts by its effective number of samples, α_y ∝ (1 − β) / (1 − β^{n_y}),
-Σ_y α_y = C: β = 0 weighs all classes alike; classes with far fewer than 1/(1 − β) samples weigh
-1/n_y, those with far more weigh alike. Label-aware smoothing has ε_y fall from ε_head for the
-largest class, of which a model is surest, to ε_tail for the smallest: linearly in the count, or as
-a quarter of a sine, which stays high for longer.
+Two different losses go by the name of focal; class weights multiply outside of both, where code
+that takes p_y from a weighted cross-entropy has p_y^w. Class-balanced, a class counts by its
+effective number of samples, α_y ∝ (1 − β) / (1 − β^{n_y}), Σ_y α_y = C: classes with far fewer than
+1/(1 − β) samples weigh 1/n_y, those with far more weigh alike. Label-aware smoothing has ε_y fall
+from ε_head for the largest class, of which a model is surest, to ε_tail for the smallest: linearly
+in the count, or as a quarter of a sine, which stays high for longer.
 
 Carries: None, since what a sample counts depends on its own logits, and smoothed labels are no
 change of prior; α · train for the softmax form with γ = 0, which is cross-entropy. Lin et al., ICCV
@@ -39,11 +38,7 @@ class _SoftmaxFocal(SampleLoss):
     """Cross-entropy times (1 − p_y)^γ, with class weights α."""
 
     def __init__(
-        self,
-        train: PriorLike,
-        gamma: float,
-        alpha: ArrayLike | None,
-        **options: Unpack[LossOptions],
+        self, train: PriorLike, gamma: float, alpha: ArrayLike | None, options: LossOptions
     ) -> None:
         check_number(gamma, "gamma", least=0)
         prior = label_prior(train, options)
@@ -52,13 +47,11 @@ class _SoftmaxFocal(SampleLoss):
         self.gamma = gamma
 
     def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:
-        """ℓ(y_i, f_i) for class indices in range, or their sum weighted by `share`."""
         if self.gamma == 0:
             return super().label_losses(logits, labels, share)
         return weighted(self._faded(super().label_losses(logits, labels)), share)
 
     def class_losses(self, logits: Tensor) -> Tensor:
-        """ℓ(y, f_i) for every label y."""
         nll = super().class_losses(logits)
         return nll if self.gamma == 0 else self._faded(nll)
 
@@ -77,20 +70,16 @@ class Focal(_SoftmaxFocal):
     def __init__(
         self, train: PriorLike, gamma: NonNegative = 2.0, **options: Unpack[LossOptions]
     ) -> None:
-        super().__init__(train, gamma, None, **options)
+        super().__init__(train, gamma, None, options)
 
 
 class ClassBalanced(_SoftmaxFocal):
     """Cross-entropy, or with γ the focal loss, with class-balanced weights.
 
-    The weights depend on the counts themselves, not on their ratios. As all weights of a paper
-    they divide by the number of samples in a mean; torch's own weighted mean, which divides by
-    their sum, is `CrossEntropy(train, weight=class_balanced_weights(train))`.
-
-    Args:
-        train: The class counts, or a Prior made from them.
-        beta: How much samples of one class repeat each other.
-        gamma: That of the softmax focal loss; None for cross-entropy.
+    The weights depend on the counts themselves, not on their ratios; `beta` says how much samples
+    of one class repeat each other. As all weights of a paper they divide by the number of samples
+    in a mean; torch's own weighted mean, which divides by their sum, is
+    `CrossEntropy(train, weight=class_balanced_weights(train))`.
 
     >>> loss = ClassBalanced([70, 25, 5])
     >>> loss(torch.tensor([[2.0, 0.5, -1.0]]), torch.tensor([1]))
@@ -107,7 +96,7 @@ class ClassBalanced(_SoftmaxFocal):
         **options: Unpack[LossOptions],
     ) -> None:
         alpha = class_balanced_weights(train, beta, options.get("label_smoothing", 0.0))
-        super().__init__(train, 0.0 if gamma is None else gamma, alpha, **options)
+        super().__init__(train, 0.0 if gamma is None else gamma, alpha, options)
 
 
 class SigmoidFocal(SampleLoss):
@@ -150,11 +139,7 @@ class SigmoidFocal(SampleLoss):
 class LabelAwareSmoothing(SampleLoss):
     """Cross-entropy with label smoothing that follows the class counts.
 
-    Args:
-        train: The prior the batches follow.
-        head: ε of the largest class.
-        tail: ε of the smallest class.
-        shape: How ε falls in between.
+    `head` and `tail` are ε of the largest and of the smallest class, `shape` is how it falls.
     """
 
     def __init__(

@@ -26,10 +26,10 @@ LossFactory: TypeAlias = Callable[..., Loss]
 
 
 class Deferred(ComposedLoss):
-    """A loss until epoch `start`, another from then on, by `set_epoch`. Call it as any loss.
+    """A loss until epoch `start`, another from then on, by `set_epoch`.
 
-    The epoch is saved in the state dict. What the two losses keep, such as centres, they do not
-    share. `resampling` says how often a sample of each class is drawn from `start` on.
+    What the two losses keep, such as centres, they do not share. `resampling` says how often a
+    sample of each class is drawn from `start` on.
     """
 
     resampling: Tensor | None
@@ -39,16 +39,13 @@ class Deferred(ComposedLoss):
     ) -> None:
         super().__init__()
         check_whole(start, "start", least=0)
-        if before.num_classes != after.num_classes:
-            raise ValueError(
-                "both losses must be of the same classes, "
-                f"got {before.num_classes} before and {after.num_classes} after"
-            )
+        first, second = before.num_classes, after.num_classes
+        if first != second:
+            raise ValueError(f"both losses must be of the same classes, got {first} and {second}")
         self.before, self.after, self.start = before, after, start
         self.resamples = resampling is not None
-        self.register_buffer(
-            "resampling", None if resampling is None else as_tensor(resampling).clone()
-        )
+        weights = None if resampling is None else as_tensor(resampling).clone()
+        self.register_buffer("resampling", weights)
         self.set_epoch(0)
 
     def set_epoch(self, epoch: int) -> None:
@@ -99,9 +96,8 @@ def deferred_reweighting(
 ) -> Deferred:
     """DRW: a loss that takes class-balanced weights from epoch `start` on.
 
-    `make` is a loss class, or a partial of one: called as `make(train)` and with `weight=`. The
-    mean then divides by the sum of the weights, as torch does. With LDAM and `start` at four fifths
-    of training this is LDAM-DRW. `beta` is that of `class_balanced_weights`.
+    `make` is a loss class, or a partial of one: called as `make(train)` and with `weight=`. With
+    LDAM and `start` at four fifths of training this is LDAM-DRW.
 
     >>> from longtail.losses import CrossEntropy
     >>> loss = deferred_reweighting(CrossEntropy, [70, 25, 5], start=160)

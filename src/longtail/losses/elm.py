@@ -9,7 +9,7 @@ Carries: uniform, claimed for the logit term; Ω shapes the features only.
 """
 
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypeAlias, Unpack
+from typing import Any, Literal, TypeAlias, Unpack
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from longtail.core.arrays import ArrayLike
+from longtail.core.blocks import BLOCK, slices
 from longtail.core.numbers import check_number, check_per_class
 from longtail.core.prior import PriorLike, full_prior
 from longtail.core.tensors import as_tensor
@@ -28,20 +29,16 @@ from longtail.ranges import NonNegative, Positive
 
 Margins: TypeAlias = Literal["relative", "prior", "sqrt_prior", "sqrt_count"] | ArrayLike
 
-_CHUNK = 1 << 22  # numbers: how much of pairs × dimensions is held at once
 _FAR = 40.0  # exponentials up to this can be summed as they are, in float32 too
 
 
 def pull_margins(train: PriorLike, rule: Margins = "relative", scale: float = 1.0) -> Tensor:
     """α, one margin a class, float64: pairs closer than √α_y are hardly drawn.
 
-    Args:
-        train: The training prior, or class counts.
-        rule: "relative": scale·√(P(y)/max P), for features of norm one, whose squared distances
-            lie in 0 to 4: a pair of the largest class at 60 degrees has 1. "prior": scale·P(y);
-            "sqrt_prior": scale·√P(y); "sqrt_count": scale·√n_y, for features without a norm, as
-            in the paper. Or the margins themselves.
-        scale: A factor.
+    By the rule "relative" scale·√(P(y)/max P), for features of norm one, whose squared distances
+    lie in 0 to 4: a pair of the largest class at 60 degrees has 1. "prior" is scale·P(y),
+    "sqrt_prior" scale·√P(y), "sqrt_count" scale·√n_y, for features without a norm, as in the paper.
+    Or the rule is the margins themselves.
 
     >>> pull_margins([64, 16, 4]).tolist()
     [1.0, 0.5, 0.25]
@@ -100,8 +97,7 @@ class ELM(RegularizedLoss):
     """The logit-adjusted loss with the pull term: `ELM(train)(logits, labels, features=Φ)`.
 
     Published: α_y = P(y), λ = 0.01 for CIFAR-10; α_y = √n_y, λ = 0.01 for CIFAR-100 and
-    iNaturalist; α_y = 10·√P(y), λ = 0.001 for ImageNet. The default margins are for features of
-    norm one; `margins` and `scale` are those of `pull_margins`.
+    iNaturalist; α_y = 10·√P(y), λ = 0.001 for ImageNet. Margins and scale as in `pull_margins`.
 
     >>> loss = ELM([70, 25, 5], lam=0.1)
     >>> logits, features = torch.tensor([[2.0, 0.5, -1.0]] * 2), torch.eye(2)
@@ -123,19 +119,11 @@ class ELM(RegularizedLoss):
         super().__init__(LogitAdjusted(train, **options), pull, lam, on="features")
 
 
-class Pairs(NamedTuple):
-    """Every pair of different rows of one class, both ways round, by their first row."""
+def same_class_pairs(labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """First and second row of every pair of one class, and where the pairs of each row begin.
 
-    first: Tensor  # in ascending order
-    second: Tensor
-    begins: Tensor  # where the pairs of each row begin
-
-
-def same_class_pairs(labels: Tensor) -> Pairs:
-    """The pairs of rows of one class.
-
-    >>> pairs = same_class_pairs(torch.tensor([7, 3, 7, 7]))
-    >>> list(zip(pairs.first.tolist(), pairs.second.tolist()))
+    >>> first, second, begins = same_class_pairs(torch.tensor([7, 3, 7, 7]))
+    >>> list(zip(first.tolist(), second.tolist()))
     [(0, 2), (0, 3), (2, 0), (2, 3), (3, 0), (3, 2)]
     """
     # In NumPy: a dozen operations on a few hundred integers, where torch's own overhead is all.
@@ -152,20 +140,17 @@ def same_class_pairs(labels: Tensor) -> Pairs:
     first = rows.repeat(others)
     partner = np.arange(len(first)) + (start - begins)[first]
     partner += partner >= rank[first]  # a row is no partner of itself
-    pairs = Pairs(*map(torch.from_numpy, (first, order[partner], begins)))
-    return pairs if labels.is_cpu else Pairs(*(part.to(labels.device) for part in pairs))
+    left, right, starts = map(torch.from_numpy, (first, order[partner], begins))
+    return left.to(labels.device), right.to(labels.device), starts.to(labels.device)
 
 
 def _fused(rows: Tensor, labels: Tensor, margins: Tensor) -> tuple[float, Tensor] | None:
-    """The mean of Ω and its gradient, or None where pairs are too many or too far apart for it.
-
-    As in _PullTerm, for rows that all count the same: with less to start for a small batch.
-    """
-    pairs = same_class_pairs(labels)
-    if not 0 < len(pairs.first) * rows.shape[1] <= _CHUNK:
+    """The mean of Ω and its gradient, or None where pairs are too many or too far apart for it."""
+    left, right, begins = same_class_pairs(labels)
+    if not 0 < len(left) * rows.shape[1] <= BLOCK:
         return None
-    first, second = pairs.first.numpy(), pairs.second.numpy()
-    apart = rows.index_select(0, pairs.first).sub_(rows.index_select(0, pairs.second))
+    first, second = left.numpy(), right.numpy()
+    apart = rows.index_select(0, left).sub_(rows.index_select(0, right))
     excess = apart.square().sum(dim=1).numpy()
     excess -= margins.numpy()[labels.numpy()[first]]
     if not excess.max() < _FAR:
@@ -174,13 +159,8 @@ def _fused(rows: Tensor, labels: Tensor, margins: Tensor) -> tuple[float, Tensor
     total = np.bincount(first, terms, len(rows)) + 1
     slope = (1 / total).astype(terms.dtype)
     slope = terms * (slope[first] + slope[second]) * (2 / len(rows))
-    drawn = F.embedding_bag(
-        torch.from_numpy(np.arange(len(first))),
-        apart,
-        pairs.begins,
-        mode="sum",
-        per_sample_weights=torch.from_numpy(slope),
-    )
+    every, weights = torch.from_numpy(np.arange(len(first))), torch.from_numpy(slope)
+    drawn = F.embedding_bag(every, apart, begins, mode="sum", per_sample_weights=weights)
     return float(np.log(total).sum() / len(rows)), drawn
 
 
@@ -217,12 +197,9 @@ class _PullTerm(torch.autograd.Function):
 
 
 def _squared_distances(rows: Tensor, first: Tensor, second: Tensor) -> Tensor:
-    """By differences, which products would lose for features far from zero; in chunks."""
-    size = max(1, _CHUNK // max(rows.shape[1], 1))
-    chunks = zip(torch.split(first, size), torch.split(second, size), strict=True)
-    return torch.cat(
-        [
-            rows.index_select(0, one).sub_(rows.index_select(0, other)).square_().sum(dim=1)
-            for one, other in chunks
-        ]
-    )
+    """By differences, which products would lose for features far from zero; in blocks."""
+    squares = rows.new_empty(len(first))
+    for at in slices(len(first), rows.shape[1], BLOCK):
+        apart = rows.index_select(0, first[at]).sub_(rows.index_select(0, second[at]))
+        squares[at] = apart.square_().sum(dim=1)
+    return squares

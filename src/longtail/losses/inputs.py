@@ -15,16 +15,13 @@ from longtail.losses.kernel import is_eager_cpu
 
 
 class ClassAxis:
-    """Brings the classes to axis 1, and warns once where two axes could be theirs.
-
-    None stands for axis 1; a number, from the end if negative, is a choice that needs no warning.
-    """
+    """Brings the classes to axis 1; None for 1, with a warning where another could be theirs."""
 
     def __init__(self, class_dim: int | None = None) -> None:
         if class_dim is not None and type(class_dim) is not int:
             raise ValueError(f"class_dim must be the number of an axis, got {class_dim!r}")
-        self.class_dim = class_dim
-        self._warned = class_dim is not None
+        self._axis = 1 if class_dim is None else class_dim
+        self._warned = class_dim is not None  # who says it needs no warning
 
     def first(self, logits: Tensor, labels: Tensor, num_classes: int) -> tuple[Tensor, Tensor]:
         """Logits and labels with the classes on axis 1, or an error that says what does not fit."""
@@ -38,7 +35,7 @@ class ClassAxis:
                 f"logits must have shape (N, C) or (N, C, d, ...), got {tuple(logits.shape)}; "
                 "a single sample is a batch of one"
             )
-        if logits.dim() == 2 and self.class_dim is None:  # as usual: nothing else to look at
+        if logits.dim() == 2 and self._axis == 1:  # as usual: nothing else to look at
             check_logits(logits, num_classes)
             return logits, labels
         moved = self.move(logits)
@@ -70,10 +67,6 @@ class ClassAxis:
         ):
             self._warned = _warned_of_two()
 
-    @property
-    def _axis(self) -> int:
-        return 1 if self.class_dim is None else self.class_dim
-
 
 # A compiler calls it once, as it traces.
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
@@ -90,20 +83,20 @@ def _warned_of_two() -> bool:
 
 def check_rows(rows: Tensor, labels: Tensor, name: str) -> None:
     """Raise unless rows are of a floating type and labels class indices of their shape."""
+    shape = tuple(rows.shape)
     if not rows.is_floating_point() or rows.dim() < 2:
         raise ValueError(
-            f"{name} takes rows of a floating type and shape (N, D), "
-            f"got {rows.dtype} of shape {tuple(rows.shape)}"
+            f"{name} takes rows of a floating type and shape (N, D), got {rows.dtype} of {shape}"
         )
     if labels.is_floating_point():
         raise ValueError(
             f"{name} takes class indices, not soft labels: it asks which rows are of one class; "
             "mix the loss on logits and this term separately"
         )
-    if labels.dtype == torch.bool or labels.shape != rows.shape[:1] + rows.shape[2:]:
+    if labels.dtype == torch.bool or tuple(labels.shape) != shape[:1] + shape[2:]:
         raise ValueError(
-            f"{name} takes integer labels of shape {tuple(rows.shape[:1] + rows.shape[2:])} for "
-            f"rows of shape {tuple(rows.shape)}, got {labels.dtype} of shape {tuple(labels.shape)}"
+            f"{name} takes integer labels of shape {shape[:1] + shape[2:]} for rows of shape "
+            f"{shape}, got {labels.dtype} of shape {tuple(labels.shape)}"
         )
 
 

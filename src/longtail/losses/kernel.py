@@ -30,13 +30,8 @@ def label_losses(
 ) -> Tensor:
     """ℓ(y_i, scale · f_i) of each sample, or their sum weighted by `share`.
 
-    Args:
-        logits: Shape (N, C, ...).
-        labels: Class indices of shape (N, ...), all in range.
-        negative: b, of a shape that broadcasts over the logits, or None for zero.
-        positive: a_{y_i}, of the labels' shape, or None for a = b.
-        share: What each sample counts in the sum: of the labels' shape, or one number for all.
-        scale: A factor on the logits.
+    Labels are all in range; b broadcasts over the logits, None for zero; a is that of each label,
+    None for a = b; a share is one number for each sample, or one for all.
     """
     index = labels.unsqueeze(1)
     if positive is not None:
@@ -70,6 +65,12 @@ def is_eager_cpu(tensor: Tensor) -> bool:
     )
 
 
+def for_autograd(tensor: Tensor) -> Tensor:
+    """The tensor, or a copy if it was made in inference mode, where autograd cannot use it."""
+    with torch.inference_mode(False):
+        return tensor.clone() if tensor.is_inference() else tensor
+
+
 def weighted(losses: Tensor, share: Share) -> Tensor:
     """The losses, or their sum weighted by `share`."""
     if share is None:
@@ -89,10 +90,9 @@ def class_losses(logits: Tensor, negative: Tensor | None, positive: Tensor | Non
 
 
 def _logsumexp_of_others(z: Tensor) -> Tensor:
-    """Log Σ_{k≠y} exp z_k for every y, without cancellation and without a C × C array.
+    """Log Σ_{k≠y} exp z_k for every y: L + log(1 − p_y) with L the log-sum-exp over all.
 
-    It is L + log(1 − p_y) with L the log-sum-exp over all. That cancels only where p_y is near
-    one, which at most the largest class can be: there the sum is taken anew without it.
+    That cancels only where p_y is near one, as for the largest: there the sum is taken without it.
     """
     total = torch.logsumexp(z, dim=1, keepdim=True)
     top = z.argmax(dim=1, keepdim=True)

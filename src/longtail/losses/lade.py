@@ -7,9 +7,7 @@ r"""LADER and LADE: logits regularised to the log ratio p_u(x|y)/p_u(x) (LADE eq
 The importance weight in L_c belongs to the sample's label. The code that is widely copied weighs
 by the logit's class c instead and lets classes absent from the batch count; `variant="released"`
 is that code with its guards of 1e-9 and 1e-8. Its own optimum carries the source prior, against
-its cross-entropy term.
-
-λ must be above zero: without it the logits are free to drift, and accuracy collapses.
+its cross-entropy term. With λ = 0 the logits are free to drift, and accuracy collapses.
 
 Both terms are taken in one pass, as the softmax of the one serves the other. With
 p_i = softmax(f_i + log p_s) and v_i = exp(f_i[y_i]) / p_i[y_i] the sum of (13) is
@@ -39,6 +37,7 @@ from torch import Tensor
 
 from longtail.core.numbers import check_number
 from longtail.core.prior import Prior, PriorLike, full_prior
+from longtail.core.retarget import check_logits
 from longtail.core.tensors import wide_dtype
 from longtail.losses.change_of_prior import BalancedSoftmax
 from longtail.losses.inputs import all_count
@@ -53,7 +52,7 @@ Variant = Literal["paper", "released"]
 
 
 class Terms(NamedTuple):
-    """What stays the same from batch to batch: p_s and its logarithm, λ, what each term counts."""
+    """What stays the same from batch to batch."""
 
     log_prior: Tensor
     prior: Tensor
@@ -89,11 +88,7 @@ class LADER(Regularizer):
 
     def values(self, rows: Tensor, labels: Tensor) -> Tensor:
         """The regulariser of the batch, shape ()."""
-        if rows.shape[1] != len(self.log_prior):
-            raise ValueError(
-                f"logits must have {len(self.log_prior)} classes on axis 1, "
-                f"got shape {tuple(rows.shape)}"
-            )
+        check_logits(rows, len(self.log_prior))
         if not len(rows):
             return rows.sum()
         if self.variant == "released":
@@ -101,7 +96,7 @@ class LADER(Regularizer):
         return joined(rows, labels, self.terms(rows, share=0.0, strength=1.0))
 
     def terms(self, rows: Tensor, share: float, strength: float) -> Terms:
-        """What the pass over logits like these needs to know."""
+        """The constants of a pass over logits like these."""
         log_prior, prior = self._cast("log_prior", rows), self._cast("prior", rows)
         return Terms(log_prior, prior, self.lam, share, strength)
 
@@ -143,11 +138,9 @@ class LADE(RegularizedLoss):
                 "optimum is that of the labels as they are, and the softmax term would pull "
                 "towards another; use LogitAdjusted with label_smoothing"
             )
+        softmax: SampleLoss = BalancedSoftmax(prior, **options)
         if variant == "released":
-            shift = np.log(prior.probs + 1e-9)
-            softmax: SampleLoss = MarginLoss(prior, negative=shift, **options)
-        else:
-            softmax = BalancedSoftmax(prior, **options)
+            softmax = MarginLoss(prior, negative=np.log(prior.probs + 1e-9), **options)
         super().__init__(softmax, LADER(prior, lam, variant, gather=gather), alpha, on="logits")
 
     @property
@@ -158,22 +151,21 @@ class LADE(RegularizedLoss):
     def of_batch(self, logits: Tensor, labels: Tensor, rows: Tensor) -> Tensor:
         """The mean over samples that all count in one pass; else one term after the other."""
         lader = cast(LADER, self.regularizer)
-        simple = lader.variant == "paper" and self.class_weight is None
-        if not simple or self.reduction != "mean" or not self._all_usual(logits, labels):
-            return super().of_batch(logits, labels, rows)
-        wide = logits.to(wide_dtype(logits.dtype))
-        terms = lader.terms(wide, share=1 / len(labels), strength=self.strength)
-        return joined(wide, labels.long(), terms)
-
-    def _all_usual(self, logits: Tensor, labels: Tensor) -> bool:
-        """Whether the rows are plain, no sample is ignored and every label in range."""
-        return (
-            logits.shape[1:] == (self.num_classes,)
+        is_usual = (
+            lader.variant == "paper"
+            and self.class_weight is None
+            and self.reduction == "mean"
+            and logits.shape[1:] == (self.num_classes,)
             and is_eager_cpu(logits)
             and all_count(labels, self.ignore_index)
             and labels.numel() > 0
             and labels.max().item() < self.num_classes
         )
+        if not is_usual:
+            return super().of_batch(logits, labels, rows)
+        wide = logits.to(wide_dtype(logits.dtype))
+        terms = lader.terms(wide, share=1 / len(labels), strength=self.strength)
+        return joined(wide, labels.long(), terms)
 
 
 def joined(rows: Tensor, labels: Tensor, terms: Terms) -> Tensor:

@@ -34,10 +34,7 @@ from longtail.ranges import NonNegative, Positive
 
 
 class MarginLoss(SampleLoss):
-    """A loss given by its margins and a factor on the logits, or by what it carries without them.
-
-    `negative` is b, or None for that of `carried`.
-    """
+    """A loss given by its margins, b (`negative`), a and s, or by what it carries without them."""
 
     positive: Tensor | None  # a, or None for a = b
     scale: Tensor | None  # s, or None for ones
@@ -144,15 +141,10 @@ class LDAM(MarginLoss):
     """Cross-entropy of scaled cosines with a larger margin for rarer classes.
 
     With class-balanced weights from some late epoch on it is LDAM-DRW:
-    `deferred_reweighting(LDAM, counts, start)`.
-
-    Args:
-        train: The prior the batches follow.
-        max_margin: m, the margin of the smallest class, in cosine; 0.3 for thousands of classes.
-        scale: s.
-        scale_in: Where the cosines are multiplied by s, once. "loss": the head returns cosines, and
-            probabilities are the softmax of scale · logits. "head": it returns scale · cosine, and
-            the loss scales its margins alone.
+    `deferred_reweighting(LDAM, counts, start)`. m is `max_margin`, the margin of the smallest
+    class, in cosine; 0.3 for thousands of classes. The cosines are multiplied by s once: in the
+    "loss", and probabilities are the softmax of scale · logits, or in the "head", which returns
+    scale · cosine, and the loss scales its margins alone.
 
     >>> cosines = torch.tensor([[0.5, 0.4, -0.2]])
     >>> LDAM([70, 25, 5])(cosines, torch.tensor([1]))

@@ -31,13 +31,9 @@ from longtail.ranges import Fraction, NonNegative
 class Equalized(SampleLoss):
     """Cross-entropy in which rare classes count less as negatives.
 
-    Args:
-        train: The prior the batches follow.
-        tau: The power of the smooth form; 1 if not given.
-        threshold: A class probability, for the thresholded form: rarer negatives are dropped in
-            training mode, and none in evaluation mode, as with dropout.
-        drop_rate: How often such a negative is dropped; 0.9 if not given.
-        generator: Where the random numbers come from; None is torch's default.
+    The smooth form has the power `tau`, 1 if there is none. With a `threshold`, a class
+    probability, rarer negatives are dropped at `drop_rate`, 0.9 if there is none: in training mode
+    alone, as with dropout.
     """
 
     negative: Tensor | None
@@ -62,11 +58,13 @@ class Equalized(SampleLoss):
         rate = 0.9 if drop_rate is None else drop_rate
         self.drop_rate = check_number(rate, "drop_rate", least=0, most=1)
         self.generator = generator
-        power = 1.0 if tau is None else check_number(tau, "tau")
-        if threshold is not None:
-            check_number(threshold, "threshold", least=0)
-        self._hold("negative", power * prior.log if threshold is None else None)
-        self._hold("rare", None if threshold is None else prior.probs < threshold)
+        negative = rare = None
+        if threshold is None:
+            negative = prior.log * (1.0 if tau is None else check_number(tau, "tau"))
+        else:
+            rare = prior.probs < check_number(threshold, "threshold", least=0)
+        self._hold("negative", negative)
+        self._hold("rare", rare)
 
     def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:
         """ℓ(y_i, f_i) for class indices in range, or their sum weighted by `share`."""
@@ -94,10 +92,8 @@ class Equalized(SampleLoss):
 class PairwiseMargin(SampleLoss):
     """Cross-entropy with a margin for every pair of positive and negative class.
 
-    Args:
-        train: The prior the batches follow.
-        delta_matrix: Δ, a row a positive, a column a negative class; the diagonal is not used.
-        weights: α, one positive number a class, or None for ones.
+    `delta_matrix` is Δ, a row a positive, a column a negative class; its diagonal is not used.
+    `weights` is α.
     """
 
     delta: Tensor

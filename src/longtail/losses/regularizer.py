@@ -29,9 +29,8 @@ class Regularizer(ConstantsModule, ABC):
     """A term of rows (N, D), features or logits, and their class indices.
 
     Call it as `regularizer(rows, labels)`; rows of shape (N, D, d, ...) are N·d·... rows. Half
-    precision is computed in float32. Soft labels are refused: the term asks which rows are of one
-    class. With torch.distributed initialised, every process sees the whole batch and returns its
-    value, and after DDP's averaging the gradient is that of one process with the whole batch.
+    precision is computed in float32. With torch.distributed initialised, every process sees the
+    whole batch and returns its value, and after DDP's averaging the gradient is that of the whole.
     """
 
     if TYPE_CHECKING:  # nn.Module's own takes and returns anything
@@ -66,9 +65,9 @@ class Regularizer(ConstantsModule, ABC):
 class RegularizedLoss(ComposedLoss):
     """A loss on logits plus `strength` times a term on features or logits.
 
-    The options are those of the loss on logits; `weight` and `label_smoothing` are for it alone.
-    With torch.distributed initialised, and unless the term's `gather` is False, it is the loss of
-    the whole batch, and with reduction="none" that of all its samples.
+    `weight` and `label_smoothing` are for the loss on logits alone. With torch.distributed
+    initialised, and unless the term's `gather` is False, it is the loss of the whole batch, and
+    with reduction="none" that of all its samples.
     """
 
     def __init__(
@@ -97,17 +96,16 @@ class RegularizedLoss(ComposedLoss):
         name, axis = type(self).__name__, self.logit_loss.class_axis
         logits, labels = axis.first(logits, labels, self.num_classes)
         check_rows(logits, labels, name)
-        batch = [logits, labels]
+        batch: tuple[Tensor, ...] = (logits, labels)
         if self.needs_features:
             if features is None:
                 raise ValueError(f"{name} needs features: call loss(logits, labels, features=...)")
             features = axis.move(features)
             check_rows(features, labels, name)
-            batch.append(features)
+            batch += (features,)
         if self.gathers:
-            batch = list(whole_batch(*batch))
-        logits, labels, rows = batch[0], batch[1], batch[2 if self.needs_features else 0]
-        return self.of_batch(logits, labels, rows)
+            batch = whole_batch(*batch)
+        return self.of_batch(batch[0], batch[1], batch[2 if self.needs_features else 0])
 
     def of_batch(self, logits: Tensor, labels: Tensor, rows: Tensor) -> Tensor:
         """The loss of a batch that is whole: both terms, one after the other."""

@@ -44,18 +44,16 @@ class SampleLoss(ConstantsModule, Loss):
     A loss of another formula overrides `label_losses` and `class_losses`.
 
     Args:
-        train: The prior the batches follow, sampler included: a Prior or class counts. Every class
-            must have samples: give classes without any by `Prior.of(counts, zeros="smooth")`.
+        train: The prior the batches follow, sampler included. Every class must have samples: give
+            classes without any by `Prior.of(counts, zeros="smooth")`.
         carried: What the logits are to carry when the labels follow `label_prior`: they are moved
             from it. None if that is no prior: they are not moved.
-        alpha: The paper's class weights, or None for ones.
+        alpha: The paper's class weights.
         weight: The user's class weights; they change what is carried to weight · carried.
         ignore_index: Samples with this class index do not count.
-        reduction: "mean", "sum" or "none".
         label_smoothing: ε in [0, 1). Do not smooth labels yourself as well. What is carried is
             exact for the smoothed labels; docs/soft-labels.md states the error for the true ones.
-        class_dim: The axis of the classes; None for 1, with a warning where the last axis fits the
-            labels too.
+        class_dim: The axis of the classes; None for 1, with a warning where the last fits too.
     """
 
     alpha: Tensor | None
@@ -72,21 +70,19 @@ class SampleLoss(ConstantsModule, Loss):
         **options: Unpack[LossOptions],
     ) -> None:
         super().__init__()
-        unknown = options.keys() - LossOptions.__annotations__.keys()
+        names = LossOptions.__annotations__
+        unknown = ", ".join(sorted(options.keys() - names.keys()))
         if unknown:
-            raise TypeError(
-                f"{type(self).__name__} takes the options "
-                f"{', '.join(LossOptions.__annotations__)}, got {', '.join(sorted(unknown))}"
-            )
+            name = type(self).__name__
+            raise TypeError(f"{name} takes the options {', '.join(names)}, got {unknown}")
         batches = full_prior(train, "train")
         self.num_classes = batches.num_classes
         self.ignore_index = check_whole(options.get("ignore_index", -100), "ignore_index")
         self.reduction = options.get("reduction", "mean")
         if self.reduction not in ("mean", "sum", "none"):
             raise ValueError(f'reduction must be "mean", "sum" or "none", got {self.reduction!r}')
-        self.label_smoothing = check_number(
-            options.get("label_smoothing", 0.0), "label_smoothing", least=0, below=1
-        )
+        epsilon = options.get("label_smoothing", 0.0)
+        self.label_smoothing = check_number(epsilon, "label_smoothing", least=0, below=1)
         self.class_axis = ClassAxis(options.get("class_dim"))
         followed = label_prior(batches, options)
         if alpha is not None:
@@ -112,11 +108,12 @@ class SampleLoss(ConstantsModule, Loss):
         """The reduced loss of logits whose classes are on axis 1."""
         if labels.is_floating_point():
             return self._of_soft(logits, labels)
-        if labels.shape != logits.shape[:1] + logits.shape[2:] or labels.dtype == torch.bool:
+        shape = logits.shape[:1] + logits.shape[2:]
+        if labels.shape != shape or labels.dtype == torch.bool:
             raise ValueError(
                 f"labels for logits of shape {tuple(logits.shape)} must be integers of shape "
-                f"{tuple(logits.shape[:1] + logits.shape[2:])}, or probabilities of the logits' "
-                f"shape; got {labels.dtype} of shape {tuple(labels.shape)}"
+                f"{tuple(shape)}, or probabilities of the logits' shape; got {labels.dtype} of "
+                f"shape {tuple(labels.shape)}"
             )
         index = labels.long()
         if not is_eager_cpu(logits) or not index.numel():

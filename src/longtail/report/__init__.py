@@ -22,8 +22,8 @@ from longtail.report.page import Footer as Footer
 from longtail.report.page import Page as Page
 from longtail.report.page import Section as Section
 from longtail.report.page import Table as Table
-from longtail.report.page import page_of as page_of
 from longtail.report.page import render_page as render_page
-from longtail.report.page import save as save
 from longtail.report.page import write_page as write_page
 from longtail.report.pages.scores import scores_page as scores_page
+from longtail.report.result_page import page_of as page_of
+from longtail.report.result_page import save as save

@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from longtail.flows.judge import Judgement
 from longtail.flows.paths import PLACES, STEP, TargetPath
 from longtail.report.charts.chart import Chart, drawing
@@ -88,7 +86,7 @@ def target_explorer(judgement: Judgement) -> Explorer | None:
     accuracy, accuracy_plane = _over_places(path, "accuracy", "accuracy", PERCENT)
     calibration, ece_plane = _over_places(path, "ece", "ECE", None)
     shown = {
-        "words": [_in_words(1 - place, path.ratio) for place in PLACES],
+        "words": [_in_words(*at) for at in zip(PLACES, path.ratios, strict=True)],
         "accuracy": accuracy,
         "calibration": calibration,
         "start": PLACES.index(1.0),
@@ -112,14 +110,13 @@ def _over_places(
     )
 
 
-def _in_words(power: float, ratio: float) -> str:
-    if np.isclose(power, 0):
-        return "uniform: all classes alike"
-    ends = {1.0: "as before", -1.0: "reversed: the rarest class is the most frequent"}
-    if power in ends:
-        return ends[power]
-    way = "as before, but flatter" if power > 0 else "reversed, but flatter"
-    return f"{way}: largest to smallest {ratio ** abs(power):.3g} to 1"
+def _in_words(place: float, ratio: float) -> str:
+    ends = {0.0: "as before", 1.0: "uniform: all classes alike"}
+    ends[2.0] = "reversed: the rarest class is the most frequent"
+    if place in ends:
+        return ends[place]
+    way = "as before, but flatter" if place < 1 else "reversed, but flatter"
+    return f"{way}: largest to smallest {ratio:.3g} to 1"
 
 
 def curves(

@@ -1,9 +1,14 @@
 """What metrics and axes are called, on every page and in every table."""
 
+from __future__ import annotations
+
 from math import isfinite
+from typing import TYPE_CHECKING
 
 from longtail.flows.samples import BeforeAfter
-from longtail.metrics import Interval
+
+if TYPE_CHECKING:
+    from longtail.metrics import Interval
 
 ACCURACIES = {
     "accuracy_under_target": "accuracy under the target",
@@ -16,11 +21,7 @@ METRICS = (
     | GROUPS
     | {"worst_class": "worst class", "ece": "calibration error (ECE)", "nll": "log-loss"}
 )
-HEADLINES = {
-    "accuracy": "Accuracy",
-    "accuracy_under_target": "Accuracy under the target",
-    "balanced_accuracy": "Balanced accuracy",
-}
+HEADLINES = {key: name.partition(",")[0].capitalize() for key, name in ACCURACIES.items()}
 ORDERS = {
     "counts": "class, from most to fewest training samples",
     "source": "class, from most to least likely before",

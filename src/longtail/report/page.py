@@ -10,11 +10,8 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
 from functools import cache
 from hashlib import sha256
-from html import escape
-from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -22,13 +19,11 @@ from typing import Literal, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from longtail import __version__
 from longtail.core.files import written_whole
-from longtail.flows.results import Result, register_renderer
+from longtail.report.charts.scale import fixed
 from longtail.report.charts.svg import Svg
 from longtail.report.explorers import Explorer
 
-PAGE = "report.html"
 _SCRIPT = files("longtail.report").joinpath("templates/explorers.js")
 
 
@@ -48,16 +43,16 @@ class Figure:
             )
 
 
-@dataclass(frozen=True)
-class Marked:
-    """A number, alone or with its spread or interval, and a mark that the caption explains."""
+class Printed(NamedTuple):
+    """A cell as it is printed."""
 
-    cell: float | tuple[float, ...]
-    mark: str
+    text: str
+    right: bool = True  # whether it is aligned right
+    best: bool = False
+    mark: str = ""  # that the caption explains
 
 
-# A tuple is a mean and its spread, or a value and the two ends of its interval.
-Cell = str | float | tuple[float, ...] | Marked | None
+Cell = str | float | tuple[float, float] | Printed | None  # a tuple is a mean and its spread
 
 
 @dataclass(frozen=True)
@@ -138,29 +133,6 @@ def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
     return Path(path)
 
 
-def page_of(result: Result) -> Page:
-    """The page of a result; that of kind "fix" is made by report/pages/fix.py, `fix_page`."""
-    pages = import_module(f"longtail.report.pages.{result.kind}")
-    page: Page = getattr(pages, f"{result.kind}_page")(result, footer_of(result))
-    return page
-
-
-def footer_of(result: Result) -> Footer:
-    """Which version, when, and by which command."""
-    return Footer(__version__, date.today().isoformat(), result.command)
-
-
-def save(result: Result, folder: str | os.PathLike[str]) -> Path:
-    """Write the page of a result into a folder, which must exist, and return its path."""
-    return write_page(page_of(result), Path(folder) / PAGE)
-
-
-def _in_a_frame(result: Result) -> str:
-    """The page for a notebook, apart from what else the notebook shows."""
-    html = escape(render_page(page_of(result)))
-    return f'<iframe srcdoc="{html}" width="100%" height="800" style="border: 0"></iframe>'
-
-
 @cache
 def _environment() -> Environment:
     return Environment(
@@ -172,16 +144,7 @@ def _environment() -> Environment:
     )
 
 
-class Laid(NamedTuple):
-    """A cell ready to print."""
-
-    text: str
-    right: bool
-    best: bool
-    mark: str = ""
-
-
-def laid_out(table: Table) -> list[list[Laid]]:
+def laid_out(table: Table) -> list[list[Printed]]:
     """The cells row by row, as they are printed.
 
     Cells that print alike are equally good, so a tie is bold twice. Text never competes: a row to
@@ -207,42 +170,25 @@ def laid_out(table: Table) -> list[list[Laid]]:
     ]
 
 
-def _laid(cell: Cell, column: Column, best: str | None, right: bool) -> Laid:
-    mark, cell = (cell.mark, cell.cell) if isinstance(cell, Marked) else ("", cell)
-    competes = best is not None and not isinstance(cell, str)
-    is_best = competes and _number(_value(cell), column.digits) == best
-    return Laid(_text(cell, column.digits), right, is_best, mark)
+def _laid(cell: Cell, column: Column, best: str | None, right: bool) -> Printed:
+    if isinstance(cell, Printed):
+        return cell
+    if isinstance(cell, str):
+        return Printed(cell, right)
+    value = fixed(_value(cell), column.digits)
+    spread = f" ± {fixed(cell[1], column.digits)}" if isinstance(cell, tuple) else ""
+    return Printed(value + spread, right, value == best)
 
 
 def _value(cell: Cell) -> float:
     """The number that cells are compared by; NaN where there is none."""
-    if isinstance(cell, Marked):
-        return _value(cell.cell)
-    if isinstance(cell, tuple):
-        return float(cell[0])
-    return math.nan if cell is None or isinstance(cell, str) else float(cell)
+    if cell is None or isinstance(cell, str | Printed):
+        return math.nan
+    return float(cell[0] if isinstance(cell, tuple) else cell)
 
 
 def _best(cells: Sequence[Cell], column: Column) -> str | None:
     values = [value for value in map(_value, cells) if not math.isnan(value)]
     if column.best is None or not values:
         return None
-    return _number(min(values) if column.best == "low" else max(values), column.digits)
-
-
-def _number(value: float, digits: int) -> str:
-    if math.isnan(value):
-        return "–"
-    return f"{value:,.{digits}f}".replace("-", "−").replace("inf", "∞")
-
-
-def _text(cell: Cell, digits: int) -> str:
-    if isinstance(cell, str):
-        return cell
-    if isinstance(cell, tuple):
-        value, *others = (_number(float(part), digits) for part in cell)
-        return f"{value} ± {others[0]}" if len(others) == 1 else f"{value} [{', '.join(others)}]"
-    return _number(_value(cell), digits)
-
-
-register_renderer(_in_a_frame)
+    return fixed(min(values) if column.best == "low" else max(values), column.digits)

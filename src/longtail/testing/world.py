@@ -14,12 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from longtail.core.minimise import Floats, minimise
 from longtail.core.prior import Prior, PriorLike
 from longtail.core.tensors import as_tensor
-from longtail.losses.minimise import minimise
 
 _NEWTON_STEPS = 6  # to the last digits
 
@@ -102,10 +103,16 @@ class FiniteWorld:
         def objective(logits: Tensor) -> Tensor:
             return loss(logits[points], labels)
 
+        def value_and_gradient(flat: Floats) -> tuple[float, Floats]:
+            logits = torch.tensor(flat, device=self.table.device).view(self.table.shape)
+            value = objective(logits.requires_grad_())
+            (gradient,) = torch.autograd.grad(value, logits)
+            return value.item(), gradient.flatten().cpu().numpy()
+
         # L-BFGS gets near a minimum from afar, but no nearer than the value's rounding allows.
-        start = torch.zeros_like(self.table, dtype=torch.float64).requires_grad_()
-        minimise(lambda: objective(start), [start], max_iter=1000, tolerance=1e-7, history=50)
-        logits = start.detach()
+        start = np.zeros(self.table.numel())
+        flat, _ = minimise(value_and_gradient, start, max_iter=1000, tolerance=1e-7)
+        logits = torch.tensor(flat, device=self.table.device).view(self.table.shape)
         for _ in range(_NEWTON_STEPS):
             gradient, hessian = _derivatives(objective, logits)
             # The pseudo-inverse leaves alone what the loss does not see, as a shift of all logits.

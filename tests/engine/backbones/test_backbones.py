@@ -7,9 +7,9 @@ from torch.nn import functional as F
 from torch.testing import assert_close
 
 from longtail.engine import backbones
-from longtail.engine.backbones import mlp, resnet32, small_cnn
+from longtail.engine.backbones import MLP, ResNet32, SmallCNN
 
-IMAGE_NETS = {"resnet32": resnet32, "small_cnn": small_cnn}
+IMAGE_NETS = {"resnet32": ResNet32, "small_cnn": SmallCNN}
 
 
 def parameters(net):
@@ -18,16 +18,16 @@ def parameters(net):
 
 def test_resnet32_has_the_parameters_it_is_known_for():
     # 464,154 with a linear layer to the ten classes of CIFAR-10.
-    assert parameters(resnet32()) + 64 * 10 + 10 == 464_154
+    assert parameters(ResNet32()) + 64 * 10 + 10 == 464_154
 
 
 def test_the_wider_net_has_one_more_block():
     block = 2 * 64 * 64 * 9 + 2 * 2 * 64
-    assert parameters(resnet32(dim=128)) == parameters(resnet32()) + block
+    assert parameters(ResNet32(dim=128)) == parameters(ResNet32()) + block
 
 
 def test_resnet32_has_31_convolutions_and_its_maps_halve_twice():
-    net = resnet32()
+    net = ResNet32()
     convolutions = [module for module in net.modules() if isinstance(module, nn.Conv2d)]
     assert len(convolutions) == 31  # the linear layer of a head is the 32nd
     assert [conv.stride for conv in convolutions].count((2, 2)) == 2
@@ -52,7 +52,7 @@ def naive_block(block, maps):
 
 @pytest.mark.parametrize("dim", [64, 128])
 def test_resnet32_is_its_blocks_one_after_the_other(dim):
-    net, images = resnet32(dim).double().eval(), torch.randn(2, 3, 12, 12).double()
+    net, images = ResNet32(dim).double().eval(), torch.randn(2, 3, 12, 12).double()
     maps = net.stem(images)
     for block in net.stages:
         maps = naive_block(block, maps)
@@ -63,7 +63,7 @@ def test_resnet32_is_its_blocks_one_after_the_other(dim):
 
 
 def test_convolutions_start_with_the_variance_of_he_et_al():
-    for conv in (m for m in resnet32().modules() if isinstance(m, nn.Conv2d)):
+    for conv in (m for m in ResNet32().modules() if isinstance(m, nn.Conv2d)):
         fan_in = conv.weight[0].numel()
         assert conv.bias is None
         assert conv.weight.std().item() == pytest.approx((2 / fan_in) ** 0.5, rel=0.1)
@@ -95,7 +95,7 @@ def test_without_batch_norm_an_image_does_not_see_its_batch(make, norm):
 
 def test_a_net_without_norm_learns():
     torch.manual_seed(0)
-    net, head = resnet32(norm="none"), nn.Linear(64, 2)
+    net, head = ResNet32(norm="none"), nn.Linear(64, 2)
     optimizer = torch.optim.SGD([*net.parameters(), *head.parameters()], lr=0.02, momentum=0.9)
     labels = torch.arange(16) % 2
     images = torch.randn(16, 3, 8, 8) + labels.view(-1, 1, 1, 1)
@@ -109,7 +109,7 @@ def test_a_net_without_norm_learns():
     assert losses[-1] < 0.3 * losses[0]
 
 
-@pytest.mark.parametrize("name", ["resnet32", "small_cnn", "mlp"])
+@pytest.mark.parametrize("name", ["ResNet32", "SmallCNN", "MLP"])
 def test_one_seed_makes_one_net(name):
     states = []
     for seed in (1, 1, 2):
@@ -121,33 +121,33 @@ def test_one_seed_makes_one_net(name):
 
 def test_weights_stay_as_a_file_wants_them():
     # Inputs are laid out anew, not weights: safetensors refuses what is not contiguous.
-    net = small_cnn()
+    net = SmallCNN()
     net(torch.randn(2, 3, 8, 8)).sum().backward()
     assert all(value.is_contiguous() for value in net.state_dict().values())
 
 
 def test_the_perceptron_of_elm_has_16_8_and_2_units():
-    net = mlp()
+    net = MLP()
     assert [p.numel() for p in net.parameters()] == [32, 16, 128, 8, 16, 2]
     assert net.dim == 2
     assert (net(torch.randn(50, 2)) >= 0).all()
     points = torch.randn(5, 3)
-    linear = mlp(inputs=3, hidden=[4], rectified=False)
+    linear = MLP(inputs=3, hidden=[4], rectified=False)
     assert_close(linear(points), points @ linear.layers[0].weight.T + linear.layers[0].bias)
 
 
 def test_the_perceptron_flattens_images():
-    assert mlp(inputs=12, hidden=(5,))(torch.randn(2, 3, 2, 2)).shape == (2, 5)
+    assert MLP(inputs=12, hidden=(5,))(torch.randn(2, 3, 2, 2)).shape == (2, 5)
 
 
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: resnet32(dim=32), "64 features, or 128"),
-        (lambda: resnet32(norm="layer"), '"batch", "group", "none"'),
-        (lambda: small_cnn(dim=100), "multiple of 32"),
-        (lambda: mlp(hidden=()), "at least one hidden layer"),
-        (lambda: mlp(hidden=(4, 0)), "1 or more"),
+        (lambda: ResNet32(dim=32), "64 features, or 128"),
+        (lambda: ResNet32(norm="layer"), '"batch", "group", "none"'),
+        (lambda: SmallCNN(dim=100), "multiple of 32"),
+        (lambda: MLP(hidden=()), "at least one hidden layer"),
+        (lambda: MLP(hidden=(4, 0)), "1 or more"),
     ],
 )
 def test_what_is_no_backbone_is_refused(call, said):

@@ -54,7 +54,7 @@ def test_a_batch_is_what_stands_at_its_positions():
 
 def test_images_of_many_sizes_are_refused_with_what_to_do(files, tmp_path):
     Image.new("RGB", (9, 8)).save(tmp_path / "7.png")
-    with pytest.raises(ValueError, match=r"of one size, got .*FixedSize\(images, size"):
+    with pytest.raises(ValueError, match=r"one size.*FixedSize"):
         predict(flat_model(), files, NORMALIZE)
 
 
@@ -129,7 +129,7 @@ def test_a_subset_keeps_size_and_classes():
 
 @pytest.mark.parametrize("sizes", [(0, None), (8, 7)])
 def test_sizes_that_make_no_sense_are_refused(sizes):
-    with pytest.raises(ValueError, match="size must be 1 pixel or more"):
+    with pytest.raises(ValueError, match="size must be"):
         FixedSize(images(4), *sizes)
 
 

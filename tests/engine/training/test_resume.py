@@ -220,9 +220,7 @@ def test_a_checkpoint_says_where_its_sampler_is(tmp_path):
 def test_a_checkpoint_without_its_tensors_is_refused_by_its_name(damage, tmp_path):
     write_checkpoint(tmp_path, "first", {"a": torch.ones(2000)}, {"step": 1})
     damage(tmp_path / "first.safetensors")
-    with pytest.raises(
-        ValueError, match=r"first\.safetensors, are missing or damaged .* begin anew"
-    ):
+    with pytest.raises(ValueError, match=r"first\.safetensors.* damaged"):
         read_checkpoint(tmp_path)
 
 
@@ -240,9 +238,7 @@ def test_a_disk_that_is_full_gives_a_clear_error_and_leaves_the_checkpoint_befor
             resource.setrlimit(resource.RLIMIT_FSIZE, (9000, unlimited[1]))
 
     try:
-        with pytest.raises(
-            OSError, match=r"could not be written \(File too large\); the one befor"
-        ):
+        with pytest.raises(OSError, match=r"File too large.* intact"):
             quick_train(
                 flat_model(), images(), run=tmp_path, checkpoint_every=4, progress=fill_disk
             )
@@ -269,7 +265,7 @@ def test_no_space_for_either_file_leaves_the_checkpoint_before(file, tmp_path, m
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match=r"second could not be written \(No space left") as raised:
+    with pytest.raises(OSError, match=r"second .*No space left") as raised:
         write_checkpoint(tmp_path, "second", {"a": torch.zeros(2)}, {"step": 2})
     assert raised.value.errno == errno.ENOSPC
     tensors, state = read_checkpoint(tmp_path)

@@ -142,7 +142,7 @@ def test_a_checkpoint_without_one_of_its_parts_is_refused_by_its_name(tmp_path):
     for found in together(tmp_path / "damaged", refused, str(folder)):
         assert "epoch-1-step-3 are missing or damaged" in said(found)
     part.unlink()
-    with pytest.raises(ValueError, match=r"epoch-1-step-3 are missing or damaged .* begin anew"):
+    with pytest.raises(ValueError, match="epoch-1-step-3 are missing or damaged"):
         curve("LADE", run=str(folder))
 
 
@@ -169,14 +169,14 @@ class Twice(Backbone):
 
 def test_a_torch_that_cannot_write_parts_of_tensors_is_refused_at_the_door(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch.distributed.checkpoint.hf_storage", None)
-    with pytest.raises(ValueError, match="does not write parts of tensors"):
+    with pytest.raises(ValueError, match="newer torch"):
         quick_train(flat_model(), images(), options=quick(parallel="fsdp"))
 
 
 def test_a_recipe_says_how_processes_share_the_network_and_refuses_what_they_cannot():
     recipe = overridden(read_recipe("cifar10-lt-la-quick"), ["parallel=fsdp"])
     assert build_options(recipe).parallel == "fsdp"
-    with pytest.raises(RecipeError, match="looks at the weights of the head"):
+    with pytest.raises(RecipeError, match="parallel=ddp"):
         overridden(recipe, ["loss=estimated_offset", "head=estimated_offset"])
     with pytest.raises(RecipeError, match="learns a single number"):
         overridden(recipe, ["head=cosine", "head.learn_scale=true"])
@@ -188,14 +188,14 @@ def test_what_cannot_be_shared_out_is_refused_at_the_door():
     data, options = images(), quick(parallel="fsdp")
     head = lt.heads.EstimatedOffset(16, CLASSES)
     loss = lt.losses.EstimatedOffset(data.counts, head=head)
-    with pytest.raises(ValueError, match="looks at the weights of the head"):
+    with pytest.raises(ValueError, match=r"EstimatedOffset .*ddp"):
         quick_train(Model(flat_model().backbone, head), data, loss, options)
     scaled = Model(flat_model().backbone, lt.heads.Cosine(16, CLASSES, learn_scale=True))
     with pytest.raises(ValueError, match=r"head\.scale: a single number"):
         quick_train(scaled, data, options=options)
     with pytest.raises(ValueError, match="share parameters"):
         quick_train(Model(Twice(), lt.heads.Linear(16, CLASSES)), data, options=options)
-    with pytest.raises(ValueError, match='parallel must be "ddp" or "fsdp", got \'zero\''):
+    with pytest.raises(ValueError, match=r"parallel .*'zero'"):
         TrainingOptions(epochs=1, parallel="zero")
 
 

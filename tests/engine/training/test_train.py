@@ -19,7 +19,7 @@ from engine.training.tiny import (
     quick,
     quick_train,
 )
-from longtail.engine.backbones import mlp
+from longtail.engine.backbones import MLP
 from longtail.engine.schedules import Constant, Cosine, Steps
 from longtail.engine.training import EpochEnd, Model, StepEnd, TrainingOptions, predict
 from longtail.engine.training.checkpoint import read_checkpoint
@@ -194,7 +194,7 @@ def test_deferred_resampling_draws_what_the_loss_asks_for_from_its_epoch_on():
     assert counts.max() - counts.min() <= 2
     result = quick_train(flat_model(), data, loss)
     assert result.carried == lt.Prior.of(data.counts).reweighted(loss.sampling_weights)
-    with pytest.raises(ValueError, match="says itself how often to draw"):
+    with pytest.raises(ValueError, match="InstanceSampler"):
         quick_train(flat_model(), data, loss, sampler=ClassBalancedSampler(data.labels, CLASSES))
 
 
@@ -268,7 +268,7 @@ def test_validation_leaves_no_trace_in_the_weights():
 
 def test_a_loss_that_is_no_longer_finite_is_named_by_epoch_and_step():
     data, net = images(), flat_model()
-    with pytest.raises(FloatingPointError, match=r"loss is nan in epoch 1 at step [2-6]"):
+    with pytest.raises(FloatingPointError, match=r"nan in epoch 1 at step [2-6]"):
         quick_train(net, data, options=quick(lr=1e30))
 
 
@@ -320,7 +320,7 @@ def test_zero_epochs_change_nothing_but_what_is_carried():
 def test_heads_that_take_no_prior_carry_none():
     data = images()
     torch.manual_seed(0)
-    body = mlp(inputs=192, hidden=(16,))
+    body = MLP(inputs=192, hidden=(16,))
     net = Model(body, lt.heads.EstimatedOffset(16, CLASSES))
     loss = lt.losses.EstimatedOffset(data.counts, head=net.head)
     result = quick_train(net, data, loss)
@@ -331,7 +331,7 @@ def test_heads_that_take_no_prior_carry_none():
 def test_nothing_is_said_of_the_prior_on_the_way_with_such_a_head(tmp_path):
     data = images()
     torch.manual_seed(0)
-    net = Model(mlp(inputs=192, hidden=(16,)), lt.heads.CausalNorm(16, CLASSES))
+    net = Model(MLP(inputs=192, hidden=(16,)), lt.heads.CausalNorm(16, CLASSES))
     result = quick_train(net, data, validation=data, run=tmp_path)
     assert result.carried is net.carried is None
     assert [row["val_uniform_balanced_accuracy"] for row in result.history] == [None, None]
@@ -350,16 +350,16 @@ def test_inductor_trains_to_the_same_loss():
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        ({"optimizer": "adam"}, 'optimizer must be "sgd" or "adamw"'),
+        ({"optimizer": "adam"}, r'optimizer.*"adamw"'),
         ({"precision": "half"}, 'precision must be "float32"'),
         ({"epochs": -1}, "epochs must be .* at least 0"),
         ({"batch_size": 0}, "batch_size must be .* at least 1"),
-        ({"lr": float("nan")}, "lr must be a number above 0"),
-        ({"head_lr": 0.0}, "head_lr must be a number above 0"),
+        ({"lr": float("nan")}, r"lr.*above 0"),
+        ({"head_lr": 0.0}, r"head_lr.*above 0"),
         ({"momentum": 1.0}, "momentum must be .* below 1"),
         ({"weight_decay": float("nan")}, "weight_decay must be .* at least 0"),
         ({"momentum": 0.0, "nesterov": True}, "nesterov looks ahead"),
-        ({"clip_norm": 0.0}, "clip_norm must be a number above 0"),
+        ({"clip_norm": 0.0}, r"clip_norm.*above 0"),
         ({"accumulate": 17}, "cannot go through in 17 pieces"),
     ],
 )
@@ -377,8 +377,8 @@ def test_options_that_make_no_sense_are_refused(changes, named):
         ({"sampler": InstanceSampler([0, 1, 2, 3], CLASSES)}, "made for other labels"),
         ({"sampler": InstanceSampler(images().labels.flip(0), CLASSES)}, "made for other labels"),
         ({"sampler": InstanceSampler(images().labels, CLASSES + 1)}, "made for other labels"),
-        ({"loss": lt.losses.CrossEntropy([1] * 4, ignore_index=3)}, "leave the images of that cl"),
-        ({"recipe": {"place": object()}}, "a recipe must be what JSON can hold"),
+        ({"loss": lt.losses.CrossEntropy([1] * 4, ignore_index=3)}, "leave the images"),
+        ({"recipe": {"place": object()}}, r"recipe.*JSON"),
         ({"options": quick(precision="float16")}, "float16. needs a GPU"),
         ({"tensorboard": True}, "give one with run"),
         ({"evaluate_every": 0}, "evaluate_every must be 1 or more"),
@@ -394,7 +394,7 @@ def test_what_does_not_fit_together_is_refused(changes, named):
 
 def test_a_head_of_another_size_is_refused():
     with pytest.raises(ValueError, match="make the head with dim=2"):
-        Model(mlp(), lt.heads.Linear(3, 2))
+        Model(MLP(), lt.heads.Linear(3, 2))
 
 
 def test_defaults_are_plain():

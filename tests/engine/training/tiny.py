@@ -11,7 +11,7 @@ from torch import nn
 
 import longtail as lt
 from longtail.engine import backbones
-from longtail.engine.backbones import Backbone, small_cnn
+from longtail.engine.backbones import Backbone, SmallCNN
 from longtail.engine.schedules import Cosine
 from longtail.engine.training import Model, StepEnd, TrainingOptions, predict, train
 from longtail.engine.training.process_group import close_group
@@ -45,16 +45,16 @@ def images(number=90, seed=0, size=8):
     return ImageArrays((pixels + 35 * labels.view(-1, 1, 1, 1)).to(torch.uint8), labels)
 
 
-def model(name="small_cnn", **options):
+def model(name="SmallCNN", **options):
     """The same weights every time."""
     torch.manual_seed(1)
-    body = getattr(backbones, name)(**({"dim": 32} if name == "small_cnn" else {}) | options)
+    body = getattr(backbones, name)(**({"dim": 32} if name == "SmallCNN" else {}) | options)
     return Model(body, lt.heads.Linear(body.dim, CLASSES))
 
 
 def flat_model():
     """Without batch-norm, on 8 x 8 images: fast."""
-    return model("mlp", inputs=192, hidden=(16,))
+    return model("MLP", inputs=192, hidden=(16,))
 
 
 def quick(**changes):
@@ -78,7 +78,7 @@ def full_run(folder, epochs=4, parallel="ddp", **more):
     torch.set_num_threads(1)
     data = images()
     torch.manual_seed(1)
-    net = Model(Dropping(small_cnn(dim=32)), lt.heads.Linear(32, CLASSES))
+    net = Model(Dropping(SmallCNN(dim=32)), lt.heads.Linear(32, CLASSES))
     sampler = ClassBalancedSampler(data.labels, CLASSES, seed=3)
     loss = lt.losses.deferred_reweighting(lt.losses.CrossEntropy, data.counts, start=epochs // 2)
     options = TrainingOptions(

@@ -7,8 +7,9 @@ import pytest
 import longtail as lt
 from longtail.flows.compare import compare
 from longtail.flows.results import json_text
+from longtail.report import save
 from longtail.report.pages import compare_text as text
-from longtail.report.pages.compare import FILES, as_json, write_comparison
+from longtail.report.pages.compare import write_tables
 
 
 @pytest.fixture
@@ -75,7 +76,8 @@ def test_a_target_may_leave_classes_out_as_that_of_fix_may(two_methods):
     assert "la" in shown
     assert "nan" not in shown
     (two_methods.place / "out").mkdir()
-    write_comparison(result, two_methods.place / "out")
+    write_tables(result, two_methods.place / "out")
+    result.write(two_methods.place / "out")
     assert "nan" not in (two_methods.place / "out/table.md").read_text()
 
 
@@ -94,7 +96,7 @@ def test_a_target_that_is_not_there_and_a_metric_that_is_none_are_told(two_metho
     with pytest.raises(FileNotFoundError, match="there is no file sideways"):
         compare([two_methods.place], target="sideways")
     with pytest.raises(
-        ValueError, match="one of accuracy_under_target, balanced_accuracy, accuracy, many"
+        ValueError, match="accuracy_under_target, balanced_accuracy, accuracy, many"
     ):
         compare([two_methods.place], by="top1")
 
@@ -167,14 +169,16 @@ def test_the_files_are_written(two_methods, tmp_path):
     result = compare([two_methods.place])
     output = tmp_path / "folder"
     output.mkdir()
-    write_comparison(replace(result, command="longtail compare runs"), output)
-    assert sorted(path.name for path in output.iterdir()) == sorted(FILES)
+    named = replace(result, command="longtail compare runs")
+    named.write(output)
+    names = {save(named, output).name, "comparison.json", *write_tables(named, output)}
+    assert {path.name for path in output.glob("[!.]*")} == names
     assert "∞" in (output / "table.md").read_text()
     assert r"\infty" in (output / "table.tex").read_text()
     assert "cifar100-lt-la-quick" in (output / "report.html").read_text()
     stored = json.loads((output / "comparison.json").read_text(), parse_constant=refused)
     assert stored["command"] == "longtail compare runs"
-    assert stored.items() >= json.loads(json_text(as_json(result))).items()
+    assert stored.items() >= json.loads(json_text(result.as_json())).items()
     said = stored["sets"][0]
     methods = said["methods"]
     assert methods["never"]["metrics"]["as trained"]["nll"]["value"] is None
@@ -183,3 +187,10 @@ def test_the_files_are_written(two_methods, tmp_path):
         == "seeds"
     )
     assert said["noise"]["balanced_accuracy"]["best"] == "cifar100-lt-la-quick"
+
+
+def test_scores_that_are_no_file_have_no_name_to_compare_by():
+    scores = lt.Scores(2 * np.eye(3), [0, 1, 2])
+    for given in (scores, [scores, scores]):
+        with pytest.raises(TypeError, match=r"scores\.save"):
+            lt.compare(given)

@@ -50,8 +50,8 @@ START = recipe_from({"data": "cifar100", "loss": {"name": "lade", "lam": 0.5}})
         (["drw.start=2", "drw.resample=true", "sampler=reversed"], "so does the sampler reversed"),
         (["loss=ldam"], "set head=cosine and head.scale=1"),
         (["loss=ldam", "head={name: cosine, scale: 1, learn_scale: true}"], "learn_scale=false"),
-        (["loss=estimated_offset"], "set head=estimated_offset"),
-        (["head=estimated_offset"], "set loss=estimated_offset"),
+        (["loss=estimated_offset"], "set head=estimated_offset loss=estimated_offset"),
+        (["head=estimated_offset"], "set head=estimated_offset loss=estimated_offset"),
         (["mixup=1"], "mixup makes soft labels"),
         (["head=cosine", "second_stage.heads=[lws]"], "leave it out, or set head=linear"),
         (["data.kind=folder", "data.resize=9"], "set data.size"),
@@ -251,7 +251,7 @@ def test_recipes_and_their_errors_need_no_torch():
 def test_a_recipe_file_of_anything_but_plain_yaml_is_refused_by_name(tmp_path, text):
     place = tmp_path / "mine.yaml"
     place.write_text(text)
-    with pytest.raises(RecipeError, match=r"in .*mine\.yaml: this is not YAML"):
+    with pytest.raises(RecipeError, match=r"mine\.yaml: .*not YAML"):
         read_recipe(place)
 
 

@@ -1,6 +1,7 @@
 """A run from labels to a report, with the real engine on images of a few pixels."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -8,23 +9,26 @@ import torch
 from safetensors.torch import load_file
 
 from longtail import Prior, Scores, heads
-from longtail.data import Features
+from longtail.core.files import locked
+from longtail.data import Features, stratified_folds
 from longtail.engine import load_head
 from longtail.engine.training import EpochEnd, predict
 from longtail.flows.features import features as extract_features
 from longtail.flows.train import building
 from longtail.flows.train.building import read_data
 from longtail.flows.train.model_file import load_model
-from longtail.flows.train.reading import RecipeError, overridden, recipe_from
+from longtail.flows.train.reading import RecipeError, overridden, plain, recipe_from
 from longtail.flows.train.result import read_run
 from longtail.flows.train.run_folder import check_folder, read_log
-from longtail.flows.train.scores import second_name, with_new_statistics
+from longtail.flows.train.scores import with_new_statistics
 from longtail.flows.train.train import planned, train
 from longtail.images import ImageArrays
 from longtail.metrics.representations import weight_norms
+from longtail.posthoc import LogitAdjustment
 from longtail.recipes.catalogue import read_recipe
 from longtail.report import save
 from longtail.report.figures import group_curves_chart, weight_norms_chart
+from longtail.report.pages.train import headline, plan_in_words
 
 KEPT = [48, 24, 10, 5]  # of 60, 30, 12 and 6 a fifth is held out
 
@@ -36,7 +40,7 @@ def run_recipe(recipe, folder, **options):
 def small(path, **values):
     return recipe_from(
         {
-            "data": {"kind": "npz", "path": str(path), "held_out": 0.2},
+            "data": {"kind": "npz", "path": str(path), "validation_share": 0.2},
             "backbone": {"name": "mlp", "inputs": 192, "hidden": [16]},
             "optimizer": {"lr": 0.02},
             "epochs": 2,
@@ -112,7 +116,7 @@ def test_a_run_is_read_again_as_it_was(run):
     assert again.metrics == run.metrics
     assert again.as_json() == run.as_json()
     assert again.judgement.as_json() == run.judgement.as_json()
-    assert {v.name for v in again.variants} == {v.name for v in run.variants}
+    assert [v.name for v in again.variants] == [v.name for v in run.variants]
 
 
 def test_second_stage_heads_are_those_of_the_trained_features(run):
@@ -129,7 +133,7 @@ def test_second_stage_heads_are_those_of_the_trained_features(run):
     learned = load_head(run.folder / "head-learned_ncm-tau-0.125.safetensors").head
     assert isinstance(learned, heads.LearnedNCM)
     assert learned.carried.is_close(Prior.of(KEPT).tempered(-0.125))
-    assert [second_name(option) for option in run.recipe.second_stage.heads] == [
+    assert [option.full_name for option in run.recipe.second_stage.heads] == [
         "nearest_class_mean",
         "learned_ncm-tau-0.125",
         "crt",
@@ -190,7 +194,7 @@ def test_a_run_that_was_interrupted_ends_as_one_that_was_not(run, images, tmp_pa
 
 def test_a_folder_of_another_recipe_is_refused_with_what_differs(run):
     other = overridden(run.recipe, ["epochs=5", "loss=lade"])
-    with pytest.raises(RecipeError, match=r"(?s)another recipe.*loss.name: 'cross_entropy' there"):
+    with pytest.raises(RecipeError, match=r"(?s)another recipe.*loss.name: 'cross_entropy'"):
         check_folder(run.folder, other, "auto")
     with pytest.raises(RecipeError, match="holds a run already"):
         check_folder(run.folder, run.recipe, "never")
@@ -228,7 +232,7 @@ def test_what_a_run_carries_is_what_loss_and_sampler_say(values, carried, images
     result = run_recipe(small(images, epochs=1, **values), tmp_path)
     if carried is None:
         assert result.trained.carried is None
-        assert result.headline == "as trained"
+        assert result.main_variant == "as trained"
         assert "is no prior" in (tmp_path / "report.html").read_text()
     else:
         assert result.trained.carried.is_close(carried)
@@ -254,13 +258,73 @@ def test_tau_is_chosen_on_the_validation_part_alone(images, tmp_path):
     offsets = -Prior.of(KEPT).log
     ratio = (shift[:, 0] - shift[:, 3]) / (offsets[0] - offsets[3])
     assert torch.allclose(ratio, ratio[0].expand_as(ratio), atol=1e-4)
-    with pytest.raises(ValueError, match="there is none: hold some out"):
-        run_recipe(overridden(recipe, ["data.held_out=0"]), tmp_path / "none")
+    with pytest.raises(ValueError, match=r"data\.validation_share"):
+        run_recipe(overridden(recipe, ["data.validation_share=0"]), tmp_path / "none")
     assert not (tmp_path / "none").exists()
 
 
+def test_a_move_that_does_not_reach_the_target_is_not_called_under_it(images, tmp_path):
+    result = run_recipe(small(images, target={"tau": 0.5}), tmp_path)
+    assert result.main_variant == "moved by τ = 0.5"
+    assert result.judgement.samples.names == ("as trained", "moved by τ = 0.5")
+    again = read_run(tmp_path)
+    assert again.metrics == result.metrics
+
+
+def test_without_a_test_part_the_chosen_tau_is_judged_by_the_fifths_that_did_not_choose_it(
+    images, tmp_path
+):
+    with np.load(images) as parts:
+        np.savez(tmp_path / "two.npz", **{k: v for k, v in parts.items() if "test" not in k})
+    recipe = small(tmp_path / "two.npz", target={"tau": "auto", "criterion": "nll"})
+    result = run_recipe(recipe, tmp_path / "run")
+    trained, moved = (variant.scores["validation"] for variant in result.variants)
+    assert torch.equal(trained.labels, moved.labels)
+    shift = (moved.logits - trained.logits).double()
+    log = Prior.of(KEPT).log
+    taus = (shift[:, 3] - shift[:, 0]) / (log[0] - log[3])
+    folds = stratified_folds(trained.labels.numpy(), 5)
+    for fold in range(5):
+        others = LogitAdjustment.fit(trained.take(folds != fold), criterion="nll")
+        assert np.allclose(taus[folds == fold], others.tau, atol=1e-4)
+    assert len(set(np.round(taus.numpy(), 3))) > 1
+    assert result.judgement.samples.is_cross_fitted
+    assert json.loads((tmp_path / "run" / "metrics.json").read_text())["cross_fitted"]
+    for text in (headline(result), (tmp_path / "run" / "report.html").read_text()):
+        assert "no test part" in text
+    assert read_run(tmp_path / "run").metrics == result.metrics
+
+
+@pytest.mark.parametrize("prior", [[0, 0, 0, 1], [1, 0, 0, 3]])
+def test_a_fold_whose_others_have_no_sample_that_counts_is_moved_all_the_way(
+    prior, images, tmp_path
+):
+    result = run_recipe(small(images, target={"tau": "auto", "prior": prior}), tmp_path)
+    assert (result.variants[0].scores["validation"].labels == 3).sum() == 1
+    assert result.variants[1].scores["validation"].carried.is_close(Prior.of(prior, zeros="keep"))
+
+
+def test_tau_needs_a_validation_image_for_each_fifth(images, tmp_path):
+    few = small(images, data={"kind": "npz", "path": str(images), "validation_share": 0.01})
+    with pytest.raises(RecipeError, match=r"at least 5 images.* 4"):
+        planned(overridden(few, ["target.tau=auto"]))
+
+
+def test_a_folder_is_looked_at_by_whoever_has_it_alone(images, tmp_path, monkeypatch):
+    seen = []
+
+    def spied(folder, recipe):
+        with ThreadPoolExecutor(1) as other, pytest.raises(BlockingIOError):
+            other.submit(lambda: locked(folder).__enter__()).result()
+        seen.append(folder)
+
+    monkeypatch.setattr("longtail.flows.train.train.check_folder", spied)
+    train(small(images, epochs=1), tmp_path / "run")
+    assert seen == [tmp_path / "run"]
+
+
 def test_a_target_of_the_wrong_length_is_told_before_training(images, tmp_path):
-    with pytest.raises(ValueError, match="3 weights, but the data have 4 classes"):
+    with pytest.raises(ValueError, match=r"3 weights.* 4 classes"):
         run_recipe(small(images, target={"prior": [1, 1, 2]}), tmp_path / "none")
     result = run_recipe(small(images, epochs=1, target={"prior": [1, 1, 1, 5]}), tmp_path)
     assert result.target.is_close(Prior.of([1, 1, 1, 5]))
@@ -300,11 +364,13 @@ def test_images_of_different_sizes_are_told_with_what_makes_them_one(tmp_path):
             image.new("RGB", (side, 5), (side, side, side)).save(
                 tmp_path / "train" / name / f"{side}.png"
             )
-    recipe = small(tmp_path, data={"kind": "folder", "path": str(tmp_path), "held_out": 0.0})
+    recipe = small(
+        tmp_path, data={"kind": "folder", "path": str(tmp_path), "validation_share": 0.0}
+    )
     with pytest.raises(RecipeError, match=r"different sizes.*set data\.size"):
         planned(recipe)
     sized = overridden(recipe, ["data.size=4", "backbone.inputs=48"])
-    assert planned(sized)["training images"] == 4
+    assert planned(sized).training_images == 4
 
 
 def test_a_test_list_may_lack_a_class_that_training_names(tmp_path):
@@ -312,7 +378,7 @@ def test_a_test_list_may_lack_a_class_that_training_names(tmp_path):
         (tmp_path / name).touch()
     (tmp_path / "train.csv").write_text("path,label\n1.png,ant\n2.png,bee\n3.png,cat\n")
     (tmp_path / "test.csv").write_text("path,label\n1.png,cat\n2.png,ant\n")
-    lists = {"kind": "lists", "train": "train.csv", "test": "test.csv", "held_out": 0.0}
+    lists = {"kind": "lists", "train": "train.csv", "test": "test.csv", "validation_share": 0.0}
     splits = read_data(small(tmp_path, data=lists | {"path": str(tmp_path)}).data)
     assert splits.test.classes == ("ant", "bee", "cat")
     assert splits.test.labels.tolist() == [2, 0]
@@ -322,34 +388,38 @@ def test_a_class_without_training_images_is_named(tmp_path):
     pixels = np.zeros((4, 3, 8, 8), dtype=np.uint8)
     parts = {"train_images": pixels, "train_labels": [0, 0, 2, 2]}
     np.savez(tmp_path / "gap.npz", **parts)
-    with pytest.raises(ValueError, match=r"1 of the 3 classes .*gap\.npz have no image: '1'"):
+    with pytest.raises(ValueError, match=r"gap\.npz have no image: '1'"):
         planned(small(tmp_path / "gap.npz"))
 
 
 def test_a_plan_builds_everything_and_trains_nothing(images):
     plan = planned(small(images, epochs=5))
-    assert plan["training images"] == sum(KEPT)
-    assert (plan["steps an epoch"], plan["steps"]) == (3, 15)
-    assert plan["parameters"] == 192 * 16 + 16 + 16 * 4 + 4
-    for loss, words in (
-        ("focal", "no known prior"),
-        ("cross_entropy", "the training prior"),
-        ("logit_adjusted", "the uniform prior"),
-        ({"name": "logit_adjusted", "tau": 0.5}, "a prior between these or beyond"),
-        (
-            {"name": "cross_entropy", "label_smoothing": 0.1},
-            "the training prior of labels smoothed by 0.1",
-        ),
-        (
-            {"name": "logit_adjusted", "label_smoothing": 0.1},
-            "the uniform prior of labels smoothed by 0.1",
-        ),
+    assert plan.training_images == sum(KEPT)
+    assert (plan.steps_per_epoch, plan.steps) == (3, 15)
+    assert plan.parameters == 192 * 16 + 16 + 16 * 4 + 4
+    for loss, carried, words in (
+        ("focal", "unknown", "no known prior"),
+        ("cross_entropy", "train", "the training prior"),
+        ("logit_adjusted", "uniform", "the uniform prior"),
+        ({"name": "logit_adjusted", "tau": 0.5}, "other", "a prior between"),
+        ({"name": "cross_entropy", "label_smoothing": 0.1}, "train", "training prior of labels"),
+        ({"name": "logit_adjusted", "label_smoothing": 0.1}, "uniform", "smoothed by 0.1"),
     ):
-        assert planned(small(images, loss=loss))["the logits will carry"] == words
+        plan = planned(small(images, loss=loss))
+        assert plan.carried == carried
+        assert words in plan_in_words(plan)[-1]
+
+
+def test_a_recipe_may_be_plain_values_but_not_a_name(images, tmp_path):
+    recipe = small(images, epochs=1)
+    result = train(plain(recipe), tmp_path / "run")
+    assert result.recipe == recipe
+    with pytest.raises(RecipeError, match="read_recipe"):
+        train("cifar100-lt-la-quick", tmp_path / "none")
 
 
 def test_a_long_tailed_cut_of_an_own_set_is_made_before_holding_out(images):
-    data = {"kind": "npz", "path": str(images), "imbalance_ratio": 60, "held_out": 0.0}
+    data = {"kind": "npz", "path": str(images), "imbalance_ratio": 60, "validation_share": 0.0}
     splits = read_data(small(images, data=data).data)
     assert splits.train.counts.tolist()[0] == 60
     assert splits.train.counts.min() == 1
@@ -402,7 +472,7 @@ def test_the_figures_of_papers_come_out_of_run_folders(run, images, tmp_path):
     curves = group_curves_chart(read_log(run.folder))
     assert "medium-shot" in curves
     assert "many-shot" not in curves  # no class has more than 100 images
-    with pytest.raises(ValueError, match="no accuracy of many, medium and few"):
+    with pytest.raises(ValueError, match="validation_share"):
         group_curves_chart([{"epoch": 1.0, "train_loss": 2.0}])
     with pytest.raises(FileNotFoundError, match=r"no .*log\.csv"):
         read_log(tmp_path)

@@ -68,7 +68,7 @@ def test_a_tau_that_the_validation_part_does_not_determine_is_said_to_be_held_ne
 ):
     recipe = recipe_from(
         {
-            "data": {"kind": "npz", "path": str(images), "held_out": 0.1},
+            "data": {"kind": "npz", "path": str(images), "validation_share": 0.1},
             "backbone": {"name": "mlp", "inputs": 192, "hidden": [8]},
             "optimizer": {"lr": 0.02},
             "epochs": 1,

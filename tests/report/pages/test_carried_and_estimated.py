@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 
+import numpy as np
 import torch
 
 import longtail as lt
@@ -60,10 +61,31 @@ def test_where_nothing_is_declared_the_measured_one_stands_alone():
 
 
 def test_what_cannot_be_measured_says_why():
-    scores = lt.Scores(torch.randn(5, 3), [0, 1, 1, 0, 1], carried=[5, 3, 2])
+    scores = lt.Scores(torch.randn(5, 3), [1, 1, 1, 1, 1], carried=[5, 3, 2])
     section = carried_section(judge(scores))
-    assert "could not be measured here: every class must occur" in section.paragraphs[0]
+    assert "could not be measured here" in section.paragraphs[0]
+    assert "two classes" in section.paragraphs[0]
     assert section.notes == []
+
+
+def test_counts_in_another_order_are_noticed_also_where_a_class_has_no_samples():
+    """Among the classes that have samples the logits carry the same."""
+    counts, random = [300, 80, 20, 6], np.random.default_rng(0)
+    labels = np.repeat(np.arange(3), [60, 40, 30])
+    logits = random.normal(size=(130, 4)) + 2 * np.eye(4)[labels] + np.log(counts)
+    for declared, expected in ((counts, "AGREE"), (counts[::-1], "DISAGREE")):
+        check = judge(lt.Scores(logits, labels, carried=declared)).carried_check
+        assert check.agreement.name == expected
+        assert check.measured.probs[3] == 0
+
+
+def test_why_a_prior_cannot_be_estimated_is_told():
+    samples = samples_of()
+    other = replace(samples.before, split="test")
+    judgement = Judgement.of(replace(samples, validation=other))
+    assert judgement.estimate is None
+    assert judgement.estimate_problem
+    assert any(judgement.estimate_problem in note for note in target_section(judgement).notes)
 
 
 def test_the_estimated_prior_stands_beside_the_labels():
@@ -93,7 +115,8 @@ def test_logits_that_carry_nothing_known_have_no_explorers_but_a_page():
 
 
 def test_of_too_many_samples_the_page_says_why_tau_cannot_be_moved(monkeypatch):
-    monkeypatch.setattr("longtail.report.pages.priors.MOST_SAMPLES", 1499)
+    for module in ("flows.judge", "report.pages.priors"):
+        monkeypatch.setattr(f"longtail.{module}.MOST_SAMPLES", 1499)
     section = tau_section(judged())
     assert section.explorer is None
     assert "more than 1,499 samples" in section.paragraphs[0]

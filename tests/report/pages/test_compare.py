@@ -10,7 +10,7 @@ from longtail.flows.compare_sets import Estimate, compare_set
 from longtail.report import Footer, Reference, render_page
 from longtail.report.charts.rows import IntervalRow, interval_chart
 from longtail.report.charts.svg import color
-from longtail.report.pages.compare import as_json, compare_page, differences_chart, values_chart
+from longtail.report.pages.compare import compare_page, differences_chart, values_chart
 from longtail.report.pages.compare_tables import cells, for_latex, interval, latex, markdown
 
 NASTY = r"L_A & 50% $x^2$ #1 {a} ~b \c | τ=1 <script>alert(1)</script> 🙂 " + "x" * 300
@@ -67,7 +67,7 @@ def test_every_output_has_each_method_as_trained_and_under_the_target():
         assert trained in text, name
         assert moved in text, name
     assert "<h2>As trained</h2>" in outputs["page"]
-    stored = as_json(result)["sets"][0]["methods"]["CE"]["metrics"]
+    stored = result.as_json()["sets"][0]["methods"]["CE"]["metrics"]
     assert stored["as trained"]["nll"]["value"] == method.as_trained["nll"].value
     assert stored["under the target"]["nll"]["value"] == method.estimates["nll"].value
 
@@ -105,7 +105,7 @@ def test_where_nothing_was_moved_there_is_one_column():
     runs = world.runs("CE", 1.0)
     result = result_of(compare_set(world.samples, runs, "balanced_accuracy"))
     assert "as trained" not in markdown(result)
-    assert list(as_json(result)["sets"][0]["methods"]["CE"]["metrics"]) == ["as trained"]
+    assert list(result.as_json()["sets"][0]["methods"]["CE"]["metrics"]) == ["as trained"]
 
 
 def test_latex_is_balanced_and_for_latex(result):
@@ -194,7 +194,7 @@ def test_an_interval_is_drawn_where_it_lies(read):
     drawn = read(chart)
     (line,) = drawn.of_class("interval")
     low, high = map(float, re.match(r"M([\d.]+) [\d.]+H([\d.]+)", line.get("d")).groups())
-    zero = float(drawn.of_class("reference")[0].get("x1"))
+    zero = drawn.starts("reference")[0][0]
     assert (low - zero) * 4 == pytest.approx(high - zero, abs=0.1)
     assert len(drawn.of_class("mean")) == 1
 

@@ -1,15 +1,17 @@
 """The first screen: what is shown, and what of it is sure."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
 from scipy import stats
 
 import longtail as lt
+from longtail.flows.changes import change_of
 from longtail.flows.judge import Judgement, judge
 from longtail.flows.samples import BeforeAfter
-from longtail.metrics import Difference
+from longtail.metrics import Difference, Interval
 from longtail.report.pages.first_screen import first_table, metric_rows
 from report_pages import judged, samples_of
 
@@ -40,7 +42,7 @@ def test_every_metric_of_the_issue_is_there_with_its_interval():
 
 def test_the_numbers_are_those_of_evaluate():
     samples = samples_of()
-    found = lt.metrics.evaluate(samples.after, samples.target)
+    found = lt.metrics.evaluate(samples.after, samples.goal)
     shown = {row[0]: float(row[2].split(" ")[0]) for row in metric_rows(Judgement.of(samples))}
     assert shown["balanced accuracy"] == pytest.approx(100 * found["balanced_accuracy"], abs=0.051)
     assert shown["few-shot classes"] == pytest.approx(100 * found["few"], abs=0.051)
@@ -57,14 +59,14 @@ def test_of_balanced_samples_accuracy_would_say_the_same_twice():
 
 
 def test_the_accuracy_under_the_target_that_was_asked_for_is_the_first_row():
-    samples = replace(samples_of(), target=lt.Prior.of(torch.arange(20, 0, -1)))
+    samples = replace(samples_of(), goal=lt.Prior.of(torch.arange(20, 0, -1)))
     names = [row[0] for row in metric_rows(Judgement.of(samples))]
     assert names[:3] == [
         "accuracy under the target",
         "balanced accuracy",
         "accuracy, samples as they are",
     ]
-    alone_names = [row[0] for row in first_table(judge(samples.before, target=samples.target)).rows]
+    alone_names = [row[0] for row in first_table(judge(samples.before, target=samples.goal)).rows]
     assert alone_names[0] == "accuracy under the target"
 
 
@@ -85,7 +87,7 @@ def test_what_is_one_number_has_one_row_and_one_name():
         scores = lt.Scores(2 * torch.eye(4)[labels.roll(3)], labels)
         sums = Difference(4, target)
         sums.add(scores.logits, scores.logits, labels)
-        table = first_table(judge(scores, comparison=sums))
+        table = first_table(Judgement(BeforeAfter(scores, scores, uniform), sums))
         shown = [row[0] for row in table.rows if "accuracy" in row[0]]
         assert [name.removesuffix(" as they are") for name in shown] == expected
 
@@ -149,7 +151,7 @@ def test_an_infinite_log_loss_is_shown_as_such_and_has_no_interval():
 def test_a_class_that_the_target_rules_out_does_not_count_in_the_log_loss():
     target = lt.Prior.of([0.0] * 5 + [1.0] * 15, zeros="keep")
     samples = samples_of()
-    moved = replace(samples, after=samples.before.under(target), target=target)
+    moved = replace(samples, after=samples.before.under(target), goal=target)
     found = lt.metrics.evaluate(samples.before, target)
     assert metric_rows(Judgement.of(moved))[-1][2].startswith(f"{found['nll']:.3f} [")
 
@@ -170,3 +172,14 @@ def test_without_a_target_accuracy_is_that_of_the_samples_as_they_are():
     names = [row[0] for row in metric_rows(Judgement(samples, as_they_are))]
     assert "accuracy under the target" not in names
     assert "accuracy, samples as they are" in names
+
+
+@pytest.mark.parametrize(
+    ("after", "shown"),
+    [(0.5004, "+0.0 [+0.0, +0.1] better"), (0.5 + 1e-15, "none"), (0.5, "none")],
+)
+def test_a_change_too_small_for_its_digits_is_still_a_change(after, shown):
+    gain = Interval(after - 0.5, after - 0.5002, after - 0.4998)
+    change = change_of("accuracy", Interval(0.5, 0.4, 0.6), Interval(after, 0.4, 0.6), gain, True)
+    ((*_, last),) = metric_rows(SimpleNamespace(changes={"accuracy": change}))
+    assert last == shown

@@ -96,7 +96,7 @@ def test_an_ece_that_may_be_chance_is_not_told():
         replace(part, logits=part.logits[:60], labels=samples.labels[:60])
         for part in (samples.before, samples.after)
     )
-    few = judge(before, after, samples.target)
+    few = judge(before, after, samples.goal)
     assert few.after["ece"].value > 0.1
     assert "calibrate" not in next_step(few)
 

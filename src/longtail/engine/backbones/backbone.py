@@ -1,8 +1,8 @@
 """What every backbone is, the layers that those of our own are made of, and two small ones.
 
-The small ones are for a CPU, for tests and for a first look at data. `small_cnn` is a net of our
+The small ones are for a CPU, for tests and for a first look at data. `SmallCNN` is a net of our
 own, with no published figure to stand beside; a training step takes about a fourteenth of the time
-of one of ResNet-32. `mlp` is a perceptron for inputs of a few numbers. ELM (section 2.3) separates
+of one of ResNet-32. `MLP` is a perceptron for inputs of a few numbers. ELM (section 2.3) separates
 two moons with hidden layers of 16, 8 and 2 units and ReLU; the two of the last one are its
 embedding. Whether a ReLU follows them is not said: here it does; `rectified=False` leaves them free
 to be negative.
@@ -66,9 +66,21 @@ def channels_last(images: Tensor) -> Tensor:
 
 
 class SmallCNN(Backbone):
-    """What `small_cnn` makes."""
+    """Four 3 x 3 convolutions, the first three of which halve the size: 0.24 million parameters.
 
-    def __init__(self, dim: int, norm: Norm, channels: int) -> None:
+    They have dim/4, dim/2, dim and dim channels, each with a norm ("group" has 8 groups) and ReLU.
+
+    >>> net = SmallCNN()
+    >>> sum(p.numel() for p in net.parameters()), net(torch.zeros(2, 3, 32, 32)).shape
+    (241184, torch.Size([2, 128]))
+    """
+
+    def __init__(self, dim: Width = 128, norm: Norm = "batch", channels: Count = 3) -> None:
+        if dim < 32 or dim % 32:
+            raise ValueError(
+                f"dim of small_cnn must be a multiple of 32, so that a fourth of it splits into "
+                f"the groups of a group-norm, got {dim}"
+            )
         super().__init__(dim)
         widths = [channels, dim // 4, dim // 2, dim, dim]
         layers: list[nn.Module] = []
@@ -82,27 +94,22 @@ class SmallCNN(Backbone):
         return maps.mean(dim=(2, 3))
 
 
-def small_cnn(dim: Width = 128, norm: Norm = "batch", channels: Count = 3) -> SmallCNN:
-    """Four 3 x 3 convolutions, the first three of which halve the size: 0.24 million parameters.
-
-    They have dim/4, dim/2, dim and dim channels, each with a norm ("group" has 8 groups) and ReLU.
-
-    >>> net = small_cnn()
-    >>> sum(p.numel() for p in net.parameters()), net(torch.zeros(2, 3, 32, 32)).shape
-    (241184, torch.Size([2, 128]))
-    """
-    if dim < 32 or dim % 32:
-        raise ValueError(
-            f"dim of small_cnn must be a multiple of 32, so that a fourth of it splits into the "
-            f"groups of a group-norm, got {dim}"
-        )
-    return SmallCNN(dim, norm, channels)
-
-
 class MLP(Backbone):
-    """What `mlp` makes."""
+    """Linear layers with ReLU, after the last if `rectified`; nothing in it normalises.
 
-    def __init__(self, inputs: int, hidden: Sequence[int], rectified: bool) -> None:
+    >>> net = MLP()
+    >>> sum(p.numel() for p in net.parameters()), net(torch.zeros(3, 2)).shape
+    (202, torch.Size([3, 2]))
+    """
+
+    def __init__(
+        self, inputs: Count = 2, hidden: Sequence[Count] = (16, 8, 2), rectified: bool = True
+    ) -> None:
+        if not hidden or min(inputs, *hidden) < 1:
+            raise ValueError(
+                "inputs and the units of at least one hidden layer must be 1 or more, "
+                f"got inputs={inputs}, hidden={tuple(hidden)}"
+            )
         super().__init__(hidden[-1])
         layers: list[nn.Module] = []
         for before, after in pairwise((inputs, *hidden)):
@@ -113,18 +120,3 @@ class MLP(Backbone):
         """Features of inputs (N, ...), which are flattened."""
         features: Tensor = self.layers(inputs.flatten(1))
         return features
-
-
-def mlp(inputs: Count = 2, hidden: Sequence[Count] = (16, 8, 2), rectified: bool = True) -> MLP:
-    """Linear layers with ReLU, after the last if `rectified`; nothing in it normalises.
-
-    >>> net = mlp()
-    >>> sum(p.numel() for p in net.parameters()), net(torch.zeros(3, 2)).shape
-    (202, torch.Size([3, 2]))
-    """
-    if not hidden or min(inputs, *hidden) < 1:
-        raise ValueError(
-            "inputs and the units of at least one hidden layer must be 1 or more, "
-            f"got inputs={inputs}, hidden={tuple(hidden)}"
-        )
-    return MLP(inputs, hidden, rectified)

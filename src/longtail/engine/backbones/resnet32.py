@@ -13,7 +13,7 @@ With dim=128 it is the net of LADE's CIFAR figures. The paper only names its sou
 Tang et al. (NeurIPS 2020); there the last block stands twice, side by side, and the outputs of both
 are the features. It is no ResNet-32 to compare with others: it has 16 % more parameters.
 
-`resnet32_experts` shares the stem and the first stages; each expert has its own copy of the rest.
+`ResNet32Experts` shares the stem and the first stages; each expert has its own copy of the rest.
 The features of all experts are one row, expert after expert: `heads.Experts` takes them apart.
 Sharing one stage is the network of SADE (Zhang et al., NeurIPS 2022) and of the balanced product of
 experts (Aimar et al., CVPR 2023) at the width of the plain ResNet-32.
@@ -35,9 +35,21 @@ _BLOCKS = 5  # in a stage
 
 
 class ResNet32(Backbone):
-    """What `resnet32` makes."""
+    """ResNet-32: 0.46 million parameters with 64 features, 0.54 million with 128.
 
-    def __init__(self, dim: Dim, norm: Norm, channels: int) -> None:
+    The norm is "batch", "group" (8 groups), or "none": blocks then start as the identity.
+
+    >>> net = ResNet32()
+    >>> sum(p.numel() for p in net.parameters()), net(torch.zeros(2, 3, 32, 32)).shape
+    (463504, torch.Size([2, 64]))
+    """
+
+    def __init__(self, dim: Dim = 64, norm: Norm = "batch", channels: Count = 3) -> None:
+        if dim not in get_args(Dim):
+            raise ValueError(
+                f"resnet32 has 64 features, or 128 in the variant of LADE, got dim={dim}; "
+                "for another width take small_cnn"
+            )
         super().__init__(dim)
         self.stem = _stem(norm, channels)
         # The last block is apart, since the wider net has it twice.
@@ -77,8 +89,8 @@ class _Block(nn.Module):
         return F.pad(inputs[:, :, ::2, ::2], (0, 0, 0, 0, aside, aside))
 
 
-def resnet32_stages(norm: Norm, channels: int) -> tuple[nn.Module, ...]:
-    """The stem and the three stages, for networks that have some of them more than once."""
+def _stages(norm: Norm, channels: int) -> tuple[nn.Module, ...]:
+    """The stem and the three stages."""
     widths = ((16, 16), (16, 32), (32, 64))
     stages = (nn.Sequential(*_stage(*width, _BLOCKS, norm)) for width in widths)
     return _stem(norm, channels), *stages
@@ -92,53 +104,34 @@ def _stage(inputs: int, outputs: int, blocks: int, norm: Norm) -> list[_Block]:
     return [_Block(inputs if i == 0 else outputs, outputs, norm) for i in range(blocks)]
 
 
-def resnet32(dim: Dim = 64, norm: Norm = "batch", channels: Count = 3) -> ResNet32:
-    """ResNet-32: 0.46 million parameters with 64 features, 0.54 million with 128.
-
-    The norm is "batch", "group" (8 groups), or "none": blocks then start as the identity.
-
-    >>> net = resnet32()
-    >>> sum(p.numel() for p in net.parameters()), net(torch.zeros(2, 3, 32, 32)).shape
-    (463504, torch.Size([2, 64]))
-    """
-    if dim not in get_args(Dim):
-        raise ValueError(
-            f"resnet32 has 64 features, or 128 in the variant of LADE, got dim={dim}; "
-            "for another width take small_cnn"
-        )
-    return ResNet32(dim, norm, channels)
-
-
 class ResNet32Experts(Backbone):
-    """What `resnet32_experts` makes."""
+    """A ResNet-32 with the stages after the shared ones once for each expert; the stem is shared.
 
-    def __init__(self, num_experts: int, shared_stages: Shared, norm: Norm, channels: int) -> None:
+    >>> net = ResNet32Experts()
+    >>> sum(p.numel() for p in net.parameters()), net(torch.zeros(2, 3, 32, 32)).shape
+    (1342864, torch.Size([2, 192]))
+    """
+
+    def __init__(
+        self,
+        num_experts: Count = 3,
+        shared_stages: Shared = 1,
+        norm: Norm = "batch",
+        channels: Count = 3,
+    ) -> None:
+        if num_experts < 1 or shared_stages not in get_args(Shared):
+            raise ValueError(
+                "resnet32_experts has one expert or more, and shares 0, 1 or 2 of its three "
+                f"stages, got num_experts={num_experts} and shared_stages={shared_stages}"
+            )
         super().__init__(64 * num_experts)
-        stem, *stages = resnet32_stages(norm, channels)
+        stem, *stages = _stages(norm, channels)
         self.trunk = nn.Sequential(stem, *stages[:shared_stages])
         self.experts = nn.ModuleList(
-            nn.Sequential(*resnet32_stages(norm, channels)[1 + shared_stages :])
-            for _ in range(num_experts)
+            nn.Sequential(*_stages(norm, channels)[1 + shared_stages :]) for _ in range(num_experts)
         )
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Features of images (N, channels, H, W), expert after expert."""
         maps = self.trunk(channels_last(inputs))
         return torch.cat([expert(maps).mean(dim=(2, 3)) for expert in self.experts], dim=1)
-
-
-def resnet32_experts(
-    num_experts: Count = 3, shared_stages: Shared = 1, norm: Norm = "batch", channels: Count = 3
-) -> ResNet32Experts:
-    """A ResNet-32 with the stages after the shared ones once for each expert; the stem is shared.
-
-    >>> net = resnet32_experts()
-    >>> sum(p.numel() for p in net.parameters()), net(torch.zeros(2, 3, 32, 32)).shape
-    (1342864, torch.Size([2, 192]))
-    """
-    if num_experts < 1 or shared_stages not in get_args(Shared):
-        raise ValueError(
-            "resnet32_experts has one expert or more, and shares 0, 1 or 2 of its three stages, "
-            f"got num_experts={num_experts} and shared_stages={shared_stages}"
-        )
-    return ResNet32Experts(num_experts, shared_stages, norm, channels)

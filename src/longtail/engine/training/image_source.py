@@ -37,8 +37,8 @@ Source: TypeAlias = "InMemory | FromFiles"
 class FixedSize(LabelledImages):
     """Images as squares of `size` pixels a side; a map-style dataset like the one it is made of.
 
-    The shorter side is scaled to `resize` before the middle is cut out: by default 8/7 of `size`,
-    256 for 224. Prediction asks for the middle whatever `random` says.
+    `resize` is by default 8/7 of `size`, 256 for 224. Prediction asks for the middle whatever
+    `random` says.
 
     >>> wide = ImageArrays(torch.zeros(1, 3, 20, 30, dtype=torch.uint8), [0])
     >>> FixedSize(wide, size=8)[0][0].shape

@@ -21,7 +21,7 @@ from longtail.engine.training.learner import Learner
 from longtail.engine.training.model import predict_source
 from longtail.engine.training.options import TrainingOptions
 from longtail.engine.training.process_group import current_processes, mean_over_processes
-from longtail.engine.training.run_folder import RunFolder, validation_row
+from longtail.engine.training.run_folder import UNIFORM, VALIDATED, RunFolder
 from longtail.engine.training.run_state import Row, RunState, mixed_seed
 from longtail.images import ClassSampler
 from longtail.images.augment import Normalize
@@ -80,13 +80,13 @@ class Interruption:
 @contextmanager
 def interruption(catch: bool) -> Iterator[Interruption]:
     """Signals are noted instead of interrupting; only in the main thread, where Python has them."""
-    asked = Interruption()
+    interrupt = Interruption()
     if not catch or threading.current_thread() is not threading.main_thread():
-        yield asked
+        yield interrupt
         return
-    before = {number: signal.signal(number, asked.note) for number in _SIGNALS}
+    before = {number: signal.signal(number, interrupt.note) for number in _SIGNALS}
     try:
-        yield asked
+        yield interrupt
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -109,9 +109,11 @@ class Validation:
         scores = Scores(outputs.logits, self.labels, carried, self.counts, split="validation")
         uniform = None
         if carried is not None:
-            metrics = evaluate(scores, target=Prior.uniform(scores.num_classes))
-            uniform = metrics["balanced_accuracy"]
-        return validation_row(evaluate(scores), uniform)
+            target = Prior.uniform(scores.num_classes)
+            uniform = evaluate(scores, target=target)["balanced_accuracy"]
+        metrics = evaluate(scores)
+        row: Row = {f"val_{name}": metrics.get(name) for name in VALIDATED}
+        return row | {UNIFORM: uniform}
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,7 @@ class Loop:
     checkpoint_every: int | None  # steps
     progress: Callable[[StepEnd | EpochEnd], None] | None
 
-    def run(self, asked: Interruption, stop_after: int | None) -> RunState:
+    def run(self, interrupt: Interruption, stop_after: int | None) -> RunState:
         """Go on to the end, or until somebody asks to stop; how far it came."""
         epochs, steps, taken = self.options.epochs, self.steps, 0
         state = self.folder.resume(self.learner, self.inputs.generator)
@@ -156,7 +158,7 @@ class Loop:
                 ended = state.step == steps
                 if ended:
                     self._end_epoch(state, carried, lr)
-                stopping = asked.signal is not None or taken == stop_after
+                stopping = interrupt.signal is not None or taken == stop_after
                 every, step = self.checkpoint_every, epoch * steps + state.step
                 if ended or stopping or (every is not None and step % every == 0):
                     self.sampler.set_epoch(state.epoch, state.step * self._size)

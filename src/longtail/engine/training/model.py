@@ -28,8 +28,8 @@ class Model(nn.Module):
     """A backbone with a head on its features, which says what the logits carry.
 
     >>> import longtail as lt
-    >>> from longtail.engine.backbones import small_cnn
-    >>> model = Model(small_cnn(), lt.heads.Linear(128, 10))
+    >>> from longtail.engine.backbones import SmallCNN
+    >>> model = Model(SmallCNN(), lt.heads.Linear(128, 10))
     >>> model(torch.zeros(2, 3, 32, 32)).logits.shape, model.carried
     (torch.Size([2, 10]), None)
     """
@@ -64,22 +64,8 @@ def predict(
 ) -> Outputs:
     """Logits and features of all images, in their order, on the CPU; the model is then as it was.
 
-    Several processes share the images, and all have all results after.
-
-    Args:
-        model: On the device to compute on.
-        images: In memory or on disk.
-        normalize: What the model was trained with.
-        batch_size: Images at a time, on each process.
-        num_workers: Processes that read image files.
-
-    >>> import longtail as lt
-    >>> from longtail.images import ImageArrays
-    >>> from longtail.engine.backbones import small_cnn
-    >>> model = Model(small_cnn(), lt.heads.Linear(128, 10))
-    >>> images = ImageArrays(torch.zeros(5, 3, 32, 32, dtype=torch.uint8), [0, 1, 2, 3, 9])
-    >>> predict(model, images, Normalize()).logits.shape
-    torch.Size([5, 10])
+    It computes where the model is, by `num_workers` processes that read image files. Several
+    processes share the images, and all have all results after.
     """
     source = image_source(images, next(model.parameters()).device, num_workers)
     return predict_source(model, source, len(images), normalize, batch_size)

@@ -31,8 +31,9 @@ from longtail.engine.training.sharding import is_shard, write_shards
 from longtail.images import ClassSampler
 
 _TRAIN = ("epoch", "step", "lr", "train_loss", "seconds", "images_per_second")
-_VALIDATION = ("balanced_accuracy", "accuracy", "nll", "many", "medium", "few")
-_UNIFORM = "val_uniform_balanced_accuracy"
+# Of a validation: all classes and the groups; and under the uniform prior where that is known.
+VALIDATED = ("balanced_accuracy", "accuracy", "nll", "many", "medium", "few")
+UNIFORM = "val_uniform_balanced_accuracy"
 
 
 class RunFolder:
@@ -50,7 +51,7 @@ class RunFolder:
         self.task, self.counts = task, counts.tolist()
         self.names, self.tensorboard = [*_TRAIN], tensorboard
         if validated:
-            self.names += [f"val_{name}" for name in _VALIDATION] + [_UNIFORM]
+            self.names += [f"val_{name}" for name in VALIDATED] + [UNIFORM]
         self.log: Path | None = None  # of the process that writes
         self.board: Any = None
         if self.folder is None and tensorboard:
@@ -147,8 +148,8 @@ class RunFolder:
                     "TensorBoard's files were asked for, but it is not installed; "
                     "get it with: pip install longtail[tensorboard]"
                 ) from error
-            place = str(folder / "tensorboard")
-            self.board = module.SummaryWriter(place, purge_step=len(history) + 1)
+            board = str(folder / "tensorboard")
+            self.board = module.SummaryWriter(board, purge_step=len(history) + 1)
 
     def _writer(self, file: TextIO) -> "csv.DictWriter[str]":
         return csv.DictWriter(file, self.names, extrasaction="ignore", lineterminator="\n")
@@ -164,16 +165,11 @@ class RunFolder:
             )
 
 
-def validation_row(metrics: Mapping[str, float | None], uniform: float | None) -> Row:
-    """What the log says of a validation: all classes, the groups, and under the uniform prior."""
-    return {f"val_{name}": metrics.get(name) for name in _VALIDATION} | {_UNIFORM: uniform}
-
-
 def best_epoch(history: Sequence[Row]) -> int | None:
     """The first epoch with the best balanced accuracy, under the uniform prior where known."""
     values = {}
     for row in history:
-        value = row.get(_UNIFORM)
+        value = row.get(UNIFORM)
         value = row.get("val_balanced_accuracy") if value is None else value
         if value is not None:
             values[int(row["epoch"] or 0)] = value

@@ -146,7 +146,7 @@ def random_state(generator: Generator) -> dict[str, Tensor]:
     """Of this generator, and of the global ones of torch, NumPy and Python."""
     _, words, gauss = random.getstate()
     legacy: Any = np.random.get_state()  # noqa: NPY002
-    kind, keys, place, has_gauss, cached = legacy
+    kind, keys, position, has_gauss, cached = legacy
     if kind != "MT19937":
         raise ValueError(f"NumPy's global generator must be an MT19937, got a {kind}")
     state = {
@@ -154,7 +154,7 @@ def random_state(generator: Generator) -> dict[str, Tensor]:
         "torch": torch.get_rng_state(),
         "python": torch.tensor(words),
         "python_gauss": _optional(gauss),
-        "numpy": torch.tensor([*keys.tolist(), place]),
+        "numpy": torch.tensor([*keys.tolist(), position]),
         "numpy_gauss": _optional(cached if has_gauss else None),
     }
     if torch.cuda.is_available():
@@ -168,10 +168,10 @@ def set_random_state(generator: Generator, state: dict[str, Tensor]) -> None:
     generator.set_state(state["augment"].clone())
     torch.set_rng_state(state["torch"].clone())
     random.setstate((3, tuple(state["python"].tolist()), _value(state["python_gauss"])))
-    *keys, place = state["numpy"].tolist()
+    *keys, position = state["numpy"].tolist()
     cached = _value(state["numpy_gauss"])
     words, has_gauss = np.array(keys, dtype=np.uint32), int(cached is not None)
-    np.random.set_state(("MT19937", words, place, has_gauss, cached or 0.0))  # noqa: NPY002
+    np.random.set_state(("MT19937", words, position, has_gauss, cached or 0.0))  # noqa: NPY002
     if "cuda" in state and torch.cuda.is_available():
         torch.cuda.set_rng_state(state["cuda"].clone())
 

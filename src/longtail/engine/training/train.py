@@ -30,7 +30,7 @@ from longtail.engine.training.model import Model
 from longtail.engine.training.options import TrainingOptions
 from longtail.engine.training.process_group import agree_on_buffers, current_processes
 from longtail.engine.training.run_folder import RunFolder, best_epoch
-from longtail.engine.training.run_state import Row, mixed_seed
+from longtail.engine.training.run_state import Row, RunState, mixed_seed
 from longtail.engine.training.sharding import check_sharding, check_torch, gather
 from longtail.images import ClassSampler, LabelledImages
 from longtail.images.augment import Augmentation, Normalize
@@ -38,14 +38,10 @@ from longtail.losses import Loss
 
 
 class Trained(NamedTuple):
-    """What a run came to.
-
-    The best epoch is the one with the best balanced accuracy in validation, counted from 1; the
-    model is that of the last epoch.
-    """
+    """What a run came to; the model is that of the last epoch."""
 
     carried: Prior | None  # by the model's logits; None where that is not known, or no prior
-    best_epoch: int | None  # None without validation
+    best_epoch: int | None  # by balanced accuracy in validation, counted from 1; None without it
     history: list[Row]  # the rows of the log, one an epoch
     finished: bool  # False if `stop_after` stopped it
 
@@ -78,7 +74,7 @@ def train(
 
     Args:
         model: On the device to train on, with weights that are the same on every start.
-        images: What to train on. `ImageArrays` stay on the device; others are read as they come.
+        images: `ImageArrays` stay on the device; others are read as they come.
         sampler: What an epoch consists of: that of all processes, it is shared out here.
         loss: Its reduction is the mean, and it is as new on every start. A `Deferred` one is told
             the epoch, and says how often to draw each class if it re-samples.
@@ -100,8 +96,8 @@ def train(
     """
     these = current_processes()
     check_training(model, images, sampler, loss, options, validation, these.world_size)
-    check_whole(evaluate_every, "evaluate_every", least=1)
-    for name, number in {"checkpoint_every": checkpoint_every, "stop_after": stop_after}.items():
+    numbers = {"checkpoint_every": checkpoint_every, "stop_after": stop_after}
+    for name, number in {"evaluate_every": evaluate_every, **numbers}.items():
         if number is not None:
             check_whole(number, name, least=1)
     loss.set_epoch(0)
@@ -130,14 +126,19 @@ def train(
         progress=progress if these.is_main else None,
     )
     alone = locked(run) if run is not None and these.is_main else nullcontext()
-    with alone, _learning(learner, mixed_seed(options.seed, these.rank, 1)) as asked:
-        state = loop.run(asked, stop_after)
+    with alone, _learning(learner, mixed_seed(options.seed, these.rank, 1)) as interrupt:
+        state = loop.run(interrupt, stop_after)
     loop.folder.close()
-    if asked.signal is not None:
-        raise Stopped(asked.signal, f"in epoch {state.epoch + 1}")
-    last = max(state.epoch - (state.step == 0), 0)  # the epoch of the last step
-    carried = loop.begin(last)
-    finished = state.epoch >= options.epochs
+    if interrupt.signal is not None:
+        raise Stopped(interrupt.signal, f"in epoch {state.epoch + 1}")
+    return _ended(loop, state, model)
+
+
+def _ended(loop: Loop, state: RunState, model: Model) -> Trained:
+    """What the run came to; the model gets what was learned."""
+    learner, last = loop.learner, max(state.epoch - (state.step == 0), 0)
+    carried = loop.begin(last)  # the epoch of the last step
+    finished = state.epoch >= loop.options.epochs
     if finished:
         predictor = learner.predictor()
         agree_on_buffers(predictor)
@@ -169,10 +170,10 @@ def _learning(learner: Learner, seed: int) -> Iterator[Interruption]:
             torch.enable_grad(),
             torch.random.fork_rng(gpus),
             # Several processes would stop at different steps, and wait for each other.
-            interruption(catch=these.world_size == 1) as asked,
+            interruption(catch=these.world_size == 1) as interrupt,
         ):
             torch.manual_seed(seed)
-            yield asked
+            yield interrupt
     finally:
         learner.model.train(False)
         learner.whole.train(False)

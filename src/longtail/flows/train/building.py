@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import torch
@@ -21,7 +21,7 @@ from longtail.engine.training import EpochSchedule, FixedSize, Model, TrainingOp
 from longtail.flows.train import parts
 from longtail.flows.train import recipe as recipes
 from longtail.flows.train.reading import RecipeError
-from longtail.flows.train.recipe import Recipe
+from longtail.flows.train.recipe import FOLDS, Recipe
 from longtail.flows.train.run_folder import check_data
 from longtail.images import ClassSampler, ImageFiles, ImageSplits, LabelledImages
 from longtail.images.augment import Augmentation, Chain, Normalize, channel_statistics
@@ -31,8 +31,42 @@ from longtail.images.labelled import check_every_class
 _MEASURED = 2000  # images that mean and deviation are measured on where they are read from disk
 
 
+class Setup(NamedTuple):
+    """All that training takes."""
+
+    images: ImageSplits[Any]
+    prior: Prior  # of the training images
+    sampler: ClassSampler  # of all processes together
+    model: Model
+    loss: losses.Loss  # for the prior that the batches follow, sampler included
+    carried: Prior | None  # what the logits will carry, as loss and head say
+    target: Prior  # what the scores are moved to
+    options: TrainingOptions
+    augment: Augmentation | None
+    normalize: Normalize
+
+
+def set_up(recipe: Recipe, device: torch.device) -> Setup:
+    """Read the data and build all, or raise the error that training would end with."""
+    # Labels, counts, prior: what the training images say before anything is trained.
+    splits = read_data(recipe.data)
+    prior = Prior.of(splits.train.counts)
+
+    sampler = build_sampler(recipe, splits.train)
+    model = build_model(recipe, prior).to(device)
+    loss = build_loss(recipe, sampler.induced(prior), model.head).to(device)
+    carried = loss.carried if model.head.takes_prior else None
+    target = build_target(recipe, prior)
+    check_tau(recipe.target, splits.validation, carried)
+
+    options, augment = build_options(recipe), build_augment(recipe)
+    normalize = build_normalize(recipe, splits.train)
+    check_network(model, splits.train, normalize)
+    return Setup(splits, prior, sampler, model, loss, carried, target, options, augment, normalize)
+
+
 def read_data(data: recipes.Data) -> ImageSplits[Any]:
-    """The parts of the set, cut and held out as the recipe says."""
+    """The parts of the set, cut as the recipe says, with a validation part if it asks for one."""
     path = check_data(data)
     if isinstance(data, recipes.CifarSet):
         return images.cifar_long_tailed(
@@ -41,7 +75,7 @@ def read_data(data: recipes.Data) -> ImageSplits[Any]:
             data.imbalance_ratio,
             data.profile,
             data.seed,
-            data.held_out,
+            data.validation_share,
             labels="coarse" if isinstance(data, recipes.Cifar20) else "fine",
             official=data.official,
         )
@@ -54,10 +88,10 @@ def read_data(data: recipes.Data) -> ImageSplits[Any]:
     check_every_class(splits.train, f"the training part of {path}")
     if data.imbalance_ratio is not None:
         splits = images.long_tailed_images(
-            splits, data.imbalance_ratio, data.profile, data.seed, data.held_out
+            splits, data.imbalance_ratio, data.profile, data.seed, data.validation_share
         )
     else:
-        splits = images.hold_out_validation(splits, data.held_out, data.seed)
+        splits = images.hold_out_validation(splits, data.validation_share, data.seed)
     return splits if data.size is None else _squares(splits, data.size, data)
 
 
@@ -69,9 +103,9 @@ def _read_lists(data: recipes.ImageLists, root: Path) -> ImageSplits[ImageFiles]
         if name is None:
             return None
         # Its classes are those of training, whichever of them it has; a .json file says its own.
-        known = None if name.endswith(".json") else names or train.classes
+        own = None if name.endswith(".json") else names or train.classes
         file, classes = root / name, train.num_classes
-        return images.read_image_list(file, root, classes, known, allow_empty=True)
+        return images.read_image_list(file, root, classes, own, allow_empty=True)
 
     return ImageSplits(train, other(data.validation), other(data.test))
 
@@ -122,11 +156,6 @@ def build_loss(recipe: Recipe, batches: Prior, head: heads.Head) -> losses.Loss:
         return make(batches)
     defer = losses.deferred_resampling if recipe.drw.resample else losses.deferred_reweighting
     return defer(make, batches, recipe.drw.start, recipe.drw.beta)
-
-
-def carried(loss: losses.Loss, head: heads.Head) -> Prior | None:
-    """What logits of this loss carry, if the head is one that gives its logits a prior."""
-    return loss.carried if head.takes_prior else None
 
 
 @_part("sampler")
@@ -217,18 +246,18 @@ def check_network(model: Model, train: LabelledImages, normalize: Normalize) -> 
         ) from error
 
 
-def check_target(
-    recipe: Recipe, splits: ImageSplits[Any], prior: Prior, carried: Prior | None
+def check_tau(
+    target: recipes.Target, validation: LabelledImages | None, carried: Prior | None
 ) -> None:
     """A RecipeError before training, if scores cannot be moved as the recipe says."""
-    build_target(recipe, prior)
-    if carried is None and recipe.target.tau != 1:
+    if carried is None and target.tau != 1:
         raise RecipeError(
             "target.tau moves logits from the prior they carry, and what this loss and head leave "
             "is none: say target.tau=1, and after training longtail fix --carried measure"
         )
-    if recipe.target.tau == "auto" and splits.validation is None:
+    if target.tau == "auto" and (validation is None or len(validation) < FOLDS):
         raise RecipeError(
-            "target.tau=auto is chosen on a validation part, and there is none: hold some out with "
-            "data.held_out=0.1, or say target.tau=1"
+            f"target.tau=auto is chosen on a validation part of at least {FOLDS} images, and there "
+            f"are {0 if validation is None else len(validation)}: set data.validation_share=0.1, "
+            "or target.tau=1"
         )

@@ -8,18 +8,18 @@ from typing import Any, NamedTuple
 
 import msgspec
 import torch
-from safetensors import safe_open
 
 from longtail.core import Prior
 from longtail.core.tensor_file import Format, Versioned, decode_header, save_tensors
 from longtail.data.tables.errors import reading
+from longtail.engine.head_file import read_state
 from longtail.engine.training import Model
+from longtail.flows.file_names import MODEL
 from longtail.flows.train.building import build_model
 from longtail.flows.train.reading import plain, recipe_from
 from longtail.flows.train.recipe import Recipe
 from longtail.images.augment import Normalize
 
-MODEL = "model.safetensors"
 _KEY, _FORMAT = "longtail_model", Format("model", "`longtail train`")
 
 
@@ -43,10 +43,8 @@ class StoredModel(NamedTuple):
 
 def save_model(path: str | os.PathLike[str], stored: StoredModel) -> None:
     """Write the file, whole or not at all."""
-    moments = stored.normalize.mean, stored.normalize.std
-    header = _Header(
-        _FORMAT.versions[-1], plain(stored.recipe), stored.classes, stored.counts, *moments
-    )
+    recipe, moments = plain(stored.recipe), (stored.normalize.mean, stored.normalize.std)
+    header = _Header(_FORMAT.versions[-1], recipe, stored.classes, stored.counts, *moments)
     metadata = {"format": "pt", _KEY: msgspec.json.encode(header).decode()}
     save_tensors(path, stored.model.state_dict(), metadata)
 
@@ -59,9 +57,7 @@ def load_model(source: str | os.PathLike[str]) -> StoredModel:
         raise FileNotFoundError(
             f"there is no model {file}; give a run folder of `longtail train`, or its {MODEL}"
         )
-    with reading(file, "a safetensors file"), safe_open(file, "pt") as opened:
-        text = (opened.metadata() or {}).get(_KEY)
-        state = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+    text, state = read_state(file, _KEY, "train one, or name another")
     header = decode_header(text, _Header, file, _FORMAT)
     with reading(file, "a model of `longtail train`"), torch.random.fork_rng(devices=[]):
         recipe = recipe_from(header.recipe)

@@ -37,6 +37,13 @@ class Part(Section, frozen=True, tag_field="name"):
         """The options, in their order."""
         return msgspec.structs.asdict(self)
 
+    @property
+    def full_name(self) -> str:
+        """The name in recipes, and the options but the usual ones; for parts that have defaults."""
+        usual = type(self)().values()
+        changed = [f"-{key}-{value}" for key, value in self.values().items() if value != usual[key]]
+        return self.tag + "".join(changed)
+
     def build(self, **supplied: object) -> Any:
         """The part itself, given its options and what of `supplied` its signature has."""
         module, name = self.source
@@ -115,9 +122,15 @@ SECOND_HEADS = (
     | family("longtail.heads", {"crt": "Linear", "lws": "LearnableScale"}, (*_HEAD, "bias"))
 )
 BACKBONES = family(
-    "longtail.engine.backbones", ("resnet32", "resnet32_experts", "small_cnn", "mlp")
-) | family(
-    "longtail.engine.backbones", {"torchvision": "torchvision_backbone", "timm": "timm_backbone"}
+    "longtail.engine.backbones",
+    {
+        "resnet32": "ResNet32",
+        "resnet32_experts": "ResNet32Experts",
+        "small_cnn": "SmallCNN",
+        "mlp": "MLP",
+        "torchvision": "torchvision_backbone",
+        "timm": "timm_backbone",
+    },
 )
 SAMPLERS = family(
     "longtail.images",

@@ -47,16 +47,27 @@ def recipe_from(values: Any) -> Recipe:
     longtail...RecipeError: there is no key optimiser; did you mean optimizer? ...
     """
     if not isinstance(values, Mapping):
-        raise RecipeError(f"a recipe is a mapping of keys to values, got {values!r:.60}")
-    target = values.get("target")
-    if isinstance(target, Mapping) and target.get("criterion") == "balanced_error":
-        # The word of run folders and models that were written before.
-        values = {**values, "target": {**target, "criterion": "accuracy_under_target"}}
-    full = _expanded(values, _ROOT, "")
+        raise RecipeError(
+            f"a recipe is a mapping of keys to values, got {values!r:.60}; one that has a name, or "
+            "is in a file, is read by longtail.recipes.catalogue.read_recipe"
+        )
+    full = _expanded(_in_words_of_today(values), _ROOT, "")
     try:
         return msgspec.convert(full, Recipe)
     except msgspec.ValidationError as error:
         raise RecipeError(_in_words(str(error), full)) from None
+
+
+def _in_words_of_today(values: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Run folders and models that were written before have two words that were replaced."""
+    current = dict(values)
+    target, data = current.get("target"), current.get("data")
+    if isinstance(target, Mapping) and target.get("criterion") == "balanced_error":
+        current["target"] = {**target, "criterion": "accuracy_under_target"}
+    if isinstance(data, Mapping) and "held_out" in data and "validation_share" not in data:
+        new_names = {"held_out": "validation_share"}
+        current["data"] = {new_names.get(key, key): value for key, value in data.items()}
+    return current
 
 
 def read_recipe_file(
@@ -217,8 +228,8 @@ def _put(
             inside.update({first: text, **kept})
         return
     # What may stand under the key; anything if there is no such key, which is told later.
-    there = [each for each in structs if own_tag is None or each.tag == inside.get(own_tag)]
-    kinds = [field.type for each in there for field in each.fields if field.encode_name == first]
+    chosen = [each for each in structs if own_tag is None or each.tag == inside.get(own_tag)]
+    kinds = [field.type for each in chosen for field in each.fields if field.encode_name == first]
     field = kinds[0] if kinds else inspect.AnyType()
     tag = _structs(field)[1]
     if rest or (tag is not None and text.isidentifier() and text != "null"):

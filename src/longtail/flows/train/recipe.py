@@ -4,6 +4,7 @@ Nothing here imports torch, so that a wrong recipe is told in a blink.
 """
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Annotated, Literal, TypeAlias
 
 import msgspec
@@ -22,18 +23,19 @@ from longtail.ranges import (
 )
 
 Profile: TypeAlias = Literal["exp", "step", "pareto"]
+FOLDS = 5  # of a validation part that chooses τ: each is moved by what the others choose
 
 
 class DataSet(Section, frozen=True, tag_field="kind"):
-    """Which set, where it is, how it is cut, what is held out.
+    """Which set, where it is, how it is cut, and what of it is for validation.
 
-    By default a tenth of each training class is held out, where the set has no validation part, so
-    that nothing has to be chosen on the test part. Published figures train on all: held_out=0.
+    By default that is a tenth of each training class, where the set has no validation part, so that
+    nothing has to be chosen on the test part. Published figures train on all: validation_share=0.
     """
 
     path: str | None = None  # the archive, folder or file; for `longtail train` also by --data
-    held_out: FractionBelowOne = 0.1
-    seed: Seed = 0  # decides which images are cut off and which are held out
+    validation_share: FractionBelowOne = 0.1
+    seed: Seed = 0  # decides which images are cut off and which are for validation
 
 
 class CifarSet(DataSet, frozen=True):
@@ -189,19 +191,18 @@ class Recipe(Section, frozen=True, kw_only=True):
     target: Target = Target()
 
     def __post_init__(self) -> None:
-        for conflict in _conflicts(self):
+        # Each may count on those before it.
+        for conflict in chain(_of_parts(self), _of_experts(self), _of_fsdp(self), _of_epochs(self)):
             raise ValueError(conflict)
 
 
-def _conflicts(recipe: Recipe) -> Iterator[str]:
-    """What of a recipe does not go together; each may count on those before it."""
-    loss, head, epochs, offset = recipe.loss, recipe.head, recipe.epochs, "estimated_offset"
-    if loss.tag == offset and head.tag != offset:
-        yield "the loss estimated_offset needs its head: set head=estimated_offset"
-    if head.tag == offset and loss.tag != offset:
+def _of_parts(recipe: Recipe) -> Iterator[str]:
+    """Why loss, head, second stage and mixup do not go together."""
+    loss, head = recipe.loss, recipe.head
+    if "estimated_offset" in (loss.tag, head.tag) and loss.tag != head.tag:
         yield (
-            "only the loss estimated_offset moves the centres of the head estimated_offset: set "
-            "loss=estimated_offset"
+            "the loss estimated_offset moves the centres of the head estimated_offset, and they "
+            "need each other: set head=estimated_offset loss=estimated_offset"
         )
     if loss.tag == "ldam":
         options = loss.values()
@@ -211,8 +212,7 @@ def _conflicts(recipe: Recipe) -> Iterator[str]:
                 f"the loss ldam with scale_in={options['scale_in']} is for cosines times "
                 f"{scale:g}: set head=cosine and head.scale={scale:g}, with head.learn_scale=false"
             )
-    second = [] if recipe.second_stage is None else [h.tag for h in recipe.second_stage.heads]
-    if "lws" in second and head.tag in ("cosine", "causal_norm"):
+    if "lws" in _second_heads(recipe) and head.tag in ("cosine", "causal_norm"):
         yield (
             "the second-stage head lws scales the rows of a linear head, which cosine and "
             "causal_norm are not: leave it out, or set head=linear"
@@ -223,7 +223,14 @@ def _conflicts(recipe: Recipe) -> Iterator[str]:
             "mixup=null"
         )
 
-    # The loss, the head and the network of experts go together, and are of one number.
+
+def _second_heads(recipe: Recipe) -> list[str]:
+    return [] if recipe.second_stage is None else [each.tag for each in recipe.second_stage.heads]
+
+
+def _of_experts(recipe: Recipe) -> Iterator[str]:
+    """The loss, the head and the network of experts go together, and are of one number."""
+    loss, head = recipe.loss, recipe.head
     taus = len(loss.values()["taus"]) if loss.tag == "experts" else None
     experts = head.values()["num_experts"] if head.tag == "experts" else None
     if taus != experts:
@@ -231,24 +238,29 @@ def _conflicts(recipe: Recipe) -> Iterator[str]:
             "the loss experts, with a tau for each, and the head experts, with as many "
             "num_experts, need each other: set both, such as loss.taus=[0,1,2] head.num_experts=3"
         )
-    there = recipe.backbone.values().get("num_experts", experts)
-    if there != experts:
-        yield f"the backbone has {there} experts: set head=experts loss=experts with as many"
-    if experts and second:
+    of_backbone = recipe.backbone.values().get("num_experts", experts)
+    if of_backbone != experts:
+        yield f"the backbone has {of_backbone} experts: set head=experts loss=experts with as many"
+    if experts and _second_heads(recipe):
         yield "second-stage heads start from one head, not from experts: set second_stage=null"
 
-    if recipe.parallel == "fsdp" and loss.tag == offset:
+
+def _of_fsdp(recipe: Recipe) -> Iterator[str]:
+    if recipe.parallel == "fsdp" and recipe.loss.tag == "estimated_offset":
         yield (
             "the loss estimated_offset looks at the weights of the head, of which a process has "
             "only a part with fsdp: set parallel=ddp"
         )
-    if recipe.parallel == "fsdp" and head.values().get("learn_scale"):
+    if recipe.parallel == "fsdp" and recipe.head.values().get("learn_scale"):
         yield (
             "head.learn_scale learns a single number, which fsdp does not share out: set "
             "parallel=ddp, or head.learn_scale=false"
         )
 
-    schedule = recipe.schedule.values()
+
+def _of_epochs(recipe: Recipe) -> Iterator[str]:
+    """Why the schedule and deferred re-weighting do not fit the epochs."""
+    schedule, epochs, drw = recipe.schedule.values(), recipe.epochs, recipe.drw
     peak, warmup = schedule.get("peak", 0), schedule.get("warmup", 0)
     milestones = list(schedule.get("milestones", ()))
     if peak >= epochs:
@@ -263,13 +275,12 @@ def _conflicts(recipe: Recipe) -> Iterator[str]:
     if milestones and warmup > milestones[0]:
         first = milestones[0]
         yield f"the warm-up of {warmup} epochs must be over by the first milestone, {first}"
-
-    if recipe.drw is not None and recipe.drw.start >= epochs:
+    if drw is not None and drw.start >= epochs:
         yield (
-            f"drw.start is epoch {recipe.drw.start}, but there are {epochs} epochs: "
-            "start earlier, or set drw=null"
+            f"drw.start is epoch {drw.start}, but there are {epochs} epochs: start earlier, or set "
+            "drw=null"
         )
-    if recipe.drw is not None and recipe.drw.resample and recipe.sampler.tag != "instance":
+    if drw is not None and drw.resample and recipe.sampler.tag != "instance":
         yield (
             "drw.resample says how often to draw each class, and so does the sampler "
             f"{recipe.sampler.tag}: take one of them"

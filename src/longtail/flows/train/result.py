@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,18 +18,20 @@ from longtail.core import Prior, Scores
 from longtail.core.arrays import as_numpy
 from longtail.core.files import read_whole
 from longtail.core.scores import Split
+from longtail.data import stratified_folds
 from longtail.data.tables.features import SPLITS
 from longtail.engine import load_head, save_head
 from longtail.engine.training import Trained
-from longtail.flows.changes import headline_key, shown_accuracies
+from longtail.flows.changes import main_accuracy, shown_accuracies
+from longtail.flows.file_names import METRICS
 from longtail.flows.judge import Judgement, judge
 from longtail.flows.results import Result, write_json
 from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.flows.train.building import build_target
 from longtail.flows.train.model_file import StoredModel, load_model
 from longtail.flows.train.reading import plain
-from longtail.flows.train.recipe import Recipe, Target
-from longtail.flows.train.run_folder import METRICS, read_log
+from longtail.flows.train.recipe import FOLDS, Recipe, Target
+from longtail.flows.train.run_folder import read_log
 from longtail.heads import Head
 from longtail.metrics import Accumulator, Interval
 from longtail.metrics.representations import weight_norms
@@ -71,21 +73,31 @@ class TrainResult(Result):
         return np.array(self.model.counts)
 
     @property
+    def num_images(self) -> int:
+        """Training images in all."""
+        return int(self.counts.sum())
+
+    @property
     def judged_on(self) -> Split | None:
         """The part that the headline is of: test if there is one."""
         splits = self.variants[0].scores
         return next((split for split in ("test", "validation") if split in splits), None)
 
     @property
-    def headline(self) -> str:
-        """The name of the variant that the run is for: under the target if it can be moved."""
-        names = [variant.name for variant in self.variants]
-        return UNDER_TARGET if UNDER_TARGET in names else AS_TRAINED
+    def main_variant(self) -> str:
+        """The name of the variant that the run is for: moved to the target if it can be."""
+        moved = (variant.name for variant in self.variants[1:] if variant.head is None)
+        return next(moved, AS_TRAINED)
+
+    @property
+    def is_cross_fitted(self) -> bool:
+        """Whether it is of the samples that chose τ, each fifth moved by what the others choose."""
+        return self.judged_on == "validation" and any(each.choice for each in self.variants)
 
     @property
     def accuracy(self) -> str:
         """The accuracy that was asked for: that under the target."""
-        return headline_key(self.target)
+        return main_accuracy(self.target)
 
     @property
     def carries_target(self) -> bool:
@@ -121,14 +133,15 @@ class TrainResult(Result):
         if split is None:
             return None
         by_name = {variant.name: variant for variant in self.variants}
-        trained, shown = by_name[AS_TRAINED], by_name[self.headline]
+        trained, shown = by_name[AS_TRAINED], by_name[self.main_variant]
         return judge(
             trained.scores[split],
             shown.scores[split],
             self.target,
             validation=trained.scores.get("validation") if split == "test" else None,
-            names=(AS_TRAINED, self.headline),
+            names=(AS_TRAINED, self.main_variant),
             tau=shown.tau,
+            is_cross_fitted=self.is_cross_fitted,
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -136,8 +149,9 @@ class TrainResult(Result):
         carried, history = self.trained.carried, self.trained.history
         return {
             "about": self.recipe.about,
-            "headline": self.headline,
+            "headline": self.main_variant,
             "judged_on": self.judged_on,
+            "cross_fitted": self.is_cross_fitted,
             "classes": len(self.model.classes),
             "training_images": int(self.counts.sum()),
             "carried": None if carried is None else carried.probs.tolist(),
@@ -165,7 +179,7 @@ class TrainResult(Result):
             for split, scores in variant.scores.items():
                 scores.save(folder / f"scores-{split}{name}.safetensors")
             if variant.head is not None:
-                save_head(variant.head, folder / f"head{name}.safetensors", about)
+                save_head(variant.head, _head_file(folder, variant.name), about)
         write_json(folder / METRICS, {"version": __version__} | self.as_json())
 
     @cached_property
@@ -195,12 +209,29 @@ def variants_of(
     if option.tau == 1:
         moved = {split: part.under(target) for split, part in scores.items()}
         return [trained, Variant(UNDER_TARGET, moved, tau=1.0)]
-    if option.tau == "auto":  # there is a validation part: that was checked before training
-        adjuster = LogitAdjustment.fit(scores["validation"], carried, target, option.criterion)
-    else:
-        adjuster = LogitAdjustment(carried, option.tau, target)
-    moved = {split: adjuster(part) for split, part in scores.items()}
-    return [trained, Variant(UNDER_TARGET, moved, tau=adjuster.tau, choice=adjuster.choice)]
+    if option.tau != "auto":
+        move = LogitAdjustment(carried, option.tau, target)
+        moved = {split: move(part) for split, part in scores.items()}
+        return [trained, Variant(f"moved by τ = {move.tau:g}", moved, tau=move.tau)]
+
+    def fitted(validation: Scores) -> LogitAdjustment:
+        if not target.probs[as_numpy(validation.labels)].any():  # no sample that counts there
+            return LogitAdjustment(carried, 1.0, target)
+        return LogitAdjustment.fit(validation, carried, target, option.criterion)
+
+    # There is a validation part: that was checked before training.
+    move = fitted(scores["validation"])
+    moved = {split: move(part) for split, part in scores.items()}
+    moved["validation"] = cross_fitted(scores["validation"], fitted)
+    return [trained, Variant(UNDER_TARGET, moved, tau=move.tau, choice=move.choice)]
+
+
+def cross_fitted(scores: Scores, fit: Callable[[Scores], LogitAdjustment]) -> Scores:
+    """The scores in their order, each fold moved by what was fitted on the others."""
+    folds = as_numpy(stratified_folds(as_numpy(scores.labels), FOLDS))
+    moved = [fit(scores.take(folds != fold))(scores.take(folds == fold)) for fold in range(FOLDS)]
+    order = np.argsort(folds, kind="stable")  # of the samples, as `moved` has them
+    return Scores.concat(moved).take(np.argsort(order))
 
 
 def read_run(folder: str | os.PathLike[str], command: str = "longtail.report") -> TrainResult:
@@ -215,10 +246,10 @@ def read_run(folder: str | os.PathLike[str], command: str = "longtail.report") -
     stored = load_model(run)
     recipe, carried = stored.recipe, stored.model.carried
     target = build_target(recipe, Prior.of(stored.counts))
+    names = [head.full_name for head in recipe.second_stage.heads] if recipe.second_stage else []
     heads = [
-        Variant(name, _read_scores(run, f"-{name}"), load_head(file).head)
-        for file in sorted(run.glob("head-*.safetensors"))
-        if (name := file.stem.removeprefix("head-"))
+        Variant(name, _read_scores(run, f"-{name}"), load_head(_head_file(run, name)).head)
+        for name in names
     ]
     metrics = json.loads(read_whole(run / METRICS))
     return TrainResult(
@@ -229,6 +260,10 @@ def read_run(folder: str | os.PathLike[str], command: str = "longtail.report") -
         variants=(*variants_of(recipe.target, carried, target, scores), *heads),
         command=command,
     )
+
+
+def _head_file(folder: Path, name: str) -> Path:
+    return folder / f"head-{name}.safetensors"
 
 
 def _read_scores(folder: Path, name: str) -> dict[Split, Scores]:

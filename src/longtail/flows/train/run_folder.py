@@ -8,18 +8,17 @@ from __future__ import annotations
 import csv
 import os
 import platform
-import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
 from longtail import __version__
+from longtail.flows.file_names import LOG, METRICS, RECIPE, VERSIONS
 from longtail.flows.results import write_json
 from longtail.flows.train.reading import RecipeError, plain, read_recipe_file
 from longtail.flows.train.recipe import Data, HuggingFace, Recipe
 from longtail.flows.train.yaml_text import text_of, write_yaml
 
-RECIPE, VERSIONS, METRICS, LOG = "recipe.yaml", "versions.json", "metrics.json", "log.csv"
 CHECKPOINT = "checkpoint"
 RECIPE_NAME = "recipe"  # the key of VERSIONS under which it is
 _PACKAGES = ("torch", "numpy", "safetensors", "msgspec", "pyyaml", "pillow", "torchvision", "timm")
@@ -75,15 +74,15 @@ def task_values(recipe: Recipe) -> dict[str, Any]:
     return values
 
 
-def write_start(folder: Path, recipe: Recipe, name: str) -> None:
-    """The recipe, its name and the versions, before anything is trained."""
+def write_start(folder: Path, recipe: Recipe, name: str, command: str) -> None:
+    """The recipe, its name, the command and the versions, before anything is trained."""
     from longtail.core.files import written_whole
 
     folder.mkdir(parents=True, exist_ok=True)
     if not is_recipe_of(folder, recipe):
         with written_whole(folder / RECIPE) as part:
             part.write_text(write_yaml(plain(recipe)), encoding="utf-8")
-    write_json(folder / VERSIONS, {RECIPE_NAME: name} | versions())
+    write_json(folder / VERSIONS, {RECIPE_NAME: name, "command": command} | versions())
 
 
 def is_recipe_of(folder: Path, recipe: Recipe) -> bool:
@@ -104,7 +103,6 @@ def versions() -> dict[str, str | int]:
         "threads": torch.get_num_threads(),
         "processes": int(os.environ.get("WORLD_SIZE", "1")),
         "device": torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu",
-        "command": " ".join(sys.argv),
     }
     for name in _PACKAGES:
         try:

@@ -66,21 +66,13 @@ def second_stage(
     }
     train, variants = features.pop("train"), []
     for option in stage.heads:
-        name = second_name(option)
-        progress(name)
+        progress(option.full_name)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(recipe.seed)
             head = _fitted(option, model.head, train, images.train.labels, recipe.seed)
         logits = {split: head(rows).detach() for split, rows in features.items()}
-        variants.append(Variant(name, scores_of(logits, head.carried, images), head))
+        variants.append(Variant(option.full_name, scores_of(logits, head.carried, images), head))
     return variants
-
-
-def second_name(option: SecondHead) -> str:
-    """What the head is called in the run folder: its name, and its options but the usual ones."""
-    usual = type(option)().values()
-    changed = [f"-{key}-{value}" for key, value in option.values().items() if value != usual[key]]
-    return option.tag + "".join(changed)
 
 
 def with_new_statistics(model: Model, images: LabelledImages, normalize: Normalize) -> Model:

@@ -9,11 +9,12 @@ training moves them from there to the prior they are to be used under.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
+import torch
 from torch import Tensor
 
 from longtail.core import Prior
@@ -21,19 +22,22 @@ from longtail.core.files import locked
 from longtail.core.scores import Split
 from longtail.engine import training
 from longtail.engine.training import EpochEnd, StepEnd, processes
+from longtail.flows.file_names import MODEL
 from longtail.flows.generation import generation
 from longtail.flows.train import building
-from longtail.flows.train.model_file import MODEL, StoredModel, save_model
+from longtail.flows.train.model_file import StoredModel, save_model
+from longtail.flows.train.reading import recipe_from
 from longtail.flows.train.recipe import Recipe
 from longtail.flows.train.result import TrainResult, variants_of
 from longtail.flows.train.run_folder import check_folder, task_values, write_start
 from longtail.flows.train.scores import all_parts, scores_of, second_stage
 
 Progress: TypeAlias = Callable[[StepEnd | EpochEnd | str], None]
+CarriedKind: TypeAlias = Literal["unknown", "uniform", "train", "other"]  # which prior
 
 
 def train(
-    recipe: Recipe,
+    recipe: Recipe | Mapping[str, object],
     folder: str | os.PathLike[str],
     *,
     name: str = "",
@@ -44,7 +48,7 @@ def train(
     """Follow a recipe; what comes out is in the folder, and a run that broke off goes on there.
 
     Args:
-        recipe: What to do.
+        recipe: What to do: a value, or the keys and values of a recipe file.
         folder: Of the run; made if it is not there.
         name: What the recipe is called, which the folder keeps for comparisons.
         page: Writes a page on the result beside the other files, before they are put there:
@@ -52,35 +56,24 @@ def train(
         progress: Told of every step and epoch, and in a word of what comes after them.
         command: What the page says has made it.
     """
-    run = Path(folder)
-    check_folder(run, recipe)
+    run, recipe = Path(folder), recipe if isinstance(recipe, Recipe) else recipe_from(recipe)
     with processes() as these, locked(run) if these.is_main else nullcontext():
-        # Labels, counts, prior: what the training images say before anything is trained.
-        images = building.read_data(recipe.data)
-        counts = images.train.counts
-        prior = Prior.of(counts)
-
-        # Loss and head: the loss is for the prior that the batches follow, sampler included.
-        sampler = building.build_sampler(recipe, images.train)
-        model = building.build_model(recipe, prior).to(these.device)
-        batches = sampler.induced(prior)
-        loss = building.build_loss(recipe, batches, model.head)
-        building.check_target(recipe, images, prior, building.carried(loss, model.head))
+        check_folder(run, recipe)
+        # Labels, counts, prior, loss and head: nothing that can be refused is refused later.
+        setup = building.set_up(recipe, these.device)
+        images, model, normalize = setup.images, setup.model, setup.normalize
+        if these.is_main:
+            write_start(run, recipe, name, command)
 
         # Training: it leaves the model knowing what its logits carry.
-        options, augment = building.build_options(recipe), building.build_augment(recipe)
-        normalize = building.build_normalize(recipe, images.train)
-        building.check_network(model, images.train, normalize)
-        if these.is_main:
-            write_start(run, recipe, name)
         trained = training.train(
             model,
             images.train,
-            sampler,
-            loss.to(these.device),
-            options,
+            setup.sampler,
+            setup.loss,
+            setup.options,
             normalize=normalize,
-            augment=augment,
+            augment=setup.augment,
             validation=images.validation,
             evaluate_every=recipe.evaluate_every,
             run=run,
@@ -100,13 +93,13 @@ def train(
         scores = scores_of(logits, model.carried, images)
 
         # Target: the same scores under the prior they are to be used under.
-        target = building.build_target(recipe, prior)
-        variants = variants_of(recipe.target, model.carried, target, scores)
+        variants = variants_of(recipe.target, model.carried, setup.target, scores)
         heads = second_stage(recipe, model, images, normalize, progress)
 
         # Metrics, and everything into the folder at once.
-        stored = StoredModel(model, recipe, images.train.classes, tuple(counts.tolist()), normalize)
-        result = TrainResult(stored, run, target, trained, (*variants, *heads), command)
+        counts = tuple(images.train.counts.tolist())
+        stored = StoredModel(model, recipe, images.train.classes, counts, normalize)
+        result = TrainResult(stored, run, setup.target, trained, (*variants, *heads), command)
         if these.is_main:
             with generation(run, "train") as aside:
                 save_model(aside / MODEL, stored)
@@ -115,40 +108,45 @@ def train(
         return result
 
 
-def planned(recipe: Recipe) -> dict[str, Any]:
-    """Sizes of what the recipe makes of the data, or the error that training would begin with."""
-    images = building.read_data(recipe.data)
-    prior = Prior.of(images.train.counts)
-    model = building.build_model(recipe, prior)
-    sampler = building.build_sampler(recipe, images.train)
-    loss = building.build_loss(recipe, sampler.induced(prior), model.head)
-    carried = building.carried(loss, model.head)
-    building.check_target(recipe, images, prior, carried)
-    building.build_options(recipe)
-    building.build_augment(recipe)
-    building.check_network(model, images.train, building.build_normalize(recipe, images.train))
-    steps = -(-len(sampler) // recipe.batch_size)
-    counts = images.train.counts
-    return {
-        "training images": len(images.train),
-        "validation images": 0 if images.validation is None else len(images.validation),
-        "test images": 0 if images.test is None else len(images.test),
-        "classes": images.train.num_classes,
-        "largest class": int(counts.max()),
-        "smallest class": int(counts.min()),
-        "parameters": sum(weight.numel() for weight in model.parameters()),
-        "steps an epoch": steps,
-        "steps": steps * recipe.epochs,
-        "the logits will carry": _in_words(carried, prior, loss.label_smoothing),
-    }
+class Plan(NamedTuple):
+    """The sizes of what a recipe makes of the data, and what its logits will carry."""
+
+    training_images: int
+    validation_images: int
+    test_images: int
+    classes: int
+    largest_class: int  # training images
+    smallest_class: int
+    parameters: int
+    steps_per_epoch: int
+    steps: int
+    carried: CarriedKind
+    label_smoothing: float  # the prior is that of labels smoothed so
 
 
-def _in_words(carried: Prior | None, train: Prior, label_smoothing: float) -> str:
+def planned(recipe: Recipe) -> Plan:
+    """What training would begin with, or the error that it would end with."""
+    setup = building.set_up(recipe, torch.device("cpu"))
+    images, smoothing = setup.images, setup.loss.label_smoothing
+    counts, steps = images.train.counts, -(-len(setup.sampler) // recipe.batch_size)
+    return Plan(
+        training_images=len(images.train),
+        validation_images=0 if images.validation is None else len(images.validation),
+        test_images=0 if images.test is None else len(images.test),
+        classes=images.train.num_classes,
+        largest_class=int(counts.max()),
+        smallest_class=int(counts.min()),
+        parameters=sum(weight.numel() for weight in setup.model.parameters()),
+        steps_per_epoch=steps,
+        steps=steps * recipe.epochs,
+        carried=_kind(setup.carried, setup.prior.smoothed(smoothing)),
+        label_smoothing=smoothing,
+    )
+
+
+def _kind(carried: Prior | None, train: Prior) -> CarriedKind:
     if carried is None:
-        return "no known prior"
-    of = f" of labels smoothed by {label_smoothing:g}" if label_smoothing else ""
+        return "unknown"
     if carried.is_close(Prior.uniform(train.num_classes)):
-        return f"the uniform prior{of}"
-    if carried.is_close(train.smoothed(label_smoothing)):
-        return f"the training prior{of}"
-    return f"a prior between these or beyond{of}"
+        return "uniform"
+    return "train" if carried.is_close(train) else "other"

@@ -105,11 +105,11 @@ class RandomCrop(CheckedFields):
     def __call__(self, images: Tensor, generator: Generator) -> Tensor:
         """Every image from a place of its own."""
         many, _, height, width = check_images(images).shape
-        places = draw_integers(2 * self.padding + 1, (2, many), generator).to(images.device)
+        corners = draw_integers(2 * self.padding + 1, (2, many), generator).to(images.device)
         padded = F.pad(images, (self.padding,) * 4, value=self.fill)
         # A view of all crops at once, of which the indexing copies one for each image.
         crops = padded.unfold(2, height, 1).unfold(3, width, 1)
-        return crops[torch.arange(many, device=images.device), :, places[0], places[1]]
+        return crops[torch.arange(many, device=images.device), :, corners[0], corners[1]]
 
 
 @dataclass(frozen=True)
@@ -128,9 +128,8 @@ class Flip(CheckedFields):
 class Cutout(CheckedFields):
     """Fills a square around a pixel drawn at random; what of it lies outside is lost.
 
-    So less than the whole square is hidden in many images, as in the paper, whose size is 16 pixels
-    for CIFAR-10 and 8 for CIFAR-100; codes with AutoAugment take 16 for both. After `Normalize` a
-    fill of 0 is the mean colour, before it black.
+    The paper's size is 16 pixels for CIFAR-10 and 8 for CIFAR-100; code with AutoAugment takes 16
+    for both. After `Normalize` a fill of 0 is the mean colour, before it black.
 
     >>> Cutout(size=2)(torch.ones(1, 1, 4, 4), torch.Generator().manual_seed(0))
     tensor([[[[0., 0., 1., 1.],
@@ -189,9 +188,9 @@ class Mixup(CheckedFields):
     x ← λ·x + (1 − λ)·x',    q ← λ·e_y + (1 − λ)·e_y',    λ ~ Beta(α, α)   (Zhang et al., ICLR 2018)
 
     The other image x' is of the same batch, by a random permutation. λ is drawn for each image;
-    most published code draws one for a whole batch, which has the same mean and more noise. It
-    comes last, after `Normalize`, since bytes cannot hold what is mixed. Small α mix little; the
-    paper has 1 for CIFAR, 0.2 for ImageNet.
+    most published code draws one for a whole batch, which is noisier. It comes last, after
+    `Normalize`, since bytes cannot hold what is mixed. The paper has α = 1 for CIFAR, 0.2 for
+    ImageNet.
 
     >>> images, labels = torch.eye(2).view(2, 1, 1, 2), torch.tensor([0, 1])
     >>> mixed, soft = Mixup(alpha=1.0)(images, labels, 2, torch.Generator().manual_seed(0))

@@ -5,10 +5,9 @@ alone. Images that get the same operation are changed together.
 
 At level l of 0 ... 9 operations shear by ±0.3·l/9, move by ±(150/331)·l/9 of the width, rotate by
 ±30·l/9 degrees, have the factor 1 ± 0.1·l (brightness, color, contrast, sharpness), keep
-round(8 − 4·l/9) bits (posterize), and invert from 256 − 256·l/9 on (solarize). The paper's own code
-moved CIFAR by up to 10 pixels and enlarged factors only; these are the ranges of the paper's table,
-read as most later code reads them, that of balanced meta-softmax among it, whose recipe learned NCM
-follows.
+round(8 − 4·l/9) bits (posterize), and invert from 256 − 256·l/9 on (solarize): the ranges of the
+paper's table, read as most later code reads them. The paper's own code moved CIFAR by up to 10
+pixels and enlarged factors only.
 """
 
 from __future__ import annotations

@@ -1,13 +1,76 @@
-"""The catalogue: the recipes of the five papers, and quick ones for a CPU."""
+"""Named recipes: the .toml files beside this one, written as recipe files are, one for each paper.
 
-from longtail.recipes.catalogue import baselines as baselines
-from longtail.recipes.catalogue import elm as elm
-from longtail.recipes.catalogue import estimated_offset as estimated_offset
-from longtail.recipes.catalogue import lade as lade
-from longtail.recipes.catalogue import logit_adjustment as logit_adjustment
-from longtail.recipes.catalogue import nearest_class_mean as nearest_class_mean
-from longtail.recipes.catalogue import quick as quick
-from longtail.recipes.catalogue.registry import RECIPES as RECIPES
-from longtail.recipes.catalogue.registry import named_recipe as named_recipe
-from longtail.recipes.catalogue.registry import read_recipe as read_recipe
-from longtail.recipes.catalogue.registry import recipe_name as recipe_name
+A table is a recipe, with what it is and where its numbers are from. [settings.NAME] is what several
+have in common; they take it up with `base = [NAME, ...]`, own keys coming last.
+"""
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from longtail.flows.train.reading import RecipeError, read_recipe_file, recipe_from
+from longtail.flows.train.recipe import Recipe
+
+Values: TypeAlias = Mapping[str, Any]
+_ENDINGS = (".yaml", ".yml", ".json")
+
+
+def _read() -> dict[str, Values]:
+    recipes: dict[str, Values] = {}
+    settings: dict[str, Values] = {}
+    for file in files(__name__).iterdir():
+        if file.name.endswith(".toml"):
+            tables = tomllib.loads(file.read_text(encoding="utf-8"))
+            settings |= tables.pop("settings", {})
+            recipes |= tables
+
+    def whole(values: Values) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        for name in values.get("base", ()):
+            made |= whole(settings[name])
+        return made | {key: value for key, value in values.items() if key != "base"}
+
+    return {name: whole(recipes[name]) for name in sorted(recipes)}
+
+
+RECIPES = _read()
+
+
+def named_recipe(name: str) -> Recipe:
+    """The recipe of that name, or a RecipeError with the nearest one."""
+    if name not in RECIPES:
+        near = difflib.get_close_matches(name, RECIPES, n=3)
+        hint = f"did you mean {' or '.join(near)}? " if near else ""
+        raise RecipeError(
+            f"there is no recipe {name!r}; {hint}`longtail recipes` lists all {len(RECIPES)}, and "
+            "a file of your own ends in .yaml"
+        )
+    return recipe_from(RECIPES[name])
+
+
+def read_recipe(source: str | os.PathLike[str]) -> Recipe:
+    """The recipe of that name, or that of a .yaml or .json file, which may say `base: NAME`.
+
+    >>> read_recipe("cifar100-lt-la-quick").loss
+    LogitAdjusted(label_smoothing=0.0, tau=1.0)
+    """
+    text = os.fspath(source)
+    if Path(text).is_file():
+        return read_recipe_file(text, named_recipe)
+    if text.endswith(_ENDINGS):
+        raise RecipeError(f"there is no recipe file {text}; `longtail recipes` lists names")
+    return named_recipe(text)
+
+
+def recipe_name(source: str | os.PathLike[str]) -> str:
+    """What a run of `read_recipe(source)` is called: the name itself, or that of the file.
+
+    >>> recipe_name("cifar100-lt-la-quick"), recipe_name("my/own.yaml")
+    ('cifar100-lt-la-quick', 'own')
+    """
+    text = os.fspath(source)
+    return Path(text).stem if text.endswith(_ENDINGS) or Path(text).is_file() else text

@@ -60,10 +60,8 @@ def bar_chart(
     slot = (plot.right - plot.left) / max(len(categories), 1)
     bar = min(slot * _FILLED / max(len(columns), 1), _WIDEST)
     decimals = scale.decimals_for(max(map(abs, levels), default=0.0), 3)
-    longest = max(
-        (svg.text_width(scale.fixed(value, decimals), svg.FONT - 1) for value in levels),
-        default=0.0,
-    )
+    texts = (scale.fixed(value, decimals) for value in levels)
+    longest = max((svg.text_width(text, svg.FONT - 1) for text in texts), default=0.0)
     upright = longest > bar - 2
     headroom = longest + 4 if upright else _LINE
     plot = plot._replace(top=plot.top + headroom, bottom=plot.bottom + headroom)
@@ -83,9 +81,7 @@ def bar_chart(
     base = svg.element("line", **ends, stroke="currentColor", stroke_opacity=0.5)
     drawn += [base, *names, *titles, *empty]
     sentences = [f"{len(columns)} series over {', '.join(categories)}."]
-    for column in columns:
-        values = ", ".join(map(scale.readable, column.values))
-        sentences.append(f"{column.name}: {values}.")
+    sentences += [f"{c.name}: {', '.join(map(scale.readable, c.values))}." for c in columns]
     sentences += [] if reference is None else [f"Reference: {reference.label}."]
     return drawing((width, total), title, " ".join(sentences), drawn)
 

@@ -3,13 +3,14 @@
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TypeAlias
 
 from longtail.report.charts.chart import Chart, as_columns, drawing
 from longtail.report.charts.frame import WIDTH, Axis, Key, frame, line_key, no_data, plot_area
 from longtail.report.charts.scale import linear_ticks, readable, span_of, tick_labels
 from longtail.report.charts.svg import Attributes, color, dash, element, many_marks, marker, tip
 
+_Pair: TypeAlias = tuple[float, float]
 _HEIGHT = 340.0
 # Points are drawn in shades of ink and by shape, so that colour is left to the separators.
 _SHADES = (0.95, 0.38, 0.7, 0.5)
@@ -50,97 +51,77 @@ def plane_chart(
 ) -> Chart:
     """Classes in the plane and the lines between them, a unit being as long in x as in y.
 
-    Points have tooltips as long as there are not more than 700 in all. Separators are drawn as far
-    as the frame. Colour is left to them unless classes are `colored`; without `axes` there are no
-    numbers, as for a projection such as t-SNE, of which none means anything.
+    Up to 700 points have tooltips. Colour is left to the separators unless classes are `colored`;
+    without `axes` there are no numbers, as for t-SNE, of which none means anything.
 
     >>> classes = [Points("rare", [1, 2], [1, 2]), Points("frequent", [-1], [-2])]
     >>> svg = plane_chart(classes, [Separator("Bayes", 1, 1, 0)], title="Two classes")
     >>> svg.count('class="mark"'), svg.count('class="separator"')
     (3, 1)
     """
-    clouds = []
-    for each in points:
-        xs, ys = as_columns(f"points {each.name!r}", x=each.x, y=each.y).values()
-        pairs = zip(xs, ys, strict=True)
-        clouds.append(_Cloud(each.name, [pair for pair in pairs if all(map(math.isfinite, pair))]))
-    x_span, y_span = _equal_spans(clouds, width, height)
-    cuts = [_cut(item, number, x_span, y_span) for number, item in enumerate(separators)]
+    clouds = [(each.name, _pairs(each)) for each in points]
+    every = [pair for _, pairs in clouds for pair in pairs]
+    x_span, y_span = _equal_spans(every, width, height)
     look = _colored if colored else _shaded
     keys = [
-        Key(cloud.name, element("g", marker(number, 0, 0, 2.8, class_=None), **look(number)))
-        for number, cloud in enumerate(clouds)
+        Key(name, element("g", marker(number, 0, 0, 2.8, class_=None), **look(number)))
+        for number, (name, _) in enumerate(clouds)
     ]
-    keys += [line_key(cut.name, cut.style) for cut in cuts]
+    cuts = []
+    for number, each in enumerate(separators):
+        ends, style = _ends(each, x_span, y_span), number if each.style is None else each.style
+        keys.append(line_key(each.name + ("" if ends else " (outside the frame)"), style))
+        cuts.append((each.name, ends, style))
     across, up = Axis(*x_span, x_title), Axis(*y_span, y_title)
     drawn, plot, x, y, size = frame(keys, across, up, width, height, bare=not axes)
-    light = sum(len(cloud.pairs) for cloud in clouds) > _TOOLTIPS
+    light = len(every) > _TOOLTIPS
     # The largest class first, so that the rare ones stay visible on top of it.
-    for number, cloud in sorted(enumerate(clouds), key=lambda item: -len(item[1].pairs)):
-        dots = [(x(a), y(b)) for a, b in cloud.pairs]
+    for number, (name, pairs) in sorted(enumerate(clouds), key=lambda at: -len(at[1][1])):
+        dots = [(x(a), y(b)) for a, b in pairs]
         if light:
             drawn.append(element("g", many_marks(number, dots, 2.2), **look(number, light)))
             continue
-        says = [f"{cloud.name}: {readable(a)}, {readable(b)}" for a, b in cloud.pairs]
-        shapes = [
-            marker(number, *at, 2.8, cloud.name if colored else said)
-            for at, said in zip(dots, says, strict=True)
-        ]
+        tips = [name if colored else f"{name}: {readable(a)}, {readable(b)}" for a, b in pairs]
+        shapes = [marker(number, *at, 2.8, text) for at, text in zip(dots, tips, strict=True)]
         drawn.append(element("g", *shapes, **look(number), pointer_events="all"))
-    for cut in cuts:
-        if cut.ends:
-            (x1, y1), (x2, y2) = ((x(a), y(b)) for a, b in cut.ends)
-            ends: Attributes = {"x1": x1, "y1": y1, "x2": x2, "y2": y2, "stroke": color(cut.style)}
-            line: Attributes = {"stroke_dasharray": dash(cut.style), "stroke_width": 2.2}
-            drawn.append(element("line", tip(cut.name), class_="separator", **ends, **line))
-    if not any(cloud.pairs for cloud in clouds):
+    for name, ends, style in cuts:
+        if ends:
+            (x1, y1), (x2, y2) = ((x(a), y(b)) for a, b in ends)
+            place: Attributes = {"x1": x1, "y1": y1, "x2": x2, "y2": y2, "stroke": color(style)}
+            line: Attributes = {"stroke_dasharray": dash(style), "stroke_width": 2.2}
+            drawn.append(element("line", tip(name), class_="separator", **place, **line))
+    if not every:
         drawn.append(no_data(plot))
-    sentences = [f"{cloud.name}: {len(cloud.pairs)} points." for cloud in clouds]
-    sentences += [
-        f"Line {item.name}: {readable(item.a)} x + {readable(item.b)} y + {readable(item.c)} = 0."
-        for item in separators
-    ]
+    sentences = [f"{name}: {len(pairs)} points." for name, pairs in clouds]
+    for item in separators:
+        a, b, c = map(readable, (item.a, item.b, item.c))
+        sentences.append(f"Line {item.name}: {a} x + {b} y + {c} = 0.")
     return drawing(size, title, " ".join(sentences), drawn)
 
 
-class _Cloud(NamedTuple):
-    name: str
-    pairs: list[tuple[float, float]]
+def _pairs(points: Points) -> list[_Pair]:
+    xs, ys = as_columns(f"points {points.name!r}", x=points.x, y=points.y).values()
+    return [pair for pair in zip(xs, ys, strict=True) if all(map(math.isfinite, pair))]
 
 
-class _Cut(NamedTuple):
-    """A separator as far as the frame; no ends where it lies outside."""
-
-    name: str
-    style: int
-    ends: tuple[tuple[float, float], ...]
-
-
-def _equal_spans(
-    clouds: Sequence[_Cloud], width: float, height: float
-) -> tuple[tuple[float, float], tuple[float, float]]:
+def _equal_spans(pairs: Sequence[_Pair], width: float, height: float) -> tuple[_Pair, _Pair]:
     """Spans around all points in which a unit has as many pixels in x as in y."""
-    pairs = [pair for cloud in clouds for pair in cloud.pairs]
-    across = span_of([x for x, _ in pairs], pad=0.04)
-    up = span_of([y for _, y in pairs], pad=0.04)
-    spans = across, up
+    spans = across, up = [span_of([pair[axis] for pair in pairs], pad=0.04) for axis in (0, 1)]
     # Labels decide how wide the plot is, that decides the spans, those decide the labels: twice.
     for _ in range(2):
         plot = plot_area(width, height, 0, tick_labels(linear_ticks(*spans[1])), "")
         pixels = plot.right - plot.left
         unit = max((across[1] - across[0]) / pixels, (up[1] - up[0]) / height)
-        spans = _around(across, unit * pixels), _around(up, unit * height)
-    return spans
+        spans = [_around(across, unit * pixels), _around(up, unit * height)]
+    return spans[0], spans[1]
 
 
-def _around(span: tuple[float, float], length: float) -> tuple[float, float]:
+def _around(span: _Pair, length: float) -> _Pair:
     middle = (span[0] + span[1]) / 2
     return middle - length / 2, middle + length / 2
 
 
-def _cut(
-    separator: Separator, number: int, x_span: tuple[float, float], y_span: tuple[float, float]
-) -> _Cut:
+def _ends(separator: Separator, x_span: _Pair, y_span: _Pair) -> list[_Pair]:
     """Walk along the line from its point nearest to the origin, and keep what is in both spans."""
     a, b, c = separator.a, separator.b, separator.c
     norm = math.hypot(a, b)
@@ -157,11 +138,7 @@ def _cut(
             first, last = max(first, near), min(last, far)
         elif not low <= start <= high:
             first, last = math.inf, -math.inf
-    style = number if separator.style is None else separator.style
-    if first >= last:
-        return _Cut(f"{separator.name} (outside the frame)", style, ())
-    ends = tuple((-c * a - b * t, -c * b + a * t) for t in (first, last))
-    return _Cut(separator.name, style, ends)
+    return [(-c * a - b * t, -c * b + a * t) for t in (first, last)] if first < last else []
 
 
 def _shaded(number: int, light: bool = False) -> Attributes:

@@ -62,18 +62,18 @@ def text_width(text: str, size: float = FONT) -> float:
     return size * sum(map(_character_width, text))
 
 
-def shorten(text: str, room: float, size: float = FONT) -> str:
+def shorten(text: str, room: float) -> str:
     """The text, cut with an ellipsis where it is wider than the room."""
-    if text_width(text, size) <= room:
+    if text_width(text) <= room:
         return text
     kept = text
-    while kept and text_width(kept + "…", size) > room:
+    while kept and text_width(kept + "…") > room:
         kept = kept[:-1]
     return kept.rstrip() + "…"
 
 
-def wrap(text: str, room: float, most: int = 3, size: float = FONT) -> list[str]:
-    """The text in at most `most` lines, broken at spaces, each no wider than the room.
+def wrap(text: str, room: float) -> list[str]:
+    """The text in at most three lines, broken at spaces, each no wider than the room.
 
     >>> wrap("post-hoc logit adjustment", 80)
     ['post-hoc', 'logit', 'adjustment']
@@ -81,11 +81,11 @@ def wrap(text: str, room: float, most: int = 3, size: float = FONT) -> list[str]
     lines: list[str] = []
     for word in text.split():
         joined = f"{lines[-1]} {word}" if lines else word
-        if lines and (text_width(joined, size) <= room or len(lines) == most):
+        if lines and (text_width(joined) <= room or len(lines) == 3):
             lines[-1] = joined
         else:
             lines.append(word)
-    return [shorten(line, room, size) for line in lines]
+    return [shorten(line, room) for line in lines]
 
 
 def label(
@@ -151,8 +151,8 @@ def marker(
     hidden: bool = False,
 ) -> Svg:
     """A circle, square, triangle, diamond or cross in the colours of the group around it."""
-    place, shape = f"translate({_point(x, y)})", _shape(number, radius)
-    look: Attributes = {"transform": place, "d": shape, "opacity": 0 if hidden else None}
+    shape = f"M{_point(x, y)}{_shape(number, radius)}"
+    look: Attributes = {"d": shape, "opacity": 0 if hidden else None}
     return element("path", tip(tooltip), class_=class_, **look)
 
 
@@ -162,7 +162,7 @@ def many_marks(number: int, points: Sequence[tuple[float, float]], radius: float
         outline = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in points)
         ends: Attributes = {"stroke_linecap": "round", "stroke_width": 2 * radius}
         return element("path", class_="marks", d=outline, **ends)
-    shape = _relative_shape(number, radius)
+    shape = _shape(number, radius)
     outline = "".join(f"M{x:.1f} {y:.1f}{shape}" for x, y in points)
     return element("path", class_="marks", d=outline)
 
@@ -182,19 +182,10 @@ def hatch(number: int, identifier: str) -> tuple[str, Svg]:
 
 
 def _shape(number: int, radius: float) -> str:
-    corners = _CORNERS.get(number % 5)
-    if corners is not None:
-        return "M" + "L".join(_point(x * radius, y * radius) for x, y in corners) + "Z"
-    if number % 5 == 4:
-        arm = radius / _CROSS
-        ends = [_point(x * arm, y * arm) for x, y in ((-1, -1), (1, 1), (-1, 1), (1, -1))]
-        return f"M{ends[0]}L{ends[1]}M{ends[2]}L{ends[3]}"
-    r = coordinate(radius)
-    return f"M-{r} 0a{r} {r} 0 1 0 {2 * radius:g} 0a{r} {r} 0 1 0 -{2 * radius:g} 0Z"
-
-
-def _relative_shape(number: int, radius: float) -> str:
-    """A square, triangle, diamond or cross around the point where the path stands."""
+    """A disc, square, triangle, diamond or cross around the point where the path stands."""
+    if number % 5 == 0:
+        r, across = coordinate(radius), coordinate(2 * radius)
+        return f"m-{r} 0a{r} {r} 0 1 0 {across} 0a{r} {r} 0 1 0 -{across} 0Z"
     if number % 5 == 4:
         arm = radius / _CROSS
         whole = _point(2 * arm, 2 * arm), _point(-2 * arm, 2 * arm)

@@ -15,12 +15,12 @@ from longtail.report.figures.classes import false_positives_chart as false_posit
 from longtail.report.figures.classes import group_curves_chart as group_curves_chart
 from longtail.report.figures.classes import offsets_chart as offsets_chart
 from longtail.report.figures.classes import weight_norms_chart as weight_norms_chart
+from longtail.report.figures.curves import largest_distances_chart as largest_distances_chart
+from longtail.report.figures.curves import margin_cdf_chart as margin_cdf_chart
+from longtail.report.figures.curves import margins_chart as margins_chart
 from longtail.report.figures.curves import reliability_chart as reliability_chart
 from longtail.report.figures.curves import tau_error_chart as tau_error_chart
 from longtail.report.figures.curves import tau_groups_chart as tau_groups_chart
-from longtail.report.figures.groups import largest_distances_chart as largest_distances_chart
-from longtail.report.figures.groups import margin_cdf_chart as margin_cdf_chart
-from longtail.report.figures.groups import margins_chart as margins_chart
 from longtail.report.figures.representations import cdnv_chart as cdnv_chart
 from longtail.report.figures.representations import displacement_chart as displacement_chart
 from longtail.report.figures.representations import projections_chart as projections_chart

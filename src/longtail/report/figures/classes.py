@@ -1,31 +1,32 @@
-"""Classes along the tail: their counts, accuracy, mistakes, logits, offsets and weights.
+"""One number a class along the tail, from the most frequent class to the rarest.
 
-And the accuracy of groups of them over the epochs.
+Below the picture stand the training counts, on the same axis. Where classes are many, each is a
+pale dot, and a running mean over neighbours in frequency is the line.
 """
 
-import math
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from longtail.core.arrays import ArrayLike
-from longtail.metrics import ClassLogits
-from longtail.metrics.recall import geometric_means
-from longtail.report.charts.chart import Chart
+from longtail.flows import figure_curves
+from longtail.flows.figure_curves import Floats, Integers, Tail, Values, by_name, floats, tail_of
+from longtail.report.charts.chart import Chart, panels
 from longtail.report.charts.frame import WIDTH, Guide, Reference
 from longtail.report.charts.lines import Line, Mark, line_chart
-from longtail.report.figures.tail import (
-    AXIS,
-    Values,
-    along,
-    by_name,
-    class_lines,
-    floats,
-    over_classes,
-    tail_of,
-)
 
+if TYPE_CHECKING:
+    from longtail.core.arrays import ArrayLike
+    from longtail.metrics import ClassLogits
+
+AXIS = "class, from the most frequent to the rarest"
 GROUPS = ("many", "medium", "few")
+_GREY = 20  # the number of a grey line without dashes
+_FEW_ENOUGH = 30  # so many classes are read one by one
+_ROOM = 44.0
 
 
 def counts_chart(
@@ -39,13 +40,13 @@ def counts_chart(
     >>> counts_chart([500, 60, 7]).count('class="mark"')
     3
     """
-    lines, longest, largest = [], 1, 1.0
-    for name, each in by_name(counts, "samples").items():
-        tail = tail_of(each, classes)
-        shown = np.where(tail.counts > 0, tail.counts, np.nan)  # zero has no logarithm
-        mark: Mark = "both" if len(shown) <= 30 else "line"
-        lines.append(Line(name, tail.places, shown, labels=tail.names, mark=mark))
-        longest, largest = max(longest, len(shown)), max(largest, tail.counts.max(initial=1.0))
+    tails = {name: tail_of(each, classes) for name, each in by_name(counts, "samples").items()}
+    lines = [
+        Line(name, tail.places, tail.positive_counts, labels=tail.names, mark=_mark(tail.order))
+        for name, tail in tails.items()
+    ]
+    longest = max(len(tail.order) for tail in tails.values())
+    largest = max(tail.counts.max(initial=1.0) for tail in tails.values())
     edges = [
         Guide(f"{word} {level}", [1, longest], [level, level])
         for word, level in (("many: above", many), ("few: below", few))
@@ -70,21 +71,63 @@ def class_accuracy_chart(
 ) -> Chart:
     """The recall of each class above the training counts (EO fig. 4).
 
-    The legend has the geometric mean of the recalls, a recall of zero counting as 0.001.
-
-    Recalls are those of `metrics.recalls`, or several such under their names.
+    The legend has the geometric mean of the recalls, a recall of zero counting as 0.001. Recalls
+    are those of `metrics.recalls`, or several such under their names.
 
     >>> "geometric mean 70.7 %" in class_accuracy_chart([1.0, 0.5], counts=[90, 10])
     True
     """
+    named = by_name(recalls)
+    percent = {name: 100 * each for name, each in named.items()}
+    means = {
+        name: f", geometric mean {100 * figure_curves.geometric_mean(each):.1f} %"
+        for name, each in named.items()
+    }
+    titles = "Accuracy by class", "accuracy (%)"
+    return _along_the_tail(percent, counts, classes, *titles, width, means)
+
+
+def offsets_chart(
+    offsets: Values, counts: ArrayLike, *, classes: Sequence[str] | None = None
+) -> Chart:
+    """What a classifier adds to each class, above the training counts (EO fig. 1, 3).
+
+    Offsets are the trained b_y, or ½ c_y·w_y of class means or learned centres
+    (`metrics.representations.class_offsets`), or several such under their names.
+
+    >>> offsets_chart({"trained offset b": [0.7, -0.7]}, counts=[90, 10]).count('class="mark"')
+    4
+    """
+    named = by_name(offsets, "offset")
+    return _along_the_tail(named, counts, classes, "Offsets of the classes", "offset")
+
+
+def class_logits_chart(
+    logits: ClassLogits, counts: ArrayLike, *, classes: Sequence[str] | None = None
+) -> Chart:
+    """Mean logit of each class on its own samples and on the others, ± one standard deviation.
+
+    For logits that carry the uniform prior and classes that can be told apart, positives tend to
+    log C (LADE eq. 21, fig. 3): the dotted line. Logits are those of `metrics.class_logits`.
+
+    >>> from longtail.metrics import class_logits
+    >>> made = class_logits([[3.0, 1.0], [1.0, 2.0], [5.0, 0.0]], [0, 1, 0])
+    >>> "positives starts at 4 and ends at 2" in class_logits_chart(made, counts=[90, 10])
+    True
+    """
     tail = tail_of(counts, classes)
-    lines: list[Line] = []
-    for style, (name, each) in enumerate(by_name(recalls).items()):
-        along(tail, each, name)
-        mean = float(geometric_means(each[~np.isnan(each)]))
-        legend = f"{name}, geometric mean {100 * mean:.1f} %"
-        lines += class_lines(legend, 100 * each, tail, style)
-    return over_classes(lines, tail, title="Accuracy by class", y_title="accuracy (%)", width=width)
+    lines = []
+    for name, at in (("positives", 0), ("negatives", 2)):
+        mean, spread = (tail.along(floats(part), name) for part in logits[at : at + 2])
+        lines.append(Line(name, tail.places, mean, mean - spread, mean + spread, labels=tail.names))
+    level = tail.log_size
+    return _over_counts(
+        lines,
+        tail,
+        title="Logits of positives and negatives by class",
+        y_title="logit of the class, ± one standard deviation",
+        reference=Reference(level, f"log C = {level:.2f}"),
+    )
 
 
 def false_positives_chart(
@@ -102,12 +145,10 @@ def false_positives_chart(
     """
     tail, named = tail_of(counts), by_name(false_positives)
     size = len(tail.order)
-    at = np.unique(np.linspace(0, size, min(size, 300) + 1).astype(int))
+    at = figure_curves.thinned(size + 1, 301)
     lines, guides = [], []
     for style, (name, each) in enumerate(named.items()):
-        sums = np.concatenate([[0.0], np.cumsum(along(tail, each, name))])
-        if share:
-            sums = 100 * sums / max(sums[-1], 1)
+        sums = figure_curves.cumulated(tail.along(each, name), share)
         lines.append(Line(name, at, sums[at], style=style))
         ends = [0, size], [0, float(sums[-1])]
         # In percent one line is that of every run; else each has its own, in its colour.
@@ -124,54 +165,6 @@ def false_positives_chart(
     )
 
 
-def class_logits_chart(
-    logits: ClassLogits, counts: ArrayLike, *, classes: Sequence[str] | None = None
-) -> Chart:
-    """Mean logit of each class on its own samples and on the others, ± one standard deviation.
-
-    For logits that carry the uniform prior and classes that can be told apart, positives tend to
-    log C (LADE eq. 21, fig. 3): the dotted line.
-
-    Logits are those of `metrics.class_logits`.
-
-    >>> from longtail.metrics import class_logits
-    >>> made = class_logits([[3.0, 1.0], [1.0, 2.0], [5.0, 0.0]], [0, 1, 0])
-    >>> "positives starts at 4 and ends at 2" in class_logits_chart(made, counts=[90, 10])
-    True
-    """
-    tail = tail_of(counts, classes)
-    lines = []
-    for name, at in (("positives", 0), ("negatives", 2)):
-        mean, spread = (along(tail, floats(part), name) for part in logits[at : at + 2])
-        lines.append(Line(name, tail.places, mean, mean - spread, mean + spread, labels=tail.names))
-    level = math.log(len(tail.order))
-    return over_classes(
-        lines,
-        tail,
-        title="Logits of positives and negatives by class",
-        y_title="logit of the class, ± one standard deviation",
-        reference=Reference(level, f"log C = {level:.2f}"),
-    )
-
-
-def offsets_chart(
-    offsets: Values, counts: ArrayLike, *, classes: Sequence[str] | None = None
-) -> Chart:
-    """What a classifier adds to each class, above the training counts (EO fig. 1, 3).
-
-    Offsets are the trained b_y, or ½ c_y·w_y of class means or learned centres
-    (`metrics.representations.class_offsets`), or several such under their names.
-
-    >>> offsets_chart({"trained offset b": [0.7, -0.7]}, counts=[90, 10]).count('class="mark"')
-    4
-    """
-    tail = tail_of(counts, classes)
-    lines: list[Line] = []
-    for style, (name, each) in enumerate(by_name(offsets, "offset").items()):
-        lines += class_lines(name, each, tail, style)
-    return over_classes(lines, tail, title="Offsets of the classes", y_title="offset")
-
-
 def weight_norms_chart(runs: Mapping[str, Sequence[tuple[ArrayLike, ArrayLike]]]) -> Chart:
     """Norms ‖w_y‖ of the head's rows by class, from the most frequent one on (LA fig. 1).
 
@@ -185,10 +178,9 @@ def weight_norms_chart(runs: Mapping[str, Sequence[tuple[ArrayLike, ArrayLike]]]
     """
     lines = []
     for name, several in runs.items():
-        norms = np.stack([along(tail_of(counts), floats(each), name) for each, counts in several])
-        middle, spread = norms.mean(axis=0), norms.std(axis=0)
-        low, high = (middle - spread, middle + spread) if len(norms) > 1 else (None, None)
-        lines.append(Line(name, range(1, len(middle) + 1), middle, low, high))
+        ordered = [tail_of(counts).along(floats(norms), name) for norms, counts in several]
+        mean, low, high = figure_curves.mean_band(ordered)
+        lines.append(Line(name, range(1, len(mean) + 1), mean, low, high))
     title = "Norms of the weights of each class"
     return line_chart(lines, title=title, x_title=AXIS, y_title="norm of its weights")
 
@@ -202,23 +194,102 @@ def group_curves_chart(log: Sequence[Mapping[str, float | None]], title: str = "
     >>> "many-shot starts at 50 and ends at 75" in group_curves_chart(rows)
     True
     """
-    rows = [row for row in log if any(row.get(f"val_{name}") is not None for name in GROUPS)]
-    if not rows:
-        raise ValueError(
-            "the log has no accuracy of many, medium and few: train with a validation part, "
-            "data.held_out=0.1"
-        )
     lines = []
     for name in GROUPS:
-        points = [(row["epoch"], row.get(f"val_{name}")) for row in rows]
-        accuracies = {
-            at: 100 * value for at, value in points if at is not None and value is not None
-        }
-        if accuracies:
-            lines.append(Line(f"{name}-shot", list(accuracies), list(accuracies.values())))
+        points = [(row.get("epoch"), row.get(f"val_{name}")) for row in log]
+        drawn = [(at, 100 * value) for at, value in points if at is not None and value is not None]
+        if drawn:
+            epochs, accuracies = zip(*drawn, strict=True)
+            lines.append(Line(f"{name}-shot", epochs, accuracies))
+    if not lines:
+        raise ValueError(
+            "the log has no accuracy of many, medium and few: train with a validation part, "
+            "data.validation_share=0.1"
+        )
     return line_chart(
         lines,
         title=title or "Accuracy of groups of classes over the epochs",
         x_title="epoch",
         y_title="validation accuracy (%)",
     )
+
+
+def ordered_chart(
+    series: Mapping[str, Sequence[Floats] | None],
+    order: Integers,
+    classes: Sequence[str],
+    *,
+    title: str,
+    x_title: str,
+    y_title: str,
+    factor: float = 1.0,
+    mark: Mark = "line",
+) -> Chart:
+    """One number a class, with the ends of its interval where there are some, in that order.
+
+    Lines without values are left out, and the others keep their colours; numbers are shown times
+    the factor.
+    """
+    lines, names = [], [classes[k] for k in order]
+    for style, (name, parts) in enumerate(series.items()):
+        if parts is not None:
+            value, *ends = (factor * part[order] for part in parts)
+            low, high = ends or (None, None)
+            places = range(1, len(order) + 1)
+            lines.append(Line(name, places, value, low, high, labels=names, mark=mark, style=style))
+    return line_chart(lines, title=title, x_title=x_title, y_title=y_title, width=960)
+
+
+def _mark(points: Integers) -> Mark:
+    return "both" if len(points) <= _FEW_ENOUGH else "line"
+
+
+def _along_the_tail(
+    named: Mapping[str, Floats],
+    counts: ArrayLike,
+    classes: Sequence[str] | None,
+    title: str,
+    y_title: str,
+    width: float = WIDTH,
+    about: Mapping[str, str] | None = None,
+) -> Chart:
+    """Series of one number a class above the counts; NaN is a gap, `about` ends their names."""
+    tail, lines = tail_of(counts, classes), []
+    for style, (name, values) in enumerate(named.items()):
+        line = partial(Line, name + (about or {}).get(name, ""), style=style)
+        ordered, labelled = tail.along(values, name), partial(line, tail.places, labels=tail.names)
+        if len(ordered) <= _FEW_ENOUGH:
+            lines.append(labelled(y=ordered, mark="both"))
+            continue
+        smooth = figure_curves.running_mean(ordered, max(5, len(ordered) // 12))
+        at = figure_curves.thinned(len(ordered), 120)
+        lines += [labelled(y=ordered, mark="dots", faint=True), line(at + 1, smooth[at])]
+    return _over_counts(lines, tail, title=title, y_title=y_title, width=width)
+
+
+def _over_counts(
+    lines: Sequence[Line],
+    tail: Tail,
+    *,
+    title: str,
+    y_title: str,
+    reference: Reference | None = None,
+    width: float = WIDTH,
+) -> Chart:
+    """The lines above, the training counts below."""
+    size = len(tail.order)
+    pad = max(0.02 * size, 0.15)
+    draw = partial(line_chart, x_range=(1 - pad, size + pad), y_room=_ROOM, width=width)
+    upper = draw(lines, title=title, y_title=y_title, reference=reference)
+    at = figure_curves.thinned(size, 300)
+    counts = tail.positive_counts[at]
+    floor = np.ones_like(counts)
+    lower = draw(
+        [Line("training samples", at + 1, counts, floor, counts, style=_GREY, faint=True)],
+        title="Training samples",
+        x_title=AXIS,
+        y_title="training samples, by their logarithm",
+        log_y=True,
+        height=70,
+    )
+    return panels([upper, lower], title=title)

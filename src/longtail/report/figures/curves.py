@@ -1,43 +1,36 @@
-"""Curves of what is measured: error and accuracy against τ, accuracy against confidence."""
+r"""Curves of what is measured: over τ, over confidence, and how one number a sample is distributed.
 
-from collections.abc import Mapping
-from typing import Protocol
+Margins γ(x, y) = f_y(x) − max_{y'≠y} f_y'(x) are positive where a sample is classified right. The
+paper draws one label of the head, torso and tail; here a panel is a group of classes, which may be
+a single one.
+"""
 
-import numpy as np
+from __future__ import annotations
 
-from longtail.core import Prior
-from longtail.core.arrays import Array, ArrayLike
-from longtail.metrics import Reliability
-from longtail.metrics.recall import group_means
-from longtail.report.charts.chart import Chart
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeAlias
+
+from longtail.flows import figure_curves
+from longtail.flows.figure_curves import Floats, Values, by_name, density
+from longtail.report.charts.chart import Chart, panels
 from longtail.report.charts.frame import Guide
 from longtail.report.charts.lines import Line, line_chart
-from longtail.report.figures.groups import Groups, masks_of
-from longtail.report.figures.tail import floats
+from longtail.report.names import how_many
 
+if TYPE_CHECKING:
+    from longtail.core.arrays import ArrayLike
+    from longtail.metrics import Reliability
+    from longtail.posthoc import TauCurve
+
+Groups: TypeAlias = "Mapping[str, ArrayLike]"
 _POINTS, _GROUP_POINTS = 241, 121
 _LARGEST, _SMALLEST = 12.0, 0.4  # areas of dots, 1 being usual
-
-
-class _Curve(Protocol):
-    """A `posthoc.TauCurve`: accuracies between the τ at which they change."""
-
-    @property
-    def taus(self) -> Array: ...
-    @property
-    def accuracy(self) -> Array: ...
-    @property
-    def target(self) -> Prior: ...
-    @property
-    def best_tau(self) -> float: ...
-    @property
-    def best_accuracy(self) -> float: ...
-    def at(self, tau: float) -> float: ...
-    def recalls(self, tau: float) -> Array: ...
+_HEIGHT, _ROOM = 110.0, 36.0
+_MARGIN = "margin: logit of the true class over the highest other"
 
 
 def tau_error_chart(
-    curves: _Curve | Mapping[str, _Curve], low: float = 0.0, high: float = 2.0
+    curves: TauCurve | Mapping[str, TauCurve], low: float = 0.0, high: float = 2.0
 ) -> Chart:
     """Error against τ between low and high, with the best τ marked (LA fig. 3).
 
@@ -50,17 +43,14 @@ def tau_error_chart(
     True
     """
     named = dict(curves) if isinstance(curves, Mapping) else {"logit adjustment": curves}
-    places = _places(low, high, _POINTS)
-    lines = []
+    taus, lines = figure_curves.taus_between(low, high, _POINTS), []
     for style, (name, curve) in enumerate(named.items()):
-        steps = np.searchsorted(floats(curve.taus), places, side="right")
-        error = 100 * (1 - floats(curve.accuracy)[steps])
-        lines.append(Line(name, places, error, style=style))
+        lines.append(Line(name, taus, figure_curves.error_at(curve, taus), style=style))
         best, least = curve.best_tau, 100 * (1 - curve.best_accuracy)
         if low <= best <= high:
-            told = f"best τ {best:.3g}: {least:.1f} %"
-            lines.append(Line(told, [best], [least], labels=[name], mark="dots", style=style))
-    balanced = all(_is_uniform(curve) for curve in named.values())
+            legend = f"best τ {best:.3g}: {least:.1f} %"
+            lines.append(Line(legend, [best], [least], labels=[name], mark="dots", style=style))
+    balanced = all(figure_curves.is_uniform(curve.target) for curve in named.values())
     return line_chart(
         lines,
         title="Error against τ",
@@ -71,7 +61,7 @@ def tau_error_chart(
 
 
 def tau_groups_chart(
-    curve: _Curve,
+    curve: TauCurve,
     counts: ArrayLike,
     groups: Groups | None = None,
     low: float = 0.0,
@@ -87,30 +77,18 @@ def tau_groups_chart(
     >>> "few starts at 0 and ends at 100" in tau_groups_chart(curve, [900, 10])
     True
     """
-    masks = masks_of(groups, counts)
-    places = _places(low, high, _GROUP_POINTS)
-    whole = "all" if _is_uniform(curve) else "all, under the target"
-    drawn: dict[str, list[float]] = {whole: [100 * curve.at(tau) for tau in places]}
-    for tau in places:
-        for name, mean in group_means(floats(curve.recalls(tau)), masks).items():
-            drawn.setdefault(name, []).append(np.nan if mean is None else 100 * mean)
+    taus = figure_curves.taus_between(low, high, _GROUP_POINTS)
+    whole = "all" if figure_curves.is_uniform(curve.target) else "all, under the target"
+    masks, recalls = figure_curves.masks_of(groups, counts), (curve.recalls(tau) for tau in taus)
+    drawn = {whole: [curve.at(tau) for tau in taus]}
+    drawn |= figure_curves.group_accuracies(recalls, masks)
     return line_chart(
-        [Line(name, places, values) for name, values in drawn.items()],
+        [Line(name, taus, [100 * share for share in line]) for name, line in drawn.items()],
         title="Accuracy of the groups against τ",
         x_title="τ",
         y_title="accuracy (%)",
         x_range=(low, high),
     )
-
-
-def _places(low: float, high: float, number: int) -> list[float]:
-    if not low < high:
-        raise ValueError(f"the axis must begin below its end, got τ from {low} to {high}")
-    return [float(tau) for tau in np.linspace(low, high, number)]
-
-
-def _is_uniform(curve: _Curve) -> bool:
-    return bool(np.ptp(floats(curve.target.probs)) < 1e-12)
 
 
 def reliability_chart(
@@ -126,14 +104,14 @@ def reliability_chart(
     >>> reliability_chart(curve).count('class="mark"')
     3
     """
-    named = {"model": curves} if isinstance(curves, Reliability) else dict(curves)
+    named = dict(curves) if isinstance(curves, Mapping) else {"model": curves}
     if not named:
         raise ValueError("a figure needs values, got none; give a Reliability or a dict of them")
     errors = {name: curve.ece for name, curve in named.items()} | dict(ece or {})
     return line_chart(
         [
-            _reliability_line(name, curve, errors[name], at)
-            for at, (name, curve) in enumerate(named.items())
+            _reliability_line(f"{name}, ECE {100 * errors[name]:.1f} %", curve, style)
+            for style, (name, curve) in enumerate(named.items())
         ],
         title="Reliability: accuracy by confidence",
         x_title="confidence (%); the area of a dot is its share of the samples",
@@ -144,20 +122,102 @@ def reliability_chart(
     )
 
 
-def _reliability_line(name: str, curve: Reliability, ece: float, style: int) -> Line:
-    share, confidence, accuracy = (floats(part) for part in curve)
-    bins, filled = len(share), np.flatnonzero(share > 0)
+def _reliability_line(name: str, curve: Reliability, style: int) -> Line:
+    bins, largest = len(curve.share), max(curve.share)
+    filled = [at for at, share in enumerate(curve.share) if share > 0]
     labels = [
         f"confidence {100 * at / bins:g} to {100 * (at + 1) / bins:g} %, "
-        f"{100 * share[at]:.2g} % of the samples"
+        f"{100 * curve.share[at]:.2g} % of the samples"
         for at in filled
     ]
     return Line(
-        f"{name}, ECE {100 * ece:.1f} %",
-        100 * confidence[filled],
-        100 * accuracy[filled],
+        name,
+        [100 * curve.confidence[at] for at in filled],
+        [100 * curve.accuracy[at] for at in filled],
         labels=labels,
         mark="both",
         style=style,
-        sizes=np.maximum(_LARGEST * share[filled] / share.max(), _SMALLEST),
+        sizes=[max(_LARGEST * curve.share[at] / largest, _SMALLEST) for at in filled],
     )
+
+
+def margins_chart(
+    margins: Values, labels: ArrayLike, counts: ArrayLike, groups: Groups | None = None
+) -> Chart:
+    """The density of margins (`metrics.margins`) in each group of classes (ELM fig. 3).
+
+    Groups are a boolean mask over the classes for each panel; by default many, medium and few.
+
+    >>> chart = margins_chart([2.0, -1.0, -0.1], labels=[0, 1, 0], counts=[900, 10])
+    >>> "many: 1 class, 2 samples" in chart, "few: 1 class, 1 sample" in chart
+    (True, True)
+    """
+    titles = "Margins by group", _MARGIN, "density"
+    return _group_panels(by_name(margins), labels, counts, groups, density, titles)
+
+
+def margin_cdf_chart(
+    margins: Values, labels: ArrayLike, counts: ArrayLike, groups: Groups | None = None
+) -> Chart:
+    """The share of samples whose margin is at most each value, in each group (ELM fig. 6).
+
+    At a margin of zero stands the group's error. A curve further to the right is better. Arguments
+    are those of `margins_chart`.
+
+    >>> chart = margin_cdf_chart([2.0, -1.0, -0.1], labels=[0, 1, 0], counts=[900, 10])
+    >>> chart.count('class="line"')
+    2
+    """
+    titles = "Cumulative margins by group", _MARGIN, "samples at most there (%)"
+    curve = figure_curves.cumulative_share
+    return _group_panels(by_name(margins), labels, counts, groups, curve, titles, points=161)
+
+
+def largest_distances_chart(
+    distances: Values, labels: ArrayLike, counts: ArrayLike, groups: Groups | None = None
+) -> Chart:
+    """The density of the largest distances within classes, by group (ELM fig. 4).
+
+    The further left, the more compact classes are. A sample's distance is that to the farthest of
+    its class (`metrics.representations.largest_intra_class_distances`); the other arguments are
+    those of `margins_chart`.
+
+    >>> chart = largest_distances_chart([0.5, 0.5, 0.1, 0.1], [0, 0, 1, 1], counts=[900, 10])
+    >>> chart.count('class="line"')
+    2
+    """
+    title = "Largest distance within the class, by group"
+    titles = title, "distance to the farthest of the class, over the largest norm", "density"
+    named = by_name(distances, "features")
+    return _group_panels(named, labels, counts, groups, density, titles)
+
+
+def _group_panels(
+    named: Mapping[str, Floats],
+    labels: ArrayLike,
+    counts: ArrayLike,
+    groups: Groups | None,
+    curve: Callable[[Floats, Floats], Floats],
+    titles: tuple[str, str, str],
+    points: int = 40,
+) -> Chart:
+    """The curve of each run's values in each group of classes, all over the same places."""
+    (title, x_title, y_title), masks = titles, figure_curves.masks_of(groups, counts)
+    places = figure_curves.places_for(named.values(), points)
+    parts = figure_curves.by_group(named, labels, masks)
+    charts, headings = [], []
+    for part in parts:
+        charts.append(
+            line_chart(
+                [Line(name, places, curve(own, places)) for name, own in part.values.items()],
+                title=f"{title}: {part.name}",
+                x_title=x_title if part is parts[-1] else "",
+                y_title=y_title,
+                x_range=(float(places[0]), float(places[-1])),
+                y_room=_ROOM,
+                height=_HEIGHT,
+            )
+        )
+        classes = how_many(part.num_classes, "class", "classes")
+        headings.append(f"{part.name}: {classes}, {how_many(part.num_samples, 'sample')}")
+    return panels(charts, title=title, headings=headings)

@@ -5,14 +5,21 @@ from collections.abc import Sequence
 import numpy as np
 
 from longtail.core.arrays import ArrayLike
+from longtail.flows.figure_curves import (
+    Integers,
+    Values,
+    block_means,
+    by_name,
+    floats,
+    rank_correlation,
+    tail_of,
+)
 from longtail.flows.tsne import TsneMap
-from longtail.metrics.representations import frequency_correlation
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.heat import heat_chart
 from longtail.report.charts.lines import Line, Mark, line_chart
 from longtail.report.charts.plane import Points, plane_chart
 from longtail.report.charts.scale import fixed
-from longtail.report.figures.tail import Values, along, by_name, floats, tail_of
 
 _MOST_ROWS, _MOST_COLUMNS = 20, 16
 _SPREADS = {
@@ -56,11 +63,8 @@ def displacement_chart(
     >>> "starts at 5 and ends at 1" in displacement_chart([5.0, 1.0], counts=[90, 10])
     True
     """
-    title, y_title = (
-        "How far the centroids moved",
-        "distance of the learned centroid from where it began",
-    )
-    return _against_counts(distances, counts, classes, title, y_title)
+    y_title = "distance of the learned centroid from where it began"
+    return _against_counts(distances, counts, classes, "How far the centroids moved", y_title)
 
 
 def cdnv_chart(values: Values, *, epochs: Sequence[float] | None = None) -> Chart:
@@ -105,14 +109,12 @@ def projections_chart(
             f"projections must have shape ({len(tail.order)}, D), one row for each count, "
             f"got {values.shape}"
         )
-    rows = np.array_split(np.arange(len(values)), min(len(values), _MOST_ROWS))
-    columns = np.array_split(np.arange(values.shape[1]), min(values.shape[1], _MOST_COLUMNS))
-    ordered = values[tail.order]
+    means, rows, columns = block_means(values[tail.order], _MOST_ROWS, _MOST_COLUMNS)
     single = len(rows) == len(values)
     return heat_chart(
         tail.names if single else [f"classes {_span(places)}" for places in rows],
         [_span(places) for places in columns],
-        [[ordered[np.ix_(row, column)].mean() for column in columns] for row in rows],
+        means,
         title="Local projections: how much each direction counts",
         row_title="by frequency",
         column_title="eigen-directions, smallest eigenvalue first",
@@ -142,17 +144,15 @@ def _against_counts(
 ) -> Chart:
     """A dot a class over its count; the legend has Spearman's rank correlation."""
     tail, numbers = tail_of(counts, classes), floats(values)
-    shown = np.where(tail.counts > 0, along(tail, numbers, "values"), np.nan)
-    rank = frequency_correlation(numbers, floats(counts))
-    told = "" if np.isnan(rank) else f", rank correlation {fixed(round(rank, 2) + 0.0, 2)}"
-    each = Line(
-        f"each dot a class{told}", np.maximum(tail.counts, 1), shown, labels=tail.names, mark="dots"
-    )
+    shown = np.where(tail.counts > 0, tail.along(numbers, "values"), np.nan)
+    rank = rank_correlation(numbers, counts)
+    name = "each dot a class" + ("" if rank is None else f", rank correlation {fixed(rank, 2)}")
+    each = Line(name, np.maximum(tail.counts, 1), shown, labels=tail.names, mark="dots")
     return line_chart(
         [each], title=title, x_title="training samples of the class", y_title=y_title, log_x=True
     )
 
 
-def _span(places: np.ndarray[tuple[int], np.dtype[np.int64]]) -> str:
+def _span(places: Integers) -> str:
     first, last = places[0] + 1, places[-1] + 1
     return f"{first}" if first == last else f"{first}–{last}"

@@ -1,89 +1,32 @@
-"""The page of a comparison, its figures, and all its files."""
+"""The page of a comparison and its figures."""
 
 import math
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-from longtail import __version__
 from longtail.core.files import written_whole
 from longtail.flows.compare import CompareResult
 from longtail.flows.compare_runs import Metric
-from longtail.flows.compare_sets import ComparedSet, Estimate, Method, Ranks
-from longtail.flows.results import write_json
-from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
+from longtail.flows.compare_sets import ComparedSet, Ranks
+from longtail.flows.samples import AS_TRAINED
 from longtail.report.charts.chart import Chart
 from longtail.report.charts.frame import Reference
 from longtail.report.charts.rows import IntervalRow, interval_chart
-from longtail.report.page import (
-    PAGE,
-    Cell,
-    Column,
-    Figure,
-    Footer,
-    Marked,
-    Page,
-    Section,
-    Table,
-    footer_of,
-    write_page,
-)
+from longtail.report.page import Cell, Column, Figure, Footer, Page, Printed, Section, Table
 from longtail.report.pages import compare_tables as tables
 from longtail.report.pages import compare_text as text
 
-FILES = (PAGE, "table.md", "table.tex", "comparison.json")
 _TITLE = "Methods compared"
 _BEST, _TIED, _BEHIND = 0, 4, 1  # colours: the best, what may be as good, what is behind
 _COLORS = {_BEST: "the best", _TIED: "† may be as good", _BEHIND: "behind by more than noise"}
 
 
-def write_comparison(result: CompareResult, folder: Path) -> None:
-    """Write all `FILES` into the folder."""
-    write_page(compare_page(result, footer_of(result)), folder / PAGE)
-    numbers = {"version": __version__, "command": result.command} | as_json(result)
-    write_json(folder / FILES[3], numbers)
-    for name, text_of in zip(FILES[1:3], (tables.markdown, tables.latex), strict=True):
+def write_tables(result: CompareResult, folder: Path) -> tuple[str, ...]:
+    """Write the tables as Markdown and as LaTeX; the names of the files."""
+    texts = {"table.md": tables.markdown(result), "table.tex": tables.latex(result)}
+    for name, words in texts.items():
         with written_whole(folder / name) as part:
-            part.write_text(text_of(result), encoding="utf-8", newline="\n")
-
-
-def as_json(result: CompareResult) -> dict[str, Any]:
-    """Everything that is a number or a word."""
-    ranks = result.ranks
-    return {
-        "target": text.target(result),
-        "sets": [_set_json(table) for table in result.sets],
-        "ranks": None
-        if ranks is None
-        else asdict(ranks) | {"over": f"{ranks.blocks} {ranks.over}"},
-        "notes": [text.note(each) for each in result.notes],
-    }
-
-
-def _set_json(table: ComparedSet) -> dict[str, Any]:
-    return {
-        "set": table.samples.name,
-        "samples": len(table.samples.labels),
-        "classes": table.samples.num_classes,
-        "by": table.by.key,
-        "methods": {method.name: _method_json(method, table) for method in table.methods},
-        "noise": {key: asdict(verdict) for key, verdict in table.verdicts.items()},
-    }
-
-
-def _method_json(method: Method, table: ComparedSet) -> dict[str, Any]:
-    variants = {AS_TRAINED: method.as_trained}
-    if table.samples.target is not None:
-        variants[UNDER_TARGET] = method.estimates
-    return {
-        "runs": [{"seed": run.seed, "source": run.source} for run in method.runs],
-        "moved_to_target": all(run.moved for run in method.runs),
-        "rank": None if table.ranks is None else table.ranks.mean[method.name],
-        "metrics": {
-            name: {metric.key: asdict(estimates[metric.key]) for metric in table.metrics}
-            for name, estimates in variants.items()
-        },
-    }
+            part.write_text(words, encoding="utf-8", newline="\n")
+    return tuple(texts)
 
 
 def compare_page(result: CompareResult, footer: Footer) -> Page:
@@ -108,25 +51,13 @@ def compare_page(result: CompareResult, footer: Footer) -> Page:
 
 def results_table(table: ComparedSet, result: CompareResult) -> Table:
     """Methods × metrics, each a mean with its interval; the best is bold."""
-    unequal = len({len(method.runs) for method in table.methods}) > 1  # else the caption has it
-    compete = len(table.methods) > 1
-    shown, columns = tables.columns(table), [Column("method")]
-    for metric, _, is_as_trained in shown:
-        best = metric.best if compete and not is_as_trained else None
-        short = metric.short
-        if table.has_moved and metric is table.by:  # which metric it is stands above the table
-            short = AS_TRAINED if is_as_trained else UNDER_TARGET
-        columns.append(Column(short, _unit(metric), metric.digits, best))
+    unequal = len(table.run_numbers) > 1  # else the caption has it
+    columns = [Column("method"), *map(_column, tables.columns(table))]
     columns += [Column("runs", digits=0)] if unequal else []
     columns += [Column("rank", digits=2)] if table.ranks is not None else []
     rows: list[list[Cell]] = []
-    for method in table.methods:
-        row: list[Cell] = [method.name]
-        for metric, _, is_as_trained in shown:
-            estimates = method.as_trained if is_as_trained else method.estimates
-            verdict = None if is_as_trained else table.verdicts.get(metric.key)
-            is_tied = verdict is not None and method.name in verdict.tied
-            row.append(_pair(estimates[metric.key], metric, is_tied))
+    for method, cells in zip(table.methods, tables.cells(table), strict=True):
+        row: list[Cell] = [method.name, *map(_printed, cells)]
         row += [len(method.runs)] if unequal else []
         row += [table.ranks.mean[method.name]] if table.ranks is not None else []
         rows.append(row)
@@ -134,8 +65,13 @@ def results_table(table: ComparedSet, result: CompareResult) -> Table:
     return Table(columns, rows, caption=caption)
 
 
-def _unit(metric: Metric) -> str:
-    return "%" if metric.percent else ""
+def _column(shown: tables.Shown) -> Column:
+    return Column(shown.short, "%" if shown.metric.percent else "")
+
+
+def _printed(cell: tables.Cell) -> Printed:
+    words = " ".join(filter(None, (cell.value, cell.between)))
+    return Printed(words, best=cell.best, mark="†" if cell.tied else "")
 
 
 def values_chart(table: ComparedSet) -> Chart:
@@ -196,11 +132,12 @@ def _results(table: ComparedSet, result: CompareResult) -> Section:
 
 def _as_trained(table: ComparedSet, alone: bool) -> Section:
     """Methods × metrics of the scores as they are, in the order that they have under the target."""
+    shown = [tables.Shown(m, m.name, m.short, is_as_trained=True) for m in table.metrics]
     rows: list[list[Cell]] = [
-        [method.name, *(_pair(method.as_trained[m.key], m) for m in table.metrics)]
+        [method.name, *(_printed(tables.cell_of(table, method, each)) for each in shown)]
         for method in table.methods
     ]
-    columns = [Column("method"), *(Column(m.short, _unit(m), m.digits) for m in table.metrics)]
+    columns = [Column("method"), *map(_column, shown)]
     caption = "The scores as they are, on the same samples; each class counts as the target says."
     return Section(
         heading=AS_TRAINED.capitalize() + ("" if alone else f" on {table.samples.name}"),
@@ -261,18 +198,6 @@ def _ranks(ranks: Ranks, by: Metric) -> Section:
     return Section("Ranks", [about], Table(columns, rows))
 
 
-def _pair(estimated: Estimate, metric: Metric, is_tied: bool = False) -> Cell:
-    if estimated.value is None:
-        return None
-    parts: tuple[float | None, ...] = (estimated.value,)
-    if estimated.reach is not None:
-        is_even = tables.is_even(estimated, metric)
-        parts += (estimated.reach,) if is_even else (estimated.low, estimated.high)
-    numbers = tuple(metric.factor * part for part in parts if part is not None)
-    cell = numbers if len(numbers) > 1 else numbers[0]
-    return Marked(cell, "†") if is_tied else cell
-
-
 def _colors(lines: list[IntervalRow]) -> dict[int, str]:
     """What the colours of these lines mean; nothing where there is only one."""
     used = {line.style for line in lines}
@@ -280,7 +205,6 @@ def _colors(lines: list[IntervalRow]) -> dict[int, str]:
 
 
 def _style(table: ComparedSet, name: str) -> int:
-    verdict = table.verdicts.get(table.by.key)
-    if verdict is None or name == verdict.best:
+    if table.by.key not in table.verdicts or name in table.best_by(table.by):
         return _BEST
-    return _TIED if name in verdict.tied else _BEHIND
+    return _TIED if name in table.tied_by(table.by) else _BEHIND

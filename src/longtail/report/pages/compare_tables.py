@@ -1,6 +1,5 @@
 r"""A comparison as cells of text, as Markdown, and as LaTeX with the rules of booktabs."""
 
-import math
 import re
 from collections import Counter
 from typing import NamedTuple
@@ -9,6 +8,7 @@ from longtail.flows.compare import CompareResult
 from longtail.flows.compare_runs import Metric
 from longtail.flows.compare_sets import ComparedSet, Estimate, Method
 from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
+from longtail.report.charts.scale import fixed
 from longtail.report.pages import compare_text as text
 
 _MARKDOWN = str.maketrans({char: f"\\{char}" for char in "\\`*_[]<>|#~"} | {"\n": " ", "\r": " "})
@@ -38,6 +38,7 @@ class Shown(NamedTuple):
 
     metric: Metric  # what is in it
     name: str  # what it is called
+    short: str  # the same where there is little room
     is_as_trained: bool = False  # whether it is of the scores as they are, and not under the target
 
     @property
@@ -54,60 +55,47 @@ def columns(table: ComparedSet) -> list[Shown]:
     """
     shown = []
     for metric in table.metrics:
-        name = metric.name
+        name, short = metric.name, metric.short
         if table.has_moved and metric is table.by:
-            shown.append(Shown(metric, f"{name}, {AS_TRAINED}", is_as_trained=True))
+            shown.append(Shown(metric, f"{name}, {AS_TRAINED}", AS_TRAINED, is_as_trained=True))
             is_told = metric.key == "accuracy_under_target"
-            name = name if is_told else f"{name}, {UNDER_TARGET}"
-        shown.append(Shown(metric, name))
+            name, short = name if is_told else f"{name}, {UNDER_TARGET}", UNDER_TARGET
+        shown.append(Shown(metric, name, short))
     return shown
 
 
 def cells(table: ComparedSet) -> list[list[Cell]]:
     """A row a method, a cell for each of `columns`."""
     shown = columns(table)
-    return [[_cell(table, method, column) for column in shown] for method in table.methods]
+    return [[cell_of(table, method, column) for column in shown] for method in table.methods]
 
 
 def number(value: float | None, metric: Metric) -> str:
     """A value as it is shown; a dash where there is none."""
-    if value is None or math.isnan(value):
-        return "–"
-    shown = f"{metric.factor * value:.{metric.digits}f}"
-    return shown.replace("-", "−").replace("inf", "∞")
+    return "–" if value is None else fixed(metric.factor * value, metric.digits)
 
 
 def interval(estimated: Estimate, metric: Metric) -> str:
     """± half of it, or both ends in brackets where it is not even; empty where there is none."""
-    if estimated.reach is None:
-        return ""
-    if is_even(estimated, metric):
-        return f"± {number(estimated.reach, metric)}"
-    return f"[{number(estimated.low, metric)}, {number(estimated.high, metric)}]"
-
-
-def is_even(estimated: Estimate, metric: Metric) -> bool:
-    """Whether both ends lie equally far from the value, as far as digits are shown."""
     value, low, high = estimated.value, estimated.low, estimated.high
     if value is None or low is None or high is None:
-        return False
-    return len({number(far, metric) for far in (value - low, high - value, estimated.reach)}) == 1
+        return ""
+    even = {number(far, metric) for far in (value - low, high - value, estimated.reach)}
+    if len(even) == 1:  # as far as digits are shown
+        return f"± {even.pop()}"
+    return f"[{number(low, metric)}, {number(high, metric)}]"
 
 
-def _cell(table: ComparedSet, method: Method, shown: Shown) -> Cell:
+def cell_of(table: ComparedSet, method: Method, shown: Shown) -> Cell:
+    """What a method has in a column."""
     metric = shown.metric
     estimates = method.as_trained if shown.is_as_trained else method.estimates
-    estimated, verdict = estimates[metric.key], table.verdicts.get(metric.key)
-    plain = Cell(number(estimated.value, metric), interval(estimated, metric))
-    # Those as trained are never marked: methods are compared under the target.
-    if shown.is_as_trained or len(table.methods) < 2:
-        return plain
-    if verdict is None:  # not tested: the best value is bold, and nothing is said of the others
-        values = [other.estimates[metric.key].value for other in table.methods]
-        best = max(metric.ahead(value) for value in values if value is not None)
-        is_best = estimated.value is not None and metric.ahead(estimated.value) == best
-        return plain._replace(best=is_best)
-    return plain._replace(best=method.name == verdict.best, tied=method.name in verdict.tied)
+    estimated = estimates[metric.key]
+    cell = Cell(number(estimated.value, metric), interval(estimated, metric))
+    if shown.is_as_trained:  # never marked: methods are compared under the target
+        return cell
+    best, tied = table.best_by(metric), table.tied_by(metric)
+    return cell._replace(best=method.name in best, tied=method.name in tied)
 
 
 def markdown(result: CompareResult) -> str:

@@ -1,15 +1,22 @@
 """A comparison in sentences: what is best, what is noise, what would tell, what varies."""
 
-import math
 from collections.abc import Sequence
 
 from longtail.flows.compare import CompareResult
 from longtail.flows.compare_runs import Metric
 from longtail.flows.compare_sets import BesideBest, ComparedSet, Ranks
-from longtail.flows.run_sources import Note
+from longtail.flows.noise import MOST_TIMES
 from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 
-_MOST_SEEDS, _MOST_SAMPLES, _NEAREST = 100, 1000, 3
+_NEAREST = 3
+_NOTES = {
+    "unfinished": "Passed over: {0.path}, a run that has not finished.",
+    "unreadable": "Passed over: {0.error}.",
+    "no_test_part": "{0.path} has no test part: compared on validation samples that may have "
+    "chosen something.",
+    "fitted_here": "{0.path}: the fix was fitted on the samples it is measured on here, so it "
+    "looks better than it is; longtail fix --apply adjusts others.",
+}
 
 
 def headline(table: ComparedSet) -> str:
@@ -48,8 +55,8 @@ def next_step(table: ComparedSet) -> str:
     verdict = table.verdicts.get(table.by.key)
     if verdict is None or not verdict.others:
         return ""
-    runs = min(len(method.runs) for method in table.methods)
-    more = " Train a few seeds of each: only then is it about methods." if runs == 1 else ""
+    alone = table.run_numbers[0] == 1
+    more = " Train a few seeds of each: only then is it about methods." if alone else ""
     if not verdict.tied:
         return f"Take {verdict.best}.{more}"
     names = listed((verdict.best, *verdict.tied))
@@ -74,19 +81,19 @@ def _would_tell(each: BesideBest, best: str, metric: Metric, with_seeds: bool) -
         return f"{each.method} and {best} are alike to the last digit."
     gap = amount(each.behind, metric, gap=True)
     lead = f"To tell {each.method} from {best}, if they really differ by {gap}, would take"
-    samples = ""
-    if each.samples is not None and each.samples < _MOST_SAMPLES:
-        samples = f"about {_rough(max(each.samples, 1.1))} times the test samples"
+    more = each.enough_samples
+    samples = "" if more is None else f"about {_rough(more)} times the test samples"
     if not with_seeds:
-        enough = samples or f"more than {_MOST_SAMPLES} times the test samples"
+        enough = samples or f"more than {MOST_TIMES} times the test samples"
         return f"{lead} {enough} for these models, and a few seeds each for the methods."
-    if each.seeds is not None and each.seeds < _MOST_SEEDS:
+    if each.enough_seeds is not None:
         others = f", or {samples} with the seeds there are" if samples else ""
-        return f"{lead} about {max(2, math.ceil(each.seeds))} seeds each{others}."
+        return f"{lead} about {each.enough_seeds} seeds each{others}."
     if samples:
         return f"{lead} {samples}; more seeds alone would not do."
-    if each.both is not None and each.both < _MOST_SAMPLES:
-        return f"{lead} about {_rough(each.both)} times both the seeds and the test samples."
+    if each.enough_of_both is not None:
+        times = _rough(each.enough_of_both)
+        return f"{lead} about {times} times both the seeds and the test samples."
     return f"{lead} more seeds and samples than anyone has."
 
 
@@ -118,7 +125,7 @@ def intervals(table: ComparedSet) -> list[str]:
 def judged(table: ComparedSet) -> list[str]:
     """What the verdicts count, and what to make of few seeds."""
     sentences = []
-    numbers = sorted({len(method.runs) for method in table.methods})
+    numbers = table.run_numbers
     if numbers[0] == 1 and numbers[-1] > 1 and len(table.methods) > 1:
         lone = [method.name for method in table.methods if len(method.runs) == 1]
         sentences.append(
@@ -146,8 +153,8 @@ def _tested(table: ComparedSet) -> str:
         else "Differences are judged sample by sample on the same test samples; with one run of "
         "each method they are between these models, not between the methods"
     )
-    pairs = len(table.methods) * (len(table.methods) - 1) // 2
-    count = f", by Holm's correction for all {pairs} pairs of methods" if pairs > 1 else ""
+    count = f", by Holm's correction for all {table.pairs} pairs of methods"
+    count = count if table.pairs > 1 else ""
     return f"{sources} (level 5 %{count}). Each column is judged by itself."
 
 
@@ -169,9 +176,9 @@ def average_ranks(ranks: Ranks) -> str:
 def caption(table: ComparedSet, result: CompareResult) -> str:
     """What stands above or below the table."""
     size = f"{len(table.samples.labels):,} samples of {table.samples.num_classes:,} classes"
-    runs = {len(method.runs) for method in table.methods}
-    seeds = f"{min(runs)} to {max(runs)}" if len(runs) > 1 else str(min(runs))
-    plural = "run" if runs == {1} else "runs"
+    runs = table.run_numbers
+    seeds = " to ".join(map(str, runs[:1] + runs[1:][-1:]))
+    plural = "run" if runs == [1] else "runs"
     return f"{table.samples.name}: {size}, {target(result)}; {seeds} {plural} a method."
 
 
@@ -194,30 +201,11 @@ def legend(table: ComparedSet) -> str:
     return f"{marks} Not tested: {listed(untested)}." if untested else marks
 
 
-def note(about: Note) -> str:
-    """What has to be said about a file."""
-    match about.about:
-        case "unfinished":
-            return f"Passed over: {about.path}, a run that has not finished."
-        case "unreadable":
-            return f"Passed over: {about.error}."
-        case "no_test_part":
-            return (
-                f"{about.path} has no test part: compared on held-out samples that may have chosen "
-                "something."
-            )
-        case "fitted_here":
-            return (
-                f"{about.path}: the fix was fitted on the samples it is measured on here, so it "
-                "looks better than it is; longtail fix --apply adjusts others."
-            )
-
-
 def notes(result: CompareResult) -> list[str]:
     """What has to be said about the files and the runs."""
-    sentences = [note(each) for each in result.notes]
+    sentences = [_NOTES[each.about].format(each) for each in result.notes]
     for table in result.sets:
-        still = [m.name for m in table.methods if not all(run.moved for run in m.runs)]
+        still = [m.name for m in table.methods if not m.is_moved]
         if still:
             sentences.append(
                 f"Nobody knows what prior the scores of {listed(still)} carry, so they were taken "

@@ -1,14 +1,20 @@
 """The first screen: every headline metric with its interval, what came of it, what to do next."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from longtail.flows.carried_check import Agreement
 from longtail.flows.changes import Change, Direction, Outcome
-from longtail.flows.fix_steps import TauChoice
+from longtail.flows.fix_result import TauChoice
 from longtail.flows.judge import Judgement
-from longtail.metrics.difference import Sanity
+from longtail.flows.samples import Standing
 from longtail.report.names import HEADLINES, METRICS, number, percent, points, with_interval
 from longtail.report.page import Column, Table
 
-_FEW = 5  # of a class with fewer samples an interval knows little
+if TYPE_CHECKING:
+    from longtail.metrics import Sanity
+
 _WORDS = {Direction.BETTER: "better", Direction.WORSE: "worse", Direction.CHANCE: "may be chance"}
 _ENDS = {
     Outcome.TOO_FEW: "; of so few samples a class, the interval is rough.",
@@ -50,12 +56,10 @@ def _caption(judgement: Judgement) -> str:
         sentences.append(
             "Many-shot classes have more than 100 training samples, few-shot ones fewer than 20."
         )
-    counts = judgement.label_counts
-    few = int(((counts > 0) & (counts < _FEW)).sum())
-    if few:
+    if few := judgement.few_classes:
         sentences.append(
-            f"Classes with fewer than {_FEW} samples here: {few:,} of {len(counts):,}; "
-            "their share of the intervals is borrowed from the other classes."
+            f"Classes with fewer than 5 samples here: {few:,} of {judgement.samples.num_classes:,};"
+            " their share of the intervals is borrowed from the other classes."
         )
     return " ".join(sentences)
 
@@ -64,8 +68,6 @@ def _change(change: Change, key: str) -> str:
     """The difference with its paired interval where there is one, and what it means."""
     difference = change.difference
     if difference is None or difference.value is None or change.direction is Direction.NONE:
-        return "none"
-    if not round(difference.value, 3):  # as many digits as are shown, of a share in percent too
         return "none"
     text = number(difference.value, key, "+")
     if difference.low is not None and difference.high is not None:
@@ -76,8 +78,10 @@ def _change(change: Change, key: str) -> str:
 
 def gain_in_words(judgement: Judgement) -> str:
     """What was gained, in one sentence."""
-    name, gain = HEADLINES[judgement.headline], judgement.gain
-    before, after = (side[judgement.headline].value for side in (judgement.before, judgement.after))
+    name, gain = HEADLINES[judgement.main_metric], judgement.gain
+    before, after = (
+        side[judgement.main_metric].value for side in (judgement.before, judgement.after)
+    )
     ends = f"{points(gain.low)} to {points(gain.high)}"
     if judgement.outcome not in _ENDS:
         sides = judgement.before, judgement.after
@@ -103,8 +107,8 @@ def alone_in_words(judgement: Judgement) -> str:
         for name in judgement.samples.shot_groups
         if name in values
     ]
-    said = f"{HEADLINES[judgement.headline]} is {percent(values[judgement.headline])} %"
-    return f"{said} ({', '.join(groups)})." if groups else f"{said}."
+    text = f"{HEADLINES[judgement.main_metric]} is {percent(values[judgement.main_metric])} %"
+    return f"{text} ({', '.join(groups)})." if groups else f"{text}."
 
 
 def next_step(judgement: Judgement, written: bool = True) -> str:
@@ -129,19 +133,18 @@ def next_step(judgement: Judgement, written: bool = True) -> str:
 
 
 def _next_step_alone(judgement: Judgement) -> str:
-    carried = judgement.samples.before.carried
-    if carried is None:
+    if judgement.standing is Standing.UNDECLARED:
         step = (
             "Say what prior these logits carry, or measure it (longtail fix --carried measure): "
             "then they can be moved to the prior of where they are used."
         )
-    elif judgement.carried.agreement is Agreement.DISAGREE:
+    elif judgement.carried_check.agreement is Agreement.DISAGREE:
         return (
             "These logits do not behave as if they carried what is declared, see What the logits "
             "carry: calibrate them, or measure what they carry, on validation scores (longtail fix "
             "--calibrate bias, or --carried measure)."
         )
-    elif not carried.is_close(judgement.samples.target):
+    elif judgement.standing is Standing.ELSEWHERE:
         step = (
             "These logits carry another prior than the target: move them with longtail fix, on "
             "validation scores, and look at this page again."

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from longtail.report.charts.lines import Line, line_chart
 from longtail.report.names import percent, points_with_interval, with_interval
 from longtail.report.page import Column, Figure, Footer, Page, Section, Table
@@ -176,12 +174,12 @@ def _choices(result: FitResult) -> Section:
     decays = sorted(result.decays.items())
     line = Line(
         "log-loss on validation samples",
-        [float(np.log10(decay)) for decay, _ in decays],
+        [decay for decay, _ in decays],
         [loss for _, loss in decays],
         labels=[f"weight decay {decay:.2g}" for decay, _ in decays],
     )
-    title, x_title = "Choice of the weight decay", "log₁₀ of the weight decay"
-    chart = line_chart([line], title=title, x_title=x_title, y_title="log-loss")
+    title, x_title = "Choice of the weight decay", "weight decay, by its logarithm"
+    chart = line_chart([line], title=title, x_title=x_title, y_title="log-loss", log_x=True)
     caption = f"The linear layer, moved to the target; {result.weight_decay:.2g} was chosen."
     return Section(
         heading="What was chosen",

@@ -1,10 +1,10 @@
 """The page of `longtail fix`, and the same in the words of the terminal."""
 
-import numpy as np
-
 from longtail.core import Prior
-from longtail.flows.fix_steps import CROSS_FITTED, FixResult, StepFacts
-from longtail.report.figures.tail import in_percent, ordered_chart
+from longtail.core.arrays import as_numpy
+from longtail.flows.figure_curves import descending
+from longtail.flows.fix_result import CROSS_FITTED, FixResult, StepFacts
+from longtail.report.figures.classes import ordered_chart
 from longtail.report.names import ORDERS
 from longtail.report.page import Figure, Footer, Page, Section
 from longtail.report.pages.first_screen import gain_in_words, tau_in_words
@@ -54,10 +54,8 @@ def measured_on(result: FixResult) -> str:
 
 def absent_in_words(result: FixResult) -> str:
     """How many classes nothing is said of, or nothing where all have samples."""
-    if result.judgement is None or result.judgement.label_counts.all():
-        return ""
-    absent = int((result.judgement.label_counts == 0).sum())
-    return f"Classes without a sample there ({absent:,}) count for nothing."
+    absent = 0 if result.judgement is None else result.judgement.absent_classes
+    return f"Classes without a sample there ({absent:,}) count for nothing." if absent else ""
 
 
 def steps_in_words(result: FixResult) -> list[str]:
@@ -78,14 +76,13 @@ def _steps(result: FixResult) -> Section:
 
 
 def _priors(result: FixResult, carried: Prior) -> Figure:
-    shares = np.asarray(carried) if result.counts is None else result.counts
-    order = np.argsort(-shares, kind="stable")
-    priors = {"carried before": in_percent(carried)}
+    order = descending(carried.probs if result.counts is None else result.counts)
+    priors = {"carried before": [carried.probs]}
     if (estimate := result.estimate) is not None:
-        ends = estimate.low, estimate.high
-        priors["carried now, estimated with its interval"] = in_percent(estimate.prior, *ends)
-    elif result.target is not None:
-        priors["carried now"] = in_percent(result.target)
+        ends = [as_numpy(end) for end in (estimate.low, estimate.high)]
+        priors["carried now, estimated with its interval"] = [estimate.prior.probs, *ends]
+    elif result.carried_after is not None:
+        priors["carried now"] = [result.carried_after.probs]
     chart = ordered_chart(
         priors,
         order,
@@ -93,6 +90,7 @@ def _priors(result: FixResult, carried: Prior) -> Figure:
         title="Label priors",
         x_title=ORDERS["source" if result.counts is None else "counts"],
         y_title="share of the samples (%)",
+        factor=100,
     )
     return Figure(chart, "What the logits carried before, and what they carry now.", wide=True)
 

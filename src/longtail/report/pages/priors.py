@@ -1,16 +1,12 @@
 """Priors on the page: how far to move, where to, and what the logits carry."""
 
-import math
-
-import numpy as np
-
-from longtail.core import Prior
+from longtail.core.arrays import as_numpy
 from longtail.flows.carried_check import Agreement, CarriedCheck
 from longtail.flows.judge import Judgement
 from longtail.flows.paths import MOST_SAMPLES
-from longtail.flows.samples import BeforeAfter
+from longtail.flows.samples import BeforeAfter, Standing
 from longtail.report.explorers import target_explorer, tau_explorer
-from longtail.report.figures.tail import Floats, in_percent, ordered_chart
+from longtail.report.figures.classes import ordered_chart
 from longtail.report.names import order_title
 from longtail.report.page import Figure, Section
 
@@ -18,7 +14,7 @@ from longtail.report.page import Figure, Section
 def tau_section(judgement: Judgement) -> Section | None:
     """The τ explorer, where there is one."""
     heading = "How far to move: τ"
-    if len(judgement.samples.labels) > MOST_SAMPLES:
+    if judgement.is_too_large_for_tau:
         text = (
             f"Of more than {MOST_SAMPLES:,} samples this page would become too large to explore τ: "
             "save the scores of some of them, and longtail report does."
@@ -41,14 +37,12 @@ def tau_section(judgement: Judgement) -> Section | None:
 
 def _tau_in_words(samples: BeforeAfter) -> str:
     """What τ is here; the result may be a move of the scores before, or another model."""
-    is_move = samples.tau is not None
-    carried = samples.before.carried if is_move else samples.after.carried
-    if carried is None:
+    if samples.tau_standing is Standing.UNDECLARED:
         return (
             "It is not declared what these logits carry. τ says how far they are moved as if they "
             "carried the training prior: 0 leaves them, 1 takes all of it out."
         )
-    if carried.is_close(samples.target):
+    if samples.tau_standing is Standing.AT_TARGET:
         return (
             "These logits carry the target already, so that τ = 0 should be best. τ says how much "
             "of the training prior is taken out beyond that; below 0 it is put back in."
@@ -57,7 +51,7 @@ def _tau_in_words(samples: BeforeAfter) -> str:
         "τ says how far the logits are moved from the prior they carry towards the target: 0 "
         "leaves them, 1 moves them all the way, more goes beyond it."
     )
-    if not is_move or not samples.is_changed:
+    if not samples.is_move:
         return text
     text += (
         f" The slider starts at the result, τ = {samples.tau:.3g}, and moves its logits, "
@@ -87,27 +81,36 @@ def target_section(judgement: Judgement) -> Section | None:
         notes=[
             "A sample counts as much as its class does under the prior, so the same samples "
             "speak about all of them. This assumes that only the frequencies of the classes "
-            "change, not what they look like."
+            "change, not what they look like.",
+            *_not_estimated(judgement),
         ],
         explorer=explorer,
     )
+
+
+def _not_estimated(judgement: Judgement) -> list[str]:
+    if not judgement.estimate_problem:
+        return []
+    return [f"The prior of these samples could not be estimated: {judgement.estimate_problem}."]
 
 
 def _estimated(judgement: Judgement) -> list[Figure]:
     estimate, samples = judgement.estimate, judgement.samples
     if estimate is None or samples.source is None:
         return []
+    ends = [as_numpy(end) for end in (estimate.low, estimate.high)]
     chart = ordered_chart(
         {
-            "estimated without labels": in_percent(estimate.prior, estimate.low, estimate.high),
-            "the labels of these samples": in_percent(Prior.of(samples.label_counts, zeros="keep")),
-            "before": in_percent(samples.source),
+            "estimated without labels": [estimate.prior.probs, *ends],
+            "the labels of these samples": [samples.label_shares],
+            "before": [samples.source.probs],
         },
         samples.order,
         samples.classes,
         title="Estimated prior",
         x_title=order_title(samples),
         y_title="share of the samples (%)",
+        factor=100,
     )
     caption = (
         "The prior of these samples, estimated from the scores alone with its 95 % interval, "
@@ -123,20 +126,11 @@ def _estimated(judgement: Judgement) -> list[Figure]:
 
 def carried_section(judgement: Judgement) -> Section:
     """Declared and measured carried prior of the scores before."""
-    check, samples = judgement.carried, judgement.samples
-
-    def logs(prior: Prior | None) -> list[Floats] | None:
-        if prior is None:
-            return None
-        values = np.asarray(prior.log) + math.log(samples.num_classes)
-        return [np.where(np.isfinite(values), values, math.nan)]
-
+    check, samples = judgement.carried_check, judgement.samples
+    names = {"measured": "measured on these labels"}
+    logs = judgement.carried_logs.items()
     chart = ordered_chart(
-        {
-            "declared": logs(check.declared),
-            "measured on these labels": logs(check.measured),
-            "target": logs(samples.target),
-        },
+        {names.get(key, key): None if each is None else [each] for key, each in logs},
         samples.order,
         samples.classes,
         title="Carried prior, declared and measured",
@@ -165,8 +159,8 @@ def _carried_in_words(check: CarriedCheck) -> str:
             "validation scores longtail fix --carried measure does the same and uses it."
         )
     factors = (
-        f"a class differs by a factor of {math.exp(check.apart):.2f} on average, where chance "
-        f"alone gives about {math.exp(check.chance):.2f} with so many samples"
+        f"a class differs by a factor of {check.factor:.2f} on average, where chance "
+        f"alone gives about {check.chance_factor:.2f} with so many samples"
     )
     if check.agreement is Agreement.DISAGREE:
         return (

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from longtail.flows.judge import Judgement
-from longtail.flows.samples import BeforeAfter
+from longtail.flows.label_profile import Profile
 from longtail.report.charts.heat import heat_chart
 from longtail.report.charts.scale import readable
 from longtail.report.figures import (
@@ -12,7 +12,7 @@ from longtail.report.figures import (
     margin_cdf_chart,
     reliability_chart,
 )
-from longtail.report.figures.tail import ordered_chart
+from longtail.report.figures.classes import ordered_chart
 from longtail.report.names import order_title
 from longtail.report.page import Column, Figure, Footer, Page, Section, Table
 from longtail.report.pages.first_screen import (
@@ -70,7 +70,7 @@ def scores_page(
 
 
 def _source(judgement: Judgement) -> str:
-    samples, done = judgement.samples, f"Scores of {judgement.source}"
+    samples, done = judgement.samples, f"Scores of {judgement.scores_name}"
     if samples.is_changed and samples.tau is None:
         return f"{done}, before and after."
     moved = ", as they are and moved from the prior they carry to the target"
@@ -79,28 +79,26 @@ def _source(judgement: Judgement) -> str:
 
 def samples_in_words(judgement: Judgement) -> str:
     """What the report is on, and what of it counts for nothing."""
-    samples, counts = judgement.samples, judgement.label_counts
+    samples, total = judgement.samples, judgement.num_samples
     split = f"{samples.before.split} " if samples.before.split else ""
-    total = int(counts.sum())
-    sentences = [f"On {total:,} {split}samples of {samples.num_classes:,} classes{_tail(samples)}."]
-    if absent := int((counts == 0).sum()):
+    tail = _tail(judgement.train)
+    sentences = [f"On {total:,} {split}samples of {samples.num_classes:,} classes{tail}."]
+    if absent := judgement.absent_classes:
         sentences.append(f"Classes without a sample here ({absent:,}) count for nothing.")
     if total > len(samples.labels):
         sentences.append(f"Below the table, {len(samples.labels):,} of the samples are looked at.")
     return " ".join(sentences)
 
 
-def _tail(samples: BeforeAfter) -> str:
+def _tail(train: Profile | None) -> str:
     """How uneven the training counts were, where they are known."""
-    if samples.counts is None or not (samples.counts > 0).any():
+    if train is None:
         return ""
-    seen = samples.counts[samples.counts > 0]
-    ratio, unseen = float(seen.max() / seen.min()), samples.num_classes - len(seen)
-    none = f"; {unseen:,} had none" if unseen else ""
-    if ratio == 1:
-        those = "those that had any" if unseen else "all"
+    none = f"; {len(train.absent):,} had none" if train.absent else ""
+    if train.imbalance_ratio == 1:
+        those = "those that had any" if train.absent else "all"
         return f"; in training {those} had equally many samples{none}"
-    times = readable(ratio, 3)
+    times = readable(train.imbalance_ratio, 3)
     return f"; in training the largest had {times} times the samples of the smallest{none}"
 
 
@@ -110,12 +108,13 @@ def by_class_section(judgement: Judgement) -> Section:
     if samples.counts is None:
         caption = "Each dot is a class."
         chart = ordered_chart(
-            {name: [100 * recalls] for name, recalls in judgement.recalls.items()},
+            {name: [recalls] for name, recalls in judgement.recalls.items()},
             samples.order,
             samples.classes,
             title="Accuracy by class",
             x_title=order_title(samples),
             y_title="accuracy (%)",
+            factor=100,
             mark="dots",
         )
     else:
@@ -133,10 +132,10 @@ def calibration_section(judgement: Judgement) -> Section:
     """The reliability diagram."""
     chart = reliability_chart(judgement.reliability, judgement.eces)
     bins = len(next(iter(judgement.reliability.values())).share)
-    caption = (
-        f"Samples count as their classes do under the target. {bins} bins are drawn; the ECE has "
-        "20, as in the papers."
-    )
+    weights = "Every sample counts once"
+    if judgement.target is not None:
+        weights = "Samples count as their classes do under the target"
+    caption = f"{weights}. {bins} bins are drawn; the ECE has 20, as in the papers."
     return Section(
         heading="Can the confidence be trusted?",
         paragraphs=[

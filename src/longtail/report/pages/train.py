@@ -17,11 +17,23 @@ from longtail.report.pages.scores import scores_page
 
 if TYPE_CHECKING:
     from longtail.flows.train.result import TrainResult
+    from longtail.flows.train.train import Plan
+
+_CROSS_FITTED = (
+    "There is no test part: each fifth of the validation part is judged by the τ that the others "
+    "chose."
+)
+_CARRIED = {
+    "unknown": "no known prior",
+    "uniform": "the uniform prior",
+    "train": "the training prior",
+    "other": "a prior between these or beyond",
+}
 
 
 def train_page(result: TrainResult, footer: Footer) -> Page:
     """The page of `longtail train`."""
-    recipe, counts = result.recipe, result.counts
+    recipe = result.recipe
     own = [
         *(_variants(result, split) for split in result.metrics),
         _training(result),
@@ -31,7 +43,7 @@ def train_page(result: TrainResult, footer: Footer) -> Page:
     if result.judgement is None:
         return Page(title, headline(result), own, footer)
     about = f": {recipe.about.rstrip('.')}" if recipe.about else ""
-    images = f"{int(counts.sum()):,} images"
+    images = f"{result.num_images:,} images"
     done = f"A model was trained for {recipe.epochs} epochs on {images}{about}."
     return scores_page(
         result.judgement, footer, title=title, done=done, sections=own, written=False
@@ -41,21 +53,31 @@ def train_page(result: TrainResult, footer: Footer) -> Page:
 def headline(result: TrainResult) -> str:
     """What came out, in one sentence."""
     text = (
-        f"{int(result.counts.sum()):,} training images of {len(result.model.classes):,} classes, "
+        f"{result.num_images:,} training images of {len(result.model.classes):,} classes, "
         f"{result.recipe.epochs} epochs."
     )
     if result.judged_on is None:
         return f"{text} There is no validation and no test part, so nothing was measured."
-    metrics, key = result.metrics[result.judged_on][result.headline], result.accuracy
+    metrics, key = result.metrics[result.judged_on][result.main_variant], result.accuracy
     groups = ", ".join(
         f"{name} {percent(metrics[name].value)}"
         for name in GROUPS
         if name in metrics and metrics[name].value is not None
     )
-    return (
-        f"{text} {HEADLINES[key]} on the {result.judged_on} part, {result.headline}: "
+    text += (
+        f" {HEADLINES[key]} on the {result.judged_on} part, {result.main_variant}: "
         f"{with_interval(metrics[key])} % ({groups})."
     )
+    return f"{text} {_CROSS_FITTED}" if result.is_cross_fitted else text
+
+
+def plan_in_words(plan: Plan) -> list[str]:
+    """The lines of `longtail train --dry-run`."""
+    numbers = plan._asdict()
+    prior, smoothing = _CARRIED[numbers.pop("carried")], numbers.pop("label_smoothing")
+    smoothed = f" of labels smoothed by {smoothing:g}" if smoothing else ""
+    lines = [f"{name.replace('_', ' ')}: {value}" for name, value in numbers.items()]
+    return [*lines, f"the logits will carry: {prior}{smoothed}"]
 
 
 def metric_table(result: TrainResult, split: Split) -> list[list[str]]:
@@ -98,6 +120,8 @@ def _notes(result: TrainResult) -> list[str]:
         if variant.choice is not None:
             why = tau_in_words(variant.choice)
             notes.append(f"The validation part chose τ = {variant.tau:.3g}.{why}")
+    if result.is_cross_fitted:
+        notes.append(_CROSS_FITTED)
     if result.trained.carried is None:
         notes.append(
             "What the logits of this loss carry is no prior, so they were not moved to the target; "
