@@ -68,7 +68,7 @@ class LabelTable(NamedTuple):
         at = self._count_column() if is_row_a_class else None
         if at is None:
             return {
-                split: LabelCounts.of_names(labels.only(rows).counts(), str(path))
+                split: LabelCounts.of_codes(labels.only(rows), None, str(path))
                 for split, rows in splits.items()
             }
         _, (numbers,) = self.table.labels(at)
