@@ -205,7 +205,8 @@ def test_a_folder_of_another_recipe_is_refused_with_what_differs(run):
 
 
 def test_a_run_that_broke_off_before_its_first_checkpoint_does_not_keep_its_folder(run, tmp_path):
-    (tmp_path / "recipe.yaml").write_bytes((run.folder / "recipe.yaml").read_bytes())
+    for name in ("recipe.yaml", "versions.json"):
+        (tmp_path / name).write_bytes((run.folder / name).read_bytes())
     other = overridden(run.recipe, ["epochs=5"])
     assert not check_folder(tmp_path, other, "auto")
     assert not check_folder(tmp_path, other, "never")
