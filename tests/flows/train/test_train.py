@@ -1,6 +1,8 @@
 """A run from labels to a report, with the real engine on images of a few pixels."""
 
 import json
+import os
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -117,6 +119,30 @@ def test_a_run_is_read_again_as_it_was(run):
     assert again.as_json() == run.as_json()
     assert again.judgement.as_json() == run.judgement.as_json()
     assert [v.name for v in again.variants] == [v.name for v in run.variants]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("metrics.json", "[]"),
+        ("metrics.json", '{"best_epoch": "last"}'),
+        ("metrics.json", "[" * 100_000),
+        ("metrics.json", None),
+        ("log.csv", ""),
+        ("log.csv", "epoch,step\n1,2\n"),
+        ("log.csv", "epoch,train_loss,seconds\n1,2,3,4\n"),
+        ("log.csv", "epoch,train_loss,seconds\n1,much,3\n"),
+    ],
+)
+def test_a_damaged_file_of_a_run_is_named(run, name, text, tmp_path):
+    folder = shutil.copytree(run.folder, tmp_path / "run")
+    (folder / name).unlink()
+    if text is None:
+        os.mkfifo(folder / name)
+    else:
+        (folder / name).write_text(text)
+    with pytest.raises(ValueError, match=rf"{name} cannot be read as the"):
+        read_run(folder)
 
 
 def test_second_stage_heads_are_those_of_the_trained_features(run):

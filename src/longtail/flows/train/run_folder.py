@@ -164,7 +164,10 @@ def read_log(folder: str | os.PathLike[str]) -> list[dict[str, float | None]]:
     if not file.is_file():
         raise FileNotFoundError(f"there is no {file}; give a run folder of `longtail train`")
     with reading(file, "the log of a run"), file.open(newline="", encoding="utf-8") as opened:
+        table = csv.DictReader(opened)
+        missing = {"epoch", "train_loss", "seconds"}.difference(table.fieldnames or ())
+        if missing:
+            raise ValueError(f"it has no column {min(missing)}")
         return [
-            {key: float(value) if value else None for key, value in row.items()}
-            for row in csv.DictReader(opened)
+            {key: float(value) if value else None for key, value in row.items()} for row in table
         ]
