@@ -65,6 +65,14 @@ def test_the_seed_decides_the_weights():
     assert not torch.equal(first["head.weight"], other["head.weight"])
 
 
+def test_weights_are_drawn_from_no_generator_of_others():
+    torch.manual_seed(0)
+    expected = torch.rand(3)
+    torch.manual_seed(0)
+    building.build_model(recipe(seed=1), PRIOR)
+    assert torch.equal(torch.rand(3), expected)
+
+
 def test_channels_are_measured_where_the_recipe_says_no_numbers():
     measured = building.build_normalize(recipe(), IMAGES)
     values = IMAGES.images.double() / 255
@@ -78,7 +86,7 @@ def test_a_channel_that_is_the_same_everywhere_is_told_with_numbers_that_do(valu
     pixels = IMAGES.images.clone()
     pixels[:, 1] = value
     plain = ImageArrays(pixels, IMAGES.labels)
-    with pytest.raises(RecipeError, match="channel 1 .*'normalize=") as raised:
+    with pytest.raises(RecipeError, match=r"channel 1 .*'normalize=") as raised:
         building.build_normalize(recipe(), plain)
     setting = str(raised.value).rpartition(" set ")[2].strip("'")
     told = building.build_normalize(overridden(recipe(), [setting]), plain)

@@ -132,11 +132,12 @@ def _part(name: str) -> Iterator[None]:
 
 def build_model(recipe: Recipe, prior: Prior) -> Model:
     """Backbone and head, with weights that the recipe's seed decides."""
-    torch.manual_seed(recipe.seed)
-    network = build_backbone(recipe.backbone)
-    with _part("head"):  # one that re-scales by frequency is told the prior
-        sizes = {"dim": network.dim, "num_classes": prior.num_classes}
-        return Model(network, recipe.head.build(**sizes, train=prior))
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(recipe.seed)
+        network = build_backbone(recipe.backbone)
+        with _part("head"):  # one that re-scales by frequency is told the prior
+            sizes = {"dim": network.dim, "num_classes": prior.num_classes}
+            return Model(network, recipe.head.build(**sizes, train=prior))
 
 
 @_part("backbone")
@@ -201,8 +202,8 @@ def _measured(pixels: Tensor) -> Normalize:
     if min(std) < _NO_SPREAD:
         usable = ", ".join(f"{value if value > _NO_SPREAD else 1:.4g}" for value in std)
         raise RecipeError(
-            f"channel {std.index(min(std))} of the training images has the same value in all of their "
-            "pixels, so its deviation is 0: leave that channel out, or set 'normalize={mean: "
+            f"channel {std.index(min(std))} of the training images has the same value in all pixels, "
+            "so its deviation is 0: leave that channel out, or set 'normalize={mean: "
             f"[{', '.join(f'{value:.4g}' for value in mean)}], std: [{usable}]}}'"
         )
     return Normalize(mean, std)
