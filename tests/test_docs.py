@@ -1,4 +1,4 @@
-"""The docs: a card for every public loss, and links that lead somewhere."""
+"""The docs: a card for every public loss, links that lead somewhere, one word for one thing."""
 
 import inspect
 import re
@@ -11,6 +11,8 @@ from longtail import losses
 ROOT = Path(__file__).parents[1]
 CARDS = (ROOT / "docs" / "losses.md").read_text()
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+# What the docs call by another word, and what to write.
+OTHER_WORDS = {r"held[- _]out": "validation", r"imbalance[- _]factor": "imbalance ratio"}
 # What others are made of; `Deferred` is two losses, each with its own card.
 ABSTRACT = ("Loss", "SampleLoss", "MarginLoss", "RegularizedLoss", "Regularizer", "Deferred")
 METHODS = [
@@ -66,3 +68,10 @@ def test_every_link_leads_to_a_file_and_a_heading_that_are_there(page):
         target = (page.parent / path) if path else page
         assert target.exists(), link
         assert not anchor or anchor in anchors(target), link
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_calls_a_thing_by_its_one_word(page):
+    for words, instead in OTHER_WORDS.items():
+        used = re.findall(words, page.read_text())
+        assert not used, f"{page.name} says {used[0]!r}; write {instead}"

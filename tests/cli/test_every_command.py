@@ -199,7 +199,7 @@ def test_progress_is_for_the_first_process_on_a_terminal_that_is_not_quiet(
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
     assert is_shown(quiet) is expected
     with bars(quiet) as shown, contextlib.redirect_stdout(io.StringIO()) as printed:
-        shown.advance(shown.add_task("[red]", total=2, said=""), 2)
+        shown.advance(shown.add_task("[red]", total=2, detail=""), 2)
         print("result")  # noqa: T201
     with status("[red]", quiet) as say:
         say("[blue]")

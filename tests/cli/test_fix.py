@@ -290,7 +290,7 @@ def frame_of(folder, index, header=("a", "b", "c", "d", "label"), own=str):
     ],
 )
 def test_the_index_of_a_data_frame_is_no_class(folder, index, own):
-    with pytest.warns(UserWarning, match="is the index of a table, not a class: it is left out"):
+    with pytest.warns(UserWarning, match="index of a table"):
         done, _ = fix(folder, frame_of(folder, index, own=own), "--kind", "logits")
     assert done.exit_code == 0, done.output
     fixed = Scores.load(folder / "out/scores.safetensors")

@@ -119,7 +119,7 @@ def test_progress_shows_names_the_same_way(monkeypatch):
     screen.isatty = lambda: True
     monkeypatch.setattr("sys.stderr", screen)
     with terminal.bars(False) as shown:
-        shown.add_task("a\x1b]0;owned\x07", total=1, said="\u202e")
+        shown.add_task("a\x1b]0;owned\x07", total=1, detail="\u202e")
     with terminal.status("b\x1b]0;owned\x07", False) as say:
         say("c\x9b2J")
     text = screen.getvalue()

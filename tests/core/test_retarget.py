@@ -124,8 +124,9 @@ def test_measuring_finds_the_prior_that_logits_carry(carried):
 def test_measuring_needs_every_class_and_finite_logits():
     with pytest.raises(ValueError, match=r"every class.*1 of 3"):
         measure_carried(LOGITS, [0, 1, 0, 1, 0])
-    with pytest.raises(ValueError, match="must be finite"):
-        measure_carried(LOGITS.masked_fill(LOGITS > 1, torch.nan), [0, 1, 2, 1, 0])
+    for value, words in ((torch.nan, "got nan in row"), (-torch.inf, "must be finite")):
+        with pytest.raises(ValueError, match=words):
+            measure_carried(LOGITS.masked_fill(LOGITS > 1, value), [0, 1, 2, 1, 0])
     with pytest.raises(ValueError, match="5 rows of logits but 3 labels"):
         measure_carried(LOGITS, [0, 1, 2])
 

@@ -102,7 +102,7 @@ def test_a_class_without_samples_is_refused_with_the_parameters_that_make_it(pro
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_an_inverted_ratio_is_refused_with_the_right_one(profile):
-    with pytest.raises(ValueError, match=r"got 0\.01;.* 100"):
+    with pytest.raises(ValueError, match=r"at least 1, got 0\.01; 0\.01 is written 100 here"):
         profile(500, 10, 0.01)
 
 
@@ -115,7 +115,7 @@ def test_an_inverted_ratio_is_refused_with_the_right_one(profile):
         ((500, 10, float("inf")), r"at least 1, got inf$"),
         ((0, 10, 10), r"largest must .* got 0$"),
         ((float("inf"), 10, 10), r"largest must .* got inf$"),
-        ((500, 0, 10), r"num_classes.*got 0$"),
+        ((500, 0, 10), r"num_classes must .* got 0$"),
     ],
 )
 def test_nonsense_is_refused(profile, arguments, message):
@@ -125,5 +125,5 @@ def test_nonsense_is_refused(profile, arguments, message):
 
 @pytest.mark.parametrize("alpha", [0, -1, float("nan"), float("inf")])
 def test_a_power_that_is_not_positive_is_refused(alpha):
-    with pytest.raises(ValueError, match=r"alpha.*positive"):
+    with pytest.raises(ValueError, match="alpha must be a positive number"):
         pareto_counts(500, 10, 10, alpha=alpha)

@@ -445,9 +445,9 @@ def test_linear_heads_that_were_fitted_fold_into_a_plain_layer():
 @pytest.mark.parametrize(
     ("head", "options", "message"),
     [
-        (heads.Linear(D, C), {"sampler": "random"}, "sampler must be one of instance"),
+        (heads.Linear(D, C), {"sampler": "random"}, r"sampler.*instance"),
         (heads.Linear(D, C), {"sampler": "m_per_class"}, "MPerClassSampler"),
-        (heads.Linear(D, C), {"solver": "adam"}, 'solver must be "sgd" or "lbfgs"'),
+        (heads.Linear(D, C), {"solver": "adam"}, r'solver.*"lbfgs"'),
         (heads.Linear(D, C), {"loss": losses.CrossEntropy([1, 2])}, "the head has 4 classes"),
         (heads.Cosine(D, C), {"solver": "lbfgs"}, "not convex"),
         (heads.NearestClassMean(D, C), {"sampler": "instance"}, "nothing to train"),

@@ -75,11 +75,11 @@ def test_it_works_where_gradients_are_off_and_the_layer_needs_none():
     ("features", "labels", "sentence"),
     [
         (FEATURES[:, 0], LABELS, r"shape \(N, D\)"),
-        (FEATURES * torch.nan, LABELS, "got NaN or infinity in row 0"),
+        (FEATURES * torch.nan, LABELS, r"NaN.*row 0"),
         (FEATURES, LABELS[:5], "2000 rows of features but 5 labels"),
         (FEATURES, LABELS + 1, "lie in 0 to 1"),
         (FEATURES[:0], LABELS[:0], "at least one row"),
-        (FEATURES.long(), LABELS, "float32 or float64, got torch.int64"),
+        (FEATURES.long(), LABELS, r"float64, got torch\.int64"),
     ],
 )
 def test_wrong_input_gives_one_clear_sentence(features, labels, sentence):
@@ -91,8 +91,8 @@ def test_wrong_input_gives_one_clear_sentence(features, labels, sentence):
     ("options", "sentence"),
     [
         ({"loss": losses.CrossEntropy(PRIOR, reduction="none")}, 'has reduction="none"'),
-        ({"weight_decay": -1.0}, "weight_decay must be a finite number of 0 or more, got -1"),
-        ({"start": torch.nn.Linear(3, 2)}, r"shape \(2, 2\) and a bias, got \(2, 3\) with one"),
+        ({"weight_decay": -1.0}, r"weight_decay.*0 or more"),
+        ({"start": torch.nn.Linear(3, 2)}, r"\(2, 2\).*got \(2, 3\)"),
         ({"start": torch.nn.Linear(2, 2, bias=False)}, r"got \(2, 2\) without one"),
     ],
 )

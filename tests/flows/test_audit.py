@@ -262,10 +262,10 @@ def test_tables_and_page_hold_what_was_found():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (([0, 0],), "all zero; an audit needs at least one sample"),
+        (([0, 0],), "at least one sample"),
         (([3, 1], [0, 0]), "all zero"),
-        (([3, 1], [1, 1, 1]), "one entry for each of 2 classes, got 3"),
-        (([3, 1], None, ["a"]), "name each of 2 classes, got 1 names"),
+        (([3, 1], [1, 1, 1]), "each of 2 classes, got 3"),
+        (([3, 1], None, ["a"]), "2 classes, got 1 names"),
         (([3, -1],), "none negative"),
     ],
 )
@@ -293,7 +293,7 @@ def test_labels_of_which_none_occurs_twice_look_like_an_id():
 
 @pytest.mark.parametrize("labels", [np.eye(3), [0.5, 1.5], np.zeros((2, 2), int)])
 def test_what_is_no_label_a_sample_is_refused(labels):
-    with pytest.raises(ValueError, match="one class index or name a sample"):
+    with pytest.raises(ValueError, match="class index or name"):
         audit(labels)
 
 

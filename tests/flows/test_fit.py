@@ -274,10 +274,10 @@ def test_wrong_plans_and_features_are_refused(packed, tmp_path):
     missing = pack_features(
         tmp_path / "m.safetensors", {"train": drawn([5, 5, 0, 5, 5], 0)}, num_classes=C
     )
-    with pytest.raises(ValueError, match="1 of 5 classes have no training samples"):
+    with pytest.raises(ValueError, match="1 of 5 classes"):
         fit(missing)
     single = pack_features(tmp_path / "s.safetensors", {"train": drawn([1] * C, 0)})
-    with pytest.raises(ValueError, match="validation samples of two classes or more"):
+    with pytest.raises(ValueError, match="two classes or more"):
         fit(single)
     rows, labels = drawn(COUNTS, 0)
     for wrong, message in (
@@ -300,7 +300,7 @@ def test_a_gain_that_may_be_chance_is_not_told_to_be_used(result):
 def test_labels_that_begin_at_one_are_told_so(tmp_path):
     features = np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32)
     np.savez(tmp_path / "a.npz", features=features, labels=np.arange(60) % 3 + 1)
-    with pytest.raises(ValueError, match="if your labels begin at 1, take 1 away"):
+    with pytest.raises(ValueError, match="labels begin at 1"):
         fit(read_features(tmp_path / "a.npz"))
 
 

@@ -49,7 +49,7 @@ def test_an_error_leaves_the_old_files(out):
 
 
 def test_files_of_another_kind_are_refused(out):
-    with pytest.raises(ValueError, match="holds the files of longtail fix, which would be lost"):
+    with pytest.raises(ValueError, match="files of longtail fix"):
         write(out, "new", NEW, kind="fit")
     assert visible(out) == OLD | {"notes.txt": "mine"}
 
@@ -173,7 +173,7 @@ def test_a_link_in_the_place_of_what_is_to_be_put_in_place_is_refused(out, tmp_p
     (elsewhere / "notes.txt").write_text("theirs")
     (out / ".longtail" / "placing").symlink_to(elsewhere)
     for attempt in (lambda: write(out, "new", NEW), lambda: settle(out)):
-        with pytest.raises(ValueError, match=r"placing is where longtail .* is no folder; remove"):
+        with pytest.raises(ValueError, match=r"placing.*no folder; remove"):
             attempt()
     assert sorted(os.listdir(elsewhere)) == ["generation.json", "notes.txt"]
     assert visible(out) == OLD | {"notes.txt": "mine"}
@@ -182,7 +182,7 @@ def test_a_link_in_the_place_of_what_is_to_be_put_in_place_is_refused(out, tmp_p
 def test_files_to_be_put_in_place_without_a_list_are_kept_and_named(out):
     (out / ".longtail" / "placing").mkdir()
     (out / ".longtail" / "placing" / "thesis.tex").write_text("mine")
-    with pytest.raises(ValueError, match="placing holds files and no list of them"):
+    with pytest.raises(ValueError, match=r"placing.*no list"):
         write(out, "new", NEW)
     assert (out / ".longtail" / "placing" / "thesis.tex").read_text() == "mine"
 
@@ -216,7 +216,7 @@ def test_a_page_of_somebody_is_not_taken_for_one_of_longtail_for_what_is_beside_
 
 def test_nor_is_one_that_came_to_the_files_of_a_run_before(out):
     (out / "new.json").write_text("mine")
-    with pytest.raises(ValueError, match=r"new\.json is there and was not written by longtail"):
+    with pytest.raises(ValueError, match=r"new\.json.*not written by longtail"):
         write(out, "new", NEW)
     assert visible(out) == OLD | {"notes.txt": "mine", "new.json": "mine"}
 

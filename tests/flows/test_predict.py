@@ -85,7 +85,7 @@ def test_nothing_to_load_and_foreign_files_are_told(tmp_path):
     with pytest.raises(FileNotFoundError, match="nothing to load"):
         load(tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"x")
-    with pytest.raises(ValueError, match="cannot be read as a safetensors file"):
+    with pytest.raises(ValueError, match=r"cannot be read.*safetensors"):
         load(tmp_path)
     Scores(2 * np.eye(3), carried=[2, 1, 1]).save(tmp_path / "scores.safetensors")
     with pytest.raises(ValueError, match=r"Scores\.load"):

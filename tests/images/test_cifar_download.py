@@ -47,7 +47,7 @@ def test_a_damaged_archive_that_is_there_is_fetched_again(offered, tmp_path):
 
 def test_what_has_another_sum_is_not_kept(offered, tmp_path):
     offered.write_bytes(b"changed")
-    with pytest.raises(ValueError, match=r"has the MD5 8977dfac2f8e04cb96e66882235f5aba, expected"):
+    with pytest.raises(ValueError, match="MD5 8977dfac2f8e04cb96e66882235f5aba"):
         download_cifar("cifar10", tmp_path / "data")
     assert not list((tmp_path / "data").iterdir())
 
@@ -61,7 +61,7 @@ def test_without_a_network_the_error_says_where_to_put_the_file(monkeypatch, tmp
         raise error
 
     monkeypatch.setattr("urllib.request.urlopen", refuse)
-    with pytest.raises(ConnectionError, match=r"no route.*put it into .* as cifar-100-binary"):
+    with pytest.raises(ConnectionError, match=r"no route.*cifar-100-binary"):
         download_cifar("cifar100", tmp_path)
     assert not list(tmp_path.iterdir())
 

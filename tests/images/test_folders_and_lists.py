@@ -89,7 +89,7 @@ def test_parts_that_do_not_fit_together_are_told(tmp_path):
     with pytest.raises(ValueError, match="validation, val and valid"):
         read_image_splits(tmp_path)
     touched(tmp_path, "half/test/a/1.jpg", "half/other/1.jpg")
-    with pytest.raises(ValueError, match="has test but no folder train"):
+    with pytest.raises(ValueError, match="no folder train"):
         read_image_splits(tmp_path / "half")
 
 
@@ -114,9 +114,7 @@ def test_a_text_list_may_have_spaces_in_its_paths(tmp_path):
 def test_labels_beyond_the_classes_are_named_with_image_and_line(tmp_path):
     touched(tmp_path, "a.jpg", "b.jpg")
     place = listed(tmp_path / "list.txt", "a.jpg 0", "", "b.jpg 5")
-    with pytest.raises(
-        ValueError, match=r"list\.txt gives b\.jpg in line 3 the label '5'.*'0' to '1'"
-    ):
+    with pytest.raises(ValueError, match=r"list\.txt.*b\.jpg in line 3.*'5'.*'0' to '1'"):
         read_image_list(place, tmp_path, num_classes=2)
     listed(place, "a.jpg 0", "b.jpg -1")
     with pytest.raises(ValueError, match=r"b\.jpg in line 2 the label '-1'"):
@@ -148,13 +146,13 @@ def test_names_for_labels_are_sorted_or_in_the_given_order(tmp_path):
     assert read_image_list(place, tmp_path).classes == ("cat", "fox")
     images = read_image_list(place, tmp_path, classes=("fox", "cat"))
     assert images.targets.tolist() == [0, 1]
-    with pytest.raises(ValueError, match="num_classes is 3, but there are 2 names"):
+    with pytest.raises(ValueError, match=r"num_classes is 3.*2 names"):
         read_image_list(place, tmp_path, num_classes=3)
     with pytest.raises(ValueError, match="line 2 the label 'cat'"):
         read_image_list(place, tmp_path, classes=("fox", "dog"))
     numbered = listed(tmp_path / "numbers.txt", "1.jpg 1", "2.jpg 0")
     assert read_image_list(numbered, tmp_path, classes=("fox", "cat")).classes == ("fox", "cat")
-    with pytest.raises(ValueError, match="num_classes is 3, but there are 2 names"):
+    with pytest.raises(ValueError, match=r"num_classes is 3.*2 names"):
         read_image_list(numbered, tmp_path, num_classes=3, classes=("fox", "cat"))
 
 
@@ -168,7 +166,7 @@ def test_sun397_is_labelled_by_its_folders(tmp_path):
     assert images.targets.tolist() == [2, 0, 1]
     assert images.classes == names
     assert relative(images, tmp_path / "SUN397")[1] == "a/abbey/sun_a.jpg"
-    with pytest.raises(ValueError, match=r"in line 1, expected a path, .*ClassName\.txt"):
+    with pytest.raises(ValueError, match=r"line 1.*path.*ClassName\.txt"):
         read_image_list(place, tmp_path / "SUN397")
     listed(place, "/a/attic/sun_d.jpg")
     with pytest.raises(ValueError, match="label '/a/attic'"):
@@ -222,7 +220,7 @@ def test_inaturalist_with_numbers_for_names_keeps_its_order(tmp_path):
         ({"annotations": [{"image_id": 7, "category_id": c} for c in (0, 2)]}, "two categories"),
         ({"annotations": [{"image_id": i, "category_id": 9} for i in (3, 7)]}, "in category 9"),
         ({"categories": [{"id": 0}, {"id": 0}]}, "each category once"),
-        ({"images": [{"id": "x"}]}, "cannot be read as JSON annotations"),
+        ({"images": [{"id": "x"}]}, "JSON annotations"),
         ({"images": []}, "lists no images"),
     ],
 )
@@ -242,7 +240,7 @@ def test_a_table_has_columns_for_path_and_label(tmp_path):
         read_image_list(listed(place, "path,kind", "c.jpg,cat"), tmp_path)
     with pytest.raises(ValueError, match="column 'split'"):
         read_image_list(listed(place, "path,label,split", "c.jpg,cat,test"), tmp_path)
-    with pytest.raises(ValueError, match="no path or no label in row 2"):
+    with pytest.raises(ValueError, match="no label in row 2"):
         read_image_list(listed(place, "path,label", "c.jpg,"), tmp_path)
     with pytest.raises(ValueError, match="1 columns in row 3"):
         read_image_list(listed(place, "path,label", "c.jpg,cat", "c.jpg"), tmp_path)
@@ -284,7 +282,7 @@ def test_a_folder_elsewhere_that_links_lead_to_is_read_once(tmp_path):
 def test_a_line_that_leaves_the_root_is_refused_with_its_number(tmp_path, path):
     root = touched(tmp_path, "x.jpg", "root/a/1.jpg") / "root"
     place = listed(tmp_path / "list.txt", "a/1.jpg 0", f"{path} 1")
-    with pytest.raises(ValueError, match=r"list\.txt has the path .* in line 2, .* none inside"):
+    with pytest.raises(ValueError, match=r"list\.txt.*path.*line 2"):
         read_image_list(place, root)
 
 
@@ -297,13 +295,11 @@ def test_a_path_may_turn_back_inside_the_root_or_begin_with_a_slash(tmp_path):
 def test_one_label_of_ten_thousand_millions_makes_no_table_of_so_many_classes(tmp_path):
     touched(tmp_path, "1.jpg")
     place = listed(tmp_path / "list.txt", "1.jpg 0", f"1.jpg {10**10}")
-    with pytest.raises(
-        ValueError, match=r"labels of .*list\.txt must be class indices .* 2 samples"
-    ):
+    with pytest.raises(ValueError, match=r"list\.txt.*class indices.*2 samples"):
         read_image_list(place, tmp_path)
     images, labels = np.zeros((2, 3, 2, 2), np.uint8), np.array([0, 10**10])
     np.savez(tmp_path / "i.npz", images=images, labels=labels)
-    with pytest.raises(ValueError, match=r"labels of .*i\.npz must be class indices"):
+    with pytest.raises(ValueError, match=r"i\.npz.*class indices"):
         read_image_npz(tmp_path / "i.npz")
     with pytest.raises(ValueError, match="labels must be class indices"):
         ImageArrays(torch.from_numpy(images), labels)
@@ -317,7 +313,7 @@ def test_images_that_do_not_fit_their_labels_are_refused_before_they_are_unpacke
     monkeypatch.setattr(folders, "load_npz", lambda *_: pytest.fail("nothing should be unpacked"))
     for images in (np.zeros((9, 3, 2, 2), np.uint8), np.zeros((2, 3, 2, 2))):
         np.savez(tmp_path / "i.npz", images=images, labels=np.arange(2))
-        with pytest.raises(ValueError, match=r"'images' of .*i\.npz must be uint8 .* with N = 2"):
+        with pytest.raises(ValueError, match=r"'images'.*i\.npz.*uint8.*N = 2"):
             read_image_npz(tmp_path / "i.npz")
 
 

@@ -51,7 +51,7 @@ def test_a_target_transform_is_applied_as_reading_would():
     ("dataset", "said"),
     [
         (Set(), r"labels of a Set .*targets"),
-        (Set(targets=[0, 1]), "one for each of 4 samples, got 2"),
+        (Set(targets=[0, 1]), "4 samples, got 2"),
         (Set(targets=torch.zeros(4, 3)), "targets of a Set"),
         (Set(targets=["a", "b", "c", "d"]), "targets of a Set"),
         (Set(targets=[0, 1, -1, 2]), "got -1 at position 2"),

@@ -163,7 +163,7 @@ def test_a_class_without_samples_is_never_drawn(name):
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("instance", {"rank": 2, "num_replicas": 2}, "rank must lie in 0 to 1, got 2"),
+        ("instance", {"rank": 2, "num_replicas": 2}, r"rank.*got 2"),
         ("effective_number", {"beta": 1.0}, r"beta must lie in \[0, 1\), got 1.0"),
         ("progressive", {"num_epochs": 1}, "num_epochs must be at least 2"),
         ("m_per_class", {"m": 0}, "m must lie in 1 to 63"),

@@ -97,9 +97,9 @@ def test_images_that_were_not_decoded_are():
 
 def test_a_damaged_image_is_named_by_its_row():
     rows = Rows({"image": [{"bytes": b"none", "path": None}, "text"], "label": [0, 0]})
-    with pytest.raises(ValueError, match="in row 0 of column 'image' cannot be read"):
+    with pytest.raises(ValueError, match="row 0 of column 'image'"):
         from_hugging_face(rows)[0]
-    with pytest.raises(ValueError, match=r"in row 1 .*a str: cast the column to datasets\.Image"):
+    with pytest.raises(ValueError, match=r"row 1.*datasets\.Image"):
         from_hugging_face(rows)[1]
 
 
@@ -110,13 +110,13 @@ class Parts(dict):
 @pytest.mark.parametrize(
     ("dataset", "said"),
     [
-        (Parts(), r"a dictionary of train, test; .* dataset\['train'\]"),
-        ([1, 2], "expected a datasets.Dataset, got a list"),
-        (Rows({"image": [], "kind": []}), "no column 'label', only image, kind"),
+        (Parts(), r"train, test;.*dataset\['train'\]"),
+        ([1, 2], r"datasets\.Dataset, got a list"),
+        (Rows({"image": [], "kind": []}), "'label', only image, kind"),
         (Rows({"image": [0, 0], "label": [0, -1]}), "no label in row 1"),
         (Rows({"image": [0, 0], "label": [None, 1]}), "no label in row 0"),
         (Rows({"image": [0], "label": [2]}, {"label": ClassLabel(["a", "b"])}), "0 to 1 for 2"),
-        (Rows({"image": [0], "label": [0.5]}), "class indices of an integer type"),
+        (Rows({"image": [0], "label": [0.5]}), "integer type"),
     ],
 )
 def test_what_is_no_dataset_of_images_is_told(dataset, said):
@@ -164,7 +164,7 @@ def test_other_splits_have_the_classes_of_training_whichever_of_them_they_have(m
 
 def test_a_set_without_a_train_split_or_a_package_to_read_it_is_told(monkeypatch):
     fake_datasets(monkeypatch, {"test": None})
-    with pytest.raises(ValueError, match="has no train split, only test"):
+    with pytest.raises(ValueError, match="no train split"):
         read_hugging_face("x")
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(ImportError, match=r"pip install longtail\[hf\]"):

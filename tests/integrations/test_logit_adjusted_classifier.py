@@ -209,7 +209,7 @@ def test_scores_speak_to_the_rest_of_the_library(three_classes):
     assert report["balanced_accuracy"] == pytest.approx(
         balanced_accuracy_score(y, adjusted.predict(X))
     )
-    with pytest.raises(ValueError, match="labels of the training set only"):
+    with pytest.raises(ValueError, match="training set only"):
         adjusted.to_scores(X[:1], ["dog"])
 
 
@@ -224,13 +224,13 @@ def test_nothing_is_said_before_it_is_fitted(three_classes):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"tau": "best"}, 'tau must be "auto" or a number'),
-        ({"tau": np.nan}, "tau must be a finite number"),
+        ({"tau": "best"}, r'tau.*"auto"'),
+        ({"tau": np.nan}, r"tau.*finite"),
         ({"criterion": "accuracy"}, 'criterion must be "accuracy_under_target", "nll"'),
         ({"criterion": None}, "criterion must be .* got None"),
-        ({"calibration": "isotonic"}, 'calibration must be "auto", .* or None'),
+        ({"calibration": "isotonic"}, r'calibration.*"auto"'),
         ({"calibration": 3}, "calibration must be .* got 3"),
-        ({"carried": "prior"}, 'carried must be "train", "measure" or one probability'),
+        ({"carried": "prior"}, r'carried.*"train", "measure"'),
         ({"carried": [1, 2]}, "have 3 classes but carried has 2"),
         ({"target": "balanced"}, 'target must be "uniform"'),
         ({"cv": 1}, "two folds or more"),

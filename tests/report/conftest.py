@@ -22,7 +22,11 @@ class Drawn:
         return [item for item in self.root.iter() if item.get("class") == name]
 
     def marks(self) -> list[tuple[float, float]]:
-        starts = [re.match(r"M(\S+) ([-\d.]+)", m.get("d")) for m in self.of_class("mark")]
+        return self.starts("mark")
+
+    def starts(self, name: str) -> list[tuple[float, float]]:
+        """Where the paths of a class begin."""
+        starts = [re.match(r"M(\S+) ([-\d.]+)", item.get("d")) for item in self.of_class(name)]
         return [(float(start[1]), float(start[2])) for start in starts]
 
     def tooltips(self) -> list[str]:

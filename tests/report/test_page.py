@@ -128,13 +128,13 @@ def test_dark_mode_redefines_every_colour():
 
 
 def test_a_figure_must_come_from_our_charts():
-    with pytest.raises(TypeError, match=r"svg must come from a chart of longtail\.report; got str"):
+    with pytest.raises(TypeError, match=r"svg.*longtail\.report; got str"):
         Figure("<svg onload='alert(1)'/>", "foreign")
 
 
 def test_rows_of_another_length_are_an_error_sentence():
     table = Table([Column("a"), Column("b")], [["x", 1], ["y"]])
-    with pytest.raises(ValueError, match="row 1 must have a cell for each of the 2 columns; got 1"):
+    with pytest.raises(ValueError, match=r"row 1.*2 columns; got 1"):
         render_page(page_of(Section("s", table=table)))
 
 

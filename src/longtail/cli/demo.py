@@ -36,8 +36,8 @@ def demo(output: Path, trials: int, seed: int, as_json: bool, quiet: bool) -> No
 
         started = time.monotonic()
         tasks = {
-            "gaussians": bar.add_task("Two Gaussians, trials", total=trials, said=""),
-            "caltech": bar.add_task("Caltech-101, models", total=CALTECH.steps, said=""),
+            "gaussians": bar.add_task("Two Gaussians, trials", total=trials, detail=""),
+            "caltech": bar.add_task("Caltech-101, models", total=CALTECH.steps, detail=""),
         }
         result = run_demo(
             GAUSSIANS, CALTECH, trials, seed, lambda name: bar.advance(tasks[name]), command()

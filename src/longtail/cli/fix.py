@@ -74,7 +74,7 @@ def fix(
     strength = _tau(tau)
     _check_used(adjuster is not None, target, strength, to_apply)
     with bars(quiet) as bar:
-        task = bar.add_task("Reading", total=None, said="")
+        task = bar.add_task("Reading", total=None, detail="")
         from longtail.flows.fix import fix, fix_again
         from longtail.posthoc import load_adjusters
         from longtail.report import save

@@ -31,7 +31,7 @@ class ScoreOptions:
     labels: Path | None
     label_column: str | None
     array: str | None
-    skip: str
+    skip: list[str | int]
     header: bool | None
     delimiter: str | None
     classes: Path | None
@@ -41,7 +41,7 @@ class ScoreOptions:
 
     def names(self) -> list[str]:
         """The options that were given, by name."""
-        defaults = (None, "", _AUTO, "error")
+        defaults: tuple[object, ...] = (None, [], _AUTO, "error")
         used = [field.name for field in fields(self) if getattr(self, field.name) not in defaults]
         return [f"--{name.replace('_', '-')}" for name in used]
 
@@ -57,7 +57,7 @@ class ScoreOptions:
         layout = Layout(
             scores=self.array,
             labels=None if self.label_column is None else options.name_or_place(self.label_column),
-            skip=[options.name_or_place(name) for name in options.listed(self.skip)],
+            skip=self.skip,
             header=self.header,
             delimiter=self.delimiter,
         )
@@ -90,6 +90,10 @@ class ScoreOptions:
         return None if self.carried == _AUTO else cast("CarriedWord", self.carried)
 
 
+def _columns(context: click.Context, option: click.Parameter, text: str) -> list[str | int]:
+    return [options.name_or_place(name) for name in options.listed(text)]
+
+
 def _delimiter(context: click.Context, option: click.Parameter, text: str | None) -> str | None:
     """One character that can stand between fields; a tab may be written as a word."""
     if text is None:
@@ -115,6 +119,7 @@ _OPTIONS = (
     ),
     click.option(
         "--skip",
+        callback=_columns,
         default="",
         show_default=False,
         metavar="COLUMN,...",

@@ -116,14 +116,14 @@ def status(what: str, quiet: bool) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def bars(quiet: bool) -> Iterator[Progress]:
-    """Several bars, or one that also says something: add_task(what, total=..., said="")."""
+    """Several bars, or one that also says something: add_task(what, total=..., detail="")."""
     from rich import progress
 
-    described, said = "{task.description}", "{task.fields[said]}"
+    described, detail = "{task.description}", "{task.fields[detail]}"
     with progress.Progress(
         progress.TextColumn(described, markup=False),
         *(progress.BarColumn(), progress.MofNCompleteColumn()),
-        progress.TextColumn(said, markup=False),
+        progress.TextColumn(detail, markup=False),
         *(progress.TimeElapsedColumn(), progress.TimeRemainingColumn()),
         console=plain_console(stderr=True),
         transient=True,

@@ -118,12 +118,12 @@ def _check(
 def _progress(quiet: bool) -> Iterator[Progress]:
     """A bar over all steps on a terminal; nothing elsewhere."""
     with terminal.bars(quiet) as bar:
-        task = bar.add_task("reading", total=None, said="")
+        task = bar.add_task("reading", total=None, detail="")
         from longtail.engine.training import StepEnd
 
         def progress(event: StepEnd | EpochEnd | str) -> None:
             if isinstance(event, str):
-                bar.update(task, description=event, total=None, said="")
+                bar.update(task, description=event, total=None, detail="")
             elif isinstance(event, StepEnd):
                 bar.update(
                     task,
@@ -132,7 +132,7 @@ def _progress(quiet: bool) -> Iterator[Progress]:
                     total=event.epochs * event.steps,
                 )
             else:
-                bar.update(task, said=_epoch_in_words(event.row))
+                bar.update(task, detail=_epoch_in_words(event.row))
 
         yield progress
 

@@ -50,6 +50,9 @@ class Table(Protocol):
         ...
 
 
+Floats: TypeAlias = npt.NDArray[np.float64]
+Indices: TypeAlias = npt.NDArray[np.int64]
+Numbers: TypeAlias = npt.NDArray[Any]  # of any type
 ArrayLike: TypeAlias = Array | Sequence[float]
 RowsLike: TypeAlias = Array | Table | Sequence[Sequence[float]]
 if TYPE_CHECKING:  # a plain `Scores` is one of any kind, which typing says from Python 3.13 on
@@ -72,7 +75,7 @@ def is_jax(values: object) -> bool:
     return jax is not None and isinstance(values, jax.Array)
 
 
-def as_numpy(values: object) -> npt.NDArray[Any]:
+def as_numpy(values: object) -> Numbers:
     """The values as a NumPy array, without a copy where none is needed, or a ValueError.
 
     Bfloat16, which NumPy does not have, is widened to float32.
@@ -82,7 +85,7 @@ def as_numpy(values: object) -> npt.NDArray[Any]:
     if is_torch(values):
         check_dense(values)
         wide = values.float() if str(values.dtype) == "torch.bfloat16" else values
-        return cast("npt.NDArray[Any]", _refuse_complex(wide.detach().cpu().resolve_neg()).numpy())
+        return cast("Numbers", _refuse_complex(wide.detach().cpu().resolve_neg()).numpy())
     refuse_lossy(values)
     if hasattr(values, "to_numpy") and not isinstance(values, np.ndarray):
         values = values.to_numpy()
@@ -118,7 +121,7 @@ def as_array(values: object) -> Any:
     return values if is_jax(values) else as_numpy(values)
 
 
-def to_kind(array: npt.NDArray[Any], example: object) -> Any:
+def to_kind(array: Numbers, example: object) -> Any:
     """A NumPy array as the kind of the example, and on its device; as it is for other examples."""
     if is_torch(example):
         return torch_of(array).to(example.device)
@@ -127,7 +130,7 @@ def to_kind(array: npt.NDArray[Any], example: object) -> Any:
     return array
 
 
-def torch_of(array: npt.NDArray[Any]) -> Tensor:
+def torch_of(array: Numbers) -> Tensor:
     """A NumPy array as a tensor; copied where it is not contiguous, or read-only: torch warns."""
     usable = np.require(array, requirements=["C", "W", "E"])
     return cast("Tensor", sys.modules["torch"].from_numpy(usable))

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from longtail.core.arrays import as_numpy
+from longtail.core.arrays import Indices, Numbers, as_numpy
 
 BLOCK = 2**22  # numbers: 32 MB in float64
 
@@ -29,9 +28,7 @@ def slices(num_rows: int, row_size: int, numbers: int = BLOCK) -> Iterator[slice
         yield slice(start, min(start + step, num_rows))
 
 
-def blocks(
-    rows: Any, *columns: Any, numbers: int = BLOCK
-) -> Iterator[tuple[npt.NDArray[Any], ...]]:
+def blocks(rows: Any, *columns: Any, numbers: int = BLOCK) -> Iterator[tuple[Numbers, ...]]:
     """Blocks of rows of any kind, and of what belongs to them, such as their labels.
 
     Memory maps are read from their file, so that no more than a block is in memory.
@@ -61,7 +58,7 @@ class DiskRows:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, at: slice | npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    def __getitem__(self, at: slice | Indices) -> Numbers:
         if isinstance(at, slice):
             start, stop, step = at.indices(len(self))
             if step != 1:
@@ -72,7 +69,7 @@ class DiskRows:
             self._read(into, row)
         return rows
 
-    def _read(self, into: npt.NDArray[Any], row: int) -> npt.NDArray[Any]:
+    def _read(self, into: Numbers, row: int) -> Numbers:
         if not into.size:
             return into
         left, where = into.data.cast("B"), self._offset + row * self._size

@@ -3,14 +3,14 @@
 import math
 
 import numpy as np
-import numpy.typing as npt
 
+from longtail.core.arrays import Floats
 from longtail.core.prior import Prior, PriorLike, full_prior
 
 
 def class_balanced_weights(
     train: PriorLike, beta: float = 0.9999, label_smoothing: float = 0.0
-) -> npt.NDArray[np.float64]:
+) -> Floats:
     """(1 − β) / (1 − β^{n_y}) of each class, scaled to sum to the number of classes; float64.
 
     From class counts, or a Prior made from them; one made with zeros="smooth" counts half a sample

@@ -12,6 +12,7 @@ So folds, subsets and synthetic sets are the same whichever half of the package 
 import numpy as np
 import numpy.typing as npt
 
+from longtail.core.arrays import Floats, Indices
 from longtail.core.numbers import check_whole
 
 _AT_ONCE = 16
@@ -27,7 +28,7 @@ class Draws:
     def __init__(self, seed: int) -> None:
         self._stream = np.random.RandomState(check_whole(seed, "seed") % 2**32)
 
-    def permutation(self, number: int) -> npt.NDArray[np.int64]:
+    def permutation(self, number: int) -> Indices:
         """The numbers from 0 to `number` - 1 in random order."""
         steps = self._words(max(0, number - 1)) % np.arange(number, 1, -1)
         order = list(range(number))
@@ -35,7 +36,7 @@ class Draws:
             order[at], order[at + step] = order[at + step], order[at]
         return np.array(order, dtype=np.int64)
 
-    def uniform(self, number: int) -> npt.NDArray[np.float64]:
+    def uniform(self, number: int) -> Floats:
         """Numbers in 0 to 1, 1 excluded."""
         high, low = self._words(2 * number).reshape(number, 2).T
         return ((high << 32 | low) % 2**53).astype(np.float64) * 2.0**-53
@@ -53,7 +54,7 @@ class Draws:
             values[-_AT_ONCE:] = _box_muller(self.uniform32(_AT_ONCE))
         return values[:number]
 
-    def _words(self, number: int) -> npt.NDArray[np.int64]:
+    def _words(self, number: int) -> Indices:
         return self._stream.randint(0, 2**32, number, np.uint32).astype(np.int64)
 
 

@@ -3,9 +3,8 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from longtail.core.arrays import ArrayLike, as_numpy, to_kind
+from longtail.core.arrays import ArrayLike, Indices, as_numpy, to_kind
 from longtail.core.numbers import check_number
 
 # Class indices may leave gaps, but a table of all classes must be worth its memory.
@@ -13,7 +12,7 @@ MOST_CLASSES, CLASSES_PER_SAMPLE = 10**6, 2
 MOST = 2**53  # from here on float64 no longer tells a count from the next
 
 
-def check_labels(labels: object, num_classes: int) -> npt.NDArray[np.int64]:
+def check_labels(labels: object, num_classes: int) -> Indices:
     """The labels as int64 class indices in 0 ... num_classes - 1, or a ValueError."""
     checked = as_numpy(labels)
     if checked.shape == (0,):
@@ -60,13 +59,13 @@ def class_counts(labels: ArrayLike, num_classes: int) -> Any:
     return to_kind(counts, labels)
 
 
-def positions_by_class(labels: npt.NDArray[np.int64], num_classes: int) -> list[Any]:
+def positions_by_class(labels: Indices, num_classes: int) -> list[Any]:
     """The positions of each class in order, by one sort: thousands of classes cost no more."""
     ends = np.cumsum(np.bincount(labels, minlength=num_classes))
     return np.split(np.argsort(labels, kind="stable"), ends[:-1])
 
 
-def check_counts(counts: object, num_classes: int | None = None) -> npt.NDArray[np.int64]:
+def check_counts(counts: object, num_classes: int | None = None) -> Indices:
     """The counts as int64, zeros allowed, or a ValueError."""
     checked = as_numpy(counts)
     if checked.ndim != 1 or not len(checked):

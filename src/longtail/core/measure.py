@@ -14,12 +14,11 @@ With P the fitted probabilities, the gradient is P's mean minus h and the Hessia
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from longtail.core.arrays import ArrayLike, RowsLike, as_array, as_numpy
+from longtail.core.arrays import ArrayLike, Floats, Indices, Numbers, RowsLike, as_array, as_numpy
 from longtail.core.blocks import blocks
 from longtail.core.minimise import UnsettledError, minimise
 from longtail.core.prior import Prior
@@ -32,8 +31,6 @@ _MOST_FOR_NEWTON = 1000  # classes; from there on the Hessian costs more than it
 _TOLERANCE = 1e-10
 _LONGEST = 5.0  # a step of an offset: further off the curvature is another
 _IN_CACHE = 2**16
-
-Floats = npt.NDArray[np.float64]
 
 
 def measure_carried(
@@ -69,10 +66,7 @@ def class_named(index: int, classes: Sequence[str] | None) -> str:
 
 
 def _best_offset(
-    logits: npt.NDArray[Any],
-    labels: npt.NDArray[np.int64],
-    labelled: Prior,
-    classes: Sequence[str] | None,
+    logits: Numbers, labels: Indices, labelled: Prior, classes: Sequence[str] | None
 ) -> Floats:
     """One offset per class that maximises the likelihood, with mean zero."""
     likelihood = NegativeLogLikelihood(logits, labels, len(labelled))
@@ -113,9 +107,7 @@ class Derivatives(NamedTuple):
 class NegativeLogLikelihood:
     """mean_i −log softmax(s·z_i + b)[y_i] as a function of b and s, one number a class each."""
 
-    def __init__(
-        self, logits: npt.NDArray[Any], labels: npt.NDArray[np.int64], num_classes: int
-    ) -> None:
+    def __init__(self, logits: Numbers, labels: Indices, num_classes: int) -> None:
         self._logits, self._counts = logits, np.bincount(labels, minlength=num_classes)
         own = np.take_along_axis(logits, labels[:, None], 1)[:, 0]
         self._own = np.bincount(labels, own.astype(np.float64), num_classes)
@@ -152,7 +144,7 @@ class NegativeLogLikelihood:
 
     def _blocks(
         self, bias: Floats, scale: Floats | None
-    ) -> Iterator[tuple[npt.NDArray[Any], Floats, Floats]]:
+    ) -> Iterator[tuple[Numbers, Floats, Floats]]:
         """Logits, their probabilities, and the logarithms of what those were divided by."""
         for (rows,) in blocks(self._logits, numbers=_IN_CACHE):
             moved = rows + bias if scale is None else rows * scale + bias

@@ -3,9 +3,8 @@
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from longtail.core.arrays import Floats as Floats
 
 
 class UnsettledError(ValueError):

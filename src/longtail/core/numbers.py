@@ -5,9 +5,8 @@ import operator
 from typing import Any, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
-from longtail.core.arrays import ArrayLike, as_numpy
+from longtail.core.arrays import ArrayLike, Floats, as_numpy
 
 
 def check_per_class(
@@ -15,7 +14,7 @@ def check_per_class(
     num_classes: int,
     name: str,
     least: Literal["positive", "zero", "any"] = "positive",
-) -> npt.NDArray[np.float64]:
+) -> Floats:
     """One finite number a class, as a float64 copy, or a ValueError."""
     checked = np.array(as_numpy(values), np.float64)
     if checked.shape != (num_classes,):
@@ -78,7 +77,7 @@ def check_choice(value: object, choices: Any, name: str) -> None:
         raise ValueError(f"{name} must be {', '.join(most)} or {last}, got {value!r}")
 
 
-def check_weights(weights: ArrayLike | None, num_samples: int) -> npt.NDArray[np.float64]:
+def check_weights(weights: ArrayLike | None, num_samples: int) -> Floats:
     """What each sample counts, or a ValueError; without weights each counts one."""
     if weights is None:
         return np.ones(num_samples)

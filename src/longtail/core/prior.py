@@ -12,14 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from longtail.core.arrays import ArrayLike, as_numpy
+from longtail.core.arrays import ArrayLike, Floats, Indices, Numbers, as_numpy
 from longtail.core.labels import MOST, check_counts, check_labels
-from longtail.core.numbers import check_choice, check_number, check_per_class
+from longtail.core.numbers import check_choice, check_number, check_per_class, check_whole
 from longtail.core.softmax import log_softmax
 
-Floats: TypeAlias = npt.NDArray[np.float64]
 Zeros: TypeAlias = Literal["error", "smooth", "keep"]
 
 
@@ -35,7 +33,7 @@ class Prior:
     """
 
     log: Floats  # natural logarithms of the probabilities
-    counts: npt.NDArray[np.int64] | None = None  # that it was made from
+    counts: Indices | None = None  # that it was made from
     has_zeros: bool = field(init=False)  # whether some class cannot occur
 
     def __post_init__(self) -> None:
@@ -100,7 +98,7 @@ class Prior:
             return cls.from_log(np.log(numbers), counts)
 
     @classmethod
-    def from_log(cls, log: ArrayLike, counts: npt.NDArray[np.int64] | None = None) -> Prior:
+    def from_log(cls, log: ArrayLike, counts: Indices | None = None) -> Prior:
         """From natural logarithms of weights of any total; -inf for a class that cannot occur."""
         return cls(log_softmax(_check_log(log), axis=0), counts)
 
@@ -112,9 +110,7 @@ class Prior:
     @classmethod
     def uniform(cls, num_classes: int) -> Prior:
         """Every class equally likely."""
-        if num_classes < 1:
-            raise ValueError(f"a prior needs at least one class, got {num_classes}")
-        return cls.from_log(np.zeros(num_classes))
+        return cls.from_log(np.zeros(check_whole(num_classes, "num_classes", least=1)))
 
     @property
     def probs(self) -> Floats:
@@ -162,7 +158,7 @@ class Prior:
     def __eq__(self, other: object) -> bool:
         return self.is_close(other, 1e-12) if isinstance(other, Prior) else NotImplemented
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Numbers:
         return np.asarray(self.probs, dtype=dtype)
 
     def __len__(self) -> int:
@@ -240,7 +236,7 @@ def _check_log(log: ArrayLike) -> Floats:
     return numbers
 
 
-def _without_zeros(weights: Floats, counts: npt.NDArray[np.int64] | None, zeros: Zeros) -> Floats:
+def _without_zeros(weights: Floats, counts: Indices | None, zeros: Zeros) -> Floats:
     if zeros == "keep":
         return weights
     if zeros == "error":

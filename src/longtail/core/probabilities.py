@@ -21,9 +21,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from longtail.core.arrays import Array, as_numpy, precision
+from longtail.core.arrays import Array, Numbers, as_numpy, precision
 
 # What the probabilities of a thousand classes in float16 can miss one by.
 _SUM_TOLERANCE = 1e-3
@@ -50,7 +49,7 @@ class RowSums:
     high: float  # and the largest
 
     @classmethod
-    def of(cls, rows: npt.NDArray[Any], eps: float | None = None) -> RowSums:
+    def of(cls, rows: Numbers, eps: float | None = None) -> RowSums:
         """Of some rows, one or more; `eps` of what they were before they were widened."""
         sums = rows.sum(axis=1, dtype=np.float64)
         return cls(
@@ -124,7 +123,7 @@ def kind_in_words(total: float) -> str:
 
 def log_probs(
     probs: Array, where: str, otherwise: str, first_row: int = 0, stacklevel: int = 2
-) -> npt.NDArray[Any]:
+) -> Numbers:
     """Logarithms of probabilities, rounded ones and percentages too; zeros are floored.
 
     Warns of what was done to them, and raises a ValueError for rows that are no probabilities: its
@@ -158,9 +157,7 @@ def log_probs(
     return floored_log(wide / sums[:, None].astype(wide.dtype) if percent or rounded else wide)
 
 
-def floored_log(
-    probs: npt.NDArray[Any], computed_in: np.dtype[Any] | None = None
-) -> npt.NDArray[Any]:
+def floored_log(probs: Numbers, computed_in: np.dtype[Any] | None = None) -> Numbers:
     """Logarithms of probabilities, those of zero floored by the precision they were computed in."""
     if probs.all():
         return np.asarray(np.log(probs))
@@ -181,7 +178,7 @@ def _total_near(low: float, high: float, reach: float) -> float | None:
     return None
 
 
-def _advice(rows: npt.NDArray[Any], total: float, otherwise: str) -> str:
+def _advice(rows: Numbers, total: float, otherwise: str) -> str:
     """What to do with rows that are no probabilities; one of them has that sum."""
     near = min(abs(total - 1), abs(total / _PERCENT - 1))
     if rows.min() < 0 or (rows.max() > 1 and near > _NEAR):

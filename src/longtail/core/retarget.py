@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from typing import Any, cast, overload
 
 import numpy as np
-import numpy.typing as npt
 
 from longtail.core import arrays
-from longtail.core.arrays import Array, ArrayT, RowsLike, Table
+from longtail.core.arrays import Array, ArrayT, Floats, Numbers, RowsLike, Table
 from longtail.core.prior import Prior, PriorLike, check_same_classes, full_prior
 from longtail.core.softmax import widened
 
@@ -34,7 +33,7 @@ class UnknownPriorError(ValueError):
         )
 
 
-def prior_offset(carried: PriorLike | None, target: PriorLike) -> npt.NDArray[np.float64]:
+def prior_offset(carried: PriorLike | None, target: PriorLike) -> Floats:
     """What to add to each class's logit, float64; -inf for a class that the target rules out."""
     if carried is None:
         raise UnknownPriorError
@@ -43,9 +42,7 @@ def prior_offset(carried: PriorLike | None, target: PriorLike) -> npt.NDArray[np
     return log_ratio(source.log, goal.log)
 
 
-def log_ratio(
-    carried_log: npt.NDArray[np.float64], target_log: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
+def log_ratio(carried_log: Floats, target_log: Floats) -> Floats:
     """What leads from one prior to another, from their logarithms: the one subtraction of two.
 
     Of several at a time too: any shapes that broadcast.
@@ -56,7 +53,7 @@ def log_ratio(
 @overload
 def retarget(
     logits: Table | Sequence[Any], carried: PriorLike | None, target: PriorLike
-) -> npt.NDArray[Any]: ...
+) -> Numbers: ...
 
 
 @overload
@@ -82,9 +79,7 @@ def retarget(logits: RowsLike, carried: PriorLike | None, target: PriorLike) -> 
     return scaled_and_shifted(rows, None, offset)
 
 
-def scaled_and_shifted(
-    logits: ArrayT, scale: npt.NDArray[np.float64] | None, shift: npt.NDArray[np.float64] | None
-) -> ArrayT:
+def scaled_and_shifted(logits: ArrayT, scale: Floats | None, shift: Floats | None) -> ArrayT:
     """scale_y · f_y + shift_y for one number a class each, in the caller's kind; None is none.
 
     Torch and JAX differentiate and trace through it. Half-precision numbers are widened to float32
@@ -112,7 +107,7 @@ def check_logits(logits: Array, num_classes: int) -> None:
         )
 
 
-def _along_classes(per_class: npt.NDArray[np.float64], logits: Any) -> Any:
+def _along_classes(per_class: Floats, logits: Any) -> Any:
     """One number a class in the logits' kind and type, shaped to broadcast over them."""
     if isinstance(logits, np.ndarray):
         row = per_class.astype(logits.dtype, copy=False)

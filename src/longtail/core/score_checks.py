@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from longtail.core.arrays import Array, as_numpy, is_torch, to_kind
+from longtail.core.arrays import Array, Numbers, as_numpy, is_torch, to_kind
 from longtail.core.labels import check_counts, check_labels
 from longtail.core.prior import Prior, PriorLike
 from longtail.core.retarget import check_logits
@@ -67,7 +66,7 @@ def counts_of(counts: PriorLike, rows: Array, classes: tuple[str, ...] | None) -
     return to_kind(check_counts(counts, rows.shape[1]), rows)
 
 
-def check_ids(ids: object, num_rows: int) -> npt.NDArray[Any]:
+def check_ids(ids: object, num_rows: int) -> Numbers:
     """One number or text a row."""
     checked = np.asarray(ids)
     if checked.shape != (num_rows,) or checked.dtype.kind not in "iuU":
@@ -98,6 +97,6 @@ def class_names(
     return tuple(map(str, names))  # NumPy's strings are str, but no file format knows them
 
 
-def _largest(rows: Any) -> npt.NDArray[Any]:
+def _largest(rows: Any) -> Numbers:
     """The largest number of each row; NaN where a row has one."""
     return as_numpy(rows.amax(dim=1) if is_torch(rows) else rows.max(axis=1))

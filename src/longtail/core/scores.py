@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeAlias, cast, overload
 
 import numpy as np
-import numpy.typing as npt
 
 from longtail.core import arrays, score_checks, scores_file
-from longtail.core.arrays import ArrayLike, ArrayT, RowsLike, Table
+from longtail.core.arrays import ArrayLike, ArrayT, Numbers, RowsLike, Table
 from longtail.core.numbers import check_choice
 from longtail.core.prior import Prior, PriorLike, check_same_classes
 from longtail.core.probabilities import check_not_probs, log_probs
@@ -20,8 +19,7 @@ from longtail.core.scores_file import Split as Split
 from longtail.core.softmax import softmax
 from longtail.core.tensor_file import save_tensors
 
-Rows: TypeAlias = RowsLike
-Ids: TypeAlias = Sequence[object] | npt.NDArray[Any]
+Ids: TypeAlias = Sequence[object] | Numbers
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -45,13 +43,13 @@ class Scores(Generic[ArrayT]):
     counts: ArrayT | None  # training samples of each class, for many, medium and few
     classes: tuple[str, ...] | None  # their names
     split: Split | None  # what the samples may be used for
-    ids: npt.NDArray[Any] | None  # what tells the samples apart
+    ids: Numbers | None  # what tells the samples apart
     # That it was looked at once. `replace` hands it on: parts of logits may sum to one by accident.
     _are_logits: bool = True
 
     @overload
     def __init__(
-        self: Scores[npt.NDArray[Any]],
+        self: Scores[Numbers],
         logits: Table | Sequence[Sequence[float]],
         labels: ArrayLike | None = None,
         carried: PriorLike | None = None,
@@ -182,7 +180,7 @@ class Scores(Generic[ArrayT]):
         save_tensors(path, tensors, metadata)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Scores[npt.NDArray[Any]]:
+    def load(cls, path: str | os.PathLike[str]) -> Scores[Numbers]:
         """Read what `save` wrote, as NumPy arrays."""
         return Scores(**scores_file.read(path), _are_logits=True)
 

@@ -6,12 +6,12 @@ The header's `longtail` entry holds the rest, with a version so that later reade
 
 import os
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, TypedDict
+from typing import Literal, TypeAlias, TypedDict
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from longtail.core.arrays import Numbers
 from longtail.core.prior import Prior
 from longtail.core.tensor_file import Format, Versioned, decode_header, map_tensor_file
 
@@ -31,23 +31,20 @@ class Header(Versioned):
 class Stored(TypedDict):
     """What a scores file holds: the arguments of Scores."""
 
-    logits: npt.NDArray[Any]
-    labels: npt.NDArray[Any] | None
+    logits: Numbers
+    labels: Numbers | None
     carried: Prior | None
-    counts: npt.NDArray[Any] | None
+    counts: Numbers | None
     classes: tuple[str, ...] | None
     split: Split | None
-    ids: npt.NDArray[Any] | None
+    ids: Numbers | None
 
 
 def described(
-    carried: Prior | None,
-    classes: tuple[str, ...] | None,
-    split: Split | None,
-    ids: npt.NDArray[Any] | None,
-) -> tuple[dict[str, npt.NDArray[Any]], dict[str, str]]:
+    carried: Prior | None, classes: tuple[str, ...] | None, split: Split | None, ids: Numbers | None
+) -> tuple[dict[str, Numbers], dict[str, str]]:
     """What a file says of its samples: tensors, and the texts of its header."""
-    tensors: dict[str, npt.NDArray[Any]] = {}
+    tensors: dict[str, Numbers] = {}
     if carried is not None:
         tensors["carried"] = carried.log
         if carried.counts is not None:

@@ -2,16 +2,14 @@
 
 import sys
 from collections.abc import Callable
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
-from longtail.core.arrays import ArrayT, is_torch
+from longtail.core.arrays import ArrayT, Numbers, is_torch
 from longtail.core.blocks import slices
 
 _IN_CACHE = 2**16  # numbers that the second look at them still finds there
-Numbers: TypeAlias = npt.NDArray[Any]
 
 
 def softmax(logits: ArrayT, axis: int = 1) -> ArrayT:

@@ -21,7 +21,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core.arrays import is_torch
+from longtail.core.arrays import Numbers, is_torch
 from longtail.core.files import written_whole
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def can_store(dtype: npt.DTypeLike) -> bool:
 
 def save_tensors(
     path: str | os.PathLike[str],
-    tensors: Mapping[str, npt.NDArray[Any] | Tensor],
+    tensors: Mapping[str, Numbers | Tensor],
     metadata: Mapping[str, str],
 ) -> None:
     """Write the file, whole or not at all; tensors that share memory are written each."""
@@ -58,7 +58,7 @@ def save_tensors(
 def begin_tensor_file(
     file: IO[bytes],
     metadata: Mapping[str, str],
-    small: Mapping[str, npt.NDArray[Any]],
+    small: Mapping[str, Numbers],
     name: str,
     dtype: np.dtype[Any],
     shape: tuple[int, ...],
@@ -90,11 +90,11 @@ class StoredTensor:
         """The type of its numbers as they are read."""
         return np.dtype(np.float32) if self.code == "BF16" else self._stored
 
-    def mapped(self) -> npt.NDArray[Any]:
+    def mapped(self) -> Numbers:
         """Read from the disk as it is looked at, but for bfloat16."""
         return self.rows(slice(None)) if self.code == "BF16" else self._map()
 
-    def rows(self, at: slice) -> npt.NDArray[Any]:
+    def rows(self, at: slice) -> Numbers:
         """Some rows, in memory."""
         # Mapped anew: what was read through a map is memory of the process until it is closed.
         numbers = np.array(self._map()[at])
@@ -108,7 +108,7 @@ class StoredTensor:
             raise ValueError(f"{self.path} has numbers of type {self.code}, which is not known")
         return _DTYPES[self.code]
 
-    def _map(self) -> npt.NDArray[Any]:
+    def _map(self) -> Numbers:
         if not math.prod(self.shape):
             return np.empty(self.shape, self._stored)
         return np.memmap(self.path, self._stored, "r", self.start, self.shape)
@@ -139,7 +139,7 @@ def open_tensor_file(path: Path) -> tuple[dict[str, str], dict[str, StoredTensor
     return metadata, tensors
 
 
-def map_tensor_file(path: Path) -> tuple[dict[str, str], dict[str, npt.NDArray[Any]]]:
+def map_tensor_file(path: Path) -> tuple[dict[str, str], dict[str, Numbers]]:
     """The metadata and the tensors of a file, read from the disk as they are looked at."""
     metadata, tensors = open_tensor_file(path)
     return metadata, {name: tensor.mapped() for name, tensor in tensors.items()}
@@ -188,10 +188,10 @@ class _Part(NamedTuple):
     itemsize: int
     code: str  # the format's, of its type
     shape: tuple[int, ...]
-    content: npt.NDArray[Any]
+    content: Numbers
 
 
-def _bytes_of(name: str, tensor: npt.NDArray[Any] | Tensor) -> _Part:
+def _bytes_of(name: str, tensor: Numbers | Tensor) -> _Part:
     code = _CODES.get(str(tensor.dtype).removeprefix("torch."))
     if code is None:
         raise ValueError(f"tensors of {tensor.dtype} cannot be stored, got one called {name}")

@@ -12,6 +12,7 @@ from importlib.resources import files
 import numpy as np
 import numpy.typing as npt
 
+from longtail.core.arrays import Indices
 from longtail.data.profiles import exponential_counts
 from longtail.data.subsets import long_tailed_subset, ranks_by_count
 
@@ -21,9 +22,9 @@ class LabelledFeatures:
     """Features (N, D) and labels (N,) of a training and a test part, and the class names."""
 
     train_features: npt.NDArray[np.float32]
-    train_labels: npt.NDArray[np.int64]
+    train_labels: Indices
     test_features: npt.NDArray[np.float32]
-    test_labels: npt.NDArray[np.int64]
+    test_labels: Indices
     classes: tuple[str, ...]
 
 

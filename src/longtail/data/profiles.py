@@ -14,12 +14,12 @@ are stretched so that the first class has L samples and the last L/ρ.
 import math
 
 import numpy as np
-import numpy.typing as npt
+
+from longtail.core.arrays import Floats, Indices
+from longtail.core.numbers import check_number, check_whole
 
 
-def exponential_counts(
-    largest: float, num_classes: int, imbalance_ratio: float
-) -> npt.NDArray[np.int64]:
+def exponential_counts(largest: float, num_classes: int, imbalance_ratio: float) -> Indices:
     """Counts that fall by the same factor from class to class: the EXP profile of CIFAR-LT.
 
     The imbalance ratio is the first count, `largest`, over the last: at least 1.
@@ -32,7 +32,7 @@ def exponential_counts(
     return _whole(sizes, largest, num_classes, imbalance_ratio)
 
 
-def step_counts(largest: float, num_classes: int, imbalance_ratio: float) -> npt.NDArray[np.int64]:
+def step_counts(largest: float, num_classes: int, imbalance_ratio: float) -> Indices:
     """Counts of two sizes: the first half of the classes is large, the rest small.
 
     With an odd number of classes the middle one is small. A single class is large.
@@ -48,7 +48,7 @@ def step_counts(largest: float, num_classes: int, imbalance_ratio: float) -> npt
 
 def pareto_counts(
     largest: float, num_classes: int, imbalance_ratio: float, alpha: float = 6.0
-) -> npt.NDArray[np.int64]:
+) -> Indices:
     """Counts like those of ImageNet-LT: a steep head and a long, slowly falling tail.
 
     ImageNet-LT itself is one random draw: 115,846 images, 385 classes above 100 and 136 below 20.
@@ -67,7 +67,7 @@ def pareto_counts(
     return _whole(sizes, largest, num_classes, imbalance_ratio)
 
 
-def exponential_shares(num_classes: int, imbalance_ratio: float) -> npt.NDArray[np.float64]:
+def exponential_shares(num_classes: int, imbalance_ratio: float) -> Floats:
     """The exponential profile relative to its largest class, not rounded."""
     return np.power(1 / imbalance_ratio, np.arange(num_classes) / max(num_classes - 1, 1))
 
@@ -83,28 +83,24 @@ def check_imbalance_ratio(imbalance_ratio: float) -> None:
         )
 
 
-def _pareto_heights(num_classes: int, alpha: float) -> npt.NDArray[np.float64]:
+def _pareto_heights(num_classes: int, alpha: float) -> Floats:
     """(q_i - 1) / (q_0 - 1), from 1 down to 0."""
     if num_classes == 1:
         return np.ones(1)
     log_q = -np.log(np.arange(1, num_classes + 1) / num_classes) / alpha
     # q_i itself overflows when alpha is small; q_i / q_0 does not.
-    heights: npt.NDArray[np.float64] = np.exp(log_q - log_q[0]) * np.expm1(-log_q)
+    heights: Floats = np.exp(log_q - log_q[0]) * np.expm1(-log_q)
     heights /= heights[0]
     return heights
 
 
 def _check(largest: float, num_classes: int, imbalance_ratio: float) -> None:
-    if not (math.isfinite(largest) and largest >= 1):
-        raise ValueError(f"largest must be a number of samples of at least 1, got {largest}")
-    if num_classes < 1:
-        raise ValueError(f"num_classes must be at least 1, got {num_classes}")
+    check_number(largest, "largest", least=1)
+    check_whole(num_classes, "num_classes", least=1)
     check_imbalance_ratio(imbalance_ratio)
 
 
-def _whole(
-    sizes: npt.NDArray[np.float64], largest: float, num_classes: int, imbalance_ratio: float
-) -> npt.NDArray[np.int64]:
+def _whole(sizes: Floats, largest: float, num_classes: int, imbalance_ratio: float) -> Indices:
     # Floating point puts 4980 / 996 just below 5: what is whole but for rounding stays whole.
     counts = np.floor(sizes * (1 + 1e-12))
     if not (counts >= 1).all():

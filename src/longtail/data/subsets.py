@@ -13,9 +13,8 @@ every class has enough samples. (The paper prints the exponent over C; its code 
 from typing import Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from longtail.core.arrays import Array, ArrayLike, as_numpy, to_kind
+from longtail.core.arrays import Array, ArrayLike, Indices, as_numpy, to_kind
 from longtail.core.draws import Draws
 from longtail.core.labels import check_counts, check_labels, positions_by_class
 from longtail.core.numbers import check_choice, check_whole
@@ -51,10 +50,7 @@ def long_tailed_subset(labels: ArrayLike, counts: ArrayLike, seed: int = 0) -> A
 
 
 def shifted_subset(
-    labels: ArrayLike,
-    counts: ArrayLike,
-    ratio: float,
-    direction: Direction = "forward",
+    labels: ArrayLike, counts: ArrayLike, ratio: float, direction: Direction = "forward"
 ) -> Array:
     """Positions, ascending, of a test subset that is long-tailed along training or against it.
 
@@ -98,8 +94,7 @@ def stratified_folds(labels: ArrayLike, num_folds: int, seed: int = 0) -> Array:
     """
     numbers = as_numpy(labels)
     indices = check_labels(numbers, int(numbers.max()) + 1 if len(numbers) else 1)
-    if check_whole(num_folds, "num_folds") < 2:
-        raise ValueError(f"num_folds must be two or more, got {num_folds}")
+    check_whole(num_folds, "num_folds", least=2)
     if len(indices) < num_folds:
         raise ValueError(
             f"{num_folds} folds need at least as many samples, got {len(indices)}; give more "
@@ -115,12 +110,10 @@ def stratified_folds(labels: ArrayLike, num_folds: int, seed: int = 0) -> Array:
     return result
 
 
-def ranks_by_count(counts: ArrayLike) -> npt.NDArray[np.int64]:
+def ranks_by_count(counts: ArrayLike) -> Indices:
     """The rank of each class by descending count, 0 for the largest; ties go by index."""
     return np.argsort(np.argsort(-check_counts(counts), kind="stable"))
 
 
-def _first(
-    sizes: npt.NDArray[np.int64], by_class: list[npt.NDArray[np.int64]]
-) -> npt.NDArray[np.int64]:
+def _first(sizes: Indices, by_class: list[Indices]) -> Indices:
     return np.concatenate([each[:size] for size, each in zip(sizes, by_class, strict=True)])

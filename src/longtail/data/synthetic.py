@@ -18,13 +18,14 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core.arrays import Array, ArrayLike, as_numpy, to_kind
+from longtail.core.arrays import Array, ArrayLike, Indices, as_numpy, to_kind
 from longtail.core.draws import Draws
+from longtail.core.numbers import check_number, check_whole
 
 # Φ(-√2), by Φ(x) = ½ erfc(-x / √2).
 TWO_GAUSSIANS_BAYES_ERROR = 0.5 * math.erfc(1.0)
 
-Samples: TypeAlias = tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]
+Samples: TypeAlias = tuple[npt.NDArray[np.float32], Indices]
 
 
 def two_gaussians(num_samples: int, seed: int, positive: float = 0.05) -> Samples:
@@ -74,8 +75,7 @@ def two_moons(num_samples: int, seed: int, tail: float = 0.05, noise: float = 0.
     >>> features.shape, np.bincount(labels).tolist()
     ((10000, 2), [9494, 506])
     """
-    if not (math.isfinite(noise) and noise >= 0):
-        raise ValueError(f"noise must be a standard deviation, zero or more, got {noise}")
+    check_number(noise, "noise", least=0)
     draws = Draws(seed)
     labels = _rare_labels(num_samples, tail, "tail", draws)
     angle = np.float32(math.pi) * draws.uniform32(num_samples)
@@ -85,11 +85,8 @@ def two_moons(num_samples: int, seed: int, tail: float = 0.05, noise: float = 0.
     return moons + np.float32(noise) * draws.normal32(moons.size).reshape(moons.shape), labels
 
 
-def _rare_labels(
-    num_samples: int, probability: float, name: str, draws: Draws
-) -> npt.NDArray[np.int64]:
-    if num_samples < 1:
-        raise ValueError(f"num_samples must be at least 1, got {num_samples}")
+def _rare_labels(num_samples: int, probability: float, name: str, draws: Draws) -> Indices:
+    check_whole(num_samples, "num_samples", least=1)
     if not 0 < probability < 1:
         raise ValueError(
             f"{name} must be the probability of class 1, between 0 and 1, got {probability}; "

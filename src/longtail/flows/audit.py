@@ -74,11 +74,6 @@ class AuditResult(Result):
         return test is not None and test.imbalance_ratio <= _BALANCED and not test.absent
 
     @property
-    def few_share(self) -> float:
-        """The share of training samples that classes with few of them hold."""
-        return self.groups[-1].share
-
-    @property
     def curves(self) -> dict[str, tuple[float, ...]]:
         """Of each set the share of samples in the k classes that training has most of, k = 0 on."""
         order = np.argsort(-np.asarray(self.counts), kind="stable")
@@ -98,16 +93,16 @@ class AuditResult(Result):
             "balanced": not is_id and train.imbalance_ratio == 1,
             "nearly_balanced": not is_id and 1 < train.imbalance_ratio <= _BALANCED,
             "tail": not is_id and self.has_tail,
-            "scarce": self.few_share > 0.5,
-            "small_tail": self.has_tail and 0 < self.few_share <= 0.2,
+            "scarce": few.share > 0.5,
+            "small_tail": self.has_tail and 0 < few.share <= 0.2,
         }
         if shift is not None:
-            told = self.has_tail and self.tests_balanced
+            rebalanced = self.has_tail and self.tests_balanced
             nearer = shift.to_uniform < shift.total_variation
             cases |= {
-                "test_balanced": told,
-                "test_shifted": not told and shift.is_real,
-                "test_alike": not told and not shift.is_real,
+                "test_balanced": rebalanced,
+                "test_shifted": not rebalanced and shift.is_real,
+                "test_alike": not rebalanced and not shift.is_real,
                 "test_has_own_tail": not self.tests_balanced and not self.has_tail,
                 "test_is_nearer_uniform": not self.tests_balanced and self.has_tail and nearer,
                 "test_has_tail_too": not self.tests_balanced and self.has_tail and not nearer,

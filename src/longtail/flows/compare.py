@@ -107,8 +107,10 @@ def compare(
     )
     notes += [source.note for source in sources if source.note is not None]
     goal = "none" if target is None else target
-    told = os.fspath(goal) if isinstance(goal, str | os.PathLike) else "given"
-    chosen = by or ("balanced_accuracy" if told in ("uniform", "none") else "accuracy_under_target")
+    target_name = os.fspath(goal) if isinstance(goal, str | os.PathLike) else "given"
+    chosen = by or (
+        "balanced_accuracy" if target_name in ("uniform", "none") else "accuracy_under_target"
+    )
     groups = _grouped(sources)
     sets = []
     for group, name in zip(groups, _set_names(groups), strict=True):
@@ -121,7 +123,7 @@ def compare(
             progress(f"{method}, {source.scores}")
             runs.append(measured_run(table.as_scores(), samples, method, seed, str(source.scores)))
         sets.append(compare_set(samples, runs, chosen))
-    return CompareResult(tuple(sets), set_ranks(sets), told, tuple(notes))
+    return CompareResult(tuple(sets), set_ranks(sets), target_name, tuple(notes))
 
 
 def method_names(sources: Sequence[Source]) -> list[str]:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from longtail.core import Prior, shot_groups
 from longtail.core.arrays import ArrayLike, as_numpy
 from longtail.core.labels import check_counts, check_labels
-from longtail.metrics.recall import geometric_means, group_means
+from longtail.metrics.recall import check_mask, geometric_means, group_means
 from longtail.metrics.representations import frequency_correlation
 
 if TYPE_CHECKING:
@@ -93,13 +93,7 @@ def masks_of(groups: Mapping[str, ArrayLike] | None, counts: ArrayLike) -> Masks
     size = len(check_counts(counts))
     if groups is None:
         return {name: mask for name, mask in shot_groups(counts).items() if mask.any()}
-    masks = {name: as_numpy(mask).astype(bool) for name, mask in groups.items()}
-    for name, mask in masks.items():
-        if mask.shape != (size,):
-            raise ValueError(
-                f"group {name!r} must be a mask over {size} classes, got shape {mask.shape}"
-            )
-    return masks
+    return {name: check_mask(mask, size, name) for name, mask in groups.items()}
 
 
 def thinned(size: int, most: int) -> Integers:

@@ -106,12 +106,13 @@ def labelled_features(
     if labels is None:
         raise ValueError("features that are an array need labels: fit(features, labels)")
     arrays = zip(SPLITS, ((features, labels), validation, test), strict=True)
-    given = {split: part for split, part in arrays if part is not None}
+    present = {split: part for split, part in arrays if part is not None}
     if classes is None and are_names(labels):
-        each = (np.unique(np.asarray(truth)).astype(str) for _, truth in given.values())
+        each = (np.unique(np.asarray(truth)).astype(str) for _, truth in present.values())
         classes = np.unique(np.concatenate(list(each))).tolist()
     parts = {
-        split: (as_numpy(rows), _indices(truth, classes)) for split, (rows, truth) in given.items()
+        split: (as_numpy(rows), _indices(truth, classes))
+        for split, (rows, truth) in present.items()
     }
     return checked_features(parts, classes=classes)
 

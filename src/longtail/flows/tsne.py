@@ -40,8 +40,8 @@ def tsne(
         perplexity: How many neighbours a sample has, about; no more than a third of the samples.
         seed: Of the draw and of t-SNE.
     """
-    given = as_numpy(labels)
-    classes = check_labels(given, check_num_classes(int(given.max()) + 1, len(given)))
+    numbers = as_numpy(labels)
+    classes = check_labels(numbers, check_num_classes(int(numbers.max()) + 1, len(numbers)))
     counts = np.bincount(classes)
     picked = _default(counts) if chosen is None else list(chosen)
     random = np.random.default_rng(seed)

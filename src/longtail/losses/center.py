@@ -72,7 +72,6 @@ class _RunningCenters(Regularizer):
         """Ω of each row, whose labels are in range."""
 
     def extra_repr(self) -> str:
-        """Its sizes, for print(term)."""
         num_classes, dim = self.centers.shape
         return f"dim={dim}, num_classes={num_classes}, rate={self.rate}"
 

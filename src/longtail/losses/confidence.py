@@ -47,13 +47,11 @@ class _SoftmaxFocal(SampleLoss):
         self.gamma = gamma
 
     def label_losses(self, logits: Tensor, labels: Tensor, share: Share = None) -> Tensor:
-        """ℓ(y_i, f_i) for class indices in range, or their sum weighted by `share`."""
         if self.gamma == 0:
             return super().label_losses(logits, labels, share)
         return weighted(self._faded(super().label_losses(logits, labels)), share)
 
     def class_losses(self, logits: Tensor) -> Tensor:
-        """ℓ(y, f_i) for every label y."""
         nll = super().class_losses(logits)
         return nll if self.gamma == 0 else self._faded(nll)
 

@@ -26,9 +26,9 @@ import numpy as np
 
 from longtail import stats
 from longtail.core import PriorLike, Scores
-from longtail.core.arrays import ArrayLike, as_numpy
+from longtail.core.arrays import ArrayLike, Floats, as_numpy
 from longtail.metrics.recall import class_shares, geometric_means, group_means, mean_recall, ratio
-from longtail.metrics.samples import Floats, labelled
+from longtail.metrics.samples import labelled
 from longtail.metrics.sums import ClassSums
 from longtail.stats import Interval
 

@@ -15,10 +15,17 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from longtail.core.arrays import ArrayLike, RowsLike, as_numpy, refuse_lossy, to_kind
+from longtail.core.arrays import (
+    ArrayLike,
+    Floats,
+    Indices,
+    RowsLike,
+    as_numpy,
+    refuse_lossy,
+    to_kind,
+)
 from longtail.core.blocks import BLOCK, slices
 from longtail.core.labels import check_labels, positions_by_class
-from longtail.metrics.samples import Floats, Labels
 
 Estimator: TypeAlias = Literal["empirical", "ledoit_wolf", "oas"]
 
@@ -30,14 +37,14 @@ class ClassRows:
     """Features and the places of each class's samples in them."""
 
     features: Any
-    places: list[Labels]
+    places: list[Indices]
 
     @property
     def dim(self) -> int:
         """The features' dimension."""
         return int(self.features.shape[1])
 
-    def blocks(self, label: int) -> Iterator[tuple[Labels, Floats]]:
+    def blocks(self, label: int) -> Iterator[tuple[Indices, Floats]]:
         """Places and rows of one class, in float64, a block at a time."""
         places = self.places[label]
         for part in slices(len(places), max(self.dim, BLOCK // _ROWS)):

@@ -34,15 +34,14 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from longtail.core import PriorLike, Scores
-from longtail.core.arrays import ArrayLike, RowsLike, as_numpy
+from longtail.core.arrays import ArrayLike, Floats, Numbers, RowsLike, as_numpy
 from longtail.core.blocks import blocks
 from longtail.core.prior import Prior
 from longtail.metrics.accumulator import Accumulator
 from longtail.metrics.recall import mean_recall
-from longtail.metrics.samples import Floats, labelled, sums_by
+from longtail.metrics.samples import labelled, sums_by
 from longtail.stats import NORMAL, Interval, class_variances, student_reach
 
 _SCORES = ("nll", "brier")
@@ -246,7 +245,7 @@ def _paired(
     return Interval(value, max(-1.0, value - reach), min(1.0, value + reach))
 
 
-def _is_scaled(before: npt.NDArray[Any], after: npt.NDArray[Any]) -> bool:
+def _is_scaled(before: Numbers, after: Numbers) -> bool:
     """Whether each row is that before times a factor plus a number, which decide alike.
 
     Of two classes any two rows that decide alike are, so there it is one factor for all rows.

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from longtail.core import Scores
-from longtail.core.arrays import ArrayLike, as_numpy, to_kind
+from longtail.core.arrays import ArrayLike, Floats, Indices, as_numpy, to_kind
 from longtail.core.blocks import blocks
 from longtail.core.labels import positions_by_class
-from longtail.metrics.samples import Floats, Labels, LabelsLike, Logits, kind_of, labelled
+from longtail.metrics.samples import LabelsLike, Logits, kind_of, labelled
 
 
 class ClassLogits(NamedTuple):
@@ -104,7 +104,7 @@ def _margins(scores: Scores[Any]) -> Floats:
     return np.concatenate(parts)
 
 
-def _blocks(scores: Scores[Any]) -> Iterator[tuple[Floats, Labels]]:
+def _blocks(scores: Scores[Any]) -> Iterator[tuple[Floats, Indices]]:
     """Blocks of logits that may be written to, float64, and their labels."""
     for rows, labels in blocks(scores.logits, scores.labels):
         yield rows.astype(np.float64), labels

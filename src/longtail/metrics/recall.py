@@ -20,18 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior, PriorLike
-from longtail.core.arrays import ArrayLike, as_numpy, to_kind
-from longtail.core.numbers import check_whole
+from longtail.core.arrays import ArrayLike, Floats, as_numpy, to_kind
+from longtail.core.numbers import check_number, check_whole
 from longtail.core.prior import check_same_classes
-from longtail.metrics.samples import (
-    Answers,
-    Floats,
-    LabelsLike,
-    Logits,
-    RightAnswers,
-    kind_of,
-    predicted,
-)
+from longtail.metrics.samples import Answers, LabelsLike, Logits, RightAnswers, kind_of, predicted
 
 _NO_RECALL = 0.001  # what stands for a recall of zero in a geometric mean
 
@@ -114,8 +106,7 @@ def geometric_mean(
     >>> geometric_mean([0, 0, 0, 0], [0, 0, 1, 1])
     0.0316
     """
-    if not 0 <= epsilon <= 1:
-        raise ValueError(f"epsilon stands in for a recall, so it must lie in 0 to 1, got {epsilon}")
+    check_number(epsilon, "epsilon", 0, 1)
     return float(geometric_means(_seen(_recalls(answers, labels, num_classes)), epsilon))
 
 

@@ -19,11 +19,10 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from longtail.core.arrays import ArrayLike, RowsLike, as_numpy, to_kind
+from longtail.core.arrays import ArrayLike, Floats, RowsLike, as_numpy, to_kind
 from longtail.core.blocks import slices
 from longtail.core.numbers import check_choice, check_per_class
 from longtail.metrics.class_rows import Estimator, by_class
-from longtail.metrics.samples import Floats
 from longtail.stats import rank_correlation
 
 __all__ = [

@@ -6,15 +6,11 @@ from dataclasses import replace
 from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
 from longtail.core import Scores
-from longtail.core.arrays import ArrayLike, RowsLike, as_numpy
+from longtail.core.arrays import ArrayLike, Floats, Indices, Numbers, RowsLike, as_numpy
 from longtail.core.labels import check_labels
 from longtail.core.numbers import check_whole
-
-Floats: TypeAlias = npt.NDArray[np.float64]
-Labels: TypeAlias = npt.NDArray[np.int64]
 
 
 @runtime_checkable
@@ -53,7 +49,7 @@ def labelled(logits: Logits, labels: LabelsLike = None) -> Scores[Any]:
 
 def predicted(
     answers: Logits | ArrayLike, labels: LabelsLike, num_classes: int | None
-) -> tuple[Labels, Labels, int]:
+) -> tuple[Indices, Indices, int]:
     """Predicted and true classes, and how many classes there are.
 
     Predictions are one class index a sample; by default of as many classes as the highest says.
@@ -77,6 +73,6 @@ def predicted(
     return guesses, truth, classes
 
 
-def sums_by(index: npt.NDArray[Any], values: npt.NDArray[Any], size: int) -> Floats:
+def sums_by(index: Numbers, values: Numbers, size: int) -> Floats:
     """The sum of the values of each index from 0 to size − 1."""
     return np.asarray(np.bincount(index, values, size), np.float64)

@@ -15,16 +15,15 @@ from copy import copy
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from longtail.core import Prior, PriorLike, Scores, shot_groups
-from longtail.core.arrays import ArrayLike, RowsLike, as_numpy
+from longtail.core.arrays import ArrayLike, Floats, Indices, Numbers, RowsLike, as_numpy
 from longtail.core.blocks import blocks
 from longtail.core.labels import check_counts, check_labels
 from longtail.core.numbers import check_weights, check_whole
 from longtail.core.prior import check_same_classes
 from longtail.metrics.recall import check_mask, ratio
-from longtail.metrics.samples import Floats, Labels, labelled, sums_by
+from longtail.metrics.samples import labelled, sums_by
 from longtail.metrics.terms import BINS, Terms, bin_of, block_sums
 
 
@@ -109,7 +108,7 @@ class ClassSums:
         return Terms(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     @np.errstate(over="ignore")  # squares of log-losses near the end of float64
-    def _add(self, rows: npt.NDArray[Any], labels: Labels, times: Floats) -> Terms:
+    def _add(self, rows: Numbers, labels: Indices, times: Floats) -> Terms:
         weighted = times * self._gap_weight[labels]
         terms, guesses, class_gaps = block_sums(rows, labels, weighted, self.bins)
         right, nll, brier, confidence = terms
@@ -119,7 +118,7 @@ class ClassSums:
         self.predicted += sums_by(guesses, times, self.num_classes)
         of_class = (self.samples, self.right, *self._of_class[3:])
         one = np.ones(1)
-        values: list[npt.NDArray[Any]] = [one, right, nll, nll**2, brier, brier**2]
+        values: list[Numbers] = [one, right, nll, nll**2, brier, brier**2]
         for total, value in zip(of_class, values, strict=True):
             total += sums_by(labels, times * value, self.num_classes)
         cell = labels * self.bins + bin_of(confidence, self.bins)

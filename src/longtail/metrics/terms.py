@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from longtail.core.arrays import Floats, Indices
 from longtail.core.blocks import slices
-from longtail.metrics.samples import Floats, Labels, sums_by
+from longtail.metrics.samples import sums_by
 
 BINS = 20
 _IN_CACHE = 2**16  # numbers that the next look at them still finds there
@@ -38,8 +39,8 @@ def bin_of(probs: Floats, bins: int = BINS) -> npt.NDArray[np.intp]:
 
 @np.errstate(over="ignore")  # logits near the end of float64
 def block_sums(
-    rows: npt.NDArray[np.floating], labels: Labels, weights: Floats, bins: int
-) -> tuple[Terms, Labels, Floats]:
+    rows: npt.NDArray[np.floating], labels: Indices, weights: Floats, bins: int
+) -> tuple[Terms, Indices, Floats]:
     """Terms of a block of logits, its predictions, and the gaps of every probability, by class.
 
     The gaps are Σ_i w_i · (1[y_i = c] − p(c|x_i)) over the samples whose p(c|x) is in each bin.

@@ -18,13 +18,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, cast, overload
 
 import numpy as np
-import numpy.typing as npt
 
 from longtail.core import Prior, PriorLike, Scores
-from longtail.core.arrays import ArrayT, as_numpy, is_torch, to_kind
+from longtail.core.arrays import ArrayT, Floats, Numbers, as_numpy, is_torch, to_kind
 from longtail.core.prior import check_same_classes
 from longtail.core.retarget import scaled_and_shifted
-from longtail.posthoc.validation import Floats
 
 if TYPE_CHECKING:
     from torch import nn
@@ -208,7 +206,7 @@ def fold(linear: Any, *adjusters: Adjuster, carried: PriorLike | None = None) ->
     return layer.train(linear.training)
 
 
-def like(values: npt.NDArray[Any], example: ArrayT) -> ArrayT:
+def like(values: Numbers, example: ArrayT) -> ArrayT:
     """The values in the kind and dtype of the example, and on its device."""
     same_kind = to_kind(values, example)
     change = same_kind.to if is_torch(example) else same_kind.astype

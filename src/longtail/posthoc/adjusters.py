@@ -25,14 +25,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from longtail.core import Prior, PriorLike, Scores, UnknownPriorError
-from longtail.core.arrays import Array, ArrayLike, as_numpy
+from longtail.core.arrays import Array, ArrayLike, Floats, as_numpy
 from longtail.core.numbers import check_number, check_per_class
 from longtail.core.prior import full_prior, target_prior
 from longtail.core.retarget import prior_offset
 from longtail.posthoc.adjuster import Affine, AffineAdjuster
 from longtail.posthoc.tau import Criterion, TauChoice
 from longtail.posthoc.tau.paths import Scale, Shift
-from longtail.posthoc.validation import Floats, check_validation
+from longtail.posthoc.validation import check_validation
 
 
 @dataclass(frozen=True, init=False, eq=False)

@@ -21,14 +21,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from longtail.core import Prior, Scores, UnknownPriorError
-from longtail.core.arrays import ArrayLike
+from longtail.core.arrays import ArrayLike, Floats
 from longtail.core.blocks import blocks
 from longtail.core.measure import NegativeLogLikelihood, class_named
 from longtail.core.minimise import UnsettledError, minimise
 from longtail.core.numbers import check_weights
 from longtail.core.retarget import prior_offset
 from longtail.posthoc.tau.criteria import Point, descend, nll_scores
-from longtail.posthoc.validation import Floats, check_validation
+from longtail.posthoc.validation import check_validation
 
 _MAX_ITER = 1000
 _INFORMATION = 0.3  # about what a sample of a class tells of its bias: p (1 − p)

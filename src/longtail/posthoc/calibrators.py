@@ -26,11 +26,10 @@ from typing import Literal
 import numpy as np
 
 from longtail.core import Prior, PriorLike, Scores, UnknownPriorError
-from longtail.core.arrays import ArrayLike, as_numpy
+from longtail.core.arrays import ArrayLike, Floats, as_numpy
 from longtail.core.numbers import check_number, check_per_class
 from longtail.core.prior import full_prior
 from longtail.posthoc.adjuster import Affine, AffineAdjuster
-from longtail.posthoc.validation import Floats
 
 _LESS_SURE = "1 changes nothing, more makes the model less sure"
 _FREE = "a large one leaves the fit to the data alone"

@@ -10,25 +10,20 @@ of each class drawn apart, is Σ_y t(y)² v_y / n_y with the v_y of `stats.class
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from longtail.core import Prior, Scores
-from longtail.core.arrays import ArrayLike, as_numpy
+from longtail.core.arrays import ArrayLike, Floats, Indices, Numbers, as_numpy
 from longtail.core.numbers import check_weights
-
-Rows: TypeAlias = npt.NDArray[Any]
-Floats: TypeAlias = npt.NDArray[np.float64]
-Indices: TypeAlias = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Validation:
     """Labelled samples that something may be fitted on."""
 
-    logits: Rows  # of shape (N, C), in the dtype they came in; bfloat16 as float32
+    logits: Numbers  # of shape (N, C), in the dtype they came in; bfloat16 as float32
     labels: Indices
     carried: Prior | None  # by the logits, if that is known
     prior: Prior  # of these labels, with zeros for absent classes
@@ -74,7 +69,7 @@ def check_validation(scores: Scores, who: str) -> Validation:
 class Weighted(NamedTuple):
     """Labelled logits with weights."""
 
-    logits: Rows  # of shape (N, C), in the dtype they came in
+    logits: Numbers  # of shape (N, C), in the dtype they came in
     labels: Indices
     shares: Floats  # what each sample counts in its class; those of a class sum to one
     weights: Floats  # what each counts under the target, summing to one
@@ -82,7 +77,7 @@ class Weighted(NamedTuple):
 
     @classmethod
     def under(
-        cls, target: Prior, logits: Rows, labels: Indices, within: ArrayLike | None = None
+        cls, target: Prior, logits: Numbers, labels: Indices, within: ArrayLike | None = None
     ) -> Weighted:
         """The samples weighted to a target; `within` says what each counts in its class."""
         times = check_weights(within, len(labels))
@@ -104,11 +99,11 @@ class Weighted(NamedTuple):
         at = np.flatnonzero(self.weights)
         return Weighted._make(values[at] for values in self)
 
-    def mean(self, values: Rows) -> float:
+    def mean(self, values: Numbers) -> float:
         """The weighted mean of these values, one a sample."""
         return float(self.weights @ values)
 
-    def standard_error(self, values: Rows) -> float:
+    def standard_error(self, values: Numbers) -> float:
         """Of the weighted mean of these values."""
         from longtail.stats import class_variances
 

@@ -21,11 +21,7 @@ METRICS = (
     | GROUPS
     | {"worst_class": "worst class", "ece": "calibration error (ECE)", "nll": "log-loss"}
 )
-HEADLINES = {
-    "accuracy": "Accuracy",
-    "accuracy_under_target": "Accuracy under the target",
-    "balanced_accuracy": "Balanced accuracy",
-}
+HEADLINES = {key: name.partition(",")[0].capitalize() for key, name in ACCURACIES.items()}
 ORDERS = {
     "counts": "class, from most to fewest training samples",
     "source": "class, from most to least likely before",

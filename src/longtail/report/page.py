@@ -20,6 +20,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from longtail.core.files import written_whole
+from longtail.report.charts.scale import fixed
 from longtail.report.charts.svg import Svg
 from longtail.report.explorers import Explorer
 
@@ -174,8 +175,8 @@ def _laid(cell: Cell, column: Column, best: str | None, right: bool) -> Printed:
         return cell
     if isinstance(cell, str):
         return Printed(cell, right)
-    value = _number(_value(cell), column.digits)
-    spread = f" ± {_number(cell[1], column.digits)}" if isinstance(cell, tuple) else ""
+    value = fixed(_value(cell), column.digits)
+    spread = f" ± {fixed(cell[1], column.digits)}" if isinstance(cell, tuple) else ""
     return Printed(value + spread, right, value == best)
 
 
@@ -190,10 +191,4 @@ def _best(cells: Sequence[Cell], column: Column) -> str | None:
     values = [value for value in map(_value, cells) if not math.isnan(value)]
     if column.best is None or not values:
         return None
-    return _number(min(values) if column.best == "low" else max(values), column.digits)
-
-
-def _number(value: float, digits: int) -> str:
-    if math.isnan(value):
-        return "–"
-    return f"{value:,.{digits}f}".replace("-", "−").replace("inf", "∞")
+    return fixed(min(values) if column.best == "low" else max(values), column.digits)

@@ -20,9 +20,10 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from longtail.core.arrays import Floats, Indices, Numbers
 from longtail.core.draws import Draws
 from longtail.core.softmax import softmax
-from longtail.posthoc.validation import Floats, Indices, Rows, Validation
+from longtail.posthoc.validation import Validation
 from longtail.shift.em import RawEstimate, drawn_again, full
 
 ConfusionMethod: TypeAlias = Literal["bbse", "rlls"]
@@ -34,7 +35,7 @@ _OF_THE_BOUND = 0.01
 
 
 def by_confusion(
-    uniform_logits: Rows,
+    uniform_logits: Numbers,
     validation: Validation,
     method: ConfusionMethod,
     soft: bool,
@@ -73,7 +74,7 @@ def by_confusion(
     return RawEstimate(full(probs), spread, iterations, converged)
 
 
-def predictions(logits: Rows, soft: bool) -> Floats:
+def predictions(logits: Numbers, soft: bool) -> Floats:
     """Probabilities, or a one for the class decided on; shape (N, C)."""
     rows = logits.astype(np.float64, copy=False)
     return softmax(rows) if soft else np.eye(rows.shape[1])[rows.argmax(axis=1)]

@@ -20,12 +20,11 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from longtail.core import Prior, Scores
-from longtail.core.arrays import as_numpy
+from longtail.core.arrays import Floats, Numbers, as_numpy
 from longtail.core.draws import Draws
 from longtail.core.numbers import check_number, check_whole
 from longtail.core.retarget import retarget
 from longtail.core.softmax import softmax
-from longtail.posthoc.validation import Floats, Rows
 
 TOLERANCE = 1e-8
 _MAX_ITER = 5000
@@ -76,7 +75,7 @@ class Climb(NamedTuple):
     converged: bool  # whether the last round moved no column by more than the tolerance in all
 
 
-def plain_em(logits: Rows, pseudo_count: float, resamples: int, random: Draws) -> RawEstimate:
+def plain_em(logits: Numbers, pseudo_count: float, resamples: int, random: Draws) -> RawEstimate:
     """EM's estimate from logits of shape (N, C) that carry the uniform prior.
 
     There is nothing to check it by. It is right where the model is calibrated, and its interval is
@@ -95,7 +94,7 @@ def plain_em(logits: Rows, pseudo_count: float, resamples: int, random: Draws) -
     return RawEstimate(full(end.priors[:, 0]), spread, end.iterations, end.converged)
 
 
-def likelihoods(uniform_logits: Rows) -> Floats:
+def likelihoods(uniform_logits: Numbers) -> Floats:
     """ℓ_i(y) over the largest of its row, from logits that carry the uniform prior."""
     rows = uniform_logits.astype(np.float64)
     rows -= rows.max(axis=1, keepdims=True)

@@ -8,11 +8,11 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from longtail.core import Prior, Scores, UnknownPriorError
-from longtail.core.arrays import Array, as_numpy, to_kind
+from longtail.core.arrays import Array, Floats, as_numpy, to_kind
 from longtail.core.draws import Draws
 from longtail.core.numbers import check_choice, check_number, check_whole
 from longtail.posthoc import BiasCorrectedTemperature, Calibrator
-from longtail.posthoc.validation import Floats, Validation, check_validation, effective_samples
+from longtail.posthoc.validation import Validation, check_validation, effective_samples
 from longtail.shift.confusion import by_confusion
 from longtail.shift.em import RawEstimate, plain_em
 from longtail.shift.shrinkage import shrunken_em

@@ -32,10 +32,11 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior
+from longtail.core.arrays import Floats, Indices, Numbers
 from longtail.core.draws import Draws
 from longtail.core.retarget import log_ratio, prior_offset
 from longtail.core.softmax import log_softmax
-from longtail.posthoc.validation import Floats, Indices, Rows, Validation
+from longtail.posthoc.validation import Validation
 from longtail.shift import em
 
 _DRAWS = 20  # that measure the noise
@@ -58,7 +59,7 @@ class _Pair:
 
 
 def shrunken_em(
-    logits: Rows,
+    logits: Numbers,
     validation: Validation,
     log_counts: Floats,
     pseudo_count: float,

@@ -8,10 +8,11 @@ called real is α. The adjusted probabilities are what α would have had to be.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
+
+from longtail.core.arrays import Floats, Numbers
 
 
 class HolmResult(NamedTuple):
@@ -50,7 +51,7 @@ class Ranks:
     over: str  # what they are rankings of, in words
 
 
-def ranks(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def ranks(values: Numbers) -> Floats:
     """The rank of each value, 1 the smallest.
 
     >>> ranks(np.array([0.4, 0.5, 0.5])).tolist()
@@ -61,7 +62,7 @@ def ranks(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     return np.asarray((below + np.searchsorted(order, values, side="right") + 1) / 2)
 
 
-def rank_correlation(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> float:
+def rank_correlation(first: Numbers, second: Numbers) -> float:
     """Spearman's; NaN for fewer than two values, or where all are alike."""
     if len(first) < 2:
         return float("nan")

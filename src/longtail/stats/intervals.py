@@ -9,14 +9,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from longtail.core.arrays import Floats, Numbers
 from longtail.stats.distributions import NORMAL, student_reach
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ def normal_interval(
     return Interval(value, max(least, value - reach), min(most, value + reach))
 
 
-def quantile_interval(value: float, draws: npt.NDArray[Any]) -> Interval:
+def quantile_interval(value: float, draws: Numbers) -> Interval:
     """Between the 2.5 and 97.5 % quantiles of what was drawn, and up to the value itself."""
     low, high = np.quantile(draws, [0.025, 0.975]).tolist()
     return Interval(value, min(low, value), max(high, value))

@@ -28,9 +28,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from longtail.stats.intervals import Floats, wilson
+from longtail.core.arrays import Floats, Indices
+from longtail.stats.intervals import wilson
 
-Indices = npt.NDArray[np.int64]
 _MOST_GAIN = 1.25  # that classes drawn apart are credited with over samples drawn as one
 
 

@@ -96,7 +96,7 @@ def test_a_target_that_is_not_there_and_a_metric_that_is_none_are_told(two_metho
     with pytest.raises(FileNotFoundError, match="there is no file sideways"):
         compare([two_methods.place], target="sideways")
     with pytest.raises(
-        ValueError, match="one of accuracy_under_target, balanced_accuracy, accuracy, many"
+        ValueError, match="accuracy_under_target, balanced_accuracy, accuracy, many"
     ):
         compare([two_methods.place], by="top1")
 

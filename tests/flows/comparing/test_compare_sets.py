@@ -93,7 +93,7 @@ def test_without_counts_there_are_no_groups(world):
     run = measured_run(world.scores(1.0), samples, "A")
     keys = [m.key for m in compare_set(samples, [run], BY).metrics]
     assert not {"many", "medium", "few"} & set(keys)
-    with pytest.raises(ValueError, match="no run has a value for few"):
+    with pytest.raises(ValueError, match=r"no run.*few"):
         compare_set(samples, [run], "few")
 
 

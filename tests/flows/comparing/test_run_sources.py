@@ -172,10 +172,10 @@ def test_an_npz_says_by_its_array_what_it_holds(folders):
     np.savez(place, logits=np.zeros((2, 3)), labels=labels)
     assert find_sources([place])[0][0].kind == "logits"
     np.savez(place, outputs=np.zeros((2, 3)))
-    with pytest.raises(ValueError, match="one array called logits or probs"):
+    with pytest.raises(ValueError, match="logits or probs"):
         find_sources([place])
     place.write_text("no zip")
-    with pytest.raises(ValueError, match="cannot be read as an npz"):
+    with pytest.raises(ValueError, match=r"cannot be read.*npz"):
         find_sources([place])
 
 
@@ -203,7 +203,7 @@ def test_what_is_no_run_is_said(folders):
         find_sources([empty])
     text = folders.place / "a.csv"
     text.write_text("1,2")
-    with pytest.raises(ValueError, match="is no file of scores that compare reads"):
+    with pytest.raises(ValueError, match="file of scores"):
         find_sources([text])
     fitted = folders.fit("fit")
     (fitted / "metrics.json").write_text("{")
@@ -268,7 +268,7 @@ def test_a_run_that_was_killed_while_its_files_were_put_in_place_is_finished_or_
 def test_results_of_another_type_than_a_run_writes_are_damage_that_is_named(folders, kind, changed):
     place = getattr(folders, kind)("a") / "metrics.json"
     place.write_text(json.dumps(json.loads(place.read_text()) | changed))
-    with pytest.raises(ValueError, match=r"a.metrics\.json is damaged: .*; make the run again"):
+    with pytest.raises(ValueError, match=r"a.metrics\.json is damaged"):
         find_sources([folders.place])
 
 

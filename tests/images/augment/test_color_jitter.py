@@ -41,5 +41,5 @@ def test_no_strength_changes_nothing_and_the_images_given_stay():
 def test_images_that_are_no_bytes_are_refused_and_so_are_strengths_beyond_one():
     with pytest.raises(ValueError, match=r"ColorJitter .*uint8"):
         ColorJitter()(torch.rand(2, 3, 4, 4), torch.Generator())
-    with pytest.raises(ValueError, match=r"contrast must be .* at most 1, got 1.5"):
+    with pytest.raises(ValueError, match=r"contrast.*got 1\.5"):
         ColorJitter(contrast=1.5)

@@ -32,8 +32,8 @@ def test_reference_lies_at_the_top_of_a_bar_of_that_value(read):
     drawn = read(
         bar_chart(GROUPS, [Bars("a", [80, 40, 20])], title="t", reference=Reference(40, "r"))
     )
-    [line] = drawn.of_class("reference")
-    assert float(line.get("y1")) == pytest.approx(boxes(drawn)[1][1], abs=0.02)
+    [(_, level)] = drawn.starts("reference")
+    assert level == pytest.approx(boxes(drawn)[1][1], abs=0.02)
 
 
 def test_values_and_whiskers_are_shown(read):
@@ -98,7 +98,7 @@ def test_names_are_escaped_and_long_ones_broken(read):
 
 
 def test_unequal_lengths_are_an_error_sentence():
-    with pytest.raises(ValueError, match="bars 'a' must have sequences of one length; got 3 categ"):
+    with pytest.raises(ValueError, match=r"bars 'a'.*one length; got 3"):
         bar_chart(GROUPS, [Bars("a", [1, 2])], title="t")
     with pytest.raises(ValueError, match="low is missing"):
         bar_chart(GROUPS, [Bars("a", [1, 2, 3], high=[1, 2, 3])], title="t")

@@ -99,7 +99,7 @@ def test_without_cairo_a_pdf_says_what_to_install_and_writes_nothing(error, tmp_
         return real(name, *rest, **options)
 
     monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(ImportError, match=r"pip install longtail\[plot\], or save it as \.svg"):
+    with pytest.raises(ImportError, match=r"longtail\[plot\].*\.svg"):
         CHARTS["bar"].save(tmp_path / "chart.pdf")
     assert list(tmp_path.iterdir()) == []
 

@@ -29,8 +29,9 @@ def test_reference_and_marks_lie_where_the_tick_labels_say(read, level):
     low, high = min(ticks), max(ticks)
     share = (level - low) / (high - low)
     expected = ticks[low] + share * (ticks[high] - ticks[low]) - 13 * 0.35  # text is lowered
-    [line] = drawn.of_class("reference")
-    assert float(line.get("y1")) == float(line.get("y2")) == pytest.approx(expected, abs=0.02)
+    [line], [(_, height)] = drawn.of_class("reference"), drawn.starts("reference")
+    assert re.fullmatch(r"M\S+ \S+H\S+", line.get("d"))
+    assert height == pytest.approx(expected, abs=0.02)
     assert drawn.marks()[2][1] == pytest.approx(expected, abs=0.02)
 
 
@@ -137,7 +138,7 @@ def test_numpy_arrays_are_taken(read):
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        (Line("a", [1, 2], [1]), "line 'a' must have sequences of one length; got 2 x, 1 y"),
+        (Line("a", [1, 2], [1]), r"line 'a'.*one length; got 2 x, 1 y"),
         (Line("a", [1], [1], low=[0]), "high is missing"),
         (Line("a", [1], [1], low=[0], high=[1, 2]), "1 low, 2 high"),
         (Line("a", [0], [1]), "above zero"),
@@ -149,12 +150,12 @@ def test_what_does_not_fit_is_an_error_sentence(line, says):
 
 
 def test_text_among_numbers_is_an_error_sentence():
-    with pytest.raises(TypeError, match="y of line 'a' must be a flat sequence of numbers"):
+    with pytest.raises(TypeError, match=r"line 'a'.*flat sequence"):
         line_chart([Line("a", [1], ["many"])], title="t")
 
 
 def test_a_reference_must_be_finite():
-    with pytest.raises(ValueError, match="'Bayes' must be at a finite value"):
+    with pytest.raises(ValueError, match=r"'Bayes'.*finite"):
         Reference(NAN, "Bayes")
 
 
@@ -189,7 +190,7 @@ def test_logarithmic_y_puts_powers_of_ten_at_equal_distances(read):
     drawn = read(line_chart([Line("a", [1, 2, 3], [1, 10, 100])], title="t", log_y=True))
     y = [place[1] for place in drawn.marks()]
     assert y[0] - y[1] == pytest.approx(y[1] - y[2], abs=0.02)
-    with pytest.raises(ValueError, match=r"y above zero .* got 0; .*log_y=False"):
+    with pytest.raises(ValueError, match=r"above zero.*log_y=False"):
         line_chart([Line("a", [1, 2], [0, 1])], title="t", log_y=True)
 
 

@@ -93,12 +93,12 @@ def test_names_are_escaped(read):
 
 @pytest.mark.parametrize("bad", [(0, 0, 1), (math.nan, 1, 1), (1, 1, math.inf)])
 def test_what_is_no_line_is_an_error_sentence(bad):
-    with pytest.raises(ValueError, match="separator 's' must have finite a, b, c"):
+    with pytest.raises(ValueError, match=r"separator 's'.*finite"):
         plane_chart(CLOUDS, [Separator("s", *bad)], title="t")
 
 
 def test_unequal_lengths_are_an_error_sentence():
-    with pytest.raises(ValueError, match="points 'a' must have sequences of one length"):
+    with pytest.raises(ValueError, match=r"points 'a'.*one length"):
         plane_chart([Points("a", [1], [1, 2])], title="t")
 
 

@@ -30,8 +30,8 @@ def test_dots_lie_where_the_tick_labels_say(read):
     low, high = min(ticks), max(ticks)
     scale = (ticks[high] - ticks[low]) / (high - low)
     expected = [ticks[low] + (value - low) * scale for value in [*values, 9.0]]
-    [line] = drawn.of_class("reference")
-    found = [x for x, _ in drawn.marks()] + [float(line.get("x1"))]
+    [(level, _)] = drawn.starts("reference")
+    found = [x for x, _ in drawn.marks()] + [level]
     assert found == pytest.approx(expected, abs=0.05)
 
 

@@ -194,7 +194,7 @@ def test_an_interval_is_drawn_where_it_lies(read):
     drawn = read(chart)
     (line,) = drawn.of_class("interval")
     low, high = map(float, re.match(r"M([\d.]+) [\d.]+H([\d.]+)", line.get("d")).groups())
-    zero = float(drawn.of_class("reference")[0].get("x1"))
+    zero = drawn.starts("reference")[0][0]
     assert (low - zero) * 4 == pytest.approx(high - zero, abs=0.1)
     assert len(drawn.of_class("mean")) == 1
 

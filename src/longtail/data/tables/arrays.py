@@ -15,9 +15,9 @@ from typing import IO, Any, NamedTuple, cast
 from zipfile import ZipFile
 
 import numpy as np
-import numpy.typing as npt
 from numpy.lib import format as npy
 
+from longtail.core.arrays import Numbers
 from longtail.core.blocks import slices
 from longtail.core.memory import check_memory
 from longtail.data.tables.errors import check_is_file, naming, reading
@@ -50,7 +50,7 @@ def npy_header(path: Path) -> ArrayHeader:
         return _checked_header(file, path.stat().st_size)
 
 
-def load_npy(path: Path) -> npt.NDArray[Any]:
+def load_npy(path: Path) -> Numbers:
     """The array of an .npy file."""
     header = npy_header(path)
     check_memory(header.size, str(path))
@@ -58,14 +58,14 @@ def load_npy(path: Path) -> npt.NDArray[Any]:
         return _read_array(file, header, str(path))
 
 
-def map_npy(path: Path) -> npt.NDArray[Any]:
+def map_npy(path: Path) -> Numbers:
     """The array of an .npy file, read from the disk as it is looked at."""
     npy_header(path)
     with reading(path, _NPY):
-        return cast(npt.NDArray[Any], np.load(path, mmap_mode="r", allow_pickle=False))
+        return cast(Numbers, np.load(path, mmap_mode="r", allow_pickle=False))
 
 
-def npy_blocks(path: Path, rows: int) -> Iterator[npt.NDArray[Any]]:
+def npy_blocks(path: Path, rows: int) -> Iterator[Numbers]:
     """The rows of an .npy file, at most so many at a time."""
     for at in slices(npy_header(path).shape[0], 1, rows):
         # Mapped anew: what was read through a map is memory of the process until it is closed.
@@ -92,12 +92,12 @@ def npz_header(path: Path, name: str) -> ArrayHeader:
             return _checked_header(file, member.file_size)
 
 
-def load_npz(path: Path, names: Iterable[str]) -> dict[str, npt.NDArray[Any]]:
+def load_npz(path: Path, names: Iterable[str]) -> dict[str, Numbers]:
     """Some arrays of an .npz file, if all of them fit into memory."""
     headers = {name: npz_header(path, name) for name in names}
     size = sum(header.size for header in headers.values())
     check_memory(size, f"{', '.join(headers)} of {path}")
-    arrays: dict[str, npt.NDArray[Any]] = {}
+    arrays: dict[str, Numbers] = {}
     with reading(path, _NPZ), ZipFile(path) as stored:
         for name, header in headers.items():
             with stored.open(f"{name}.npy") as file, naming(repr(name)):
@@ -106,7 +106,7 @@ def load_npz(path: Path, names: Iterable[str]) -> dict[str, npt.NDArray[Any]]:
     return arrays
 
 
-def npz_blocks(path: Path, name: str, rows: int) -> Iterator[npt.NDArray[Any]]:
+def npz_blocks(path: Path, name: str, rows: int) -> Iterator[Numbers]:
     """The rows of an array in an .npz file, unpacked at most so many at a time."""
     header = npz_header(path, name)
     samples, width = header.shape
@@ -126,14 +126,14 @@ def npz_blocks(path: Path, name: str, rows: int) -> Iterator[npt.NDArray[Any]]:
         file.read(1)  # at its end the checksum is compared
 
 
-def _numbers(file: IO[bytes], dtype: np.dtype[Any], number: int) -> npt.NDArray[Any]:
+def _numbers(file: IO[bytes], dtype: np.dtype[Any], number: int) -> Numbers:
     data = file.read(number * dtype.itemsize)
     if len(data) != number * dtype.itemsize:
         raise EOFError(f"{number} numbers expected, the file ended before")
     return np.frombuffer(data, dtype)
 
 
-def _read_array(file: IO[bytes], header: ArrayHeader, where: str) -> npt.NDArray[Any]:
+def _read_array(file: IO[bytes], header: ArrayHeader, where: str) -> Numbers:
     if not header.dtype.hasobject:
         return npy.read_array(file, allow_pickle=False)
     _read_header(file)

@@ -11,18 +11,18 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from longtail.core.arrays import Numbers
 from longtail.core.scores import Split
 from longtail.data.tables import arrays
 from longtail.data.tables.errors import naming
 from longtail.data.tables.features import SPLITS, Features, FilePath, checked_features
 from longtail.data.tables.label_codes import LabelCodes, as_names
 
-_Parts: TypeAlias = Mapping[Split, tuple[npt.NDArray[Any], npt.NDArray[Any]]]
+_Parts: TypeAlias = Mapping[Split, tuple[Numbers, Numbers]]
 _Named: TypeAlias = tuple[_Parts, tuple[str, ...] | None]  # with the names of the classes
 
 

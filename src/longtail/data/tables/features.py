@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core.arrays import refuse_lossy
+from longtail.core.arrays import Indices, Numbers, refuse_lossy
 from longtail.core.blocks import slices
 from longtail.core.files import written_whole
 from longtail.core.labels import check_labels, check_num_classes
@@ -42,7 +42,7 @@ class Part(NamedTuple):
     """The samples of one split; the rows may lie on the disk."""
 
     features: Rows
-    labels: npt.NDArray[np.int64]
+    labels: Indices
 
 
 class _Header(Versioned):
@@ -67,7 +67,7 @@ class Features:
         return int(next(iter(self.parts.values())).features.shape[1])
 
     @property
-    def counts(self) -> npt.NDArray[np.int64]:
+    def counts(self) -> Indices:
         """Training samples of each class."""
         return np.bincount(self.part("train").labels, minlength=self.num_classes)
 
@@ -186,7 +186,7 @@ def _checked(features: Rows, labels: npt.ArrayLike, split: str) -> Part:
     return Part(features, indices.astype(np.int64, copy=False))
 
 
-def _cut(rows: Rows, labels: npt.NDArray[Any], sizes: Mapping[str, int]) -> dict[Split, Part]:
+def _cut(rows: Rows, labels: Numbers, sizes: Mapping[str, int]) -> dict[Split, Part]:
     """The parts of all rows, as many each as the header says."""
     whole = _checked(rows, labels, "all splits")
     if set(sizes) - set(SPLITS) or min(sizes.values(), default=0) < 0:

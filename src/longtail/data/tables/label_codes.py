@@ -11,11 +11,12 @@ from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
+from longtail.core.arrays import Indices, Numbers
 from longtail.core.labels import check_num_classes
 from longtail.core.memory import check_memory
 
@@ -35,7 +36,7 @@ class LabelCodes:
     """
 
     values: tuple[str, ...]
-    codes: npt.NDArray[np.int64]
+    codes: Indices
     stored_as_numbers: bool = False
 
     @classmethod
@@ -46,7 +47,7 @@ class LabelCodes:
         return cls(tuple(seen), np.array(codes, dtype=np.int64))
 
     @classmethod
-    def of_array(cls, labels: npt.NDArray[Any], where: str) -> LabelCodes:
+    def of_array(cls, labels: Numbers, where: str) -> LabelCodes:
         """From an array of integers, strings or bytes, or a ValueError that says `where`."""
         if labels.ndim != 1:
             raise ValueError(
@@ -73,9 +74,7 @@ class LabelCodes:
         values = tuple(self.values[code] for code in used)
         return LabelCodes(values, codes.astype(np.int64), self.stored_as_numbers)
 
-    def as_indices(
-        self, num_classes: int, classes: Sequence[str] | None, where: str
-    ) -> npt.NDArray[np.int64]:
+    def as_indices(self, num_classes: int, classes: Sequence[str] | None, where: str) -> Indices:
         """Class indices as int64, or a ValueError that says `where`.
 
         Text is a class name if all of it is; else all of it must be indices.
@@ -181,7 +180,7 @@ def classes_of(values: Collection[str], num_samples: int, where: str) -> tuple[s
     return tuple(map(str, range(number)))
 
 
-def as_names(values: npt.NDArray[Any], where: str) -> tuple[str, ...]:
+def as_names(values: Numbers, where: str) -> tuple[str, ...]:
     """The entries of an array as text, bytes read as UTF-8, or a ValueError that says `where`."""
     if values.ndim != 1 or values.dtype.kind not in "iuUS":
         raise ValueError(

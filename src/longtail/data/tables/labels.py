@@ -17,12 +17,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, TypeAlias
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 
+from longtail.core.arrays import Numbers
 from longtail.core.labels import MOST
 from longtail.data.tables.arrays import load_npy, load_npz, npz_names
 from longtail.data.tables.errors import check_is_file
@@ -207,7 +207,7 @@ def _label_arrays(names: Sequence[str], column: str | int | None, path: Path) ->
     return by_split or {WHOLE: str(single)}
 
 
-def _of_array(stored: npt.NDArray[Any], where: str) -> LabelCodes:
+def _of_array(stored: Numbers, where: str) -> LabelCodes:
     if not stored.size:
         raise ValueError(f"{where} has no labels in it; give one a sample")
     return LabelCodes.of_array(stored, where)

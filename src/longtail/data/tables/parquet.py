@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from longtail.core.arrays import Numbers
 from longtail.core.memory import check_memory
 from longtail.data.tables.errors import check_is_file, reading
 from longtail.data.tables.label_codes import LABEL_BYTES, LabelCodes
@@ -63,7 +63,7 @@ class ParquetTable:
         """How many rows there are, and the labels in these columns."""
         return self.num_rows, [self._labels(self.names[position]) for position in positions]
 
-    def numbers(self, positions: Sequence[int], rows: int) -> Iterator[npt.NDArray[Any]]:
+    def numbers(self, positions: Sequence[int], rows: int) -> Iterator[Numbers]:
         """The numbers in these columns, at most so many rows at a time."""
         names = [self.names[position] for position in positions]
         for batch in self._batches(rows, names):
@@ -81,7 +81,7 @@ class ParquetTable:
         first = next(self._batches(1, [name]), None)
         return 0 if first is None else len(first.column(0)[0])
 
-    def list_numbers(self, name: str, rows: int) -> Iterator[npt.NDArray[Any]]:
+    def list_numbers(self, name: str, rows: int) -> Iterator[Numbers]:
         """The numbers in the lists of a column, all as long as the first."""
         start, width = 0, self.length(name)
         for batch in self._batches(rows, [name]):

@@ -17,6 +17,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from longtail.core.arrays import Numbers
 from longtail.data.tables.errors import ObjectsError
 
 # What NumPy arrays and, in protocol 2, bytes are made with. All else is refused.
@@ -63,7 +64,7 @@ def read_plain_data(pickled: bytes, where: str) -> Any:
     return value
 
 
-def read_objects(file: IO[bytes], shape: tuple[int, ...], where: str) -> npt.NDArray[Any]:
+def read_objects(file: IO[bytes], shape: tuple[int, ...], where: str) -> Numbers:
     """The names or numbers of an array of objects in an .npy, whose header has been read."""
     pickled = file.read(_MOST_BYTES + 1)
     try:

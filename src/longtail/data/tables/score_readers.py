@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from longtail.core import Prior
+from longtail.core.arrays import Numbers
 from longtail.core.blocks import slices
 from longtail.core.score_checks import check_ids
 from longtail.core.scores_file import FORMAT, Header
@@ -40,7 +40,7 @@ class _Arrays(NamedTuple):
 
     names: Sequence[str]
     header: Callable[[str], arrays.ArrayHeader | StoredTensor]
-    load: Callable[[Iterable[str]], dict[str, npt.NDArray[Any]]]
+    load: Callable[[Iterable[str]], dict[str, Numbers]]
     blocks: Callable[[str, int], Iterator[Matrix]]
 
 
@@ -55,7 +55,7 @@ def read_safetensors(path: Path, kind: Kind, layout: Layout) -> Contents:
     """Named tensors; those of `Scores.save` have a header that says the rest."""
     metadata, tensors = open_tensor_file(path)
 
-    def load(names: Iterable[str]) -> dict[str, npt.NDArray[Any]]:
+    def load(names: Iterable[str]) -> dict[str, Numbers]:
         with reading(path, "scores"):
             return {name: np.array(tensors[name].mapped()) for name in names}
 
@@ -164,14 +164,14 @@ def _of_columns(table: Table, columns: Columns, dtype: np.dtype[Any]) -> Content
 
 def _beside(
     table: Table, label: int | None, ids: int | None
-) -> tuple[int, LabelCodes | None, npt.NDArray[Any] | None]:
+) -> tuple[int, LabelCodes | None, Numbers | None]:
     """How many rows there are, their labels and their ids."""
     num_rows, columns = table.labels(*(at for at in (label, ids) if at is not None))
     texts = None if ids is None else np.array(columns[-1].values)[columns[-1].codes]
     return num_rows, None if label is None else columns[0], texts
 
 
-def _ids(stored: npt.NDArray[Any], num_rows: int, where: str) -> npt.NDArray[Any]:
+def _ids(stored: Numbers, num_rows: int, where: str) -> Numbers:
     with naming(where):
         texts = np.array(as_names(stored, where)) if stored.dtype.kind == "S" else stored
         return check_ids(texts, num_rows)

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from numpy.lib import format as npy
 
 from longtail.core import Prior, PriorLike, Scores, probabilities
-from longtail.core.arrays import ArrayLike, as_numpy
+from longtail.core.arrays import ArrayLike, Indices, Numbers, as_numpy
 from longtail.core.blocks import BLOCK
 from longtail.core.files import written_whole
 from longtail.core.labels import check_labels
@@ -52,8 +52,8 @@ class Contents:
     read: Callable[[int], Iterator[Matrix]]
     labels: LabelCodes | None = None
     classes: tuple[str, ...] | None = None
-    ids: npt.NDArray[Any] | None = None
-    counts: npt.NDArray[Any] | None = None
+    ids: Numbers | None = None
+    counts: Numbers | None = None
     carried: Prior | None = None
     split: Split | None = None
     array: str | None = None
@@ -65,7 +65,7 @@ class Block(NamedTuple):
 
     start: int
     logits: Matrix
-    labels: npt.NDArray[np.int64] | None
+    labels: Indices | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,12 +78,12 @@ class ScoreTable:
     path: Path
     kind: Kind
     contents: Contents
-    labels: npt.NDArray[np.int64] | None
+    labels: Indices | None
     classes: tuple[str, ...] | None
-    counts: npt.NDArray[np.int64] | None
+    counts: Indices | None
     carried: Prior | None
     split: Split | None
-    ids: npt.NDArray[Any] | None
+    ids: Numbers | None
 
     @property
     def num_rows(self) -> int:

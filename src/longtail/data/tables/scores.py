@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-from longtail.core.arrays import ArrayLike
+from longtail.core.arrays import ArrayLike, Indices
 from longtail.core.labels import check_counts
 from longtail.core.numbers import check_choice
 from longtail.data.tables import score_readers
@@ -122,7 +121,7 @@ def _indices(
     contents: Contents,
     names: tuple[str, ...] | None,
     path: Path,
-) -> npt.NDArray[np.int64] | None:
+) -> Indices | None:
     if labels is None:
         codes, source = contents.labels, f"the labels of {path}"
     elif isinstance(labels, str | os.PathLike):

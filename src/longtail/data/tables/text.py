@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from longtail.core.arrays import Floats
 from longtail.data.tables.errors import check_is_file, reading
 from longtail.data.tables.label_codes import LabelCodes
 
@@ -127,7 +127,7 @@ class TextTable:
         ]
         return len(codes), [LabelCodes(each.values, each.codes[codes]) for each in columns]
 
-    def numbers(self, positions: Sequence[int], rows: int) -> Iterator[npt.NDArray[np.float64]]:
+    def numbers(self, positions: Sequence[int], rows: int) -> Iterator[Floats]:
         """The numbers in these columns, at most so many rows at a time."""
         lines, start = (line for line, _ in self._lines()), 0
         for first in lines:

@@ -19,12 +19,12 @@ from numbers import Integral
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from longtail.core import Prior, PriorLike, Scores, measure_carried, retarget
+from longtail.core.arrays import Floats, Numbers
 from longtail.core.numbers import check_number
 from longtail.core.prior import check_same_classes, full_prior
 from longtail.data import stratified_folds
@@ -43,7 +43,7 @@ Tau: TypeAlias = float | Literal["auto"]
 Calibration: TypeAlias = Literal["auto", "temperature", "bias_corrected"] | None
 Carried: TypeAlias = PriorLike | Literal["train", "measure"]
 AnyCalibrator: TypeAlias = Temperature | BiasCorrectedTemperature
-OutOfFold: TypeAlias = tuple[npt.NDArray[np.float64], Positions]
+OutOfFold: TypeAlias = tuple[Floats, Positions]
 Splits: TypeAlias = list[tuple[Positions, Positions]]
 
 _A_CLASS = "one probability or count a class"
@@ -190,7 +190,7 @@ def _score_fold(
     return logits, scored
 
 
-def target_prior(target: Target, train: Prior, classes: npt.NDArray[Any]) -> Prior | None:
+def target_prior(target: Target, train: Prior, classes: Numbers) -> Prior | None:
     """The prior meant; None if it is to be estimated."""
     if isinstance(target, str):
         return {"uniform": Prior.uniform(len(classes)), "prior": train}.get(target)

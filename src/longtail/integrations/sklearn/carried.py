@@ -22,7 +22,6 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
@@ -33,6 +32,7 @@ from sklearn.svm import SVC, LinearSVC, NuSVC
 from sklearn.utils.class_weight import compute_class_weight
 
 from longtail.core import Prior
+from longtail.core.arrays import Floats
 from longtail.core.probabilities import floored_log
 from longtail.integrations.sklearn.training_set import EncodedLabels, TrainingLabels
 
@@ -57,7 +57,7 @@ def gives_probs(estimator: Any) -> bool:
     )
 
 
-def class_logits(estimator: Any, X: Any) -> npt.NDArray[np.float64]:
+def class_logits(estimator: Any, X: Any) -> Floats:
     """Shape (samples, classes), in the order of the estimator's `classes_`, float64."""
     if len(estimator.classes_) == 1:  # where boosting has two columns all the same
         return np.zeros((len(estimator.predict(X)), 1))
@@ -127,7 +127,7 @@ def _own_prior(estimator: Any) -> Prior | None:
     return None
 
 
-def _class_weights(estimator: Any, labels: TrainingLabels) -> npt.NDArray[np.float64]:
+def _class_weights(estimator: Any, labels: TrainingLabels) -> Floats:
     """One factor a class: what training multiplied each sample's weight by."""
     options = estimator.get_params(deep=False)
     factors = _balance(estimator, options.get("class_weight"), labels)
@@ -139,7 +139,7 @@ def _class_weights(estimator: Any, labels: TrainingLabels) -> npt.NDArray[np.flo
     return factors
 
 
-def _balance(estimator: Any, class_weight: Any, labels: TrainingLabels) -> npt.NDArray[np.float64]:
+def _balance(estimator: Any, class_weight: Any, labels: TrainingLabels) -> Floats:
     if class_weight is None:
         return np.ones(len(labels.classes))
     if not isinstance(class_weight, str):

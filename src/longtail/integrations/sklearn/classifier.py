@@ -16,13 +16,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from longtail.core import Prior, Scores
+from longtail.core.arrays import Floats, Numbers
 from longtail.core.softmax import softmax
 from longtail.integrations.sklearn import adjustment, training_set
 from longtail.integrations.sklearn.carried import class_logits
@@ -189,23 +189,23 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         validation, calibrate = self.out_of_fold_scores_, self.calibrator_ is None
         return estimate_prior(scores, "em", validation, calibrate=calibrate, resamples=resamples)
 
-    def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """The adjusted logits; of two classes, that of the second less that of the first."""
         logits = self._logits(X)
         return logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
 
-    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """The probabilities under the target: softmax of the adjusted logits."""
         return softmax(self._logits(X))
 
-    def _logits(self, X: Any) -> npt.NDArray[np.float64]:
+    def _logits(self, X: Any) -> Floats:
         """Those of `to_scores`, by one scale and one shift where these are known since fit."""
         step = getattr(self, "_step", None)
         if step is None:
             return np.asarray(self.to_scores(X).logits)
         return np.asarray(class_logits(self.estimator_, X) * step.scale + step.shift)
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any) -> Numbers:
         """The most likely label of each sample under the target."""
         best = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[best])

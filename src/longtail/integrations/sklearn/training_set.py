@@ -16,9 +16,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import has_fit_parameter
 
 from longtail.core import Prior
-from longtail.core.arrays import refuse_lossy
+from longtail.core.arrays import Floats, Indices, Numbers, refuse_lossy
 
-Weights: TypeAlias = npt.NDArray[np.float64] | None
+Weights: TypeAlias = Floats | None
 Positions: TypeAlias = npt.NDArray[np.intp]
 
 
@@ -26,12 +26,12 @@ Positions: TypeAlias = npt.NDArray[np.intp]
 class TrainingLabels:
     """Labels of a training set, or of a part of one."""
 
-    classes: npt.NDArray[Any]  # that occur, sorted: `classes_` of a classifier trained on them
+    classes: Numbers  # that occur, sorted: `classes_` of a classifier trained on them
     codes: Positions  # for each sample the position of its label in `classes`
     weights: Weights  # how much each counts; None if all count the same
 
     @classmethod
-    def of(cls, labels: npt.NDArray[Any], weights: Weights) -> TrainingLabels:
+    def of(cls, labels: Numbers, weights: Weights) -> TrainingLabels:
         """From labels of any kind that can be sorted."""
         classes, codes = np.unique(labels, return_inverse=True)
         return cls(classes, codes, weights)
@@ -42,7 +42,7 @@ class TrainingLabels:
         return TrainingLabels.of(self.classes[self.codes[positions]], weights)
 
     @property
-    def counts(self) -> npt.NDArray[np.int64]:
+    def counts(self) -> Indices:
         """Samples of each class, whatever they weigh."""
         return np.bincount(self.codes, minlength=len(self.classes))
 
@@ -95,10 +95,10 @@ class EncodedLabels:
     `classes_` are sorted; all else that is asked of it is the classifier's own.
     """
 
-    def __init__(self, estimator: Any, classes: npt.NDArray[Any]) -> None:
+    def __init__(self, estimator: Any, classes: Numbers) -> None:
         self.estimator, self.classes_ = estimator, classes
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any) -> Numbers:
         """The most likely label of each sample."""
         return np.asarray(self.classes_[np.asarray(self.estimator.predict(X), dtype=int)])
 
@@ -109,7 +109,7 @@ class EncodedLabels:
         return getattr(self.estimator, name)
 
 
-def checked_labels(y: Any) -> npt.NDArray[Any]:
+def checked_labels(y: Any) -> Numbers:
     """One label a sample, or a ValueError."""
     if y is None:
         raise ValueError(
@@ -130,7 +130,7 @@ def check_trained_on(estimator: Any, labels: TrainingLabels) -> None:
         )
 
 
-def codes_of(y: Any, classes: npt.NDArray[Any]) -> Positions:
+def codes_of(y: Any, classes: Numbers) -> Positions:
     """The positions of labels in the sorted classes, or a ValueError."""
     labels = checked_labels(y)
     unknown = np.setdiff1d(labels, classes)
@@ -176,7 +176,7 @@ def seeded(estimator: Any, random_state: Any) -> tuple[Any, int | None]:
     return copy, seed
 
 
-def _fitted(estimator: Any, X: Any, y: npt.NDArray[Any], keywords: dict[str, Any]) -> Any:
+def _fitted(estimator: Any, X: Any, y: Numbers, keywords: dict[str, Any]) -> Any:
     """A copy of the estimator, fitted on the labels, or on their positions if it takes no other.
 
     Which those are nobody can ask them: positions are tried where the labels are refused.
@@ -214,6 +214,6 @@ def _length(value: Any) -> int | None:
     return len(value) if isinstance(value, list | tuple) else None
 
 
-def _shown(classes: npt.NDArray[Any]) -> str:
+def _shown(classes: Numbers) -> str:
     names = np.asarray(classes).tolist()
     return f"{names[:10]}{f' and {len(names) - 10} more' if len(names) > 10 else ''}"

@@ -35,12 +35,12 @@ from typing import NamedTuple
 import numpy as np
 
 from longtail.core import Prior
-from longtail.core.arrays import ArrayLike
+from longtail.core.arrays import ArrayLike, Numbers
 from longtail.core.numbers import check_choice
 from longtail.posthoc.tau import Criterion, TauChoice, criteria
 from longtail.posthoc.tau.curve import curve_along
 from longtail.posthoc.tau.paths import Shift, TauPath, predict
-from longtail.posthoc.validation import Rows, Validation, Weighted, effective_samples
+from longtail.posthoc.validation import Validation, Weighted, effective_samples
 from longtail.stats import NORMAL
 
 SPREAD, WIDE_SPREAD = 0.5, 2.0
@@ -105,7 +105,7 @@ def held_near_one(
     return 1 + trust * (optimum - 1), trust
 
 
-def _size(logits: Rows) -> float:
+def _size(logits: Numbers) -> float:
     """How far logits lie apart, 1 at the most: what no model's logits are right to is a part of it.
 
     A temperature of a hundred leaves logits, and τ, of a hundredth of the usual size.

@@ -29,12 +29,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from longtail.core.arrays import Floats, Indices, Numbers
 from longtail.core.blocks import slices
 from longtail.core.softmax import log_softmax, logsumexp, softmax, widened
 from longtail.metrics.terms import BINS, bin_of
 from longtail.posthoc.tau.intervals import Intervals
 from longtail.posthoc.tau.paths import TauPath, wide_dtype
-from longtail.posthoc.validation import Floats, Indices, Rows, Weighted
+from longtail.posthoc.validation import Weighted
 from longtail.stats import Replicates, alike
 
 _BLOCK = 2**16  # entries of a block, which stays in the cache for all τ
@@ -57,14 +58,14 @@ class Score(NamedTuple):
 class Proper(NamedTuple):
     """A proper score as a function of moved logits and labels."""
 
-    values: Callable[[Rows, Indices], Rows]
+    values: Callable[[Numbers, Indices], Numbers]
     scores: Callable[[Floats, Indices, Floats, Floats], Score]
 
 
 Point: TypeAlias = tuple[float, float, float]  # value, slope and bend of the weighted mean
 
 
-def nll_values(moved: Rows, labels: Indices) -> Rows:
+def nll_values(moved: Numbers, labels: Indices) -> Numbers:
     """The log-loss of each row."""
     return logsumexp(moved) - _own(moved, labels)
 
@@ -79,7 +80,7 @@ def nll_scores(moved: Floats, labels: Indices, rate: Floats, change: Floats) -> 
     return Score(-_own(log_probs, labels), mean - _own(rate, labels), bend)
 
 
-def brier_values(moved: Rows, labels: Indices) -> Rows:
+def brier_values(moved: Numbers, labels: Indices) -> Numbers:
     """The squared error of each row."""
     probs = softmax(moved)
     return np.asarray(np.square(probs).sum(axis=1) - 2 * _own(probs, labels) + 1)
@@ -250,6 +251,6 @@ def _sums(probs: Floats, per_class: Floats) -> Floats:
     return np.asarray(np.einsum("ij,ij->i", probs, per_class))
 
 
-def _own(per_class: Rows, labels: Indices) -> Rows:
+def _own(per_class: Numbers, labels: Indices) -> Numbers:
     """The entry of each row's label."""
     return per_class[labels] if per_class.ndim == 1 else per_class[np.arange(len(labels)), labels]

@@ -32,13 +32,13 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from longtail.core import Prior, PriorLike, Scores
-from longtail.core.arrays import Array, ArrayLike, as_numpy, to_kind
+from longtail.core.arrays import Array, ArrayLike, Floats, Indices, Numbers, as_numpy, to_kind
 from longtail.core.numbers import check_per_class
 from longtail.core.prior import check_same_classes, full_prior, target_prior
 from longtail.core.retarget import prior_offset
 from longtail.posthoc.tau.intervals import Intervals
 from longtail.posthoc.tau.paths import Scale, Shift, TauPath, predict
-from longtail.posthoc.validation import Floats, Indices, Rows, Weighted, weights_to
+from longtail.posthoc.validation import Weighted, weights_to
 from longtail.stats import Replicates, alike
 
 _TRIES = 5  # so many pieces: in float32 one in ten or so does not keep its promise
@@ -170,7 +170,7 @@ def curve_along(
     return TauCurve(taus, under_target, balanced, *optimum, target, right, *counted)
 
 
-def _check(logits: Array, labels: ArrayLike) -> tuple[Rows, Indices]:
+def _check(logits: Array, labels: ArrayLike) -> tuple[Numbers, Indices]:
     """The samples, or a ValueError."""
     scores = Scores(logits, labels)
     if not len(scores):

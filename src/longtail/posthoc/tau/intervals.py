@@ -25,11 +25,11 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from longtail.core.arrays import Floats, Indices, Numbers
 from longtail.core.blocks import slices
-from longtail.posthoc.validation import Floats, Indices, Rows
 
 Flags: TypeAlias = npt.NDArray[np.bool_]
-Load: TypeAlias = Callable[[Indices, Rows], object]
+Load: TypeAlias = Callable[[Indices, Numbers], object]
 
 NEVER = -1e30  # a logit as low as this never wins
 _BLOCK = 2**18  # entries of a block: a megabyte in float32
@@ -91,10 +91,10 @@ class _Nearest(NamedTuple):
     """The rivals that bound τ, one row a sample: from below, and from above."""
 
     rivals: Indices
-    logits: Rows
-    own: Rows  # the logit of the label, twice
-    ends: Rows  # the highest |(1)| on either side
-    seconds: Rows  # the second highest
+    logits: Numbers
+    own: Numbers  # the logit of the label, twice
+    ends: Numbers  # the highest |(1)| on either side
+    seconds: Numbers  # the second highest
 
 
 def _nearest_in_parts(
@@ -148,7 +148,9 @@ def _find_nearest(
     return nearest._replace(rivals=order[nearest.rivals])
 
 
-def _find_in_block(nearest: _Nearest, at: slice, rows: Rows, where: Indices, ends: Rows) -> None:
+def _find_in_block(
+    nearest: _Nearest, at: slice, rows: Numbers, where: Indices, ends: Numbers
+) -> None:
     """Put in what is found of a block of samples."""
     each, width = np.arange(len(where)), rows.shape[1]
     first, after = int(where[0]), int(where[-1]) + 1
@@ -180,7 +182,7 @@ def _are_close(nearest: _Nearest) -> Flags:
     return close
 
 
-def _leads(rivals: Rows, own: Rows) -> Floats:
+def _leads(rivals: Numbers, own: Numbers) -> Floats:
     with np.errstate(invalid="ignore"):  # -inf less -inf
         leads: Floats = np.subtract(rivals, own, dtype=np.float64)
     leads[rivals <= NEVER] = -np.inf

@@ -22,15 +22,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from longtail.core.arrays import Floats, Indices, Numbers
 from longtail.core.blocks import slices
 from longtail.core.softmax import widened
 from longtail.posthoc.tau.intervals import NEVER, Intervals, Load, line_intervals
-from longtail.posthoc.validation import Floats, Indices, Rows
 
 _BLOCK = 2**17  # entries of a block: half a megabyte in float32
 _SOME = 1000  # samples that tell how large logits are
 
-Move: TypeAlias = Callable[[Rows, Rows | None], Rows]
+Move: TypeAlias = Callable[[Numbers, Numbers | None], Numbers]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,19 +53,19 @@ class Shift:
         """The offset, and nothing."""
         return self._finite, np.zeros_like(self.offset)
 
-    def length(self, logits: Rows) -> float:
+    def length(self, logits: Numbers) -> float:
         """The deviation of the offset over the classes that are not ruled out."""
         return float(self.offset[np.isfinite(self.offset)].std())
 
-    def reach(self, logits: Rows) -> float:
+    def reach(self, logits: Numbers) -> float:
         """From the lowest offset to the highest, of the classes that are not ruled out."""
         return float(np.ptp(self.offset[np.isfinite(self.offset)]))
 
-    def intervals(self, logits: Rows, labels: Indices) -> Intervals:
+    def intervals(self, logits: Numbers, labels: Indices) -> Intervals:
         """Lines with the offset for slope."""
         ruled_out = np.flatnonzero(np.isneginf(self.offset))
 
-        def load(at: Indices, rows: Rows) -> None:
+        def load(at: Indices, rows: Numbers) -> None:
             _load(logits, at, rows)
             if len(ruled_out):
                 rows[:, ruled_out] = -np.inf
@@ -97,18 +97,18 @@ class Scale:
         finite = np.where(np.isneginf(moved), 0.0, moved)
         return -self.log_nu * finite, np.square(self.log_nu) * finite
 
-    def length(self, logits: Rows) -> float:
+    def length(self, logits: Numbers) -> float:
         """The deviation of −log ν times the logits, over the classes of some of the samples."""
         return float(self._some_rates(logits).std(axis=1).mean())
 
-    def reach(self, logits: Rows) -> float:
+    def reach(self, logits: Numbers) -> float:
         """From the lowest of −log ν times the logits to the highest, of some of the samples."""
         return float(np.sqrt(np.square(np.ptp(self._some_rates(logits), axis=1)).mean()))
 
-    def _some_rates(self, logits: Rows) -> Floats:
+    def _some_rates(self, logits: Numbers) -> Floats:
         return self.rates(logits[:_SOME].astype(np.float64))[0]
 
-    def intervals(self, logits: Rows, labels: Indices) -> Intervals:
+    def intervals(self, logits: Numbers, labels: Indices) -> Intervals:
         """Lines of the logarithms, apart for samples with a positive logit and those without."""
         top = logits.max(axis=1)
         right = Intervals(np.full(len(top), np.inf), np.full(len(top), -np.inf))
@@ -127,7 +127,7 @@ class Scale:
 TauPath: TypeAlias = Shift | Scale
 
 
-def predict(path: TauPath, logits: Rows, tau: float) -> Indices:
+def predict(path: TauPath, logits: Numbers, tau: float) -> Indices:
     """What is predicted at τ from logits that are stored in their own dtype again."""
     most, move = max(1, _BLOCK // logits.shape[1]), path.mover(tau)
     memory = np.empty((min(most, len(logits)), logits.shape[1]), wide_dtype(logits))
@@ -139,15 +139,15 @@ def predict(path: TauPath, logits: Rows, tau: float) -> Indices:
     return predicted
 
 
-def wide_dtype(rows: Rows) -> np.dtype[Any]:
+def wide_dtype(rows: Numbers) -> np.dtype[Any]:
     """What such numbers are computed in: float32 for the halves, else their own type."""
     return np.dtype(np.float32) if rows.dtype.itemsize == 2 else rows.dtype
 
 
-def _logs(logits: Rows, samples: Indices, sign: int) -> Load:
+def _logs(logits: Numbers, samples: Indices, sign: int) -> Load:
     """What loads log f of some samples, or −log(−f) if the sign is negative."""
 
-    def load(at: Indices, rows: Rows) -> None:
+    def load(at: Indices, rows: Numbers) -> None:
         _load(logits, samples[at], rows)
         with np.errstate(divide="ignore"):
             np.log(np.maximum(sign * rows, 0, out=rows), out=rows)
@@ -156,7 +156,7 @@ def _logs(logits: Rows, samples: Indices, sign: int) -> Load:
     return load
 
 
-def _load(logits: Rows, at: Indices, rows: Rows) -> None:
+def _load(logits: Numbers, at: Indices, rows: Numbers) -> None:
     """Write some rows of the logits into memory."""
     if logits.dtype == rows.dtype:
         np.take(logits, at, axis=0, out=rows, mode="clip")  # without a copy in between

@@ -84,8 +84,8 @@ def drawing(size: tuple[float, float], title: str, description: str, parts: Sequ
         "role": "img",
     }
     style = f"max-width:{width * 1.25:g}px"
-    said = element("title", title), element("desc", description)
-    return Chart(element("svg", *said, *parts, **head, **font, style=style))
+    spoken = element("title", title), element("desc", description)
+    return Chart(element("svg", *spoken, *parts, **head, **font, style=style))
 
 
 def as_numbers(values: Collection[float] | None, what: str) -> tuple[float, ...]:

@@ -52,11 +52,12 @@ class Reference:
     @property
     def key(self) -> Key:
         """Its legend entry."""
-        return Key(self.label, reference_line(-12, 0, 12, 0, class_=None))
+        return Key(self.label, dotted("M-12 0H12", class_=None))
 
     def across(self, plot: Plot, y: Scale) -> Svg:
         """The line from one side of the plot to the other."""
-        return reference_line(plot.left, y(self.value), plot.right, y(self.value), self.label)
+        outline = f"M{plot.left:.2f} {y(self.value):.2f}H{plot.right:.2f}"
+        return dotted(outline, self.label, "reference")
 
 
 @dataclass(frozen=True)
@@ -118,19 +119,9 @@ def dotted(
     outline: str, tooltip: str = "", class_: str | None = "guide", paint: str = "currentColor"
 ) -> Svg:
     """A thin dotted path."""
-    look: Attributes = {"stroke": paint, "stroke_width": 1.6, "stroke_opacity": 0.75}
-    ends: Attributes = {"stroke_dasharray": "0.1 3.5", "stroke_linecap": "round", "fill": "none"}
+    look: Attributes = {"stroke": paint, "stroke_width": 2.0, "stroke_opacity": 0.85}
+    ends: Attributes = {"stroke_dasharray": "0.1 3.7", "stroke_linecap": "round", "fill": "none"}
     return svg.element("path", svg.tip(tooltip), class_=class_, d=outline, **look, **ends)
-
-
-def reference_line(
-    x1: float, y1: float, x2: float, y2: float, tooltip: str = "", class_: str | None = "reference"
-) -> Svg:
-    """The dotted line that shows a reference level."""
-    ends: Attributes = {"x1": x1, "y1": y1, "x2": x2, "y2": y2}
-    look: Attributes = {"stroke": "currentColor", "stroke_width": 2.2}
-    dots: Attributes = {"stroke_dasharray": "0.1 4", "stroke_linecap": "round"}
-    return svg.element("line", svg.tip(tooltip), class_=class_, **ends, **look, **dots)
 
 
 def plot_area(

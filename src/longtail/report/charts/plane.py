@@ -82,7 +82,7 @@ def plane_chart(
             drawn.append(element("g", many_marks(number, dots, 2.2), **look(number, light)))
             continue
         tips = [name if colored else f"{name}: {readable(a)}, {readable(b)}" for a, b in pairs]
-        shapes = [marker(number, *at, 2.8, said) for at, said in zip(dots, tips, strict=True)]
+        shapes = [marker(number, *at, 2.8, text) for at, text in zip(dots, tips, strict=True)]
         drawn.append(element("g", *shapes, **look(number), pointer_events="all"))
     for name, ends, style in cuts:
         if ends:

@@ -126,8 +126,8 @@ def _row(
         svg.label(plot.right, top + 15, each.text, anchor="end"),
     ]
     if reference is not None:  # beside the line, and not through the name
-        at = x(reference.value)
-        drawn.append(frame.reference_line(at, middle - 10, at, middle + 10, reference.label))
+        outline = f"M{x(reference.value):.2f} {middle - 10:.2f}v20"
+        drawn.append(frame.dotted(outline, reference.label, "reference"))
     if not math.isfinite(each.value):
         return drawn
     # Multiples of the golden ratio spread the dots evenly, and alike in every rendering.

@@ -111,8 +111,6 @@ def readable(value: float, digits: int = 4) -> str:
     """
     if math.isnan(value):
         return "no value"
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
     if 1000 <= abs(value) < 1e9:
         return fixed(value, 0)
     mantissa, _, exponent = f"{value:.{digits}g}".partition("e")
@@ -132,7 +130,7 @@ def decimals_for(value: float, digits: int) -> int:
 
 
 def fixed(value: float, decimals: int) -> str:
-    """A number with so many decimals, so that several beside each other look alike."""
+    """A number with so many decimals, so that several beside each other look alike; NaN is –."""
     return _signed(f"{value:,.{decimals}f}")
 
 
@@ -152,4 +150,4 @@ def _decimals(tick: float) -> int:
 
 
 def _signed(text: str) -> str:
-    return text.replace("-", "−")
+    return text.replace("-", "−").replace("inf", "∞").replace("nan", "–")

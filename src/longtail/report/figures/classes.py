@@ -197,9 +197,9 @@ def group_curves_chart(log: Sequence[Mapping[str, float | None]], title: str = "
     lines = []
     for name in GROUPS:
         points = [(row.get("epoch"), row.get(f"val_{name}")) for row in log]
-        known = [(at, 100 * value) for at, value in points if at is not None and value is not None]
-        if known:
-            epochs, accuracies = zip(*known, strict=True)
+        drawn = [(at, 100 * value) for at, value in points if at is not None and value is not None]
+        if drawn:
+            epochs, accuracies = zip(*drawn, strict=True)
             lines.append(Line(f"{name}-shot", epochs, accuracies))
     if not lines:
         raise ValueError(

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from longtail.flows.audit import AuditResult, Remedy
-from longtail.flows.label_profile import Profile, Shift
+from longtail.flows.label_profile import Profile
 from longtail.report.charts.lines import Line, line_chart
 from longtail.report.figures.classes import counts_chart
 from longtail.report.names import how_many
@@ -28,6 +28,44 @@ _REMEDIES = {
     "metrics": "Beside accuracy report balanced accuracy, and that of many, medium and few.",
     "single": "{single} a single sample, which can be trained on or tested on, not both. Merge "
     "such a class with a related one, drop it, or collect more.",
+}
+_MOVED = "total variation {shift.total_variation:.1%}, by chance about {shift.by_chance:.1%}"
+_EXPECT = {
+    "balanced": "The labels are balanced: there is no tail to correct.",
+    "ids": "No label occurs twice: {train.num_samples:,} samples of as many classes. This looks "
+    "like an index or an id, not like labels; say which column has them with --column.",
+    "nearly_balanced": "The labels are nearly balanced: the largest class has {times} times the "
+    "samples of the smallest, and logits start {bias:.2f} nats apart at the most. There is no tail "
+    "to correct.",
+    "tail": "Trained with plain cross-entropy, logits carry these frequencies: those of {small} "
+    "start {bias:.1f} nats behind those of {large}. A sample of {small} wins against {large} only "
+    "if it looks {times} times more like the former.",
+    "scarce": "Classes with fewer than 20 samples hold {few.share:.0%} of all samples: data are "
+    "scarce altogether, and no correction of the prior makes up for that.",
+    "small_tail": "The {few_classes} with fewer than 20 samples hold {few.share:.1%} of all "
+    "samples: where labels are distributed like these, a model that never predicts them loses no "
+    "more accuracy than that.",
+    "few_tested": "Behind the accuracy on classes with few training samples stand "
+    "{few.tested_samples:,} test samples of {tested_classes}. A recall measured on the median of "
+    "{few.median:g} has a standard error of up to {few.class_error:.0f} points, the mean of all "
+    "these recalls one of up to {few.mean_error:.1f}.",
+    "few_untested": "The test set has no sample of the {few_classes} with few training samples: "
+    "nothing can be said about how well they are found.",
+    "test_balanced": "The test set is balanced and the training set is not: on it accuracy is "
+    "balanced accuracy, and logits that carry the training prior cost some of it.",
+    "test_shifted": "The test labels follow another prior than the training labels "
+    f"({_MOVED}): there, logits that carry the training prior are biased and their probabilities "
+    "are off.",
+    "test_alike": f"The test labels are distributed like the training labels ({_MOVED}).",
+    "test_has_own_tail": "They have a tail of their own.",
+    "test_is_nearer_uniform": "They are nearer to the uniform prior ({shift.to_uniform:.1%}): "
+    "scores moved to it should gain accuracy on them too.",
+    "test_has_tail_too": "They have a tail too: accuracy on them rewards predicting frequent "
+    "classes, and scores moved to the uniform prior gain balanced accuracy but lose some accuracy.",
+    "not_in_test": "{not_in_test} no test samples: their recalls cannot be measured, and means "
+    "over classes leave them out.",
+    "not_in_train": "{not_in_train} test samples but no training samples: no model can have "
+    "learned that.",
 }
 _RANGES = {"many": "over 100", "medium": "20 to 100", "few": "under 20"}
 
@@ -78,8 +116,8 @@ def audit_tables(result: AuditResult) -> list[tuple[str, Table]]:
         rows = []
         for name, group in groups.items():
             errors = ((group.median, "g"), (group.class_error, ".1f"), (group.mean_error, ".1f"))
-            told = ["" if value is None else f"{value:{style}}" for value, style in errors]
-            rows.append([name, f"{group.tested_classes:,}", f"{group.tested_samples:,}", *told])
+            cells = ["" if value is None else f"{value:{style}}" for value, style in errors]
+            rows.append([name, f"{group.tested_classes:,}", f"{group.tested_samples:,}", *cells])
         caption = (
             "tested: classes with test samples; median: those of the middle one; ±: the largest "
             "standard error in points, of a recall on so many and of the group's mean recall"
@@ -150,93 +188,35 @@ def _share_figure(result: AuditResult) -> Figure:
 def expectations(result: AuditResult) -> list[str]:
     """What these labels do to a model, and to what can be said about it."""
     sentences: list[str] = []
+    facts = _facts(result)
     for finding in result.findings:
-        sentence = _sentence(finding, result)
+        sentence = _EXPECT[finding].format(**facts)
         if finding in ("test_has_own_tail", "test_is_nearer_uniform", "test_has_tail_too"):
             sentence = f"{sentences.pop()} {sentence}"
         sentences.append(sentence)
     return sentences
 
 
-def _sentence(finding: str, result: AuditResult) -> str:
-    train, few = result.train, result.groups[-1]
-    match finding:
-        case "balanced":
-            return "The labels are balanced: there is no tail to correct."
-        case "ids":
-            return (
-                f"No label occurs twice: {train.num_samples:,} samples of as many classes. This "
-                "looks like an index or an id, not like labels; say which column has them with "
-                "--column."
-            )
-        case "nearly_balanced":
-            return (
-                "The labels are nearly balanced: the largest class has "
-                f"{_times(train.imbalance_ratio)} times the samples of the smallest, and logits "
-                f"start {result.bias:.2f} nats apart at the most. There is no tail to correct."
-            )
-        case "tail":
-            large, small = _called(train.largest.name), _called(train.smallest.name)
-            return (
-                "Trained with plain cross-entropy, logits carry these frequencies: those of "
-                f"{small} start {result.bias:.1f} nats behind those of {large}. A sample of "
-                f"{small} wins against {large} only if it looks {_times(train.imbalance_ratio)} "
-                "times more like the former."
-            )
-        case "scarce":
-            return (
-                f"Classes with fewer than 20 samples hold {result.few_share:.0%} of all samples: "
-                "data are scarce altogether, and no correction of the prior makes up for that."
-            )
-        case "small_tail":
-            return (
-                f"The {_classes(few.num_classes)} with fewer than 20 samples hold "
-                f"{result.few_share:.1%} of all samples: where labels are distributed like these, "
-                "a model that never predicts them loses no more accuracy than that."
-            )
-        case "few_tested":
-            return (
-                "Behind the accuracy on classes with few training samples stand "
-                f"{few.tested_samples:,} test samples of {_classes(few.tested_classes or 0)}. A "
-                f"recall measured on the median of {few.median:g} has a standard error of up to "
-                f"{few.class_error:.0f} points, the mean of all these recalls one of up to "
-                f"{few.mean_error:.1f}."
-            )
-        case "few_untested":
-            return (
-                f"The test set has no sample of the {_classes(few.num_classes)} with few training "
-                "samples: nothing can be said about how well they are found."
-            )
-    assert result.shift is not None
-    return _shift_sentence(finding, result.shift)
-
-
-def _shift_sentence(finding: str, shift: Shift) -> str:
-    moved = f"total variation {shift.total_variation:.1%}, by chance about {shift.by_chance:.1%}"
-    return {
-        "test_balanced": "The test set is balanced and the training set is not: on it accuracy is "
-        "balanced accuracy, and logits that carry the training prior cost some of it.",
-        "test_shifted": "The test labels follow another prior than the training labels "
-        f"({moved}): there, logits that carry the training prior are biased and their "
-        "probabilities are off.",
-        "test_alike": f"The test labels are distributed like the training labels ({moved}).",
-        "test_has_own_tail": "They have a tail of their own.",
-        "test_is_nearer_uniform": f"They are nearer to the uniform prior ({shift.to_uniform:.1%}): "
-        "scores moved to it should gain accuracy on them too.",
-        "test_has_tail_too": "They have a tail too: accuracy on them rewards predicting frequent "
-        "classes, and scores moved to the uniform prior gain balanced accuracy but lose some "
-        "accuracy.",
-        "not_in_test": f"{_classes_have(shift.not_in_test)} no test samples: their recalls cannot "
-        "be measured, and means over classes leave them out.",
-        "not_in_train": f"{_classes_have(shift.not_in_train)} test samples but no training "
-        "samples: no model can have learned that.",
-    }[finding]
-
-
 def why(result: AuditResult, remedy: Remedy) -> str:
     """What a remedy is for."""
-    absent, single = _classes_have(result.train.absent), _classes_have(result.train.single)
-    return _REMEDIES[remedy.kind].format(absent=absent, single=single)
+    return _REMEDIES[remedy.kind].format(**_facts(result))
+
+
+def _facts(result: AuditResult) -> dict[str, object]:
+    """What the sentences say, by the names that they have for it."""
+    train, shift, few = result.train, result.shift, result.groups[-1]
+    return {
+        **{"train": train, "shift": shift, "few": few, "bias": result.bias},
+        "times": _times(train.imbalance_ratio),
+        "large": _called(train.largest.name),
+        "small": _called(train.smallest.name),
+        "few_classes": _classes(few.num_classes),
+        "tested_classes": _classes(few.tested_classes or 0),
+        "absent": _classes_have(train.absent),
+        "single": _classes_have(train.single),
+        "not_in_test": _classes_have(shift.not_in_test if shift else ()),
+        "not_in_train": _classes_have(shift.not_in_train if shift else ()),
+    }
 
 
 def _called(name: str) -> str:

@@ -1,6 +1,5 @@
 r"""A comparison as cells of text, as Markdown, and as LaTeX with the rules of booktabs."""
 
-import math
 import re
 from collections import Counter
 from typing import NamedTuple
@@ -9,6 +8,7 @@ from longtail.flows.compare import CompareResult
 from longtail.flows.compare_runs import Metric
 from longtail.flows.compare_sets import ComparedSet, Estimate, Method
 from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
+from longtail.report.charts.scale import fixed
 from longtail.report.pages import compare_text as text
 
 _MARKDOWN = str.maketrans({char: f"\\{char}" for char in "\\`*_[]<>|#~"} | {"\n": " ", "\r": " "})
@@ -72,10 +72,7 @@ def cells(table: ComparedSet) -> list[list[Cell]]:
 
 def number(value: float | None, metric: Metric) -> str:
     """A value as it is shown; a dash where there is none."""
-    if value is None or math.isnan(value):
-        return "–"
-    shown = f"{metric.factor * value:.{metric.digits}f}"
-    return shown.replace("-", "−").replace("inf", "∞")
+    return "–" if value is None else fixed(metric.factor * value, metric.digits)
 
 
 def interval(estimated: Estimate, metric: Metric) -> str:

@@ -6,10 +6,17 @@ from longtail.flows.compare import CompareResult
 from longtail.flows.compare_runs import Metric
 from longtail.flows.compare_sets import BesideBest, ComparedSet, Ranks
 from longtail.flows.noise import MOST_TIMES
-from longtail.flows.run_sources import Note
 from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 
 _NEAREST = 3
+_NOTES = {
+    "unfinished": "Passed over: {0.path}, a run that has not finished.",
+    "unreadable": "Passed over: {0.error}.",
+    "no_test_part": "{0.path} has no test part: compared on validation samples that may have "
+    "chosen something.",
+    "fitted_here": "{0.path}: the fix was fitted on the samples it is measured on here, so it "
+    "looks better than it is; longtail fix --apply adjusts others.",
+}
 
 
 def headline(table: ComparedSet) -> str:
@@ -194,28 +201,9 @@ def legend(table: ComparedSet) -> str:
     return f"{marks} Not tested: {listed(untested)}." if untested else marks
 
 
-def note(about: Note) -> str:
-    """What has to be said about a file."""
-    match about.about:
-        case "unfinished":
-            return f"Passed over: {about.path}, a run that has not finished."
-        case "unreadable":
-            return f"Passed over: {about.error}."
-        case "no_test_part":
-            return (
-                f"{about.path} has no test part: compared on validation samples that may have "
-                "chosen something."
-            )
-        case "fitted_here":
-            return (
-                f"{about.path}: the fix was fitted on the samples it is measured on here, so it "
-                "looks better than it is; longtail fix --apply adjusts others."
-            )
-
-
 def notes(result: CompareResult) -> list[str]:
     """What has to be said about the files and the runs."""
-    sentences = [note(each) for each in result.notes]
+    sentences = [_NOTES[each.about].format(each) for each in result.notes]
     for table in result.sets:
         still = [m.name for m in table.methods if not m.is_moved]
         if still:

@@ -107,8 +107,8 @@ def alone_in_words(judgement: Judgement) -> str:
         for name in judgement.samples.shot_groups
         if name in values
     ]
-    said = f"{HEADLINES[judgement.main_metric]} is {percent(values[judgement.main_metric])} %"
-    return f"{said} ({', '.join(groups)})." if groups else f"{said}."
+    text = f"{HEADLINES[judgement.main_metric]} is {percent(values[judgement.main_metric])} %"
+    return f"{text} ({', '.join(groups)})." if groups else f"{text}."
 
 
 def next_step(judgement: Judgement, written: bool = True) -> str:
