@@ -202,7 +202,7 @@ def _measured(pixels: Tensor) -> Normalize:
     if min(std) < _NO_SPREAD:
         usable = ", ".join(f"{value if value > _NO_SPREAD else 1:.4g}" for value in std)
         raise RecipeError(
-            f"channel {std.index(min(std))} of the training images has the same value in all pixels, "
+            f"channel {std.index(min(std))} of the training images has one value in all pixels, "
             "so its deviation is 0: leave that channel out, or set 'normalize={mean: "
             f"[{', '.join(f'{value:.4g}' for value in mean)}], std: [{usable}]}}'"
         )
