@@ -209,14 +209,14 @@ def test_files_of_somebody_else_stay_and_the_folder_is_refused(folder, name):
     # What a run may write is nobody's but of a run; other files stay and are no matter.
     mine = folder / "run" / name
     mine.parent.mkdir(parents=True)
-    mine.write_text('{"about": "mine"}')
+    mine.write_bytes(b"\xff mine")
     (folder / "run" / "notes.txt").write_text("mine")
     before = sorted((folder / "run").rglob("*"))
     done, printed = trained(folder)
     assert done.exit_code == 2
     assert f"{name.partition('/')[0]} is there and was not written by longtail" in printed
     assert sorted((folder / "run").rglob("*")) == before
-    assert mine.read_text() == '{"about": "mine"}'
+    assert mine.read_bytes() == b"\xff mine"
     mine.unlink()
     if "/" in name:
         shutil.rmtree(folder / "run" / "checkpoint")

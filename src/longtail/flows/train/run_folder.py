@@ -126,14 +126,13 @@ def write_start(folder: Path, recipe: Recipe, name: str, command: str) -> None:
     write_json(folder / VERSIONS, {RECIPE_NAME: name, "command": command} | versions())
     if not is_recipe_of(folder, recipe):
         with written_whole(folder / RECIPE) as part:
-            part.write_text(write_yaml(plain(recipe)), encoding="utf-8")
+            part.write_bytes(write_yaml(plain(recipe)).encode())
 
 
 def is_recipe_of(folder: Path, recipe: Recipe) -> bool:
     """Whether the folder holds just this recipe."""
-    file = folder / RECIPE
-    written = file.read_text(encoding="utf-8") if file.is_file() else None
-    return written == write_yaml(plain(recipe))
+    file, text = folder / RECIPE, write_yaml(plain(recipe)).encode()
+    return file.is_file() and file.stat().st_size == len(text) and file.read_bytes() == text
 
 
 def versions() -> dict[str, str | int]:
