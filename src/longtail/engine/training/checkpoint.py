@@ -23,7 +23,7 @@ from zlib import crc32
 import msgspec
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
-from torch import Tensor, nn
+from torch import OutOfMemoryError, Tensor, nn
 
 from longtail.core.files import read_whole, written_whole
 from longtail.core.nested import differences, flat
@@ -35,6 +35,7 @@ _VERSION = 1
 STATE = "state.json"
 # All that is ever written, half-written files among it, and so all that is ever removed.
 _OWN = re.compile(r"(state\.json|epoch-\d+-step-\d+(\.safetensors)?)(\.[0-9a-f]{8}\.part)?")
+_DAMAGE = (ValueError, LookupError, TypeError, AttributeError, RuntimeError, SafetensorError)
 _FREE = ("num_workers", "compile", "parallel")  # may change from one start to the next
 _OF_THIS_PROCESS = ("training", "num_replicas", "rank")
 _PLAIN = (bool, int, float, str, type(None))
@@ -110,14 +111,9 @@ def undamaged(path: Path, folder: Path) -> Iterator[None]:
     """Whatever goes wrong with a file of a checkpoint becomes a ValueError that says what to do."""
     try:
         yield
-    except (
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        RuntimeError,
-        SafetensorError,
-    ) as error:
+    except OutOfMemoryError:
+        raise
+    except _DAMAGE as error:
         reason = f"there is no {error}" if isinstance(error, KeyError) else error
         raise ValueError(
             f"{path} is no checkpoint of longtail, or damaged ({reason}); put a copy in its place, "
