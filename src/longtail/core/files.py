@@ -19,24 +19,27 @@ from pathlib import Path
 if sys.platform != "win32":
     import fcntl
 
-MOST_READ = 2**28  # bytes: JSON of a million classes has a hundred each
 _HIDDEN, _LOCK = ".longtail", "lock"  # what longtail keeps in a folder for itself
 _TRIES = 100  # each is lost only to somebody who removed the folder at that moment
 _held: dict[tuple[str, int], int] = {}  # descriptors by folder and thread
 _PART = re.compile(r"\.[0-9a-f]{8}\.part")
+_MOST_BYTES = 2**26  # of a file that is read in one go, unless the reader says otherwise
 
 
-def read_whole(path: str | os.PathLike[str], most: int = MOST_READ) -> bytes:
-    """What is in a file; a ValueError, before any of it is read, if it is none or a larger one."""
-    status = os.stat(path)
-    if not stat.S_ISREG(status.st_mode):  # a folder, or a pipe, on which one would wait
-        raise ValueError(f"{path} is no file; give a file")
-    if status.st_size <= most:
-        with open(path, "rb") as file:
+def read_whole(path: str | os.PathLike[str], most: int = _MOST_BYTES) -> bytes:
+    """All of a file; a ValueError if it is a pipe or a device, or has more bytes than `most`."""
+
+    def without_waiting(name: str, flags: int) -> int:
+        return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))  # for the writer of a pipe
+
+    with open(path, "rb", opener=without_waiting) as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError(f"{os.fspath(path)} is no plain file")
+        if status.st_size <= most:
             return file.read(status.st_size)
     raise ValueError(
-        f"{path} has {status.st_size:,} bytes, expected {most:,} at the most; "
-        "it is damaged, or another kind of file: give the right one"
+        f"{os.fspath(path)} has more than the {most:,} bytes that such a file may have"
     )
 
 

@@ -32,7 +32,7 @@ from longtail.images.labelled import ImageFiles, check_every_class
 
 _PATHS = ("path", "file", "filename", "file_name", "image", "image_path")
 _LABELS = ("label", "class", "category", "target")
-_MOST_BYTES = 2**31  # of annotations: iNaturalist's of three million images have 2**28
+_MOST_BYTES = 2**30  # of annotations: iNaturalist's of three million images have 2**28
 _SPLITS = ("split", "subset", "partition")
 
 

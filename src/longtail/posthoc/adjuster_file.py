@@ -29,6 +29,7 @@ from longtail.posthoc.calibrators import BiasCorrectedTemperature, Temperature, 
 from longtail.posthoc.tau import TauChoice
 
 _FORMAT = Format("adjuster", "longtail.posthoc.save_adjusters", versions=(1, 2))
+_MOST_BYTES = 2**28  # several numbers for each of a million classes
 
 
 class _Prior(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -163,7 +164,7 @@ def load_adjusters(path: str | os.PathLike[str]) -> StoredAdjusters:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no adjuster file at {path}")
-    content = _decode(read_whole(path), path)
+    content = _decode(read_whole(path, _MOST_BYTES), path)
     try:
         _check_sizes(content)
         return StoredAdjusters(
