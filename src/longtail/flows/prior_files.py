@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior
-from longtail.core.files import read_whole
 from longtail.data import ScoreTable, read_label_counts
 from longtail.data.tables.text import read_json
 
@@ -46,7 +45,7 @@ def read_counts(path: Path, table: ClassesOf | ScoreTable) -> npt.NDArray[np.int
             f"{path} has a class {max(counts)}, but {table.path} has {table.num_classes} "
             f"classes, 0 to {table.num_classes - 1}; both must have the same classes"
         )
-    is_list = path.suffix.lower() == ".json" and read_whole(path).lstrip().startswith(b"[")
+    is_list = path.suffix.lower() == ".json" and train.are_indices
     if len(counts) < table.num_classes and is_list:  # labels may lack a class
         raise ValueError(
             f"{path} lists {len(counts)} counts, but {table.path} has {table.num_classes} "

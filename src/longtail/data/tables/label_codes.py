@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NoReturn
 
@@ -112,17 +112,20 @@ class LabelCodes:
 class LabelCounts:
     """How many samples each label has, in the order of the classes.
 
-    If labels are `numbered`, some may be left out because they have no sample.
+    If labels are `numbered`, some may be left out because they have no sample. They `are_indices`
+    if they can be nothing else, as those of an integer type; in text a number may be a name.
     """
 
     counts: Mapping[str, int]
     numbered: bool = False
+    are_indices: bool = False
 
     @classmethod
     def of_codes(cls, labels: LabelCodes, names: Sequence[str] | None, where: str) -> LabelCounts:
         """Count labels; those of known names count zero where they are absent."""
         if names is None:
-            return cls.of_names(labels.counts(), where)
+            counted = cls.of_names(labels.counts(), where)
+            return replace(counted, are_indices=labels.stored_as_numbers)
         return cls(LabelCodes(tuple(names), labels.as_indices(len(names), names, where)).counts())
 
     @classmethod
@@ -136,6 +139,8 @@ class LabelCounts:
             raise ValueError(
                 f"{where} counts no samples at all; give the counts of a set that has some"
             )
+        if not isinstance(counts, Mapping):
+            return cls(by_label, numbered=True, are_indices=True)
         ordered = cls.of_names(by_label, where)
         # Whoever lists classes by name may do so in the order of a model: it is kept.
         return ordered if ordered.numbered else cls(by_label)
@@ -143,6 +148,8 @@ class LabelCounts:
     @classmethod
     def of_names(cls, counts: Mapping[str, int], where: str) -> LabelCounts:
         """From counts by label, put in order: numbers by size, names by the alphabet."""
+        if not counts:
+            raise ValueError(f"{where} has no class in it; give one sample of one at least")
         numbered = are_whole_numbers(counts)
         order = sorted(counts, key=int if numbered else None)
         if numbered and int(order[0]) < 0:
