@@ -90,7 +90,7 @@ def test_a_classifier_of_lightgbm_is_moved_to_the_uniform_prior(options):
     others = random.normal(size=(900, 5)) + 1.2 * np.eye(3, 5)[test]
     model = lightgbm.LGBMClassifier(n_estimators=20, verbose=-1, n_jobs=1, **options)
     plain = model.fit(rows, labels).predict(others)
-    moved = LogitAdjustedClassifier(model).fit(rows, labels).predict(others)
+    moved = LogitAdjustedClassifier(model, random_state=0).fit(rows, labels).predict(others)
     balanced = [np.mean([(p[test == c] == c).mean() for c in range(3)]) for p in (plain, moved)]
     assert balanced[1] > balanced[0] - 0.02
     assert balanced[1] > 0.6
@@ -108,16 +108,15 @@ def test_jax_goes_through_the_scores_half_as_jax():
     assert lt.metrics.accuracy(adjusted) == lt.metrics.accuracy(same)
 
 
-def test_a_second_type_checker_knows_every_door_and_no_other():
+def test_a_second_type_checker_knows_every_door_and_no_other(tmp_path):
     checker = Path(sys.executable).with_name("basedpyright")
     if not checker.is_file():
         pytest.skip("basedpyright is not installed")
-    client = Path(__file__).parent.parent / "typing/client.py"
-    told = subprocess.run(
-        [checker, "--pythonpath", sys.executable, "--level", "error", "--outputjson", client],
-        capture_output=True,
-        check=False,
-    )
-    errors = json.loads(told.stdout)["generalDiagnostics"]
-    lines = client.read_text().splitlines()
-    assert [lines[error["range"]["start"]["line"]].split()[0] for error in errors] == ["lt.nope"]
+    written = (Path(__file__).parent.parent / "typing/client.py").read_text()
+    lines = [line.partition("  # type: ignore")[0] for line in written.splitlines()]
+    client = tmp_path / "client.py"
+    client.write_text("\n".join(lines))
+    command = [checker, "--pythonpath", sys.executable, "--level", "error", "--outputjson", client]
+    checked = subprocess.run(command, capture_output=True, check=False, cwd=tmp_path)
+    errors = json.loads(checked.stdout)["generalDiagnostics"]
+    assert [lines[error["range"]["start"]["line"]].strip() for error in errors] == ["lt.nope"]

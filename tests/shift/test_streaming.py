@@ -55,7 +55,7 @@ def test_before_the_first_sample_it_is_uniform():
     [
         (lambda: StreamingPrior(3, window=0), "window must be 1 or more"),
         (lambda: StreamingPrior(3, pseudo_count=-1), "pseudo_count must be"),
-        (lambda: StreamingPrior(0), "at least one class"),
+        (lambda: StreamingPrior(0), "num_classes"),
         (
             lambda: StreamingPrior(3).update(Scores([[0.0, 2.0]], carried=[1, 1])),
             r"3 classes.*scores have 2",

@@ -69,7 +69,7 @@ class Command(click.Command):
             if self.files:
                 check_kind(output, self.kind)
                 if generation_in(output) is None:  # else what is written is known when it is made
-                    check_not_others(output, self.files, self.files)
+                    check_not_others(output, self.files)
         except ValueError as error:
             raise click.UsageError(str(error), ctx) from None
         if self.files and self.kind != "train":  # whose processes share a folder

@@ -76,7 +76,7 @@ def sums_by_fold(
             own = numbers == fold
             with in_range():
                 after = steps[fold](widened(rows[own]))
-            sums.add(rows[own], after, labels[own])
+            sums.add(rows[own], after, labels[own], _are_logits=True)
     return sums
 
 
@@ -95,7 +95,7 @@ def adjust(
 
     def count(before: npt.NDArray[Any], after: npt.NDArray[Any], labels: object) -> None:
         if comparison is not None and labels is not None:
-            comparison.add(before, after, as_numpy(labels))
+            comparison.add(before, after, as_numpy(labels), _are_logits=True)
         progress(len(after))
 
     if isinstance(source, Scores) or path is None:

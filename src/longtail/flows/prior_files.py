@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from longtail.core import Prior
 from longtail.data import ScoreTable, read_label_counts
+from longtail.data.tables.text import read_json
 
 
 class ClassesOf(NamedTuple):
@@ -66,13 +67,11 @@ def read_prior(path: Path, table: ClassesOf | ScoreTable) -> Prior:
     """
     if path.suffix.lower() != ".json":
         return Prior.of(read_counts(path, table), zeros="keep")
-    try:
-        weights = msgspec.json.decode(path.read_bytes(), type=list[float] | dict[str, float])
-    except ValueError as error:  # of JSON, or of the text in it
-        raise ValueError(
-            f"{path} must be a JSON list of weights, one a class, or an object from class name to "
-            f"weight ({error}); correct it"
-        ) from error
+    weights = read_json(
+        path,
+        msgspec.json.Decoder(list[float] | dict[str, float]),
+        "a JSON list of weights, one a class, or an object from class name to weight",
+    )
     names = _names(path, table) if isinstance(weights, dict) else None
     if names is None and len(weights) != table.num_classes:
         raise ValueError(

@@ -21,7 +21,7 @@ import numpy as np
 
 from longtail.core import Prior, PriorLike, Scores
 from longtail.core.arrays import ArrayT
-from longtail.core.files import written_whole
+from longtail.core.files import read_whole, written_whole
 from longtail.core.tensor_file import Format, Versioned, decode_header
 from longtail.plain_text import plain_json
 from longtail.posthoc.adjuster import Adjuster, AffineAdjuster
@@ -30,6 +30,7 @@ from longtail.posthoc.calibrators import BiasCorrectedTemperature, Temperature, 
 from longtail.posthoc.tau import TauChoice
 
 _FORMAT = Format("adjuster", "longtail.posthoc.save_adjusters", versions=(1, 2))
+_MOST_BYTES = 2**28  # several numbers for each of a million classes
 
 
 class _Prior(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -166,7 +167,7 @@ def load_adjusters(path: str | os.PathLike[str]) -> StoredAdjusters:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no adjuster file at {path}")
-    content = _decode(path.read_bytes(), path)
+    content = _decode(read_whole(path, _MOST_BYTES), path)
     try:
         _check_sizes(content)
         return StoredAdjusters(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -10,14 +9,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from longtail import __version__
 from longtail.core import Prior, Scores
 from longtail.core.arrays import as_numpy
+from longtail.core.files import read_whole
 from longtail.core.scores import Split
 from longtail.data import stratified_folds
+from longtail.data.tables.errors import reading
 from longtail.data.tables.features import SPLITS
 from longtail.engine import load_head, save_head
 from longtail.engine.training import Trained
@@ -198,6 +200,12 @@ class TrainResult(Result):
         }
 
 
+class _Metrics(msgspec.Struct):
+    """What of METRICS is not in the other files of a run."""
+
+    best_epoch: int | None = None
+
+
 def variants_of(
     option: Target, carried: Prior | None, target: Prior, scores: Mapping[Split, Scores]
 ) -> list[Variant]:
@@ -250,12 +258,13 @@ def read_run(folder: str | os.PathLike[str], command: str = "longtail.report") -
         Variant(name, _read_scores(run, f"-{name}"), load_head(_head_file(run, name)).head)
         for name in names
     ]
-    metrics = json.loads((run / METRICS).read_text(encoding="utf-8"))
+    with reading(run / METRICS, "the metrics of a run"):
+        metrics = msgspec.json.decode(read_whole(run / METRICS), type=_Metrics)
     return TrainResult(
         model=stored,
         folder=run,
         target=target,
-        trained=Trained(carried, metrics.get("best_epoch"), read_log(run), finished=True),
+        trained=Trained(carried, metrics.best_epoch, read_log(run), finished=True),
         variants=(*variants_of(recipe.target, carried, target, scores), *heads),
         command=command,
     )
