@@ -478,6 +478,27 @@ def test_the_figures_of_papers_come_out_of_run_folders(run, images, tmp_path):
         read_log(tmp_path)
 
 
+def test_the_groups_of_a_run_have_the_edges_of_its_recipe_and_a_report_may_have_others(
+    images, tmp_path
+):
+    recipe = small(images, groups="many=24,few=10,inclusive")  # of 48, 24, 10 and 5
+    run = run_recipe(recipe, tmp_path)
+    scores = Scores.load(tmp_path / "scores-test.safetensors")
+    right = np.asarray(scores.predict()) == np.asarray(scores.labels)
+    recalls = [right[np.asarray(scores.labels) == k].mean() for k in range(4)]
+    metrics = run.metrics["test"]["as trained"]
+    assert metrics["many"].value == pytest.approx(np.mean(recalls[:2]))
+    assert metrics["few"].value == pytest.approx(recalls[3])
+    assert run.trained.history[-1]["val_many"] is not None
+    assert run.as_json()["group_edges"] == recipe.groups
+    assert "24 or more, 10 to 23 and fewer than 10" in (tmp_path / "report.html").read_text()
+    again = read_run(tmp_path, groups="many=40,few=10,few_inclusive")
+    metrics = again.metrics["test"]["as trained"]
+    assert metrics["many"].value == pytest.approx(recalls[0])
+    assert metrics["few"].value == pytest.approx(np.mean(recalls[2:]))
+    assert check_folder(tmp_path, overridden(recipe, ["groups=many=5,few=2"]))  # the same task
+
+
 def test_experts_train_save_and_predict_by_their_mean_which_carries_uniform(images, tmp_path):
     recipe = small(
         images,
