@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from longtail import Prior, Scores, heads
 from longtail.core.files import locked
 from longtail.data import Features, stratified_folds
-from longtail.engine import load_head
+from longtail.engine import fit_head, load_head
 from longtail.engine.training import EpochEnd, predict
 from longtail.flows.features import features as extract_features
 from longtail.flows.train import building
@@ -155,6 +155,33 @@ def test_heads_that_differ_in_an_option_have_names_of_their_own(images, tmp_path
     ]
     first, second = (variant.scores["test"].logits for variant in result.variants[2:4])
     assert not torch.allclose(first, second)
+
+
+def test_displacements_trained_with_adjustment_are_about_centres_trained_without(images, tmp_path):
+    heads_of = [
+        "learned_ncm",
+        {"name": "learned_ncm", "tau": 0.125},
+        {"name": "multi_ncm", "num_displacements": 3},
+        {"name": "multi_ncm", "tau": 0.125, "num_displacements": 3},
+    ]
+    result = run_recipe(small(images, epochs=1, second_stage={"heads": heads_of}), tmp_path)
+    plain, adjusted, multi, multi_adjusted = (variant.head for variant in result.variants[2:])
+    assert torch.equal(multi.centers, plain.centers)
+    assert torch.equal(multi_adjusted.centers, plain.centers)
+    assert not torch.allclose(adjusted.centers, plain.centers)
+    assert not torch.allclose(multi_adjusted.displacements, multi.displacements)
+    # Written out: adjustment is in the loss of the displacements, and nowhere else.
+    features = predict(
+        result.model.model, read_data(result.recipe.data).train, result.model.normalize
+    ).features
+    labels = read_data(result.recipe.data).train.labels
+    torch.manual_seed(result.recipe.seed)
+    learned = heads.LearnedNCM(features.shape[1], 4)
+    fit_head(learned, features, labels, sgd=heads.LearnedNCM.sgd, seed=result.recipe.seed)
+    head = heads.MultiNCM.from_learned(learned, 3)
+    fit_head(head, features, labels, sgd=heads.MultiNCM.adjusted_sgd, seed=result.recipe.seed)
+    for name, value in head.state_dict().items():
+        torch.testing.assert_close(multi_adjusted.state_dict()[name], value)
 
 
 def test_the_report_has_the_figures_and_asks_for_nothing(run):
