@@ -18,6 +18,7 @@ from longtail.flows.file_names import METRICS, MODEL, TEST, VALIDATION
 from longtail.flows.fit_methods import METHODS
 from longtail.flows.judge import Judgement, judge
 from longtail.flows.results import Result, write_json
+from longtail.flows.shifted_sets import ShiftedSet, shifted_sets
 from longtail.heads import Head
 from longtail.metrics import Interval
 
@@ -80,6 +81,13 @@ class FitResult(Result):
         names = ("linear layer", self.best.title)
         return judge(self.linear, after, self.target, names=names, groups=self.edges)
 
+    @cached_property
+    def shifted_sets(self) -> tuple[ShiftedSet, ...]:
+        """The best method on shifted sets of a test part that is balanced."""
+        if self.test is None:
+            return ()
+        return shifted_sets(self.test, self.counts, self.validation, self.seed)
+
     @property
     def is_uniform(self) -> bool:
         """Whether accuracy under the target is balanced accuracy."""
@@ -125,6 +133,7 @@ class FitResult(Result):
             "group_edges": str(self.edges),
             "seed": self.seed,
             "methods": {each.name: asdict(each) for each in self.table},
+            "shifted_sets": [asdict(each) for each in self.shifted_sets],
         }
 
     def write(self, folder: Path) -> None:

@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 
 from longtail import Prior, Scores, heads
 from longtail.core.files import locked
-from longtail.data import Features, stratified_folds
+from longtail.data import Features, shifted_subset, stratified_folds
 from longtail.engine import fit_head, load_head
 from longtail.engine.training import EpochEnd, predict
 from longtail.flows.features import features as extract_features
@@ -23,6 +23,7 @@ from longtail.flows.train.run_folder import check_folder, read_log
 from longtail.flows.train.scores import with_new_statistics
 from longtail.flows.train.train import planned, train
 from longtail.images import ImageArrays
+from longtail.metrics import accuracy_under
 from longtail.metrics.representations import weight_norms
 from longtail.posthoc import LogitAdjustment
 from longtail.recipes.catalogue import read_recipe
@@ -155,6 +156,23 @@ def test_heads_that_differ_in_an_option_have_names_of_their_own(images, tmp_path
     ]
     first, second = (variant.scores["test"].logits for variant in result.variants[2:4])
     assert not torch.allclose(first, second)
+
+
+def test_a_run_with_a_balanced_test_part_reports_shifted_sets(run):
+    told = json.loads((run.folder / "metrics.json").read_text())["shifted_sets"]
+    assert [each["ratio"] for each in told] == [10, 5, 2, 2, 5, 10]  # 20 test images a class
+    test = Scores.load(run.folder / "scores-test.safetensors")
+    for each in told:
+        at = shifted_subset(np.asarray(test.labels), KEPT, each["ratio"], each["direction"])
+        prior = Prior.of(np.bincount(np.asarray(test.labels)[np.asarray(at)]))
+        assert each["as_trained"]["value"] == pytest.approx(accuracy_under(test, target=prior))
+        moved = accuracy_under(test.under(prior), target=prior)
+        assert each["known"]["value"] == pytest.approx(moved)
+        assert each["estimated"]["value"] is not None
+    page = (run.folder / "report.html").read_text()
+    assert "If the labels shift" in page
+    assert "backward 10" in page
+    assert read_run(run.folder).shifted_sets == run.shifted_sets
 
 
 def test_displacements_trained_with_adjustment_are_about_centres_trained_without(images, tmp_path):

@@ -26,6 +26,7 @@ from longtail.flows.file_names import METRICS
 from longtail.flows.judge import Judgement, judge
 from longtail.flows.results import Result, write_json
 from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
+from longtail.flows.shifted_sets import ShiftedSet, shifted_sets
 from longtail.flows.train.building import build_target
 from longtail.flows.train.model_file import StoredModel, load_model
 from longtail.flows.train.reading import plain
@@ -146,6 +147,15 @@ class TrainResult(Result):
             groups=self.edges,
         )
 
+    @cached_property
+    def shifted_sets(self) -> tuple[ShiftedSet, ...]:
+        """The scores as trained on shifted sets of a test part that is balanced."""
+        parts = self.variants[0].scores
+        if "test" not in parts:
+            return ()
+        validation = parts.get("validation")
+        return shifted_sets(parts["test"], self.counts, validation, self.recipe.seed)
+
     def as_json(self) -> dict[str, Any]:
         """Everything that is a number or a name."""
         carried, history = self.trained.carried, self.trained.history
@@ -169,6 +179,7 @@ class TrainResult(Result):
                 }
                 for split, variants in self.metrics.items()
             },
+            "shifted_sets": [asdict(each) for each in self.shifted_sets],
         }
 
     def write(self, folder: Path) -> None:

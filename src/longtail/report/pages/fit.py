@@ -13,6 +13,7 @@ from longtail.report.names import (
     with_interval,
 )
 from longtail.report.page import Column, Figure, Footer, Page, Section, Table
+from longtail.report.pages.priors import shifted_sections
 from longtail.report.pages.scores import samples_in_words, scores_page
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ _USE = {
 def fit_page(result: FitResult, footer: Footer) -> Page:
     """The page of `longtail fit`."""
     judgement = result.judgement
-    page = scores_page(judgement, footer, title="longtail fit", sections=[_choices(result)])
+    own = [*shifted_sections(result.shifted_sets), _choices(result)]
+    page = scores_page(judgement, footer, title="longtail fit", sections=own)
     return replace(
         page,
         summary=f"{headline(result)} {samples_in_words(judgement)}",

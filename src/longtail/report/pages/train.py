@@ -19,6 +19,7 @@ from longtail.report.names import (
 )
 from longtail.report.page import Column, Figure, Footer, Page, Section, Table
 from longtail.report.pages.first_screen import tau_in_words
+from longtail.report.pages.priors import shifted_sections
 from longtail.report.pages.scores import scores_page
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def train_page(result: TrainResult, footer: Footer) -> Page:
     recipe = result.recipe
     own = [
         *(_variants(result, split) for split in result.metrics),
+        *shifted_sections(result.shifted_sets),
         _training(result),
         _recipe(result.recipe_values),
     ]
