@@ -1,5 +1,6 @@
 """A fit chooses on validation samples alone, and keeps what it says is best."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -10,11 +11,14 @@ import longtail as lt
 from longtail import Prior, Scores, metrics
 from longtail.data import pack_features, read_features
 from longtail.data.tables.features import checked_features
-from longtail.engine import load_head
+from longtail.engine import fit_head, load_head
+from longtail.engine.training import TrainingOptions
 from longtail.flows import fit_methods
 from longtail.flows.fit import fit
 from longtail.flows.fit_methods import METHODS, predicted
 from longtail.flows.fit_samples import choose_decay, fit_samples, fold_numbers
+from longtail.heads import Linear
+from longtail.images.samplers import InstanceSampler
 from longtail.report import Footer, render_page
 from longtail.report.pages.fit import (
     caution,
@@ -384,3 +388,34 @@ def test_multi_ncm_moves_adjusted_about_the_centres_of_the_plain_learned_ncm(pac
     apart = (rows[:, None, None] - plain.centers.detach()[:, None] - near).norm(dim=-1)
     torch.testing.assert_close(multi(rows), -apart.amin(dim=-1) / 2)
     assert multi.carried.is_close(adjusted.carried)
+
+
+def test_the_seed_alone_decides_also_in_threads_and_torchs_own_generator_stays(packed):
+    def fitted(_=0):
+        methods = ["cosine", "learned_ncm", "multi_ncm", "crt"]
+        result = fit(packed, methods=methods, folds=2, seed=3)
+        return {each.name: each.validation["nll"].value for each in result.table}
+
+    torch.manual_seed(0)
+    expected = torch.rand(3)
+    alone = fitted()
+    torch.manual_seed(1)
+    assert fitted() == alone
+    torch.manual_seed(0)
+    threads = torch.get_num_threads()
+    with ThreadPoolExecutor(3, initializer=lambda: torch.set_num_threads(threads)) as pool:
+        assert list(pool.map(fitted, range(3))) == [alone] * 3
+    assert torch.equal(torch.rand(3), expected)
+
+
+@pytest.mark.parametrize("seed", [2**64, -(2**63) - 1, 1.5])
+def test_a_seed_that_torch_does_not_take_is_told_in_words(packed, seed):
+    labels = torch.tensor([0, 1])
+    for use in (
+        lambda: fit(packed, methods=["linear"], seed=seed),
+        lambda: InstanceSampler(labels, 2, seed=seed),
+        lambda: TrainingOptions(epochs=1, batch_size=1, lr=0.1, seed=seed),
+        lambda: fit_head(Linear(1, 2), labels[:, None].float(), labels, seed=seed),
+    ):
+        with pytest.raises(ValueError, match="seed must"):
+            use()

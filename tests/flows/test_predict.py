@@ -5,12 +5,14 @@ import pytest
 import torch
 
 from longtail import Prior, Scores
+from longtail.engine import save_head
 from longtail.engine.training import predict
 from longtail.flows.fit import fit
 from longtail.flows.predict import load
 from longtail.flows.train.building import read_data
 from longtail.flows.train.reading import recipe_from
 from longtail.flows.train.train import train
+from longtail.heads import Linear
 from longtail.posthoc import LogitAdjustment, save_adjusters
 
 LOGITS = np.array([[2.0, 1.0, 0.0], [0.4, 0.3, 0.5]])
@@ -91,3 +93,27 @@ def test_nothing_to_load_and_foreign_files_are_told(tmp_path):
     np.savez(tmp_path / "val.npz", logits=np.eye(3))
     with pytest.raises(ValueError, match=r"adjuster\.json"):
         load(tmp_path / "val.npz")
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"method": []},
+        {"method": {"linear": 1}},
+        {"classes": 1},
+        {"classes": "abc"},
+        {"classes": [1, 2, 3]},
+        {"classes": ["a", "b"]},
+        {"method": "linear", "target": "uniform"},
+        {"method": "linear", "target": [0.5, 0.5]},
+        {"method": "linear", "target": [1, "x", 2]},
+        {"method": "linear", "target": [1.0, -1.0, 2.0]},
+    ],
+)
+def test_what_a_head_says_of_itself_is_checked_when_it_is_loaded(about, tmp_path):
+    file = tmp_path / "model.safetensors"
+    save_head(Linear(4, 3), file, {"method": "linear", "classes": ["a", "b", "c"], "by": "me"})
+    assert load(file).predict(torch.zeros(2, 4)).shape == (2,)
+    save_head(Linear(4, 3), file, about)
+    with pytest.raises(ValueError, match=r"model\.safetensors"):
+        load(file)

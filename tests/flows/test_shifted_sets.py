@@ -74,6 +74,9 @@ def test_validation_scores_make_the_estimate_better(test, sets):
     checked = shifted_sets(test, COUNTS, validation)
     assert sum(each.distance for each in checked) < 0.8 * sum(each.distance for each in sets)
     assert [each.known for each in checked] == [each.known for each in sets]
+    moved = shifted_sets(test, COUNTS, validation.under(lt.Prior.uniform(100)))
+    for one, other in zip(checked, moved, strict=True):  # whatever prior they carry
+        assert one.distance == pytest.approx(other.distance, abs=1e-6)
 
 
 def test_the_seed_decides_what_is_drawn_for_the_estimate_and_nothing_else(test, sets):

@@ -74,7 +74,7 @@ class Command(click.Command):
             try:
                 check_kind(output, self.kind)
                 if generation_in(output) is None:  # else what is written is known when it is made
-                    check_not_others(output, self.files, self.files)
+                    check_not_others(output, self.files)
             except ValueError as error:
                 raise click.UsageError(str(error), ctx) from None
 

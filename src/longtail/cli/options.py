@@ -164,7 +164,7 @@ def common(command: Command) -> Command:
 def seed(command: Command) -> Command:
     """--seed: the command takes seed."""
     what = "Decides what is drawn at random; the same seed gives the same results."
-    return whole_number("--seed", 0, what, least=0)(command)
+    return click.option("--seed", type=click.IntRange(0, 2**64 - 1), default=0, help=what)(command)
 
 
 class _Groups(click.ParamType):  # type: ignore[type-arg]  # as above

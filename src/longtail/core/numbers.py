@@ -45,6 +45,13 @@ def check_whole(value: int, name: str, least: float = -math.inf) -> int:
     return whole
 
 
+def check_seed(seed: int) -> int:
+    """A whole number that torch's generators take, or a ValueError."""
+    if not -(2**63) <= check_whole(seed, "seed") < 2**64:
+        raise ValueError(f"seed must lie in -2**63 to 2**64 - 1, got {seed}")
+    return seed
+
+
 def check_number(
     value: float,
     name: str,

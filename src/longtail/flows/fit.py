@@ -21,6 +21,7 @@ from torch import Tensor
 
 from longtail.core import GroupEdges, GroupsLike, Prior, PriorLike, Scores
 from longtail.core.arrays import ArrayLike, as_numpy
+from longtail.core.numbers import check_seed
 from longtail.core.prior import check_same_classes
 from longtail.core.scores import Split
 from longtail.data import Features
@@ -30,6 +31,7 @@ from longtail.flows.fit_result import Criterion, FitResult, MethodScores
 from longtail.flows.fit_samples import FeaturesLike, FitSamples, Labelled
 from longtail.flows.generation import staged
 from longtail.heads import Head, Linear
+from longtail.heads.starts import drawn_from
 from longtail.metrics import Accumulator, Interval, paired_gain
 from longtail.posthoc import PCSoftmax, fold
 
@@ -84,6 +86,7 @@ def fit(
     >>> sorted(each.name for each in result.table), result.model.num_classes
     (['adjusted', 'linear'], 3)
     """
+    check_seed(seed)
     names = fit_methods.method_names(methods)
     if criterion not in get_args(Criterion):
         raise ValueError(
@@ -282,7 +285,6 @@ def _to_keep(method: fit_methods.Method, head: Head, target: Prior, unit: float)
 @contextmanager
 def _seeded(seed: int) -> Iterator[None]:
     """The same random numbers for every method, and torch's own left as they are."""
-    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+    with drawn_from(torch.Generator().manual_seed(seed)), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # near enough is enough to compare
-        torch.manual_seed(seed)
         yield

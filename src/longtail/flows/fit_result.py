@@ -84,8 +84,6 @@ class FitResult(Result):
     @cached_property
     def shifted_sets(self) -> tuple[ShiftedSet, ...]:
         """The best method on shifted sets of a test part that is balanced."""
-        if self.test is None:
-            return ()
         return shifted_sets(self.test, self.counts, self.validation, self.seed)
 
     @property

@@ -52,12 +52,12 @@ class ShiftedSet:
 
 
 def shifted_sets(
-    test: Scores, counts: ArrayLike, validation: Scores | None = None, seed: int = 0
+    test: Scores | None, counts: ArrayLike, validation: Scores | None = None, seed: int = 0
 ) -> tuple[ShiftedSet, ...]:
     """The sets that a balanced test part has samples enough for, as the paper orders them.
 
-    There are none where it is not balanced. Validation scores of the same model are for the
-    estimate, if they say what they carry; the seed decides which samples are drawn.
+    There are none without one, or where it is not balanced. Validation scores of the same model are
+    for the estimate, if they say what they carry; the seed decides which samples are drawn.
 
     >>> labels = np.arange(40) % 4
     >>> scores = Scores(3 * np.eye(4)[labels], labels, carried=[8, 4, 2, 1])
@@ -65,6 +65,8 @@ def shifted_sets(
     [('forward', 10, 17), ('forward', 5, 20), ('forward', 2, 28),
      ('backward', 2, 28), ('backward', 5, 20), ('backward', 10, 17)]
     """
+    if test is None:
+        return ()
     labels = as_numpy(test.labels)
     available = np.bincount(labels, minlength=test.num_classes)
     if available.max() > _BALANCED * available.min() or test.num_classes < 2:
@@ -130,11 +132,13 @@ class _Estimate:
         unlabelled = replace(test, labels=None, split=None, counts=counts)
         if validation is None or validation.carried is None:
             return cls(unlabelled, None)
+        uniform = Prior.uniform(test.num_classes)  # they may carry different priors
+        moved, labelled = unlabelled.under(uniform), validation.under(uniform)
         try:
-            calibration = BiasCorrectedTemperature.fit(validation)
+            calibration = BiasCorrectedTemperature.fit(labelled)
         except (ValueError, RuntimeError):  # too few to say anything
             return cls(unlabelled, None)
-        return cls(calibration(unlabelled), calibration(validation))
+        return cls(calibration(moved), calibration(labelled))
 
     def prior(self, at: Indices) -> Prior | None:
         """Of the samples at these positions, which are in random order; None if it cannot be."""

@@ -259,8 +259,3 @@ def copy_rows(into: Tensor, values: Tensor, what: str) -> None:
     if into.shape != values.shape:
         raise ValueError(f"{what} must have shape {tuple(into.shape)}, got {tuple(values.shape)}")
     into.copy_(values)
-
-
-def random_rows(num_classes: int, dim: int, std: float) -> nn.Parameter:
-    """Weights to start from, drawn from a normal distribution."""
-    return nn.Parameter(nn.init.normal_(torch.empty(num_classes, dim), std=std))

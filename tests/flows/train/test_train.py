@@ -1,6 +1,8 @@
 """A run from labels to a report, with the real engine on images of a few pixels."""
 
 import json
+import os
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -118,6 +120,30 @@ def test_a_run_is_read_again_as_it_was(run):
     assert again.as_json() == run.as_json()
     assert again.judgement.as_json() == run.judgement.as_json()
     assert [v.name for v in again.variants] == [v.name for v in run.variants]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("metrics.json", "[]"),
+        ("metrics.json", '{"best_epoch": "last"}'),
+        ("metrics.json", "[" * 100_000),
+        ("metrics.json", None),
+        ("log.csv", ""),
+        ("log.csv", "epoch,step\n1,2\n"),
+        ("log.csv", "epoch,train_loss,seconds\n1,2,3,4\n"),
+        ("log.csv", "epoch,train_loss,seconds\n1,much,3\n"),
+    ],
+)
+def test_a_damaged_file_of_a_run_is_named(run, name, text, tmp_path):
+    folder = shutil.copytree(run.folder, tmp_path / "run")
+    (folder / name).unlink()
+    if text is None:
+        os.mkfifo(folder / name)
+    else:
+        (folder / name).write_text(text)
+    with pytest.raises(ValueError, match=rf"{name} cannot be read as the"):
+        read_run(folder)
 
 
 def test_second_stage_heads_are_those_of_the_trained_features(run):
@@ -250,7 +276,8 @@ def test_a_folder_of_another_recipe_is_refused_with_what_differs(run):
 
 
 def test_a_run_that_broke_off_before_its_first_checkpoint_does_not_keep_its_folder(run, tmp_path):
-    (tmp_path / "recipe.yaml").write_bytes((run.folder / "recipe.yaml").read_bytes())
+    for name in ("recipe.yaml", "versions.json"):
+        (tmp_path / name).write_bytes((run.folder / name).read_bytes())
     other = overridden(run.recipe, ["epochs=5"])
     assert not check_folder(tmp_path, other, "auto")
     assert not check_folder(tmp_path, other, "never")

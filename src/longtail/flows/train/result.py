@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -10,14 +9,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from longtail import __version__
 from longtail.core import GroupEdges, GroupsLike, Prior, Scores
 from longtail.core.arrays import as_numpy
+from longtail.core.files import read_whole
 from longtail.core.scores import Split
 from longtail.data import stratified_folds
+from longtail.data.tables.errors import reading
 from longtail.data.tables.features import SPLITS
 from longtail.engine import load_head, save_head
 from longtail.engine.training import Trained
@@ -150,11 +152,8 @@ class TrainResult(Result):
     @cached_property
     def shifted_sets(self) -> tuple[ShiftedSet, ...]:
         """The scores as trained on shifted sets of a test part that is balanced."""
-        parts = self.variants[0].scores
-        if "test" not in parts:
-            return ()
-        validation = parts.get("validation")
-        return shifted_sets(parts["test"], self.counts, validation, self.recipe.seed)
+        test, validation = (self.variants[0].scores.get(split) for split in ("test", "validation"))
+        return shifted_sets(test, self.counts, validation, self.recipe.seed)
 
     def as_json(self) -> dict[str, Any]:
         """Everything that is a number or a name."""
@@ -215,6 +214,12 @@ class TrainResult(Result):
         }
 
 
+class _Metrics(msgspec.Struct):
+    """What of METRICS is not in the other files of a run."""
+
+    best_epoch: int | None = None
+
+
 def variants_of(
     option: Target, carried: Prior | None, target: Prior, scores: Mapping[Split, Scores]
 ) -> list[Variant]:
@@ -255,10 +260,7 @@ def read_run(
     command: str = "longtail.report",
     groups: GroupsLike | None = None,
 ) -> TrainResult:
-    """The result of a finished run, as `train` returned it; `command` is for the page.
-
-    The edges of many, medium and few are those of the recipe, unless `groups` names others.
-    """
+    """The result of a finished run, as `train` returned it, or with groups of other edges."""
     run = Path(folder)
     scores = _read_scores(run, "")
     if not scores:
@@ -274,12 +276,13 @@ def read_run(
         Variant(name, _read_scores(run, f"-{name}"), load_head(_head_file(run, name)).head)
         for name in names
     ]
-    metrics = json.loads((run / METRICS).read_text(encoding="utf-8"))
+    with reading(run / METRICS, "the metrics of a run"):
+        metrics = msgspec.json.decode(read_whole(run / METRICS), type=_Metrics)
     return TrainResult(
         model=stored,
         folder=run,
         target=target,
-        trained=Trained(carried, metrics.get("best_epoch"), read_log(run), finished=True),
+        trained=Trained(carried, metrics.best_epoch, read_log(run), finished=True),
         variants=(*variants_of(recipe.target, carried, target, scores), *heads),
         command=command,
         edges=GroupEdges.of(recipe.groups if groups is None else groups),
