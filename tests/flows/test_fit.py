@@ -355,6 +355,58 @@ def test_from_arrays_to_a_page_and_a_model_that_predicts(tmp_path):
         lt.fix(result.scores, train=COUNTS, output=out)
 
 
+def test_a_target_may_be_by_name():
+    rows, labels = drawn(COUNTS, 0)
+    names = [f"class {k}" for k in range(len(COUNTS))]
+    weights = dict(zip(names, range(1, len(COUNTS) + 1), strict=True))
+    by_name = dict(sorted(weights.items(), reverse=True))
+    result = lt.fit(rows, labels, classes=names, methods=["adjusted"], folds=2, target=by_name)
+    assert result.target.is_close(Prior.of(list(weights.values())))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "unit"), [("float64", 1e-140), ("float64", 1e140), ("float32", 1e30)]
+)
+def test_the_unit_of_features_does_not_matter(dtype, unit):
+    rows, labels = drawn(COUNTS, 0)
+    rows = np.asarray(rows, dtype)
+    options = {"methods": ["adjusted", "ncm_cl2n"], "folds": 2}
+    expected, result = (
+        lt.fit(each, labels, **options) for each in (rows, rows * rows.dtype.type(unit))
+    )
+    assert result.best.name == expected.best.name
+    accuracy = (each.best.validation["accuracy"].value for each in (result, expected))
+    assert next(accuracy) == pytest.approx(next(accuracy), abs=0.02)
+
+
+@pytest.mark.parametrize(("unit", "word"), [(1e-200, "little"), (1e200, "much")])
+def test_features_beyond_the_range_of_squares_are_told_as_such(unit, word):
+    rows, labels = drawn(COUNTS, 0)
+    with pytest.raises(ValueError, match=f"too {word}"):
+        lt.fit(np.asarray(rows, "float64") * unit, labels)
+    with pytest.raises(ValueError, match="the same"):
+        lt.fit(np.full((len(labels), 2), unit), labels)
+
+
+@pytest.mark.parametrize("part", ["validation", "test"])
+def test_no_part_may_have_the_samples_of_another(part):
+    rows, labels = drawn(COUNTS, 0)
+    with pytest.raises(ValueError, match=f"{part} part has the samples of the train part"):
+        lt.fit(rows, labels, **{part: (rows.copy(), labels)})
+
+
+def test_a_second_fit_leaves_nothing_of_the_first(tmp_path):
+    """Or compare would judge the new model by the test scores of the old one."""
+    (rows, labels), (test, truth) = drawn(COUNTS, 0), drawn(COUNTS, 1)
+    options = {"methods": ["adjusted"], "folds": 2, "output": tmp_path}
+    lt.fit(rows, labels, test=(test, truth), **options)
+    second = lt.fit(rows[:, :2], labels, **options)
+    assert not (tmp_path / "test.safetensors").exists()
+    (compared,) = lt.compare(tmp_path).sets
+    value = compared.methods[0].estimates["balanced_accuracy"].value
+    assert value == pytest.approx(second.best.validation["balanced_accuracy"].value)
+
+
 def test_names_as_labels_become_classes_and_a_file_is_named_by_its_path(tmp_path):
     rows, labels = drawn(COUNTS, 0)
     names = np.array([f"class {k}" for k in range(len(COUNTS))])

@@ -118,7 +118,7 @@ def _read(
     """The scores before, those after if there are any, and the target."""
     from longtail.core import Prior
     from longtail.flows.run_sources import is_longtail_scores
-    from longtail.flows.score_sources import carried_by
+    from longtail.flows.score_sources import carried_by, check_alike
 
     table = reader.open(path)
     counts = reader.read_counts(table)
@@ -138,10 +138,9 @@ def _read(
         reader = replace(reader, kind=kind, array=None, label_column=None)
     elif reader.labels is not None:
         reader = replace(reader, label_column=None)
-    other = replace(reader, labels=None).open(after, table.classes).as_scores()
-    # They are of the same samples, so what one file does not say the other does.
-    labels = before.labels if other.labels is None else other.labels
-    return before, replace(before, logits=other.logits, labels=labels, carried=other.carried), goal
+    other = replace(reader, labels=None).open(after, table.classes)
+    check_alike(other, table, None)
+    return before, other.as_scores(), goal
 
 
 def _show(page: Page) -> None:

@@ -36,12 +36,11 @@ def read_whole(path: str | os.PathLike[str], most: int = _MOST_BYTES) -> bytes:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise ValueError(f"{os.fspath(path)} is no plain file")
-        data = file.read(most + 1)
-    if len(data) > most:
-        raise ValueError(
-            f"{os.fspath(path)} has more than the {most:,} bytes that such a file may have"
-        )
-    return data
+        if status.st_size <= most:
+            return file.read(status.st_size)
+    raise ValueError(
+        f"{os.fspath(path)} has more than the {most:,} bytes that such a file may have"
+    )
 
 
 @contextmanager

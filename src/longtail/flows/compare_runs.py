@@ -138,14 +138,14 @@ def measured_run(
     is_known = target is not None and scores.carried is not None
     moved = scores.under(target) if target is not None and is_known else scores
     sums = _sums(samples)
-    terms = sums.add(moved.logits, samples.labels)
+    terms = sums.add(moved.logits, samples.labels, _are_logits=True)
     # A class that does not count may have infinite ones.
     nll = np.where(samples.weights("ece")[samples.labels] > 0, terms.nll, 0.0)
     gap = np.sign(sums.bin_gaps)[bin_of(terms.confidence)] * (terms.right - terms.confidence)
     metrics = as_trained = sums.metrics()
     if target is not None and scores.carried and not scores.carried.is_close(target):
         as_they_are = _sums(samples)
-        as_they_are.add(scores.logits, samples.labels)
+        as_they_are.add(scores.logits, samples.labels, _are_logits=True)
         as_trained = as_they_are.metrics()
     right, is_moved = terms.right.astype(np.float64), is_known or target is None
     return Run(method, seed, metrics, right, nll, gap, as_trained, is_moved, source)

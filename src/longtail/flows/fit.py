@@ -29,7 +29,7 @@ from longtail.flows import file_names, fit_methods, fit_samples
 from longtail.flows.fit_methods import METHODS, Aim, Task
 from longtail.flows.fit_result import Criterion, FitResult, MethodScores
 from longtail.flows.fit_samples import FeaturesLike, FitSamples, Labelled
-from longtail.flows.generation import staged
+from longtail.flows.results import staged
 from longtail.heads import Head, Linear
 from longtail.heads.starts import drawn_from
 from longtail.metrics import Accumulator, Interval, paired_gain
@@ -93,8 +93,9 @@ def fit(
             f"criterion must be one of {', '.join(get_args(Criterion))}, got {criterion!r}"
         )
     data = fit_samples.labelled_features(features, labels, validation, test, classes)
-    goal, edges = _target(target, data.counts), GroupEdges.of(groups)
-    with staged(output, "fit", file_names.FIT) as folder:
+    goal, edges = _target(target, data), GroupEdges.of(groups)
+    inputs = [Path(features)] if isinstance(features, str | os.PathLike) else []
+    with staged(output, "fit", file_names.FIT, inputs) as folder:
         # The weight decay: one for all methods, that of a linear layer trained by cross-entropy.
         samples = fit_samples.fit_samples(data, folds, seed)
         progress("weight decay")
@@ -257,12 +258,13 @@ def _part(outputs: Scores[Tensor], labels: Tensor, split: Split, problem: _Probl
     return _Part(scores, sums.metrics(), as_numpy(scores.predict()) == as_numpy(labels))
 
 
-def _target(target: _Target, counts: npt.NDArray[np.int64]) -> Prior:
+def _target(target: _Target, data: Features) -> Prior:
+    counts = data.counts
     if isinstance(target, str):
         if target not in ("uniform", "train"):
             raise ValueError(f"target must be 'uniform', 'train' or a prior, got {target!r}")
         return Prior.uniform(len(counts)) if target == "uniform" else Prior.of(counts)
-    prior = Prior.of(target)
+    prior = Prior.of(target, zeros="keep", classes=data.classes)
     check_same_classes(len(counts), prior, "the features have", "the target")
     if not all(prior.probs > 0):
         raise ValueError("the target has a weight of zero; every class needs one above zero")

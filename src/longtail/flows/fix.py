@@ -16,8 +16,8 @@ from longtail.flows import file_names, fix_rows, fix_steps, score_sources
 from longtail.flows.file_names import SCORES
 from longtail.flows.fix_result import APPLIED, CROSS_FITTED, FixResult
 from longtail.flows.fix_steps import Plan, tau_of
-from longtail.flows.generation import staged
 from longtail.flows.judge import Judgement
+from longtail.flows.results import staged
 from longtail.flows.samples import BeforeAfter, Integers
 from longtail.flows.score_sources import (
     Source,
@@ -54,7 +54,7 @@ def fix(
     """Fix a trained model without training it again: calibrate its scores, and move their prior.
 
     What is gained is measured on samples that nothing was fitted on: those of `apply` if they have
-    labels, else each fifth of the validation samples by what was fitted on the others.
+    labels and are others, else each fifth of the validation samples by what was fitted on the rest.
 
     Args:
         validation: Labelled scores that the model was not trained on: Scores, logits and labels, or
@@ -110,9 +110,11 @@ def fix(
     # What was asked for, also where a τ that was given does not reach it.
     goal = fix_steps.target_of(fitted.steps) or fitted.target
 
-    with staged(output, "fix", file_names.FIX) as folder:
+    inputs = score_sources.paths_of(source, rows, train)
+    with staged(output, "fix", file_names.FIX, inputs) as folder:
         # Apply: all steps as one. Samples whose prior was estimated stand for themselves.
-        is_new = apply is not None and rows.labels is not None
+        is_same = apply is not None and score_sources.are_same_samples(source, rows)
+        is_new = apply is not None and rows.labels is not None and not is_same
         sums = None
         if is_new:
             under = None if fitted.estimate is not None else goal
@@ -145,6 +147,7 @@ def fix(
             counts=counts,
             command=command,
             _scores=scores,
+            is_applied_to_validation=is_same,
         )
         return _written(result, folder, output, page)
 
@@ -176,7 +179,8 @@ def fix_again(
     step = chain_affine(stored.adjusters, carried, source.num_classes)
     target = fix_steps.target_of(stored.adjusters) or step.carried
     goal = target or Prior.uniform(source.num_classes)
-    with staged(output, "fix", file_names.FIX) as folder:
+    inputs = score_sources.paths_of(source, train, adjuster)
+    with staged(output, "fix", file_names.FIX, inputs) as folder:
         sums = None
         if source.labels is not None:
             sums = fix_rows.no_sums(source, goal, counts, edges)

@@ -83,7 +83,7 @@ def sums_by_fold(
             own = numbers == fold
             with in_range():
                 after = steps[fold](widened(rows[own]))
-            sums.add(rows[own], after, labels[own])
+            sums.add(rows[own], after, labels[own], _are_logits=True)
     return sums
 
 
@@ -102,7 +102,7 @@ def adjust(
 
     def count(before: npt.NDArray[Any], after: npt.NDArray[Any], labels: object) -> None:
         if comparison is not None and labels is not None:
-            comparison.add(before, after, as_numpy(labels))
+            comparison.add(before, after, as_numpy(labels), _are_logits=True)
         progress(len(after))
 
     if isinstance(source, Scores) or path is None:
@@ -122,6 +122,7 @@ def adjust(
         counts=counts,
         classes=source.classes,
         split=source.split,
+        ids=source.ids,
     ) as writer:
         for block in source.blocks():
             after = step(block.logits)

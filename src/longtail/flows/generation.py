@@ -62,13 +62,6 @@ def is_run(folder: Path) -> bool:
     return isinstance(values, dict) and {"longtail", "torch", "threads"} <= values.keys()
 
 
-def staged(
-    output: str | os.PathLike[str] | None, kind: str, names: Sequence[str]
-) -> AbstractContextManager[Path | None]:
-    """As `generation`, for a flow that writes only if it is told where."""
-    return nullcontext() if output is None else generation(Path(output), kind, names)
-
-
 def added(folder: Path, kind: str) -> AbstractContextManager[Path]:
     """A folder to write files to that join those of their kind in the folder.
 
@@ -144,6 +137,15 @@ def check_kind(folder: Path, kind: str) -> None:
             f"{folder} holds the files of longtail {current.kind}, which would be lost; take "
             "another folder, or remove this one"
         )
+
+
+def check_free(folder: Path) -> None:
+    """A BlockingIOError if somebody writes there now."""
+    if (folder / HIDDEN).is_dir():
+        from longtail.core.files import locked
+
+        with locked(folder):
+            pass
 
 
 def check_not_others(folder: Path, files: Iterable[str]) -> None:

@@ -11,13 +11,14 @@ from typing import Any, Literal
 
 import msgspec
 
+from longtail.core.files import read_whole
 from longtail.core.nested import flat
 from longtail.data import Kind
 from longtail.data.tables.arrays import npz_names
 from longtail.flows.file_names import METRICS, RECIPE, SCORES, VERSIONS
 from longtail.flows.fix_result import CROSS_FITTED
 from longtail.flows.generation import settle
-from longtail.flows.train.yaml_text import read_yaml
+from longtail.flows.train.yaml_text import read_yaml, text_of
 
 TARGET = "target"  # the setting that tells runs apart whatever they are called
 _DEPTH = 4
@@ -235,7 +236,7 @@ def _npz_kind(path: Path) -> Kind:
 def _recipe_values(path: Path) -> dict[str, Any]:
     """What of a recipe, stored with all defaults, decides what is learned, by dotted keys."""
     try:
-        recipe = read_yaml(path.read_text(encoding="utf-8"))
+        recipe = read_yaml(text_of(path))
     except ValueError as error:
         raise ValueError(f"in {path}: {error}") from None
     if not isinstance(recipe, Mapping):
@@ -266,7 +267,7 @@ def _json(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = json.loads(read_whole(path))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is damaged ({error}); make the run again") from None
     return values if isinstance(values, dict) else {}

@@ -218,7 +218,8 @@ class CenterHead(Head):
 
     def set_moments(self, moments: ClassMoments) -> None:
         """Set the centres to the class means."""
-        self._start_at(check_moments(moments, self.num_classes, self.dim))
+        dtype = self.centers.dtype
+        self._start_at(check_moments(moments, self.num_classes, self.dim, dtype=dtype))
 
     def _start_at(self, centers: Tensor) -> None:
         copy_rows(self.centers, centers, "class means")

@@ -72,7 +72,9 @@ class NearestClassMean(CenterHead):
     def set_moments(self, moments: ClassMoments) -> None:
         """Take the class means."""
         centred = self.metric == "cl2n"
-        means = check_moments(moments, self.num_classes, self.dim, normalised=centred)
+        means = check_moments(
+            moments, self.num_classes, self.dim, normalised=centred, dtype=self.centers.dtype
+        )
         self._start_at(unit(means) if self.metric == "cosine" else means)
         if moments.origin is not None:
             copy_rows(self.origin, moments.origin, "origin")
