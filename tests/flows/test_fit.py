@@ -422,6 +422,26 @@ def test_names_as_labels_become_classes_and_a_file_is_named_by_its_path(tmp_path
         lt.fit(rows, ["zebra"] * len(rows), classes=names.tolist(), **options)
 
 
+def test_multi_ncm_moves_adjusted_about_the_centres_of_the_plain_learned_ncm(packed):
+    samples = fit_samples(packed, 3, seed=0).train
+    layer = torch.nn.Linear(D, C)
+    task = fit_methods.Task(samples, layer, weight_decay=0.01, seed=0)
+
+    def fitted(name):
+        torch.manual_seed(0)
+        return METHODS[name].fit(task)
+
+    plain, adjusted, multi = map(fitted, ("learned_ncm", "learned_ncm_adjusted", "multi_ncm"))
+    assert torch.equal(multi.centers, plain.centers)
+    assert not torch.allclose(multi.centers, adjusted.centers)
+    # Written out: the least distance to a centre and its displacements, and the loss of eq. 9.
+    near = torch.cat([torch.zeros(1, D), multi.displacements.detach()])
+    rows = samples.features[:7]
+    apart = (rows[:, None, None] - plain.centers.detach()[:, None] - near).norm(dim=-1)
+    torch.testing.assert_close(multi(rows), -apart.amin(dim=-1) / 2)
+    assert multi.carried.is_close(adjusted.carried)
+
+
 def test_the_seed_alone_decides_also_in_threads_and_torchs_own_generator_stays(packed):
     def fitted(_=0):
         methods = ["cosine", "learned_ncm", "multi_ncm", "crt"]

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from longtail.core import Prior
+from longtail.core import GroupEdges, GroupsLike, Prior
 from longtail.core.arrays import ArrayLike, as_numpy, is_torch, refuse_lossy
 from longtail.core.labels import check_counts
 from longtail.data import LabelCounts, align_counts, read_label_counts
@@ -51,6 +51,7 @@ class AuditResult(Result):
     test_counts: tuple[int, ...] | None  # test samples of each class; None without a test set
     train: Profile  # how long the tail of the training set is
     groups: tuple[Group, ...]  # classes with many, medium and few training samples
+    edges: GroupEdges  # of these
     test: Profile | None = None  # how long the tail of the test set is
     shift: Shift | None = None  # how far the test set differs from the training set
     sources: tuple[str, ...] = ()  # the files that the two sets are from, if from files
@@ -148,6 +149,7 @@ class AuditResult(Result):
         """Everything as plain values; what to expect and what to try by their names."""
         values = asdict(self)
         return {key: values[key] for key in ("train", "groups", "test", "shift")} | {
+            "group_edges": str(self.edges),
             "bias": self.bias,
             "expect": list(self.findings),
             "try": [asdict(each) for each in self.remedies],
@@ -170,15 +172,16 @@ def audit(
     test: Labels | None = None,
     column: str | int | None = None,
     header: bool | None = None,
+    groups: GroupsLike | None = None,
 ) -> AuditResult:
     """Say how long the tail of labels is, what to expect and what to try.
 
     Args:
-        labels: A file or folder of labels, labels themselves, a mapping from class to count, or
-            `Prior.of(counts)`.
+        labels: A file or folder, labels, a mapping from class to count, or `Prior.of(counts)`.
         test: The same of a test set; by default the one that a file of labels itself holds.
         column: The column of a table, by name or by place counted from 0, or the array of an .npz.
         header: Whether the first line of a table names its columns; by default told by its words.
+        groups: The edges of many, medium and few, such as "many=100,few=20,inclusive".
 
     >>> result = audit({"cat": 900, "dog": 90, "fox": 10}, test={"cat": 50, "dog": 50, "fox": 50})
     >>> result.train.imbalance_ratio, result.bias, result.shift.total_variation
@@ -191,15 +194,13 @@ def audit(
             f"{labels} has no training labels, only {', '.join(parts)}; give the training labels "
             "as LABELS, and these with --test"
         )
-    if test is None:
-        tested = _chosen(parts, labels, ("test", "validation"))
-    else:
-        others = ("test", "validation", "all", "train")
-        tested = _chosen(_parts(test, column, header), test, others)
+    others = (parts, labels) if test is None else (_parts(test, column, header), test)
+    whole = () if test is None else ("all", "train")
+    tested = _chosen(*others, ("test", "validation", *whole))
     sets = [train, tested] if tested else [train]
     classes, counts = align_counts([part for _, part in sets])
     sources = tuple(source for source, _ in sets if source)
-    return audit_counts(counts[0], counts[1] if tested else None, classes, sources)
+    return audit_counts(counts[0], counts[1] if tested else None, classes, sources, groups)
 
 
 def audit_counts(
@@ -207,6 +208,7 @@ def audit_counts(
     test: Sequence[int] | None = None,
     classes: Sequence[str] | None = None,
     sources: tuple[str, ...] = (),
+    groups: GroupsLike | None = None,
 ) -> AuditResult:
     """Audit class counts, with those of a test set if there is one.
 
@@ -216,7 +218,7 @@ def audit_counts(
     >>> [(group.name, group.num_classes, group.class_error) for group in result.groups]
     [('many', 1, 7.07), ('medium', 1, 7.07), ('few', 1, 7.07)]
     """
-    counts = check_counts(train)
+    counts, edges = check_counts(train), GroupEdges.of(groups)
     names = tuple(map(str, range(len(counts)) if classes is None else classes))
     if len(names) != len(counts):
         raise ValueError(f"classes must name each of {len(counts)} classes, got {len(names)} names")
@@ -226,7 +228,8 @@ def audit_counts(
         counts=tuple(counts.tolist()),
         test_counts=None if tested is None else tuple(tested.tolist()),
         train=profile_of(counts, names),
-        groups=groups_of(counts, tested),
+        groups=groups_of(counts, tested, edges),
+        edges=edges,
         test=None if tested is None else profile_of(tested, names),
         shift=None if tested is None else shift_of(counts, tested, names),
         sources=sources,

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 
 from longtail import __version__
-from longtail.core import Prior, Scores
+from longtail.core import GroupEdges, GroupsLike, Prior, Scores
 from longtail.core.prior import PriorLike
 from longtail.data import ScoreTable, open_score_table
 from longtail.flows.compare_runs import BY_KEY, SampleSet, measured_run
@@ -82,6 +82,7 @@ def compare(
     names: Iterable[tuple[str, PathLike]] = (),
     target: PathLike | PriorLike | None = "uniform",
     by: str | None = None,
+    groups: GroupsLike | None = None,
     progress: Callable[[str], None] = lambda what: None,
 ) -> CompareResult:
     """Compare all runs that the folders hold.
@@ -93,6 +94,8 @@ def compare(
             as they are.
         by: The metric to order methods by; by default balanced accuracy, and accuracy under a
             target that is neither uniform nor none.
+        groups: The edges of many, medium and few, such as "many=100,few=20,inclusive"; by default
+            those of the runs where they agree.
         progress: Told what is measured next.
     """
     if by is not None and by not in BY_KEY:
@@ -116,14 +119,16 @@ def compare(
     chosen = by or (
         "balanced_accuracy" if target_name in ("uniform", "none") else "accuracy_under_target"
     )
-    groups = _grouped(sources)
+    together = _grouped(sources)
     sets = []
-    for group, name in zip(groups, _set_names(groups), strict=True):
+    for group, name in zip(together, _set_names(together), strict=True):
         tables = [member.table for member in group]
         first = _with_ids(tables)
         counts = next((table.counts for table in tables if table.counts is not None), None)
         labels = np.asarray(first.labels, dtype=np.int64)
-        samples = SampleSet(name, labels, first.num_classes, _prior(goal, first), counts)
+        prior, edges = _prior(goal, first), _edges(group) if groups is None else groups
+        size = first.num_classes
+        samples = SampleSet(name, labels, size, prior, counts, GroupEdges.of(edges))
         runs = []
         for (source, table, method), seed in zip(group, _seeds(group), strict=True):
             progress(f"{method}, {source.scores}")
@@ -258,6 +263,12 @@ def _seeds(group: Sequence[_Member]) -> list[str]:
         seeds.append(f"{source.seed}, {source.scores}" if again else source.seed)
         taken.add((method, seeds[-1]))
     return seeds
+
+
+def _edges(group: Sequence[_Member]) -> GroupEdges:
+    """Those of the runs that name some, if they agree."""
+    named = {GroupEdges.of(each.source.groups) for each in group if each.source.groups}
+    return named.pop() if len(named) == 1 else GroupEdges()
 
 
 def _prior(target: PathLike | PriorLike, table: ScoreTable) -> Prior | None:

@@ -16,7 +16,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core import Prior, Scores, shot_groups
+from longtail.core import GroupEdges, Prior, Scores, shot_groups
+from longtail.group_edges import DEFAULT_EDGES
 from longtail.metrics import Accumulator, Interval
 from longtail.metrics.recall import class_shares
 from longtail.metrics.terms import bin_of
@@ -73,6 +74,7 @@ class SampleSet:
     num_classes: int  # how many classes there are
     target: Prior | None = None  # the prior to measure under; None for the samples as they are
     counts: npt.NDArray[np.int64] | None = None  # training samples of each class, if known
+    edges: GroupEdges = DEFAULT_EDGES  # of many, medium and few
 
     @cached_property
     def label_counts(self) -> Floats:
@@ -82,7 +84,7 @@ class SampleSet:
     @cached_property
     def class_shares(self) -> dict[str, Floats]:
         """What each class counts for in each accuracy."""
-        groups = {} if self.counts is None else shot_groups(self.counts)
+        groups = {} if self.counts is None else shot_groups(self.counts, self.edges)
         return class_shares(self.label_counts, self.target, groups)
 
     def weights(self, key: str) -> Floats:
@@ -151,5 +153,9 @@ def measured_run(
 
 def _sums(samples: SampleSet) -> Accumulator:
     return Accumulator(
-        samples.num_classes, samples.target, samples.counts, label_counts=samples.label_counts
+        samples.num_classes,
+        samples.target,
+        samples.counts,
+        groups=samples.edges,
+        label_counts=samples.label_counts,
     )

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from longtail.core import Prior, PriorLike, Scores
+from longtail.core import GroupEdges, GroupsLike, Prior, PriorLike, Scores
 from longtail.core.arrays import ArrayLike, as_numpy
 from longtail.core.numbers import check_seed
 from longtail.core.prior import check_same_classes
@@ -50,6 +50,7 @@ def fit(
     methods: Sequence[str] = (),
     criterion: Criterion = "accuracy_under_target",
     folds: int = 5,
+    groups: GroupsLike | None = None,
     seed: int = 0,
     output: str | os.PathLike[str] | None = None,
     page: Callable[[FitResult, Path], object] = lambda result, folder: None,
@@ -72,6 +73,7 @@ def fit(
         criterion: What the best method is the best by: accuracy under the target, which for the
             uniform one is balanced accuracy, that itself, or log-loss.
         folds: How many parts the train part is cut into where there is no validation part.
+        groups: The edges of many, medium and few, such as "many=100,few=20,inclusive".
         seed: Decides folds and whatever is drawn.
         output: A folder for model.safetensors, scores and metrics.json, made if it is not there;
             what another command wrote there is refused.
@@ -91,7 +93,7 @@ def fit(
             f"criterion must be one of {', '.join(get_args(Criterion))}, got {criterion!r}"
         )
     data = fit_samples.labelled_features(features, labels, validation, test, classes)
-    goal = _target(target, data)
+    goal, edges = _target(target, data), GroupEdges.of(groups)
     inputs = [Path(features)] if isinstance(features, str | os.PathLike) else []
     with staged(output, "fit", file_names.FIT, inputs) as folder:
         # The weight decay: one for all methods, that of a linear layer trained by cross-entropy.
@@ -111,6 +113,7 @@ def fit(
             whole=Task(samples.train, whole, choice.decay, seed),
             labels=torch.cat([part.validation.labels for part in samples.folds]),
             aim=Aim(goal, "nll" if criterion == "nll" else "accuracy_under_target"),
+            edges=edges,
         )
 
         # Every method: judged by what was fitted on the folds, then fitted on all of the train
@@ -140,6 +143,7 @@ def fit(
             folds=None if "validation" in data.parts else folds,
             few=int((judged < _FEW).sum()),
             unjudged=int((judged == 0).sum()),
+            edges=edges,
             seed=seed,
             command=command,
         )
@@ -158,6 +162,7 @@ class _Problem(NamedTuple):
     whole: Task
     labels: Tensor  # of the validation parts of all folds
     aim: Aim
+    edges: GroupEdges
 
 
 class _Part(NamedTuple):
@@ -249,8 +254,8 @@ def _ranked(
 def _part(outputs: Scores[Tensor], labels: Tensor, split: Split, problem: _Problem) -> _Part:
     data = problem.data
     scores = Scores(outputs.logits, labels, outputs.carried, data.counts, data.classes, split)
-    metrics = Accumulator.of(scores, problem.aim.target, data.counts).metrics()
-    return _Part(scores, metrics, as_numpy(scores.predict()) == as_numpy(labels))
+    sums = Accumulator.of(scores, problem.aim.target, data.counts, groups=problem.edges)
+    return _Part(scores, sums.metrics(), as_numpy(scores.predict()) == as_numpy(labels))
 
 
 def _target(target: _Target, data: Features) -> Prior:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core import Prior, Scores
+from longtail.core import GroupEdges, Prior, Scores
 from longtail.core.arrays import as_numpy
 from longtail.core.blocks import blocks
 from longtail.core.minimise import UnsettledError
@@ -52,17 +52,24 @@ def adjusted_by_fold(scores: Scores, steps: Sequence[Affine], folds: Integers) -
     return replace(scores, logits=after, carried=steps[0].carried if same else None)
 
 
-def no_sums(source: Source, target: Prior | None, counts: Integers | None) -> Difference:
+def no_sums(
+    source: Source, target: Prior | None, counts: Integers | None, edges: GroupEdges
+) -> Difference:
     """The sums of labelled scores before and after, of which none is counted yet."""
     seen = np.bincount(as_numpy(source.labels), minlength=source.num_classes)
-    return Difference(source.num_classes, target, counts, label_counts=seen)
+    return Difference(source.num_classes, target, counts, groups=edges, label_counts=seen)
 
 
 def sums_by_fold(
-    source: Source, steps: Sequence[Affine], folds: Integers, target: Prior, counts: Integers | None
+    source: Source,
+    steps: Sequence[Affine],
+    folds: Integers,
+    target: Prior,
+    counts: Integers | None,
+    edges: GroupEdges,
 ) -> Difference:
     """The sums of all rows before and after, each fold after adjusters of its own, in blocks."""
-    sums = no_sums(source, target, counts)
+    sums = no_sums(source, target, counts, edges)
     parts: Iterable[tuple[npt.NDArray[Any], ...]]
     if isinstance(source, Scores):
         parts = blocks(source.logits, as_numpy(source.labels), folds)

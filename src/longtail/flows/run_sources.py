@@ -40,6 +40,7 @@ class _Metrics(msgspec.Struct):
     steps: list[Any] = []
     measured: str | None = None
     asked: dict[str, str | float | list[float] | None] = {}
+    group_edges: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class Source:
     head: str = ""  # the second-stage head, if it is of one
     label: str = ""  # the name that was asked for
     note: Note | None = None  # what its reader should know
+    groups: str = ""  # the edges of many, medium and few that it names
 
 
 def find_sources(
@@ -147,6 +149,7 @@ def _train(path: Path) -> list[Source]:
     values = _recipe_values(path / RECIPE)
     seeds = [str(values.pop(key, 0)) for key in ("seed", "data.seed")]
     seed = seeds[0] if seeds[1] == "0" else f"{seeds[0]}, data {seeds[1]}"
+    groups = str(values.pop("groups", None) or "")
     # How far scores are moved is decided here alike for all, and heads come after what was trained.
     stage = {k: v for k, v in values.items() if k.startswith("second_stage")}
     trained = {k: v for k, v in values.items() if not k.startswith(("target.", "second_stage"))}
@@ -158,7 +161,8 @@ def _train(path: Path) -> list[Source]:
             head = file.stem.removeprefix(f"scores-{part}").removeprefix("-")
             settings = trained | stage if head else trained
             note = None if head or part == "test" else Note("no_test_part", str(path))
-            sources.append(Source(file, base, seed, settings=settings, head=head, note=note))
+            source = Source(file, base, seed, settings=settings, head=head, note=note)
+            sources.append(replace(source, groups=groups))
         if sources:
             break
     return sources
@@ -173,7 +177,8 @@ def _fit(path: Path, metrics: Mapping[str, Any]) -> list[Source]:
     settings = {key: metrics[key] for key in (TARGET, "criterion") if key in metrics}
     note = None if file.stem == "test" else Note("no_test_part", str(path))
     seed, base = str(metrics.get("seed", 0)), f"fit {metrics['best']}"
-    return [Source(file, base, seed, settings=settings, note=note)]
+    groups = metrics.get("group_edges", "")
+    return [Source(file, base, seed, settings=settings, note=note, groups=groups)]
 
 
 def _fix(path: Path, metrics: Mapping[str, Any]) -> Source:
@@ -183,6 +188,7 @@ def _fix(path: Path, metrics: Mapping[str, Any]) -> Source:
         _file(path / SCORES),
         settings={key: value for key, value in metrics.get("asked", {}).items() if key != "seed"},
         note=Note("fitted_here", str(path)) if fitted_here else None,
+        groups=metrics.get("group_edges", ""),
     )
 
 

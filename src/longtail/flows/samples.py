@@ -11,9 +11,10 @@ from typing import Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core import Prior, Scores, shot_groups
+from longtail.core import GroupEdges, Prior, Scores, shot_groups
 from longtail.core.arrays import ArrayLike, as_numpy
 from longtail.data import long_tailed_subset
+from longtail.group_edges import DEFAULT_EDGES
 
 # What scores are called before and after they were moved to the target, wherever both are shown.
 AS_TRAINED, UNDER_TARGET = "as trained", "under the target"
@@ -85,6 +86,7 @@ class BeforeAfter:
     names: tuple[str, str] = ("before", "after")  # what before and after are called
     tau: float | None = None
     is_cross_fitted: bool = False
+    edges: GroupEdges = DEFAULT_EDGES  # of many, medium and few
 
     def __post_init__(self) -> None:
         before, after = self.before, self.after
@@ -212,7 +214,7 @@ class BeforeAfter:
         """Which classes are many-, medium- and few-shot; empty if the counts are not known."""
         if self.counts is None:
             return {}
-        return {name: as_numpy(mask) for name, mask in shot_groups(self.counts).items()}
+        return {name: as_numpy(mask) for name, mask in shot_groups(self.counts, self.edges).items()}
 
     @cached_property
     def groups(self) -> dict[str, Mask]:

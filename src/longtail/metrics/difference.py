@@ -27,7 +27,6 @@ such scores means anything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from copy import copy
 from dataclasses import asdict, dataclass
 from math import isfinite
@@ -42,7 +41,7 @@ from longtail.core.prior import Prior
 from longtail.metrics.accumulator import Accumulator
 from longtail.metrics.recall import mean_recall
 from longtail.metrics.samples import labelled, sums_by
-from longtail.metrics.sums import check_block
+from longtail.metrics.sums import Groups, check_block
 from longtail.stats import NORMAL, Interval, class_variances, student_reach
 
 _SCORES = ("nll", "brier")
@@ -85,7 +84,7 @@ class Difference:
         target: PriorLike | None = None,
         counts: ArrayLike | None = None,
         *,
-        groups: Mapping[str, ArrayLike] | None = None,
+        groups: Groups | None = None,
         label_counts: ArrayLike | None = None,
     ) -> None:
         self.before, self.after = (
@@ -104,10 +103,12 @@ class Difference:
         after: Scores[Any],
         target: PriorLike | None = None,
         counts: ArrayLike | None = None,
+        groups: Groups | None = None,
     ) -> Difference:
         """The sums of labelled scores of the same samples."""
         labels, classes = as_numpy(labelled(before).labels), before.num_classes
-        both = cls(classes, target, counts, label_counts=np.bincount(labels, minlength=classes))
+        seen = np.bincount(labels, minlength=classes)
+        both = cls(classes, target, counts, groups=groups, label_counts=seen)
         for was, now, truth in blocks(before.logits, after.logits, labels):
             both.add(was, now, truth, _are_logits=True)
         return both

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from longtail.core import Prior, PriorLike, Scores, shot_groups
+from longtail.core import GroupsLike, Prior, PriorLike, Scores, shot_groups
 from longtail.core.arrays import ArrayLike, Floats, Indices, Numbers, RowsLike, as_numpy
 from longtail.core.blocks import blocks
 from longtail.core.labels import check_counts, check_labels
@@ -27,6 +27,8 @@ from longtail.core.score_checks import check_rows
 from longtail.metrics.recall import check_mask, ratio
 from longtail.metrics.samples import labelled, sums_by
 from longtail.metrics.terms import BINS, Terms, bin_of, block_sums
+
+Groups: TypeAlias = Mapping[str, ArrayLike] | GroupsLike  # masks over the classes, or edges
 
 
 class ClassSums:
@@ -46,7 +48,7 @@ class ClassSums:
         target: PriorLike | None = None,
         counts: ArrayLike | None = None,
         *,
-        groups: Mapping[str, ArrayLike] | None = None,
+        groups: Groups | None = None,
         label_counts: ArrayLike | None = None,
         bins: int = BINS,
     ) -> None:
@@ -55,8 +57,9 @@ class ClassSums:
         self.target = None if target is None else Prior.of(target)
         if self.target is not None:
             check_same_classes(num_classes, self.target, "the samples have", "the target")
-        if groups is None:
-            groups = {} if counts is None else shot_groups(check_counts(counts, num_classes))
+        if not isinstance(groups, Mapping):  # their edges
+            known = None if counts is None else check_counts(counts, num_classes)
+            groups = {} if known is None else shot_groups(known, groups)
         self.groups = {name: check_mask(m, num_classes, name) for name, m in groups.items()}
         self.label_counts: Floats | None = None
         self._gap_target: Prior | None = None  # what samples are weighted to in the class-wise gaps
@@ -84,7 +87,7 @@ class ClassSums:
         target: PriorLike | None = None,
         counts: ArrayLike | None = None,
         *,
-        groups: Mapping[str, ArrayLike] | None = None,
+        groups: Groups | None = None,
         weights: ArrayLike | None = None,
         bins: int = BINS,
     ) -> Self:

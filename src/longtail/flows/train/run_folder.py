@@ -24,7 +24,10 @@ CHECKPOINT = "checkpoint"
 RECIPE_NAME = "recipe"  # the key of VERSIONS under which it is
 _PACKAGES = ("torch", "numpy", "safetensors", "msgspec", "pyyaml", "pillow", "torchvision", "timm")
 # Change nothing of what is learned.
-_FREE = ("about", "source", "num_workers", "compile", "parallel", "checkpoint_every", "tensorboard")
+_FREE = (
+    *("about", "source", "num_workers", "compile", "parallel", "checkpoint_every", "tensorboard"),
+    "groups",
+)
 
 
 def check_data(data: Data) -> str:

@@ -103,8 +103,8 @@ def _fitted(
 
     if option.tag == "lws":
         return fitted(heads.LearnableScale.from_linear(trained.to_linear().cpu()))
-    if option.tag == "multi_ncm":  # it starts where the learned means end
+    if option.tag == "multi_ncm":  # about centres that were trained without adjustment (NCM §4.4)
         learned = heads.LearnedNCM(**sizes)
-        fitted(learned)
+        fit_head(learned, features, labels, seed=seed)
         return fitted(heads.MultiNCM.from_learned(learned, option.values()["num_displacements"]))
     return fitted(option.build(**sizes))
