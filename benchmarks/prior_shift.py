@@ -247,7 +247,7 @@ def main():
     print(f"""\
 Estimating an unknown target prior: accuracy of a logit-adjusted linear layer on CIFAR-100-LT
 features, means of {SEEDS} draws of test samples. Weight decay {best:g}, chosen by {FOLDS}-fold
-cross-validation for the log-loss under the uniform prior; the held-out scores of that are the
+cross-validation for the log-loss under the uniform prior; the validation scores of that are the
 validation scores. torch {torch.__version__}. Made by `python benchmarks/prior_shift.py`.
 
 `estimated` is `estimate_prior(scores, validation=validation)`. The others are for comparison: EM

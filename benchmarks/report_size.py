@@ -44,7 +44,7 @@ def main() -> None:
             page = scores_page(Judgement.of(samples), Footer("", "", ""), title="longtail report")
             size = write_page(page, Path(folder) / "report.html").stat().st_size / 1e6
             took = time.perf_counter() - started
-            print(f"| {classes:,} | {size:.2f} MB | {allowed:g} MB | {took:.0f} s |", flush=True)
+            print(f"| {classes:,} | {size:.2f} MB | {allowed:g} MB | {took:.1f} s |", flush=True)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,9 @@
 A process of each version waits for the name of a case, does it once and answers with the seconds
 it took; which of the two goes first is drawn. The cases are those of loss_cost, tau_curve,
 convex_solver and stream_scores, each by the benchmark of that version. What is said is the ratio of
-the medians, new by old.
+the medians, new by old. Freed memory is kept by both processes: whether the system takes it back
+after every call, and each page of it has to be asked for again, is decided anew by every process
+and doubles the time of a large loss.
 """
 
 import contextlib
@@ -65,9 +67,11 @@ def running(checkout, threads, folder):
     environment = os.environ | {"PYTHONPATH": str(checkout / "src")}
     environment |= {"OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "PASSIVE"}
     environment["OPENBLAS_NUM_THREADS"] = str(threads)
+    environment |= dict.fromkeys(("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"), str(2**32))
     command = [sys.executable, __file__, "--answer", checkout / "benchmarks", folder]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, env=environment, **pipes) as process:
+        ask(process, "cases")  # the first writes the files that both read
         yield process
         process.stdin.close()
 

@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 SOURCE = Path(__file__).parent.parent / "src/longtail"
+DATA = (".toml", ".j2", ".css", ".js")  # named recipes, and what a page is made of
 
 
 def main() -> None:
@@ -24,7 +25,13 @@ def main() -> None:
     for folder, counted in [*by_folder.items(), ("**all**", total)]:
         kinds = ("files", "lines", "code", "docstrings", "comments", "blank")
         print(f"| {folder} | {' | '.join(f'{counted[kind]:,}' for kind in kinds)} |")
-    print("\nMade by `python benchmarks/size.py`.")
+    others = [path for path in SOURCE.rglob("*.*") if path.suffix in DATA]
+    lines = sum(len(path.read_text().splitlines()) for path in others)
+    kinds = ", ".join(DATA)
+    print(
+        f"\nBeside these {len(others)} files of recipes and templates ({kinds}): {lines:,} lines."
+    )
+    print("Made by `python benchmarks/size.py`.")
 
 
 def lines_of(text: str) -> Counter[str]:

@@ -1,9 +1,9 @@
-"""τ held near 1 by its uncertainty against the best τ of the held-out samples, on fresh samples.
+"""τ held near 1 by its uncertainty against the best τ of the validation samples, on fresh samples.
 
 Worlds of Gaussian classes around random means, long-tailed training counts, logits log p(x|y) +
 τ*·log π + noise of the classes: what such a model needs is τ*. Half of the worlds have no noise,
 half a normal one of 0.3 for each class. Held-out labels follow the training counts. Both τ are
-chosen on the same held-out samples and judged on 20,000 fresh ones of balanced classes, or of the
+chosen on the same validation samples and judged on 20,000 fresh ones of balanced classes, or of the
 target where that is near the training prior. The best τ is the middle of the best piece of the
 exact curve, which is what a search gives that does not know of 1. Usage: `make bench`, or `python
 benchmarks/tau_shrinkage.py` for this table alone.
@@ -192,7 +192,7 @@ def main():
     separable, near = try_separable(), try_near()
     print(f"""\
 τ as `LogitAdjustment.fit` uses it, held near 1 as far as the samples do not determine it, less the
-best τ of the held-out samples, which is the middle of the best piece of the exact curve: balanced
+best τ of the validation samples, which is the middle of the best piece of the exact curve: balanced
 accuracy on {FRESH:,} fresh samples, in points, means with standard errors of paired differences.
 {len(gains):,} worlds: {len(CLASSES)} numbers of classes, {len(RATIOS)} imbalance ratios, \
 {len(TAUS)} true τ, {len(SAMPLES)} numbers of samples, {SEEDS} seeds.
@@ -204,10 +204,10 @@ The last table, of targets near the training prior, is outside of that target:
 {near_in_words(near)}
 Made by `make bench`.
 
-## By true τ and held-out samples
+## By true τ and validation samples
 """)
     table(TAUS, SAMPLES, gains, lambda key: key[2], lambda key: key[3], "true τ \\ samples")
-    print("## By classes and held-out samples\n")
+    print("## By classes and validation samples\n")
     table(CLASSES, SAMPLES, gains, lambda key: key[0], lambda key: key[3], "classes \\ samples")
     print("## By imbalance ratio and true τ\n")
     table(RATIOS, TAUS, gains, lambda key: key[1], lambda key: key[2], "ratio \\ true τ")

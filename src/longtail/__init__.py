@@ -25,6 +25,7 @@ _FOLDERS = (
     "testing",
 )
 _WHERE = {
+    "GroupEdges": "core",
     "Prior": "core",
     "Scores": "core",
     "UnknownPriorError": "core",
@@ -42,6 +43,7 @@ _WHERE = {
     "train": "flows.train.train",
 }
 __all__ = [
+    "GroupEdges",
     "Prior",
     "Scores",
     "UnknownPriorError",
@@ -87,6 +89,7 @@ if TYPE_CHECKING:
         testing,
     )
     from longtail.core import (
+        GroupEdges,
         Prior,
         Scores,
         UnknownPriorError,

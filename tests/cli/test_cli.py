@@ -39,7 +39,7 @@ def test_help_and_version_answer_without_torch():
         (["dmeo"], "there is no command dmeo; did you mean demo?"),
         (["demo", "--trials", "one"], "'one' is not a valid integer range"),
         (["demo", "--trials", "1"], "1 is not in the range x>=2"),
-        (["demo", "--seed", "-1"], "-1 is not in the range x>=0"),
+        (["demo", "--seed", "-1"], "-1 is not in the range 0<=x"),
         (["demo", "--fast"], "No such option"),
     ],
 )

@@ -120,7 +120,7 @@ def test_no_command_writes_over_an_input(tmp_path, name, input_name, link):
             link(out / taken, path)
         done = run(*given_over_an_input(name, input_name, out, path))
         assert done.exit_code == 2, done.output
-        assert f"{path} is an input, and -o" in done.stderr
+        assert f"{path} is an input" in done.stderr
         assert (out / taken).read_bytes() == b"mine"
     assert not (out / ".longtail").exists()
 
@@ -179,7 +179,7 @@ def test_scores_that_a_fix_wrote_are_not_fixed_into_its_own_folder(fixed):
         run("compare", "out", "-o", "out"),
     ):
         assert done.exit_code == 2
-        assert re.search(r"out/\S+ is an input, and -o out would write over it", done.stderr)
+        assert re.search(r"out/\S+ is an input.* out ", done.stderr)
     assert contents(fixed / "out") == before
     done = run("fix", "val.npz", "--kind", "logits", "--with", "out/adjuster.json", "-o", "more")
     assert done.exit_code == 0, done.output

@@ -135,6 +135,7 @@ def test_wrong_usage_is_told(npz, tmp_path):
     for option, value, message in (
         ("--methods", "x", "there is no method 'x'; there are linear,"),
         ("--target", "none.json", "there is no file none.json"),
+        ("--seed", 2**64, "--seed"),
     ):
         done = run(npz, option, value, "-o", tmp_path)
         assert done.exit_code == 2

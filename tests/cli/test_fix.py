@@ -475,6 +475,63 @@ def test_classes_in_another_order_are_told_by_a_column(folder):
     assert f"in another order: column 0 is {NAMES[-1]!r} there and {NAMES[0]!r} here" in printed
 
 
+@pytest.mark.parametrize("of", ["object", "labels", "folder", "target"])
+@pytest.mark.parametrize("names", [["1", "2", "0"], ["1", "2", "3"], ["0", "10", "2"]])
+def test_counts_by_names_that_are_numbers_are_put_in_by_name(tmp_path, of, names):
+    """As the labels and the target of the same run are."""
+    rng, by_name = np.random.default_rng(0), dict(zip(names, [90, 9, 2], strict=True))
+    rows = [[*rng.normal(size=3), names[at % 3]] for at in range(60)]
+    lines = [",".join([*names, "label"]), *(",".join(map(str, row)) for row in rows)]
+    (tmp_path / "scores.csv").write_text("\n".join(lines) + "\n")
+    counts = tmp_path / "counts"
+    match of:
+        case "object" | "target":
+            counts = tmp_path / "counts.json"
+            counts.write_text(json.dumps(dict(sorted(by_name.items()))))
+        case "labels":
+            counts = tmp_path / "train.csv"
+            labels = (name for name, count in by_name.items() for _ in range(count))
+            counts.write_text("\n".join(["label", *labels]) + "\n")
+        case "folder":
+            for name, count in by_name.items():
+                (counts / name).mkdir(parents=True)
+                for at in range(count):
+                    (counts / name / f"{at}.png").touch()
+    options = ["--carried", "uniform", "--target"] if of == "target" else ["--counts"]
+    done, _ = fix(
+        tmp_path, tmp_path / "scores.csv", "--kind", "logits", *options, counts, counts=False
+    )
+    assert done.exit_code == 0, done.output
+    metrics = json.loads((tmp_path / "out/metrics.json").read_text())
+    prior = metrics["carried_after" if of == "target" else "carried"]
+    np.testing.assert_allclose(prior, np.array([90, 9, 2]) / 101)
+
+
+def test_counts_by_number_are_put_in_by_number_whatever_classes_are_called(tmp_path):
+    """Those that can be nothing else: a list, and labels of an integer type."""
+    labels = np.arange(60) % 3
+    scores = Scores(np.random.default_rng(0).normal(size=(60, 3)), labels, classes=["1", "2", "0"])
+    scores.save(tmp_path / "scores.safetensors")
+    (tmp_path / "list.json").write_text("[90, 9, 1]")
+    np.save(tmp_path / "train.npy", np.repeat([0, 1, 2], [90, 9, 1]))
+    for name in ("list.json", "train.npy"):
+        table = tmp_path / "scores.safetensors"
+        done, _ = fix(tmp_path, table, "--counts", tmp_path / name, counts=False)
+        assert done.exit_code == 0, done.output
+        metrics = json.loads((tmp_path / "out/metrics.json").read_text())
+        np.testing.assert_allclose(metrics["carried"], [0.9, 0.09, 0.01])
+
+
+def test_ids_stay_with_their_rows(folder):
+    with np.load(folder / "test.npz") as stored:
+        arrays = dict(stored)
+    ids = np.array([f"s{at}" for at in range(400)])
+    np.savez(folder / "test.npz", **arrays, ids=ids)
+    done, _ = fix(folder, folder / "val.npz", "--kind", "logits", "--apply", folder / "test.npz")
+    assert done.exit_code == 0, done.output
+    np.testing.assert_array_equal(Scores.load(folder / "out/scores.safetensors").ids, ids)
+
+
 def test_classes_without_a_sample_are_counted_on_the_terminal(folder):
     with np.load(folder / "test.npz") as held:
         kept = held["labels"] < 3

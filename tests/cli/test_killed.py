@@ -21,6 +21,8 @@ from cli.killed import (
 )
 from longtail.cli import app
 
+OLD = b"<title>longtail fix</title>"  # a page of longtail is known by it
+
 
 @pytest.fixture(scope="module")
 def killing(tmp_path_factory):
@@ -32,13 +34,13 @@ def old(tmp_path):
     """A folder with the files of a `longtail fix`."""
     (tmp_path / "out" / ".longtail").mkdir(parents=True)
     for name in ("report.html", "metrics.json", "scores.safetensors", "adjuster.json"):
-        (tmp_path / "out" / name).write_text("old")
+        (tmp_path / "out" / name).write_bytes(OLD)
     (tmp_path / "val.npz").write_text("")
     return tmp_path
 
 
 def is_old(place):
-    return set(visible(place / "out").values()) == {b"old"} and len(visible(place / "out")) == 4
+    return set(visible(place / "out").values()) == {OLD} and len(visible(place / "out")) == 4
 
 
 def test_a_run_that_is_killed_leaves_the_old_files_or_the_new(killing):

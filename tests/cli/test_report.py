@@ -1,6 +1,7 @@
 """`longtail report` on run folders, scores files and several of them."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -106,6 +107,37 @@ def test_other_samples_after_are_refused(scores, tmp_path):
     done = run("report", scores, "--after", later, "-o", tmp_path / "out")
     assert done.exit_code == 1
     assert "same order" in done.output
+
+
+def test_scores_after_are_paired_by_id_and_never_by_place(tmp_path):
+    ids, order = np.array([f"s{k}" for k in range(90)]), np.random.default_rng(1).permutation(90)
+    before = lt.Scores(logits(), LABELS, ids=ids)
+    before.save(tmp_path / "before.safetensors")
+    for name, after in (("with", before), ("without", replace(before, labels=None))):
+        after.take(order).save(tmp_path / f"{name}.safetensors")
+        arguments = ("--after", tmp_path / f"{name}.safetensors", "-o", tmp_path / "out", "--json")
+        done = run("report", tmp_path / "before.safetensors", *arguments)
+        gain = json.loads(done.stdout)["gains"]["balanced_accuracy"]
+        assert gain == {"value": 0.0, "low": 0.0, "high": 0.0}
+    replace(before, ids=np.arange(90)).save(tmp_path / "others.safetensors")
+    others = ("--after", tmp_path / "others.safetensors", "-o", tmp_path / "out")
+    done = run("report", tmp_path / "before.safetensors", *others)
+    assert done.exit_code == 1
+    assert "other ids" in done.output
+
+
+def test_scores_after_with_columns_in_another_order_are_refused(tmp_path):
+    rows = logits()
+    for name, columns in (("before", "abc"), ("after", "cba")):
+        lines = [",".join([*columns, "label"])]
+        for row, label in zip(rows, LABELS, strict=True):
+            values = dict(zip("abc", map(str, row), strict=True))
+            lines.append(",".join([*(values[name] for name in columns), "abc"[label]]))
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    before, after = tmp_path / "before.csv", tmp_path / "after.csv"
+    done = run("report", before, "--kind", "logits", "--after", after, "-o", tmp_path / "out")
+    assert done.exit_code == 1
+    assert "another order" in done.output
 
 
 def test_scores_without_labels_say_so(tmp_path):

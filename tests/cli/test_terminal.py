@@ -11,7 +11,8 @@ from rich.text import Text
 
 from longtail import Scores
 from longtail.cli import app, terminal
-from longtail.cli.terminal import plain_console, plain_text, print_json
+from longtail.cli.terminal import plain_console, print_json
+from longtail.plain_text import plain_text
 
 # Colours, the title of the window, the 8-bit escape, a turn of direction, a return, half a letter.
 EVIL = "cat\x1b[31m\x1b]0;owned\x07\x9b2J\u202etac\u2066\r\udce9\x7f"
@@ -56,6 +57,9 @@ DONE = {
 }
 
 
+TEXTS = (".html", ".json", ".md", ".tex", ".csv", ".yaml")
+
+
 @pytest.mark.parametrize("words", DONE.values(), ids=DONE)
 def test_results_show_names_and_never_what_they_command(place, words):
     done = run(*words)
@@ -63,6 +67,10 @@ def test_results_show_names_and_never_what_they_command(place, words):
     assert is_plain(done.output)
     if "-o" in words:
         assert "o\\x1b[31m" in done.output
+        texts = [path for path in (place / "o\x1b[31m").iterdir() if path.suffix in TEXTS]
+        assert texts
+        for path in texts:
+            assert is_plain(path.read_bytes().decode()), path
     as_json = run(*words, "--json")
     assert is_plain(as_json.output)
     assert json.loads(as_json.stdout)

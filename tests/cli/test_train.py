@@ -8,9 +8,12 @@ import time
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from PIL import Image
 
 from cli.killed import train_and_wait
 from longtail.cli import app
+from longtail.flows.train.reading import recipe_from
+from longtail.flows.train.run_folder import check_folder
 
 RECIPE = """
 data: {kind: npz, validation_share: 0.2}
@@ -185,3 +188,88 @@ def test_results_whose_checkpoint_is_gone_are_not_mixed_with_another_run(folder)
     done, printed = trained(folder, "epochs=2")
     assert done.exit_code == 2
     assert "holds results without the checkpoint they came from" in printed
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "recipe.yaml",
+        "versions.json",
+        "log.csv",
+        "report.html",
+        "metrics.json",
+        "scores-test.safetensors",
+        "head-crt.safetensors",
+        "checkpoint/best.pt",
+        "checkpoint/epoch-1-step-0.safetensors",
+        "checkpoint/deep/state.json",
+    ],
+)
+def test_files_of_somebody_else_stay_and_the_folder_is_refused(folder, name):
+    # What a run may write is nobody's but of a run; other files stay and are no matter.
+    mine = folder / "run" / name
+    mine.parent.mkdir(parents=True)
+    mine.write_bytes(b"\xff mine")
+    (folder / "run" / "notes.txt").write_text("mine")
+    before = sorted((folder / "run").rglob("*"))
+    done, printed = trained(folder)
+    assert done.exit_code == 2
+    assert f"{name.partition('/')[0]} is there and was not written by longtail" in printed
+    assert sorted((folder / "run").rglob("*")) == before
+    assert mine.read_bytes() == b"\xff mine"
+    mine.unlink()
+    if "/" in name:
+        shutil.rmtree(folder / "run" / "checkpoint")
+    assert trained(folder)[0].exit_code == 0
+    assert (folder / "run" / "notes.txt").read_text() == "mine"
+
+
+def test_a_link_in_the_place_of_the_checkpoint_is_not_followed(folder):
+    theirs = folder / "theirs"
+    theirs.mkdir()
+    (theirs / "best.pt").write_text("precious")
+    (folder / "run").mkdir()
+    (folder / "run" / "checkpoint").symlink_to(theirs)
+    assert trained(folder)[0].exit_code == 2
+    (folder / "run" / "checkpoint").unlink()
+    assert trained(folder)[0].exit_code == 0
+    (folder / "run" / "checkpoint").rename(folder / "moved")
+    (folder / "run" / "checkpoint").symlink_to(folder / "moved")
+    before = sorted((folder / "moved").iterdir())
+    done, printed = trained(folder)
+    assert done.exit_code == 1
+    assert "checkpoint is a link" in printed
+    assert sorted((folder / "moved").iterdir()) == before
+    assert [path.name for path in theirs.iterdir()] == ["best.pt"]
+
+
+@pytest.mark.parametrize(
+    ("classes", "output"),
+    [
+        (("cat", "checkpoint"), "pets"),
+        (("cat", "dog"), "pets/run"),
+        (("cat", "dog"), "pets/cat"),
+        (("train/cat", "train/dog"), "pets"),
+        (("train/cat", "train/dog"), "pets/train/run"),
+        (("cat", "dog"), "link"),
+    ],
+)
+def test_a_run_does_not_go_among_the_images(folder, classes, output):
+    pixels = np.zeros((8, 8, 3), np.uint8)
+    for name in classes:
+        (folder / "pets" / name).mkdir(parents=True)
+        Image.fromarray(pixels).save(folder / "pets" / name / "1.png")
+    (folder / "link").symlink_to(folder / "pets")
+    before = sorted((folder / "pets").rglob("*"))
+    done, printed = trained(folder, "data.kind=folder", data="pets", output=output)
+    assert done.exit_code == 2
+    assert "where the images are" in printed
+    assert sorted((folder / "pets").rglob("*")) == before
+
+
+def test_beside_the_parts_of_a_set_is_not_among_its_images(folder):
+    recipe = recipe_from({"data": {"kind": "folder", "path": str(folder)}})
+    (folder / "train" / "cat").mkdir(parents=True)
+    assert not check_folder(folder / "run", recipe)
+    npz = recipe_from({"data": {"kind": "npz", "path": str(folder / "images.npz")}})
+    assert not check_folder(folder / "run", npz)

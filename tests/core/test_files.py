@@ -1,11 +1,11 @@
-"""Files are written whole or not at all."""
+"""Files are read and written whole or not at all."""
 
 import errno
 import os
 
 import pytest
 
-from longtail.core.files import written_whole
+from longtail.core.files import read_whole, written_whole
 
 
 def test_a_file_takes_the_place_of_another_once_it_is_whole(tmp_path):
@@ -80,3 +80,16 @@ def test_a_folder_in_the_place_of_the_file_is_told_as_such(tmp_path):
     said = "is a folder; give the name of a file in it"
     with pytest.raises(IsADirectoryError, match=said), written_whole(tmp_path):
         pytest.fail("it was begun")
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_what_is_read_whole_is_a_plain_file_of_a_size_that_it_may_have(make, tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"1234")
+    assert read_whole(path, most=4) == b"1234"
+    with pytest.raises(ValueError, match="more than the 3 bytes"):
+        read_whole(path, most=3)
+    path.unlink()
+    make(path)
+    with pytest.raises(ValueError, match="file is no plain file"):
+        read_whole(path)

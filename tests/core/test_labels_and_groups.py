@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from longtail import class_counts, shot_groups
+from longtail import GroupEdges, class_counts, shot_groups
 from longtail.core.labels import check_counts, check_num_classes
 
 
@@ -54,20 +54,21 @@ def test_no_labels_count_as_none_of_every_class():
     assert class_counts([], 3).tolist() == [0, 0, 0]
 
 
+PAPERS = "many=100,few=20,inclusive"  # of LA, ELM and NCM
 EDGES = [101, 100, 99, 21, 20, 19]
 
 
 @pytest.mark.parametrize(
-    ("options", "many", "few"),
+    ("edges", "many", "few"),
     [
-        ({}, 1, 1),
-        ({"many_inclusive": True}, 2, 1),
-        ({"few_inclusive": True}, 1, 2),
-        ({"many": 50, "few": 21}, 3, 2),
+        (None, 1, 1),
+        ("inclusive", 2, 1),
+        ("few_inclusive", 1, 2),
+        (GroupEdges(many=50, few=21), 3, 2),
     ],
 )
-def test_thresholds_and_their_inclusivity_are_parameters(options, many, few):
-    groups = shot_groups(EDGES, **options)
+def test_thresholds_and_their_inclusivity_are_parameters(edges, many, few):
+    groups = shot_groups(EDGES, edges)
     assert int(groups["many"].sum()) == many
     assert int(groups["few"].sum()) == few
 
@@ -79,18 +80,46 @@ def test_every_class_is_in_exactly_one_group():
 
 
 @pytest.mark.parametrize(
-    ("options", "sizes"),
-    [({}, (30, 31, 39)), ({"many_inclusive": True}, (31, 30, 39))],
+    ("edges", "ratio", "sizes"),
+    [
+        (None, 200, (30, 31, 39)),
+        (PAPERS, 200, (31, 30, 39)),
+        (PAPERS, 100, (35, 35, 30)),
+    ],
 )
-def test_cifar100_lt_at_200_has_the_groups_that_papers_disagree_about(options, sizes):
-    counts = [int(500 * 200 ** (-i / 99)) for i in range(100)]
-    groups = shot_groups(counts, **options)
+def test_cifar100_lt_has_the_groups_that_papers_disagree_about(edges, ratio, sizes):
+    counts = [int(500 * ratio ** (-i / 99)) for i in range(100)]
+    groups = shot_groups(counts, edges)
     assert tuple(int(mask.sum()) for mask in groups.values()) == sizes
+
+
+@pytest.mark.parametrize(
+    "edges", [GroupEdges(), GroupEdges.of(PAPERS), GroupEdges(7, 3, few_inclusive=True)]
+)
+def test_edges_are_what_their_text_says(edges):
+    assert GroupEdges.of(str(edges)) == edges == GroupEdges.of(edges)
+    assert GroupEdges.of(f" {edges}".replace(",", " , ")) == edges
+
+
+@pytest.mark.parametrize(
+    "text", ["", "many", "many=", "many=-5", "few=1.5", "most=5", "inclusive=1", "few=3,few=4", ","]
+)
+def test_a_text_that_says_no_edges_is_refused_with_an_example(text):
+    with pytest.raises(ValueError, match="many=100,few=20,inclusive"):
+        GroupEdges.of(text)
+
+
+@pytest.mark.parametrize("edges", [(1.5, 1), (10, -1), (True, 0)])
+def test_edges_are_numbers_of_samples(edges):
+    with pytest.raises(ValueError, match="number of samples"):
+        GroupEdges(*edges)
 
 
 def test_overlapping_groups_are_refused():
     with pytest.raises(ValueError, match="must not overlap"):
-        shot_groups([1], many=10, few=20)
+        shot_groups([1], "many=10,few=20")
+    with pytest.raises(ValueError, match="must not overlap"):
+        GroupEdges(20, 20, many_inclusive=True, few_inclusive=True)
 
 
 def test_classes_may_have_gaps_but_must_be_worth_a_table():

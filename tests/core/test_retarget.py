@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-from longtail import Prior, UnknownPriorError, measure_carried, retarget
+from longtail import Prior, Scores, UnknownPriorError, measure_carried, retarget
 from longtail.testing import FiniteWorld
 
 counts = st.lists(st.integers(1, 1000), min_size=3, max_size=3)
@@ -54,6 +54,16 @@ def test_lade_theorem_1_moved_logits_give_the_exact_target_posterior():
 def test_a_class_that_the_target_rules_out_gets_probability_zero():
     moved = retarget(LOGITS, [1, 1, 1], Prior.of([1, 0, 1], zeros="keep"))
     assert (torch.softmax(moved, dim=1)[:, 1] == 0).all()
+
+
+def test_halves_that_overflow_on_the_way_are_refused():
+    rows = np.array([[0.0, 0.0], [65504.0, 0.0]], np.float16)
+    grid = np.array([rows.T, rows.T])
+    for logits in (rows, grid):
+        with pytest.raises(ValueError, match=r"got inf in row [13], class 0"):
+            retarget(logits, [1e-300, 1.0], [1.0, 1e-300])
+    with pytest.raises(ValueError, match="got inf in row 1, class 0"):
+        Scores(torch.tensor(rows), carried=[1e-300, 1.0]).under([1.0, 1e-300])
 
 
 def test_the_class_axis_of_a_grid_is_axis_one():

@@ -293,6 +293,30 @@ def test_some_samples_and_all_samples_of_parts_are_scores_again():
         Scores.concat([whole, moved])
 
 
+@pytest.mark.parametrize("rows", [[], np.zeros(2, bool), slice(0)])
+def test_no_samples_of_some_are_scores_too(rows):
+    none = full_scores().take(rows)
+    assert (len(none), none.logits.shape, none.labels.tolist()) == (0, (0, 3), [])
+
+
+@pytest.mark.parametrize("rows", [0, [[0]], [0.0], "1"])
+def test_what_is_no_list_of_positions_takes_nothing(rows):
+    with pytest.raises(ValueError, match=r"take\(\[0\]\)"):
+        full_scores().take(rows)
+
+
+def test_parts_that_know_different_things_are_not_put_together():
+    whole = full_scores()
+    other = {"labels": None, "counts": [70, 25, 6], "ids": ["a", "b"]}
+    for name, value in other.items():
+        with pytest.raises(ValueError, match=f"agree in {name}"):
+            Scores.concat([whole, replace(whole, **{name: value})])
+    with pytest.raises(ValueError, match="agree in counts"):
+        Scores.concat([whole, replace(whole, counts=None)])
+    with pytest.raises(ValueError, match="at least one"):
+        Scores.concat([])
+
+
 def test_parts_of_tensors_are_tensors():
     whole = full_scores(torch.tensor(LOGITS))
     part = Scores.concat([whole.take([1]), whole.take(torch.tensor([0]))])
@@ -300,14 +324,28 @@ def test_parts_of_tensors_are_tensors():
     assert part.labels.tolist() == [2, 0]
 
 
-@pytest.mark.parametrize("ids", [[7, 3], ["b", "a"]])
+@pytest.mark.parametrize(
+    "ids",
+    [[7, 3], ["b", "a"], np.array([2**64 - 1, 0], np.uint64), ["\0a", "a\0b"]],
+)
 def test_ids_go_with_their_samples_and_into_the_file(tmp_path, ids):
     scores = Scores(LOGITS, ids=ids)
     scores.save(tmp_path / "scores.safetensors")
-    assert Scores.load(tmp_path / "scores.safetensors").ids.tolist() == ids
-    assert scores.take([1]).ids.tolist() == ids[1:]
+    assert Scores.load(tmp_path / "scores.safetensors").ids.tolist() == list(ids)
+    assert scores.take([1]).ids.tolist() == list(ids[1:])
     with pytest.raises(ValueError, match=r"number or text.*2 rows"):
         Scores(LOGITS, ids=[1])
+
+
+def test_ids_that_would_not_be_kept_as_they_are_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="NUL"):
+        Scores(LOGITS, ids=["a", "a\0"])
+    with pytest.raises(ValueError, match="characters"):
+        Scores(LOGITS, ids=["a", "a" * 10**6])
+    for facts in ({"ids": ["a", "\udc80"]}, {"classes": ["a", "b", "\udc80"]}):
+        with pytest.raises(ValueError, match="UTF-8"):
+            Scores(LOGITS, **facts).save(tmp_path / "scores.safetensors")
+    assert not list(tmp_path.iterdir())
 
 
 class Frame:

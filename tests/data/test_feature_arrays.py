@@ -108,3 +108,18 @@ def test_names_of_all_parts_and_of_a_list_are_numbered_alike(tmp_path):
     np.savez(tmp_path / "f.npz", **parts, classes=np.array(["cat", "bee", "ant"]))
     with pytest.raises(ValueError, match=r"labels of test.*'emu' in row 1"):
         read_features(tmp_path / "f.npz")
+
+
+def test_numbers_in_text_are_class_indices_beside_integers(tmp_path):
+    rows, labels = np.eye(12), np.arange(12)
+    parts = {"train_features": rows, "train_labels": labels, "test_features": rows}
+    np.savez(tmp_path / "f.npz", **parts, test_labels=labels.astype(str))
+    features = read_features(tmp_path / "f.npz")
+    assert features.classes is None
+    assert features.part("test").labels.tolist() == labels.tolist()
+    np.savez(tmp_path / "f.npz", **parts, test_labels=np.array([*"abcdefghijkl"]))
+    with pytest.raises(ValueError, match=r"labels of train .* numbers.* test names"):
+        read_features(tmp_path / "f.npz")
+    named = [f"class {label}" for label in labels]
+    np.savez(tmp_path / "f.npz", **parts, test_labels=named, classes=named)
+    assert read_features(tmp_path / "f.npz").part("test").labels.tolist() == labels.tolist()

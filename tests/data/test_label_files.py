@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import zipfile
 
 import numpy as np
 import pytest
@@ -131,6 +132,83 @@ def test_parquet_columns_are_read(tmp_path):
 )
 def test_json_holds_counts(tmp_path, found, expected):
     assert counts_of(written(tmp_path / "a.json", json.dumps(found))) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", "class,count\nfox,900\ncat,90\n"),
+        ("a.tsv", "Samples\tname\n900\tfox\n90\tcat\n"),
+        ("a.csv", ",label,n\n0,fox,900\n1,cat,90\n"),
+        ("a.csv", "label,n,split\nfox,900,train\ncat,90,train\nfox,5,val\n"),
+    ],
+)
+def test_a_table_of_counts_is_one(tmp_path, name, text):
+    counts = counts_of(written(tmp_path / name, text))
+    assert counts.get("train", counts.get("all")) == {"fox": 900, "cat": 90}
+    assert counts.get("validation", {"fox": 5}) == {"fox": 5}
+
+
+def test_a_parquet_table_of_counts_is_one(tmp_path):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    parquet.write_table(arrow.table({"label": [2, 0], "count": [10, 900]}), tmp_path / "a.parquet")
+    assert counts_of(tmp_path / "a.parquet") == {"all": {"0": 900, "2": 10}}
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "sentence"),
+    [
+        ("class,count\nfox,9.5\ncat,1\n", {}, "'count'.* whole numbers"),
+        ("class,count\nfox,-9\ncat,1\n", {}, "'count'.* whole numbers"),
+        ("class,count\nfox,0\ncat,0\n", {}, "no samples at all"),
+        ("class,images\nfox,900\ncat,90\n", {}, "call it count"),
+        ("fox,900\ncat,90\n", {"column": 0}, "call it count"),
+    ],
+)
+def test_what_may_be_a_table_of_counts_is_not_taken_for_labels(tmp_path, text, given, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        read_label_counts(written(tmp_path / "a.csv", text), **given)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "label,n\nfox,3\ncat,3\nfox,1\n",  # a sample a row: n is something else of it
+        "label,path\nfox,a.jpg\ncat,b.jpg\n",
+        "id,label\n17,fox\n4,cat\n",
+        ",label\n17,fox\n4,cat\n",
+        "label,size,width\nfox,3,4\ncat,3,4\n",
+        "label,n\nfox,3\n",
+    ],
+)
+def test_other_columns_do_not_make_labels_counts(tmp_path, text):
+    place = written(tmp_path / "a.csv", text)
+    assert sum(counts_of(place)["all"].values()) == text.count("\n") - 1
+
+
+def test_what_stands_twice_is_refused_with_both_names(tmp_path):
+    for text, names in {
+        '{"train": [5, 3], "training": [500, 3]}': "train and training",
+        '{"a": 900, "a": 5, "b": 1}': "'a' twice",
+        '{"train": {"a": 1}, "train": {"a": 2}}': "'train' twice",
+    }.items():
+        with pytest.raises(ValueError, match=names):
+            read_label_counts(written(tmp_path / "a.json", text))
+    for name in ("train", "val", "valid"):
+        make_files(tmp_path / "set" / name / "fox", 1)
+    with pytest.raises(ValueError, match="val and valid"):
+        read_label_counts(tmp_path / "set")
+    np.savez(tmp_path / "a.npz", train_label=[0, 1], y_train=[1, 1])
+    with pytest.raises(ValueError, match="train_label and y_train"):
+        read_label_counts(tmp_path / "a.npz")
+    with pytest.raises(ValueError, match="two columns called 'label'"):
+        read_label_counts(written(tmp_path / "a.csv", "label,label\na,b\na,c\n"))
+    with zipfile.ZipFile(tmp_path / "b.npz", "w") as stored:
+        stored.writestr("labels.npy", "one")
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            stored.writestr("labels.npy", "another")
+    with pytest.raises(ValueError, match="'labels' twice"):
+        read_label_counts(tmp_path / "b.npz")
 
 
 def test_an_object_keeps_the_order_of_its_classes(tmp_path):

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import tracemalloc
 import zipfile
 from dataclasses import replace
 
@@ -11,9 +12,11 @@ import torch
 from safetensors.torch import save_file
 
 from longtail import Prior, Scores
+from longtail.core import memory
 from longtail.core.probabilities import NotLogitsError
 from longtail.data import Layout, open_score_table
 from longtail.data.tables.errors import reading
+from longtail.data.tables.parquet import ParquetTable
 
 RNG = np.random.default_rng(0)
 LOGITS = RNG.normal(size=(23, 4)).astype(np.float32)
@@ -522,3 +525,42 @@ def test_half_precision_of_torch_is_widened_and_tensors_of_other_types_do_not_ma
     np.testing.assert_array_equal(blocks, stored["logits"].float().numpy())
     with pytest.raises(ValueError, match=r"a\.safetensors.*F8_E4M3"):
         open_score_table(tmp_path / "a.safetensors", "logits", layout=Layout(labels="others"))
+
+
+def test_a_label_as_long_as_a_book_does_not_make_all_others_as_wide(tmp_path):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    labels = ["a"] * 40 + ["b" * 10**7]
+    scores = {name: RNG.normal(size=41) for name in "ab"}
+    table = arrow.table(scores | {"label": labels})
+    parquet.write_table(table, tmp_path / "a.parquet", compression="zstd")
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="none of the 2 class names") as raised:
+            open_score_table(tmp_path / "a.parquet", "logits")
+        assert len(str(raised.value)) < 1000
+        assert tracemalloc.get_traced_memory()[1] < 2e8
+    finally:
+        tracemalloc.stop()
+    parquet.write_table(arrow.table(scores | {"id": labels}), tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match="10,000,000"):
+        open_score_table(tmp_path / "a.parquet", "logits")
+    rows = "".join(f"{name},0,1\n" for name in ("a", "b", "c" * 10**6))
+    (tmp_path / "a.csv").write_text("id,x,y\n" + rows)
+    with pytest.raises(ValueError, match="1,000,000"):
+        open_score_table(tmp_path / "a.csv", "logits")
+
+
+def test_columns_that_unpack_to_more_than_memory_holds_are_left(tmp_path, monkeypatch):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = {"a": [1.0, 2.0], "b": [0.0, 3.0], "label": ["a", "b" * 10**8]}
+    parquet.write_table(arrow.table(columns), tmp_path / "a.parquet", compression="zstd")
+    monkeypatch.setattr(memory, "free_memory", lambda: 2**26)
+    with pytest.raises(ValueError, match=r"'label'.* would take"):
+        open_score_table(tmp_path / "a.parquet", "logits")
+
+
+def test_a_parquet_file_whose_rows_are_gone_is_called_damaged(tmp_path, monkeypatch):
+    place = write(tmp_path / "a.parquet", "logits", LOGITS)
+    monkeypatch.setattr(ParquetTable, "_batches", lambda *_: iter(()))
+    with pytest.raises(ValueError, match="0 rows, but 23"):
+        list(open_score_table(place, "logits").blocks())

@@ -1,8 +1,12 @@
 """Names that were stored as Python objects are read without unpickling, or refused in words."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
+from numpy.lib import format as npy
 
+from longtail.core import memory
 from longtail.data import open_score_table, read_label_counts
 from longtail.data.tables.arrays import load_npy, load_npz
 
@@ -55,3 +59,52 @@ def test_other_objects_are_refused_and_not_called_damage(tmp_path, values, sente
     assert "numpy.array(names, dtype=str)" in str(raised.value)
     assert "damaged" not in str(raised.value)
     assert not capsys.readouterr().out
+
+
+def store(path, shape, pickled):
+    """An .npy that says it has objects of that shape, and has this pickle."""
+    with path.open("wb") as file:
+        header = {"descr": "|O", "fortran_order": False, "shape": shape}
+        npy.write_array_header_1_0(file, header)
+        file.write(pickled)
+
+
+@pytest.mark.parametrize(
+    "opcodes",
+    [
+        b"]" * 10**7,  # as many lists
+        b"(" * 10**7,
+        b"X\x00\x00\x00\x00" * 10**6,
+        # One text of a megabyte, made into bytes again and again.
+        b"X\x00\x00\x10\x00" + b"a" * 2**20 + b"q\x000"
+        b"c_codecs\nencode\nq\x01" + b"h\x01h\x00U\x06latin1\x86R" * 800,
+    ],
+    ids=["lists", "marks", "texts", "bytes"],
+)
+def test_a_pickle_that_makes_more_than_its_shape_promises_is_left_early(tmp_path, opcodes):
+    store(tmp_path / "a.npy", (10,), b"\x80\x02" + opcodes + b".")
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="objects"):
+            load_npy(tmp_path / "a.npy")
+        assert tracemalloc.get_traced_memory()[1] < 5e7
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_shape_that_promises_more_than_memory_holds_is_left_before_it_is_followed(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(memory, "free_memory", lambda: 2**28)
+    store(tmp_path / "a.npy", (10**7,), b"\x80\x02" + b"]" * 10**7 + b".")
+    with pytest.raises(ValueError, match="would take"):
+        load_npy(tmp_path / "a.npy")
+
+
+def test_one_text_does_not_make_all_others_as_wide(tmp_path):
+    np.save(tmp_path / "a.npy", np.array(["a"] * 100 + ["b" * 10**6], dtype=object))
+    with pytest.raises(ValueError, match="1,000,000"):
+        load_npy(tmp_path / "a.npy")
+    np.save(tmp_path / "a.npy", np.array(["a", "a\0"], dtype=object))
+    with pytest.raises(ValueError, match="NUL"):
+        load_npy(tmp_path / "a.npy")

@@ -1,11 +1,14 @@
 """fit_head does what the papers' second stages do, and says what the head then carries."""
 
+import os
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 from torch.testing import assert_close
 
 import longtail as lt
@@ -348,6 +351,29 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path, change):
     fit_head(heads.Linear(D, C), **options)
     with pytest.raises(ValueError, match="is of another fit"):
         fit_head(heads.Linear(D, C), **(options | change))
+
+
+@pytest.mark.parametrize("change", ["no head", "shapes", "a velocity too many", "a pipe"])
+def test_a_checkpoint_whose_tensors_do_not_fit_is_named(tmp_path, change):
+    place = tmp_path / "fit.safetensors"
+    sgd = replace(heads.Linear.sgd, epochs=2)
+    fit_head(heads.Linear(D, C), X, Y, checkpoint=place, sgd=sgd)
+    tensors = load_file(place)
+    with safe_open(place, "pt") as file:
+        about = file.metadata()
+    place.unlink()
+    if change == "no head":
+        tensors = {name: each for name, each in tensors.items() if not name.startswith("head.")}
+    elif change == "shapes":
+        tensors = {name: each.flatten()[:1].clone() for name, each in tensors.items()}
+    else:
+        tensors["velocity.7"] = torch.ones(2)
+    if change == "a pipe":
+        os.mkfifo(place)
+    else:
+        save_file(tensors, place, about)
+    with pytest.raises(ValueError, match=r"fit\.safetensors"):
+        fit_head(heads.Linear(D, C), X, Y, checkpoint=place, sgd=sgd)
 
 
 def test_a_damaged_checkpoint_is_named(tmp_path):

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from scipy import stats
 
 from longtail.core import Prior
@@ -294,6 +295,45 @@ def test_labels_of_which_none_occurs_twice_look_like_an_id():
 @pytest.mark.parametrize("labels", [np.eye(3), [0.5, 1.5], np.zeros((2, 2), int)])
 def test_what_is_no_label_a_sample_is_refused(labels):
     with pytest.raises(ValueError, match="class index or name"):
+        audit(labels)
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes", "counts"),
+    [
+        (np.array([b"dog", b"cat", b"dog"]), ("cat", "dog"), (1, 2)),
+        ([b"dog", b"cat", b"dog"], ("cat", "dog"), (1, 2)),
+        (np.array([0, 1, 1, np.int64(0)], dtype=object), ("0", "1"), (2, 2)),
+        (np.array(["b", "a", "b"], dtype=object), ("a", "b"), (1, 2)),
+        (torch.tensor([0, 1, 1]), ("0", "1"), (1, 2)),
+        ({0: 900, 1: 10}, ("0", "1"), (900, 10)),
+        ({np.int64(1): 10, np.int64(0): 900}, ("0", "1"), (900, 10)),
+    ],
+)
+def test_labels_and_classes_may_be_of_any_kind_that_tells_them_apart(labels, classes, counts):
+    result = audit(labels)
+    assert (result.classes, result.counts) == (classes, counts)
+
+
+@pytest.mark.parametrize(
+    ("labels", "word"),
+    [
+        (np.ma.array([0, 0, 1, 2], mask=[0, 0, 0, 1]), "mask"),
+        (np.array([1, 1.0, 2.5], dtype=object), "all of them numbers"),
+        (np.array(["a", None], dtype=object), "NoneType"),
+        (["a", "b", 1], "int, str"),
+        ([True, False, True], "bool"),
+        ({0: 5, "a": 3}, "int, str"),
+        ({"a": None}, "array of numbers"),
+        ({}, "no class"),
+        (np.array([], dtype=int), "no class"),
+        ([], "no class"),
+        (None, "one class index or name"),
+        ([2**70, 1], "one class index or name"),
+    ],
+)
+def test_labels_that_do_not_tell_classes_are_refused(labels, word):
+    with pytest.raises(ValueError, match=word):
         audit(labels)
 
 

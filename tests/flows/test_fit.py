@@ -1,5 +1,6 @@
 """A fit chooses on validation samples alone, and keeps what it says is best."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -10,11 +11,14 @@ import longtail as lt
 from longtail import Prior, Scores, metrics
 from longtail.data import pack_features, read_features
 from longtail.data.tables.features import checked_features
-from longtail.engine import load_head
+from longtail.engine import fit_head, load_head
+from longtail.engine.training import TrainingOptions
 from longtail.flows import fit_methods
 from longtail.flows.fit import fit
 from longtail.flows.fit_methods import METHODS, predicted
 from longtail.flows.fit_samples import choose_decay, fit_samples, fold_numbers
+from longtail.heads import Linear
+from longtail.images.samplers import InstanceSampler
 from longtail.report import Footer, render_page
 from longtail.report.pages.fit import (
     caution,
@@ -351,6 +355,58 @@ def test_from_arrays_to_a_page_and_a_model_that_predicts(tmp_path):
         lt.fix(result.scores, train=COUNTS, output=out)
 
 
+def test_a_target_may_be_by_name():
+    rows, labels = drawn(COUNTS, 0)
+    names = [f"class {k}" for k in range(len(COUNTS))]
+    weights = dict(zip(names, range(1, len(COUNTS) + 1), strict=True))
+    by_name = dict(sorted(weights.items(), reverse=True))
+    result = lt.fit(rows, labels, classes=names, methods=["adjusted"], folds=2, target=by_name)
+    assert result.target.is_close(Prior.of(list(weights.values())))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "unit"), [("float64", 1e-140), ("float64", 1e140), ("float32", 1e30)]
+)
+def test_the_unit_of_features_does_not_matter(dtype, unit):
+    rows, labels = drawn(COUNTS, 0)
+    rows = np.asarray(rows, dtype)
+    options = {"methods": ["adjusted", "ncm_cl2n"], "folds": 2}
+    expected, result = (
+        lt.fit(each, labels, **options) for each in (rows, rows * rows.dtype.type(unit))
+    )
+    assert result.best.name == expected.best.name
+    accuracy = (each.best.validation["accuracy"].value for each in (result, expected))
+    assert next(accuracy) == pytest.approx(next(accuracy), abs=0.02)
+
+
+@pytest.mark.parametrize(("unit", "word"), [(1e-200, "little"), (1e200, "much")])
+def test_features_beyond_the_range_of_squares_are_told_as_such(unit, word):
+    rows, labels = drawn(COUNTS, 0)
+    with pytest.raises(ValueError, match=f"too {word}"):
+        lt.fit(np.asarray(rows, "float64") * unit, labels)
+    with pytest.raises(ValueError, match="the same"):
+        lt.fit(np.full((len(labels), 2), unit), labels)
+
+
+@pytest.mark.parametrize("part", ["validation", "test"])
+def test_no_part_may_have_the_samples_of_another(part):
+    rows, labels = drawn(COUNTS, 0)
+    with pytest.raises(ValueError, match=f"{part} part has the samples of the train part"):
+        lt.fit(rows, labels, **{part: (rows.copy(), labels)})
+
+
+def test_a_second_fit_leaves_nothing_of_the_first(tmp_path):
+    """Or compare would judge the new model by the test scores of the old one."""
+    (rows, labels), (test, truth) = drawn(COUNTS, 0), drawn(COUNTS, 1)
+    options = {"methods": ["adjusted"], "folds": 2, "output": tmp_path}
+    lt.fit(rows, labels, test=(test, truth), **options)
+    second = lt.fit(rows[:, :2], labels, **options)
+    assert not (tmp_path / "test.safetensors").exists()
+    (compared,) = lt.compare(tmp_path).sets
+    value = compared.methods[0].estimates["balanced_accuracy"].value
+    assert value == pytest.approx(second.best.validation["balanced_accuracy"].value)
+
+
 def test_names_as_labels_become_classes_and_a_file_is_named_by_its_path(tmp_path):
     rows, labels = drawn(COUNTS, 0)
     names = np.array([f"class {k}" for k in range(len(COUNTS))])
@@ -364,3 +420,54 @@ def test_names_as_labels_become_classes_and_a_file_is_named_by_its_path(tmp_path
     assert by_file.best.name == by_number.best.name
     with pytest.raises(ValueError, match="'zebra'"):
         lt.fit(rows, ["zebra"] * len(rows), classes=names.tolist(), **options)
+
+
+def test_multi_ncm_moves_adjusted_about_the_centres_of_the_plain_learned_ncm(packed):
+    samples = fit_samples(packed, 3, seed=0).train
+    layer = torch.nn.Linear(D, C)
+    task = fit_methods.Task(samples, layer, weight_decay=0.01, seed=0)
+
+    def fitted(name):
+        torch.manual_seed(0)
+        return METHODS[name].fit(task)
+
+    plain, adjusted, multi = map(fitted, ("learned_ncm", "learned_ncm_adjusted", "multi_ncm"))
+    assert torch.equal(multi.centers, plain.centers)
+    assert not torch.allclose(multi.centers, adjusted.centers)
+    # Written out: the least distance to a centre and its displacements, and the loss of eq. 9.
+    near = torch.cat([torch.zeros(1, D), multi.displacements.detach()])
+    rows = samples.features[:7]
+    apart = (rows[:, None, None] - plain.centers.detach()[:, None] - near).norm(dim=-1)
+    torch.testing.assert_close(multi(rows), -apart.amin(dim=-1) / 2)
+    assert multi.carried.is_close(adjusted.carried)
+
+
+def test_the_seed_alone_decides_also_in_threads_and_torchs_own_generator_stays(packed):
+    def fitted(_=0):
+        methods = ["cosine", "learned_ncm", "multi_ncm", "crt"]
+        result = fit(packed, methods=methods, folds=2, seed=3)
+        return {each.name: each.validation["nll"].value for each in result.table}
+
+    torch.manual_seed(0)
+    expected = torch.rand(3)
+    alone = fitted()
+    torch.manual_seed(1)
+    assert fitted() == alone
+    torch.manual_seed(0)
+    threads = torch.get_num_threads()
+    with ThreadPoolExecutor(3, initializer=lambda: torch.set_num_threads(threads)) as pool:
+        assert list(pool.map(fitted, range(3))) == [alone] * 3
+    assert torch.equal(torch.rand(3), expected)
+
+
+@pytest.mark.parametrize("seed", [2**64, -(2**63) - 1, 1.5])
+def test_a_seed_that_torch_does_not_take_is_told_in_words(packed, seed):
+    labels = torch.tensor([0, 1])
+    for use in (
+        lambda: fit(packed, methods=["linear"], seed=seed),
+        lambda: InstanceSampler(labels, 2, seed=seed),
+        lambda: TrainingOptions(epochs=1, batch_size=1, lr=0.1, seed=seed),
+        lambda: fit_head(Linear(1, 2), labels[:, None].float(), labels, seed=seed),
+    ):
+        with pytest.raises(ValueError, match="seed must"):
+            use()

@@ -1,5 +1,6 @@
 """The fix: calibrate, then move; chosen on validation scores, measured on others."""
 
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import torch
 from longtail import Prior, Scores
 from longtail.data import open_score_table
 from longtail.flows import file_names, fix_rows, fix_steps, score_sources
+from longtail.flows.file_names import SCORES
 from longtail.flows.fix import fix, fix_again
 from longtail.flows.fix_result import StepFacts
 from longtail.flows.fix_steps import Plan, cross_fit, fit_steps, fold_numbers
@@ -390,6 +392,64 @@ def test_files_are_written_whole_and_only_over_those_of_a_fix(tmp_path):
     with pytest.raises(ValueError, match="longtail report"):
         fix(scores, output=report)
     assert [path.name for path in report.glob("[!.]*")] == ["report.html"]
+
+
+def test_a_fix_applied_to_what_it_was_fitted_on_is_judged_by_cross_fitting(tmp_path):
+    """The same object, file, samples in another order, or a copy with fewer digits."""
+    rng = np.random.default_rng(0)
+    scores = replace(validation(60), ids=np.arange(60))
+    table, order = saved(scores, tmp_path / "val.safetensors"), rng.permutation(60)
+    os.link(table.path, tmp_path / "link.safetensors")
+    rounded = replace(scores, logits=scores.logits.round(3), ids=None)
+    expected = fix(scores, calibration="vector")
+    for val, same in (
+        (scores, scores),
+        (table, tmp_path / "val.safetensors"),
+        (table, tmp_path / "link.safetensors"),
+        (table, scores.take(order)),
+        (scores, rounded),
+        (saved(scores, tmp_path / "a.safetensors"), saved(rounded, tmp_path / "b.safetensors")),
+    ):
+        result = fix(val, same, calibration="vector")
+        assert result.measured == "cross-fitted"
+        assert result.after["accuracy"] == expected.after["accuracy"]
+        assert "were fitted on" in measured_on(result)
+    assert "were fitted on" not in measured_on(expected)
+    # Other samples with the same labels and numbers are others.
+    other = replace(scores, logits=sample(scores.labels, seed=9))
+    assert fix(scores, other).measured == "applied"
+    assert fix(scores, replace(other, labels=None)).measured == "cross-fitted"
+
+
+def test_a_training_prior_need_not_be_counts():
+    scores = replace(validation(200), carried=None, counts=None)
+    by_counts = fix(scores, train=COUNTS)
+    for train in (PRIOR.probs.tolist(), PRIOR.probs, Prior.from_log(PRIOR.log)):
+        result = fix(scores, train=train)
+        assert result.carried.is_close(PRIOR)
+        np.testing.assert_allclose(result.scores.logits, by_counts.scores.logits)
+
+
+def test_no_input_is_written_over(tmp_path):
+    """Neither a file of the user's, nor what a fix wrote, under whatever name it is read."""
+    (tmp_path / "report.html").write_text("<title>longtail fix</title>")  # of an older longtail
+    scores, out = validation(200), tmp_path / "out"
+    val, test = (saved(scores, tmp_path / name) for name in ("val.safetensors", SCORES))
+    fix(scores, output=out, tau=1.0)
+    os.symlink(out / SCORES, tmp_path / "link.safetensors")
+    before = {path: path.read_bytes() for path in (test.path, *out.glob("[!.]*"))}
+    for inputs, options in (
+        ((val, test), {"output": tmp_path}),
+        ((test,), {"output": tmp_path}),
+        ((out / SCORES,), {"output": out}),
+        ((tmp_path / "link.safetensors",), {"output": out}),
+    ):
+        with pytest.raises(ValueError, match="is an input"):
+            fix(*inputs, **options)
+    for adjuster in (out / "adjuster.json", str(out / "adjuster.json")):
+        with pytest.raises(ValueError, match=r"adjuster\.json is an input"):
+            fix_again(val, adjuster, output=out)
+    assert before == {path: path.read_bytes() for path in before}
 
 
 def test_an_adjuster_applied_again_is_measured_under_the_target_it_was_fitted_for():

@@ -55,8 +55,9 @@ def test_files_of_another_kind_are_refused(out):
 
 
 def test_what_a_longtail_left_that_did_not_name_its_files_goes_too(tmp_path):
-    for name in ("report.html", "stale.json", "other.json"):
+    for name in ("stale.json", "other.json"):
         (tmp_path / name).write_text("old")
+    (tmp_path / "report.html").write_text("<title>longtail fix</title>")
     write(tmp_path, "new", ["new.json"])
     assert visible(tmp_path) == {"new.json": "new", "other.json": "old"}
 
@@ -202,6 +203,15 @@ def test_a_file_that_no_longtail_wrote_is_not_written_over(tmp_path, name):
     with pytest.raises(ValueError, match=rf"{name} is there and was not written by longtail"):
         write(tmp_path, "new", NEW)
     assert visible(tmp_path) == {name: "mine"}
+
+
+def test_a_page_of_somebody_is_not_taken_for_one_of_longtail_for_what_is_beside_it(tmp_path):
+    theirs = {"report.html": "mine", "stale.json": "mine"}
+    for name, text in theirs.items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises(ValueError, match=r"report\.html is there and was not written by longtail"):
+        write(tmp_path, "new", NEW)
+    assert visible(tmp_path) == theirs
 
 
 def test_nor_is_one_that_came_to_the_files_of_a_run_before(out):

@@ -5,13 +5,15 @@ import pytest
 import torch
 
 from longtail import Prior, Scores
+from longtail.engine import save_head
 from longtail.engine.training import predict
 from longtail.flows.fit import fit
 from longtail.flows.predict import load
 from longtail.flows.train.building import read_data
 from longtail.flows.train.reading import recipe_from
 from longtail.flows.train.train import train
-from longtail.posthoc import LogitAdjustment, save_adjusters
+from longtail.heads import Linear
+from longtail.posthoc import LogitAdjustment, Temperature, save_adjusters
 
 LOGITS = np.array([[2.0, 1.0, 0.0], [0.4, 0.3, 0.5]])
 COUNTS = [90, 9, 1]
@@ -35,6 +37,27 @@ def test_an_adjuster_moves_logits_to_its_target_or_to_another(fixed):
         assert np.allclose(moved, expected.under([8, 1, 1]).probs())
     assert isinstance(load(fixed).logits(LOGITS), np.ndarray)
     assert isinstance(load(fixed).logits(torch.from_numpy(LOGITS)), torch.Tensor)
+
+
+class Frame:
+    """What a DataFrame is seen by."""
+
+    columns = ("c", "b", "a")
+
+    def to_numpy(self):
+        return LOGITS
+
+
+def test_a_loaded_adjuster_names_the_classes_so_that_a_target_may(fixed):
+    loaded = load(fixed)
+    assert loaded.scores(LOGITS).classes == ("a", "b", "c")
+    by_name = loaded.probs(LOGITS, target={"b": 1, "c": 1, "a": 8})
+    np.testing.assert_allclose(by_name, loaded.probs(LOGITS, target=[8, 1, 1]))
+    with pytest.raises(ValueError, match="same classes"):
+        loaded.score(Frame())
+    save_adjusters(fixed / "t.json", [Temperature(2.0)], classes=["a", "b"])
+    with pytest.raises(ValueError, match="3 without names"):
+        load(fixed / "t.json").probs(LOGITS)
 
 
 @pytest.mark.parametrize("method", ["adjusted", "tau_norm", "learned_ncm"])
@@ -91,3 +114,27 @@ def test_nothing_to_load_and_foreign_files_are_told(tmp_path):
     np.savez(tmp_path / "val.npz", logits=np.eye(3))
     with pytest.raises(ValueError, match=r"adjuster\.json"):
         load(tmp_path / "val.npz")
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"method": []},
+        {"method": {"linear": 1}},
+        {"classes": 1},
+        {"classes": "abc"},
+        {"classes": [1, 2, 3]},
+        {"classes": ["a", "b"]},
+        {"method": "linear", "target": "uniform"},
+        {"method": "linear", "target": [0.5, 0.5]},
+        {"method": "linear", "target": [1, "x", 2]},
+        {"method": "linear", "target": [1.0, -1.0, 2.0]},
+    ],
+)
+def test_what_a_head_says_of_itself_is_checked_when_it_is_loaded(about, tmp_path):
+    file = tmp_path / "model.safetensors"
+    save_head(Linear(4, 3), file, {"method": "linear", "classes": ["a", "b", "c"], "by": "me"})
+    assert load(file).predict(torch.zeros(2, 4)).shape == (2,)
+    save_head(Linear(4, 3), file, about)
+    with pytest.raises(ValueError, match=r"model\.safetensors"):
+        load(file)

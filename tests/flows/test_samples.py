@@ -46,6 +46,18 @@ def test_scores_without_labels_and_other_samples_are_refused():
         BeforeAfter(empty, empty, lt.Prior.uniform(2))
 
 
+def test_other_ids_and_classes_in_another_order_are_refused():
+    scores = lt.Scores([[1.0, 0.0], [0.5, 0.0]], [0, 1], classes=["a", "b"], ids=[7, 8])
+    uniform = lt.Prior.uniform(2)
+    with pytest.raises(ValueError, match="other ids"):
+        BeforeAfter(scores, replace(scores, ids=[7, 9]), uniform)
+    with pytest.raises(ValueError, match="same classes"):
+        BeforeAfter(scores, replace(scores, classes=["b", "a"]), uniform)
+    turned = replace(scores.take([1, 0]), ids=["8", "7"])
+    after = BeforeAfter(scores, turned, uniform).after
+    assert after.logits.tolist() == scores.logits.tolist()
+
+
 def test_a_fit_looks_at_the_same_share_of_every_class_but_at_two_at_least(monkeypatch):
     monkeypatch.setattr("longtail.flows.samples._FITTED_ON", 4 * 100)
     labels = torch.tensor([0] * 700 + [1] * 290 + [2] * 9 + [3])

@@ -35,6 +35,18 @@ def shifted(head, seed=4, size=0.3):
     return head
 
 
+@pytest.mark.parametrize("options", [{}, {"metric": "cosine"}, {"metric": "cl2n"}])
+def test_features_whose_squares_are_beyond_the_type_are_refused(options):
+    """Or logits would be NaN, or all the same."""
+    features = 1e30 * torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+    head = heads.NearestClassMean(2, 2, **options)
+    moments = heads.class_moments(features, [0, 1], 2, **head.moment_options)
+    with pytest.raises(ValueError, match="beyond float32"):
+        head.set_moments(moments)
+    head.double().set_moments(moments)
+    assert head(features.double()).argmax(1).tolist() == [0, 1]
+
+
 def test_nearest_class_mean_by_loops(features, labels, moments):
     means = [features[labels == y].mean(0).tolist() for y in range(5)]
     head = made(heads.NearestClassMean, moments)

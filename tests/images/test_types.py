@@ -112,7 +112,7 @@ def test_a_damaged_image_is_an_error_that_names_it(tmp_path, write_image):
     (tmp_path / "cut.png").write_bytes(whole[: len(whole) // 2])
     (tmp_path / "text.jpg").write_text("not an image")
     files = ImageFiles([tmp_path / "cut.png", tmp_path / "text.jpg", tmp_path / "no.jpg"], [0] * 3)
-    with pytest.raises(ValueError, match=r"cut\.png cannot be read .*check_images"):
+    with pytest.raises(ValueError, match=r"cut\.png cannot be read .*check_images.*decode=True"):
         files[0]
     with pytest.raises(ValueError, match=r"text\.jpg cannot be read"):
         files[1]
@@ -123,8 +123,26 @@ def test_a_damaged_image_is_an_error_that_names_it(tmp_path, write_image):
 def test_an_image_of_16_bits_is_refused_and_not_cut_off(tmp_path):
     image = pytest.importorskip("PIL.Image")
     image.fromarray(np.full((2, 2), 40_000, np.uint16)).save(tmp_path / "deep.png")
+    files = ImageFiles([tmp_path / "deep.png"], [0])
     with pytest.raises(ValueError, match=r"deep\.png .*more than 8 bits"):
-        ImageFiles([tmp_path / "deep.png"], [0])[0]
+        files[0]
+    assert "more than 8 bits" in check_images(files)[0].reason  # its header says so
+
+
+def test_postscript_under_the_name_of_an_image_is_run_by_nobody(tmp_path, monkeypatch):
+    ghostscript = tmp_path / "bin" / "gs"
+    ghostscript.parent.mkdir()
+    ghostscript.write_text(f"#!/bin/sh\ntouch {tmp_path}/it-ran\nexit 1\n")
+    ghostscript.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{ghostscript.parent}:{os.environ['PATH']}")
+    monkeypatch.setattr("PIL.EpsImagePlugin.gs_binary", None)  # looked for only once
+    image = tmp_path / "x.png"
+    image.write_text("%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 8 8\n%%EndComments\nshowpage\n")
+    files = ImageFiles([image], [0])
+    with pytest.raises(ValueError, match=r"x\.png cannot be read .*decode=True"):
+        files[0]
+    assert [broken.path for broken in check_images(files)] == [str(image)]
+    assert not (tmp_path / "it-ran").exists()
 
 
 def test_an_image_too_large_to_be_true_is_refused(tmp_path, write_image, monkeypatch):

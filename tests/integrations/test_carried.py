@@ -126,6 +126,16 @@ def test_what_weights_do_to_a_forest_is_measured_and_not_assumed(class_weight):
     assert moved > plain + 0.03
 
 
+def test_of_classes_told_apart_perfectly_the_declared_prior_is_taken_and_measuring_is_refused():
+    y = np.repeat([0, 1, 2], [30, 20, 10])
+    X, weights = 10.0 * y[:, None] + np.eye(60), np.linspace(1, 2, 60)
+    forest = RandomForestClassifier(5, random_state=0)
+    adjusted = LogitAdjustedClassifier(forest, cv=3, random_state=0).fit(X, y, weights)
+    assert np.allclose(adjusted.carried_.probs, np.bincount(y, weights) / weights.sum())
+    with pytest.raises(ValueError, match="do not determine the prior"):
+        LogitAdjustedClassifier(forest, cv=3, random_state=0, carried="measure").fit(X, y, weights)
+
+
 def test_what_a_linear_model_carries_is_not_measured(two_gaussians):
     (X, y), _ = two_gaussians
     for estimator in (BALANCED, make_pipeline(StandardScaler(), BALANCED), GaussianNB()):

@@ -133,7 +133,7 @@ def test_a_single_sample_has_no_interval_of_its_log_loss():
 
 
 def test_a_sample_a_class_all_right_does_not_make_an_accuracy_certain():
-    right = tallied(torch.eye(4), torch.arange(4), 1)["balanced_accuracy"]
+    right = tallied(2 * torch.eye(4), torch.arange(4), 1)["balanced_accuracy"]
     assert right.value == right.high == 1
     assert 0.3 < right.low < 0.7
 
@@ -334,3 +334,24 @@ def test_metrics_need_no_torch():
         "np.eye(2)); lt.metrics.Difference.of(scores, scores.under([1, 1, 1, 1])).gains()"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        ([[0.2, 0.8], [0.5, 0.5], [1.0, 0.0]], "probabilities"),
+        ([[2.0, 0.0], [float("nan"), 0.0], [1.0, 0.5]], "nan in row 1, class 0"),
+        ([[2.0, 0.0], [float("inf"), 0.0], [1.0, 0.5]], "inf in row 1, class 0"),
+        ([[2, 0], [1, 0], [1, 5]], "floating type"),
+    ],
+)
+def test_what_are_no_logits_is_refused_before_any_of_it_counts(rows, sentence):
+    sums, both = Accumulator(2), Difference(2)
+    with pytest.raises(ValueError, match=sentence):
+        sums.add(rows, [0, 1, 0])
+    with pytest.raises(ValueError, match=sentence):
+        both.add([[2.0, 0.0]] * 3, rows, [0, 1, 0])
+    with pytest.raises(ValueError, match=sentence):
+        both.add(rows, [[2.0, 0.0]] * 3, [0, 1, 0])
+    for each in (sums, both.before, both.after):
+        assert each.samples.tolist() == [0, 0]

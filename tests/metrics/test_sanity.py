@@ -46,7 +46,7 @@ def test_columns_in_another_order_are_told():
 
 def test_always_the_largest_class_is_near_chance_but_not_below_it():
     both = Difference(4)
-    constant = torch.tensor([[1.0, 0.0, 0.0, 0.0]]).expand(len(LABELS), 4)
+    constant = torch.tensor([[2.0, 0.0, 0.0, 0.0]]).expand(len(LABELS), 4)
     both.add(constant, constant, LABELS)
     assert both.sanity.near_chance
     assert not both.sanity.below_largest_class
@@ -67,7 +67,7 @@ def test_near_is_within_five_points_or_three_times_chance(classes, accuracy, nea
     right = torch.from_numpy(np.random.default_rng(0).permutation(1000) < 1000 * accuracy)
     both = Difference(classes)
     said = torch.where(right, labels, (labels + 1) % classes)
-    logits = torch.nn.functional.one_hot(said, classes).double()
+    logits = 2 * torch.nn.functional.one_hot(said, classes).double()
     both.add(logits, logits, labels)
     assert both.sanity.near_chance == near
 

@@ -174,10 +174,46 @@ def test_a_row_is_adjusted_without_looking_at_the_prior_again(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", [np.asarray, torch.as_tensor])
-def test_logits_of_half_precision_that_overflow_are_told(kind):
-    scores = Scores(kind(np.array([[9.0, 1.0, 0.0]], np.float16)), carried=COUNTS)
-    with pytest.raises(ValueError, match="got inf in row 0, class 0"):
-        WeightNormalization([1e-5, 1.0, 1.0])(scores)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_logits_that_overflow_are_told(kind, dtype):
+    largest = np.finfo(dtype).max
+    scores = Scores(kind(np.array([[largest, 1.0, 0.0]], dtype)), carried=COUNTS)
+    for adjuster in (WeightNormalization([1e-5, 1.0, 1.0]), Temperature(0.5)):
+        with pytest.raises(ValueError, match="got inf in row 0, class 0") as raised:
+            adjuster(scores)
+        assert isinstance(raised.value, FloatingPointError)  # as where NumPy is told to raise it
+    lowest = Scores(kind(np.full((1, 3), -largest)), carried=COUNTS)
+    with pytest.raises(ValueError, match="one finite value in every row"):
+        Temperature(0.5)(lowest)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, torch.as_tensor])
+def test_the_lowest_number_is_the_mask_of_a_class_and_may_fall_to_minus_infinity(kind):
+    masked = Scores(kind(np.array([[np.finfo(np.float32).min, 1.0, 0.0]], np.float32)))
+    adjusted = Temperature(0.5)(masked)
+    np.testing.assert_allclose(np.asarray(adjusted.probs()), [[0, 0.880797, 0.119203]], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "adjuster",
+    [
+        LogitAdjustment(COUNTS, tau=1e308),
+        WeightNormalization(COUNTS, tau=-1e6),
+        Temperature(1e-320),
+    ],
+    ids=lambda adjuster: type(adjuster).__name__,
+)
+@pytest.mark.parametrize("kind", [np.asarray, torch.as_tensor])
+def test_parameters_that_leave_no_number_are_refused(adjuster, kind):
+    with pytest.raises(ValueError, match="finite"):
+        adjuster(Scores(kind(LOGITS), carried=COUNTS))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, torch.as_tensor])
+def test_parameters_that_only_wide_numbers_can_hold_are_refused_for_narrow_ones(kind):
+    scores = Scores(kind(LOGITS.astype(np.float32)), carried=COUNTS)
+    with pytest.raises(ValueError, match="got inf"):
+        BiasCorrectedTemperature(bias=[1e300, 0, 0])(scores)
 
 
 @pytest.mark.parametrize(

@@ -234,6 +234,9 @@ class Cosine(nn.Linear):
         (lambda: fold(LINEAR, KINDS["target"], carried=[1, 1]), "4 classes but the carried prior"),
         (lambda: fold(nn.Linear(8, 3), KINDS["tau"]), r"3 classes.*carried prior has 4"),
         (lambda: fold(nn.Linear(8, 3), WeightNormalization(TARGET)), "nu has 4 classes"),
+        (lambda: fold(LINEAR, Temperature(1e-300)), "float32"),
+        (lambda: fold(LINEAR, BiasCorrectedTemperature(bias=[1e300, 0, 0, 0])), "float32"),
+        (lambda: fold(LINEAR, Temperature(1e-300), Temperature(1e-300)), "finite"),
     ],
 )
 def test_wrong_input_gives_one_clear_sentence(make, sentence):

@@ -1,10 +1,12 @@
 """The catalogue: every recipe is whole, says where it is from, and has its paper's numbers."""
 
+import json
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from longtail.core import shot_groups
 from longtail.flows.train import building, parts
 from longtail.flows.train.reading import RecipeError, overridden, plain, recipe_from
 from longtail.recipes import catalogue
@@ -135,3 +137,26 @@ def test_nothing_is_held_out_of_what_papers_train_on_but_of_quick_recipes():
 def test_a_wrong_name_is_answered_with_the_nearest():
     with pytest.raises(RecipeError, match=r"did you mean .*cifar100-lt-la-quick"):
         named_recipe("cifar100-la-quick")
+
+
+def test_the_recipes_of_la_elm_and_ncm_count_a_class_of_100_as_many():
+    of_papers = [name for name in RECIPES if {"la", "elm", "ncm"} & set(name.split("-"))]
+    full = [name for name in of_papers if not name.endswith("-quick")]
+    assert len(full) > 10
+    assert {named_recipe(name).groups for name in full} == {"many=100,few=20,inclusive"}
+    assert named_recipe("cifar100-lt-lade").groups == "many=100,few=20"
+
+
+def test_ncm_has_the_groups_of_its_table_4():
+    # Training images of each class of ImageNet-LT (Liu et al., CVPR 2019).
+    counts = json.loads((Path(__file__).parent / "imagenet_lt_counts.json").read_text())
+    groups = shot_groups(counts, named_recipe("imagenet-lt-ncm").groups)
+    assert sum(counts) == 115_846
+    assert [int(mask.sum()) for mask in groups.values()] == [391, 473, 136]
+
+
+def test_edges_that_are_none_are_refused_with_the_recipe():
+    with pytest.raises(RecipeError, match="many=100,few=20,inclusive"):
+        overridden(named_recipe("cifar100-lt-ncm"), ["groups=most=5"])
+    changed = overridden(named_recipe("cifar100-lt-ncm"), ["groups=many=50,few=5"])
+    assert changed.groups == "many=50,few=5"

@@ -44,7 +44,7 @@ def test_where_the_table_is_of_more_samples_than_the_rest_both_are_told():
     part = judged_with([3, 2, 1], [0, 1, 2])
     labels = np.repeat([0, 1, 2], [4000, 2, 1])
     whole = Difference(3)
-    whole.add(np.eye(3)[labels], np.eye(3)[labels], labels)
+    whole.add(2 * np.eye(3)[labels], 2 * np.eye(3)[labels], labels)
     said = samples_in_words(replace(part, comparison=whole))
     assert said.startswith("On 4,003 samples of 3 classes")
     assert "3 of the samples are looked at" in said

@@ -145,6 +145,27 @@ def test_intervals_of_the_checked_estimate_hold_a_trend_and_a_prior_off_it(gauss
         assert np.mean(inside) >= 0.87
 
 
+@pytest.mark.parametrize("number", [1, 2, 3, 5])
+def test_intervals_of_a_few_samples_are_wide_and_hold_the_truth(number):
+    truth, train, inside = np.array([0.2, 0.3, 0.5]), np.array([0.9, 0.09, 0.01]), []
+    random = np.random.default_rng(0)
+    for _ in range(60):
+        labels = random.choice(3, number, p=truth)
+        rows = random.normal(size=(number, 3)) + 3 * np.eye(3)[labels]  # of exactly known densities
+        estimate = estimate_prior(Scores(3 * rows - 4.5 + np.log(train), carried=train))
+        inside.append((estimate.low <= truth) & (truth <= estimate.high))
+        assert (estimate.high - estimate.low > 0.3).all()
+    assert np.mean(inside) > 0.9
+
+
+def test_a_few_samples_without_a_prior_have_no_interval():
+    few = Scores(np.eye(3)[[0, 1]] * 5, carried=[1, 1, 1])
+    estimate = estimate_prior(few, pseudo_count=0)
+    assert (estimate.low, estimate.high) == (None, None)
+    many = estimate_prior(Scores(np.eye(3)[[0, 1, 2] * 10] * 5, carried=[1, 1, 1]), pseudo_count=0)
+    assert (many.high > many.low).all()
+
+
 def test_more_samples_make_narrower_intervals(gaussian_scores):
     widths = [
         np.log(estimate.high / estimate.low).mean()

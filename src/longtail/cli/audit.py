@@ -16,6 +16,7 @@ from longtail.flows import file_names
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from longtail.core import GroupEdges
     from longtail.flows.audit import AuditResult
 
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     help="The column of a table, by name or by place counted from 0, or the array of an .npz.",
 )
 @options.header('if one is asked for by name, or called "label", "split" or the like')
+@options.groups()
 @options.output_folder("Folder for report.html, audit.json, counts.json and test_counts.json.")
 @options.common
 def audit(
@@ -42,6 +44,7 @@ def audit(
     test: Path | None,
     column: str | None,
     header: bool | None,
+    groups: GroupEdges | None,
     output: Path | None,
     as_json: bool,
     quiet: bool,
@@ -58,7 +61,7 @@ def audit(
         from longtail.report import save
 
         place = None if column is None else options.name_or_place(column)
-        result = audit_labels(labels, test=test, column=place, header=header)
+        result = audit_labels(labels, test=test, column=place, header=header, groups=groups)
         files = _counts_files(labels, output)
         result = replace(result, counts_files=files, command=terminal.command())
     if output is not None:

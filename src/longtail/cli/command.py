@@ -12,9 +12,15 @@ from typing import Any
 
 import click
 
-from longtail.flows import file_names
 from longtail.flows.file_names import ADJUSTER, LOG, METRICS, MODEL, PAGE, RECIPE, VERSIONS
-from longtail.flows.generation import check_kind, check_not_others, generation_in, settle
+from longtail.flows.generation import (
+    check_free,
+    check_kind,
+    check_not_others,
+    generation_in,
+    settle,
+)
+from longtail.flows.results import check_not_inputs
 
 # What runs consist of, beside what they say themselves.
 _OF_RUNS = (RECIPE, VERSIONS, LOG, METRICS, MODEL)
@@ -57,26 +63,17 @@ class Command(click.Command):
 
     def _check_output(self, output: Path, inputs: Sequence[Path], ctx: click.Context) -> None:
         """A usage error if an input is among what would be written or removed."""
-        written = [output]
-        if self.files:
-            current = generation_in(output)
-            names = {*self.files, *(() if current is None else current.files)}
-            written = [output / name for name in sorted(names)]
-        for path in inputs:
-            for file in _read_from(path, self.kind):
-                if any(file_names.are_one_file(file, target) for target in written):
-                    raise click.UsageError(
-                        f"{file} is an input, and -o {output} would write over it; take another "
-                        f"{'folder' if self.files else 'file'}",
-                        ctx,
-                    )
-        if self.files:
-            try:
+        try:
+            read = [file for path in inputs for file in _read_from(path, self.kind)]
+            check_not_inputs(output, self.files, read)
+            if self.files:
                 check_kind(output, self.kind)
                 if generation_in(output) is None:  # else what is written is known when it is made
-                    check_not_others(output, self.files, self.files)
-            except ValueError as error:
-                raise click.UsageError(str(error), ctx) from None
+                    check_not_others(output, self.files)
+        except ValueError as error:
+            raise click.UsageError(str(error), ctx) from None
+        if self.files and self.kind != "train":  # whose processes share a folder
+            check_free(output)
 
 
 def _counts_once(option: click.Parameter) -> bool:

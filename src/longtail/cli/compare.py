@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+    from longtail.core import GroupEdges
     from longtail.flows.compare import CompareResult
     from longtail.flows.compare_sets import ComparedSet
 
@@ -49,6 +50,7 @@ _NAMES = 12  # columns of the terminal for the names of methods
     "JSON list of weights, one a class; none leaves scores and samples as they are.",
 )
 @click.option("--by", metavar="METRIC", help="What methods are ordered by: balanced_accuracy, ...")
+@options.groups("those of the runs where they agree, else many=100,few=20")
 @options.output_folder("Folder for report.html, table.md, table.tex and comparison.json.")
 @options.common
 def compare(
@@ -56,6 +58,7 @@ def compare(
     labels: tuple[tuple[str, Path], ...],
     target: str | Path,
     by: str | None,
+    groups: GroupEdges | None,
     output: Path | None,
     as_json: bool,
     quiet: bool,
@@ -77,7 +80,9 @@ def compare(
         def progress(what: str) -> None:
             say(f"Measuring: {what}")
 
-        result = flow.compare(paths, names=labels, target=target, by=by, progress=progress)
+        result = flow.compare(
+            paths, names=labels, target=target, by=by, groups=groups, progress=progress
+        )
     present(result, output, as_json=as_json, quiet=quiet)
 
 

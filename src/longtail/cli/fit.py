@@ -13,7 +13,7 @@ from longtail.cli.terminal import closing, command, console, echo, print_json, r
 from longtail.flows import file_names
 
 if TYPE_CHECKING:
-    from longtail.core import Prior
+    from longtail.core import GroupEdges, Prior
     from longtail.flows.fit_result import Criterion
 
 
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     "Parts of the train part to choose by, where there is no validation part.",
     least=2,
 )
+@options.groups()
 @options.seed
 @options.output_folder("Folder for model.safetensors, scores, metrics.json and report.html.")
 @options.common
@@ -61,6 +62,7 @@ def fit(
     target: Literal["uniform", "train"] | Path,
     criterion: Criterion,
     folds: int,
+    groups: GroupEdges | None,
     seed: int,
     output: Path | None,
     as_json: bool,
@@ -83,6 +85,7 @@ def fit(
         from longtail.flows.fit_methods import method_names
         from longtail.flows.prior_files import ClassesOf, read_prior
         from longtail.report import save
+        from longtail.report.names import groups_in_words
         from longtail.report.pages import fit as page
 
         try:
@@ -105,6 +108,7 @@ def fit(
             target=goal,
             criterion=criterion,
             folds=folds,
+            groups=groups,
             seed=seed,
             output=output,
             page=save,
@@ -117,7 +121,8 @@ def fit(
         columns = page.method_columns(result, brief=True)
         title = f"{page.accuracy_name(result).capitalize()} (%), best first"
         shown = console()
-        shown.print(rich_table(title, list(columns), zip(*columns.values(), strict=True)))
+        rows, caption = zip(*columns.values(), strict=True), groups_in_words(result.edges)
+        shown.print(rich_table(title, list(columns), rows, caption=caption))
         for sentence in page.sentences(result):
             shown.print(sentence)
     files = [name for name in file_names.FIT if result.test is not None or name != file_names.TEST]

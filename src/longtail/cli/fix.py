@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     "What is fitted before the move: a temperature, also a bias a class, also a scale a "
     "class. auto is temperature, and bias where the target is estimated.",
 )
+@options.groups()
 @options.seed
 @options.output_folder(
     "Folder for scores.safetensors, adjuster.json, metrics.json and report.html.", required=True
@@ -92,6 +93,7 @@ def fix(
                 counts,
                 output=output,
                 page=save,
+                groups=choices["groups"],
                 progress=progress,
                 command=command(),
             )
@@ -115,6 +117,7 @@ def fix(
                 criterion=choices["criterion"],
                 calibration=choices["calibrate"],
                 zeros=reader.zeros,
+                groups=choices["groups"],
                 seed=choices["seed"],
                 progress=progress,
                 command=command(),
@@ -160,6 +163,7 @@ def _tau(tau: str) -> float | None:
 
 
 def _show(result: FixResult) -> None:
+    from longtail.report.names import groups_in_words
     from longtail.report.pages import fix as text
     from longtail.report.pages.first_screen import metric_rows, warning
 
@@ -170,7 +174,9 @@ def _show(result: FixResult) -> None:
         shown.print(f"• {step}")
     if judgement is not None:
         title = f"\nMeasured on {text.measured_on(result)}"
-        shown.print(rich_table(title, ("metric", "before", "after", ""), metric_rows(judgement)))
+        heads = ("metric", "before", "after", "")
+        caption = groups_in_words(judgement.samples.edges) if judgement.samples.shot_groups else ""
+        shown.print(rich_table(title, heads, metric_rows(judgement), caption=caption))
     if absent := text.absent_in_words(result):
         shown.print(absent)
     shown.print(text.headline(result))

@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from longtail.group_edges import GroupEdges
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 # Paths that are read. One that does not exist is a wrong argument: exit code 2, on every command.
@@ -162,7 +164,31 @@ def common(command: Command) -> Command:
 def seed(command: Command) -> Command:
     """--seed: the command takes seed."""
     what = "Decides what is drawn at random; the same seed gives the same results."
-    return whole_number("--seed", 0, what, least=0)(command)
+    return click.option("--seed", type=click.IntRange(0, 2**64 - 1), default=0, help=what)(command)
+
+
+class _Groups(click.ParamType):  # type: ignore[type-arg]  # as above
+    """The edges of many, medium and few."""
+
+    name = "groups"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> GroupEdges:
+        """The edges, or a usage error."""
+        try:
+            return GroupEdges.of(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def groups(usual: str = "many=100,few=20") -> Callable[[Command], Command]:
+    """--groups: the command takes groups, None where nothing is said."""
+    what = (
+        "Which classes have many and few training samples: many=100,few=20 are more than 100 and "
+        f"fewer than 20; inclusive counts a class of 100 as many. By default {usual}."
+    )
+    return click.option("--groups", type=_Groups(), metavar="many=N,few=N[,inclusive]", help=what)
 
 
 def gathered(name: str, value: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:

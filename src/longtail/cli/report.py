@@ -15,7 +15,7 @@ from longtail.cli.score_inputs import ScoreOptions, read_target, score_options
 from longtail.flows import file_names
 
 if TYPE_CHECKING:
-    from longtail.core import Prior, Scores
+    from longtail.core import GroupEdges, Prior, Scores
     from longtail.report import Page
 
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     "The prior to measure under, and to move scores to that say what they carry. "
     + options.PRIOR_FILE,
 )
+@options.groups("those of the recipes of runs, else many=100,few=20")
 @options.output_folder(
     "Folder for report.html; for a comparison also its tables.", default=Path("longtail-report")
 )
@@ -43,6 +44,7 @@ def report(
     paths: tuple[Path, ...],
     after: Path | None,
     target: str | Path,
+    groups: GroupEdges | None,
     output: Path,
     as_json: bool,
     quiet: bool,
@@ -65,7 +67,7 @@ def report(
         if one is None:
             from longtail.flows import compare as comparing
 
-            compared = comparing.compare(paths, target=target)
+            compared = comparing.compare(paths, target=target, groups=groups)
         elif one.is_dir():
             if target != "uniform":
                 raise click.UsageError(
@@ -74,13 +76,13 @@ def report(
                 )
             from longtail.flows.train.result import read_run
 
-            run = read_run(one, terminal.command())
+            run = read_run(one, terminal.command(), groups)
             assert run.judgement is not None  # there are scores
             page, judgement = page_of(run), run.judgement
         else:
             from longtail.flows.judge import judge_scores
 
-            judged = judge_scores(*_read(one, after, target, reader))
+            judged = judge_scores(*_read(one, after, target, reader), groups)
             judgement = replace(judged, scores_name=str(one), command=terminal.command())
             page = page_of(judgement)
     if one is None:
@@ -116,7 +118,7 @@ def _read(
     """The scores before, those after if there are any, and the target."""
     from longtail.core import Prior
     from longtail.flows.run_sources import is_longtail_scores
-    from longtail.flows.score_sources import carried_by
+    from longtail.flows.score_sources import carried_by, check_alike
 
     table = reader.open(path)
     counts = reader.read_counts(table)
@@ -136,10 +138,9 @@ def _read(
         reader = replace(reader, kind=kind, array=None, label_column=None)
     elif reader.labels is not None:
         reader = replace(reader, label_column=None)
-    other = replace(reader, labels=None).open(after, table.classes).as_scores()
-    # They are of the same samples, so what one file does not say the other does.
-    labels = before.labels if other.labels is None else other.labels
-    return before, replace(before, logits=other.logits, labels=labels, carried=other.carried), goal
+    other = replace(reader, labels=None).open(after, table.classes)
+    check_alike(other, table, None)
+    return before, other.as_scores(), goal
 
 
 def _show(page: Page) -> None:

@@ -1,16 +1,13 @@
 """What reaches the terminal: results, progress, and text from outside, which commands nothing.
 
-Names of classes and files come from strangers. An escape sequence in one could colour, delete or
-forge what stands around it, whether the terminal gets it now or from a file later; so can
-characters that turn the direction of writing: they are shown, not sent, and never read as markup.
-Results go to standard output. Progress is shown on standard error, only on a terminal and only if
-not quiet, and is gone when done; what is printed on standard output while a bar runs stays there.
+Names of classes and files come from strangers: they are shown as plain text and never read as
+markup. Results go to standard output. Progress is shown on standard error, only on a terminal and
+only if not quiet, and is gone when done; what is printed on standard output while a bar runs stays.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,6 +20,7 @@ import click
 from longtail.cli.command import Command
 from longtail.flows.generation import generation
 from longtail.flows.results import json_text
+from longtail.plain_text import plain_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,30 +32,6 @@ if TYPE_CHECKING:
 
 ARGUMENTS = "longtail.arguments"
 _NARROWEST = 12  # a name of a class or a method in several lines
-# Control characters but for tabs and ends of lines, marks of direction and of ends of lines, and
-# halves of characters, which are what file names that are no UTF-8 come as.
-_COMMANDS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
-)
-
-
-def plain_text(text: str) -> str:
-    r"""The text with each character that commands as its number.
-
-    >>> print(plain_text("a\x1b[31mcat"))
-    a\x1b[31mcat
-    """
-
-    def written(character: re.Match[str]) -> str:
-        number = ord(character[0])
-        return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"
-
-    return _COMMANDS.sub(written, text)
-
-
-def plain_json(text: str) -> str:
-    """JSON in which such characters are escaped, as JSON does with most of them by itself."""
-    return _COMMANDS.sub(lambda character: f"\\u{ord(character[0]):04x}", text)
 
 
 def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
@@ -144,7 +118,7 @@ def print_json(value: Any) -> None:
     """A result as JSON on standard output, the only thing there."""
     if is_first():
         can_show_all = (sys.stdout.encoding or "").lower().startswith("utf")
-        click.echo(plain_json(json_text(value, ascii_only=not can_show_all)), nl=False)
+        click.echo(json_text(value, ascii_only=not can_show_all), nl=False)
 
 
 def console() -> Console:

@@ -160,6 +160,7 @@ def _show_plan(recipe: Recipe, as_json: bool, quiet: bool) -> None:
 
 
 def _show(result: TrainResult, as_json: bool) -> None:
+    from longtail.report.names import groups_in_words
     from longtail.report.pages.train import headline, metric_table
 
     if as_json:
@@ -168,7 +169,8 @@ def _show(result: TrainResult, as_json: bool) -> None:
     shown = terminal.console()
     for split in result.metrics:
         heads, *rows = metric_table(result, split)
-        shown.print(terminal.rich_table(f"\nOn the {split} part (%)", heads, rows))
+        title, caption = f"\nOn the {split} part (%)", groups_in_words(result.edges)
+        shown.print(terminal.rich_table(title, heads, rows, caption=caption))
     shown.print(headline(result))
 
 

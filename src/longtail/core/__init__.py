@@ -8,3 +8,5 @@ from longtail.core.prior import PriorLike as PriorLike
 from longtail.core.retarget import UnknownPriorError as UnknownPriorError
 from longtail.core.retarget import retarget as retarget
 from longtail.core.scores import Scores as Scores
+from longtail.group_edges import GroupEdges as GroupEdges
+from longtail.group_edges import GroupsLike as GroupsLike

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard, cast
 import numpy as np
 import numpy.typing as npt
 
+from longtail.core.memory import check_memory
+
 if TYPE_CHECKING:
     from torch import Tensor
     from typing_extensions import TypeVar
@@ -53,6 +55,7 @@ class Table(Protocol):
 Floats: TypeAlias = npt.NDArray[np.float64]
 Indices: TypeAlias = npt.NDArray[np.int64]
 Numbers: TypeAlias = npt.NDArray[Any]  # of any type
+_LONGEST_TEXT = 2**16  # characters
 ArrayLike: TypeAlias = Array | Sequence[float]
 RowsLike: TypeAlias = Array | Table | Sequence[Sequence[float]]
 if TYPE_CHECKING:  # a plain `Scores` is one of any kind, which typing says from Python 3.13 on
@@ -108,6 +111,23 @@ def as_numpy(values: object) -> Numbers:
     plain = np.dtype(f"{array.dtype.kind}{array.dtype.itemsize}")
     usual = array.dtype.isnative and array.dtype.char == plain.char
     return array if usual else array.astype(plain)
+
+
+def text_array(texts: Sequence[str], what: str) -> Numbers:
+    """Texts as NumPy has them, all as wide as the longest; a ValueError if that cannot be.
+
+    NumPy drops NULs at the end, which would make different texts the same.
+    """
+    longest = max(map(len, texts), default=0)
+    if longest > _LONGEST_TEXT:
+        raise ValueError(
+            f"{what} must be texts of {_LONGEST_TEXT:,} characters at the most, got one of "
+            f"{longest:,}; give shorter ones"
+        )
+    check_memory(4 * longest * len(texts), what)
+    if any(text.endswith("\0") for text in texts):
+        raise ValueError(f"{what} must not end in the character NUL; leave it out")
+    return np.array(texts, dtype=str)
 
 
 def as_array(values: object) -> Any:

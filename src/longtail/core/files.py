@@ -1,4 +1,4 @@
-"""Writing files whole or not at all, and folders that one process writes to.
+"""Reading and writing files whole or not at all, and folders that one process writes to.
 
 A folder is locked by its file `.longtail/lock`, which also says who holds it; the lock ends with
 that process, however it ends. Where the system or the file system knows no such locks (Windows;
@@ -23,6 +23,24 @@ _HIDDEN, _LOCK = ".longtail", "lock"  # what longtail keeps in a folder for itse
 _TRIES = 100  # each is lost only to somebody who removed the folder at that moment
 _held: dict[tuple[str, int], int] = {}  # descriptors by folder and thread
 _PART = re.compile(r"\.[0-9a-f]{8}\.part")
+_MOST_BYTES = 2**26  # of a file that is read in one go, unless the reader says otherwise
+
+
+def read_whole(path: str | os.PathLike[str], most: int = _MOST_BYTES) -> bytes:
+    """All of a file; a ValueError if it is a pipe or a device, or has more bytes than `most`."""
+
+    def without_waiting(name: str, flags: int) -> int:
+        return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))  # for the writer of a pipe
+
+    with open(path, "rb", opener=without_waiting) as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError(f"{os.fspath(path)} is no plain file")
+        if status.st_size <= most:
+            return file.read(status.st_size)
+    raise ValueError(
+        f"{os.fspath(path)} has more than the {most:,} bytes that such a file may have"
+    )
 
 
 @contextmanager

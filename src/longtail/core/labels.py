@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from longtail.core.arrays import ArrayLike, Indices, as_numpy, to_kind
-from longtail.core.numbers import check_number
+from longtail.group_edges import GroupEdges, GroupsLike
 
 # Class indices may leave gaps, but a table of all classes must be worth its memory.
 MOST_CLASSES, CLASSES_PER_SAMPLE = 10**6, 2
@@ -90,33 +90,20 @@ def check_counts(counts: object, num_classes: int | None = None) -> Indices:
     return checked.astype(np.int64)
 
 
-def shot_groups(
-    counts: ArrayLike,
-    *,
-    many: int = 100,
-    few: int = 20,
-    many_inclusive: bool = False,
-    few_inclusive: bool = False,
-) -> dict[str, Any]:
+def shot_groups(counts: ArrayLike, edges: GroupsLike | None = None) -> dict[str, Any]:
     """Many, medium and few: boolean masks over the classes, by training count.
 
-    Papers disagree about the edges. The default is that of most code: many > 100, few < 20. An
-    inclusive edge belongs to many, or to few, itself.
+    The edges are a `GroupEdges`, or the same as text; the default is many > 100, few < 20.
 
     >>> {name: mask.tolist() for name, mask in shot_groups([500, 100, 20, 5]).items()}
     {'many': [True, False, False, False],
      'medium': [False, True, True, False],
      'few': [False, False, False, True]}
+    >>> shot_groups([500, 100, 20, 5], "many=100,few=20,inclusive")["many"].tolist()
+    [True, True, False, False]
     """
-    check_number(many, "many")
-    check_number(few, "few")
-    if few > many or (few == many and many_inclusive and few_inclusive):
-        raise ValueError(
-            f"groups must not overlap: few ({few}) must lie below many ({many}), "
-            "or meet it with one edge inclusive at the most"
-        )
-    checked = check_counts(counts)
-    is_many = checked >= many if many_inclusive else checked > many
-    is_few = checked <= few if few_inclusive else checked < few
+    at, checked = GroupEdges.of(edges), check_counts(counts)
+    is_many = checked >= at.many if at.many_inclusive else checked > at.many
+    is_few = checked <= at.few if at.few_inclusive else checked < at.few
     masks = {"many": is_many, "medium": ~(is_many | is_few), "few": is_few}
     return {name: to_kind(mask, counts) for name, mask in masks.items()}

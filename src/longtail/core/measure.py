@@ -88,7 +88,7 @@ def _best_offset(
     information = likelihood.information(best)
     if (information < _LEAST_INFORMATION).any():
         least = class_named(int(information.argmin()), classes)
-        raise ValueError(
+        raise UnsettledError(
             f"these data do not determine the prior: {least} is told apart perfectly from all "
             "others, whatever the logits carry for it; use more, or harder, validation data"
         )

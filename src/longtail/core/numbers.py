@@ -45,6 +45,13 @@ def check_whole(value: int, name: str, least: float = -math.inf) -> int:
     return whole
 
 
+def check_seed(seed: int) -> int:
+    """A whole number that torch's generators take, or a ValueError."""
+    if not -(2**63) <= check_whole(seed, "seed") < 2**64:
+        raise ValueError(f"seed must lie in -2**63 to 2**64 - 1, got {seed}")
+    return seed
+
+
 def check_number(
     value: float,
     name: str,
@@ -54,12 +61,16 @@ def check_number(
     below: float = math.inf,
 ) -> float:
     """A finite number that is not below `least`, not above `most` and below `below`."""
-    if not (math.isfinite(value) and least <= value <= most and value < below):
+    try:
+        is_finite = math.isfinite(value)
+    except (TypeError, OverflowError):  # no number at all, or one that no float can be
+        is_finite = False
+    if not (is_finite and least <= value <= most and value < below):
         ends = [f"{least:g} or more"] if least > -math.inf else []
         ends += [f"{most:g} or less"] if most < math.inf else []
         ends += [f"below {below:g}"] if below < math.inf else []
         wanted = f" of {' and '.join(ends)}" if ends else ""
-        raise ValueError(f"{name} must be a finite number{wanted}, got {value}")
+        raise ValueError(f"{name} must be a finite number{wanted}, got {value!r:.80}")
     return float(value)
 
 

@@ -98,7 +98,8 @@ def check_not_probs(logits: Array) -> None:
     rows = as_numpy(logits)
     if not rows.size:
         return
-    sum_of_first = float(rows[0].sum(dtype=np.float64))
+    with np.errstate(over="ignore"):
+        sum_of_first = float(rows[0].sum(dtype=np.float64))
     if _total_near(sum_of_first, sum_of_first, _ROUNDED_TOLERANCE) is None:
         return  # which the first row of nearly all logits tells
     eps = precision(logits)

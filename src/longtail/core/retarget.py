@@ -33,6 +33,10 @@ class UnknownPriorError(ValueError):
         )
 
 
+class OverflowedError(ValueError, FloatingPointError):
+    """Logits were moved out of the range of their type."""
+
+
 def prior_offset(carried: PriorLike | None, target: PriorLike) -> Floats:
     """What to add to each class's logit, float64; -inf for a class that the target rules out."""
     if carried is None:
@@ -83,8 +87,24 @@ def scaled_and_shifted(logits: ArrayT, scale: Floats | None, shift: Floats | Non
     """scale_y · f_y + shift_y for one number a class each, in the caller's kind; None is none.
 
     Torch and JAX differentiate and trace through it. Half-precision numbers are widened to float32
-    for the work and come back as they were.
+    for the work and come back as they were. Below the lowest number is -inf; a ValueError if NumPy
+    has none above (the others do not say so by themselves: `Scores` looks).
     """
+    if not isinstance(logits, np.ndarray):
+        return _scaled_and_shifted(logits, scale, shift)
+    try:
+        with np.errstate(over="raise", invalid="raise"):  # which costs no look at the numbers
+            return _scaled_and_shifted(logits, scale, shift)
+    except FloatingPointError:
+        pass
+    with np.errstate(over="ignore", invalid="ignore"):
+        moved = _scaled_and_shifted(logits, scale, shift)
+    by_class = np.moveaxis(moved, arrays.class_axis(moved), -1)
+    check_in_range(by_class.reshape(-1, by_class.shape[-1]))
+    return moved
+
+
+def _scaled_and_shifted(logits: ArrayT, scale: Floats | None, shift: Floats | None) -> ArrayT:
     moved = widened(logits)
     if scale is not None:
         moved = moved * _along_classes(scale, moved)
@@ -107,6 +127,33 @@ def check_logits(logits: Array, num_classes: int) -> None:
         )
 
 
+def check_finite(rows: Array, name: str, first_row: int = 0) -> None:
+    """Raise for NaN, +inf, or nothing but -inf, which leaves no class to predict."""
+    right = np.isfinite(largest(rows))
+    if not right.all():
+        row = int(right.argmin())
+        values = arrays.as_numpy(rows[row])
+        column = int((~(values < np.inf)).argmax())
+        raise ValueError(
+            f"{name} must hold numbers below +inf with one finite value in every row, got "
+            f"{values[column]} in row {first_row + row}, class {column}; the model that made them "
+            "has diverged, a value is missing, or a file was read with the wrong type"
+        )
+
+
+def check_in_range(rows: Array) -> None:
+    """Raise an OverflowedError for moved logits that `check_finite` refuses."""
+    try:
+        check_finite(rows, "the moved logits")
+    except ValueError as error:
+        raise OverflowedError(str(error)) from None
+
+
+def largest(rows: Any) -> Numbers:
+    """The largest number of each row; NaN where a row has one."""
+    return arrays.as_numpy(rows.amax(dim=1) if arrays.is_torch(rows) else rows.max(axis=1))
+
+
 def _along_classes(per_class: Floats, logits: Any) -> Any:
     """One number a class in the logits' kind and type, shaped to broadcast over them."""
     if isinstance(logits, np.ndarray):
@@ -115,5 +162,4 @@ def _along_classes(per_class: Floats, logits: Any) -> Any:
         row = sys.modules["torch"].from_numpy(per_class).to(logits.device, logits.dtype)
     else:
         row = sys.modules["jax"].numpy.asarray(per_class, logits.dtype)
-    trailing = len(logits.shape) - 2
-    return row.reshape(-1, *(1,) * trailing) if trailing > 0 else row
+    return row if logits.ndim <= 2 else row.reshape(-1, *(1,) * (logits.ndim - 2))

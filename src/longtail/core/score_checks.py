@@ -1,14 +1,14 @@
 """What scores are checked for at the door."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
 
 import numpy as np
 
-from longtail.core.arrays import Array, Numbers, as_numpy, is_torch, to_kind
+from longtail.core.arrays import Array, Numbers, text_array, to_kind
 from longtail.core.labels import check_counts, check_labels
 from longtail.core.prior import Prior, PriorLike
-from longtail.core.retarget import check_logits
+from longtail.core.retarget import check_finite, check_logits, largest
 
 
 def check_rows(rows: Array, name: str) -> None:
@@ -23,23 +23,9 @@ def check_rows(rows: Array, name: str) -> None:
         check_finite(rows, name)
 
 
-def check_finite(rows: Array, name: str, first_row: int = 0) -> None:
-    """Raise for NaN, +inf, or nothing but -inf, which leaves no class to predict."""
-    right = np.isfinite(_largest(rows))
-    if not right.all():
-        row = int(right.argmin())
-        values = as_numpy(rows[row])
-        column = int((~(values < np.inf)).argmax())
-        raise ValueError(
-            f"{name} must hold numbers below +inf with one finite value in every row, got "
-            f"{values[column]} in row {first_row + row}, class {column}; the model that made them "
-            "has diverged, a value is missing, or a file was read with the wrong type"
-        )
-
-
 def check_class_left(logits: Array) -> None:
     """Raise if all classes of a row are ruled out."""
-    empty = np.isneginf(_largest(logits))
+    empty = np.isneginf(largest(logits))
     if empty.any():
         raise ValueError(
             f"row {int(empty.argmax())} has no class left: its logits rule out every class "
@@ -68,7 +54,8 @@ def counts_of(counts: PriorLike, rows: Array, classes: tuple[str, ...] | None) -
 
 def check_ids(ids: object, num_rows: int) -> Numbers:
     """One number or text a row."""
-    checked = np.asarray(ids)
+    is_text = isinstance(ids, list | tuple) and all(isinstance(each, str) for each in ids)
+    checked = text_array(cast(Sequence[str], ids), "ids") if is_text else np.asarray(ids)
     if checked.shape != (num_rows,) or checked.dtype.kind not in "iuU":
         raise ValueError(
             f"ids must be one number or text for each of {num_rows} rows, got shape "
@@ -97,6 +84,13 @@ def class_names(
     return tuple(map(str, names))  # NumPy's strings are str, but no file format knows them
 
 
-def _largest(rows: Any) -> Numbers:
-    """The largest number of each row; NaN where a row has one."""
-    return as_numpy(rows.amax(dim=1) if is_torch(rows) else rows.max(axis=1))
+def check_written(names: Iterable[str], where: str, what: str = "class") -> None:
+    """A ValueError if a name cannot be written to a file: those of folders may be any bytes."""
+    for name in names:
+        try:
+            name.encode("utf-8")
+        except UnicodeEncodeError:
+            raise ValueError(
+                f"{where} has the {what} {name!r:.80}, which is no text in UTF-8 and could not be "
+                "written with the results; rename it"
+            ) from None

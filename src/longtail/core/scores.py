@@ -14,7 +14,7 @@ from longtail.core.arrays import ArrayLike, ArrayT, Numbers, RowsLike, Table
 from longtail.core.numbers import check_choice
 from longtail.core.prior import Prior, PriorLike, check_same_classes
 from longtail.core.probabilities import check_not_probs, log_probs
-from longtail.core.retarget import retarget
+from longtail.core.retarget import check_in_range, retarget
 from longtail.core.scores_file import Split as Split
 from longtail.core.softmax import softmax
 from longtail.core.tensor_file import save_tensors
@@ -148,7 +148,7 @@ class Scores(Generic[ArrayT]):
 
     def take(self, rows: ArrayLike | slice) -> Self:
         """Some of the samples: their positions, a mask, or a slice."""
-        at = rows if isinstance(rows, slice) else arrays.as_numpy(rows)
+        at = rows if isinstance(rows, slice) else _positions(rows)
         return self._with(
             logits=_taken(self.logits, at),
             labels=None if self.labels is None else _taken(self.labels, at),
@@ -158,14 +158,15 @@ class Scores(Generic[ArrayT]):
     @classmethod
     def concat(cls, parts: Sequence[Scores[ArrayT]]) -> Self:
         """All samples of several scores of the same classes that carry the same prior."""
+        if not parts:
+            raise ValueError("concat puts scores together, expected at least one, got none")
         first = parts[0]
         for part in parts[1:]:
-            alike = ("num_classes", "carried", "classes", "split")
-            differs = [name for name in alike if getattr(part, name) != getattr(first, name)]
-            if differs:
+            if differs := [name for name, same in _agreement(first, part).items() if not same]:
                 raise ValueError(
                     f"scores to put together must agree in {' and '.join(differs)}, got "
-                    f"{first!r} and {part!r}; move them to one prior with .under(target) first"
+                    f"{first!r} and {part!r}; move them to one prior with .under(target) first, "
+                    "and give all of them what one has"
                 )
         names = ("logits", "labels", "ids")
         columns = {name: _joined([getattr(part, name) for part in parts]) for name in names}
@@ -199,6 +200,8 @@ class Scores(Generic[ArrayT]):
         """The same samples with other logits, none of them left without a class."""
         if carried is not None and carried.has_zeros:
             score_checks.check_class_left(logits)
+        if not isinstance(logits, np.ndarray):  # NumPy says so by itself
+            check_in_range(logits)
         return self._with(logits=logits, carried=carried)
 
     def __len__(self) -> int:
@@ -216,6 +219,29 @@ def _check_rows(values: RowsLike, name: str) -> Any:
     rows = arrays.as_array(values)
     score_checks.check_rows(rows, name)
     return rows.detach() if arrays.is_torch(rows) else rows
+
+
+def _positions(rows: ArrayLike) -> Any:
+    at = arrays.as_numpy(rows) if np.ndim(cast(Any, rows)) == 1 else None
+    if at is not None and not at.size:
+        return np.zeros(0, np.int64)  # an empty list has no integer to say what it is of
+    if at is None or at.dtype.kind not in "biu":
+        raise ValueError(
+            f"rows must be positions in one dimension, a mask or a slice, got {rows!r:.80}; "
+            "a single sample is take([0])"
+        )
+    return at
+
+
+def _agreement(one: Scores[Any], other: Scores[Any]) -> dict[str, bool]:
+    """Of what must be the same to put scores together, whether it is."""
+    plain = ("num_classes", "carried", "classes", "split")
+    same = {name: getattr(one, name) == getattr(other, name) for name in plain}
+    for name in ("labels", "ids", "counts"):
+        same[name] = (getattr(one, name) is None) == (getattr(other, name) is None)
+    if one.counts is not None and other.counts is not None and same["num_classes"]:
+        same["counts"] = np.array_equal(arrays.as_numpy(one.counts), arrays.as_numpy(other.counts))
+    return same
 
 
 def _taken(column: Any, at: Any) -> Any:

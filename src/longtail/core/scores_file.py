@@ -13,6 +13,7 @@ import numpy as np
 
 from longtail.core.arrays import Numbers
 from longtail.core.prior import Prior
+from longtail.core.score_checks import check_written
 from longtail.core.tensor_file import Format, Versioned, decode_header, map_tensor_file
 
 FORMAT = Format("scores", "Scores.save")
@@ -37,7 +38,7 @@ class Stored(TypedDict):
     counts: Numbers | None
     classes: tuple[str, ...] | None
     split: Split | None
-    ids: Numbers | None
+    ids: Numbers | tuple[str, ...] | None
 
 
 def described(
@@ -53,7 +54,10 @@ def described(
     if ids is not None and ids.dtype.kind == "U":
         names = tuple(ids.tolist())
     elif ids is not None:
-        tensors["ids"] = ids.astype(np.int64)
+        fits = ids.dtype != np.uint64 or not (ids >> np.uint64(63)).any()
+        tensors["ids"] = ids.astype(np.int64) if fits else ids
+    check_written(classes or (), "the scores")
+    check_written(names or (), "the scores", "id")
     header = Header(version=FORMAT.versions[-1], classes=classes, split=split, ids=names)
     return tensors, {"format": "pt", "longtail": msgspec.json.encode(header).decode()}
 
@@ -82,5 +86,5 @@ def read(path: str | os.PathLike[str]) -> Stored:
         counts=arrays.get("counts"),
         classes=header.classes,
         split=header.split,
-        ids=arrays.get("ids") if header.ids is None else np.array(header.ids),
+        ids=arrays.get("ids") if header.ids is None else header.ids,
     )

@@ -38,9 +38,9 @@ def logsumexp(logits: Numbers, axis: int = 1) -> Numbers:
 
 def widened(logits: Any) -> Any:
     """Numbers of half precision in float32, all others as they are, in the caller's kind."""
-    if is_torch(logits):
-        return logits.float() if logits.element_size() == 2 else logits
-    return logits.astype(np.float32) if logits.dtype.itemsize == 2 else logits
+    if logits.dtype.itemsize > 2:
+        return logits
+    return logits.float() if is_torch(logits) else logits.astype(np.float32)
 
 
 def _softmax(rows: Numbers, axis: int, out: Numbers | None = None) -> Numbers:

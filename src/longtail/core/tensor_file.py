@@ -27,11 +27,11 @@ from longtail.core.files import written_whole
 if TYPE_CHECKING:
     from torch import Tensor
 
-_CODES = {"bool": "BOOL", "bfloat16": "BF16", "complex64": "C64", "uint8": "U8"}
+_CODES = {"bool": "BOOL", "bfloat16": "BF16", "complex64": "C64"}
 _CODES |= {f"float{bits}": f"F{bits}" for bits in (64, 32, 16)}
 _CODES |= {f"int{bits}": f"I{bits}" for bits in (64, 32, 16, 8)}
+_CODES |= {f"uint{bits}": f"U{bits}" for bits in (64, 32, 16, 8)}
 _DTYPES = {code: np.dtype(name) for name, code in _CODES.items() if code != "BF16"}
-_DTYPES |= {f"U{bits}": np.dtype(f"uint{bits}") for bits in (16, 32, 64)}
 _DTYPES["BF16"] = np.dtype("uint16")
 
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from longtail.core import Prior
 from longtail.core.arrays import Array, ArrayLike
-from longtail.core.numbers import check_whole
+from longtail.core.numbers import check_seed, check_whole
 from longtail.core.prior import check_same_classes
 from longtail.core.tensors import label_tensor
 from longtail.engine.epoch_sampler import carried_after, sampler_for
@@ -80,7 +80,7 @@ def fit_head(
     _check_head(head)
     samples = _samples(features, labels, head, "features")
     stop_by = None if validation is None else _samples(*validation, head, "validation features")
-    check_whole(seed, "seed")
+    check_seed(seed)
     if solver not in ("sgd", "lbfgs"):
         raise ValueError(f'solver must be "sgd" or "lbfgs", got {solver!r}')
     check_whole(patience, "patience", least=1)

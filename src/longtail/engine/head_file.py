@@ -97,9 +97,11 @@ def load_checkpoint(
 ) -> tuple[dict[str, dict[str, Tensor]], FitState] | None:
     """What `save_checkpoint` wrote, None if there is no file, an error if it is of another fit."""
     file = Path(path)
-    if not file.exists():
+    if not os.path.lexists(file):
         return None
     remedy = "remove it to begin anew, or give another name"
+    if not file.is_file():
+        raise ValueError(f"{file} is no plain file; {remedy}")
     text, tensors = read_state(file, _FIT, remedy)
     if text is None:
         raise ValueError(f"{file} holds no checkpoint of fit_head; {remedy}")

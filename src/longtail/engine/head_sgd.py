@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 
 from longtail.core import Prior
 from longtail.core.retarget import retarget
+from longtail.data.tables.errors import reading
 from longtail.engine.epoch_sampler import carried_after
 from longtail.engine.feature_rows import FeatureRows
 from longtail.engine.head_file import FitState, load_checkpoint, save_checkpoint
@@ -74,12 +76,14 @@ class HeadTraining:
         stored = None if checkpoint is None else load_checkpoint(checkpoint, state.task)
         if stored is not None:
             states, state = stored
-            head.load_state_dict(states["head"])
-            loss.load_state_dict(states.get("loss", {}))
-            self._set_epoch(state.epoch - 1)
-            best = states.get("best", {})
-            for index, velocity in states.get("velocity", {}).items():
-                solver.state[trained[int(index)]]["momentum_buffer"] = velocity
+            with reading(Path(str(checkpoint)), "a checkpoint of this fit"):
+                head.load_state_dict(states["head"])
+                loss.load_state_dict(states.get("loss", {}))
+                self._set_epoch(state.epoch - 1)
+                best = states.get("best", {})
+                for index, velocity in states.get("velocity", {}).items():
+                    moved = trained[int(index)]
+                    solver.state[moved]["momentum_buffer"] = velocity.reshape(moved.shape)
         while state.epoch < sgd.epochs and state.since_best < self.patience:
             value = self._epoch(solver, state.epoch)
             state.epoch += 1

@@ -7,22 +7,24 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from longtail.core import Prior
-from longtail.core.arrays import ArrayLike, as_numpy, is_torch
+from longtail.core import GroupEdges, GroupsLike, Prior
+from longtail.core.arrays import ArrayLike, as_numpy, is_torch, refuse_lossy
 from longtail.core.labels import check_counts
 from longtail.data import LabelCounts, align_counts, read_label_counts
+from longtail.data.tables.label_codes import LabelCodes, as_names, first_few
 from longtail.flows.file_names import AUDIT_RESULT, COUNTS
 from longtail.flows.label_profile import Group, Profile, Shift, groups_of, profile_of, shift_of
 from longtail.flows.results import Result, write_json
 
-Labels: TypeAlias = str | os.PathLike[str] | Mapping[str, int] | Prior | Sequence[str] | ArrayLike
+_Counts: TypeAlias = Mapping[str, int] | Mapping[int, int] | Prior
+Labels: TypeAlias = str | os.PathLike[str] | _Counts | Sequence[str] | ArrayLike
 _Parts: TypeAlias = Mapping[str, LabelCounts]
 # Up to this ratio logits start 0.4 nats apart at the most: little that a method could win back.
 _BALANCED = 1.5
@@ -49,6 +51,7 @@ class AuditResult(Result):
     test_counts: tuple[int, ...] | None  # test samples of each class; None without a test set
     train: Profile  # how long the tail of the training set is
     groups: tuple[Group, ...]  # classes with many, medium and few training samples
+    edges: GroupEdges  # of these
     test: Profile | None = None  # how long the tail of the test set is
     shift: Shift | None = None  # how far the test set differs from the training set
     sources: tuple[str, ...] = ()  # the files that the two sets are from, if from files
@@ -146,6 +149,7 @@ class AuditResult(Result):
         """Everything as plain values; what to expect and what to try by their names."""
         values = asdict(self)
         return {key: values[key] for key in ("train", "groups", "test", "shift")} | {
+            "group_edges": str(self.edges),
             "bias": self.bias,
             "expect": list(self.findings),
             "try": [asdict(each) for each in self.remedies],
@@ -168,15 +172,16 @@ def audit(
     test: Labels | None = None,
     column: str | int | None = None,
     header: bool | None = None,
+    groups: GroupsLike | None = None,
 ) -> AuditResult:
     """Say how long the tail of labels is, what to expect and what to try.
 
     Args:
-        labels: A file or folder of labels, labels themselves, a mapping from class to count, or
-            `Prior.of(counts)`.
+        labels: A file or folder, labels, a mapping from class to count, or `Prior.of(counts)`.
         test: The same of a test set; by default the one that a file of labels itself holds.
         column: The column of a table, by name or by place counted from 0, or the array of an .npz.
         header: Whether the first line of a table names its columns; by default told by its words.
+        groups: The edges of many, medium and few, such as "many=100,few=20,inclusive".
 
     >>> result = audit({"cat": 900, "dog": 90, "fox": 10}, test={"cat": 50, "dog": 50, "fox": 50})
     >>> result.train.imbalance_ratio, result.bias, result.shift.total_variation
@@ -189,15 +194,13 @@ def audit(
             f"{labels} has no training labels, only {', '.join(parts)}; give the training labels "
             "as LABELS, and these with --test"
         )
-    if test is None:
-        tested = _chosen(parts, labels, ("test", "validation"))
-    else:
-        others = ("test", "validation", "all", "train")
-        tested = _chosen(_parts(test, column, header), test, others)
+    others = (parts, labels) if test is None else (_parts(test, column, header), test)
+    whole = () if test is None else ("all", "train")
+    tested = _chosen(*others, ("test", "validation", *whole))
     sets = [train, tested] if tested else [train]
     classes, counts = align_counts([part for _, part in sets])
     sources = tuple(source for source, _ in sets if source)
-    return audit_counts(counts[0], counts[1] if tested else None, classes, sources)
+    return audit_counts(counts[0], counts[1] if tested else None, classes, sources, groups)
 
 
 def audit_counts(
@@ -205,6 +208,7 @@ def audit_counts(
     test: Sequence[int] | None = None,
     classes: Sequence[str] | None = None,
     sources: tuple[str, ...] = (),
+    groups: GroupsLike | None = None,
 ) -> AuditResult:
     """Audit class counts, with those of a test set if there is one.
 
@@ -214,7 +218,7 @@ def audit_counts(
     >>> [(group.name, group.num_classes, group.class_error) for group in result.groups]
     [('many', 1, 7.07), ('medium', 1, 7.07), ('few', 1, 7.07)]
     """
-    counts = check_counts(train)
+    counts, edges = check_counts(train), GroupEdges.of(groups)
     names = tuple(map(str, range(len(counts)) if classes is None else classes))
     if len(names) != len(counts):
         raise ValueError(f"classes must name each of {len(counts)} classes, got {len(names)} names")
@@ -224,7 +228,8 @@ def audit_counts(
         counts=tuple(counts.tolist()),
         test_counts=None if tested is None else tuple(tested.tolist()),
         train=profile_of(counts, names),
-        groups=groups_of(counts, tested),
+        groups=groups_of(counts, tested, edges),
+        edges=edges,
         test=None if tested is None else profile_of(tested, names),
         shift=None if tested is None else shift_of(counts, tested, names),
         sources=sources,
@@ -235,27 +240,55 @@ def _parts(labels: Labels, column: str | int | None, header: bool | None) -> _Pa
     """The counts of each part, or all of them under "all"."""
     if isinstance(labels, str | os.PathLike):
         return read_label_counts(Path(labels), column, header)
-    if isinstance(labels, Mapping):
-        return {"all": LabelCounts.of_names(labels, "the counts")}
     if isinstance(labels, Prior):
         if labels.counts is None:
             raise ValueError("this prior has no counts, and an audit needs them: Prior.of(counts)")
-        by_index = {str(k): count for k, count in enumerate(labels.counts.tolist())}
-        return {"all": LabelCounts.of_names(by_index, "the counts")}
-    values = as_numpy(labels) if is_torch(labels) else np.asarray(labels)
-    if values.ndim != 1 or values.dtype.kind not in "iuUSO":
+        labels = dict(enumerate(labels.counts.tolist()))
+    if isinstance(labels, Mapping):
+        _check_one_kind(labels)
+        names = as_names(np.array(list(labels)), "the classes") if labels else ()
+        counted = dict(zip(names, labels.values(), strict=True))
+        return {"all": LabelCounts.of_names(counted, "the counts")}
+    codes = _codes(labels)
+    if codes.stored_as_numbers and len(codes.codes) <= max(map(int, codes.values), default=-1):
+        raise ValueError(
+            f"{len(codes.codes)} whole numbers up to {codes.values[-1]} may be class counts or "
+            "labels: give lt.Prior.of(counts) for counts, or the labels as text, "
+            "list(map(str, labels))"
+        )
+    return {"all": LabelCounts.of_codes(codes, None, "the labels")}
+
+
+def _codes(labels: object) -> LabelCodes:
+    """Labels in memory."""
+    refuse_lossy(labels)
+    # Of a list of numbers and names NumPy would make names.
+    kind = object if isinstance(labels, list | tuple) else None
+    values = as_numpy(labels) if is_torch(labels) else np.asarray(labels, dtype=kind)
+    if values.dtype.kind == "O" and values.ndim == 1:
+        objects = values.tolist()
+        _check_one_kind(objects)
+        if not objects or isinstance(objects[0], str):
+            return LabelCodes.of_texts(objects)
+        values = np.array(objects)
+    if values.ndim != 1 or values.dtype.kind not in "iuUS":
         raise ValueError(
             f"labels must be one class index or name a sample, got {values.dtype} of shape "
             f"{values.shape}; for class counts give a mapping from class to count"
         )
-    if values.dtype.kind in "iu" and len(values) and len(values) <= values.max():
-        raise ValueError(
-            f"{len(values)} whole numbers up to {values.max()} may be class counts or labels: give "
-            "lt.Prior.of(counts) for counts, or the labels as text, list(map(str, labels))"
-        )
-    names, counts = np.unique(values, return_counts=True)
-    counted = dict(zip(map(str, names.tolist()), counts.tolist(), strict=True))
-    return {"all": LabelCounts.of_names(counted, "the labels")}
+    return LabelCodes.of_array(values, "labels")
+
+
+def _check_one_kind(labels: Collection[object]) -> None:
+    kinds = {type(label) for label in labels}
+    for kind in (str, bytes, (int, np.integer)):
+        if all(issubclass(each, kind) and each is not bool for each in kinds):
+            return
+    raise ValueError(
+        "labels must be one class index or name a sample, all of them numbers or all of them text, "
+        f"got {first_few(sorted(each.__name__ for each in kinds))}; leave out samples without a "
+        "class"
+    )
 
 
 def _chosen(parts: _Parts, labels: Labels, names: Sequence[str]) -> tuple[str, LabelCounts] | None:

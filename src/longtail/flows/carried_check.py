@@ -13,7 +13,7 @@ which carry the same prior restricted to them: so these are compared.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -25,6 +25,7 @@ from longtail.core.arrays import as_numpy
 from longtail.core.blocks import blocks
 from longtail.core.retarget import prior_offset
 from longtail.flows.samples import BeforeAfter, Integers
+from longtail.shift import PriorEstimate, estimate_prior
 from longtail.stats import chi_square_quantile
 
 # Mean distance of the logarithms, beyond what chance gives, up to which declared and measured are
@@ -118,3 +119,16 @@ def _explained(
         loss += float(np.log(sums).sum() - moved[np.arange(len(true)), true].sum())
         information += probs.sum(axis=0) - np.einsum("ij,ij->j", probs, probs)
     return loss, information
+
+
+def estimated_prior(samples: BeforeAfter) -> PriorEstimate | str:
+    """The prior that the samples follow, estimated without their labels; or why it cannot be."""
+    before = replace(samples.before, labels=None, split=None, counts=samples.counts)
+    validation = samples.validation
+    if validation is not None and validation.carried is None:
+        same = before.carried
+        validation = None if same is None else replace(validation, carried=same)
+    try:
+        return estimate_prior(before.take(samples.some), validation=validation, resamples=20)
+    except (ValueError, RuntimeError) as error:
+        return str(error)

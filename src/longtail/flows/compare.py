@@ -18,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 
 from longtail import __version__
-from longtail.core import Prior, Scores
+from longtail.core import GroupEdges, GroupsLike, Prior, Scores
 from longtail.core.prior import PriorLike
 from longtail.data import ScoreTable, open_score_table
 from longtail.flows.compare_runs import BY_KEY, SampleSet, measured_run
@@ -27,6 +27,7 @@ from longtail.flows.file_names import COMPARISON
 from longtail.flows.prior_files import read_prior
 from longtail.flows.results import Result, write_json
 from longtail.flows.run_sources import TARGET, Note, Source, find_sources
+from longtail.flows.samples import places_by_id
 
 PathLike: TypeAlias = str | os.PathLike[str]
 # Other data make another table, not another method.
@@ -81,6 +82,7 @@ def compare(
     names: Iterable[tuple[str, PathLike]] = (),
     target: PathLike | PriorLike | None = "uniform",
     by: str | None = None,
+    groups: GroupsLike | None = None,
     progress: Callable[[str], None] = lambda what: None,
 ) -> CompareResult:
     """Compare all runs that the folders hold.
@@ -92,36 +94,48 @@ def compare(
             as they are.
         by: The metric to order methods by; by default balanced accuracy, and accuracy under a
             target that is neither uniform nor none.
+        groups: The edges of many, medium and few, such as "many=100,few=20,inclusive"; by default
+            those of the runs where they agree.
         progress: Told what is measured next.
     """
     if by is not None and by not in BY_KEY:
         raise ValueError(f"methods are ordered by one of {', '.join(BY_KEY)}; got {by!r}")
     paths = [folders] if isinstance(folders, str | os.PathLike | Scores) else list(folders)
+    named = [(name, Path(path)) for name, path in names]
+    if not paths and not named:
+        raise ValueError(
+            "there is nothing to compare: give folders that longtail train, fix or fit have "
+            "written, or files of scores"
+        )
     if any(isinstance(path, Scores) for path in paths):
         raise TypeError(
             "runs are compared by their folders or files, whose names are the methods': save "
             'scores by scores.save("METHOD-seed0.safetensors"), and give the files'
         )
-    sources, notes = find_sources(
-        [Path(path) for path in paths], [(name, Path(path)) for name, path in names]
-    )
+    sources, notes = find_sources([Path(path) for path in paths], named)
     notes += [source.note for source in sources if source.note is not None]
     goal = "none" if target is None else target
     target_name = os.fspath(goal) if isinstance(goal, str | os.PathLike) else "given"
     chosen = by or (
         "balanced_accuracy" if target_name in ("uniform", "none") else "accuracy_under_target"
     )
-    groups = _grouped(sources)
+    together = _grouped(sources)
     sets = []
-    for group, name in zip(groups, _set_names(groups), strict=True):
-        first = group[0].table
-        counts = next((each.table.counts for each in group if each.table.counts is not None), None)
+    for group, name in zip(together, _set_names(together), strict=True):
+        tables = [member.table for member in group]
+        first = _with_ids(tables)
+        counts = next((table.counts for table in tables if table.counts is not None), None)
         labels = np.asarray(first.labels, dtype=np.int64)
-        samples = SampleSet(name, labels, first.num_classes, _prior(goal, first), counts)
+        prior, edges = _prior(goal, first), _edges(group) if groups is None else groups
+        size = first.num_classes
+        samples = SampleSet(name, labels, size, prior, counts, GroupEdges.of(edges))
         runs = []
         for (source, table, method), seed in zip(group, _seeds(group), strict=True):
             progress(f"{method}, {source.scores}")
-            runs.append(measured_run(table.as_scores(), samples, method, seed, str(source.scores)))
+            places = places_by_id(first.ids, table.ids)
+            assert places is not None  # they agree
+            scores = table.as_scores().take(places)
+            runs.append(measured_run(scores, samples, method, seed, str(source.scores)))
         sets.append(compare_set(samples, runs, chosen))
     return CompareResult(tuple(sets), set_ranks(sets), target_name, tuple(notes))
 
@@ -198,7 +212,7 @@ def _grouped(sources: Sequence[Source]) -> list[list[_Member]]:
                 "save the scores with their labels"
             )
         member = _Member(source, table, method)
-        alike = (group for group in groups if all(_agree(table, each.table) for each in group))
+        alike = (group for group in groups if _belongs(table, [each.table for each in group]))
         if (group := next(alike, None)) is None:
             groups.append([member])
         else:
@@ -206,14 +220,22 @@ def _grouped(sources: Sequence[Source]) -> list[list[_Member]]:
     return groups
 
 
-def _agree(one: ScoreTable, other: ScoreTable) -> bool:
-    """Whether two tables are of the same samples; what one of them does not say cannot differ."""
-    return (
-        one.num_classes == other.num_classes
-        and np.array_equal(np.asarray(one.labels), np.asarray(other.labels))
-        and (not one.classes or not other.classes or one.classes == other.classes)
-        and (one.counts is None or other.counts is None or np.array_equal(one.counts, other.counts))
+def _belongs(table: ScoreTable, group: Sequence[ScoreTable]) -> bool:
+    """Whether it is of the same samples; what some of them do not say cannot differ."""
+    first = _with_ids(group)
+    places = places_by_id(first.ids, table.ids)
+    if places is None or first.num_classes != table.num_classes:
+        return False
+    return np.array_equal(np.asarray(first.labels), np.asarray(table.labels)[places]) and all(
+        (not table.classes or not each.classes or table.classes == each.classes)
+        and (table.counts is None or each.counts is None or (table.counts == each.counts).all())
+        for each in group
     )
+
+
+def _with_ids(group: Sequence[ScoreTable]) -> ScoreTable:
+    """The table in whose order the samples of all are put: the first that has ids."""
+    return next((table for table in group if table.ids is not None), group[0])
 
 
 def _set_names(groups: Sequence[Sequence[_Member]]) -> list[str]:
@@ -243,9 +265,15 @@ def _seeds(group: Sequence[_Member]) -> list[str]:
     return seeds
 
 
+def _edges(group: Sequence[_Member]) -> GroupEdges:
+    """Those of the runs that name some, if they agree."""
+    named = {GroupEdges.of(each.source.groups) for each in group if each.source.groups}
+    return named.pop() if len(named) == 1 else GroupEdges()
+
+
 def _prior(target: PathLike | PriorLike, table: ScoreTable) -> Prior | None:
     if not isinstance(target, str | os.PathLike):
-        return Prior.of(target, zeros="keep")
+        return Prior.of(target, zeros="keep", classes=table.classes)
     if target == "none":
         return None
     if target == "uniform":

@@ -16,7 +16,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core import Prior, Scores, shot_groups
+from longtail.core import GroupEdges, Prior, Scores, shot_groups
+from longtail.group_edges import DEFAULT_EDGES
 from longtail.metrics import Accumulator, Interval
 from longtail.metrics.recall import class_shares
 from longtail.metrics.terms import bin_of
@@ -73,6 +74,7 @@ class SampleSet:
     num_classes: int  # how many classes there are
     target: Prior | None = None  # the prior to measure under; None for the samples as they are
     counts: npt.NDArray[np.int64] | None = None  # training samples of each class, if known
+    edges: GroupEdges = DEFAULT_EDGES  # of many, medium and few
 
     @cached_property
     def label_counts(self) -> Floats:
@@ -82,7 +84,7 @@ class SampleSet:
     @cached_property
     def class_shares(self) -> dict[str, Floats]:
         """What each class counts for in each accuracy."""
-        groups = {} if self.counts is None else shot_groups(self.counts)
+        groups = {} if self.counts is None else shot_groups(self.counts, self.edges)
         return class_shares(self.label_counts, self.target, groups)
 
     def weights(self, key: str) -> Floats:
@@ -136,14 +138,14 @@ def measured_run(
     is_known = target is not None and scores.carried is not None
     moved = scores.under(target) if target is not None and is_known else scores
     sums = _sums(samples)
-    terms = sums.add(moved.logits, samples.labels)
+    terms = sums.add(moved.logits, samples.labels, _are_logits=True)
     # A class that does not count may have infinite ones.
     nll = np.where(samples.weights("ece")[samples.labels] > 0, terms.nll, 0.0)
     gap = np.sign(sums.bin_gaps)[bin_of(terms.confidence)] * (terms.right - terms.confidence)
     metrics = as_trained = sums.metrics()
     if target is not None and scores.carried and not scores.carried.is_close(target):
         as_they_are = _sums(samples)
-        as_they_are.add(scores.logits, samples.labels)
+        as_they_are.add(scores.logits, samples.labels, _are_logits=True)
         as_trained = as_they_are.metrics()
     right, is_moved = terms.right.astype(np.float64), is_known or target is None
     return Run(method, seed, metrics, right, nll, gap, as_trained, is_moved, source)
@@ -151,5 +153,9 @@ def measured_run(
 
 def _sums(samples: SampleSet) -> Accumulator:
     return Accumulator(
-        samples.num_classes, samples.target, samples.counts, label_counts=samples.label_counts
+        samples.num_classes,
+        samples.target,
+        samples.counts,
+        groups=samples.edges,
+        label_counts=samples.label_counts,
     )

@@ -81,6 +81,7 @@ class ComparedSet:
             "samples": len(self.samples.labels),
             "classes": self.samples.num_classes,
             "by": self.by.key,
+            "group_edges": str(self.samples.edges),
             "methods": {method.name: self._method_json(method) for method in self.methods},
             "noise": {key: asdict(verdict) for key, verdict in self.verdicts.items()},
         }

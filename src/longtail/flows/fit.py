@@ -19,8 +19,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from longtail.core import Prior, PriorLike, Scores
+from longtail.core import GroupEdges, GroupsLike, Prior, PriorLike, Scores
 from longtail.core.arrays import ArrayLike, as_numpy
+from longtail.core.numbers import check_seed
 from longtail.core.prior import check_same_classes
 from longtail.core.scores import Split
 from longtail.data import Features
@@ -28,8 +29,9 @@ from longtail.flows import file_names, fit_methods, fit_samples
 from longtail.flows.fit_methods import METHODS, Aim, Task
 from longtail.flows.fit_result import Criterion, FitResult, MethodScores
 from longtail.flows.fit_samples import FeaturesLike, FitSamples, Labelled
-from longtail.flows.generation import staged
+from longtail.flows.results import staged
 from longtail.heads import Head, Linear
+from longtail.heads.starts import drawn_from
 from longtail.metrics import Accumulator, Interval, paired_gain
 from longtail.posthoc import PCSoftmax, fold
 
@@ -48,6 +50,7 @@ def fit(
     methods: Sequence[str] = (),
     criterion: Criterion = "accuracy_under_target",
     folds: int = 5,
+    groups: GroupsLike | None = None,
     seed: int = 0,
     output: str | os.PathLike[str] | None = None,
     page: Callable[[FitResult, Path], object] = lambda result, folder: None,
@@ -70,6 +73,7 @@ def fit(
         criterion: What the best method is the best by: accuracy under the target, which for the
             uniform one is balanced accuracy, that itself, or log-loss.
         folds: How many parts the train part is cut into where there is no validation part.
+        groups: The edges of many, medium and few, such as "many=100,few=20,inclusive".
         seed: Decides folds and whatever is drawn.
         output: A folder for model.safetensors, scores and metrics.json, made if it is not there;
             what another command wrote there is refused.
@@ -82,14 +86,16 @@ def fit(
     >>> sorted(each.name for each in result.table), result.model.num_classes
     (['adjusted', 'linear'], 3)
     """
+    check_seed(seed)
     names = fit_methods.method_names(methods)
     if criterion not in get_args(Criterion):
         raise ValueError(
             f"criterion must be one of {', '.join(get_args(Criterion))}, got {criterion!r}"
         )
     data = fit_samples.labelled_features(features, labels, validation, test, classes)
-    goal = _target(target, data.counts)
-    with staged(output, "fit", file_names.FIT) as folder:
+    goal, edges = _target(target, data), GroupEdges.of(groups)
+    inputs = [Path(features)] if isinstance(features, str | os.PathLike) else []
+    with staged(output, "fit", file_names.FIT, inputs) as folder:
         # The weight decay: one for all methods, that of a linear layer trained by cross-entropy.
         samples = fit_samples.fit_samples(data, folds, seed)
         progress("weight decay")
@@ -107,6 +113,7 @@ def fit(
             whole=Task(samples.train, whole, choice.decay, seed),
             labels=torch.cat([part.validation.labels for part in samples.folds]),
             aim=Aim(goal, "nll" if criterion == "nll" else "accuracy_under_target"),
+            edges=edges,
         )
 
         # Every method: judged by what was fitted on the folds, then fitted on all of the train
@@ -136,6 +143,7 @@ def fit(
             folds=None if "validation" in data.parts else folds,
             few=int((judged < _FEW).sum()),
             unjudged=int((judged == 0).sum()),
+            edges=edges,
             seed=seed,
             command=command,
         )
@@ -154,6 +162,7 @@ class _Problem(NamedTuple):
     whole: Task
     labels: Tensor  # of the validation parts of all folds
     aim: Aim
+    edges: GroupEdges
 
 
 class _Part(NamedTuple):
@@ -245,16 +254,17 @@ def _ranked(
 def _part(outputs: Scores[Tensor], labels: Tensor, split: Split, problem: _Problem) -> _Part:
     data = problem.data
     scores = Scores(outputs.logits, labels, outputs.carried, data.counts, data.classes, split)
-    metrics = Accumulator.of(scores, problem.aim.target, data.counts).metrics()
-    return _Part(scores, metrics, as_numpy(scores.predict()) == as_numpy(labels))
+    sums = Accumulator.of(scores, problem.aim.target, data.counts, groups=problem.edges)
+    return _Part(scores, sums.metrics(), as_numpy(scores.predict()) == as_numpy(labels))
 
 
-def _target(target: _Target, counts: npt.NDArray[np.int64]) -> Prior:
+def _target(target: _Target, data: Features) -> Prior:
+    counts = data.counts
     if isinstance(target, str):
         if target not in ("uniform", "train"):
             raise ValueError(f"target must be 'uniform', 'train' or a prior, got {target!r}")
         return Prior.uniform(len(counts)) if target == "uniform" else Prior.of(counts)
-    prior = Prior.of(target)
+    prior = Prior.of(target, zeros="keep", classes=data.classes)
     check_same_classes(len(counts), prior, "the features have", "the target")
     if not all(prior.probs > 0):
         raise ValueError("the target has a weight of zero; every class needs one above zero")
@@ -277,7 +287,6 @@ def _to_keep(method: fit_methods.Method, head: Head, target: Prior, unit: float)
 @contextmanager
 def _seeded(seed: int) -> Iterator[None]:
     """The same random numbers for every method, and torch's own left as they are."""
-    with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+    with drawn_from(torch.Generator().manual_seed(seed)), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # near enough is enough to compare
-        torch.manual_seed(seed)
         yield

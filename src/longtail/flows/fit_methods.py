@@ -175,8 +175,9 @@ def _learned(task: Task, sgd: SGDConfig) -> Head:
 
 
 def _multi(task: Task) -> Head:
+    """Displacements trained with adjustment, about centres that were trained without (NCM §4.4)."""
     learned = heads.LearnedNCM(*task.sizes)
-    task.fitted(learned, sgd=learned.adjusted_sgd)
+    task.fitted(learned)
     head = heads.MultiNCM.from_learned(learned)
     return task.fitted(head, sgd=head.adjusted_sgd)
 

@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail import __version__
-from longtail.core import Prior, Scores
+from longtail.core import GroupEdges, Prior, Scores
 from longtail.engine import save_head
 from longtail.flows.file_names import METRICS, MODEL, TEST, VALIDATION
 from longtail.flows.fit_methods import METHODS
 from longtail.flows.judge import Judgement, judge
 from longtail.flows.results import Result, write_json
+from longtail.flows.shifted_sets import ShiftedSet, shifted_sets
 from longtail.heads import Head
 from longtail.metrics import Interval
 
@@ -57,6 +58,7 @@ class FitResult(Result):
     folds: int | None  # of the train part that methods were judged by; None: a validation part
     few: int  # classes with fewer than five validation samples
     unjudged: int  # those of them with none
+    edges: GroupEdges  # of many, medium and few
     seed: int
     command: str
 
@@ -76,7 +78,13 @@ class FitResult(Result):
     def judgement(self) -> Judgement:
         """The best method beside the linear layer, on `scores`."""
         after = None if self.best.name == "linear" else self.scores
-        return judge(self.linear, after, self.target, names=("linear layer", self.best.title))
+        names = ("linear layer", self.best.title)
+        return judge(self.linear, after, self.target, names=names, groups=self.edges)
+
+    @cached_property
+    def shifted_sets(self) -> tuple[ShiftedSet, ...]:
+        """The best method on shifted sets of a test part that is balanced."""
+        return shifted_sets(self.test, self.counts, self.validation, self.seed)
 
     @property
     def is_uniform(self) -> bool:
@@ -120,8 +128,10 @@ class FitResult(Result):
             "folds": self.folds,
             "classes_with_few_validation_samples": self.few,
             "classes_without_validation_samples": self.unjudged,
+            "group_edges": str(self.edges),
             "seed": self.seed,
             "methods": {each.name: asdict(each) for each in self.table},
+            "shifted_sets": [asdict(each) for each in self.shifted_sets],
         }
 
     def write(self, folder: Path) -> None:

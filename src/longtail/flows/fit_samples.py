@@ -13,9 +13,11 @@ and then at the lowest point of the parabola through the best and its neighbours
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -37,6 +39,8 @@ from longtail.metrics import evaluate
 FeaturesLike: TypeAlias = Features | Array | str | os.PathLike[str]
 Labelled: TypeAlias = tuple[Array, ArrayLike]  # features of shape (N, D) and labels
 
+_LOOKED_AT = 1000  # rows that tell whether samples are the same
+_LEAST = 1e-150  # that features may vary by
 _FACTOR = 10**0.5
 _MIDDLE = 3e-3  # for features of unit spread
 _MOST_STEPS = 8  # to either side
@@ -131,12 +135,10 @@ def _indices(labels: ArrayLike, classes: Sequence[str] | None) -> npt.NDArray[np
 def fit_samples(features: Features, folds: int, seed: int) -> FitSamples:
     """Read all parts, check them, and divide them by the unit."""
     _check_classes(features)
+    _check_others(features)
     parts = {split: _in_memory(features, split) for split in features.parts}
     train, validation = parts["train"], parts.get("validation")
-    # The root of the mean variance of the numbers of a training sample.
-    unit = float(train.features.double().var(dim=0, correction=0).mean().sqrt())
-    if not unit > 1e-12 * float(train.features.abs().max()):
-        raise ValueError("the features of all training samples are the same: nothing to learn from")
+    unit = _unit(train.features)
     for part in parts.values():
         part.all_features.div_(unit)
     if validation is not None:
@@ -148,6 +150,22 @@ def fit_samples(features: Features, folds: int, seed: int) -> FitSamples:
 
     pairs = [Fold(where(number != fold), where(number == fold)) for fold in range(folds)]
     return FitSamples(train, pairs, parts.get("test"), unit)
+
+
+def _unit(features: Tensor) -> float:
+    """The root of the mean variance of the numbers of a sample."""
+    # Of numbers up to two: squares of tiny and of huge ones are beyond what float64 holds.
+    largest = float(features.abs().max())
+    scale = math.ldexp(1.0, math.frexp(largest)[1] - 1)  # a power of two, which changes no digit
+    unit = scale * float((features.double() / scale).var(dim=0, correction=0).mean().sqrt())
+    if not unit > 1e-12 * largest:
+        raise ValueError("the features of all training samples are the same: nothing to learn from")
+    if not _LEAST < unit < 1 / _LEAST:  # so that a weight decay for them is a number
+        raise ValueError(
+            f"the features vary by {unit:.3g}, which is too {'little' if unit < 1 else 'much'} to "
+            f"compute with; divide them all by {unit:.3g}"
+        )
+    return unit
 
 
 def fold_numbers(labels: Tensor, folds: int, seed: int) -> Tensor:
@@ -248,3 +266,14 @@ def _check_classes(features: Features) -> None:
             f"methods can only be compared on validation samples of two classes or more, and there "
             f"are such of {judged}; give more training samples or a validation part"
         )
+
+
+def _check_others(features: Features) -> None:
+    """Raise if one part has the samples of another: nothing may be judged on what it learned."""
+    for (split, one), (other, two) in combinations(features.parts.items(), 2):
+        mine, theirs = (np.asarray(part.features[:_LOOKED_AT]) for part in (one, two))
+        if np.array_equal(one.labels, two.labels) and np.array_equal(mine, theirs):
+            raise ValueError(
+                f"the {other} part has the samples of the {split} part, on which a model looks "
+                "better than it is; give others, or leave it out"
+            )

@@ -9,15 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from longtail.core import Prior, PriorLike, Scores
+from longtail.core import GroupEdges, GroupsLike, Prior, PriorLike, Scores
 from longtail.core.arrays import as_numpy
 from longtail.core.minimise import UnsettledError
 from longtail.flows import file_names, fix_rows, fix_steps, score_sources
 from longtail.flows.file_names import SCORES
 from longtail.flows.fix_result import APPLIED, CROSS_FITTED, FixResult
 from longtail.flows.fix_steps import Plan, tau_of
-from longtail.flows.generation import staged
 from longtail.flows.judge import Judgement
+from longtail.flows.results import staged
 from longtail.flows.samples import BeforeAfter, Integers
 from longtail.flows.score_sources import (
     Source,
@@ -46,6 +46,7 @@ def fix(
     criterion: fix_steps.Criterion = "accuracy_under_target",
     calibration: fix_steps.Calibration = "auto",
     zeros: Literal["error", "smooth"] = "error",
+    groups: GroupsLike | None = None,
     seed: int = 0,
     progress: Callable[[int], None] = lambda rows: None,
     command: str = "longtail.fix",
@@ -53,7 +54,7 @@ def fix(
     """Fix a trained model without training it again: calibrate its scores, and move their prior.
 
     What is gained is measured on samples that nothing was fitted on: those of `apply` if they have
-    labels, else each fifth of the validation samples by what was fitted on the others.
+    labels and are others, else each fifth of the validation samples by what was fitted on the rest.
 
     Args:
         validation: Labelled scores that the model was not trained on: Scores, logits and labels, or
@@ -73,6 +74,7 @@ def fix(
         calibration: What is fitted before the move: a temperature, also a bias a class, also a
             scale a class. "auto" is "temperature", and "bias" where the target is estimated.
         zeros: Classes without training samples: refuse them, or add one half to every count.
+        groups: The edges of many, medium and few, such as "many=100,few=20,inclusive".
         seed: Decides what is drawn at random.
         progress: Called with the number of rows written since the last call.
         command: What metrics.json and the page say has made them.
@@ -83,6 +85,7 @@ def fix(
     (Prior([0.5, 0.5]), 0.6, 0.4)
     """
     # Inputs: the scores to fit on, those to adjust, and what both carry.
+    edges = GroupEdges.of(groups)
     source = score_sources.as_source(validation)
     rows = source if apply is None else score_sources.as_source(apply)
     plan = Plan.of(target, tau, criterion, calibration, seed, source.classes or source.num_classes)
@@ -107,13 +110,15 @@ def fix(
     # What was asked for, also where a τ that was given does not reach it.
     goal = fix_steps.target_of(fitted.steps) or fitted.target
 
-    with staged(output, "fix", file_names.FIX) as folder:
+    inputs = score_sources.paths_of(source, rows, train)
+    with staged(output, "fix", file_names.FIX, inputs) as folder:
         # Apply: all steps as one. Samples whose prior was estimated stand for themselves.
-        is_new = apply is not None and rows.labels is not None
+        is_same = apply is not None and score_sources.are_same_samples(source, rows)
+        is_new = apply is not None and rows.labels is not None and not is_same
         sums = None
         if is_new:
             under = None if fitted.estimate is not None else goal
-            sums = fix_rows.no_sums(rows, under, counts)
+            sums = fix_rows.no_sums(rows, under, counts, edges)
         path = None if folder is None else folder / SCORES
         scores = fix_rows.adjust(rows, step, counts, sums, path, progress)
 
@@ -122,11 +127,13 @@ def fix(
         if sums is not None:
             before = scores_in_memory(rows, prior, counts, rows_to_fit_on(rows, seed))
             after = fix_rows.adjusted(before, step)
-            samples = BeforeAfter(before, after, goal, labelled, tau=tau_to_goal)
+            samples = BeforeAfter(before, after, goal, labelled, tau=tau_to_goal, edges=edges)
         else:
             same = plan if fitted.estimate is None else replace(plan, target=goal, tau=1.0)
-            after, sums = _cross_fitted(source, labelled, some, same, goal)
-            samples = BeforeAfter(labelled, after, goal, tau=tau_to_goal, is_cross_fitted=True)
+            after, sums = _cross_fitted(source, labelled, some, same, goal, edges)
+            samples = BeforeAfter(
+                labelled, after, goal, tau=tau_to_goal, is_cross_fitted=True, edges=edges
+            )
         result = FixResult(
             adjuster=StoredAdjusters(fitted.steps, prior, source.classes),
             carried=prior,
@@ -140,6 +147,7 @@ def fix(
             counts=counts,
             command=command,
             _scores=scores,
+            is_applied_to_validation=is_same,
         )
         return _written(result, folder, output, page)
 
@@ -151,6 +159,7 @@ def fix_again(
     *,
     output: str | os.PathLike[str] | None = None,
     page: _Page = lambda result, folder: None,
+    groups: GroupsLike | None = None,
     progress: Callable[[int], None] = lambda rows: None,
     command: str = "longtail.fix_again",
 ) -> FixResult:
@@ -158,7 +167,7 @@ def fix_again(
 
     The arguments mean what they do for `fix`; `adjuster` is what it gave, or an adjuster.json.
     """
-    source = score_sources.as_source(scores)
+    source, edges = score_sources.as_source(scores), GroupEdges.of(groups)
     stored = adjuster if isinstance(adjuster, StoredAdjusters) else load_adjusters(adjuster)
     if stored.classes and source.classes and stored.classes != source.classes:
         raise ValueError(
@@ -170,17 +179,19 @@ def fix_again(
     step = chain_affine(stored.adjusters, carried, source.num_classes)
     target = fix_steps.target_of(stored.adjusters) or step.carried
     goal = target or Prior.uniform(source.num_classes)
-    with staged(output, "fix", file_names.FIX) as folder:
-        sums = None if source.labels is None else fix_rows.no_sums(source, goal, counts)
+    inputs = score_sources.paths_of(source, train, adjuster)
+    with staged(output, "fix", file_names.FIX, inputs) as folder:
+        sums = None
+        if source.labels is not None:
+            sums = fix_rows.no_sums(source, goal, counts, edges)
         path = None if folder is None else folder / SCORES
         moved = fix_rows.adjust(source, step, counts, sums, path, progress)
         judgement = None
         if sums is not None:
             before = scores_in_memory(source, carried, counts, rows_to_fit_on(source))
             tau = tau_of(stored.adjusters, goal)
-            judgement = Judgement(
-                BeforeAfter(before, fix_rows.adjusted(before, step), goal, tau=tau), sums
-            )
+            after = fix_rows.adjusted(before, step)
+            judgement = Judgement(BeforeAfter(before, after, goal, tau=tau, edges=edges), sums)
         result = FixResult(
             adjuster=stored,
             carried=carried,
@@ -199,7 +210,12 @@ def fix_again(
 
 
 def _cross_fitted(
-    source: Source, labelled: Scores, some: Integers | None, plan: Plan, goal: Prior
+    source: Source,
+    labelled: Scores,
+    some: Integers | None,
+    plan: Plan,
+    goal: Prior,
+    edges: GroupEdges,
 ) -> tuple[Scores, Difference]:
     """The samples that were fitted on and the sums of all, each fifth by a fit on the others."""
     folds = fix_steps.fold_numbers(as_numpy(source.labels), plan.seed)
@@ -208,7 +224,7 @@ def _cross_fitted(
         steps = fix_steps.cross_fit(labelled, own, plan)
         after = fix_rows.adjusted_by_fold(labelled, steps, own)
         whole = labelled if some is None else source
-        return after, fix_rows.sums_by_fold(whole, steps, folds, goal, labelled.counts)
+        return after, fix_rows.sums_by_fold(whole, steps, folds, goal, labelled.counts, edges)
 
 
 def _written(

@@ -61,6 +61,7 @@ class FixResult(Result):
     counts: Integers | None  # training samples of each class, if known
     command: str  # what made it
     _scores: Scores | Path
+    is_applied_to_validation: bool = False  # whether the scores to adjust are those fitted on
 
     kind: ClassVar[str] = "fix"
 

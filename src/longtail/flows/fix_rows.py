@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core import Prior, Scores
+from longtail.core import GroupEdges, Prior, Scores
 from longtail.core.arrays import as_numpy
 from longtail.core.blocks import blocks
 from longtail.core.minimise import UnsettledError
@@ -52,17 +52,24 @@ def adjusted_by_fold(scores: Scores, steps: Sequence[Affine], folds: Integers) -
     return replace(scores, logits=after, carried=steps[0].carried if same else None)
 
 
-def no_sums(source: Source, target: Prior | None, counts: Integers | None) -> Difference:
+def no_sums(
+    source: Source, target: Prior | None, counts: Integers | None, edges: GroupEdges
+) -> Difference:
     """The sums of labelled scores before and after, of which none is counted yet."""
     seen = np.bincount(as_numpy(source.labels), minlength=source.num_classes)
-    return Difference(source.num_classes, target, counts, label_counts=seen)
+    return Difference(source.num_classes, target, counts, groups=edges, label_counts=seen)
 
 
 def sums_by_fold(
-    source: Source, steps: Sequence[Affine], folds: Integers, target: Prior, counts: Integers | None
+    source: Source,
+    steps: Sequence[Affine],
+    folds: Integers,
+    target: Prior,
+    counts: Integers | None,
+    edges: GroupEdges,
 ) -> Difference:
     """The sums of all rows before and after, each fold after adjusters of its own, in blocks."""
-    sums = no_sums(source, target, counts)
+    sums = no_sums(source, target, counts, edges)
     parts: Iterable[tuple[npt.NDArray[Any], ...]]
     if isinstance(source, Scores):
         parts = blocks(source.logits, as_numpy(source.labels), folds)
@@ -76,7 +83,7 @@ def sums_by_fold(
             own = numbers == fold
             with in_range():
                 after = steps[fold](widened(rows[own]))
-            sums.add(rows[own], after, labels[own])
+            sums.add(rows[own], after, labels[own], _are_logits=True)
     return sums
 
 
@@ -95,7 +102,7 @@ def adjust(
 
     def count(before: npt.NDArray[Any], after: npt.NDArray[Any], labels: object) -> None:
         if comparison is not None and labels is not None:
-            comparison.add(before, after, as_numpy(labels))
+            comparison.add(before, after, as_numpy(labels), _are_logits=True)
         progress(len(after))
 
     if isinstance(source, Scores) or path is None:
@@ -115,6 +122,7 @@ def adjust(
         counts=counts,
         classes=source.classes,
         split=source.split,
+        ids=source.ids,
     ) as writer:
         for block in source.blocks():
             after = step(block.logits)

@@ -25,7 +25,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from pathlib import Path
 from typing import NamedTuple
 
-from longtail.flows.file_names import PAGE, RECIPE
+from longtail.flows.file_names import PAGE, RECIPE, VERSIONS
 
 HIDDEN = ".longtail"  # as core.files has it
 _MANIFEST = "generation.json"
@@ -45,16 +45,21 @@ class Generation(NamedTuple):
 
 def generation_in(folder: Path) -> Generation | None:
     """What a command has put in the folder; None if none did, or one that did not say so."""
-    # A run that is being trained has this before it has results.
-    train = Generation("train", (RECIPE,)) if (folder / RECIPE).is_file() else None
+    train = Generation("train", (RECIPE,)) if is_run(folder) else None
     return _read_manifest(folder / HIDDEN / _MANIFEST) or train
 
 
-def staged(
-    output: str | os.PathLike[str] | None, kind: str, names: Sequence[str]
-) -> AbstractContextManager[Path | None]:
-    """As `generation`, for a flow that writes only if it is told where."""
-    return nullcontext() if output is None else generation(Path(output), kind, names)
+def is_run(folder: Path) -> bool:
+    """Whether `longtail train` began a run there: its VERSIONS come before all else it writes."""
+    if not (folder / VERSIONS).is_file():
+        return False
+    from longtail.core.files import read_whole
+
+    try:
+        values = json.loads(read_whole(folder / VERSIONS, _MOST_BYTES).decode("utf-8"))
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(values, dict) and {"longtail", "torch", "threads"} <= values.keys()
 
 
 def added(folder: Path, kind: str) -> AbstractContextManager[Path]:
@@ -97,8 +102,8 @@ def generation(
                     _link(folder / name, aside / name)
             files = sorted(os.listdir(aside))
             _check_places(folder, files)
-            check_not_others(folder, files, names)
-            left = names if _is_of_older_longtail(folder, names) else ()
+            check_not_others(folder, files)
+            left = names if _is_of_older_longtail(folder) else ()
             manifest = Generation(kind, tuple(files), tuple(sorted(left)))._asdict()
             (aside / _MANIFEST).write_text(json.dumps(manifest) + "\n", encoding="utf-8")
             _sync(aside)
@@ -134,14 +139,20 @@ def check_kind(folder: Path, kind: str) -> None:
         )
 
 
-def check_not_others(folder: Path, files: Iterable[str], names: Sequence[str]) -> None:
-    """A ValueError if one of the files is there and no longtail has written it.
+def check_free(folder: Path) -> None:
+    """A BlockingIOError if somebody writes there now."""
+    if (folder / HIDDEN).is_dir():
+        from longtail.core.files import locked
 
-    `names` are all that the command may write, by which the folder of an older longtail is known.
-    """
+        with locked(folder):
+            pass
+
+
+def check_not_others(folder: Path, files: Iterable[str]) -> None:
+    """A ValueError if one of the files is there and no longtail has written it."""
     current = generation_in(folder)
     # Of a run that is trained some are written before it is done.
-    if current.kind == "train" if current else _is_of_older_longtail(folder, names):
+    if current.kind == "train" if current else _is_of_older_longtail(folder):
         return
     ours = current.files if current else ()
     for name in files:
@@ -205,16 +216,11 @@ def _finish(folder: Path) -> None:
     shutil.rmtree(placing)
 
 
-def _is_of_older_longtail(folder: Path, names: Sequence[str]) -> bool:
-    """Whether the files in a folder are of a longtail that did not yet name what it wrote.
-
-    It wrote its page and something beside it, or a page alone, which says whose it is.
-    """
+def _is_of_older_longtail(folder: Path) -> bool:
+    """Whether a folder is of a longtail that did not yet name what it wrote: its page says so."""
     page = folder / PAGE
     if generation_in(folder) is not None or not _is_plain_file(page):
         return False
-    if any(name != PAGE and _is_plain_file(folder / name) for name in names):
-        return True
     with page.open("rb") as file:
         return b"<title>longtail" in file.read(_HEAD)
 
@@ -251,8 +257,14 @@ def _sync(folder: Path) -> None:
 
 def _read_manifest(path: Path) -> Generation | None:
     """What the file says, None if there is none; a ValueError that names it if it is damaged."""
+    if not os.path.lexists(path):
+        return None
+    from longtail.core.files import read_whole
+
     try:
-        values = json.loads(_bytes_of(path).decode("utf-8"))
+        if not _is_plain_file(path):
+            raise ValueError("no plain file")
+        values = json.loads(read_whole(path, _MOST_BYTES).decode("utf-8"))
         kind, files, replaces = (values[name] for name in Generation._fields)
         if not isinstance(files, list) or not isinstance(replaces, list):
             raise TypeError("no list")
@@ -272,19 +284,6 @@ def _is_plain_file(path: Path) -> bool:
         return stat.S_ISREG(os.lstat(path).st_mode)
     except OSError:
         return False
-
-
-def _bytes_of(path: Path) -> bytes:
-    """A ValueError if it is no plain file of a size that such a list has."""
-    if os.path.lexists(path) and not _is_plain_file(path):
-        raise ValueError("no plain file")
-    # Should it become a pipe in between: nobody waits for a writer.
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
-    with open(os.open(path, flags), "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES:
-            raise ValueError("no plain file, or too large")
-        return file.read(_MOST_BYTES)
 
 
 def _name(name: object) -> str:

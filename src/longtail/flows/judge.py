@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core import Prior, Scores
+from longtail.core import GroupEdges, GroupsLike, Prior, Scores
 from longtail.core.arrays import as_numpy
-from longtail.flows.carried_check import CarriedCheck, check_carried, over_uniform
+from longtail.flows.carried_check import CarriedCheck, check_carried, estimated_prior, over_uniform
 from longtail.flows.changes import GROUPS, Change, Outcome, change_of, shown_accuracies
 from longtail.flows.label_profile import Profile, profile_of
 from longtail.flows.mistakes import Mistakes, mistakes_of
@@ -19,7 +19,7 @@ from longtail.flows.paths import MOST_SAMPLES, TargetPath, TauPath, target_path,
 from longtail.flows.results import Result
 from longtail.flows.samples import BeforeAfter, Standing
 from longtail.metrics import Accumulator, Difference, Reliability, Sanity, ece, margins
-from longtail.shift import PriorEstimate, estimate_prior
+from longtail.shift import PriorEstimate
 from longtail.stats import Interval
 
 _MISCALIBRATED = 0.05  # an ECE that is by so much above what chance gives is told
@@ -47,8 +47,8 @@ class Judgement(Result):
     @classmethod
     def of(cls, samples: BeforeAfter) -> Judgement:
         """The judgement of all of the samples."""
-        sums = Difference.of(samples.before, samples.after, samples.goal, samples.counts)
-        return cls(samples, sums)
+        both = samples.before, samples.after
+        return cls(samples, Difference.of(*both, samples.goal, samples.counts, samples.edges))
 
     @cached_property
     def label_counts(self) -> npt.NDArray[np.int64]:
@@ -224,17 +224,7 @@ class Judgement(Result):
 
     @cached_property
     def _estimated(self) -> PriorEstimate | str:
-        samples = self.samples
-        before = replace(samples.before, labels=None, split=None, counts=samples.counts)
-        unlabelled = before.take(samples.some)
-        validation = samples.validation
-        if validation is not None and validation.carried is None:
-            same = before.carried
-            validation = None if same is None else replace(validation, carried=same)
-        try:
-            return estimate_prior(unlabelled, validation=validation, resamples=20)
-        except (ValueError, RuntimeError) as error:
-            return str(error)
+        return estimated_prior(self.samples)
 
     @property
     def is_too_large_for_tau(self) -> bool:
@@ -258,7 +248,7 @@ class Judgement(Result):
 
     def as_json(self) -> dict[str, Any]:
         """Whether to trust it, every metric before and after, and the gains with intervals."""
-        return self.comparison.as_json()
+        return {"group_edges": str(self.samples.edges)} | self.comparison.as_json()
 
 
 def judge(
@@ -270,6 +260,7 @@ def judge(
     names: tuple[str, str] = ("before", "after"),
     tau: float | None = None,
     is_cross_fitted: bool = False,
+    groups: GroupsLike | None = None,
 ) -> Judgement:
     """Judge labelled scores: before and after something was done to them, or as they are.
 
@@ -281,6 +272,7 @@ def judge(
         names: What before and after are called.
         tau: How far `after` was moved towards the target, if it is such a move.
         is_cross_fitted: Whether parts of the samples were each moved by a τ of their own.
+        groups: The edges of many, medium and few, such as "many=100,few=20,inclusive".
 
     >>> scores = Scores([[2.0, 1.0], [0.9, 0.0], [1.0, 0.7]], labels=[0, 0, 1], carried=[90, 10])
     >>> judgement = judge(scores, scores.under([1, 1]), tau=1.0)
@@ -288,13 +280,18 @@ def judge(
     ('balanced_accuracy', 0.5, -0.0)
     """
     goal, other = target or Prior.uniform(before.num_classes), before if after is None else after
-    return Judgement.of(BeforeAfter(before, other, goal, validation, names, tau, is_cross_fitted))
+    edges = GroupEdges.of(groups)
+    samples = BeforeAfter(before, other, goal, validation, names, tau, is_cross_fitted, edges)
+    return Judgement.of(samples)
 
 
-def judge_scores(before: Scores, after: Scores | None, target: Prior) -> Judgement:
+def judge_scores(
+    before: Scores, after: Scores | None, target: Prior, groups: GroupsLike | None = None
+) -> Judgement:
     """Judge scores beside those after; without any, moved to the target if that is known how."""
     if after is not None:
-        return judge(before, after, target)
+        return judge(before, after, target, groups=groups)
     if before.carried is not None and not before.carried.is_close(target):
-        return judge(before, before.under(target), target, tau=1.0)
-    return judge(before, None, target, names=("as they are", "as they are"), tau=0.0)
+        return judge(before, before.under(target), target, tau=1.0, groups=groups)
+    names = ("as they are", "as they are")
+    return judge(before, None, target, names=names, tau=0.0, groups=groups)

@@ -24,7 +24,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core import Prior, shot_groups
+from longtail.core import GroupEdges, Prior, shot_groups
 from longtail.core.retarget import prior_offset
 from longtail.stats import chi_square_score
 
@@ -62,7 +62,7 @@ class Profile:
 class Group:
     """Classes with many, medium or few training samples, and what the test set has of them."""
 
-    name: str  # "many" (over 100 training samples), "medium" or "few" (under 20)
+    name: str  # "many", "medium" or "few"
     num_classes: int  # how many classes that are, those without samples included
     num_samples: int  # their training samples
     share: float  # of all training samples
@@ -131,10 +131,10 @@ def profile_of(counts: Counts, names: tuple[str, ...]) -> Profile:
     )
 
 
-def groups_of(train: Counts, test: Counts | None = None) -> tuple[Group, ...]:
+def groups_of(train: Counts, test: Counts | None, edges: GroupEdges) -> tuple[Group, ...]:
     """Classes with many, medium and few training samples, with their test samples."""
     groups = []
-    for name, inside in shot_groups(train).items():
+    for name, inside in shot_groups(train, edges).items():
         own = int(train[inside].sum())
         group = Group(name, int(inside.sum()), own, float(own / train.sum()))
         if test is not None:

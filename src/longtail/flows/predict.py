@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
+import msgspec
+
 from longtail.core import Prior, PriorLike, Scores
 from longtail.core.arrays import ArrayT, as_numpy, to_kind
 from longtail.flows.file_names import ADJUSTER, MODEL
@@ -106,22 +108,36 @@ def _model(file: Path) -> Predictor:
     return Predictor("fit" if is_head else "train", classes, score)
 
 
+class _About(msgspec.Struct):
+    """What fit says about the head that it keeps."""
+
+    method: str = ""
+    classes: tuple[str, ...] | None = None
+    target: tuple[float, ...] | None = None
+
+
 def _head(file: Path) -> tuple[tuple[str, ...] | None, _Logits]:
     """A head on features, under the target it was fitted for."""
+    from longtail.data.tables.errors import reading
     from longtail.engine import load_head
     from longtail.flows.fit_methods import METHODS, predicted
 
-    head, about = load_head(file)
-    method, target = METHODS.get(about.get("method", "")), about.get("target")
-    classes = None if about.get("classes") is None else tuple(about["classes"])
+    head, values = load_head(file)
+    with reading(file, "a head of `longtail fit`"):
+        about = msgspec.convert(values, _About)
+        target = None if about.target is None else Prior.of(about.target)
+        for what in (about.classes, about.target):
+            if what is not None and len(what) != head.num_classes:
+                raise ValueError(f"it has {head.num_classes} classes and says {len(what)} of them")
+    method = METHODS.get(about.method)
 
     def logits(features: Tensor) -> tuple[Tensor, Prior | None]:
         if method is None or target is None:  # a head that somebody saved by itself
             return head(features), head.carried
-        scores = predicted(method, head, features, Prior.of(target))
+        scores = predicted(method, head, features, target)
         return scores.logits, scores.carried
 
-    return classes, logits
+    return about.classes, logits
 
 
 def _network(file: Path) -> tuple[tuple[str, ...], _Logits]:

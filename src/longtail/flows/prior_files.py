@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from longtail.core import Prior
 from longtail.data import ScoreTable, read_label_counts
+from longtail.data.tables.text import read_json
 
 
 class ClassesOf(NamedTuple):
@@ -22,7 +23,10 @@ class ClassesOf(NamedTuple):
 
 
 def read_counts(path: Path, table: ClassesOf | ScoreTable) -> npt.NDArray[np.int64]:
-    """Training samples of each class of the table, from a file of counts or of training labels."""
+    """Training samples of each class of the table, from a file of counts or of training labels.
+
+    Labels that may be names are names if the table has them all, also those that are numbers.
+    """
     parts = read_label_counts(path)
     train = next((parts[name] for name in ("train", "all") if name in parts), None)
     if train is None:
@@ -30,9 +34,11 @@ def read_counts(path: Path, table: ClassesOf | ScoreTable) -> npt.NDArray[np.int
             f"{path} has labels of {', '.join(parts)} only; the counts are those of the training "
             "set: give a file of them"
         )
-    if not train.numbered:
+    present = {label for label, count in train.counts.items() if count}
+    are_names = not train.are_indices and present <= set(table.classes or ())
+    if are_names or not train.numbered:
         names = _names(path, table)
-        if unknown := sorted(set(train.counts) - set(names)):
+        if not are_names and (unknown := sorted(set(train.counts) - set(names))):
             raise ValueError(
                 f"{path} has a class {unknown[0]!r} that {table.path} does not have; both must "
                 "have the same classes"
@@ -44,7 +50,7 @@ def read_counts(path: Path, table: ClassesOf | ScoreTable) -> npt.NDArray[np.int
             f"{path} has a class {max(counts)}, but {table.path} has {table.num_classes} "
             f"classes, 0 to {table.num_classes - 1}; both must have the same classes"
         )
-    is_list = path.suffix.lower() == ".json" and path.read_bytes().lstrip().startswith(b"[")
+    is_list = path.suffix.lower() == ".json" and train.are_indices
     if len(counts) < table.num_classes and is_list:  # labels may lack a class
         raise ValueError(
             f"{path} lists {len(counts)} counts, but {table.path} has {table.num_classes} "
@@ -61,13 +67,11 @@ def read_prior(path: Path, table: ClassesOf | ScoreTable) -> Prior:
     """
     if path.suffix.lower() != ".json":
         return Prior.of(read_counts(path, table), zeros="keep")
-    try:
-        weights = msgspec.json.decode(path.read_bytes(), type=list[float] | dict[str, float])
-    except ValueError as error:  # of JSON, or of the text in it
-        raise ValueError(
-            f"{path} must be a JSON list of weights, one a class, or an object from class name to "
-            f"weight ({error}); correct it"
-        ) from error
+    weights = read_json(
+        path,
+        msgspec.json.Decoder(list[float] | dict[str, float]),
+        "a JSON list of weights, one a class, or an object from class name to weight",
+    )
     names = _names(path, table) if isinstance(weights, dict) else None
     if names is None and len(weights) != table.num_classes:
         raise ValueError(

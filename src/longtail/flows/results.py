@@ -1,13 +1,18 @@
-"""What every result is: shown in a notebook by the page that report makes of it, kept as JSON."""
+"""What every result is: shown in a notebook by the page that report makes of it, kept in files."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Any, ClassVar
+
+from longtail.flows.file_names import are_one_file
+from longtail.flows.generation import generation, generation_in
+from longtail.plain_text import plain_json
 
 
 class Result:
@@ -34,17 +39,40 @@ def register_renderer(render: Callable[[Result], str]) -> None:
     _renderer = render
 
 
+def staged(
+    output: str | os.PathLike[str] | None, kind: str, names: Sequence[str], inputs: Iterable[Path]
+) -> AbstractContextManager[Path | None]:
+    """A generation of files for a flow that writes only if it is told where, and over no input."""
+    if output is None:
+        return nullcontext()
+    check_not_inputs(Path(output), names, inputs)
+    return generation(Path(output), kind, names)
+
+
+def check_not_inputs(output: Path, names: Sequence[str], inputs: Iterable[Path]) -> None:
+    """A ValueError if an input is the output, or in that folder and written anew or before."""
+    gone = [output]
+    if names:
+        current = generation_in(output)
+        gone = [output / name for name in {*names, *(() if current is None else current.files)}]
+    for path in inputs:
+        if any(are_one_file(path, file) for file in gone):
+            raise ValueError(
+                f"{path} is an input, and output to {output} would write over it; take another "
+                f"{'folder' if names else 'file'}"
+            )
+
+
 def json_text(value: Any, *, ascii_only: bool = False) -> str:
-    """JSON as every reader takes it: a number that is not finite is null.
+    """JSON as every reader takes it, and terminals show it: a number that is not finite is null.
 
     >>> print(json_text({"few": float("nan")}), end="")
     {
       "few": null
     }
     """
-    text = json.dumps(_finite(value), indent=2, ensure_ascii=ascii_only, allow_nan=False) + "\n"
-    # Halves of characters, as of file names that are no UTF-8, which no file of UTF-8 takes.
-    return re.sub("[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", text)
+    text = json.dumps(_finite(value), indent=2, ensure_ascii=ascii_only, allow_nan=False)
+    return plain_json(text) + "\n"
 
 
 def write_json(path: str | os.PathLike[str], value: Any) -> None:

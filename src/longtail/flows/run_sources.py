@@ -11,13 +11,14 @@ from typing import Any, Literal
 
 import msgspec
 
+from longtail.core.files import read_whole
 from longtail.core.nested import flat
 from longtail.data import Kind
 from longtail.data.tables.arrays import npz_names
 from longtail.flows.file_names import METRICS, RECIPE, SCORES, VERSIONS
 from longtail.flows.fix_result import CROSS_FITTED
 from longtail.flows.generation import settle
-from longtail.flows.train.yaml_text import read_yaml
+from longtail.flows.train.yaml_text import read_yaml, text_of
 
 TARGET = "target"  # the setting that tells runs apart whatever they are called
 _DEPTH = 4
@@ -39,6 +40,7 @@ class _Metrics(msgspec.Struct):
     steps: list[Any] = []
     measured: str | None = None
     asked: dict[str, str | float | list[float] | None] = {}
+    group_edges: str = ""
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,7 @@ class Source:
     head: str = ""  # the second-stage head, if it is of one
     label: str = ""  # the name that was asked for
     note: Note | None = None  # what its reader should know
+    groups: str = ""  # the edges of many, medium and few that it names
 
 
 def find_sources(
@@ -146,6 +149,7 @@ def _train(path: Path) -> list[Source]:
     values = _recipe_values(path / RECIPE)
     seeds = [str(values.pop(key, 0)) for key in ("seed", "data.seed")]
     seed = seeds[0] if seeds[1] == "0" else f"{seeds[0]}, data {seeds[1]}"
+    groups = str(values.pop("groups", None) or "")
     # How far scores are moved is decided here alike for all, and heads come after what was trained.
     stage = {k: v for k, v in values.items() if k.startswith("second_stage")}
     trained = {k: v for k, v in values.items() if not k.startswith(("target.", "second_stage"))}
@@ -157,7 +161,8 @@ def _train(path: Path) -> list[Source]:
             head = file.stem.removeprefix(f"scores-{part}").removeprefix("-")
             settings = trained | stage if head else trained
             note = None if head or part == "test" else Note("no_test_part", str(path))
-            sources.append(Source(file, base, seed, settings=settings, head=head, note=note))
+            source = Source(file, base, seed, settings=settings, head=head, note=note)
+            sources.append(replace(source, groups=groups))
         if sources:
             break
     return sources
@@ -172,7 +177,8 @@ def _fit(path: Path, metrics: Mapping[str, Any]) -> list[Source]:
     settings = {key: metrics[key] for key in (TARGET, "criterion") if key in metrics}
     note = None if file.stem == "test" else Note("no_test_part", str(path))
     seed, base = str(metrics.get("seed", 0)), f"fit {metrics['best']}"
-    return [Source(file, base, seed, settings=settings, note=note)]
+    groups = metrics.get("group_edges", "")
+    return [Source(file, base, seed, settings=settings, note=note, groups=groups)]
 
 
 def _fix(path: Path, metrics: Mapping[str, Any]) -> Source:
@@ -182,6 +188,7 @@ def _fix(path: Path, metrics: Mapping[str, Any]) -> Source:
         _file(path / SCORES),
         settings={key: value for key, value in metrics.get("asked", {}).items() if key != "seed"},
         note=Note("fitted_here", str(path)) if fitted_here else None,
+        groups=metrics.get("group_edges", ""),
     )
 
 
@@ -229,7 +236,7 @@ def _npz_kind(path: Path) -> Kind:
 def _recipe_values(path: Path) -> dict[str, Any]:
     """What of a recipe, stored with all defaults, decides what is learned, by dotted keys."""
     try:
-        recipe = read_yaml(path.read_text(encoding="utf-8"))
+        recipe = read_yaml(text_of(path))
     except ValueError as error:
         raise ValueError(f"in {path}: {error}") from None
     if not isinstance(recipe, Mapping):
@@ -260,7 +267,7 @@ def _json(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}")
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
+        values = json.loads(read_whole(path))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is damaged ({error}); make the run again") from None
     return values if isinstance(values, dict) else {}

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core import Prior, Scores, shot_groups
+from longtail.core import GroupEdges, Prior, Scores, shot_groups
 from longtail.core.arrays import ArrayLike, as_numpy
 from longtail.data import long_tailed_subset
+from longtail.group_edges import DEFAULT_EDGES
 
 # What scores are called before and after they were moved to the target, wherever both are shown.
 AS_TRAINED, UNDER_TARGET = "as trained", "under the target"
@@ -26,6 +27,28 @@ Mask = npt.NDArray[np.bool_]
 def are_names(labels: ArrayLike) -> bool:
     """Whether labels are names of classes, not their numbers."""
     return isinstance(next(iter(cast("Iterable[object]", labels)), None), str)
+
+
+def places_by_id(
+    ids: npt.NDArray[Any] | None, others: npt.NDArray[Any] | None
+) -> Integers | slice | None:
+    """Where samples are among others, None if those are other ones; in order without ids.
+
+    >>> places_by_id(np.array(["a", "b"]), np.array(["b", "a"])).tolist()
+    [1, 0]
+    """
+    if ids is None or others is None:
+        return slice(None)
+    if "U" in (ids.dtype.kind, others.dtype.kind):  # in text, numbers are text too
+        ids, others = ids.astype(str), others.astype(str)
+    if np.array_equal(ids, others):
+        return slice(None)
+    order, others_order = (np.argsort(each, kind="stable") for each in (ids, others))
+    if not np.array_equal(ids[order], others[others_order]):
+        return None
+    places = np.empty(len(ids), dtype=np.int64)
+    places[order] = others_order
+    return places
 
 
 class Standing(Enum):
@@ -57,27 +80,45 @@ class BeforeAfter:
     """
 
     before: Scores  # with labels
-    after: Scores  # of the same samples; the same scores where nothing was done
+    after: Scores  # of the same samples, put in order by their ids; the same if nothing was done
     goal: Prior  # what scores are moved to, and but for an estimated one are measured under
     validation: Scores | None = None
     names: tuple[str, str] = ("before", "after")  # what before and after are called
     tau: float | None = None
     is_cross_fitted: bool = False
+    edges: GroupEdges = DEFAULT_EDGES  # of many, medium and few
 
     def __post_init__(self) -> None:
-        if self.before.labels is None or self.after.labels is None:
+        before, after = self.before, self.after
+        if before.labels is None:
             raise ValueError(
                 "a report compares scores with labels, but these have none; "
                 "give them: Scores(logits, labels=labels, ...)"
             )
-        if not len(self.before):
+        if not len(before):
             raise ValueError("a report needs at least one sample, got none")
-        same = np.array_equal(self.labels, as_numpy(self.after.labels))
-        if not same or self.before.num_classes != self.after.num_classes:
+        places = places_by_id(before.ids, after.ids)
+        if places is None:
+            raise ValueError(
+                "before and after must be of the same samples, but have other ids; give the scores "
+                "of the same ones, or leave out ids that number the rows"
+            )
+        if not isinstance(places, slice):
+            after = after.take(places)
+        if after.labels is None and len(after) == len(before):
+            after = replace(after, labels=before.labels)
+        same = np.array_equal(self.labels, as_numpy(after.labels))
+        if not same or before.num_classes != after.num_classes:
             raise ValueError(
                 f"before and after must be of the same samples in the same order; got "
-                f"{len(self.before)} and {len(self.after)} rows, or other labels"
+                f"{len(before)} and {len(after)} rows, or other labels"
             )
+        if before.classes and after.classes and before.classes != after.classes:
+            raise ValueError(
+                f"before and after must have the same classes in the same order, got "
+                f"{before.classes!r:.80} and {after.classes!r:.80}"
+            )
+        object.__setattr__(self, "after", after)
 
     @property
     def num_classes(self) -> int:
@@ -173,7 +214,7 @@ class BeforeAfter:
         """Which classes are many-, medium- and few-shot; empty if the counts are not known."""
         if self.counts is None:
             return {}
-        return {name: as_numpy(mask) for name, mask in shot_groups(self.counts).items()}
+        return {name: as_numpy(mask) for name, mask in shot_groups(self.counts, self.edges).items()}
 
     @cached_property
     def groups(self) -> dict[str, Mask]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NoReturn, TypeAlias, cast, get_args
@@ -13,9 +14,11 @@ import numpy as np
 from longtail.core import Prior, PriorLike, Scores, measure_carried
 from longtail.core.arrays import ArrayLike, RowsLike, as_numpy
 from longtail.core.prior import check_same_classes
+from longtail.core.softmax import log_softmax, widened
 from longtail.data import ScoreTable, long_tailed_subset, open_score_table
+from longtail.flows.file_names import are_one_file
 from longtail.flows.prior_files import ClassesOf, read_counts
-from longtail.flows.samples import Integers, are_names
+from longtail.flows.samples import Integers, are_names, places_by_id
 
 Source: TypeAlias = Scores | ScoreTable
 # Whatever can be taken for scores: also a .safetensors file, logits, or logits with labels.
@@ -26,6 +29,8 @@ CarriedWord: TypeAlias = Literal["counts", "uniform", "measure"]
 
 # Numbers that are fitted on at once: 512 MB in float64.
 MOST_NUMBERS = 2**26
+# Rows that tell whether samples are the same, and how alike their scores must be.
+_LOOKED_AT, _DIGITS = 1000, 0.01
 
 
 class CarriedError(ValueError):
@@ -58,6 +63,15 @@ def as_source(scores: SourceLike) -> Source:
 def name_of(source: Source) -> str:
     """What errors and pages call the scores."""
     return str(source.path) if isinstance(source, ScoreTable) else "these scores"
+
+
+def paths_of(*inputs: object) -> Iterator[Path]:
+    """The files that inputs are read from."""
+    for each in inputs:
+        if isinstance(each, ScoreTable):
+            yield each.path
+        elif isinstance(each, str | os.PathLike):
+            yield Path(each)
 
 
 def counts_of(train: TrainLike | None, source: Source) -> Integers | None:
@@ -95,8 +109,8 @@ def carried_by(
     if carried is None and source.carried is not None:
         return source.carried
     if counts is None:
-        if isinstance(train, Prior):
-            return Prior.of(train, zeros=zeros)
+        if train is not None and not isinstance(train, str | os.PathLike):
+            return Prior.of(train, zeros=zeros, classes=source.classes)
         if word == "counts":
             raise CarriedError(
                 "to carry the prior of the training counts they must be known: give them (train=, "
@@ -124,8 +138,8 @@ def unknown_carried(source: Source) -> NoReturn:
     )
 
 
-def check_alike(other: Source, source: Source, carried: Prior) -> None:
-    """Raise unless both are of one model: the same classes, the same carried prior."""
+def check_alike(other: Source, source: Source, carried: Prior | None) -> None:
+    """Raise unless both have the same classes, and if they are of one model the same prior."""
     one, two = source.classes, other.classes
     if one and two and one != two and sorted(one) == sorted(two):
         at = next(at for at, pair in enumerate(zip(one, two, strict=True)) if len(set(pair)) > 1)
@@ -139,11 +153,33 @@ def check_alike(other: Source, source: Source, carried: Prior) -> None:
             f"{source.num_classes}, or they name them differently; both must be scores of the same "
             "model"
         )
-    if other is not source and other.carried and not carried.is_close(other.carried):
+    if other is source or carried is None or other.carried is None:
+        return
+    if not carried.is_close(other.carried):
         raise ValueError(
             f"{name_of(other)} says that it carries {other.carried!r}, but what is fitted starts "
             f"from {carried!r}: the scores were adjusted already, or another model made them"
         )
+
+
+def are_same_samples(one: Source, other: Source) -> bool:
+    """Whether both are scores of the same labelled samples, in one file or in two."""
+    paths = list(paths_of(one, other))
+    if one is other or (len(paths) == 2 and are_one_file(*paths)):
+        return True
+    places = places_by_id(one.ids, other.ids)
+    if places is None or one.labels is None or other.labels is None:
+        return False
+    labels = as_numpy(one.labels)
+    if not np.array_equal(labels, as_numpy(other.labels)[places]):
+        return False
+    # Labels may be alike, scores are not; but other files have them with fewer digits.
+    there = np.arange(len(labels))[places][:_LOOKED_AT]
+    order = np.argsort(there)
+    rows = scores_in_memory(one, rows=np.arange(len(there))).take(order)
+    others = scores_in_memory(other, rows=there[order])
+    mine, theirs = (log_softmax(widened(as_numpy(each.logits))) for each in (rows, others))
+    return np.allclose(mine, theirs, rtol=_DIGITS, atol=_DIGITS)
 
 
 def rows_to_fit_on(source: Source, seed: int = 0) -> Integers | None:

@@ -21,7 +21,8 @@ from torch import Tensor, nn
 
 from longtail.core.numbers import check_number
 from longtail.heads.distances import root, unit
-from longtail.heads.head import CRT, Head, SGDConfig, random_rows
+from longtail.heads.head import CRT, Head, SGDConfig
+from longtail.heads.starts import random_rows
 from longtail.ranges import Count, FractionBelowOne, NonNegative, Positive
 
 

@@ -17,7 +17,8 @@ from torch import Tensor, nn
 
 from longtail.core.numbers import check_number, check_whole
 from longtail.heads.distances import unit
-from longtail.heads.head import Head, random_rows
+from longtail.heads.head import Head
+from longtail.heads.starts import random_rows
 from longtail.ranges import Count, Positive
 
 Kind = Literal["cosine", "linear"]

@@ -218,7 +218,8 @@ class CenterHead(Head):
 
     def set_moments(self, moments: ClassMoments) -> None:
         """Set the centres to the class means."""
-        self._start_at(check_moments(moments, self.num_classes, self.dim))
+        dtype = self.centers.dtype
+        self._start_at(check_moments(moments, self.num_classes, self.dim, dtype=dtype))
 
     def _start_at(self, centers: Tensor) -> None:
         copy_rows(self.centers, centers, "class means")
@@ -259,8 +260,3 @@ def copy_rows(into: Tensor, values: Tensor, what: str) -> None:
     if into.shape != values.shape:
         raise ValueError(f"{what} must have shape {tuple(into.shape)}, got {tuple(values.shape)}")
     into.copy_(values)
-
-
-def random_rows(num_classes: int, dim: int, std: float) -> nn.Parameter:
-    """Weights to start from, drawn from a normal distribution."""
-    return nn.Parameter(nn.init.normal_(torch.empty(num_classes, dim), std=std))

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from longtail.core import PriorLike
 from longtail.heads.head import CRT, LinearHead
+from longtail.heads.starts import random_layer
 
 
 class Linear(LinearHead):
@@ -35,7 +36,7 @@ class Linear(LinearHead):
 
     def __init__(self, dim: int, num_classes: int, bias: bool = True) -> None:
         super().__init__(dim, num_classes)
-        layer = nn.Linear(dim, num_classes, bias=bias)
+        layer = random_layer(dim, num_classes, bias)
         self.weight = layer.weight
         self.register_parameter("bias", layer.bias)
 
@@ -69,7 +70,7 @@ class LearnableScale(LinearHead):
 
     def __init__(self, dim: int, num_classes: int, bias: bool = True) -> None:
         super().__init__(dim, num_classes)
-        layer = nn.Linear(dim, num_classes, bias=bias)
+        layer = random_layer(dim, num_classes, bias)
         self.register_buffer("weight", layer.weight.detach())
         self.register_buffer("bias", layer.bias.detach() if bias else None)
         self.scale = nn.Parameter(torch.ones(num_classes))

@@ -26,6 +26,7 @@ from longtail.core.blocks import BLOCK, slices
 from longtail.heads.distances import squared_distances, without_autocast
 from longtail.heads.head import CenterHead, SGDConfig, copy_rows
 from longtail.heads.moments import ClassMoments, MomentOptions
+from longtail.heads.starts import random_directions
 
 Metric: TypeAlias = Literal["global", "per_class", "eigenbasis"]
 
@@ -75,7 +76,7 @@ class MetricNCM(CenterHead):
         else:
             start = torch.eye(dim)
             if rank is not None and rank < dim:  # some orthogonal directions
-                start = nn.init.orthogonal_(torch.empty(rank, dim))
+                start = random_directions(rank, dim)
             several = start if metric == "global" else start.repeat(num_classes, 1, 1)
             self.map = nn.Parameter(several)
         self._is_set = False

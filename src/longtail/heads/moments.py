@@ -175,9 +175,14 @@ def class_moments(
 
 
 def check_moments(
-    moments: ClassMoments, num_classes: int, dim: int, *, normalised: bool = False
+    moments: ClassMoments,
+    num_classes: int,
+    dim: int,
+    *,
+    normalised: bool = False,
+    dtype: torch.dtype = torch.float64,
 ) -> Tensor:
-    """The class means, or a ValueError if they are not those this head needs."""
+    """The class means, or a ValueError if a head that squares them in that type cannot use them."""
     if moments.means.shape != (num_classes, dim):
         raise ValueError(
             f"the head has {num_classes} classes and dimension {dim}, "
@@ -194,6 +199,12 @@ def check_moments(
         raise ValueError(
             f"this head needs moments of features with{with_or_out} centring and scaling; "
             f"make them with class_moments(..., normalise={normalised})"
+        )
+    places = moments.means if moments.origin is None else moments.origin
+    if not float(places.square().sum(dim=-1).max()) < torch.finfo(dtype).max:
+        raise ValueError(
+            f"features have means up to {float(places.abs().max()):.3g}, whose squares are beyond "
+            f"{str(dtype).removeprefix('torch.')}; divide the features by such a number first"
         )
     return moments.means
 

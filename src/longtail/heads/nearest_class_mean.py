@@ -34,6 +34,7 @@ from longtail.core.numbers import check_whole
 from longtail.heads.distances import distances, root, squared_distances, unit, without_autocast
 from longtail.heads.head import CenterHead, SGDConfig, as_linear, copy_rows
 from longtail.heads.moments import ClassMoments, MomentOptions, check_moments
+from longtail.heads.starts import fill_normal
 from longtail.ranges import Count
 
 NCMMetric: TypeAlias = Literal["euclidean", "cosine", "cl2n"]
@@ -71,7 +72,9 @@ class NearestClassMean(CenterHead):
     def set_moments(self, moments: ClassMoments) -> None:
         """Take the class means."""
         centred = self.metric == "cl2n"
-        means = check_moments(moments, self.num_classes, self.dim, normalised=centred)
+        means = check_moments(
+            moments, self.num_classes, self.dim, normalised=centred, dtype=self.centers.dtype
+        )
         self._start_at(unit(means) if self.metric == "cosine" else means)
         if moments.origin is not None:
             copy_rows(self.origin, moments.origin, "origin")
@@ -143,7 +146,7 @@ class MultiNCM(CenterHead):
         check_whole(num_displacements, "num_displacements", least=1)  # without δ_0
         self.register_buffer("centers", torch.zeros(num_classes, dim))
         self.displacements = nn.Parameter(torch.empty(num_displacements, dim))
-        nn.init.normal_(self.displacements, std=dim**-0.5)
+        fill_normal(self.displacements, dim**-0.5)
         self._is_set = False
 
     @classmethod
@@ -170,7 +173,7 @@ class MultiNCM(CenterHead):
     def _start_at(self, centers: Tensor) -> None:
         super()._start_at(centers)
         spread = (centers - centers.mean(dim=0)).square().sum(dim=1).mean().sqrt().item()
-        nn.init.normal_(self.displacements, std=_START * spread * self.dim**-0.5)
+        fill_normal(self.displacements, _START * spread * self.dim**-0.5)
 
 
 def _lowest(of_rows: Tensor, of_classes: Tensor) -> Tensor:

@@ -16,8 +16,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from longtail.heads.head import CenterHead, LinearHead, SGDConfig, random_rows
+from longtail.heads.head import CenterHead, LinearHead, SGDConfig
 from longtail.heads.moments import ClassMoments
+from longtail.heads.starts import random_rows
 
 
 class OffsetHead(CenterHead, LinearHead):

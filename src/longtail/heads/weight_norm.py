@@ -25,7 +25,8 @@ from longtail.core import PriorLike, Scores
 from longtail.core.numbers import check_number
 from longtail.core.tensors import as_tensor
 from longtail.heads.distances import unit
-from longtail.heads.head import LinearHead, SGDConfig, random_rows
+from longtail.heads.head import LinearHead, SGDConfig
+from longtail.heads.starts import random_rows
 from longtail.posthoc import WeightNormalization
 from longtail.ranges import NonNegative
 

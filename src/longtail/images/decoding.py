@@ -9,14 +9,16 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+# What Pillow reads by itself: PostScript, of any ending, it would give to Ghostscript to run.
+_FORMATS = ("BMP", "GIF", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
 _DEEP_MODES = ("I", "F")  # and their kinds: I;16, I;16B ...
-_FIND_ALL = " (longtail.images.check_images finds all such images)"
+_FIND_ALL = " (longtail.images.check_images(files, decode=True) finds all such images)"
 
 
 def pillow() -> Any:
@@ -27,31 +29,41 @@ def pillow() -> Any:
         raise ImportError("image files need Pillow: pip install longtail[vision]") from error
 
 
+def opened(source: str | os.PathLike[str] | IO[bytes]) -> Any:
+    """The Pillow image in a file, of which only the header is read."""
+    return pillow().open(source, formats=_FORMATS)
+
+
 def decode_file(path: str | os.PathLike[str]) -> Tensor:
     """The image in a file as RGB, uint8 of shape (3, H, W), or an error that names the file."""
-    with naming_the_image(str(path), _FIND_ALL), pillow().open(path) as image:
+    with naming_the_image(str(path), _FIND_ALL), opened(path) as image:
         return as_rgb(image)
 
 
 def as_rgb(image: Any) -> Tensor:
     """A Pillow image as uint8 of shape (3, H, W)."""
-    if image.mode.split(";")[0] in _DEEP_MODES:
-        raise ValueError(f"it has more than 8 bits a channel (mode {image.mode}): scale it to 8")
+    _check_depth(image)
     pixels = np.array(image.convert("RGB"))
     return torch.from_numpy(pixels).permute(2, 0, 1).contiguous()
 
 
 def verify_file(path: str | os.PathLike[str]) -> None:
     """The error that reading would give, as far as the header and checksums tell."""
-    with naming_the_image(str(path), _FIND_ALL), pillow().open(path) as image:
+    with naming_the_image(str(path), _FIND_ALL), opened(path) as image:
+        _check_depth(image)
         image.verify()
+
+
+def _check_depth(image: Any) -> None:
+    if image.mode.split(";")[0] in _DEEP_MODES:
+        raise ValueError(f"it has more than 8 bits a channel (mode {image.mode}): scale it to 8")
 
 
 @contextmanager
 def naming_the_image(name: str, hint: str = "") -> Iterator[None]:
     """Whatever Pillow says of a damaged image becomes a ValueError that says which one."""
     # Of a damaged file Pillow raises whatever its decoder of that format stumbled over.
-    damage = (OSError, ValueError, SyntaxError, TypeError, IndexError, EOFError, struct.error)
+    damage = (OSError, ValueError, SyntaxError, TypeError, LookupError, EOFError, struct.error)
     try:
         yield
     except FileNotFoundError as error:

@@ -17,13 +17,14 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from longtail.core.score_checks import check_written
 from longtail.data.tables.arrays import load_npz, npz_header, npz_names
 from longtail.data.tables.label_codes import classes_of
 from longtail.data.tables.labels import npz_labels
 from longtail.data.tables.names import (
     SPLITS,
     WHOLE,
-    check_written,
+    by_split,
     files_below,
     split_named,
     subfolders,
@@ -46,16 +47,8 @@ def read_image_splits(
     root = Path(source)
     if root.suffix.lower() == ".npz":
         return read_npz_splits(root)
-    parts: dict[str, Path] = {}
-    for name in _classes(root):
-        split = split_named(name)
-        if split is not None and split in parts:
-            raise ValueError(
-                f"{root} has two folders for {split}, {parts[split].name} and {name}; "
-                "take one of them away"
-            )
-        if split is not None:
-            parts[split] = root / name
+    names = by_split(_classes(root), root, "folders")
+    parts = {split: root / name for split, name in names.items()}
     if not parts:
         return ImageSplits(read_image_folder(root, allow_empty))
     if "train" not in parts:

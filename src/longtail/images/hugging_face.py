@@ -19,7 +19,7 @@ from torch import Tensor
 
 from longtail.core.arrays import ArrayLike
 from longtail.data.tables.label_codes import LabelCodes, classes_of
-from longtail.images.decoding import as_rgb, naming_the_image, pillow
+from longtail.images.decoding import as_rgb, naming_the_image, opened
 from longtail.images.labelled import LabelledImages, check_positions
 from longtail.images.splits import ImageSplits
 
@@ -125,8 +125,8 @@ def _decoded(image: Any) -> Tensor:
     """From a Pillow image, or from what there is where decoding was switched off."""
     if isinstance(image, dict):
         stored = image.get("bytes")
-        with pillow().open(image["path"] if stored is None else io.BytesIO(stored)) as opened:
-            return as_rgb(opened)
+        with opened(image["path"] if stored is None else io.BytesIO(stored)) as file:
+            return as_rgb(file)
     if not hasattr(image, "convert"):
         raise ValueError(f"it is a {type(image).__name__}: cast the column to datasets.Image()")
     return as_rgb(image)

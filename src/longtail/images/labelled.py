@@ -13,9 +13,9 @@ from torch.utils.data import ConcatDataset, Dataset, Subset, TensorDataset
 
 from longtail.core.arrays import ArrayLike
 from longtail.core.labels import check_num_classes
+from longtail.core.score_checks import check_written
 from longtail.core.tensors import as_tensor, label_tensor
 from longtail.data.tables.label_codes import first_few
-from longtail.data.tables.names import check_written
 from longtail.images.decoding import decode_file, verify_file
 
 _CHANNELS = (1, 3, 4)

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import msgspec
 import torch
 
+from longtail.core.files import read_whole
 from longtail.core.labels import check_num_classes
 from longtail.data.tables.errors import check_is_file, reading
 from longtail.data.tables.label_codes import are_whole_numbers, classes_of, first_few
@@ -31,6 +32,7 @@ from longtail.images.labelled import ImageFiles, check_every_class
 
 _PATHS = ("path", "file", "filename", "file_name", "image", "image_path")
 _LABELS = ("label", "class", "category", "target")
+_MOST_BYTES = 2**30  # of annotations: iNaturalist's of three million images have 2**28
 _SPLITS = ("split", "subset", "partition")
 
 
@@ -170,7 +172,7 @@ def _annotated_rows(path: Path) -> tuple[list[_Row], tuple[str, ...]]:
     """The images of a .json in its order, labelled by the names of their classes; all the names."""
     check_is_file(path)
     with reading(path, "JSON annotations with images, annotations and categories"):
-        stored = msgspec.json.decode(path.read_bytes(), type=_Annotations)
+        stored = msgspec.json.decode(read_whole(path, _MOST_BYTES), type=_Annotations)
     ordered = sorted(stored.categories, key=lambda category: category.id)
     names = {category.id: category.name for category in ordered}
     if not names or len(names) != len(ordered):

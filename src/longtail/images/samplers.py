@@ -19,7 +19,7 @@ from torch.utils.data import Sampler
 
 from longtail.core.arrays import ArrayLike
 from longtail.core.class_weights import class_balanced_weights
-from longtail.core.numbers import check_whole
+from longtail.core.numbers import check_seed, check_whole
 from longtail.core.prior import Prior, PriorLike, full_prior
 from longtail.core.tensors import label_tensor
 from longtail.ranges import Count, FractionBelowOne
@@ -57,7 +57,8 @@ class ClassSampler(Sampler[int]):
         classes = label_tensor(labels, num_classes).cpu()
         if not len(classes):
             raise ValueError("a sampler needs at least one sample, got no labels")
-        for number, name in ((seed, "seed"), (num_replicas, "num_replicas"), (rank, "rank")):
+        check_seed(seed)
+        for number, name in ((num_replicas, "num_replicas"), (rank, "rank")):
             check_whole(number, name)
         if not 0 <= rank < num_replicas:
             raise ValueError(f"rank must lie in 0 to {num_replicas - 1}, got {rank}")

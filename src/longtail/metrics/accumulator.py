@@ -17,7 +17,6 @@ weights. What is made of the recalls alone and the accuracy of the samples as th
 weights: there the target only changes what is predicted.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from math import inf, isfinite, pi, sqrt
 from typing import Any, NamedTuple
@@ -26,10 +25,10 @@ import numpy as np
 
 from longtail import stats
 from longtail.core import PriorLike, Scores
-from longtail.core.arrays import ArrayLike, Floats, as_numpy
+from longtail.core.arrays import Floats, as_numpy
 from longtail.metrics.recall import class_shares, geometric_means, group_means, mean_recall, ratio
 from longtail.metrics.samples import labelled
-from longtail.metrics.sums import ClassSums
+from longtail.metrics.sums import ClassSums, Groups
 from longtail.stats import Interval
 
 _DRAWS = 1000
@@ -64,7 +63,8 @@ class Accumulator(ClassSums):
         target: Where labels follow this prior; None for the samples as they are. Logits are taken
             as they come: `Scores.under` moves them.
         counts: Training samples of each class, for many, medium and few.
-        groups: Instead of these three: a boolean mask over the classes for each name.
+        groups: The edges of these three, such as "many=100,few=20,inclusive"; or instead of them a
+            boolean mask over the classes for each name.
         label_counts: How many of the samples to come are of each class, where that is known: the
             class-wise calibration error under a target needs it.
         bins: How many bins of equal width confidences fall into.
@@ -192,7 +192,7 @@ class Accumulator(ClassSums):
 def evaluate(
     scores: Scores[Any],
     target: PriorLike | None = None,
-    groups: Mapping[str, ArrayLike] | None = None,
+    groups: Groups | None = None,
 ) -> dict[str, float | None]:
     """Every metric of labelled scores by its name; None where there is no such thing.
 
@@ -202,7 +202,8 @@ def evaluate(
 
     With a target the scores are moved to it, which raises UnknownPriorError if it is not known what
     they carry; without one they stay as they are and every sample counts the same. Groups are
-    boolean masks over the classes: by default many, medium and few, if the scores know the counts.
+    many, medium and few, if the scores know the counts, by other edges than the default as
+    `GroupEdges` or text, or boolean masks over the classes.
 
     >>> logits = [[3.0, 0.0], [2.0, 0.0], [1.0, 0.0], [1.5, 0.0]]
     >>> scores = Scores(logits, labels=[0, 0, 0, 1], carried=[90, 10])

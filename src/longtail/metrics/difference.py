@@ -27,7 +27,6 @@ such scores means anything.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from copy import copy
 from dataclasses import asdict, dataclass
 from math import isfinite
@@ -42,6 +41,7 @@ from longtail.core.prior import Prior
 from longtail.metrics.accumulator import Accumulator
 from longtail.metrics.recall import mean_recall
 from longtail.metrics.samples import labelled, sums_by
+from longtail.metrics.sums import Groups, check_block
 from longtail.stats import NORMAL, Interval, class_variances, student_reach
 
 _SCORES = ("nll", "brier")
@@ -73,7 +73,7 @@ class Difference:
     before by a factor.
 
     >>> both = Difference(2)
-    >>> both.add([[1.0, 0.0]] * 4, [[1.0, 0.0], [0.0, 1.0]] * 2, [0, 1, 0, 1])
+    >>> both.add([[2.0, 0.0]] * 4, [[2.0, 0.0], [0.0, 2.0]] * 2, [0, 1, 0, 1])
     >>> both.gains()["balanced_accuracy"].value
     0.5
     """
@@ -84,7 +84,7 @@ class Difference:
         target: PriorLike | None = None,
         counts: ArrayLike | None = None,
         *,
-        groups: Mapping[str, ArrayLike] | None = None,
+        groups: Groups | None = None,
         label_counts: ArrayLike | None = None,
     ) -> None:
         self.before, self.after = (
@@ -103,25 +103,30 @@ class Difference:
         after: Scores[Any],
         target: PriorLike | None = None,
         counts: ArrayLike | None = None,
+        groups: Groups | None = None,
     ) -> Difference:
         """The sums of labelled scores of the same samples."""
         labels, classes = as_numpy(labelled(before).labels), before.num_classes
-        both = cls(classes, target, counts, label_counts=np.bincount(labels, minlength=classes))
+        seen = np.bincount(labels, minlength=classes)
+        both = cls(classes, target, counts, groups=groups, label_counts=seen)
         for was, now, truth in blocks(before.logits, after.logits, labels):
-            both.add(was, now, truth)
+            both.add(was, now, truth, _are_logits=True)
         return both
 
-    def add(self, before: RowsLike, after: RowsLike, labels: ArrayLike) -> None:
+    def add(
+        self, before: RowsLike, after: RowsLike, labels: ArrayLike, *, _are_logits: bool = False
+    ) -> None:
         """Count in a block of logits before and after, of the same samples."""
-        rows = as_numpy(before), as_numpy(after)
-        was, now = self.before.add(rows[0], labels), self.after.add(rows[1], labels)
-        truth, classes = as_numpy(labels), len(self.changed)
+        classes = len(self.changed)
+        old, truth = check_block(before, labels, classes, _are_logits)
+        new, _ = check_block(after, truth, classes, _are_logits)
+        was, now = self.before._add_all(old, truth), self.after._add_all(new, truth)
         self.changed += np.bincount(truth[was.right != now.right], minlength=classes)
         for name, sums in self._falls.items():
             with np.errstate(invalid="ignore", over="ignore"):  # infinite before and after
                 fall = getattr(was, name) - getattr(now, name)
                 sums += np.stack([sums_by(truth, terms, classes) for terms in (fall, fall**2)])
-        self.can_differ = self.can_differ or not _is_scaled(*rows)
+        self.can_differ = self.can_differ or not _is_scaled(old, new)
 
     def __add__(self, other: Difference) -> Difference:
         merged = copy(self)
@@ -179,7 +184,7 @@ def sanity(model: Accumulator, result: Accumulator) -> Sanity:
     """Of a model's scores beside the largest class, and of what came of them beside chance.
 
     >>> sums = Accumulator(2)
-    >>> _ = sums.add([[0.0, 1.0]] * 10, [0] * 8 + [1] * 2)
+    >>> _ = sums.add([[0.0, 2.0]] * 10, [0] * 8 + [1] * 2)
     >>> checked = sanity(sums, sums)
     >>> checked.near_chance, checked.below_largest_class
     (True, True)

@@ -12,19 +12,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
-from longtail.core import Prior, PriorLike, Scores, shot_groups
+from longtail.core import GroupsLike, Prior, PriorLike, Scores, shot_groups
 from longtail.core.arrays import ArrayLike, Floats, Indices, Numbers, RowsLike, as_numpy
 from longtail.core.blocks import blocks
 from longtail.core.labels import check_counts, check_labels
 from longtail.core.numbers import check_weights, check_whole
 from longtail.core.prior import check_same_classes
+from longtail.core.probabilities import check_not_probs
+from longtail.core.score_checks import check_rows
 from longtail.metrics.recall import check_mask, ratio
 from longtail.metrics.samples import labelled, sums_by
 from longtail.metrics.terms import BINS, Terms, bin_of, block_sums
+
+Groups: TypeAlias = Mapping[str, ArrayLike] | GroupsLike  # masks over the classes, or edges
 
 
 class ClassSums:
@@ -44,7 +48,7 @@ class ClassSums:
         target: PriorLike | None = None,
         counts: ArrayLike | None = None,
         *,
-        groups: Mapping[str, ArrayLike] | None = None,
+        groups: Groups | None = None,
         label_counts: ArrayLike | None = None,
         bins: int = BINS,
     ) -> None:
@@ -53,8 +57,9 @@ class ClassSums:
         self.target = None if target is None else Prior.of(target)
         if self.target is not None:
             check_same_classes(num_classes, self.target, "the samples have", "the target")
-        if groups is None:
-            groups = {} if counts is None else shot_groups(check_counts(counts, num_classes))
+        if not isinstance(groups, Mapping):  # their edges
+            known = None if counts is None else check_counts(counts, num_classes)
+            groups = {} if known is None else shot_groups(known, groups)
         self.groups = {name: check_mask(m, num_classes, name) for name, m in groups.items()}
         self.label_counts: Floats | None = None
         self._gap_target: Prior | None = None  # what samples are weighted to in the class-wise gaps
@@ -82,7 +87,7 @@ class ClassSums:
         target: PriorLike | None = None,
         counts: ArrayLike | None = None,
         *,
-        groups: Mapping[str, ArrayLike] | None = None,
+        groups: Groups | None = None,
         weights: ArrayLike | None = None,
         bins: int = BINS,
     ) -> Self:
@@ -94,17 +99,22 @@ class ClassSums:
             sums._add(*block)
         return sums
 
-    def add(self, logits: RowsLike, labels: ArrayLike, weights: ArrayLike | None = None) -> Terms:
+    def add(
+        self,
+        logits: RowsLike,
+        labels: ArrayLike,
+        weights: ArrayLike | None = None,
+        *,
+        _are_logits: bool = False,
+    ) -> Terms:
         """Count a block of samples in, each as so many by its weight; what each of them added."""
-        rows, truth = as_numpy(logits), check_labels(labels, self.num_classes)
-        if rows.shape != (len(truth), self.num_classes):
-            raise ValueError(
-                f"expected logits of shape ({len(truth)}, {self.num_classes}) for {len(truth)} "
-                f"labels and {self.num_classes} classes, got {rows.shape}"
-            )
-        if not len(truth):
+        rows, truth = check_block(logits, labels, self.num_classes, _are_logits)
+        return self._add_all(rows, truth, weights)
+
+    def _add_all(self, rows: Numbers, labels: Indices, weights: ArrayLike | None = None) -> Terms:
+        if not len(labels):
             return Terms(np.zeros(0, bool), *np.zeros((3, 0)))
-        parts = [self._add(*b) for b in blocks(rows, truth, check_weights(weights, len(truth)))]
+        parts = [self._add(*b) for b in blocks(rows, labels, check_weights(weights, len(labels)))]
         return Terms(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     @np.errstate(over="ignore")  # squares of log-losses near the end of float64
@@ -171,6 +181,22 @@ class ClassSums:
                 f"but {int(self.samples[at])} were added; give the counts of the labels that are "
                 "added, such as class_counts(labels, num_classes), or none"
             )
+
+
+def check_block(
+    logits: RowsLike, labels: ArrayLike, num_classes: int, are_logits: bool
+) -> tuple[Numbers, Indices]:
+    """Logits of shape (N, C) with a label each, or a ValueError; `are_logits` as in `Scores`."""
+    rows, truth = as_numpy(logits), check_labels(labels, num_classes)
+    if rows.shape != (len(truth), num_classes):
+        raise ValueError(
+            f"expected logits of shape ({len(truth)}, {num_classes}) for {len(truth)} "
+            f"labels and {num_classes} classes, got {rows.shape}"
+        )
+    check_rows(rows, "logits")
+    if not are_logits:
+        check_not_probs(rows)
+    return rows, truth
 
 
 def _weights(samples: Floats, target: Prior | None) -> Floats:

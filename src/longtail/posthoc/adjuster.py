@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol, cast, overload
 
 import numpy as np
@@ -43,6 +43,14 @@ class Affine:
     scale: Floats  # one factor a class
     shift: Floats  # what is then added; -inf rules the class out
     carried: Prior | None  # by the result, or None if that is not known
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.scale).all() and (self.shift < np.inf).all()):
+            raise ValueError(
+                f"scales must be finite and shifts below +inf, got {self.scale.tolist()!s:.80} and "
+                f"{self.shift.tolist()!s:.80}; a parameter of the adjuster is too large or too "
+                "small: fit it again"
+            )
 
     def __call__(self, logits: ArrayT) -> ArrayT:
         """The adjusted logits, in their kind and dtype; torch and JAX can differentiate and trace.
@@ -91,10 +99,7 @@ class AffineAdjuster(ABC):
     def __call__(self, scores: Scores[ArrayT]) -> Scores[ArrayT]:
         """The adjusted scores."""
         step = self._step(scores)
-        if scores.logits.dtype.itemsize > 2:
-            return scores._moved(step(scores.logits), step.carried)
-        with np.errstate(over="ignore"):  # half precision may overflow, and is looked at again
-            return replace(scores, logits=step(scores.logits), carried=step.carried)
+        return scores._moved(step(scores.logits), step.carried)
 
     def _step(self, scores: Scores) -> Affine:
         """What to do to these, which is not worked out again for scores that carry the same."""
@@ -112,6 +117,7 @@ def _same(one: Prior | None, other: Prior | None) -> bool:
     return one is not None and other is not None and np.array_equal(one.log, other.log)
 
 
+@np.errstate(over="ignore", invalid="ignore")  # which an Affine refuses
 def chain_affine(
     adjusters: Sequence[Adjuster], carried: PriorLike | None, num_classes: int
 ) -> Affine:
@@ -196,7 +202,13 @@ def fold(linear: Any, *adjusters: Adjuster, carried: PriorLike | None = None) ->
     wide = as_numpy(weight).astype(np.float64) * step.scale[:, None]
     start = 0.0 if bias is None else as_numpy(bias).astype(np.float64)
     example = weight if bias is None else bias
-    folded = FoldedLinear(like(wide, weight), like(start * step.scale + step.shift, example))
+    with np.errstate(over="ignore"):  # which is looked for next
+        folded = FoldedLinear(like(wide, weight), like(start * step.scale + step.shift, example))
+    if not (np.isfinite(as_numpy(folded.weight)).all() and (as_numpy(folded.bias) < np.inf).all()):
+        raise ValueError(
+            f"the folded layer has numbers that {weight.dtype} cannot hold; fold a wider one, or "
+            "adjusters with smaller parameters"
+        )
     if torch is None or not is_module:
         return folded
     # On "meta" nothing is drawn, so the random numbers that follow stay what they would have been.

@@ -21,14 +21,16 @@ import numpy as np
 
 from longtail.core import Prior, PriorLike, Scores
 from longtail.core.arrays import ArrayT
-from longtail.core.files import written_whole
+from longtail.core.files import read_whole, written_whole
 from longtail.core.tensor_file import Format, Versioned, decode_header
+from longtail.plain_text import plain_json
 from longtail.posthoc.adjuster import Adjuster, AffineAdjuster
 from longtail.posthoc.adjusters import LogitAdjustment, PCSoftmax, WeightNormalization
 from longtail.posthoc.calibrators import BiasCorrectedTemperature, Temperature, VectorScaling
 from longtail.posthoc.tau import TauChoice
 
 _FORMAT = Format("adjuster", "longtail.posthoc.save_adjusters", versions=(1, 2))
+_MOST_BYTES = 2**28  # several numbers for each of a million classes
 
 
 class _Prior(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -116,12 +118,14 @@ class StoredAdjusters:
     classes: tuple[str, ...] | None  # their names, or None if the file does not say
 
     def __call__(self, scores: Scores[ArrayT]) -> Scores[ArrayT]:
-        """The adjusted scores; a ValueError if their classes have other names."""
-        if self.classes and scores.classes and self.classes != scores.classes:
+        """The adjusted scores, of these classes; a ValueError if theirs have other names."""
+        if self.classes and not scores.classes and scores.num_classes == len(self.classes):
+            scores = scores._with(classes=self.classes)
+        elif self.classes and self.classes != scores.classes:
+            theirs = ", ".join(scores.classes or [f"{scores.num_classes} without names"])
             raise ValueError(
                 f"these adjusters are for the classes {', '.join(self.classes):.200}, but the "
-                f"scores are of {', '.join(scores.classes):.200}; both must have the same classes "
-                "in the same order"
+                f"scores are of {theirs:.200}; both must have the same classes in the same order"
             )
         for adjuster in self.adjusters:
             scores = adjuster(scores)
@@ -163,7 +167,7 @@ def load_adjusters(path: str | os.PathLike[str]) -> StoredAdjusters:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no adjuster file at {path}")
-    content = _decode(path.read_bytes(), path)
+    content = _decode(read_whole(path, _MOST_BYTES), path)
     try:
         _check_sizes(content)
         return StoredAdjusters(
@@ -226,7 +230,8 @@ def _written_out(content: _Content) -> str:
         ) from error
     # Lists of numbers or names on one line; no string in JSON has a line break to lose.
     flat = r"\[\n\s*([^][{}]*?)\n\s*\]"
-    return re.sub(flat, lambda lines: "[" + re.sub(r"\n\s*", " ", lines[1]) + "]", text)
+    lined = re.sub(flat, lambda lines: "[" + re.sub(r"\n\s*", " ", lines[1]) + "]", text)
+    return plain_json(lined)
 
 
 def _entry_of(adjuster: Adjuster) -> _AnyEntry:

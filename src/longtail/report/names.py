@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import isfinite
 from typing import TYPE_CHECKING
 
+from longtail.core import GroupEdges
 from longtail.flows.samples import BeforeAfter
 
 if TYPE_CHECKING:
@@ -32,6 +33,31 @@ ORDERS = {
 def order_title(samples: BeforeAfter) -> str:
     """What an axis of the ordered classes says."""
     return ORDERS[samples.ordered_by]
+
+
+def group_ranges(edges: GroupEdges) -> dict[str, str]:
+    """How many training samples a class of many, medium and few has.
+
+    >>> group_ranges(GroupEdges())
+    {'many': 'more than 100', 'medium': '20 to 100', 'few': 'fewer than 20'}
+    >>> group_ranges(GroupEdges.of("many=100,few=20,inclusive"))
+    {'many': '100 or more', 'medium': '20 to 99', 'few': 'fewer than 20'}
+    """
+    many, few = edges.many, edges.few
+    return {
+        "many": f"{many} or more" if edges.many_inclusive else f"more than {many}",
+        "medium": f"{few + edges.few_inclusive} to {many - edges.many_inclusive}",
+        "few": f"{few} or fewer" if edges.few_inclusive else f"fewer than {few}",
+    }
+
+
+def groups_in_words(edges: GroupEdges) -> str:
+    """The edges in one sentence."""
+    each = group_ranges(edges)
+    return (
+        f"Many, medium and few are classes of {each['many']}, {each['medium']} and {each['few']} "
+        "training samples."
+    )
 
 
 def number(value: float | None, key: str = "", sign: str = "") -> str:

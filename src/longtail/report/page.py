@@ -20,6 +20,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from longtail.core.files import written_whole
+from longtail.plain_text import plain_text
 from longtail.report.charts.scale import fixed
 from longtail.report.charts.svg import Svg
 from longtail.report.explorers import Explorer
@@ -121,15 +122,15 @@ def render_page(page: Page) -> str:
     digest = base64.b64encode(sha256(script.encode()).digest()).decode()
     shown = {"page": page, "laid_out": laid_out, "script": Markup(script)}
     template = _environment().get_template("page.html.j2")
-    return template.render(shown, script_hash=Markup(f"sha256-{digest}")).lstrip()
+    html = template.render(shown, script_hash=Markup(f"sha256-{digest}"))
+    return plain_text(html.lstrip())
 
 
 def write_page(page: Page, path: str | os.PathLike[str]) -> Path:
     """Render the page to a file in a folder that exists, whole or not at all."""
-    # Names of files that are no UTF-8 hold halves of characters, which are written as numbers.
-    text = render_page(page).encode("utf-8", "backslashreplace")
+    html = render_page(page).encode()
     with written_whole(path) as part:
-        part.write_bytes(text)
+        part.write_bytes(html)
     return Path(path)
 
 

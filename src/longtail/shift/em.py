@@ -31,6 +31,7 @@ _MAX_ITER = 5000
 _LEAST_PROB = 1e-9  # scores cannot be moved from a prior with zeros
 _NEWTON_STEPS = 100
 _LEAST = 1e-300  # what underflows would be a zero, which EM never leaves
+_ENOUGH = 30  # samples for an interval without a prior
 _LONGEST_STEP = 1.0  # of the slope: Newton's own may leave for infinity where the trend is flat
 
 MStep: TypeAlias = Callable[[Floats], Floats]
@@ -78,20 +79,35 @@ class Climb(NamedTuple):
 def plain_em(logits: Numbers, pseudo_count: float, resamples: int, random: Draws) -> RawEstimate:
     """EM's estimate from logits of shape (N, C) that carry the uniform prior.
 
-    There is nothing to check it by. It is right where the model is calibrated, and its interval is
-    that of the bootstrap: what drawing other samples would change, and not what the model gets
-    wrong.
+    There is nothing to check it by. It is right where the model is calibrated, and its interval
+    says what other samples would change, and not what the model gets wrong.
+
+    The interval is that of the Bayesian bootstrap (Rubin 1981): samples count as much as chance
+    says, exponential, and the a samples more of a class Gamma(a). Where the classes are told apart
+    these are draws of the Dirichlet posterior, and where nothing is, of the Dirichlet prior.
+    Without a prior a few samples say nothing of those that did not come: there is no interval.
     """
     likelihood, (num_samples, num_classes) = likelihoods(logits), logits.shape
     step, once = free_step(np.float64(pseudo_count)), np.ones((num_samples, 1))
     end = climb(likelihood, once, np.full((num_classes, 1), 1 / num_classes), step)
     spread = None
-    if resamples:
-        weights = drawn_again(random, once[:, 0], num_samples, resamples)
+    if resamples and (pseudo_count > 0 or num_samples >= _ENOUGH):
+        weights = np.empty((num_samples, resamples))
+        for k in range(resamples):
+            weights[:, k] = -np.log1p(-random.uniform(num_samples))
+        chances = random.uniform(num_classes * resamples).reshape(num_classes, resamples)
+        more = free_step(_gamma(pseudo_count, chances))
         start = np.repeat(end.priors, resamples, axis=1)
-        again = climb(likelihood, weights, start, step, tolerance=1e-6)
+        again = climb(likelihood, weights, start, more, tolerance=1e-6)
         spread = np.log(again.priors).std(axis=1, ddof=1)
     return RawEstimate(full(end.priors[:, 0]), spread, end.iterations, end.converged)
+
+
+def _gamma(shape: float, chances: Floats) -> Floats:
+    """Numbers of the gamma distribution of that shape, by their chances."""
+    from scipy.special import gammaincinv
+
+    return np.asarray(gammaincinv(shape, chances)) if shape else np.zeros_like(chances)
 
 
 def likelihoods(uniform_logits: Numbers) -> Floats:

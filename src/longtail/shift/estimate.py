@@ -26,7 +26,7 @@ class PriorEstimate:
     """What `estimate_prior` found. Use it as `scores.under(estimate.prior)`."""
 
     prior: Prior  # in which no class has probability zero
-    low: Array | None  # the lower ends of 95 % intervals, one a class; None without resamples
+    low: Array | None  # the lower ends of 95 % intervals, one a class; None if there are none
     high: Array | None  # the upper ends
     method: Method
     iterations: int
@@ -68,7 +68,8 @@ def estimate_prior(
         shrink: Towards the trend, for "em" with validation scores. Without it is plain EM.
         soft: For "bbse" and "rlls": a confusion matrix of probabilities instead of decisions.
         pseudo_count: How many samples to add for each class: the Dirichlet prior of "em".
-        resamples: How often samples are drawn again for the intervals; 0 for none.
+        resamples: How often samples are drawn again for the intervals; 0 for none. A few samples
+            alone, without validation and with a pseudo_count of 0, have none either.
         seed: Of the drawing.
 
     >>> told_apart = [[3.0, 0.0], [0.0, 3.0], [0.0, 3.0], [0.0, 3.0]] * 50

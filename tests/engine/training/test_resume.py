@@ -2,6 +2,7 @@
 
 import csv
 import errno
+import json
 import multiprocessing
 import os
 import random
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from engine.training.tiny import (
     CLASSES,
@@ -218,9 +220,9 @@ def test_a_checkpoint_says_where_its_sampler_is(tmp_path):
 
 @pytest.mark.parametrize("damage", [Path.unlink, lambda file: os.truncate(file, 500)])
 def test_a_checkpoint_without_its_tensors_is_refused_by_its_name(damage, tmp_path):
-    write_checkpoint(tmp_path, "first", {"a": torch.ones(2000)}, {"step": 1})
-    damage(tmp_path / "first.safetensors")
-    with pytest.raises(ValueError, match=r"first\.safetensors.* damaged"):
+    write_checkpoint(tmp_path, "epoch-1-step-0", {"a": torch.ones(2000)}, {"step": 1})
+    damage(tmp_path / "epoch-1-step-0.safetensors")
+    with pytest.raises(ValueError, match=r"epoch-1-step-0\.safetensors.* damaged"):
         read_checkpoint(tmp_path)
 
 
@@ -256,7 +258,7 @@ def test_a_disk_that_is_full_gives_a_clear_error_and_leaves_the_checkpoint_befor
 
 @pytest.mark.parametrize("file", ["tensors", "state.json"])
 def test_no_space_for_either_file_leaves_the_checkpoint_before(file, tmp_path, monkeypatch):
-    write_checkpoint(tmp_path, "first", {"a": torch.ones(2)}, {"step": 1})
+    write_checkpoint(tmp_path, "epoch-1-step-0", {"a": torch.ones(2)}, {"step": 1})
     syncs = []
 
     def full(descriptor):
@@ -265,8 +267,8 @@ def test_no_space_for_either_file_leaves_the_checkpoint_before(file, tmp_path, m
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match=r"second .*No space left") as raised:
-        write_checkpoint(tmp_path, "second", {"a": torch.zeros(2)}, {"step": 2})
+    with pytest.raises(OSError, match=r"epoch-2-step-0 .*No space left") as raised:
+        write_checkpoint(tmp_path, "epoch-2-step-0", {"a": torch.zeros(2)}, {"step": 2})
     assert raised.value.errno == errno.ENOSPC
     tensors, state = read_checkpoint(tmp_path)
     assert torch.equal(tensors["a"], torch.ones(2))
@@ -281,6 +283,100 @@ def test_a_folder_with_something_else_in_it_is_refused(tmp_path):
     (tmp_path / "state.json").write_text('{"version": 2, "tensors": "a"}')
     with pytest.raises(ValueError, match="version 2 of the checkpoint format"):
         read_checkpoint(tmp_path)
+
+
+def test_of_a_checkpoint_folder_only_what_runs_write_is_removed(tmp_path):
+    folder, elsewhere = tmp_path / "checkpoint", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "best.pt").write_text("mine")
+    quick_train(flat_model(), images(), run=tmp_path, stop_after=2)
+    left = ["epoch-0-step-1.safetensors", "epoch-7-step-1.safetensors.0123abcd.part"]
+    mine = ["best.pt", "epoch-1.pt", "state.json.bak"]
+    for name in left + mine:
+        (folder / name).write_text("mine")
+    (folder / "epoch-3-step-4").symlink_to(elsewhere)
+    (folder / "notes").mkdir()
+    quick_train(flat_model(), images(), run=tmp_path)
+    kept = {"state.json", "epoch-2-step-0.safetensors", "epoch-3-step-4", "notes", *mine}
+    assert {path.name for path in folder.iterdir()} == kept
+    assert (elsewhere / "best.pt").read_text() == "mine"
+
+
+def test_a_checkpoint_folder_of_somebody_else_is_refused(tmp_path):
+    (tmp_path / "checkpoint").mkdir()
+    (tmp_path / "checkpoint" / "best.pt").write_text("mine")
+    with pytest.raises(ValueError, match=r"best\.pt was not written by longtail"):
+        quick_train(flat_model(), images(), run=tmp_path)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "checkpoint").symlink_to(tmp_path / "checkpoint")
+    with pytest.raises(ValueError, match="is a link"):
+        quick_train(flat_model(), images(), run=tmp_path / "run")
+    assert (tmp_path / "checkpoint" / "best.pt").read_text() == "mine"
+
+
+def test_a_state_that_is_a_pipe_or_a_device_is_refused_and_not_waited_for(tmp_path):
+    (tmp_path / "checkpoint").mkdir()
+    state = tmp_path / "checkpoint" / "state.json"
+    for make in (os.mkfifo, lambda path: os.symlink("/dev/zero", path)):
+        make(state)
+        with pytest.raises(ValueError, match=r"state\.json is no checkpoint.*plain file"):
+            quick_train(flat_model(), images(), run=tmp_path)
+        state.unlink()
+    quick_train(flat_model(), images(), run=tmp_path, stop_after=2)
+    tensors = tmp_path / "checkpoint" / "epoch-0-step-2.safetensors"
+    tensors.unlink()
+    os.mkfifo(tensors)
+    with pytest.raises(ValueError, match="epoch-0-step-2"):
+        quick_train(flat_model(), images(), run=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("key", "wrong"),
+    [
+        *(
+            (key, value)
+            for key in ("task", "history", "scaler", "world_size", "loss_sum", "seconds")
+            for value in (None, "text", [1])
+        ),
+        *((key, value) for key in ("epoch", "step") for value in (None, "1", -1, 10**6, 10**30)),
+        ("history", [{}]),
+        ("history", []),
+        ("world_size", 0),
+        ("tensors", None),
+        ("tensors", 3),
+        ("tensors", "../checkpoint/epoch-1-step-2.safetensors"),
+        ("shards", {}),
+        ("shards", {"folder": "../../x", "names": []}),
+        ("shards", {"folder": "epoch-1-step-2", "names": ["optimizer.x"]}),
+    ],
+)
+def test_a_state_with_a_value_that_is_missing_or_wrong_is_said_to_be_damaged(key, wrong, tmp_path):
+    quick_train(flat_model(), images(), run=tmp_path, stop_after=8)
+    path = tmp_path / "checkpoint" / "state.json"
+    values = json.loads(path.read_text())
+    values.pop(key, None)
+    for changed in (values, {**values, key: wrong}):
+        if changed is values and key == "shards":
+            continue
+        path.write_text(json.dumps(changed))
+        with pytest.raises(ValueError, match="damaged"):
+            quick_train(flat_model(), images(), run=tmp_path)
+
+
+@pytest.mark.parametrize("change", ["names", "shapes", "rows"])
+def test_tensors_of_another_run_are_said_to_be_damaged(change, tmp_path):
+    quick_train(flat_model(), images(), run=tmp_path, stop_after=8)
+    file = tmp_path / "checkpoint" / "epoch-1-step-2.safetensors"
+    tensors = load_file(file)
+    if change == "names":
+        tensors = {"a": torch.ones(2)}
+    elif change == "shapes":
+        tensors = {name: tensor.flatten()[:1].clone() for name, tensor in tensors.items()}
+    else:
+        tensors |= {n: t[:0].clone() for n, t in tensors.items() if n.startswith("random")}
+    save_file(tensors, file)
+    with pytest.raises(ValueError, match="damaged"):
+        quick_train(flat_model(), images(), run=tmp_path)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

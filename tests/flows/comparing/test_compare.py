@@ -125,6 +125,40 @@ def test_scores_without_counts_join_those_that_have_them(folders):
     assert any("scores of other carry" in note for note in text.notes(result))
 
 
+def test_samples_are_paired_by_id_and_never_by_place(folders):
+    ids, order = np.arange(90), np.random.default_rng(0).permutation(90)
+    scores = folders.scores(ids=ids)
+    unnamed, other = replace(scores, ids=None), folders.scores(ids=ids)
+    for name, each in {
+        "a": unnamed,
+        "b": scores,
+        "c": other,
+        "d": other.take(order),
+        "e": replace(other, ids=ids + 1),
+    }.items():
+        each.save(folders.place / f"{name}.safetensors")
+    table, alone = compare([folders.place], target={0: 1, 1: 1, 2: 1}).sets
+    assert [method.name for method in alone.methods] == ["e"]
+    losses = {method.name: method.runs[0].metrics["nll"].value for method in table.methods}
+    assert losses["a"] == losses["b"]
+    assert losses["c"] == pytest.approx(losses["d"], rel=1e-12)
+    for copies in (["a", "b"], ["c", "d"]):
+        paths = [folders.place / f"{name}.safetensors" for name in copies]
+        (same,) = compare(paths).sets
+        assert same.verdicts["balanced_accuracy"].others[0].high == 0
+
+
+def test_nothing_to_compare_is_told():
+    with pytest.raises(ValueError, match="nothing to compare"):
+        compare([])
+
+
+def test_a_target_may_be_by_name(folders):
+    folders.train("a", classes=("x", "y", "z"))
+    (table,) = compare(folders.place, target={"z": 3, "x": 1, "y": 2}).sets
+    assert table.samples.target.is_close(lt.Prior.of([1, 2, 3]))
+
+
 def test_scores_without_labels_are_refused(folders):
     place = folders.place / "a.safetensors"
     lt.Scores(np.zeros((2, 3))).save(place)

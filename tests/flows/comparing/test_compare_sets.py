@@ -49,7 +49,7 @@ def test_a_target_that_is_nearly_uniform_is_shown_as_on_the_page_of_a_run():
     samples = SampleSet("toy", labels, 2, lt.Prior.of([0.500005, 0.499995]))
     run = measured_run(lt.Scores(2 * np.eye(2)[labels], labels=labels), samples, "A")
     sums = lt.metrics.Accumulator(2, samples.target)
-    sums.add(np.eye(2)[labels], labels)
+    sums.add(2 * np.eye(2)[labels], labels)
     shown = shown_accuracies(sums.class_shares, samples.target)
     keys = [m.key for m in compare_set(samples, [run], BY).metrics]
     assert set(shown) == {"accuracy_under_target", "balanced_accuracy"}

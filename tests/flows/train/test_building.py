@@ -5,7 +5,7 @@ import torch
 
 from longtail import Prior
 from longtail.flows.train import building, parts
-from longtail.flows.train.reading import recipe_from
+from longtail.flows.train.reading import RecipeError, overridden, recipe_from
 from longtail.images import ImageArrays
 
 COUNTS = [30, 12, 6]
@@ -65,9 +65,30 @@ def test_the_seed_decides_the_weights():
     assert not torch.equal(first["head.weight"], other["head.weight"])
 
 
+def test_weights_are_drawn_from_no_generator_of_others():
+    torch.manual_seed(0)
+    expected = torch.rand(3)
+    torch.manual_seed(0)
+    building.build_model(recipe(seed=1), PRIOR)
+    assert torch.equal(torch.rand(3), expected)
+
+
 def test_channels_are_measured_where_the_recipe_says_no_numbers():
     measured = building.build_normalize(recipe(), IMAGES)
     values = IMAGES.images.double() / 255
     assert measured.mean == pytest.approx(values.mean(dim=(0, 2, 3)).tolist())
     told = building.build_normalize(recipe(normalize={"mean": [0.5], "std": [2]}), IMAGES)
     assert (told.mean, told.std) == ((0.5,), (2.0,))
+
+
+@pytest.mark.parametrize("value", [0, 51, 100])
+def test_a_channel_that_is_the_same_everywhere_is_told_with_numbers_that_do(value):
+    pixels = IMAGES.images.clone()
+    pixels[:, 1] = value
+    plain = ImageArrays(pixels, IMAGES.labels)
+    with pytest.raises(RecipeError, match=r"channel 1 .*'normalize=") as raised:
+        building.build_normalize(recipe(), plain)
+    setting = str(raised.value).rpartition(" set ")[2].strip("'")
+    told = building.build_normalize(overridden(recipe(), [setting]), plain)
+    assert told.std[1] == 1
+    assert told(pixels)[:, 1].abs().max() < 1e-3

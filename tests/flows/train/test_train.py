@@ -1,6 +1,8 @@
 """A run from labels to a report, with the real engine on images of a few pixels."""
 
 import json
+import os
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -10,8 +12,8 @@ from safetensors.torch import load_file
 
 from longtail import Prior, Scores, heads
 from longtail.core.files import locked
-from longtail.data import Features, stratified_folds
-from longtail.engine import load_head
+from longtail.data import Features, shifted_subset, stratified_folds
+from longtail.engine import fit_head, load_head
 from longtail.engine.training import EpochEnd, predict
 from longtail.flows.features import features as extract_features
 from longtail.flows.train import building
@@ -23,6 +25,7 @@ from longtail.flows.train.run_folder import check_folder, read_log
 from longtail.flows.train.scores import with_new_statistics
 from longtail.flows.train.train import planned, train
 from longtail.images import ImageArrays
+from longtail.metrics import accuracy_under
 from longtail.metrics.representations import weight_norms
 from longtail.posthoc import LogitAdjustment
 from longtail.recipes.catalogue import read_recipe
@@ -119,6 +122,30 @@ def test_a_run_is_read_again_as_it_was(run):
     assert [v.name for v in again.variants] == [v.name for v in run.variants]
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("metrics.json", "[]"),
+        ("metrics.json", '{"best_epoch": "last"}'),
+        ("metrics.json", "[" * 100_000),
+        ("metrics.json", None),
+        ("log.csv", ""),
+        ("log.csv", "epoch,step\n1,2\n"),
+        ("log.csv", "epoch,train_loss,seconds\n1,2,3,4\n"),
+        ("log.csv", "epoch,train_loss,seconds\n1,much,3\n"),
+    ],
+)
+def test_a_damaged_file_of_a_run_is_named(run, name, text, tmp_path):
+    folder = shutil.copytree(run.folder, tmp_path / "run")
+    (folder / name).unlink()
+    if text is None:
+        os.mkfifo(folder / name)
+    else:
+        (folder / name).write_text(text)
+    with pytest.raises(ValueError, match=rf"{name} cannot be read as the"):
+        read_run(folder)
+
+
 def test_second_stage_heads_are_those_of_the_trained_features(run):
     stored = load_model(run.folder)
     splits = read_data(run.recipe.data)
@@ -155,6 +182,50 @@ def test_heads_that_differ_in_an_option_have_names_of_their_own(images, tmp_path
     ]
     first, second = (variant.scores["test"].logits for variant in result.variants[2:4])
     assert not torch.allclose(first, second)
+
+
+def test_a_run_with_a_balanced_test_part_reports_shifted_sets(run):
+    told = json.loads((run.folder / "metrics.json").read_text())["shifted_sets"]
+    assert [each["ratio"] for each in told] == [10, 5, 2, 2, 5, 10]  # 20 test images a class
+    test = Scores.load(run.folder / "scores-test.safetensors")
+    for each in told:
+        at = shifted_subset(np.asarray(test.labels), KEPT, each["ratio"], each["direction"])
+        prior = Prior.of(np.bincount(np.asarray(test.labels)[np.asarray(at)]))
+        assert each["as_trained"]["value"] == pytest.approx(accuracy_under(test, target=prior))
+        moved = accuracy_under(test.under(prior), target=prior)
+        assert each["known"]["value"] == pytest.approx(moved)
+        assert each["estimated"]["value"] is not None
+    page = (run.folder / "report.html").read_text()
+    assert "If the labels shift" in page
+    assert "backward 10" in page
+    assert read_run(run.folder).shifted_sets == run.shifted_sets
+
+
+def test_displacements_trained_with_adjustment_are_about_centres_trained_without(images, tmp_path):
+    heads_of = [
+        "learned_ncm",
+        {"name": "learned_ncm", "tau": 0.125},
+        {"name": "multi_ncm", "num_displacements": 3},
+        {"name": "multi_ncm", "tau": 0.125, "num_displacements": 3},
+    ]
+    result = run_recipe(small(images, epochs=1, second_stage={"heads": heads_of}), tmp_path)
+    plain, adjusted, multi, multi_adjusted = (variant.head for variant in result.variants[2:])
+    assert torch.equal(multi.centers, plain.centers)
+    assert torch.equal(multi_adjusted.centers, plain.centers)
+    assert not torch.allclose(adjusted.centers, plain.centers)
+    assert not torch.allclose(multi_adjusted.displacements, multi.displacements)
+    # Written out: adjustment is in the loss of the displacements, and nowhere else.
+    features = predict(
+        result.model.model, read_data(result.recipe.data).train, result.model.normalize
+    ).features
+    labels = read_data(result.recipe.data).train.labels
+    torch.manual_seed(result.recipe.seed)
+    learned = heads.LearnedNCM(features.shape[1], 4)
+    fit_head(learned, features, labels, sgd=heads.LearnedNCM.sgd, seed=result.recipe.seed)
+    head = heads.MultiNCM.from_learned(learned, 3)
+    fit_head(head, features, labels, sgd=heads.MultiNCM.adjusted_sgd, seed=result.recipe.seed)
+    for name, value in head.state_dict().items():
+        torch.testing.assert_close(multi_adjusted.state_dict()[name], value)
 
 
 def test_the_report_has_the_figures_and_asks_for_nothing(run):
@@ -205,7 +276,8 @@ def test_a_folder_of_another_recipe_is_refused_with_what_differs(run):
 
 
 def test_a_run_that_broke_off_before_its_first_checkpoint_does_not_keep_its_folder(run, tmp_path):
-    (tmp_path / "recipe.yaml").write_bytes((run.folder / "recipe.yaml").read_bytes())
+    for name in ("recipe.yaml", "versions.json"):
+        (tmp_path / name).write_bytes((run.folder / name).read_bytes())
     other = overridden(run.recipe, ["epochs=5"])
     assert not check_folder(tmp_path, other, "auto")
     assert not check_folder(tmp_path, other, "never")
@@ -476,6 +548,27 @@ def test_the_figures_of_papers_come_out_of_run_folders(run, images, tmp_path):
         group_curves_chart([{"epoch": 1.0, "train_loss": 2.0}])
     with pytest.raises(FileNotFoundError, match=r"no .*log\.csv"):
         read_log(tmp_path)
+
+
+def test_the_groups_of_a_run_have_the_edges_of_its_recipe_and_a_report_may_have_others(
+    images, tmp_path
+):
+    recipe = small(images, groups="many=24,few=10,inclusive")  # of 48, 24, 10 and 5
+    run = run_recipe(recipe, tmp_path)
+    scores = Scores.load(tmp_path / "scores-test.safetensors")
+    right = np.asarray(scores.predict()) == np.asarray(scores.labels)
+    recalls = [right[np.asarray(scores.labels) == k].mean() for k in range(4)]
+    metrics = run.metrics["test"]["as trained"]
+    assert metrics["many"].value == pytest.approx(np.mean(recalls[:2]))
+    assert metrics["few"].value == pytest.approx(recalls[3])
+    assert run.trained.history[-1]["val_many"] is not None
+    assert run.as_json()["group_edges"] == recipe.groups
+    assert "24 or more, 10 to 23 and fewer than 10" in (tmp_path / "report.html").read_text()
+    again = read_run(tmp_path, groups="many=40,few=10,few_inclusive")
+    metrics = again.metrics["test"]["as trained"]
+    assert metrics["many"].value == pytest.approx(recalls[0])
+    assert metrics["few"].value == pytest.approx(np.mean(recalls[2:]))
+    assert check_folder(tmp_path, overridden(recipe, ["groups=many=5,few=2"]))  # the same task
 
 
 def test_experts_train_save_and_predict_by_their_mean_which_carries_uniform(images, tmp_path):

@@ -8,6 +8,7 @@ numbers are read. Blocks of rows are read without the rest.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tokenize import TokenError
@@ -81,7 +82,10 @@ def npz_names(path: Path) -> list[str]:
     check_is_file(path)
     with reading(path, _NPZ), ZipFile(path) as stored:
         names = [name.removesuffix(".npy") for name in stored.namelist() if name.endswith(".npy")]
-    return list(dict.fromkeys(names))
+    if len(set(names)) < len(names):
+        ((twice, _),) = Counter(names).most_common(1)
+        raise ValueError(f"{path} has the array {twice!r} twice; save it again")
+    return names
 
 
 def npz_header(path: Path, name: str) -> ArrayHeader:

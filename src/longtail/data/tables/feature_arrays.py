@@ -20,7 +20,7 @@ from longtail.core.scores import Split
 from longtail.data.tables import arrays
 from longtail.data.tables.errors import naming
 from longtail.data.tables.features import SPLITS, Features, FilePath, checked_features
-from longtail.data.tables.label_codes import LabelCodes, as_names
+from longtail.data.tables.label_codes import LabelCodes, are_whole_numbers, as_names, classes_of
 
 _Parts: TypeAlias = Mapping[Split, tuple[Numbers, Numbers]]
 _Named: TypeAlias = tuple[_Parts, tuple[str, ...] | None]  # with the names of the classes
@@ -116,10 +116,20 @@ def _numbered(parts: _Parts, classes: tuple[str, ...] | None, source: Path) -> _
         split: LabelCodes.of_array(labels, f"labels of {split} in {source}")
         for split, (_, labels) in parts.items()
     }
-    # Without a list the classes are in the order of their names.
-    names = classes or tuple(sorted({value for each in codes.values() for value in each.values}))
+    values = {value for each in codes.values() for value in each.values}
+    names: tuple[str, ...] | None = classes
+    number = [split for split, each in codes.items() if each.stored_as_numbers]
+    if names is None and not number:
+        names = tuple(sorted(values))  # without a list the classes are in the order of their names
+    elif names is None and not are_whole_numbers(values):
+        text = next(split for split in codes if split not in number)
+        raise ValueError(
+            f"the labels of {number[0]} in {source} are numbers, but those of {text} names; save "
+            "both as class indices, or beside them the names of the classes in their order: classes"
+        )
+    num_classes = len(names or classes_of(values, len(values), str(source)))
     return {
-        split: (rows, codes[split].as_indices(len(names), names, f"labels of {split} in {source}"))
+        split: (rows, codes[split].as_indices(num_classes, names, f"labels of {split} in {source}"))
         for split, (rows, _) in parts.items()
     }, names
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NoReturn
 
@@ -101,7 +101,7 @@ class LabelCodes:
             wanted = f"which is none of the {len(names)} class names ({listed})"
             remedy = "give the right class names, or correct the label"
         label = self.values[self.codes[row]]
-        raise ValueError(f"{where} has {label!r} in row {row}, {wanted}; {remedy}")
+        raise ValueError(f"{where} has {label!r:.80} in row {row}, {wanted}; {remedy}")
 
     def _first_outside(self, names: dict[str, int]) -> int:
         outside = np.array([value not in names for value in self.values])
@@ -112,22 +112,44 @@ class LabelCodes:
 class LabelCounts:
     """How many samples each label has, in the order of the classes.
 
-    If labels are `numbered`, some may be left out because they have no sample.
+    If labels are `numbered`, some may be left out because they have no sample. They `are_indices`
+    if they can be nothing else, as those of an integer type; in text a number may be a name.
     """
 
     counts: Mapping[str, int]
     numbered: bool = False
+    are_indices: bool = False
 
     @classmethod
     def of_codes(cls, labels: LabelCodes, names: Sequence[str] | None, where: str) -> LabelCounts:
         """Count labels; those of known names count zero where they are absent."""
         if names is None:
-            return cls.of_names(labels.counts(), where)
+            counted = cls.of_names(labels.counts(), where)
+            return replace(counted, are_indices=labels.stored_as_numbers)
         return cls(LabelCodes(tuple(names), labels.as_indices(len(names), names, where)).counts())
+
+    @classmethod
+    def of_counts(cls, counts: Sequence[int] | Mapping[str, int], where: str) -> LabelCounts:
+        """From counts in the order of the classes, or by name, of which one must have samples."""
+        if isinstance(counts, Mapping):
+            by_label = counts
+        else:
+            by_label = {str(index): number for index, number in enumerate(counts)}
+        if not any(by_label.values()):
+            raise ValueError(
+                f"{where} counts no samples at all; give the counts of a set that has some"
+            )
+        if not isinstance(counts, Mapping):
+            return cls(by_label, numbered=True, are_indices=True)
+        ordered = cls.of_names(by_label, where)
+        # Whoever lists classes by name may do so in the order of a model: it is kept.
+        return ordered if ordered.numbered else cls(by_label)
 
     @classmethod
     def of_names(cls, counts: Mapping[str, int], where: str) -> LabelCounts:
         """From counts by label, put in order: numbers by size, names by the alphabet."""
+        if not counts:
+            raise ValueError(f"{where} has no class in it; give one sample of one at least")
         numbered = are_whole_numbers(counts)
         order = sorted(counts, key=int if numbered else None)
         if numbered and int(order[0]) < 0:
@@ -187,8 +209,14 @@ def as_names(values: Numbers, where: str) -> tuple[str, ...]:
             f"{where} must be names or whole numbers in one dimension, got {values.dtype} of shape "
             f"{values.shape}; save a list of texts"
         )
+    return as_texts(values, where)
+
+
+def as_texts(values: Numbers | Sequence[object], where: str) -> tuple[str, ...]:
+    """Names and numbers as text, bytes read as UTF-8, or a ValueError that says `where`."""
     try:
-        names = tuple(v.decode() if isinstance(v, bytes) else str(v) for v in values.tolist())
+        plain = values.tolist() if isinstance(values, np.ndarray) else values
+        names = tuple(v.decode() if isinstance(v, bytes) else str(v) for v in plain)
         "".join(names).encode("utf-8")  # halves of characters cannot be written again
         return names
     except (ValueError, SystemError) as error:  # the latter for numbers that are no characters

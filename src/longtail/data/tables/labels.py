@@ -3,6 +3,7 @@
 | file | holds |
 |---|---|
 | .csv, .tsv (also .gz), .parquet | a column of labels, and where there is one a column of splits |
+| the same | or a row a class, and a column "count" of its samples |
 | .txt | a line a sample that ends in its label, as the lists of ImageNet-LT |
 | .npy, .npz | an array of labels; in .npz also one a split, as `train_label` and `test_label` |
 | .json | class counts: a list, an object from name to count, or one of those for each split |
@@ -14,32 +15,29 @@ column called "split", or in text one of nothing but "train", "test" and the lik
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import msgspec
-import numpy as np
 
 from longtail.core.arrays import Numbers
 from longtail.core.labels import MOST
 from longtail.data.tables.arrays import load_npy, load_npz, npz_names
-from longtail.data.tables.errors import check_is_file
-from longtail.data.tables.label_codes import LabelCodes, LabelCounts, as_names
-from longtail.data.tables.layout import Table, column_place
-from longtail.data.tables.names import WHOLE, count_folders, split_named
-from longtail.data.tables.parquet import ParquetTable
-from longtail.data.tables.text import TextTable, lines_of, suffix_of
+from longtail.data.tables.label_codes import (
+    LabelCodes,
+    LabelCounts,
+    as_names,
+)
+from longtail.data.tables.label_tables import LabelTable
+from longtail.data.tables.names import WHOLE, by_split, count_folders, split_named
+from longtail.data.tables.text import lines_of, read_json, suffix_of
 
 _Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=MOST)]
 _Counts: TypeAlias = list[_Count] | dict[str, _Count]
 
-_LABEL_NAMES = ("label", "labels", "class", "class_name", "category", "target", "y")
-_SPLIT_NAMES = ("split", "subset", "partition")
 _ARRAY_NAMES = ("labels", "label", "y")
 _CLASS_NAMES = ("classes", "class_names", "label_names")
-_LOOKED_AT = 1000  # rows that decide which column tells the split
+_TABLES = (".csv", ".tsv", ".parquet")
 
 
 def read_labels(
@@ -78,6 +76,8 @@ def read_label_counts(
         }
     if suffix_of(source) == ".json":
         return _json_counts(source)
+    if suffix_of(source) in _TABLES:
+        return LabelTable.open(source, column, header).counts()
     parts, names = _labels_and_names(source, column, header)
     return {
         split: LabelCounts.of_codes(labels, names, str(source)) for split, labels in parts.items()
@@ -108,7 +108,7 @@ def _labels_and_names(
 ) -> tuple[dict[str, LabelCodes], tuple[str, ...] | None]:
     match suffix_of(path):
         case ".csv" | ".tsv" | ".parquet":
-            return _table_labels(path, column, header), None
+            return LabelTable.open(path, column, header).labels(), None
         case ".txt":
             return {WHOLE: LabelCodes.of_texts(_last_words(path))}, None
         case ".npy":
@@ -121,90 +121,25 @@ def _labels_and_names(
     )
 
 
-def _table_labels(
-    path: Path, column: str | int | None, header: bool | None
-) -> dict[str, LabelCodes]:
-    table: Table
-    if suffix_of(path) == ".parquet":
-        table = ParquetTable.open(path)
-        samples, example = [], list(table.names)
-    else:
-        plain = TextTable.open(path)
-        samples = list(islice(plain.rows(), _LOOKED_AT))
-        if header is None:
-            usual = {text.lower() for text in plain.first} & {*_LABEL_NAMES, *_SPLIT_NAMES}
-            header = isinstance(column, str) or bool(usual)
-        table, example, samples = replace(plain, has_header=header), samples[-1], samples[header:]
-    split = next((at for at in range(table.width) if _tells_split(table, samples, at)), None)
-    label = _label_place(table, example, column, split)
-    others = [] if split is None or split == label else [split]
-    num_rows, (labels, *splits) = table.labels(label, *others)
-    if not num_rows:
-        raise ValueError(f"{path} has no rows under its header; give a file with labels")
-    if "" in labels.values:
-        row = int((labels.codes == labels.values.index("")).argmax())
-        raise ValueError(f"{path} has no label in row {row}, column {label}; leave that row out")
-    return _by_split(labels, splits[0], path) if splits else {WHOLE: labels}
-
-
-def _tells_split(table: Table, rows: Sequence[Sequence[str]], at: int) -> bool:
-    if table.names is not None and table.names[at].lower() in _SPLIT_NAMES:
-        return True
-    return bool(rows) and all(len(row) > at and split_named(row[at]) for row in rows)
-
-
-def _label_place(
-    table: Table, example: Sequence[str], column: str | int | None, split: int | None
-) -> int:
-    names, width = table.names, len(example)
-    if column is not None:
-        return column_place(column, names, width, table.path)
-    lowered = [name.lower() for name in names or ()]
-    called = next((usual for usual in _LABEL_NAMES if usual in lowered), None)
-    if called is not None:
-        return lowered.index(called)
-    others = [at for at in range(width) if at != split]
-    if len(others) == 1:
-        return others[0]
-    shown = (f"{(names or range(width))[at]} ({example[at].strip()[:20]!r})" for at in others[:10])
-    raise ValueError(
-        f"{table.path} has {width} columns and none is called label: {', '.join(shown)}; "
-        "say with column (--column) which one holds the labels, by name or by place from 0"
-    )
-
-
-def _by_split(labels: LabelCodes, splits: LabelCodes, path: Path) -> dict[str, LabelCodes]:
-    parts = [split_named(value) for value in splits.values]
-    if None in parts:
-        raise ValueError(
-            f"{path} has {splits.values[parts.index(None)]!r} in the column that tells the split, "
-            "expected train, validation or test; correct it, or leave that column out"
-        )
-    return {
-        split: labels.only(np.array([part == split for part in parts])[splits.codes])
-        for split in ("train", "validation", "test")
-        if split in parts
-    }
-
-
 def _label_arrays(names: Sequence[str], column: str | int | None, path: Path) -> dict[str, str]:
     """From the split to the name of its array."""
     if column in names:
         return {WHOLE: str(column)}
-    by_split: dict[str, str] = {}
-    for name in names if column is None else ():
-        words = name.lower().split("_")
-        split = next(filter(None, map(split_named, words)), None)
-        if len(words) == 2 and split and set(words) & set(_ARRAY_NAMES):
-            by_split.setdefault(split, name)
+    parts = by_split(names if column is None else (), path, "arrays of labels", _split_of_array)
     single = next((name for name in _ARRAY_NAMES if name in names), None)
-    if column is not None or not (by_split or single):
+    if column is not None or not (parts or single):
         asked = "labels" if column is None else column
         raise ValueError(
             f"{path} has no array {asked!r}, only {', '.join(sorted(names)) or 'nothing'}; "
             "say with column (--column) which one holds the labels"
         )
-    return by_split or {WHOLE: str(single)}
+    return parts or {WHOLE: str(single)}
+
+
+def _split_of_array(name: str) -> str | None:
+    words = name.lower().split("_")
+    is_labels = len(words) == 2 and set(words) & set(_ARRAY_NAMES)
+    return next(filter(None, map(split_named, words)), None) if is_labels else None
 
 
 def _of_array(stored: Numbers, where: str) -> LabelCodes:
@@ -230,33 +165,21 @@ def _last_words(path: Path) -> Iterator[str]:
 
 
 def _json_counts(path: Path) -> dict[str, LabelCounts]:
-    check_is_file(path)
-    text = path.read_bytes()
-    try:
-        counts = msgspec.json.decode(text, type=_Counts)
-    except ValueError as error:  # of JSON, or of the text in it
-        reason = error
-    else:
-        return {WHOLE: _ordered(counts, path)}
-    try:
-        parts = msgspec.json.decode(text, type=dict[str, _Counts])
-    except ValueError:
-        raise ValueError(
-            f"{path} must be JSON class counts: a list of whole numbers, an object from class name "
-            f"to number, or one of those under train, validation and test ({reason}); correct it"
-        ) from reason
-    unknown = [name for name in parts if split_named(name) is None]
+    stored = read_json(
+        path,
+        msgspec.json.Decoder(list[_Count] | dict[str, _Count | _Counts]),
+        "JSON class counts: a list of whole numbers, an object from class name to number, or one "
+        "of those under train, validation and test",
+    )
+    parts: dict[str, _Counts] = {}
+    if isinstance(stored, dict):
+        parts = {name: each for name, each in stored.items() if not isinstance(each, int)}
+    if not parts:
+        return {WHOLE: LabelCounts.of_counts(stored, str(path))}
+    unknown = [name for name in stored if name not in parts or split_named(name) is None]
     if unknown:
         raise ValueError(
             f"{path} has counts under {unknown[0]!r}, expected train, validation or test; rename it"
         )
-    return {str(split_named(name)): _ordered(counts, path) for name, counts in parts.items()}
-
-
-def _ordered(counts: list[int] | dict[str, int], path: Path) -> LabelCounts:
-    by_label = counts if isinstance(counts, dict) else {str(i): n for i, n in enumerate(counts)}
-    if not any(by_label.values()):
-        raise ValueError(f"{path} counts no samples at all; give the counts of a set that has some")
-    ordered = LabelCounts.of_names(by_label, str(path))
-    # An object lists its classes in an order that may be that of a model: it is kept.
-    return ordered if ordered.numbered else LabelCounts(by_label)
+    names = by_split(parts, path, "lists of counts")
+    return {split: LabelCounts.of_counts(parts[name], str(path)) for split, name in names.items()}

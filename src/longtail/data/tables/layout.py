@@ -109,7 +109,9 @@ def column_place(column: str | int, names: Sequence[str] | None, width: int, pat
             raise MissingError(
                 column, f"{path} has no column {column!r}, only {listed}; name one of these"
             )
-        return list(names).index(column)
+        if names.count(column) > 1:
+            raise ValueError(f"{path} has two columns called {column!r}; rename one of them")
+        return names.index(column)
     if not 0 <= column < width:
         raise ValueError(
             f"{path} has {width} columns, counted 0 to {width - 1}, so none at {column}; "

@@ -5,13 +5,12 @@ followed, but each folder counts once, whatever leads to it. Hidden files and fo
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
 
-from longtail.data.tables.errors import check_is_file, reading
-from longtail.data.tables.text import lines_of, suffix_of
+from longtail.data.tables.text import lines_of, read_json, suffix_of
 
 WHOLE = "all"  # the only part of a file that has no parts
 SPLITS: Mapping[str, str] = {
@@ -31,24 +30,29 @@ def split_named(name: str) -> str | None:
     return SPLITS.get(name.strip().lower())
 
 
-def check_written(names: Iterable[str], where: str) -> None:
-    """A ValueError if a name cannot be written to a file: those of folders may be any bytes."""
+def by_split(
+    names: Iterable[str],
+    where: object,
+    what: str,
+    split_of: Callable[[str], str | None] = split_named,
+) -> dict[str, str]:
+    """Of each split its name; those of none are left out, and two of one are a ValueError."""
+    chosen: dict[str, str] = {}
     for name in names:
-        try:
-            name.encode("utf-8")
-        except UnicodeEncodeError:
+        split = split_of(name)
+        if split is not None and chosen.setdefault(split, name) != name:
             raise ValueError(
-                f"{where} has the class {name!r}, which is no text in UTF-8 and could not be "
-                "written with the results; rename it"
-            ) from None
+                f"{where} has two {what} for {split}, {chosen[split]} and {name}; "
+                "take one of them away"
+            )
+    return chosen
 
 
 def read_class_names(path: Path) -> tuple[str, ...]:
     """The names in a JSON list, or in text with a name a line, in the order of the classes."""
     if suffix_of(path) == ".json":
-        check_is_file(path)
-        with reading(path, "a JSON list of class names"):
-            names = msgspec.json.decode(path.read_bytes(), type=tuple[str, ...])
+        decoder = msgspec.json.Decoder(tuple[str, ...])
+        names = read_json(path, decoder, "a JSON list of class names")
     elif suffix_of(path) == ".txt":
         names = tuple(line.strip() for line in lines_of(path))
     else:
@@ -90,9 +94,10 @@ def files_below(folder: Path, apart: Iterable[Path] = ()) -> Iterator[tuple[str,
 def count_folders(root: Path) -> dict[str, dict[str, int]]:
     """For each split the number of files of each class; under "all" if there are no splits."""
     inside = subfolders(root)
-    parts = {split_named(name): root / name for name in inside}
-    if "train" in parts and None not in parts:
-        return {str(name): _count(folder) for name, folder in parts.items()}
+    splits = list(map(split_named, inside))
+    if "train" in splits and None not in splits:
+        parts = by_split(inside, root, "folders")
+        return {split: _count(root / name) for split, name in parts.items()}
     if not inside:
         raise ValueError(
             f"{root} has no folders in it, expected one a class (root/class/file) or "

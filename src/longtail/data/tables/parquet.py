@@ -13,9 +13,10 @@ import numpy as np
 from longtail.core.arrays import Numbers
 from longtail.core.memory import check_memory
 from longtail.data.tables.errors import check_is_file, reading
-from longtail.data.tables.label_codes import LABEL_BYTES, LabelCodes
+from longtail.data.tables.label_codes import LABEL_BYTES, LabelCodes, as_texts
 
 _KIND = "a parquet file"
+_COPIES = 4  # of texts, in memory at the same time
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,10 +100,13 @@ class ParquetTable:
     def _labels(self, name: str) -> LabelCodes:
         """Integers, strings or a dictionary of strings."""
         where = f"column {name!r} of {self.path}"
-        # A million equal labels are a few bytes on the disk, and in memory what a million are.
-        check_memory(LABEL_BYTES * self.num_rows, where)
+        file = _opened(self.path)
         with reading(self.path, _KIND):
-            encoded = _opened(self.path).read(columns=[name]).column(0).combine_chunks()
+            unpacked = _unpacked_size(file, name)
+        # A million equal labels are a few bytes on the disk, and in memory what a million are.
+        check_memory(LABEL_BYTES * self.num_rows + _COPIES * unpacked, where)
+        with reading(self.path, _KIND):
+            encoded = file.read(columns=[name]).column(0).combine_chunks()
         if encoded.null_count:
             row = encoded.is_null().index(True).as_py()
             raise ValueError(
@@ -116,14 +120,26 @@ class ParquetTable:
                     f"{where} must be class indices or class names, got {encoded.type}; "
                     "name another column, or make one of labels"
                 ) from None
-        values = LabelCodes.of_array(np.array(encoded.dictionary.to_pylist()), where)
-        # Among the sorted distinct values, where each entry of the dictionary stands.
+        with reading(self.path, _KIND):
+            entries = encoded.dictionary.to_pylist()
+        if all(isinstance(entry, str | bytes) for entry in entries):
+            values = LabelCodes.of_texts(as_texts(entries, where))
+        else:
+            values = LabelCodes.of_array(np.array(entries), where)
+        # Among the distinct values, where each entry of the dictionary stands.
         codes = values.codes[encoded.indices.to_numpy()]
         return LabelCodes(values.values, codes, values.stored_as_numbers)
 
     def _batches(self, rows: int, names: Sequence[str]) -> Iterator[Any]:
         with reading(self.path, _KIND):
             yield from _opened(self.path).iter_batches(rows, columns=names)
+
+
+def _unpacked_size(file: Any, name: str) -> int:
+    """How many bytes of a column the pages hold when they are unpacked."""
+    columns = [at for at in range(len(file.schema)) if file.schema.column(at).path == name]
+    groups = map(file.metadata.row_group, range(file.num_row_groups))
+    return sum(group.column(at).total_uncompressed_size for group in groups for at in columns)
 
 
 def _opened(path: Path) -> Any:

@@ -9,15 +9,19 @@ A column of names that comes from pandas is saved by NumPy as a pickle of an arr
 objects; where it holds nothing but text or whole numbers, these are read out of it.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
 from pickletools import genops
 from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core.arrays import Numbers
+from longtail.core.arrays import Numbers, text_array
+from longtail.core.memory import check_memory
 from longtail.data.tables.errors import ObjectsError
 
 # What NumPy arrays and, in protocol 2, bytes are made with. All else is refused.
@@ -30,6 +34,11 @@ _MAKERS = {
 }
 _DTYPES = {name: kind for kind in ("u1", "O8", "O4") for name in (kind, kind.encode())}
 _MOST_BYTES = 2**28  # of objects: ten million names
+_MOST_STEPS = 2**22  # of CIFAR's files, which take a quarter of a million
+_CHUNK = 2**20
+# Of an array: an entry takes three, made, remembered and appended; and some are there before it.
+_STEPS_EACH, _STEPS_BEFORE = 4, 1000
+_STEP_BYTES = 64  # of memory that a step takes: an empty list
 
 
 @dataclass(eq=False)
@@ -47,13 +56,18 @@ class _Named:
     name: str
 
 
-def read_plain_data(pickled: bytes, where: str) -> Any:
-    """The value, with each array as a `ByteArray`; a ValueError for anything that is not plain."""
-    stack = _Stack()
+def read_plain_data(pickled: bytes, where: str, most_steps: int = _MOST_STEPS) -> Any:
+    """The value, with each array as a `ByteArray`; a ValueError for anything that is not plain.
+
+    Few bytes can make many objects: no more steps are followed than `most_steps`.
+    """
+    stack = _Stack(len(pickled))
     try:
-        for opcode, argument, _ in genops(pickled):
+        for step, (opcode, argument, _) in enumerate(genops(pickled)):
             if opcode.name == "STOP":
                 break
+            if step >= most_steps:
+                raise ValueError(f"it takes more than {most_steps:,} steps")
             stack.follow(opcode.name, argument)
         (value,) = stack.items
     except (ValueError, TypeError, IndexError, KeyError, AttributeError) as error:
@@ -66,11 +80,14 @@ def read_plain_data(pickled: bytes, where: str) -> Any:
 
 def read_objects(file: IO[bytes], shape: tuple[int, ...], where: str) -> Numbers:
     """The names or numbers of an array of objects in an .npy, whose header has been read."""
-    pickled = file.read(_MOST_BYTES + 1)
+    chunks = iter(partial(file.read, _CHUNK), b"")  # all at once would take as much memory
+    pickled = b"".join(islice(chunks, _MOST_BYTES // _CHUNK + 1))
+    steps = _STEPS_EACH * math.prod(shape) + _STEPS_BEFORE
+    check_memory(_STEP_BYTES * min(steps, len(pickled)), where)
     try:
         if len(pickled) > _MOST_BYTES:
             raise ValueError(f"of more than {_MOST_BYTES:,} bytes")
-        array = read_plain_data(pickled, where)
+        array = read_plain_data(pickled, where, steps)
     except ValueError as error:
         raise _refused(where, "of other kinds than text and numbers") from error
     values = array.plain if isinstance(array, ByteArray) else None
@@ -81,7 +98,7 @@ def read_objects(file: IO[bytes], shape: tuple[int, ...], where: str) -> Numbers
     row = next((at for at, value in enumerate(values) if type(value) is not kind), None)
     if row is not None:
         raise _refused(where, f"such as {values[row]!r} in row {row}")
-    return np.array(values, dtype=kind if values else str)
+    return np.array(values) if kind is int and values else text_array(values, where)
 
 
 def _refused(where: str, what: str) -> ObjectsError:
@@ -96,6 +113,7 @@ def _refused(where: str, what: str) -> ObjectsError:
 class _Stack:
     """The machine that a pickle is a program for, with the few opcodes that plain data needs."""
 
+    bytes_left: int  # to make of text: as many as the pickle has
     items: list[Any] = field(default_factory=list)
     marks: list[int] = field(default_factory=list)
     memo: dict[int, Any] = field(default_factory=dict)
@@ -146,6 +164,9 @@ class _Stack:
         elif name == "dtype" and arguments[0] in _DTYPES:
             self.items.append(_Named(_DTYPES[arguments[0]]))
         elif name == "encode" and arguments[1] in ("latin1", b"latin1"):
+            self.bytes_left -= len(arguments[0])
+            if self.bytes_left < 0:
+                raise ValueError("it makes more bytes than it has")
             self.items.append(arguments[0].encode("latin-1"))
         else:
             raise ValueError("it calls for something else than bytes and arrays of them")
@@ -170,7 +191,7 @@ def _fill(array: ByteArray, _: Any, shape: Any, dtype: Any, is_fortran: Any, dat
     if kind in ("O8", "O4") and isinstance(data, list) and shape == (len(data),):
         if not all(isinstance(value, str | bytes | int | float | None) for value in data):
             raise ValueError("it has an array of something else than plain values")
-        array.plain = list(data)
+        array.plain = data
     elif kind == "u1" and isinstance(data, bytes):
         flat: npt.NDArray[np.uint8] = np.frombuffer(data, np.uint8)
         array.values = flat.reshape(shape, order="F" if is_fortran else "C")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from longtail.core import Prior
-from longtail.core.arrays import Numbers
+from longtail.core.arrays import Numbers, text_array
 from longtail.core.blocks import slices
 from longtail.core.score_checks import check_ids
 from longtail.core.scores_file import FORMAT, Header
@@ -167,13 +167,16 @@ def _beside(
 ) -> tuple[int, LabelCodes | None, Numbers | None]:
     """How many rows there are, their labels and their ids."""
     num_rows, columns = table.labels(*(at for at in (label, ids) if at is not None))
-    texts = None if ids is None else np.array(columns[-1].values)[columns[-1].codes]
+    texts = None
+    if ids is not None:
+        values = columns[-1].values
+        texts = text_array([values[code] for code in columns[-1].codes], f"ids of {table.path}")
     return num_rows, None if label is None else columns[0], texts
 
 
 def _ids(stored: Numbers, num_rows: int, where: str) -> Numbers:
     with naming(where):
-        texts = np.array(as_names(stored, where)) if stored.dtype.kind == "S" else stored
+        texts = text_array(as_names(stored, where), "ids") if stored.dtype.kind == "S" else stored
         return check_ids(texts, num_rows)
 
 

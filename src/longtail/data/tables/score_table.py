@@ -29,7 +29,8 @@ from longtail.core.blocks import BLOCK
 from longtail.core.files import written_whole
 from longtail.core.labels import check_labels
 from longtail.core.memory import check_memory
-from longtail.core.score_checks import check_finite, check_ids
+from longtail.core.retarget import check_finite
+from longtail.core.score_checks import check_ids
 from longtail.core.scores import Split
 from longtail.core.scores_file import described
 from longtail.core.tensor_file import begin_tensor_file, can_store
@@ -123,7 +124,8 @@ class ScoreTable:
         """
         if self.kind == "probs" or self.contents.by_longtail:
             return
-        if not next(self._sums(probabilities.FIRST_ROWS)).may_be_probs:
+        first = next(self._sums(probabilities.FIRST_ROWS), None)
+        if first is None or not first.may_be_probs:  # of a file without its rows `blocks` tells
             return
         for seen in accumulate(self._sums(BLOCK // self.num_classes), probabilities.RowSums.joined):
             if not seen.may_be_probs:

@@ -1,4 +1,4 @@
-"""Text tables: .csv, .tsv and their .gz, UTF-8 with or without a mark.
+"""Text tables, .csv, .tsv and their .gz, UTF-8 with or without a mark; and JSON.
 
 A table is gone through once for its labels, which also counts its rows and the fields of each, and
 once for its numbers, which NumPy's own parser reads.
@@ -8,20 +8,26 @@ from __future__ import annotations
 
 import csv
 import gzip
+import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice, tee
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
+import msgspec
 import numpy as np
 
 from longtail.core.arrays import Floats
+from longtail.core.files import read_whole
 from longtail.data.tables.errors import check_is_file, reading
 from longtail.data.tables.label_codes import LabelCodes
 
 _Row = TypeVar("_Row")
+_Value = TypeVar("_Value")
 
 _LONGEST_LINE = 2**26  # characters: a million classes with all digits of their scores
 # Text of numbers is packed to a third, of labels in order to a hundredth. A file that was made to
@@ -54,6 +60,27 @@ def all_lines(path: Path) -> Iterator[str]:
                     "size and more; if that is meant, unpack it first"
                 )
             yield line
+
+
+def read_json(path: Path, decoder: msgspec.json.Decoder[_Value], expected: str) -> _Value:
+    """The values of a JSON file, or a ValueError: for a key that stands twice, too.
+
+    "must be `expected`", the sentence says.
+    """
+    check_is_file(path)
+    text = read_whole(path)
+    try:
+        values = decoder.decode(text)
+    except (ValueError, RecursionError) as error:  # of JSON, or of the text in it
+        raise ValueError(f"{path} must be {expected} ({error}); correct it") from error
+    json.loads(text, object_pairs_hook=partial(_check_once, path))
+    return values
+
+
+def _check_once(path: Path, pairs: list[tuple[str, object]]) -> None:
+    if len(dict(pairs)) < len(pairs):  # of which readers take the last
+        ((twice, _),) = Counter(key for key, _ in pairs).most_common(1)
+        raise ValueError(f"{path} has {twice!r:.80} twice; leave one of them out")
 
 
 def is_number(text: str) -> bool:
@@ -113,7 +140,8 @@ class TextTable:
 
     def head(self, position: int, rows: int) -> list[str]:
         """The first fields of a column."""
-        return [fields[position].strip() for fields in islice(self.rows(), rows)]
+        fields = (row[position : position + 1] for row in islice(self.rows(), rows))
+        return [text.strip() for row in fields for text in row]
 
     def labels(self, *positions: int) -> tuple[int, list[LabelCodes]]:
         """How many rows there are, and what stands in these columns; every row is checked."""

@@ -11,8 +11,10 @@ state.json names it as "shards".
 """
 
 import os
+import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,16 +23,19 @@ from zlib import crc32
 import msgspec
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
-from torch import Tensor, nn
+from torch import OutOfMemoryError, Tensor, nn
 
-from longtail.core.files import written_whole
+from longtail.core.files import read_whole, written_whole
 from longtail.core.nested import differences, flat
 from longtail.engine.training.model import Model
 from longtail.engine.training.options import TrainingOptions
 from longtail.images import ClassSampler, LabelledImages
 
 _VERSION = 1
-_STATE = "state.json"
+STATE = "state.json"
+# All that is ever written, half-written files among it, and so all that is ever removed.
+_OWN = re.compile(r"(state\.json|epoch-\d+-step-\d+(\.safetensors)?)(\.[0-9a-f]{8}\.part)?")
+_DAMAGE = (ValueError, LookupError, TypeError, AttributeError, RuntimeError, SafetensorError)
 _FREE = ("num_workers", "compile", "parallel")  # may change from one start to the next
 _OF_THIS_PROCESS = ("training", "num_replicas", "rank")
 _PLAIN = (bool, int, float, str, type(None))
@@ -54,7 +59,7 @@ def write_checkpoint(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _write(folder / file, save(kept))
-        _write(folder / _STATE, msgspec.json.format(text, indent=1))
+        _write(folder / STATE, msgspec.json.format(text, indent=1))
     except OSError as error:
         raise not_written(folder, name, error) from error
     sweep(folder)
@@ -62,7 +67,7 @@ def write_checkpoint(
 
 def not_written(folder: Path, name: str, error: OSError) -> OSError:
     """What to say of a checkpoint that could not be written."""
-    what = "the one before is intact" if (folder / _STATE).exists() else "there is none yet"
+    what = "the one before is intact" if (folder / STATE).exists() else "there is none yet"
     return OSError(
         error.errno,
         f"the checkpoint {name} could not be written ({error.strerror or error}); {what}: make "
@@ -73,44 +78,67 @@ def not_written(folder: Path, name: str, error: OSError) -> OSError:
 
 def read_checkpoint(folder: Path) -> Checkpoint | None:
     """What `write_checkpoint` wrote last; None if it wrote nothing."""
-    path = folder / _STATE
-    if not path.exists():
-        return None
-    try:
-        state = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
-        version, file = state.pop("version"), state.pop("tensors")
-    except (ValueError, KeyError, RecursionError) as error:
+    if folder.is_symlink():
         raise ValueError(
-            f"{path} is no checkpoint of longtail ({error}); remove {folder} to begin anew"
-        ) from error
+            f"{folder} is a link, and the checkpoint in it would be removed where that leads to; "
+            "move the folder here"
+        )
+    path = folder / STATE
+    if not os.path.lexists(path):
+        others = [name for name in _names_in(folder) if not _OWN.fullmatch(name)]
+        if others:
+            raise ValueError(
+                f"{folder / others[0]} was not written by longtail, which keeps its checkpoint "
+                "there; give another run folder, or move that file"
+            )
+        return None
+    with undamaged(path, folder):
+        state = msgspec.json.decode(read_whole(path), type=dict[str, Any])
+        version, file = state.pop("version"), str(state.pop("tensors"))
     if version != _VERSION:
         raise ValueError(
             f"{path} is of version {version} of the checkpoint format, this longtail reads "
             f"version {_VERSION}; use the longtail that wrote it, or remove {folder}"
         )
-    try:
+    with undamaged(folder / file, folder):
+        if not _OWN.fullmatch(file) or not (folder / file).is_file():
+            raise ValueError("there is no such file")
         return Checkpoint(load_file(folder / file), state)
-    except (FileNotFoundError, SafetensorError) as error:
+
+
+@contextmanager
+def undamaged(path: Path, folder: Path) -> Iterator[None]:
+    """Whatever goes wrong with a file of a checkpoint becomes a ValueError that says what to do."""
+    try:
+        yield
+    except OutOfMemoryError:
+        raise
+    except _DAMAGE as error:
+        reason = f"there is no {error}" if isinstance(error, KeyError) else error
         raise ValueError(
-            f"the tensors of the checkpoint, {folder / file}, are missing or damaged ({error}); "
-            f"put a copy in their place, or remove {folder} to begin anew"
+            f"{path} is no checkpoint of longtail, or damaged ({reason}); put a copy in its place, "
+            f"or remove {folder} to begin anew"
         ) from error
 
 
 def sweep(folder: Path) -> None:
-    """Remove what state.json does not name: older tensors, and what a run left when it died."""
-    if not (folder / _STATE).exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        return
-    state = msgspec.json.decode((folder / _STATE).read_bytes(), type=dict[str, Any])
-    kept = (_STATE, state["tensors"], state.get("shards", {}).get("folder"))
-    for path in folder.iterdir():
-        if path.name in kept:
+    """Remove older tensors, and what a run left when it died: of its names what is not in use."""
+    path, kept = folder / STATE, {STATE}
+    if path.exists():
+        state = msgspec.json.decode(read_whole(path), type=dict[str, Any])
+        kept |= {state["tensors"], state.get("shards", {}).get("folder")}
+    for name in _names_in(folder):
+        left = folder / name
+        if name in kept or not _OWN.fullmatch(name) or left.is_symlink():
             continue
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
+        if left.is_dir():
+            shutil.rmtree(left, ignore_errors=True)
         else:
-            path.unlink(missing_ok=True)
+            left.unlink(missing_ok=True)
+
+
+def _names_in(folder: Path) -> list[str]:
+    return os.listdir(folder) if folder.is_dir() else []
 
 
 def sync_folder(folder: Path) -> None:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from longtail.core import Prior, Scores
+from longtail.core import GroupsLike, Prior, Scores
 from longtail.engine.epoch_sampler import carried_after
 from longtail.engine.schedules import Schedule
 from longtail.engine.training.image_source import Inputs, Source
@@ -101,6 +101,7 @@ class Validation:
     counts: Tensor  # of the training images
     normalize: Normalize
     every: int
+    groups: GroupsLike | None = None  # the edges of many, medium and few
 
     def row(self, learner: Learner, carried: Prior | None) -> Row:
         """Metrics of the logits as they are, and the balanced accuracy under the uniform prior."""
@@ -111,7 +112,7 @@ class Validation:
         if carried is not None:
             target = Prior.uniform(scores.num_classes)
             uniform = evaluate(scores, target=target)["balanced_accuracy"]
-        metrics = evaluate(scores)
+        metrics = evaluate(scores, groups=self.groups)
         row: Row = {f"val_{name}": metrics.get(name) for name in VALIDATED}
         return row | {UNIFORM: uniform}
 

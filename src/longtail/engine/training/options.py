@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, Self
 
+from longtail.core.numbers import check_seed
 from longtail.engine.schedules import Constant
 from longtail.ranges import Count, FractionBelowOne, NonNegative, Positive, Whole, check_fields
 
@@ -53,6 +54,7 @@ class TrainingOptions:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        check_seed(self.seed)
         if self.nesterov and not self.momentum:
             raise ValueError("nesterov looks ahead along the momentum, but momentum is 0")
         if self.batch_size < self.accumulate:

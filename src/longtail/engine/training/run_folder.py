@@ -12,21 +12,30 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
 
+import msgspec
 import torch
 from torch import Generator, Tensor
 
 from longtail.core import Prior
 from longtail.core.files import written_whole
 from longtail.engine.training.checkpoint import (
-    Checkpoint,
+    STATE,
     check_task,
     read_checkpoint,
     sweep,
+    undamaged,
     write_checkpoint,
 )
 from longtail.engine.training.learner import Learner
 from longtail.engine.training.process_group import current_processes, stacked_over_processes
-from longtail.engine.training.run_state import Row, RunState, restore, tensors_of, values_of
+from longtail.engine.training.run_state import (
+    Row,
+    RunState,
+    StoredRun,
+    restore,
+    tensors_of,
+    values_of,
+)
 from longtail.engine.training.sharding import is_shard, write_shards
 from longtail.images import ClassSampler
 
@@ -62,12 +71,18 @@ class RunFolder:
         if self.folder is None:
             return RunState()
         folder = self.folder / "checkpoint"
-        checkpoint = read_checkpoint(folder)
+        checkpoint, stored = read_checkpoint(folder), None
         if checkpoint is not None:
-            check_task(checkpoint.state["task"], self.task, folder)
-        self._check_all_agree(checkpoint, learner.device)
-        restored = None if checkpoint is None else restore(checkpoint, learner, generator, folder)
-        state = restored or RunState()
+            with undamaged(folder / STATE, folder):
+                stored = msgspec.convert(checkpoint.state, StoredRun)
+            check_task(stored.task, self.task, folder)
+            with undamaged(folder / STATE, folder):
+                _check_progress(stored, self.task)
+        self._check_all_agree(stored, learner.device)
+        state = RunState()
+        if checkpoint is not None and stored is not None:
+            with undamaged(folder, folder):
+                state = restore(checkpoint.tensors, stored, learner, generator, folder)
         if learner.sharded and current_processes().is_main:
             sweep(folder)  # before parts of a dead run come between new ones
         # Nobody writes while somebody still reads.
@@ -154,15 +169,26 @@ class RunFolder:
     def _writer(self, file: TextIO) -> "csv.DictWriter[str]":
         return csv.DictWriter(file, self.names, extrasaction="ignore", lineterminator="\n")
 
-    def _check_all_agree(self, checkpoint: Checkpoint | None, device: torch.device) -> None:
-        state = {"epoch": 0, "step": 0} if checkpoint is None else checkpoint.state
-        own = torch.tensor([state["epoch"], state["step"]])
+    def _check_all_agree(self, stored: StoredRun | None, device: torch.device) -> None:
+        own = torch.tensor([0, 0] if stored is None else [stored.epoch, stored.step])
         all_of_them = stacked_over_processes(own, device)
         if (all_of_them != own).any():
             raise ValueError(
                 f"the processes found different checkpoints in {self.folder}: epochs and steps "
                 f"{all_of_them.tolist()}; the run folder must be one that all machines share"
             )
+
+
+def _check_progress(stored: StoredRun, task: Mapping[str, Any]) -> None:
+    """A ValueError if it is not a place in this run, which would never come to its end."""
+    epochs, steps = task["options"]["epochs"], task["steps"]
+    if not (stored.epoch == len(stored.history) <= epochs and stored.step < steps):
+        raise ValueError(
+            f"it is {stored.step} steps into epoch {stored.epoch + 1}, with "
+            f"{len(stored.history)} rows, of a run of {epochs} epochs of {steps} steps"
+        )
+    if not all(row.keys() >= {*_TRAIN} for row in stored.history):
+        raise ValueError(f"a row of its history lacks one of {', '.join(_TRAIN)}")
 
 
 def best_epoch(history: Sequence[Row]) -> int | None:

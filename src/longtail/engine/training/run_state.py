@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from platform import python_version
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
+import msgspec
 import numpy as np
 import torch
 from torch import Generator, Tensor
 
-from longtail.engine.training.checkpoint import Checkpoint
 from longtail.engine.training.learner import Learner
 from longtail.engine.training.process_group import (
     current_processes,
@@ -24,6 +24,13 @@ from longtail.engine.training.sharding import is_shard, read_shards, shared_out_
 Row: TypeAlias = dict[str, float | None]
 
 
+class Shards(msgspec.Struct):
+    """Where the tensors are that processes share, and what they are called."""
+
+    folder: Annotated[str, msgspec.Meta(pattern=r"^epoch-\d+-step-\d+$")]
+    names: list[str]
+
+
 @dataclass
 class RunState:
     """How far a run is."""
@@ -33,6 +40,20 @@ class RunState:
     loss_sum: float = 0.0  # of those steps
     seconds: float = 0.0  # spent in them
     history: list[Row] = field(default_factory=list)  # a row for each epoch that is done
+
+
+class StoredRun(msgspec.Struct):
+    """What of state.json a run goes on from, in the types that it was written in."""
+
+    task: dict[str, Any]
+    epoch: Annotated[int, msgspec.Meta(ge=0)]
+    step: Annotated[int, msgspec.Meta(ge=0)]
+    loss_sum: float
+    seconds: float
+    history: list[dict[str, int | float | None]]  # whole numbers stay such
+    scaler: dict[str, int | float]
+    world_size: Annotated[int, msgspec.Meta(ge=1)]
+    shards: Shards | None = None
 
 
 def tensors_of(learner: Learner, generator: Generator) -> dict[str, Tensor]:
@@ -69,33 +90,38 @@ def values_of(learner: Learner, state: RunState) -> dict[str, Any]:
 
 
 def restore(
-    checkpoint: Checkpoint, learner: Learner, generator: Generator, folder: Path
+    tensors: Mapping[str, Tensor],
+    stored: StoredRun,
+    learner: Learner,
+    generator: Generator,
+    folder: Path,
 ) -> RunState:
     """Put everything back; where the run was. The task is known to be the same."""
-    tensors = _shared_as(learner, checkpoint, folder)
+    tensors = _shared_as(learner, tensors, stored.shards, folder)
     learner.model.load_state_dict(_part(tensors, "model"))
     learner.loss.load_state_dict(_part(tensors, "loss"))
     if learner.average is not None:
         learner.average.load_state_dict(_part(tensors, "average"))
     _restore_optimizer(learner, _part(tensors, "optimizer"))
-    if checkpoint.state["scaler"]:
-        learner.scaler.load_state_dict(checkpoint.state["scaler"])
+    if stored.scaler:
+        learner.scaler.load_state_dict(stored.scaler)
     rank = current_processes().rank
-    if rank < checkpoint.state["world_size"]:  # a process that is new keeps the seed it has
+    if rank < stored.world_size:  # a process that is new keeps the seed it has
         drawn = {key: value[rank] for key, value in _part(tensors, "random").items()}
         set_random_state(generator, drawn)
-    return RunState(**{name: checkpoint.state[name] for name in vars(RunState())})
+    return RunState(**{name: getattr(stored, name) for name in vars(RunState())})
 
 
-def _shared_as(learner: Learner, checkpoint: Checkpoint, folder: Path) -> Mapping[str, Tensor]:
+def _shared_as(
+    learner: Learner, tensors: Mapping[str, Tensor], shards: Shards | None, folder: Path
+) -> Mapping[str, Tensor]:
     """The tensors of a checkpoint, shared out or whole as those of the learner are."""
-    tensors, shards = checkpoint.tensors, checkpoint.state.get("shards")
     if shards is not None:
-        own = _counterparts(learner, shards["names"])
-        tensors = tensors | read_shards(folder / shards["folder"], own)
+        own = _counterparts(learner, shards.names)
+        tensors = {**tensors, **read_shards(folder / shards.folder, own)}
     if not learner.sharded:
         return tensors
-    return tensors | {
+    return {**tensors} | {
         name: shared_out_like(tensors[name], own)
         for name, own in _counterparts(learner, tensors).items()
         if is_shard(own) and not is_shard(tensors[name]) and tensors[name].shape == own.shape

@@ -157,8 +157,5 @@ def read_shards(folder: Path, like: Mapping[str, Tensor]) -> dict[str, Tensor]:
     except (CheckpointException, OSError, SafetensorError, ValueError, RuntimeError) as error:
         # In one line: what torch says of several processes has their tracebacks in it.
         reason = next((failed for failed, _ in getattr(error, "failures", {}).values()), error)
-        raise ValueError(
-            f"the tensors of the checkpoint in {folder} are missing or damaged ({reason}); "
-            f"put a copy in their place, or remove {folder.parent} to begin anew"
-        ) from error
+        raise ValueError(f"the tensors in {folder} are missing or damaged: {reason}") from error
     return tensors

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Generator, Tensor
 
-from longtail.core import Prior
+from longtail.core import GroupsLike, Prior
 from longtail.core.files import locked
 from longtail.core.numbers import check_whole
 from longtail.engine.epoch_sampler import sampler_for
@@ -57,6 +57,7 @@ def train(
     augment: Augmentation | None = None,
     validation: LabelledImages | None = None,
     evaluate_every: int = 1,
+    groups: GroupsLike | None = None,
     run: str | os.PathLike[str] | None = None,
     checkpoint_every: int | None = None,
     recipe: Mapping[str, Any] | None = None,
@@ -83,6 +84,7 @@ def train(
         augment: Called with images as they are stored.
         validation: Images to evaluate on; nothing is fitted to them.
         evaluate_every: Epochs from one validation to the next; the last is always validated.
+        groups: The edges of many, medium and few in validation.
         run: The folder for `checkpoint/`, `log.csv` and `tensorboard/`; made if it is not there.
         checkpoint_every: Steps from one checkpoint to the next, beside those after every epoch.
         recipe: Kept in the checkpoint, which only goes on with an equal one; what JSON can hold.
@@ -110,7 +112,8 @@ def train(
     validate = None
     if validation is not None:
         source = image_source(validation, learner.device, options.num_workers)
-        validate = Validation(source, validation.labels, images.counts, normalize, evaluate_every)
+        counted = validation.labels, images.counts
+        validate = Validation(source, *counted, normalize, evaluate_every, groups)
     schedule = options.schedule
     loop = Loop(
         learner=learner,

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 import torch
+from torch import Tensor
 
 from longtail import heads, images, losses
 from longtail.core import Prior
@@ -29,6 +30,7 @@ from longtail.images.hugging_face import read_hugging_face
 from longtail.images.labelled import check_every_class
 
 _MEASURED = 2000  # images that mean and deviation are measured on where they are read from disk
+_NO_SPREAD = 1e-9  # a deviation that is rounding: one pixel of a thousand million has more
 
 
 class Setup(NamedTuple):
@@ -130,11 +132,12 @@ def _part(name: str) -> Iterator[None]:
 
 def build_model(recipe: Recipe, prior: Prior) -> Model:
     """Backbone and head, with weights that the recipe's seed decides."""
-    torch.manual_seed(recipe.seed)
-    network = build_backbone(recipe.backbone)
-    with _part("head"):  # one that re-scales by frequency is told the prior
-        sizes = {"dim": network.dim, "num_classes": prior.num_classes}
-        return Model(network, recipe.head.build(**sizes, train=prior))
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(recipe.seed)
+        network = build_backbone(recipe.backbone)
+        with _part("head"):  # one that re-scales by frequency is told the prior
+            sizes = {"dim": network.dim, "num_classes": prior.num_classes}
+            return Model(network, recipe.head.build(**sizes, train=prior))
 
 
 @_part("backbone")
@@ -182,7 +185,7 @@ def build_normalize(recipe: Recipe, train: LabelledImages) -> Normalize:
     if recipe.normalize is not None:
         return Normalize(recipe.normalize.mean, recipe.normalize.std)
     if isinstance(train, images.ImageArrays):
-        return Normalize(*channel_statistics(train.images))
+        return _measured(train.images)
     step = max(1, len(train) // _MEASURED)
     some = [train[at][0] for at in range(0, len(train), step)]
     sizes = sorted({tuple(image.shape[1:]) for image in some})
@@ -191,7 +194,19 @@ def build_normalize(recipe: Recipe, train: LabelledImages) -> Normalize:
             f"the training images are of different sizes, from {sizes[0]} to {sizes[-1]}: set "
             "data.size, such as data.size=224"
         )
-    return Normalize(*channel_statistics(torch.stack(some)))
+    return _measured(torch.stack(some))
+
+
+def _measured(pixels: Tensor) -> Normalize:
+    mean, std = channel_statistics(pixels)
+    if min(std) < _NO_SPREAD:
+        usable = ", ".join(f"{value if value > _NO_SPREAD else 1:.4g}" for value in std)
+        raise RecipeError(
+            f"channel {std.index(min(std))} of the training images has one value in all pixels, "
+            "so its deviation is 0: leave that channel out, or set 'normalize={mean: "
+            f"[{', '.join(f'{value:.4g}' for value in mean)}], std: [{usable}]}}'"
+        )
+    return Normalize(mean, std)
 
 
 def build_schedule(recipe: Recipe) -> EpochSchedule:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-import torch
 
 from longtail.core import Prior
 from longtail.core.tensor_file import Format, Versioned, decode_header, save_tensors
@@ -59,7 +58,7 @@ def load_model(source: str | os.PathLike[str]) -> StoredModel:
         )
     text, state = read_state(file, _KEY, "train one, or name another")
     header = decode_header(text, _Header, file, _FORMAT)
-    with reading(file, "a model of `longtail train`"), torch.random.fork_rng(devices=[]):
+    with reading(file, "a model of `longtail train`"):
         recipe = recipe_from(header.recipe)
         model = build_model(_without_downloads(recipe), Prior.of(header.counts, zeros="smooth"))
         model.load_state_dict(state)

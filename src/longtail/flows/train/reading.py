@@ -10,14 +10,13 @@ import difflib
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import inspect
 
 from longtail.flows.train.recipe import Recipe
-from longtail.flows.train.yaml_text import read_yaml
+from longtail.flows.train.yaml_text import read_yaml, text_of
 
 _ROOT = inspect.type_info(Recipe)
 _BASE = "base"
@@ -81,7 +80,7 @@ def read_recipe_file(
     Without `named` a file must be whole, as in the folder of a run.
     """
     try:
-        values = read_yaml(Path(path).read_text(encoding="utf-8"))
+        values = read_yaml(text_of(path))
         if named is None or not isinstance(values, dict) or _BASE not in values:
             return recipe_from(values)
         own = {key: value for key, value in values.items() if key != _BASE}

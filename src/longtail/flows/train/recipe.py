@@ -11,6 +11,7 @@ import msgspec
 
 from longtail.flows.train import parts
 from longtail.flows.train.parts import Section
+from longtail.group_edges import DEFAULT_EDGES, GroupEdges
 from longtail.ranges import (
     Count,
     FractionBelowOne,
@@ -189,8 +190,10 @@ class Recipe(Section, frozen=True, kw_only=True):
     tensorboard: bool = False  # whether TensorBoard's files are written beside log.csv
     second_stage: SecondStage | None = None
     target: Target = Target()
+    groups: str = str(DEFAULT_EDGES)  # the edges of many, medium and few
 
     def __post_init__(self) -> None:
+        GroupEdges.of(self.groups)
         # Each may count on those before it.
         for conflict in chain(_of_parts(self), _of_experts(self), _of_fsdp(self), _of_epochs(self)):
             raise ValueError(conflict)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -10,14 +9,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from longtail import __version__
-from longtail.core import Prior, Scores
+from longtail.core import GroupEdges, GroupsLike, Prior, Scores
 from longtail.core.arrays import as_numpy
+from longtail.core.files import read_whole
 from longtail.core.scores import Split
 from longtail.data import stratified_folds
+from longtail.data.tables.errors import reading
 from longtail.data.tables.features import SPLITS
 from longtail.engine import load_head, save_head
 from longtail.engine.training import Trained
@@ -26,11 +28,13 @@ from longtail.flows.file_names import METRICS
 from longtail.flows.judge import Judgement, judge
 from longtail.flows.results import Result, write_json
 from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
+from longtail.flows.shifted_sets import ShiftedSet, shifted_sets
 from longtail.flows.train.building import build_target
 from longtail.flows.train.model_file import StoredModel, load_model
 from longtail.flows.train.reading import plain
 from longtail.flows.train.recipe import FOLDS, Recipe, Target
 from longtail.flows.train.run_folder import read_log
+from longtail.group_edges import DEFAULT_EDGES
 from longtail.heads import Head
 from longtail.metrics import Accumulator, Interval
 from longtail.metrics.representations import weight_norms
@@ -58,6 +62,7 @@ class TrainResult(Result):
     trained: Trained  # the rows of the log, and what the model carries
     variants: tuple[Variant, ...]  # as trained first
     command: str
+    edges: GroupEdges = DEFAULT_EDGES  # of many, medium and few
 
     kind: ClassVar[str] = "train"
 
@@ -141,7 +146,14 @@ class TrainResult(Result):
             names=(AS_TRAINED, self.main_variant),
             tau=shown.tau,
             is_cross_fitted=self.is_cross_fitted,
+            groups=self.edges,
         )
+
+    @cached_property
+    def shifted_sets(self) -> tuple[ShiftedSet, ...]:
+        """The scores as trained on shifted sets of a test part that is balanced."""
+        test, validation = (self.variants[0].scores.get(split) for split in ("test", "validation"))
+        return shifted_sets(test, self.counts, validation, self.recipe.seed)
 
     def as_json(self) -> dict[str, Any]:
         """Everything that is a number or a name."""
@@ -155,6 +167,7 @@ class TrainResult(Result):
             "training_images": int(self.counts.sum()),
             "carried": None if carried is None else carried.probs.tolist(),
             "target": self.target.probs.tolist(),
+            "group_edges": str(self.edges),
             "best_epoch": self.trained.best_epoch,
             "last_epoch": history[-1] if history else {},
             "seconds": sum(row["seconds"] or 0.0 for row in history),
@@ -165,6 +178,7 @@ class TrainResult(Result):
                 }
                 for split, variants in self.metrics.items()
             },
+            "shifted_sets": [asdict(each) for each in self.shifted_sets],
         }
 
     def write(self, folder: Path) -> None:
@@ -191,11 +205,19 @@ class TrainResult(Result):
         """The sums behind the metrics, by split and variant."""
         return {
             split: {
-                variant.name: Accumulator.of(variant.scores[split], self.target, self.counts)
-                for variant in self.variants
+                each.name: Accumulator.of(
+                    each.scores[split], self.target, self.counts, groups=self.edges
+                )
+                for each in self.variants
             }
             for split in self.variants[0].scores
         }
+
+
+class _Metrics(msgspec.Struct):
+    """What of METRICS is not in the other files of a run."""
+
+    best_epoch: int | None = None
 
 
 def variants_of(
@@ -233,8 +255,12 @@ def cross_fitted(scores: Scores, fit: Callable[[Scores], LogitAdjustment]) -> Sc
     return Scores.concat(moved).take(np.argsort(order))
 
 
-def read_run(folder: str | os.PathLike[str], command: str = "longtail.report") -> TrainResult:
-    """The result of a finished run, as `train` returned it; `command` is for the page."""
+def read_run(
+    folder: str | os.PathLike[str],
+    command: str = "longtail.report",
+    groups: GroupsLike | None = None,
+) -> TrainResult:
+    """The result of a finished run, as `train` returned it, or with groups of other edges."""
     run = Path(folder)
     scores = _read_scores(run, "")
     if not scores:
@@ -250,14 +276,16 @@ def read_run(folder: str | os.PathLike[str], command: str = "longtail.report") -
         Variant(name, _read_scores(run, f"-{name}"), load_head(_head_file(run, name)).head)
         for name in names
     ]
-    metrics = json.loads((run / METRICS).read_text(encoding="utf-8"))
+    with reading(run / METRICS, "the metrics of a run"):
+        metrics = msgspec.json.decode(read_whole(run / METRICS), type=_Metrics)
     return TrainResult(
         model=stored,
         folder=run,
         target=target,
-        trained=Trained(carried, metrics.get("best_epoch"), read_log(run), finished=True),
+        trained=Trained(carried, metrics.best_epoch, read_log(run), finished=True),
         variants=(*variants_of(recipe.target, carried, target, scores), *heads),
         command=command,
+        edges=GroupEdges.of(recipe.groups if groups is None else groups),
     )
 
 

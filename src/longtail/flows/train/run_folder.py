@@ -13,17 +13,21 @@ from pathlib import Path
 from typing import Any, Literal
 
 from longtail import __version__
-from longtail.flows.file_names import LOG, METRICS, RECIPE, VERSIONS
+from longtail.flows.file_names import LOG, METRICS, RECIPE, TRAIN, VERSIONS
+from longtail.flows.generation import check_kind, is_run
 from longtail.flows.results import write_json
 from longtail.flows.train.reading import RecipeError, plain, read_recipe_file
-from longtail.flows.train.recipe import Data, HuggingFace, Recipe
+from longtail.flows.train.recipe import Data, HuggingFace, ImageFolder, Recipe
 from longtail.flows.train.yaml_text import write_yaml
 
 CHECKPOINT = "checkpoint"
 RECIPE_NAME = "recipe"  # the key of VERSIONS under which it is
 _PACKAGES = ("torch", "numpy", "safetensors", "msgspec", "pyyaml", "pillow", "torchvision", "timm")
 # Change nothing of what is learned.
-_FREE = ("about", "source", "num_workers", "compile", "parallel", "checkpoint_every", "tensorboard")
+_FREE = (
+    *("about", "source", "num_workers", "compile", "parallel", "checkpoint_every", "tensorboard"),
+    "groups",
+)
 
 
 def check_data(data: Data) -> str:
@@ -42,6 +46,17 @@ def check_folder(folder: Path, recipe: Recipe, resume: Literal["auto", "never"] 
     """Whether there is a run of this recipe to go on with; a RecipeError if it is of another."""
     if folder.exists() and not folder.is_dir():
         raise RecipeError(f"{folder} is a file; the run needs a folder")
+    _check_apart(folder, recipe.data)
+    check_kind(folder, "train")
+    # Looked for before VERSIONS: another process may just be writing what it begins with.
+    others = _names_of_runs(folder, recipe)
+    if not is_run(folder):
+        if others:
+            raise RecipeError(
+                f"{folder / others[0]} is there and was not written by longtail train, which would "
+                "write over it; take another folder, or move it"
+            )
+        return False
     # What broke off before its first checkpoint left nothing to go on with, or to lose.
     if not (folder / RECIPE).is_file() or not (folder / CHECKPOINT).exists():
         if (folder / METRICS).exists():
@@ -67,6 +82,37 @@ def check_folder(folder: Path, recipe: Recipe, resume: Literal["auto", "never"] 
     return True
 
 
+def _names_of_runs(folder: Path, recipe: Recipe) -> list[str]:
+    """What is in the folder under a name that a run writes to, but for just this recipe."""
+    names = [name for name in (*TRAIN, CHECKPOINT) if os.path.lexists(folder / name)]
+    if os.path.lexists(folder / RECIPE) and not is_recipe_of(folder, recipe):
+        names.append(RECIPE)
+    return names + [
+        file.name for kind in ("scores", "head") for file in folder.glob(f"{kind}-*.safetensors")
+    ]
+
+
+def _check_apart(folder: Path, data: Data) -> None:
+    """A RecipeError if the run would be among the images."""
+    if data.path is None or not os.path.isdir(data.path):
+        return
+    from longtail.data.tables.names import split_named, subfolders
+
+    root, run = Path(data.path).resolve(), folder.resolve()
+    is_among = run == root
+    if isinstance(data, ImageFolder):
+        inside = subfolders(root)
+        parts = [name for name in inside if split_named(name)]
+        is_among |= any(run.is_relative_to((root / name).resolve()) for name in parts or inside)
+        if not parts and root in run.parents:
+            is_among |= not run.relative_to(root).parts[0].startswith(".")  # a class to be
+    if is_among:
+        raise RecipeError(
+            f"{folder} is or lies in {data.path}, where the images are; take a folder beside them "
+            "for the run"
+        )
+
+
 def task_values(recipe: Recipe) -> dict[str, Any]:
     """What of a recipe decides what is learned; where the data lie does not."""
     values = {key: value for key, value in plain(recipe).items() if key not in _FREE}
@@ -79,17 +125,17 @@ def write_start(folder: Path, recipe: Recipe, name: str, command: str) -> None:
     from longtail.core.files import written_whole
 
     folder.mkdir(parents=True, exist_ok=True)
+    # First, since by it the folder is known to be of a run.
+    write_json(folder / VERSIONS, {RECIPE_NAME: name, "command": command} | versions())
     if not is_recipe_of(folder, recipe):
         with written_whole(folder / RECIPE) as part:
-            part.write_text(write_yaml(plain(recipe)), encoding="utf-8")
-    write_json(folder / VERSIONS, {RECIPE_NAME: name, "command": command} | versions())
+            part.write_bytes(write_yaml(plain(recipe)).encode())
 
 
 def is_recipe_of(folder: Path, recipe: Recipe) -> bool:
     """Whether the folder holds just this recipe."""
-    file = folder / RECIPE
-    written = file.read_text(encoding="utf-8") if file.is_file() else None
-    return written == write_yaml(plain(recipe))
+    file, text = folder / RECIPE, write_yaml(plain(recipe)).encode()
+    return file.is_file() and file.stat().st_size == len(text) and file.read_bytes() == text
 
 
 def versions() -> dict[str, str | int]:
@@ -120,7 +166,10 @@ def read_log(folder: str | os.PathLike[str]) -> list[dict[str, float | None]]:
     if not file.is_file():
         raise FileNotFoundError(f"there is no {file}; give a run folder of `longtail train`")
     with reading(file, "the log of a run"), file.open(newline="", encoding="utf-8") as opened:
+        table = csv.DictReader(opened)
+        missing = {"epoch", "train_loss", "seconds"}.difference(table.fieldnames or ())
+        if missing:
+            raise ValueError(f"it has no column {min(missing)}")
         return [
-            {key: float(value) if value else None for key, value in row.items()}
-            for row in csv.DictReader(opened)
+            {key: float(value) if value else None for key, value in row.items()} for row in table
         ]

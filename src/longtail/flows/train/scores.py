@@ -20,6 +20,7 @@ from longtail.engine.training import Model, predict
 from longtail.flows.train.parts import SecondHead
 from longtail.flows.train.recipe import Recipe
 from longtail.flows.train.result import Variant
+from longtail.heads.starts import drawn_from
 from longtail.images import ImageSplits, LabelledImages
 from longtail.images.augment import Normalize
 
@@ -67,8 +68,7 @@ def second_stage(
     train, variants = features.pop("train"), []
     for option in stage.heads:
         progress(option.full_name)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(recipe.seed)
+        with drawn_from(torch.Generator().manual_seed(recipe.seed)):
             head = _fitted(option, model.head, train, images.train.labels, recipe.seed)
         logits = {split: head(rows).detach() for split, rows in features.items()}
         variants.append(Variant(option.full_name, scores_of(logits, head.carried, images), head))
@@ -103,8 +103,8 @@ def _fitted(
 
     if option.tag == "lws":
         return fitted(heads.LearnableScale.from_linear(trained.to_linear().cpu()))
-    if option.tag == "multi_ncm":  # it starts where the learned means end
+    if option.tag == "multi_ncm":  # about centres that were trained without adjustment (NCM §4.4)
         learned = heads.LearnedNCM(**sizes)
-        fitted(learned)
+        fit_head(learned, features, labels, seed=seed)
         return fitted(heads.MultiNCM.from_learned(learned, option.values()["num_displacements"]))
     return fitted(option.build(**sizes))

@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import torch
 from torch import Tensor
 
-from longtail.core import Prior
+from longtail.core import GroupEdges, Prior
 from longtail.core.files import locked
 from longtail.core.scores import Split
 from longtail.engine import training
@@ -76,6 +76,7 @@ def train(
             augment=setup.augment,
             validation=images.validation,
             evaluate_every=recipe.evaluate_every,
+            groups=recipe.groups,
             run=run,
             checkpoint_every=recipe.checkpoint_every,
             recipe=task_values(recipe),
@@ -99,7 +100,8 @@ def train(
         # Metrics, and everything into the folder at once.
         counts = tuple(images.train.counts.tolist())
         stored = StoredModel(model, recipe, images.train.classes, counts, normalize)
-        result = TrainResult(stored, run, setup.target, trained, (*variants, *heads), command)
+        edges, every = GroupEdges.of(recipe.groups), (*variants, *heads)
+        result = TrainResult(stored, run, setup.target, trained, every, command, edges)
         if these.is_main:
             with generation(run, "train") as aside:
                 save_model(aside / MODEL, stored)

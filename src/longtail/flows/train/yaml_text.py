@@ -1,5 +1,6 @@
 """YAML as people write it: 1e-3 is a number, and nothing but plain values is made of it."""
 
+import os
 import re
 from collections import Counter
 from itertools import chain
@@ -70,6 +71,13 @@ def _unfolded(node: yaml.Node, sizes: dict[yaml.Node, int]) -> int:
     if sizes[node] > _MOST_VALUES:
         raise ValueError(f"it stands for more than {_MOST_VALUES:,} values")
     return sizes[node]
+
+
+def text_of(path: str | os.PathLike[str]) -> str:
+    """The text of a file, which is not read if it is too long to be one of YAML."""
+    from longtail.core.files import read_whole  # NumPy comes with it, which recipes do without
+
+    return read_whole(path, 4 * _MOST_CHARACTERS).decode("utf-8").replace("\r\n", "\n")
 
 
 def read_yaml(text: str) -> Any:

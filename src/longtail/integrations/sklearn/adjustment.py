@@ -25,6 +25,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from longtail.core import Prior, PriorLike, Scores, measure_carried, retarget
 from longtail.core.arrays import Floats, Numbers
+from longtail.core.minimise import UnsettledError
 from longtail.core.numbers import check_number
 from longtail.core.prior import check_same_classes, full_prior
 from longtail.data import stratified_folds
@@ -122,7 +123,12 @@ def fit_adjustment(
     labels, counts = data.labels.codes[positions], data.labels.counts
     weights = None if data.labels.weights is None else data.labels.weights[positions]
     if carried is None:
-        carried = measure_carried(logits, labels)
+        try:
+            carried = measure_carried(logits, labels)
+        except UnsettledError:  # the classes are told apart whatever the scores carry
+            if not by_labels:
+                raise
+            carried = carried_by(model, data.labels)
     # Decision values may sum to anything.
     scores = Scores(logits, labels, carried, counts, None, "validation", _are_logits=True)
     calibrator: AnyCalibrator | None = None

@@ -39,6 +39,7 @@ class Shift:
 
     offset: Floats
 
+    @np.errstate(over="ignore")  # which an Affine refuses
     def affine(self, tau: float) -> tuple[Floats, Floats]:
         """One, and τ·offset."""
         shift = np.where(np.isneginf(self.offset), -np.inf, tau * self._finite)
@@ -83,6 +84,7 @@ class Scale:
 
     log_nu: Floats
 
+    @np.errstate(over="ignore")  # which an Affine refuses
     def affine(self, tau: float) -> tuple[Floats, Floats]:
         """ν^−τ, and nothing."""
         return np.exp(-tau * self.log_nu), np.zeros_like(self.log_nu)

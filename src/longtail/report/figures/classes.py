@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from longtail.core import GroupEdges, GroupsLike
 from longtail.flows import figure_curves
 from longtail.flows.figure_curves import Floats, Integers, Tail, Values, by_name, floats, tail_of
 from longtail.report.charts.chart import Chart, panels
@@ -30,12 +31,12 @@ _ROOM = 44.0
 
 
 def counts_chart(
-    counts: Values, *, classes: Sequence[str] | None = None, many: int = 100, few: int = 20
+    counts: Values, *, classes: Sequence[str] | None = None, groups: GroupsLike | None = None
 ) -> Chart:
     """How many samples each class has, from the most frequent to the rarest (EO fig. 1a).
 
-    Of several sets under their names each is ordered by itself. Above `many` a class has many
-    samples, below `few` it has few, by `shot_groups`.
+    Of several sets under their names each is ordered by itself. `groups` are the edges of many and
+    few, such as "many=100,few=20,inclusive".
 
     >>> counts_chart([500, 60, 7]).count('class="mark"')
     3
@@ -47,17 +48,20 @@ def counts_chart(
     ]
     longest = max(len(tail.order) for tail in tails.values())
     largest = max(tail.counts.max(initial=1.0) for tail in tails.values())
-    edges = [
-        Guide(f"{word} {level}", [1, longest], [level, level])
-        for word, level in (("many: above", many), ("few: below", few))
-        if level <= largest
+    edges = GroupEdges.of(groups)
+    words = (
+        (f"many: {'from' if edges.many_inclusive else 'above'} {edges.many}", edges.many),
+        (f"few: {'up to' if edges.few_inclusive else 'below'} {edges.few}", edges.few),
+    )
+    guides = [
+        Guide(word, [1, longest], [level, level]) for word, level in words if 0 < level <= largest
     ]
     return line_chart(
         lines,
         title="Samples of each class",
         x_title=AXIS,
         y_title="samples, by their logarithm",
-        guides=edges,
+        guides=guides,
         log_y=True,
     )
 

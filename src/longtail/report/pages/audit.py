@@ -6,7 +6,7 @@ from longtail.flows.audit import AuditResult, Remedy
 from longtail.flows.label_profile import Profile
 from longtail.report.charts.lines import Line, line_chart
 from longtail.report.figures.classes import counts_chart
-from longtail.report.names import how_many
+from longtail.report.names import group_ranges, how_many
 from longtail.report.page import Column, Figure, Footer, Page, Section, Table
 
 _SHOWN_POINTS = 100  # of each curve: more could not be told apart
@@ -40,9 +40,9 @@ _EXPECT = {
     "tail": "Trained with plain cross-entropy, logits carry these frequencies: those of {small} "
     "start {bias:.1f} nats behind those of {large}. A sample of {small} wins against {large} only "
     "if it looks {times} times more like the former.",
-    "scarce": "Classes with fewer than 20 samples hold {few.share:.0%} of all samples: data are "
+    "scarce": "Classes with {few_range} samples hold {few.share:.0%} of all samples: data are "
     "scarce altogether, and no correction of the prior makes up for that.",
-    "small_tail": "The {few_classes} with fewer than 20 samples hold {few.share:.1%} of all "
+    "small_tail": "The {few_classes} with {few_range} samples hold {few.share:.1%} of all "
     "samples: where labels are distributed like these, a model that never predicts them loses no "
     "more accuracy than that.",
     "few_tested": "Behind the accuracy on classes with few training samples stand "
@@ -67,7 +67,6 @@ _EXPECT = {
     "not_in_train": "{not_in_train} test samples but no training samples: no model can have "
     "learned that.",
 }
-_RANGES = {"many": "over 100", "medium": "20 to 100", "few": "under 20"}
 
 
 def _lines(remedy: Remedy) -> list[str]:
@@ -103,7 +102,8 @@ def audit_tables(result: AuditResult) -> list[tuple[str, Table]]:
     """Titles and tables: the tail, the groups, and where shares differ by more than chance."""
     sets = {"train": result.train} | ({"test": result.test} if result.test else {})
     profiles = [_profile_cells(profile) for profile in sets.values()]
-    groups = {f"{group.name}, {_RANGES[group.name]}": group for group in result.groups}
+    ranges = group_ranges(result.edges)
+    groups = {f"{group.name}, {ranges[group.name]}": group for group in result.groups}
     rows = [[key, *(part[key] for part in profiles)] for key in profiles[0]]
     tables = [("How long the tail is", _table(["", *sets], rows))]
     rows = [
@@ -159,7 +159,7 @@ def _profile_cells(profile: Profile) -> dict[str, str]:
 def _counts_figure(result: AuditResult) -> Figure:
     sets = {"train": result.counts} | ({"test": result.test_counts} if result.test_counts else {})
     return Figure(
-        counts_chart(sets, classes=result.classes),
+        counts_chart(sets, classes=result.classes, groups=result.edges),
         "How many samples each class has, from the most frequent to the rarest"
         + (", each set by itself." if len(sets) > 1 else "."),
     )
@@ -210,6 +210,7 @@ def _facts(result: AuditResult) -> dict[str, object]:
         "times": _times(train.imbalance_ratio),
         "large": _called(train.largest.name),
         "small": _called(train.smallest.name),
+        "few_range": group_ranges(result.edges)["few"],
         "few_classes": _classes(few.num_classes),
         "tested_classes": _classes(few.tested_classes or 0),
         "absent": _classes_have(train.absent),

@@ -8,6 +8,7 @@ from longtail.flows.compare import CompareResult
 from longtail.flows.compare_runs import Metric
 from longtail.flows.compare_sets import ComparedSet, Estimate, Method
 from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
+from longtail.plain_text import plain_text
 from longtail.report.charts.scale import fixed
 from longtail.report.pages import compare_text as text
 
@@ -102,8 +103,8 @@ def markdown(result: CompareResult) -> str:
     """All tables with what has to be said under them."""
     parts = [_markdown_table(table, result) for table in result.sets]
     if result.ranks is not None:
-        parts.append(f"{text.average_ranks(result.ranks).translate(_MARKDOWN)}.")
-    parts += [note.translate(_MARKDOWN) for note in text.notes(result)]
+        parts.append(f"{_for_markdown(text.average_ranks(result.ranks))}.")
+    parts += map(_for_markdown, text.notes(result))
     return "\n\n".join(parts) + "\n"
 
 
@@ -112,18 +113,22 @@ def _markdown_table(table: ComparedSet, result: CompareResult) -> str:
     heads = ["method", "runs", *(shown.heading for shown in columns(table))]
     heads += ["rank"] if table.ranks is not None else []
     lines = [
-        f"**{text.caption(table, result).translate(_MARKDOWN)}**",
+        f"**{_for_markdown(text.caption(table, result))}**",
         "",
         f"| {' | '.join(heads)} |",
         f"|---|{'---:|' * (len(heads) - 1)}",
     ]
     for method, row in zip(table.methods, cells(table), strict=True):
-        shown = [method.name.translate(_MARKDOWN), str(len(method.runs)), *map(_markdown_cell, row)]
+        shown = [_for_markdown(method.name), str(len(method.runs)), *map(_markdown_cell, row)]
         shown += [] if table.ranks is None else [f"{table.ranks.mean[method.name]:.2f}"]
         lines.append(f"| {' | '.join(shown)} |")
     sentences = [text.headline(table), text.what_moved(table), text.legend(table)]
     sentences += text.what_varies(table)
-    return "\n".join([*lines, *(f"\n{each.translate(_MARKDOWN)}" for each in sentences if each)])
+    return "\n".join([*lines, *(f"\n{_for_markdown(each)}" for each in sentences if each)])
+
+
+def _for_markdown(words: str) -> str:
+    return plain_text(words).translate(_MARKDOWN)
 
 
 def _markdown_cell(cell: Cell) -> str:
@@ -149,7 +154,7 @@ def _latex_table(table: ComparedSet, result: CompareResult, label: str) -> str:
     about = text.caption(table, result), text.what_moved(table)
     caption = [*about, marks if len(table.methods) > 1 else "", *text.intervals(table)]
     lines = [
-        *(f"% {' '.join(sentence.split())}" for sentence in text.judged(table)),
+        *(f"% {plain_text(' '.join(sentence.split()))}" for sentence in text.judged(table)),
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{for_latex(' '.join(filter(None, caption)))}}}",
@@ -172,7 +177,7 @@ def for_latex(words: str) -> str:
     >>> print(for_latex("LA_tau=1.5 & 50%"))
     LA\_tau=1.5 \& 50\%
     """
-    return words.translate(_LATEX)
+    return plain_text(words).translate(_LATEX)
 
 
 def _latex_heading(shown: Shown) -> str:

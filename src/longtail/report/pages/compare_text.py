@@ -7,6 +7,7 @@ from longtail.flows.compare_runs import Metric
 from longtail.flows.compare_sets import BesideBest, ComparedSet, Ranks
 from longtail.flows.noise import MOST_TIMES
 from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
+from longtail.report.names import GROUPS, groups_in_words
 
 _NEAREST = 3
 _NOTES = {
@@ -179,7 +180,9 @@ def caption(table: ComparedSet, result: CompareResult) -> str:
     runs = table.run_numbers
     seeds = " to ".join(map(str, runs[:1] + runs[1:][-1:]))
     plural = "run" if runs == [1] else "runs"
-    return f"{table.samples.name}: {size}, {target(result)}; {seeds} {plural} a method."
+    text = f"{table.samples.name}: {size}, {target(result)}; {seeds} {plural} a method."
+    has_groups = any(metric.key in GROUPS for metric in table.metrics)
+    return f"{text} {groups_in_words(table.samples.edges)}" if has_groups else text
 
 
 def what_moved(table: ComparedSet) -> str:

@@ -9,7 +9,15 @@ from longtail.flows.changes import Change, Direction, Outcome
 from longtail.flows.fix_result import TauChoice
 from longtail.flows.judge import Judgement
 from longtail.flows.samples import Standing
-from longtail.report.names import HEADLINES, METRICS, number, percent, points, with_interval
+from longtail.report.names import (
+    HEADLINES,
+    METRICS,
+    groups_in_words,
+    number,
+    percent,
+    points,
+    with_interval,
+)
 from longtail.report.page import Column, Table
 
 if TYPE_CHECKING:
@@ -53,9 +61,7 @@ def metric_rows(judgement: Judgement) -> list[tuple[str, str, str, str]]:
 def _caption(judgement: Judgement) -> str:
     sentences = ["In %, but for the log-loss; in brackets 95 % intervals."]
     if judgement.samples.shot_groups:
-        sentences.append(
-            "Many-shot classes have more than 100 training samples, few-shot ones fewer than 20."
-        )
+        sentences.append(groups_in_words(judgement.samples.edges))
     if few := judgement.few_classes:
         sentences.append(
             f"Classes with fewer than 5 samples here: {few:,} of {judgement.samples.num_classes:,};"

@@ -6,8 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from longtail.report.charts.lines import Line, line_chart
-from longtail.report.names import percent, points_with_interval, with_interval
+from longtail.report.names import (
+    groups_in_words,
+    percent,
+    points_with_interval,
+    with_interval,
+)
 from longtail.report.page import Column, Figure, Footer, Page, Section, Table
+from longtail.report.pages.priors import shifted_sections
 from longtail.report.pages.scores import samples_in_words, scores_page
 
 if TYPE_CHECKING:
@@ -23,7 +29,8 @@ _USE = {
 def fit_page(result: FitResult, footer: Footer) -> Page:
     """The page of `longtail fit`."""
     judgement = result.judgement
-    page = scores_page(judgement, footer, title="longtail fit", sections=[_choices(result)])
+    own = [*shifted_sections(result.shifted_sets), _choices(result)]
+    page = scores_page(judgement, footer, title="longtail fit", sections=own)
     return replace(
         page,
         summary=f"{headline(result)} {samples_in_words(judgement)}",
@@ -164,8 +171,7 @@ def _methods(result: FitResult) -> Section:
             *filter(None, [caution(result)]),
             f"Validation: {_judged_on(result)}. The test part decided nothing.",
             "Over linear: paired, on the same samples, so narrower than two intervals suggest. "
-            "Many, medium and few are classes of more than 100, 20 to 100 and fewer than 20 "
-            "training samples, on the validation samples.",
+            f"{groups_in_words(result.edges)} Here they are of the validation samples.",
         ],
     )
 

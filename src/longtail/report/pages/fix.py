@@ -47,9 +47,11 @@ def headline(result: FixResult) -> str:
 
 def measured_on(result: FixResult) -> str:
     """What samples it was measured on, and how."""
-    if result.measured == CROSS_FITTED:
-        return f"{result.measured_on}, each fifth fixed by what was fitted on the others"
-    return result.measured_on
+    if result.measured != CROSS_FITTED:
+        return result.measured_on
+    same = result.is_applied_to_validation
+    why = " (the scores to adjust are of the samples that were fitted on)" if same else ""
+    return f"{result.measured_on}, each fifth fixed by what was fitted on the others{why}"
 
 
 def absent_in_words(result: FixResult) -> str:

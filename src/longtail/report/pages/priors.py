@@ -1,14 +1,17 @@
 """Priors on the page: how far to move, where to, and what the logits carry."""
 
+from collections.abc import Sequence
+
 from longtail.core.arrays import as_numpy
 from longtail.flows.carried_check import Agreement, CarriedCheck
 from longtail.flows.judge import Judgement
 from longtail.flows.paths import MOST_SAMPLES
 from longtail.flows.samples import BeforeAfter, Standing
+from longtail.flows.shifted_sets import ShiftedSet
 from longtail.report.explorers import target_explorer, tau_explorer
 from longtail.report.figures.classes import ordered_chart
-from longtail.report.names import order_title
-from longtail.report.page import Figure, Section
+from longtail.report.names import order_title, percent, with_interval
+from longtail.report.page import Column, Figure, Section, Table
 
 
 def tau_section(judgement: Judgement) -> Section | None:
@@ -122,6 +125,45 @@ def _estimated(judgement: Judgement) -> list[Figure]:
         "with a class's confidence shows as a change of its share."
     )
     return [Figure(chart, caption, wide=True)]
+
+
+def shifted_sections(sets: Sequence[ShiftedSet]) -> list[Section]:
+    """Accuracy on shifted test sets; none where the test part has no such sets."""
+    if not sets:
+        return []
+    names = ("labels", "samples", "as they are", "known prior", "estimated prior", "estimate off")
+    rows = [
+        [
+            f"{each.direction} {each.ratio}",
+            f"{each.samples:,}",
+            *(
+                "none" if accuracy is None else with_interval(accuracy)
+                for accuracy in (each.as_trained, each.known, each.estimated)
+            ),
+            percent(each.distance),
+        ]
+        for each in sets
+    ]
+    caption = "Accuracy in %, with 95 % intervals (as LADE tables 6 and 9)."
+    unknown = "It is not known what these logits carry, so they cannot be moved to another prior."
+    return [
+        Section(
+            heading="If the labels shift",
+            paragraphs=[
+                "The same scores where the largest class is 50, 25, 10, 5 or 2 times as frequent "
+                "as the smallest, in the order of the training counts (forward) or the reverse "
+                "(backward): left as they are, moved to that prior where it is known (PC Softmax), "
+                "and moved to an estimate of it from unlabelled samples."
+            ],
+            table=Table([Column(name) for name in names], rows, caption),
+            notes=[
+                "Every test sample counts as its class does under the shifted prior. The estimate "
+                "is from the samples of a set that was drawn so; off is its total variation from "
+                "the true prior, in %.",
+                *([unknown] if sets[0].known is None else []),
+            ],
+        )
+    ]
 
 
 def carried_section(judgement: Judgement) -> Section:

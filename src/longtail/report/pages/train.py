@@ -10,9 +10,16 @@ from longtail.core.scores import Split
 from longtail.report.charts.lines import Line, line_chart
 from longtail.report.figures import group_curves_chart, weight_norms_chart
 from longtail.report.figures.classes import GROUPS
-from longtail.report.names import ACCURACIES, HEADLINES, percent, with_interval
+from longtail.report.names import (
+    ACCURACIES,
+    HEADLINES,
+    groups_in_words,
+    percent,
+    with_interval,
+)
 from longtail.report.page import Column, Figure, Footer, Page, Section, Table
 from longtail.report.pages.first_screen import tau_in_words
+from longtail.report.pages.priors import shifted_sections
 from longtail.report.pages.scores import scores_page
 
 if TYPE_CHECKING:
@@ -36,6 +43,7 @@ def train_page(result: TrainResult, footer: Footer) -> Page:
     recipe = result.recipe
     own = [
         *(_variants(result, split) for split in result.metrics),
+        *shifted_sections(result.shifted_sets),
         _training(result),
         _recipe(result.recipe_values),
     ]
@@ -112,7 +120,8 @@ def _variants(result: TrainResult, split: Split) -> Section:
 
 def _notes(result: TrainResult) -> list[str]:
     notes = [
-        "In %, but for the log-loss; in brackets 95 % intervals. Classes count as the target says."
+        "In %, but for the log-loss; in brackets 95 % intervals. Classes count as the target says. "
+        + groups_in_words(result.edges)
     ]
     if result.carries_target:
         notes.append("The logits carry the target as they are.")
