@@ -4,7 +4,7 @@
 56.11
 """
 
-from longtail.recipes.experiments.experiment import (
+from longtail.flows.reproduce.experiment import (
     Better,
     Cell,
     Claim,
@@ -22,7 +22,8 @@ from longtail.recipes.experiments.experiment import (
     Trend,
     claim_rows,
 )
-from longtail.recipes.experiments.measures import EDGES, MEASURES, Edges, Measure
+from longtail.flows.reproduce.measures import EDGES, MEASURES, Edges, Measure
+from longtail.recipes.experiments.named_runs import named_runs
 from longtail.recipes.experiments.registry import EXPERIMENTS
 
 __all__ = [
@@ -47,4 +48,5 @@ __all__ = [
     "Train",
     "Trend",
     "claim_rows",
+    "named_runs",
 ]

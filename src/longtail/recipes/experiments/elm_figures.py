@@ -5,7 +5,7 @@ one class of each, the mean over the group stands for it.
 """
 
 from longtail.recipes.experiments import runs
-from longtail.recipes.experiments.experiment import (
+from longtail.flows.reproduce.experiment import (
     Better,
     Cell,
     Close,

@@ -1,7 +1,7 @@
 """EO, de-biasing with an estimated offset: tables 1 to 3. Its figures are in a file beside this."""
 
 from longtail.recipes.experiments import runs
-from longtail.recipes.experiments.experiment import (
+from longtail.flows.reproduce.experiment import (
     Better,
     Cell,
     Column,

@@ -1,7 +1,7 @@
 """LADE, disentangling label distribution: tables 2 to 5. The rest is in files beside this one."""
 
 from longtail.recipes.experiments import runs
-from longtail.recipes.experiments.experiment import (
+from longtail.flows.reproduce.experiment import (
     Better,
     Cell,
     Close,

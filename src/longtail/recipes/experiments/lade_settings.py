@@ -1,7 +1,7 @@
 """LADE: the sets (table 1), settings (table 7), ablations (table 8), and figures 1 to 3."""
 
 from longtail.recipes.experiments import runs
-from longtail.recipes.experiments.experiment import (
+from longtail.flows.reproduce.experiment import (
     Better,
     Cell,
     Close,

@@ -4,7 +4,7 @@ The text has no figure 5. Its n_j = N·μ^((j−1)/C) of §4.3 grows with j; N·
 """
 
 from longtail.recipes.experiments import runs
-from longtail.recipes.experiments.experiment import (
+from longtail.flows.reproduce.experiment import (
     Better,
     Cell,
     Claim,

@@ -4,7 +4,7 @@ Table 3 and the appendices are not in the text that we have; of table 4 the text
 """
 
 from longtail.recipes.experiments import runs
-from longtail.recipes.experiments.experiment import (
+from longtail.flows.reproduce.experiment import (
     Better,
     Cell,
     Close,

@@ -1,7 +1,7 @@
 """LA, figures 1 to 4. The figures themselves are not in the text: no number of theirs is known."""
 
 from longtail.recipes.experiments import runs
-from longtail.recipes.experiments.experiment import (
+from longtail.flows.reproduce.experiment import (
     Better,
     Cell,
     Close,

@@ -4,7 +4,7 @@ Many is ≥ 100 and few < 20 training samples.
 """
 
 from longtail.recipes.experiments import runs
-from longtail.recipes.experiments.experiment import (
+from longtail.flows.reproduce.experiment import (
     Better,
     Cell,
     Close,

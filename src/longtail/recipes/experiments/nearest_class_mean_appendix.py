@@ -1,7 +1,7 @@
 """NCM, appendix: the sets (table 4), learned metrics (5), batch norm (6), CIFAR10-LT (7)."""
 
 from longtail.recipes.experiments import runs
-from longtail.recipes.experiments.experiment import (
+from longtail.flows.reproduce.experiment import (
     Better,
     Cell,
     Column,

@@ -1,7 +1,7 @@
 """NCM, figures 1 to 8. The figures themselves are not in the text: no number of theirs is known."""
 
 from longtail.recipes.experiments import runs
-from longtail.recipes.experiments.experiment import (
+from longtail.flows.reproduce.experiment import (
     Cell,
     Column,
     Experiment,

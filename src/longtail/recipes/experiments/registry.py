@@ -14,7 +14,7 @@ from longtail.recipes.experiments import (
     nearest_class_mean_appendix,
     nearest_class_mean_figures,
 )
-from longtail.recipes.experiments.experiment import Experiment
+from longtail.flows.reproduce.experiment import Experiment
 
 _PAPERS = (
     (logit_adjustment.TABLES, logit_adjustment_figures.FIGURES),

@@ -3,7 +3,7 @@
 An epoch of 10,847 images takes about 92 s on one thread, so a run at ratio 100 about an hour.
 """
 
-from longtail.recipes.experiments.experiment import Cell, Fit, Train, Variant
+from longtail.flows.reproduce.experiment import Cell, Fit, Train, Variant
 
 # All training images, the last epoch as it is: nothing is chosen, so nothing is looked at.
 WHOLE = ("data.validation_share=0", "evaluate_every=40")

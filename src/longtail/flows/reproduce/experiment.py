@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from longtail.recipes.experiments.measures import MEASURES
+from longtail.flows.reproduce.measures import MEASURES
 
 Value: TypeAlias = float | int | bool | str | None  # None for what is empty, or in a figure only
 Needs: TypeAlias = Literal[
