@@ -59,7 +59,7 @@ class _Asked(NamedTuple):
 @click.option(
     "--jobs", type=click.IntRange(min=1), help="Runs at a time, by default as many as cores."
 )
-@click.option("--dry-run", is_flag=True, help="Say what would run and what is missing; run nothing.")
+@click.option("--dry-run", is_flag=True, help="Say what would run and what is missing.")
 @click.option("--table", is_flag=True, help="Print the table from what is finished; run nothing.")
 @click.option(
     "--ledger",
@@ -119,7 +119,9 @@ def _numbers(seeds: str | None) -> tuple[int, ...] | None:
         return None
     parts = options.listed(seeds)
     if not parts or not all(part.isdecimal() for part in parts):
-        raise click.UsageError(f"--seeds are whole numbers with commas, such as 0,1,2; got {seeds!r}")
+        raise click.UsageError(
+            f"--seeds are whole numbers with commas, such as 0,1,2; got {seeds!r}"
+        )
     return tuple(dict.fromkeys(map(int, parts)))
 
 
@@ -265,7 +267,7 @@ def _reproduced(experiment: Experiment, results: Path, asked: _Asked) -> Reprodu
 
     return reproduced(
         experiment,
-        kept_in(results, _run_names(), EXPERIMENTS.values()),
+        kept_in(results, _run_names(), EXPERIMENTS.values(), _recipe),
         _recipe,
         quick=asked.quick,
         seeds=asked.seeds,
@@ -305,7 +307,7 @@ def _keep(results: Path, output: Path | None, as_json: bool, quiet: bool) -> Non
     if output is None:
         raise click.UsageError("say where to keep it: -o FOLDER")
     with terminal.status("Keeping", quiet):
-        kept = keep(results, output, _run_names(), list(EXPERIMENTS.values()))
+        kept = keep(results, output, _run_names(), list(EXPERIMENTS.values()), _recipe)
     if as_json:
         terminal.print_json(kept._asdict())
         return
@@ -326,7 +328,8 @@ def _write_ledger(results: Path, output: Path, as_json: bool, quiet: bool) -> No
 
     with terminal.status("Judging", quiet):
         experiments = list(EXPERIMENTS.values())
-        made = ledger(experiments, kept_in(results, _run_names(), experiments), _recipe)
+        kept = kept_in(results, _run_names(), experiments, _recipe)
+        made = ledger(experiments, kept, _recipe)
     with written_whole(output) as part:
         part.write_text(ledger_text(made), encoding="utf-8", newline="\n")
     if as_json:

@@ -1,4 +1,4 @@
-"""What is kept of finished runs, from the folders that hold them: runs, or what was kept of them."""
+"""What is kept of finished runs: from their folders, or from where it was kept before."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from longtail.core import Scores
 from longtail.core.files import read_whole
-from longtail.flows.file_names import METRICS
-from longtail.flows.reproduce.experiment import Experiment, Fit, Inspect, Run, Synthetic
+from longtail.flows.file_names import METRICS, RECIPE
+from longtail.flows.reproduce.experiment import Experiment, Fit, Inspect, Run, Synthetic, Train
 from longtail.flows.reproduce.kept import (
     WEIGHT_NORM,
     Answers,
@@ -23,6 +23,9 @@ from longtail.flows.reproduce.kept import (
     widened,
 )
 from longtail.flows.reproduce.plan import AFTER, NUMBERS, RUNS, SCORES, RunNames
+from longtail.flows.train.reading import overridden
+from longtail.flows.train.recipe import Recipe
+from longtail.flows.train.run_folder import differences_from
 
 MOST_BYTES = 20_000_000  # of all that is kept
 _SCORES = "scores-test.safetensors"
@@ -30,23 +33,39 @@ _MANY_SEEDS = 10
 
 
 def kept_in(
-    results: Path, names: RunNames, experiments: Iterable[Experiment]
+    results: Path,
+    names: RunNames,
+    experiments: Iterable[Experiment],
+    recipe_of: Callable[[Train], Recipe],
 ) -> Callable[[Run, int], Kept | None]:
     """What is kept of any run of any seed: read from its folder, or from what was kept before.
 
-    `results` is the folder of `reproduce -o`, or one like results/scores.
+    `results` is the folder of `reproduce -o`, or one like results/scores. A folder that has the
+    name of a run but is of another recipe is a ValueError.
     """
     ways = {names(run, 0): each for run, each in asked(experiments).items()}
 
     @lru_cache(maxsize=64)
     def kept(run: Run, seed: int) -> Kept | None:
         name = names(run, seed)
+        if isinstance(run, Train):
+            _check_recipe(results / RUNS / name, overridden(recipe_of(run), [f"seed={seed}"]))
         made = collected(results, name, run, ways.get(names(run, 0), {}))
         for folder in (results / SCORES, results):
             made = made or Kept.load(folder, name)
         return made
 
     return kept
+
+
+def _check_recipe(folder: Path, recipe: Recipe) -> None:
+    if not (folder / METRICS).is_file() or not (folder / RECIPE).is_file():
+        return
+    for key, (there, asked_for) in differences_from(folder, recipe).items():
+        raise ValueError(
+            f"{folder} is a run of another recipe: {key} is {there!r} there and {asked_for!r} in "
+            "the experiment; move it away"
+        )
 
 
 def collected(results: Path, name: str, run: Run, ways: Mapping[Way, bool]) -> Kept | None:
@@ -122,12 +141,13 @@ def keep(
     output: Path,
     names: RunNames,
     experiments: Sequence[Experiment],
+    recipe_of: Callable[[Train], Recipe],
     most: int = MOST_BYTES,
 ) -> KeptFiles:
     """Write what is kept of every finished run of some experiment, the first mentioned first."""
     output.mkdir(parents=True, exist_ok=True)
-    kept_of = kept_in(results, names, experiments)
-    total, written, dropped = 0, [], []
+    kept_of = kept_in(results, names, experiments, recipe_of)
+    total, written, dropped = 0, list[str](), list[str]()
     for run, ways in asked(experiments).items():
         for seed in range(_MANY_SEEDS):
             name, kept = names(run, seed), kept_of(run, seed)

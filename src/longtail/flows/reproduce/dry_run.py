@@ -1,4 +1,4 @@
-"""A plan that is looked at: each recipe is read and built, its data with it, and nothing trained."""
+"""A plan that is looked at: each recipe and its data are read and built, and nothing is trained."""
 
 from __future__ import annotations
 
@@ -49,16 +49,19 @@ class DryRun:
 def dry_run(plan: Plan, recipe_of: Callable[[Train], Recipe]) -> DryRun:
     """Build every training run whose data are there, once for all seeds."""
     built, refused = dict[str, TrainingPlan](), dict[str, str]()
+    of_run: dict[Train, str] = {}  # the first seed's name
     for each in plan.left:
         if not isinstance(each.run, Train) or each.needs not in plan.data:
             continue
-        same = next((name for name in built if name.rpartition("-s")[0] == each.name.rpartition("-s")[0]), None)
-        if same is not None:
-            built[each.name] = built[same]
+        first = of_run.setdefault(each.run, each.name)
+        if first != each.name:
+            made, error = built.get(first), refused.get(first)
+            built |= {each.name: made} if made else {}
+            refused |= {each.name: error} if error else {}
             continue
         path = f"data.path={plan.data[each.needs]}"
         try:
             built[each.name] = planned(overridden(recipe_of(each.run), [path, f"seed={each.seed}"]))
-        except (ValueError, OSError, ImportError) as error:
-            refused[each.name] = str(error)
+        except (ValueError, OSError, ImportError) as refusal:
+            refused[each.name] = str(refusal)
     return DryRun(plan, built, refused)

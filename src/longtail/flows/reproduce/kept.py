@@ -83,7 +83,7 @@ class Answers(NamedTuple):
     @property
     def right(self) -> npt.NDArray[np.bool_]:
         """Of each sample, whether it is."""
-        return self.predicted == self.labels
+        return np.equal(self.predicted, self.labels)
 
     def prior(self, test: str) -> Prior:
         """Of a test set: uniform, or that of the shifted one of this name."""

@@ -34,7 +34,9 @@ class Ledger:
     @cached_property
     def verdicts(self) -> dict[str, int]:
         """How often each verdict was reached, and how many claims have none."""
-        counted = Counter(each.judged.verdict or "not judged" for each in self.entries)
+        counted: Counter[str] = Counter(
+            each.judged.verdict or "not judged" for each in self.entries
+        )
         order = ("holds", "does not hold", "cannot tell", "not judged")
         return {name: counted[name] for name in order}
 

@@ -4,7 +4,7 @@ A measure of a model is a sum over test samples, or nearly one: ψ_i is what sam
 
     accuracy          w(y_i) · right_i,                w(y) the class's share over its samples
     NLL, Brier        w(y_i) · term_i
-    ECE, class-wise   ±(right_i − confidence_i)/N,     the sign of the gap of its bin (LADE eq. 28, 29)
+    ECE, class-wise   ±(right_i − confidence_i)/N,     the sign of its bin's gap (LADE eq. 28, 29)
     geometric mean    G/C · right_i / (n_y · recall_y),          what it changes by in first order
 
 so that a difference of two rows has ψ_i of one less those of the other: pairs of the same samples.
@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from longtail.core.arrays import Floats, Indices, as_numpy
 from longtail.flows.noise import Difference, spread
@@ -88,9 +89,7 @@ class Sum:
 
 def summed(terms: Sequence[tuple[float, Measured]]) -> Sum | None:
     """Σ factor · measure over the seeds that all have; None if there is no such seed."""
-    seeds = [
-        seed for seed in terms[0][1].seeds if all(seed in each.seeds for _, each in terms[1:])
-    ]
+    seeds = [seed for seed in terms[0][1].seeds if all(seed in each.seeds for _, each in terms[1:])]
     if not seeds:
         return None
     groups: list[tuple[Measured, Floats, Floats]] = []  # values and ψ of the same samples
@@ -115,9 +114,7 @@ def summed(terms: Sequence[tuple[float, Measured]]) -> Sum | None:
     return Sum(total, len(seeds), parts, tuple(alone) if has_alone else (), " and ".join(words))
 
 
-def measured(
-    kept: Mapping[int, Kept], cell: Cell, column: Column, edges: Edges
-) -> Measured | None:
+def measured(kept: Mapping[int, Kept], cell: Cell, column: Column, edges: Edges) -> Measured | None:
     """A column of a cell, of the seeds that have it; None if none has."""
     one = _one_of(column.measure)
     parts = {seed: one(each, cell, column, edges) for seed, each in kept.items()}
@@ -134,7 +131,9 @@ def measured(
     return Measured(
         tuple(alike),
         np.concatenate([part.values for part in alike.values()]),
-        None if first.terms is None else np.concatenate([as_numpy(p.terms) for p in alike.values()]),
+        None
+        if first.terms is None
+        else np.concatenate([as_numpy(p.terms) for p in alike.values()]),
         first.labels,
         first.over,
         first.counts,
@@ -174,7 +173,7 @@ def _shares(answers: Answers, column: Column, edges: Edges) -> Floats | None:
     return counted / counted.sum() if counted.any() else None
 
 
-def group_mask(counts: Indices, group: str, edges: Edges) -> Indices:
+def group_mask(counts: Indices, group: str, edges: Edges) -> npt.NDArray[np.bool_]:
     """Which classes are of a group; "" for all."""
     many, few = counts >= edges.many, counts <= edges.few
     masks = {"many": many, "few": few, "medium": ~many & ~few}
@@ -258,7 +257,7 @@ def _from_numbers(kept: Kept, cell: Cell, column: Column, edges: Edges) -> Measu
 
 
 def _of_value(value: object, column: Column, counts: Indices, edges: Edges) -> Measured | None:
-    """Of one number, or of one for each class or point: the mean of the group, where one is asked."""
+    """Of one number, or of one for each class or point: the mean of the group if one is asked."""
     numbers = np.asarray(value, dtype=np.float64)
     if MEASURES[column.measure].per != "model":
         return Measured((0,), numbers[None], counts=counts)

@@ -70,6 +70,7 @@ class RunNames:
         self._names = {_described(run): name for name, run in named.items()}
 
     def __call__(self, run: Run, seed: int) -> str:
+        """That of one seed."""
         text = _described(run)
         return f"{self._names.get(text) or _NO_NAME.sub('-', text).strip('-')}-s{seed}"
 

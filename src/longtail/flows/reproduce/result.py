@@ -55,9 +55,9 @@ class Reproduced(Result):
         for place, each in self.measured.items():
             total = summed([(1.0, each)]) if each.values.ndim == 1 else None
             if total is not None and math.isfinite(total.value):
-                reach = total.reach()
-                ends = (None, None) if reach is None else (total.value - reach, total.value + reach)
-                made[place] = Number(total.value, *ends, total.over, total.seeds)
+                value, reach = total.value, total.reach()
+                low, high = (None, None) if reach is None else (value - reach, value + reach)
+                made[place] = Number(value, low, high, total.over, total.seeds)
         return made
 
     @cached_property

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -131,10 +132,17 @@ def command(task: Task) -> list[str]:
         train = [sys.executable, "-m", "longtail", "train", task.run.recipe, *task.run.overrides]
         where = ["--data", task.path, "-o", str(task.folder), "--quiet"]
         return [*train, f"seed={task.seed}", *where]
-    return [sys.executable, "-m", "longtail.flows.reproduce.running", msgspec.json.encode(task).decode()]
+    return [
+        sys.executable,
+        "-m",
+        "longtail.flows.reproduce.running",
+        msgspec.json.encode(task).decode(),
+    ]
 
 
-def run_all(todo: Sequence[Task], jobs: int, progress: Progress = lambda name, event: None) -> list[str]:
+def run_all(
+    todo: Sequence[Task], jobs: int, progress: Progress = lambda name, event: None
+) -> list[str]:
     """Do all tasks, so many at a time; the names of those that failed, whose logs say why."""
     waiting, running, failed = list(todo), dict[subprocess.Popen[bytes], Task](), list[str]()
     again: set[str] = set()  # a first failure may be that another looked at the folder just then
@@ -214,14 +222,10 @@ def work(task: Task) -> None:
                 measure_run(task.folder, task.measures_left, Path(task.path), task.numbers)
         elif not task.is_trained:
             data = {name: Path(path) for name, path in task.data.items()}
-            if isinstance(task.run, Fit):
-                from longtail.flows.reproduce import fits
-
-                fits.run(task.run, task.seed, task.folder, data)
-            else:
-                from longtail.flows.reproduce import synthetic
-
-                synthetic.run(task.run, task.seed, task.folder)
+            kind = "fits" if isinstance(task.run, Fit) else "synthetic"
+            import_module(f"longtail.flows.reproduce.{kind}").run(
+                task.run, task.seed, task.folder, data
+            )
 
 
 if __name__ == "__main__":

@@ -27,9 +27,10 @@ of k looks, hence 5 %/k. A claim of which no column has numbers has no verdict.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -57,8 +58,8 @@ _FEWEST = 3  # rows or columns that make a trend
 class Evidence:
     """What a claim says of one column, or of a row in one: a gain, a difference, a correlation."""
 
-    column: str
-    row: str  # of a trend, the row it is of
+    rows: tuple[str, ...]  # whose numbers it is made of
+    columns: tuple[str, ...]
     value: float
     low: float | None
     high: float | None
@@ -83,28 +84,22 @@ class Judged:
         return min((each.seeds for each in self.evidence), default=0)
 
 
-class _Found:
-    """What one column, or one row of it, says: the interval at any level, and the paper's."""
+class _Found(NamedTuple):
+    """What one column, or one row of it, says: its interval at any level."""
 
-    def __init__(
-        self,
-        place: tuple[str, str],
-        at: Callable[[float], Interval],
-        over: str,
-        seeds: int,
-        published: float | None,
-    ) -> None:
-        self.place, self.at, self.over, self.seeds = place, at, over, seeds
-        self.published = published
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    at: Callable[[float], Interval]
+    over: str
+    seeds: int
+    published: float | None = None
 
     def evidence(self) -> Evidence:
         """Of the usual level."""
         made = self.at(_LEVEL)
-        row, column = self.place
-        value = float("nan") if made.value is None else made.value
-        return Evidence(
-            column, row, value, made.low, made.high, self.over, self.seeds, self.published
-        )
+        value = math.nan if made.value is None else made.value
+        where = self.rows, self.columns
+        return Evidence(*where, value, made.low, made.high, self.over, self.seeds, self.published)
 
 
 def judge_claim(experiment: Experiment, claim: Claim, table: Table) -> Judged:
@@ -112,10 +107,7 @@ def judge_claim(experiment: Experiment, claim: Claim, table: Table) -> Judged:
     columns = claim.columns or tuple(each.name for each in experiment.columns)
     found = list(_found(experiment, claim, columns, table))
     rows = [row for row in claim_rows(claim) if not any((row, name) in table for name in columns)]
-    # Of a trend along the columns, or of rows, a place has several.
-    seen = {name for each in found for name in each.place[1].split(", ")} | {
-        each.place[1] for each in found
-    }
+    seen = {name for each in found for name in each.columns}
     left = tuple(name for name in columns if name not in seen)
     if not found:
         return Judged(claim, None, (), left, tuple(rows))
@@ -202,7 +194,8 @@ def _found(
         if made is not None:
             apart = 0.0 if isinstance(other, str) else -float(other)
             paper = _published(experiment, [(sign, one, name), (-sign, other, name)])
-            yield _Found((one, name), _interval(made, apart), made.over, made.seeds, paper)
+            rows = (one, other) if isinstance(other, str) else (one,)
+            yield _Found(rows, (name,), _interval(made, apart), made.over, made.seeds, paper)
 
 
 def _sign(experiment: Experiment, column: str) -> int:
@@ -261,9 +254,8 @@ def _trends(
         made = summed([(factor, table[place]) for factor, place in terms])
         if made is not None:
             paper = _published(experiment, [(factor, *place) for factor, place in terms])
-            where = (there[0][1] if along_rows else ", ".join(name for _, name in there),)
-            row = ", ".join(row for row, _ in there) if along_rows else there[0][0]
-            yield _Found((row, *where), _interval(made), made.over, made.seeds, paper)
+            rows, names = (tuple(dict.fromkeys(each)) for each in zip(*there, strict=True))
+            yield _Found(rows, names, _interval(made), made.over, made.seeds, paper)
 
 
 def _correlated(claim: Trend, row: str, column: str, table: Table) -> _Found | None:
@@ -281,9 +273,9 @@ def _correlated(claim: Trend, row: str, column: str, table: Table) -> _Found | N
         return None
     over = "points" if claim.against == "point" else "classes"
     return _Found(
-        (row, column),
+        (row,),
+        (column,),
         lambda level: correlation_interval(rho, pairs, level),
         over,
         len(own.seeds),
-        None,
     )

@@ -1,6 +1,5 @@
 """ELM, embedding and logit margins: tables 1 to 3. Its figures are in a file beside this."""
 
-from longtail.recipes.experiments import runs
 from longtail.flows.reproduce.experiment import (
     Better,
     Cell,
@@ -12,6 +11,7 @@ from longtail.flows.reproduce.experiment import (
     Quick,
     Train,
 )
+from longtail.recipes.experiments import runs
 
 _THREE = (0, 1, 2)
 _LDAM = ("loss=ldam", "loss.scale_in=head", "head=cosine", "head.scale=30", "drw.start=72")

@@ -4,7 +4,6 @@ Head, torso and tail are classes of ≥ 100, 20 to 99 and < 20 training samples.
 one class of each, the mean over the group stands for it.
 """
 
-from longtail.recipes.experiments import runs
 from longtail.flows.reproduce.experiment import (
     Better,
     Cell,
@@ -18,6 +17,7 @@ from longtail.flows.reproduce.experiment import (
     Trend,
     by_group,
 )
+from longtail.recipes.experiments import runs
 
 _GROUPS = ("Head", "Torso", "Tail")
 _DATA = "cifar100-lt"

@@ -1,6 +1,5 @@
 """EO, de-biasing with an estimated offset: tables 1 to 3. Its figures are in a file beside this."""
 
-from longtail.recipes.experiments import runs
 from longtail.flows.reproduce.experiment import (
     Better,
     Cell,
@@ -12,6 +11,7 @@ from longtail.flows.reproduce.experiment import (
     Trend,
     by_group,
 )
+from longtail.recipes.experiments import runs
 
 _SHOTS = ("Many", "Medium", "Few", "All")
 _IMAGENET, _IMAGENET_EO = Train("imagenet-lt-eo-baseline"), Train("imagenet-lt-eo")

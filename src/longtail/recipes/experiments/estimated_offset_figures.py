@@ -1,6 +1,5 @@
 """EO, figures 1 to 5. The figures themselves are not in the text: no number of theirs is known."""
 
-from longtail.recipes.experiments import runs
 from longtail.flows.reproduce.experiment import (
     Better,
     Cell,
@@ -11,6 +10,7 @@ from longtail.flows.reproduce.experiment import (
     Train,
     Trend,
 )
+from longtail.recipes.experiments import runs
 
 _FREE = ("loss.uniform_weight=0",)
 _SETS = {

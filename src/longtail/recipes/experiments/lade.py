@@ -1,6 +1,5 @@
 """LADE, disentangling label distribution: tables 2 to 5. The rest is in files beside this one."""
 
-from longtail.recipes.experiments import runs
 from longtail.flows.reproduce.experiment import (
     Better,
     Cell,
@@ -12,6 +11,7 @@ from longtail.flows.reproduce.experiment import (
     Train,
     by_group,
 )
+from longtail.recipes.experiments import runs
 
 _BBN = Missing("BBN", "BBN trains two branches with samplers of their own, which no recipe has.")
 _OLTR = "OLTR attends over a memory of class centres, which no part of ours does."

@@ -1,6 +1,5 @@
 """LADE: the sets (table 1), settings (table 7), ablations (table 8), and figures 1 to 3."""
 
-from longtail.recipes.experiments import runs
 from longtail.flows.reproduce.experiment import (
     Better,
     Cell,
@@ -14,6 +13,7 @@ from longtail.flows.reproduce.experiment import (
     Train,
     Trend,
 )
+from longtail.recipes.experiments import runs
 
 _TABLE_1 = Experiment(
     name="lade-table-1",

@@ -3,7 +3,6 @@
 The text has no figure 5. Its n_j = N·μ^((j−1)/C) of §4.3 grows with j; N·μ^(−(j−1)/(C−1)) is meant.
 """
 
-from longtail.recipes.experiments import runs
 from longtail.flows.reproduce.experiment import (
     Better,
     Cell,
@@ -15,6 +14,7 @@ from longtail.flows.reproduce.experiment import (
     Train,
     Trend,
 )
+from longtail.recipes.experiments import runs
 from longtail.recipes.experiments.lade import (
     BALANCED,
     CAUSAL,

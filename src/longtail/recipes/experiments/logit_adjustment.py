@@ -3,7 +3,6 @@
 Table 3 and the appendices are not in the text that we have; of table 4 the text quotes two numbers.
 """
 
-from longtail.recipes.experiments import runs
 from longtail.flows.reproduce.experiment import (
     Better,
     Cell,
@@ -14,6 +13,7 @@ from longtail.flows.reproduce.experiment import (
     Synthetic,
     Train,
 )
+from longtail.recipes.experiments import runs
 
 _CE10, _CE100 = Train("cifar10-lt-la-ce"), Train("cifar100-lt-la-ce")
 _CE_IMAGENET, _CE_INATURALIST = Train("imagenet-lt-la-ce"), Train("inaturalist-la-ce")

@@ -1,6 +1,5 @@
 """LA, figures 1 to 4. The figures themselves are not in the text: no number of theirs is known."""
 
-from longtail.recipes.experiments import runs
 from longtail.flows.reproduce.experiment import (
     Better,
     Cell,
@@ -13,6 +12,7 @@ from longtail.flows.reproduce.experiment import (
     Trend,
     by_group,
 )
+from longtail.recipes.experiments import runs
 
 _GAUSSIANS = Synthetic("two-gaussians", trials=100, hours=0.1)
 _BAYES = 7.86  # 100·Φ(−√2)

@@ -3,7 +3,6 @@
 Many is ≥ 100 and few < 20 training samples.
 """
 
-from longtail.recipes.experiments import runs
 from longtail.flows.reproduce.experiment import (
     Better,
     Cell,
@@ -16,6 +15,7 @@ from longtail.flows.reproduce.experiment import (
     Train,
     by_group,
 )
+from longtail.recipes.experiments import runs
 
 # 13,000 steps of 512 images at every ratio, the first 800 of them warm-up.
 NETWORKS = {

@@ -1,6 +1,5 @@
 """NCM, appendix: the sets (table 4), learned metrics (5), batch norm (6), CIFAR10-LT (7)."""
 
-from longtail.recipes.experiments import runs
 from longtail.flows.reproduce.experiment import (
     Better,
     Cell,
@@ -12,6 +11,7 @@ from longtail.flows.reproduce.experiment import (
     Quick,
     by_group,
 )
+from longtail.recipes.experiments import runs
 from longtail.recipes.experiments.nearest_class_mean import HEADS, NETWORKS, second_stages
 
 _SETS = {

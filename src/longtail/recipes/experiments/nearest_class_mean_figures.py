@@ -1,6 +1,5 @@
 """NCM, figures 1 to 8. The figures themselves are not in the text: no number of theirs is known."""
 
-from longtail.recipes.experiments import runs
 from longtail.flows.reproduce.experiment import (
     Cell,
     Column,
@@ -12,6 +11,7 @@ from longtail.flows.reproduce.experiment import (
     Trend,
     by_group,
 )
+from longtail.recipes.experiments import runs
 from longtail.recipes.experiments.nearest_class_mean import NETWORKS
 
 _RATIOS = ("200", "100", "10")

@@ -1,5 +1,6 @@
 """All experiments, by name and in the order of their papers: tables first, then figures."""
 
+from longtail.flows.reproduce.experiment import Experiment
 from longtail.recipes.experiments import (
     elm,
     elm_figures,
@@ -14,7 +15,6 @@ from longtail.recipes.experiments import (
     nearest_class_mean_appendix,
     nearest_class_mean_figures,
 )
-from longtail.flows.reproduce.experiment import Experiment
 
 _PAPERS = (
     (logit_adjustment.TABLES, logit_adjustment_figures.FIGURES),

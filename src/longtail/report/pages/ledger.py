@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from longtail.report.charts.scale import fixed
 from longtail.report.pages.reproduce import (
     digits_of,
     interval,
@@ -78,27 +77,11 @@ def _row(entry: Entry) -> Iterator[str]:
     yield f"**{judged.verdict}**"
 
 
-def _rows_of(entry: Entry, part: Evidence) -> list[str]:
-    claim = entry.judged.claim
-    if hasattr(claim, "better"):
-        return [claim.better, claim.worse]
-    if hasattr(claim, "to"):
-        return [claim.row, *([claim.to] if isinstance(claim.to, str) else [])]
-    rows = entry.table.experiment.rows
-    return [row for row in claim.rows if row == part.row or row in part.row.split(", ")] if rows else []
-
-
-def _columns_of(entry: Entry, part: Evidence) -> list[str]:
-    names = [each.name for each in entry.table.experiment.columns]
-    return [part.column] if part.column in names else part.column.split(", ")
-
-
 def _numbers(entry: Entry, part: Evidence, ours: bool) -> str:
     """The numbers of a column's rows, the paper's or ours: 61.64 against 56.11."""
-    table, columns = entry.table, _columns_of(entry, part)
-    texts = []
-    for row in _rows_of(entry, part):
-        for name in columns:
+    table, texts = entry.table, []
+    for row in part.rows:
+        for name in part.columns:
             if ours:
                 number = table.numbers.get((row, name))
                 measure = table.experiment.column(name).measure
@@ -106,7 +89,7 @@ def _numbers(entry: Entry, part: Evidence, ours: bool) -> str:
             else:
                 texts.append(printed(table.experiment.published(row, name)))
     said = " / ".join(text for text in texts if text and text != "–")
-    where = f"{part.column}: " if len(entry.judged.evidence) > 1 and not ours else ""
+    where = f"{', '.join(part.columns)}: " if len(entry.judged.evidence) > 1 and not ours else ""
     return where + (said or "–")
 
 
@@ -114,14 +97,14 @@ def _gain(entry: Entry, part: Evidence) -> str:
     if is_correlation(entry.judged):
         return interval(part.value, part.low, part.high, 2)
     digits = digits_of(measure_of(entry.table, part), part.value)
-    text = interval(part.value, part.low, part.high, digits)
-    return text if part.value < 0 else f"+{text}" if fixed(part.value, digits)[0] != "-" else text
+    return interval(part.value, part.low, part.high, digits, sign=True)
 
 
 def _doubts(entries: Iterable[Entry]) -> Iterator[str]:
     doubted = [each for each in entries if each.judged.claim.doubt]
     for each in doubted:
-        yield f"¹ {_item(each)}, {each.judged.claim.text}: in the paper itself, {each.judged.claim.doubt}"
+        claim = each.judged.claim
+        yield f"¹ {_item(each)}, {claim.text}. In the paper itself: {claim.doubt}  "
     if doubted:
         yield ""
 

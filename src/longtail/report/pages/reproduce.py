@@ -38,13 +38,16 @@ def number_in_words(number: Number, measure: str) -> str:
     return interval(number.value, number.low, number.high, digits_of(measure, number.value))
 
 
-def interval(value: float, low: float | None, high: float | None, digits: int) -> str:
-    """A value with its ends.
+def interval(
+    value: float, low: float | None, high: float | None, digits: int, sign: bool = False
+) -> str:
+    """A value with its ends, a gain with its sign.
 
-    >>> interval(38.26, 37.51, 39.02, 1), interval(0.5, None, None, 2)
-    ('38.3 [37.5, 39.0]', '0.50')
+    >>> interval(38.26, 37.51, 39.02, 1), interval(0.5, None, None, 2, sign=True)
+    ('38.3 [37.5, 39.0]', '+0.50')
     """
     text = fixed(value, digits)
+    text = f"+{text}" if sign and value >= 0 else text
     if low is None or high is None:
         return text
     return f"{text} [{fixed(low, digits)}, {fixed(high, digits)}]"
@@ -79,14 +82,14 @@ def claim_rows(result: Reproduced) -> list[list[str]]:
     for each in result.judged:
         found = [evidence_in_words(result, each, part) for part in each.evidence]
         paper = [_of_paper(result, part) for part in each.evidence]
-        verdict = each.verdict or _NOT_JUDGED
-        rows.append([each.claim.text, "; ".join(paper), "; ".join(found) or why(result, each), verdict])
+        ours = "; ".join(found) or why(result, each)
+        rows.append([each.claim.text, "; ".join(paper), ours, each.verdict or _NOT_JUDGED])
     return rows
 
 
 def evidence_in_words(result: Reproduced, judged: Judged, part: Evidence) -> str:
     """A gain, a difference or a correlation, with its interval and what it is of."""
-    where = f"{part.column}: " if len(judged.evidence) > 1 else ""
+    where = f"{', '.join(part.columns)}: " if len(judged.evidence) > 1 else ""
     digits = 2 if is_correlation(judged) else _digits(result, part)
     return where + interval(part.value, part.low, part.high, digits)
 
@@ -101,10 +104,8 @@ def _digits(result: Reproduced, part: Evidence) -> int:
 
 
 def measure_of(result: Reproduced, part: Evidence) -> str:
-    """The measure of the first column that the evidence is of."""
-    names = [each.name for each in result.experiment.columns]
-    first = part.column if part.column in names else part.column.split(", ")[0]
-    return result.experiment.column(first).measure
+    """The measure of the columns that the evidence is of."""
+    return result.experiment.column(part.columns[0]).measure
 
 
 def _of_paper(result: Reproduced, part: Evidence) -> str:
@@ -156,4 +157,3 @@ def reproduce_page(result: Reproduced, footer: Footer) -> Page:
         ],
         footer=footer,
     )
-
