@@ -117,7 +117,10 @@ def summed(terms: Sequence[tuple[float, Measured]]) -> Sum | None:
 def measured(kept: Mapping[int, Kept], cell: Cell, column: Column, edges: Edges) -> Measured | None:
     """A column of a cell, of the seeds that have it; None if none has."""
     one = _one_of(column.measure)
-    parts = {seed: one(each, cell, column, edges) for seed, each in kept.items()}
+    parts = {
+        seed: _of_trials(each, cell, column) or one(each, cell, column, edges)
+        for seed, each in kept.items()
+    }
     there = {seed: part for seed, part in parts.items() if part is not None}
     if not there:
         return None
@@ -243,16 +246,19 @@ def _from_scores(kept: Kept, cell: Cell, column: Column, edges: Edges) -> Measur
     return _of_value(SCORE_MEASURES[column.measure](scores), column, kept.counts, edges)
 
 
-def _from_numbers(kept: Kept, cell: Cell, column: Column, edges: Edges) -> Measured | None:
-    numbers = kept.numbers or {}
-    trials = numbers.get(f"{cell.head}|{cell.variant}", {})
+def _of_trials(kept: Kept, cell: Cell, column: Column) -> Measured | None:
+    """Of a drawn problem, whose numbers are one a trial."""
+    trials = (kept.numbers or {}).get(f"{cell.head}|{cell.variant}", {})
     measure = f"{column.measure} {column.group}".strip()
-    if measure in trials:
-        values = np.asarray(trials[measure], dtype=np.float64)
-        no_classes = np.zeros(len(values), dtype=np.int64)
-        return _single(float(values.mean()), values / len(values), no_classes, "trials")
-    value = numbers.get(column.measure)
-    counts = kept.counts
+    if measure not in trials:
+        return None
+    values = np.asarray(trials[measure], dtype=np.float64)
+    no_classes = np.zeros(len(values), dtype=np.int64)
+    return _single(float(values.mean()), values / len(values), no_classes, "trials")
+
+
+def _from_numbers(kept: Kept, cell: Cell, column: Column, edges: Edges) -> Measured | None:
+    value, counts = (kept.numbers or {}).get(column.measure), kept.counts
     return None if value is None or counts is None else _of_value(value, column, counts, edges)
 
 
