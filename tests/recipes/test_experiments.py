@@ -29,7 +29,9 @@ from longtail.recipes.experiments import (
     Train,
     Trend,
     claim_rows,
+    named_runs,
 )
+from longtail.recipes.experiments.reading import experiment_from
 
 # As their captions number them. LA's appendices are not in the text, which quotes two numbers of
 # table 4; LADE has no figure 5.
@@ -116,6 +118,18 @@ def test_runs_that_need_no_graphics_card_say_how_long_they_take():
     assert all(run.hours is None for run in full)
     assert EXPERIMENTS["la-table-2"].quick.hours == pytest.approx(9.4)
     assert EXPERIMENTS["la-table-4"].hours is None
+
+
+def test_quick_runs_have_names_for_their_folders():
+    names = {run: name for name, run in named_runs().items()}
+    for experiment in ALL:
+        for cell in experiment.quick.cells if experiment.quick else ():
+            assert names[cell.run].replace(".", "").replace("-", "").isalnum()
+    assert named_runs()["elm"] == Train(
+        "cifar100-lt-la-quick",
+        ("data.validation_share=0", "evaluate_every=40", "loss=elm", "loss.margins=sqrt_count"),
+        1.0,
+    )
 
 
 def test_runs_are_shared_between_experiments():
@@ -287,11 +301,81 @@ def test_an_experiment_that_does_not_fit_together_is_refused(changes, words):
         Experiment(name="n", paper="LA", item="Table 1", about="A.", **whole)
 
 
+TABLE = {
+    "about": "Short forms.",
+    "measure": "accuracy",
+    "data": ["a", "b"],
+    "columns": [
+        {"name": "On {data}", "groups": ["Many", "Tail"]},
+        {"name": "ECE", "measure": "ece", "data": "a"},
+        {"tests": ["Forward 50", "Uniform"], "data": "b"},
+    ],
+    "rows": {"x": [1, 2.5, "-", 4, "-", 6, 7], "y": ["-"] * 7},
+    "cells": [
+        {"rows": ["x", "y"], "run": "recipe-{data} loss=focal 'head={name: cosine, scale: 3}'"},
+    ],
+    "quick": {"needs": ["cifar100"], "note": "N.", "cells": [{"rows": "x", "run": "elm epochs=2"}]},
+    "claims": {
+        "all": ["x", "y"],
+        "some": ["x", "y", "* Tail", "ECE", {"by": 2.0, "doubt": "D."}],
+        "near": {"row": "x", "to": 1.0, "within": 1.0, "columns": "ECE"},
+        "up": {"rows": "*", "columns": "ECE", "signs": 1, "against": "rows"},
+    },
+    "missing": {"y": "OLTR"},
+}
+
+
+def test_short_forms_are_written_out():
+    whole = experiment_from("eo-table-12", TABLE)
+    assert (whole.paper, whole.item) == ("EO", "Table 12")
+    assert whole.columns == (
+        Column("On a Many", "accuracy", "a", "many"),
+        Column("On a Tail", "accuracy", "a", "few"),
+        Column("On b Many", "accuracy", "b", "many"),
+        Column("On b Tail", "accuracy", "b", "few"),
+        Column("ECE", "ece", "a"),
+        Column("Forward 50", "accuracy", "b", test="forward-50"),
+        Column("Uniform", "accuracy", "b"),
+    )
+    assert whole.rows["x"] == (1, 2.5, None, 4, None, 6, 7)
+    assert experiment_from("eo-table-12", TABLE | {"rows": ["x", "y"]}).rows["x"] == (None,) * 7
+    changes = ("loss=focal", "head={name: cosine, scale: 3}")
+    assert whole.cells == tuple(
+        Cell(row, data, Train(f"recipe-{data}", changes)) for data in "ab" for row in "xy"
+    )
+    elm = named_runs()["elm"]
+    run = Train(elm.recipe, (*elm.overrides, "epochs=2"), 1.0)
+    assert whole.quick.cells == (Cell("x", "a", run), Cell("x", "b", run))
+    assert whole.claims == (
+        Better("all", "x", "y"),
+        Better("some", "x", "y", ("On a Tail", "On b Tail", "ECE"), by=2.0, doubt="D."),
+        Close("near", "x", 1.0, 1.0, ("ECE",)),
+        Trend("up", ("x", "y"), ("ECE",), (1,), against="rows"),
+    )
+    assert whole.missing[0].why.startswith("OLTR attends")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"colums": []},
+        {"columns": [{"name": "x", "mesure": "ece"}]},
+        {"cells": [{"rows": "x", "run": "r", "heads": "crt"}]},
+        {"cells": [{"rows": "x", "run": "r", "variant": "best"}]},
+        {"claims": {"t": {"better": "x", "worst": "y"}}},
+        {"needs": ["cifar"]},
+    ],
+)
+def test_a_word_that_is_not_known_is_refused(changes):
+    with pytest.raises(msgspec.ValidationError):
+        experiment_from("eo-table-12", TABLE | changes)
+
+
 def test_experiments_are_data_alone():
-    """They import nothing heavier than msgspec, and can be written out."""
+    """Listing them imports nothing heavier than msgspec, and they can be written out."""
     heavy = "torch", "scipy", "numpy", "longtail.flows", "longtail.core"
     script = (
-        "import sys, longtail.recipes.experiments as experiments; "
+        "import sys, longtail.recipes.experiments as experiments; list(experiments.EXPERIMENTS); "
         f"print([name for name in {heavy} if name in sys.modules])"
     )
     run = [sys.executable, "-c", script]

@@ -23,7 +23,7 @@ from longtail.recipes.experiments.experiment import (
     claim_rows,
 )
 from longtail.recipes.experiments.measures import EDGES, MEASURES, Edges, Measure
-from longtail.recipes.experiments.registry import EXPERIMENTS
+from longtail.recipes.experiments.reading import EXPERIMENTS, named_runs
 
 __all__ = [
     "EDGES",
@@ -47,4 +47,5 @@ __all__ = [
     "Train",
     "Trend",
     "claim_rows",
+    "named_runs",
 ]
