@@ -4,7 +4,7 @@
 56.11
 """
 
-from longtail.recipes.experiments.experiment import (
+from longtail.flows.reproduce.experiment import (
     Better,
     Cell,
     Claim,
@@ -22,7 +22,7 @@ from longtail.recipes.experiments.experiment import (
     Trend,
     claim_rows,
 )
-from longtail.recipes.experiments.measures import EDGES, MEASURES, Edges, Measure
+from longtail.flows.reproduce.measures import EDGES, MEASURES, Edges, Measure
 from longtail.recipes.experiments.reading import EXPERIMENTS, named_runs
 
 __all__ = [

@@ -25,7 +25,7 @@ from typing import TypeAlias, get_args
 
 import msgspec
 
-from longtail.recipes.experiments.experiment import (
+from longtail.flows.reproduce.experiment import (
     Experiment,
     Fit,
     Paper,

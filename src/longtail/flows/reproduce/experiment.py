@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from longtail.recipes.experiments.measures import MEASURES
+from longtail.flows.reproduce.measures import MEASURES
 
 Value: TypeAlias = float | int | bool | str | None  # None for what is empty, or in a figure only
 Needs: TypeAlias = Literal[
@@ -24,6 +24,8 @@ Needs: TypeAlias = Literal[
     "sun397",
     "caltech-features",
     "cifar100-features",
+    "r52",
+    "banking77",
 ]
 Paper: TypeAlias = Literal["LA", "LADE", "EO", "ELM", "NCM"]
 Sign: TypeAlias = Literal[1, 0, -1]
@@ -53,10 +55,13 @@ class Train(_Value, frozen=True, tag="train"):
 
 
 class Fit(_Value, frozen=True, tag="fit"):
-    """`longtail fit` on stored features, cut to a ratio; the cell names the method."""
+    """`longtail fit` on stored features or words of texts, cut to a ratio; a cell names a method.
 
-    features: Literal["cifar100", "caltech"]
-    imbalance_ratio: float
+    Without a ratio the seed draws four fifths of each class.
+    """
+
+    features: Literal["cifar100", "caltech", "r52", "banking77"]
+    imbalance_ratio: float | None
     hours: float = 0.1  # with all methods of one seed
 
 
