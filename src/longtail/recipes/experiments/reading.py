@@ -1,8 +1,9 @@
 """How experiments are written: in the .toml files beside this one, one or more for each paper.
 
 A table is an experiment, its name says paper and item, and its keys are the fields of `Experiment`.
-Files share three more: [runs.NAME] is a run that cells name, [methods.NAME] how rows are made of
-one run, [why] reasons for missing rows, by a word.
+Files share four more: [settings.NAME] is what several have in common and take up with `base`,
+[runs.NAME] a run that cells name, [methods.NAME] how rows are made of one run, [why] reasons for
+missing rows, by a word.
 
 columns   A name alone has `measure` and `data` of the experiment. Each of `groups`, of `tests` or
           of a list of data, which is at {data} in the name, is a column.
@@ -38,6 +39,7 @@ from longtail.flows.reproduce.experiment import (
 Names: TypeAlias = str | tuple[str, ...]
 Fields: TypeAlias = dict[str, object]
 Words: TypeAlias = dict[str, Names]  # fields of columns and cells
+_PAPERS = {paper.lower(): paper for paper in get_args(Paper)}
 _GROUPS = {
     **{"All": "", "Many": "many", "Medium": "medium", "Med": "medium", "Few": "few"},
     **{"Head": "many", "Torso": "medium", "Tail": "few"},
@@ -45,6 +47,7 @@ _GROUPS = {
 
 
 class _Files(msgspec.Struct):
+    settings: dict[str, Fields]
     runs: dict[str, Fields]
     methods: dict[str, dict[str, Words]]
     why: dict[str, str]
@@ -103,11 +106,9 @@ def _read() -> _Files:
 
 @cache
 def _experiments() -> dict[str, Experiment]:
-    papers = [paper.lower() for paper in get_args(Paper)]
-
     def order(name: str) -> tuple[int, bool, int]:
-        paper, kind, number = name.split("-")
-        return papers.index(paper), kind == "figure", int(number)
+        paper, kind, *number = name.split("-")
+        return list(_PAPERS).index(paper), kind == "figure", int(number[0]) if number else 0
 
     tables = _read().experiments
     return {name: experiment_from(name, tables[name]) for name in sorted(tables, key=order)}
@@ -116,6 +117,8 @@ def _experiments() -> dict[str, Experiment]:
 def experiment_from(name: str, table: Fields) -> Experiment:
     """The experiment of a table as files have it."""
     paper, _, item = name.partition("-")
+    if "base" in table:
+        table = _read().settings[str(table["base"])] | table
     short = msgspec.convert(table, _Short)
     columns = list(_columns(short))
     names = tuple(str(column["name"]) for column in columns)
@@ -124,9 +127,9 @@ def experiment_from(name: str, table: Fields) -> Experiment:
     why = _read().why
     fields = {
         "name": name,
-        "paper": paper.upper(),
+        "paper": _PAPERS[paper],
         "item": item.replace("-", " ").capitalize(),
-        **{key: value for key, value in table.items() if key not in ("measure", "data")},
+        **{key: value for key, value in table.items() if key not in ("base", "measure", "data")},
         "columns": columns,
         "rows": {
             row: [None if value == "-" else value for value in values or "-" * len(columns)]
