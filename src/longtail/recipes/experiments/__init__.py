@@ -23,8 +23,7 @@ from longtail.flows.reproduce.experiment import (
     claim_rows,
 )
 from longtail.flows.reproduce.measures import EDGES, MEASURES, Edges, Measure
-from longtail.recipes.experiments.named_runs import named_runs
-from longtail.recipes.experiments.registry import EXPERIMENTS
+from longtail.recipes.experiments.reading import EXPERIMENTS, named_runs
 
 __all__ = [
     "EDGES",
