@@ -24,6 +24,8 @@ Needs: TypeAlias = Literal[
     "sun397",
     "caltech-features",
     "cifar100-features",
+    "r52",
+    "banking77",
 ]
 Paper: TypeAlias = Literal["LA", "LADE", "EO", "ELM", "NCM"]
 Sign: TypeAlias = Literal[1, 0, -1]
@@ -49,10 +51,13 @@ class Train(msgspec.Struct, frozen=True, tag="train"):
 
 
 class Fit(msgspec.Struct, frozen=True, tag="fit"):
-    """`longtail fit` on stored features, cut to a ratio; the cell names the method."""
+    """`longtail fit` on stored features or words of texts, cut to a ratio; a cell names a method.
 
-    features: Literal["cifar100", "caltech"]
-    imbalance_ratio: float
+    Without a ratio the seed draws four fifths of each class.
+    """
+
+    features: Literal["cifar100", "caltech", "r52", "banking77"]
+    imbalance_ratio: float | None
     hours: float = 0.1  # with all methods of one seed
 
 
