@@ -30,10 +30,9 @@ from longtail.flows.fit_methods import METHODS, Aim, Task
 from longtail.flows.fit_result import Criterion, FitResult, MethodScores
 from longtail.flows.fit_samples import FeaturesLike, FitSamples, Labelled
 from longtail.flows.results import staged
-from longtail.heads import Head, Linear
+from longtail.heads import Head
 from longtail.heads.starts import drawn_from
 from longtail.metrics import Accumulator, Interval, paired_gain
-from longtail.posthoc import PCSoftmax, fold
 
 _FEW = 5  # validation samples, below which a class's share of an interval is borrowed from others
 _Target: TypeAlias = PriorLike | Literal["uniform", "train"]
@@ -95,26 +94,11 @@ def fit(
     data = fit_samples.labelled_features(features, labels, validation, test, classes)
     goal, edges = _target(target, data), GroupEdges.of(groups)
     inputs = [Path(features)] if isinstance(features, str | os.PathLike) else []
+    aim = Aim(goal, "nll" if criterion == "nll" else "accuracy_under_target")
     with staged(output, "fit", file_names.FIT, inputs) as folder:
         # The weight decay: one for all methods, that of a linear layer trained by cross-entropy.
-        samples = fit_samples.fit_samples(data, folds, seed)
         progress("weight decay")
-        with _seeded(seed):
-            tell = partial(progress, "weight decay")
-            choice = fit_samples.choose_decay(samples.folds, goal, tell)
-            whole = fit_samples.linear_layer(
-                samples.train, data.num_classes, choice.decay, choice.layers[0]
-            )
-        parts = zip((part.train for part in samples.folds), choice.layers, strict=True)
-        problem = _Problem(
-            data,
-            samples,
-            tasks=[Task(part, layer, choice.decay, seed) for part, layer in parts],
-            whole=Task(samples.train, whole, choice.decay, seed),
-            labels=torch.cat([part.validation.labels for part in samples.folds]),
-            aim=Aim(goal, "nll" if criterion == "nll" else "accuracy_under_target"),
-            edges=edges,
-        )
+        problem = _problem(data, folds, aim, edges, seed, partial(progress, "weight decay"))
 
         # Every method: judged by what was fitted on the folds, then fitted on all of the train
         # part; then the best on validation samples, and how far the others are behind.
@@ -122,31 +106,8 @@ def fit(
         for name in names:
             progress(METHODS[name].title)
             rows.append(_fit_method(name, problem))
-
         ranked, table = _ranked(rows, criterion, problem)
-        best = ranked[0]
-        shown = next((each for each in ranked if each.name == "linear"), best)
-        judged = torch.bincount(problem.labels, minlength=data.num_classes)
-        unit = samples.unit**2  # a weight for features divided by the unit weighs its square less
-        result = FitResult(
-            model=_to_keep(METHODS[best.name], best.head, goal, samples.unit),
-            table=table,
-            validation=best.validation.scores,
-            test=None if best.test is None else best.test.scores,
-            linear=(shown.validation if shown.test is None else shown.test).scores,
-            target=goal,
-            criterion=criterion,
-            counts=data.counts,
-            classes=data.classes,
-            weight_decay=choice.decay * unit,
-            decays={decay * unit: loss for decay, loss in choice.losses.items()},
-            folds=None if "validation" in data.parts else folds,
-            few=int((judged < _FEW).sum()),
-            unjudged=int((judged == 0).sum()),
-            edges=edges,
-            seed=seed,
-            command=command,
-        )
+        result = _result(problem, ranked, table, criterion, command)
         if folder is not None:
             result.write(folder)
             page(result, folder)
@@ -160,9 +121,33 @@ class _Problem(NamedTuple):
     samples: FitSamples
     tasks: list[Task]  # one a fold
     whole: Task
+    decays: dict[float, float]  # the log-loss of each weight decay that was tried
     labels: Tensor  # of the validation parts of all folds
     aim: Aim
     edges: GroupEdges
+
+
+def _problem(
+    data: Features, folds: int, aim: Aim, edges: GroupEdges, seed: int, tell: Callable[[], None]
+) -> _Problem:
+    """The folds, each with a linear layer of the weight decay that is best for all of them."""
+    samples = fit_samples.fit_samples(data, folds, seed)
+    with _seeded(seed):
+        choice = fit_samples.choose_decay(samples.folds, aim.target, tell)
+        whole = fit_samples.linear_layer(
+            samples.train, data.num_classes, choice.decay, choice.layers[0]
+        )
+    parts = zip((part.train for part in samples.folds), choice.layers, strict=True)
+    return _Problem(
+        data,
+        samples,
+        tasks=[Task(part, layer, choice.decay, seed) for part, layer in parts],
+        whole=Task(samples.train, whole, choice.decay, seed),
+        decays=choice.losses,
+        labels=torch.cat([part.validation.labels for part in samples.folds]),
+        aim=aim,
+        edges=edges,
+    )
 
 
 class _Part(NamedTuple):
@@ -251,6 +236,40 @@ def _ranked(
     return ranked, (*table, *failed)
 
 
+def _result(
+    problem: _Problem,
+    ranked: Sequence[_Fitted],
+    table: tuple[MethodScores, ...],
+    criterion: Criterion,
+    command: str,
+) -> FitResult:
+    """The best method beside the linear layer, and what they were chosen by."""
+    data, goal, best = problem.data, problem.aim.target, ranked[0]
+    shown = next((each for each in ranked if each.name == "linear"), best)
+    judged = torch.bincount(problem.labels, minlength=data.num_classes)
+    # A weight for features divided by the unit weighs its square less.
+    unit, whole = problem.samples.unit, problem.whole
+    return FitResult(
+        model=fit_methods.kept(METHODS[best.name], best.head, goal, unit),
+        table=table,
+        validation=best.validation.scores,
+        test=None if best.test is None else best.test.scores,
+        linear=(shown.validation if shown.test is None else shown.test).scores,
+        target=goal,
+        criterion=criterion,
+        counts=data.counts,
+        classes=data.classes,
+        weight_decay=whole.weight_decay * unit**2,
+        decays={decay * unit**2: loss for decay, loss in problem.decays.items()},
+        folds=None if "validation" in data.parts else len(problem.tasks),
+        few=int((judged < _FEW).sum()),
+        unjudged=int((judged == 0).sum()),
+        edges=problem.edges,
+        seed=whole.seed,
+        command=command,
+    )
+
+
 def _part(outputs: Scores[Tensor], labels: Tensor, split: Split, problem: _Problem) -> _Part:
     data = problem.data
     scores = Scores(outputs.logits, labels, outputs.carried, data.counts, data.classes, split)
@@ -269,19 +288,6 @@ def _target(target: _Target, data: Features) -> Prior:
     if not all(prior.probs > 0):
         raise ValueError("the target has a weight of zero; every class needs one above zero")
     return prior
-
-
-def _to_keep(method: fit_methods.Method, head: Head, target: Prior, unit: float) -> Head:
-    """The head for features as they came; where it can be, with the target in it."""
-    if head.carried is not None and not method.keeps_logits(target) and head.carried != target:
-        try:
-            layer = fold(head.to_linear(), PCSoftmax(target), carried=head.carried)
-        except ValueError:
-            pass  # no linear layer: its logits stay, and it says what they carry
-        else:
-            head = Linear.from_linear(layer, carried=target)
-    head.set_feature_scale(unit)
-    return head.train(False)
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from longtail.flows.fit_samples import Samples
 from longtail.heads import Head, SGDConfig
 from longtail.heads.head import CRT
 from longtail.losses import ELM, LADE, Loss
-from longtail.posthoc import LogitAdjustment, WeightNormalization, fold
+from longtail.posthoc import LogitAdjustment, PCSoftmax, WeightNormalization, fold
 
 _STEPS, _SMALLEST = 40, 32
 _CUTS = 5
@@ -104,6 +104,19 @@ def predicted(method: Method, head: Head, features: Tensor, target: Prior) -> Sc
         scores = Scores(head(features), carried=head.carried)
     as_is = method.keeps_logits(target) or head.carried is None
     return scores if as_is else scores.under(target)
+
+
+def kept(method: Method, head: Head, target: Prior, unit: float) -> Head:
+    """The head for features as they came; where it can be, with the target in it."""
+    if head.carried is not None and not method.keeps_logits(target) and head.carried != target:
+        try:
+            layer = fold(head.to_linear(), PCSoftmax(target), carried=head.carried)
+        except ValueError:
+            pass  # no linear layer: its logits stay, and it says what they carry
+        else:
+            head = heads.Linear.from_linear(layer, carried=target)
+    head.set_feature_scale(unit)
+    return head.train(False)
 
 
 def predicted_folds(
