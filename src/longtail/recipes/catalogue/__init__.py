@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from longtail.flows.train.reading import RecipeError, read_recipe_file, recipe_from
+from longtail.flows.train.reading import RecipeError, merged, read_recipe_file, recipe_from
 from longtail.flows.train.recipe import Recipe
 
 Values: TypeAlias = Mapping[str, Any]
@@ -31,8 +31,8 @@ def _read() -> dict[str, Values]:
     def whole(values: Values) -> dict[str, Any]:
         made: dict[str, Any] = {}
         for name in values.get("base", ()):
-            made |= whole(settings[name])
-        return made | {key: value for key, value in values.items() if key != "base"}
+            made = merged(made, whole(settings[name]))
+        return merged(made, {key: value for key, value in values.items() if key != "base"})
 
     return {name: whole(recipes[name]) for name in sorted(recipes)}
 
