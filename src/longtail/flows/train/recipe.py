@@ -66,7 +66,8 @@ class OwnSet(DataSet, frozen=True):
     profile: Profile = "exp"
     size: Pixels | None = None  # images become squares of this side as they are read; None: not
     resize: Pixels | None = None  # of the shorter side, before the middle is cut out; None: 8/7
-    random_crop: bool = False  # whether training images are cut at a random place and scale
+    # Whether training images are cut at a random place and scale, or "place" alone.
+    random_crop: bool | Literal["place"] = False
 
     def __post_init__(self) -> None:
         if self.imbalance_ratio is None and self.profile != "exp":
