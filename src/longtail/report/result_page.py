@@ -17,6 +17,7 @@ from longtail.report.pages.demo import demo_page
 from longtail.report.pages.fit import fit_page
 from longtail.report.pages.fix import fix_page
 from longtail.report.pages.scores import scores_page
+from longtail.report.pages.sweep import sweep_page
 from longtail.report.pages.train import train_page
 
 _PAGES: Mapping[str, Callable[..., Page]] = {
@@ -26,6 +27,7 @@ _PAGES: Mapping[str, Callable[..., Page]] = {
     "fit": fit_page,
     "fix": fix_page,
     "scores": scores_page,
+    "sweep": sweep_page,
     "train": train_page,
 }
 
