@@ -137,7 +137,7 @@ def inside(prepared, tmp_path, monkeypatch):
 def runnable(words):
     """The command on the prepared files, as little of it as shows that it can be run."""
     name, *rest = [STAND_INS.get(word, word) for word in words]
-    if name == "train":
+    if name in ("train", "sweep"):
         rest = ["cifar.npz" if word == "DIR" else word for word in rest]
         return [name, *(word.replace("runs/", "begun/") for word in rest), *DRY]
     if name == "features":  # of the tiny run, whose data are the tiny images

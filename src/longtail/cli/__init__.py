@@ -14,6 +14,7 @@ from longtail.cli.fit import fit
 from longtail.cli.fix import fix
 from longtail.cli.report import report
 from longtail.cli.reproduce import reproduce
+from longtail.cli.sweep import sweep
 from longtail.cli.train import features, recipes, train
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
@@ -25,8 +26,9 @@ def app() -> None:
     """Classifiers for long-tailed labels: train, fix, compare and report."""
 
 
-_COMMANDS = (audit, compare, completion, demo, doctor, features, fit, fix, recipes, report)
-for each in (*_COMMANDS, reproduce, train):
+_SCORES = (audit, compare, completion, demo, doctor, fix, report)
+_NETWORKS = (features, fit, recipes, reproduce, sweep, train)
+for each in (*_SCORES, *_NETWORKS):
     app.add_command(each)
 
 
