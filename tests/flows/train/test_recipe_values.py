@@ -173,7 +173,7 @@ def _parameters(make, leave_out=()):
 FAMILIES = {
     "losses": (parts.LOSSES, losses, ("train", "gather", "generator")),
     "heads": (parts.HEADS, heads, ("dim", "num_classes", "train")),
-    "second heads": (parts.SECOND_HEADS, heads, ("dim", "num_classes", "bias")),
+    "second heads": (parts.SECOND_HEADS, heads, ("dim", "num_classes", "train", "bias", "rank")),
     "backbones": (parts.BACKBONES, backbones, ()),
     "schedules": (parts.SCHEDULES, schedules, ("total",)),
     "samplers": (
@@ -197,6 +197,8 @@ def test_the_options_of_a_part_are_those_of_what_it_names(family, tag):
     if config is parts.LOSSES["estimated_offset"]:
         leave_out = (*leave_out, "head")
     theirs = _parameters(make, leave_out)
+    if tag == "tau_norm":  # chosen on the validation part if none is given
+        theirs["tau"] = "auto"
     ours = _options(config)
     assert {**BESIDE, **ours} == {**BESIDE, **theirs}
     assert ("label_smoothing" in ours) == (family == "losses" and tag != "lade")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import msgspec
 
@@ -110,7 +110,8 @@ HEADS = family(
     ("Linear", "Cosine", "Experts", "EstimatedOffset", "CausalNorm", "WeightVectorNorm"),
     _HEAD,
 )
-# The heads of the second stage: cRT is a new linear head, LWS scales the rows of the trained one.
+# The heads of the second stage: cRT is a new linear head, LWS and τ-normalisation scale the rows of
+# the trained one.
 SECOND_HEADS = (
     family("longtail.heads", ("NearestClassMean",), _HEAD)
     | family(
@@ -119,7 +120,19 @@ SECOND_HEADS = (
         _HEAD,
         common={"tau": (NonNegative, 0.0)},
     )
+    | family(
+        "longtail.heads",
+        {"metric_ncm": "MetricNCM"},
+        (*_HEAD, "rank"),
+        common={"tau": (NonNegative, 0.0)},
+    )
     | family("longtail.heads", {"crt": "Linear", "lws": "LearnableScale"}, (*_HEAD, "bias"))
+    | family(
+        "longtail.heads",
+        {"tau_norm": "TauNorm"},
+        (*_HEAD, "tau"),
+        common={"tau": (NonNegative | Literal["auto"], "auto")},
+    )
 )
 BACKBONES = family(
     "longtail.engine.backbones",

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from longtail.flows.train.train import Plan
 
 _CROSS_FITTED = (
-    "There is no test part: each fifth of the validation part is judged by the τ that the others "
-    "chose."
+    "There is no test part: each fifth of the validation part is judged by what the others chose."
 )
 _CARRIED = {
     "unknown": "no known prior",
@@ -129,6 +128,13 @@ def _notes(result: TrainResult) -> list[str]:
         if variant.choice is not None:
             why = tau_in_words(variant.choice)
             notes.append(f"The validation part chose τ = {variant.tau:.3g}.{why}")
+        elif variant.norm_tau is not None:
+            notes.append(
+                f"The weights of {variant.name} are normalised by τ = {variant.norm_tau:.3g}."
+            )
+    if result.expert_weights is not None:
+        weights = ", ".join(f"{weight:.3g}" for weight in result.expert_weights)
+        notes.append(f"The validation part lets the experts weigh {weights}.")
     if result.is_cross_fitted:
         notes.append(_CROSS_FITTED)
     if result.trained.carried is None:
