@@ -173,6 +173,7 @@ class Recipe(Section, frozen=True, kw_only=True):
     backbone: parts.Backbone = parts.BACKBONES["resnet32"]()
     head: parts.Head = parts.HEADS["linear"]()
     loss: parts.Loss = parts.LOSSES["cross_entropy"]()
+    terms: tuple[parts.Term, ...] = ()  # on the features, beside the loss
     drw: DeferredReweighting | None = None
     sampler: parts.Sampler = parts.SAMPLERS["instance"]()
     augment: tuple[parts.Augmentation, ...] = ()  # of training images, the first first
@@ -227,10 +228,10 @@ def _of_parts(recipe: Recipe) -> Iterator[str]:
             f"the second-stage head {scaling[0]} scales the rows of a linear head, which cosine "
             "and causal_norm are not: leave it out, or set head=linear"
         )
-    if recipe.mixup is not None and loss.tag in parts.HARD_LABELS_ONLY:
+    if recipe.mixup is not None and (recipe.terms or loss.tag in parts.HARD_LABELS_ONLY):
         yield (
-            "mixup makes soft labels, which a loss on features or whole batches cannot take: set "
-            "mixup=null"
+            "mixup makes soft labels, which terms, and losses on features or whole batches, cannot "
+            "take: set mixup=null"
         )
 
 
@@ -271,7 +272,7 @@ def _of_fsdp(recipe: Recipe) -> Iterator[str]:
 
 
 def _of_epochs(recipe: Recipe) -> Iterator[str]:
-    """Why the schedule and deferred re-weighting do not fit the epochs."""
+    """Why the schedule, deferred re-weighting and terms do not fit the epochs."""
     schedule, epochs, drw = recipe.schedule.values(), recipe.epochs, recipe.drw
     peak, warmup = schedule.get("peak", 0), schedule.get("warmup", 0)
     milestones = list(schedule.get("milestones", ()))
@@ -292,6 +293,12 @@ def _of_epochs(recipe: Recipe) -> Iterator[str]:
             f"drw.start is epoch {drw.start}, but there are {epochs} epochs: start earlier, or set "
             "drw=null"
         )
+    for term in recipe.terms:
+        if (start := term.values()["start"]) >= epochs:
+            yield (
+                f"the term {term.tag} starts in epoch {start}, but there are {epochs} epochs: "
+                "start earlier, or leave it out"
+            )
     if drw is not None and drw.resample and recipe.sampler.tag != "instance":
         yield (
             "drw.resample says how often to draw each class, and so does the sampler "

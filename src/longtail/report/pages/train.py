@@ -83,8 +83,10 @@ def plan_in_words(plan: Plan) -> list[str]:
     numbers = plan._asdict()
     prior, smoothing = _CARRIED[numbers.pop("carried")], numbers.pop("label_smoothing")
     smoothed = f" of labels smoothed by {smoothing:g}" if smoothing else ""
+    terms = ", ".join(numbers.pop("terms"))
+    unchanged = f", whatever {terms} make of the features" if terms else ""
     lines = [f"{name.replace('_', ' ')}: {value}" for name, value in numbers.items()]
-    return [*lines, f"the logits will carry: {prior}{smoothed}"]
+    return [*lines, f"the logits will carry: {prior}{smoothed}{unchanged}"]
 
 
 def metric_table(result: TrainResult, split: Split) -> list[list[str]]:
@@ -124,6 +126,12 @@ def _notes(result: TrainResult) -> list[str]:
     ]
     if result.carries_target:
         notes.append("The logits carry the target as they are.")
+    if result.recipe.terms:
+        names = ", ".join(term.tag for term in result.recipe.terms)
+        notes.append(
+            f"Terms on the features: {names}. They shape the features; what the logits carry is "
+            "what the loss says."
+        )
     for variant in result.variants:
         if variant.choice is not None:
             why = tau_in_words(variant.choice)
@@ -173,7 +181,7 @@ def _training(result: TrainResult) -> Section:
 
 def _recipe(values: Mapping[str, Any]) -> Section:
     """What was asked for, by the keys of the recipe."""
-    rows = [[key, _in_words(value)] for key, value in values.items() if value not in (None, "")]
+    rows = [[key, _in_words(value)] for key, value in values.items() if value not in (None, "", [])]
     return Section(heading="Recipe", table=Table([Column("key"), Column("value")], rows))
 
 
