@@ -106,21 +106,17 @@ def _answers(folder: Path, ways: Mapping[Way, bool]) -> dict[str, Answers]:
             continue
         scores = moved(widened(Scores.load(file)), way, None)
         if scores is not None:
-            made[way.key] = _thinned(Answers.of(scores), with_probabilities)
+            made[way.key] = Answers.of(scores, with_probabilities)
     return made
-
-
-def _thinned(answers: Answers, with_probabilities: bool) -> Answers:
-    return answers if with_probabilities else Answers(*answers[:3])
 
 
 def _without_scores(kept: Kept, ways: Mapping[Way, bool]) -> Kept:
     """The answers of all ways to predict in place of the scores that they follow from."""
     answers = dict(kept.answers or {})
     for way, with_probabilities in ways.items():
-        made = kept.answered(way)
+        made = kept.answered(way, with_probabilities)
         if made is not None:
-            answers[way.key] = _thinned(made, with_probabilities)
+            answers[way.key] = made
     return Kept(None, answers, kept.numbers)
 
 
@@ -144,11 +140,12 @@ def keep(
     recipe_of: Callable[[Train], Recipe],
     most: int = MOST_BYTES,
 ) -> KeptFiles:
-    """Write what is kept of every finished run of some experiment, the first mentioned first."""
+    """Write what is kept of every finished run that some experiment asks for."""
     output.mkdir(parents=True, exist_ok=True)
     kept_of = kept_in(results, names, experiments, recipe_of)
     total, written, dropped = 0, list[str](), list[str]()
-    for run, ways in asked(experiments).items():
+    # What is small first, then scores as long as there is room.
+    for run, ways in sorted(asked(experiments).items(), key=lambda each: isinstance(each[0], Train)):
         for seed in range(_MANY_SEEDS):
             name, kept = names(run, seed), kept_of(run, seed)
             if kept is None or name in written:
