@@ -83,6 +83,12 @@ def by_name(values: Values, name: str = "model") -> dict[str, Floats]:
     return {key: floats(each) for key, each in named.items()}
 
 
+def labels_of(counts: ArrayLike) -> Integers:
+    """The labels of so many samples of each class, class by class."""
+    samples = floats(counts).astype(np.int64)
+    return np.repeat(np.arange(len(samples)), samples)
+
+
 def descending(values: ArrayLike) -> Integers:
     """The classes from the largest value to the smallest, equal ones by their index."""
     return np.argsort(-floats(values), kind="stable")

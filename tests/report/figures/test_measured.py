@@ -26,9 +26,8 @@ def measured(seed=0):
     return {name: source.uniform(0.1, 0.9, 4) for name in names} | {
         "cdnv": 0.4,
         "labels": LABELS,
-        "train_labels": LABELS,
         "margins": source.normal(size=60),
-        "largest_distances": source.uniform(size=60),
+        "largest_distances": source.uniform(size=sum(COUNTS)),
         "class_logits": source.normal(size=(4, 4)),
         "projections": source.uniform(size=(4, 6)),
         "cdnv_curve": source.uniform(size=5),
@@ -102,10 +101,12 @@ def test_estimated_offsets_stand_beside_the_empirical_ones_where_there_are_some(
 
 def test_densities_take_the_groups_that_a_paper_has():
     groups = {"head": [False, True, False, False], "rest": [True, False, True, True]}
-    for measure in ("margin_std", "margin_mean", "largest_distance"):
+    for measure in ("margin_std", "margin_mean"):
         chart = measured_chart(measure, {"CE": [measured()]}, COUNTS, groups=groups)
         assert "head: 1 class, 15 samples" in chart
         assert "rest: 3 classes, 45 samples" in chart
+    chart = measured_chart("largest_distance", {"CE": [measured()]}, COUNTS, groups=groups)
+    assert "head: 1 class, 900 samples" in chart
 
 
 def test_a_panel_a_row_has_its_name_and_what_was_not_evaluated_is_a_gap(read):

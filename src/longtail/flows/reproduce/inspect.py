@@ -258,8 +258,8 @@ RUN_MEASURES: dict[str, Callable[[_Finished], Value | None]] = {
     "rise_time": _rise_times,
     # What pictures are drawn of.
     "counts": lambda run: run.features.counts,
-    "train_labels": lambda run: run.train[1],
-    "largest_distances": lambda run: run.distances,
+    # Class by class, so that the training counts tell whose each is.
+    "largest_distances": lambda run: run.distances[np.argsort(run.train[1], kind="stable")],
     "projections": lambda run: run.projections,
     "group_curves": lambda run: run.group_curves,
     "tsne": _tsne,

@@ -107,7 +107,7 @@ DRAWN_OF: dict[str, tuple[str, ...]] = {
     "margin_mean": ("margins", "labels"),
     "margin_std": ("margins", "labels"),
     "estimated_offset": ("empirical_offset",),
-    "largest_distance": ("largest_distances", "train_labels"),
+    "largest_distance": ("largest_distances",),
     "projection_weight": ("projections",),
     "rise_time": ("group_curves",),
     "cdnv": ("tsne",),

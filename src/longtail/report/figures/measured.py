@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from longtail.flows.figure_curves import Floats, Values, floats
+from longtail.flows.figure_curves import Floats, Values, floats, labels_of
 from longtail.flows.reproduce.score_measures import DRAWN_OF
 from longtail.flows.tsne import TsneMap
 from longtail.report.charts.chart import Chart, panels
@@ -90,14 +90,20 @@ def _panels(name: str, chart: Callable[..., Chart]) -> _Draw:
     )
 
 
-def _densities(name: str, labels: str, chart: Callable[..., Chart]) -> _Draw:
-    """One number a sample in each group; all rows have the same samples."""
+def _margins(chart: Callable[..., Chart]) -> _Draw:
+    """One number a test sample in each group; all rows have the same samples."""
 
     def draw(shown: _Shown) -> Chart:
-        truth = np.asarray(next(iter(shown.rows.values()))[0][labels])
-        return chart(shown.values(name), truth, shown.counts, shown.groups)
+        labels = np.asarray(next(iter(shown.rows.values()))[0]["labels"])
+        return chart(shown.values("margins"), labels, shown.counts, shown.groups)
 
     return draw
+
+
+def _distances(shown: _Shown) -> Chart:
+    labels = labels_of(shown.counts)
+    distances = shown.values("largest_distances")
+    return curves.largest_distances_chart(distances, labels, shown.counts, shown.groups)
 
 
 def _recalls(shown: _Shown) -> Chart:
@@ -154,11 +160,9 @@ DRAWINGS: dict[str, _Draw] = {
     "empirical_offset": _lines("empirical_offset", along_the_tail.offsets_chart),
     "estimated_offset": _offset_pairs,
     "offset_gap": _lines("offset_gap", along_the_tail.offsets_chart),
-    "margin_std": _densities("margins", "labels", curves.margins_chart),
-    "margin_mean": _densities("margins", "labels", curves.margin_cdf_chart),
-    "largest_distance": _densities(
-        "largest_distances", "train_labels", curves.largest_distances_chart
-    ),
+    "margin_std": _margins(curves.margins_chart),
+    "margin_mean": _margins(curves.margin_cdf_chart),
+    "largest_distance": _distances,
     "rise_time": _group_curves,
     "intra_class_variance": _panels("intra_class_variance", representations.variance_chart),
     "centroid_displacement": _panels("centroid_displacement", representations.displacement_chart),
