@@ -6,10 +6,7 @@ samples → weight decay → every method → the best → scores and model
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Literal, NamedTuple, TypeAlias, get_args
@@ -23,15 +20,14 @@ from longtail.core import GroupEdges, GroupsLike, Prior, PriorLike, Scores
 from longtail.core.arrays import ArrayLike, as_numpy
 from longtail.core.numbers import check_seed
 from longtail.core.prior import check_same_classes
-from longtail.core.scores import Split
 from longtail.data import Features
 from longtail.flows import file_names, fit_methods, fit_samples
-from longtail.flows.fit_methods import METHODS, Aim, Task
+from longtail.flows.fit_methods import METHODS, Aim
+from longtail.flows.fit_problem import Problem, prepared
 from longtail.flows.fit_result import Criterion, FitResult, MethodScores
-from longtail.flows.fit_samples import FeaturesLike, FitSamples, Labelled
+from longtail.flows.fit_samples import FeaturesLike, Labelled
 from longtail.flows.results import staged
 from longtail.heads import Head, Linear
-from longtail.heads.starts import drawn_from
 from longtail.metrics import Accumulator, Interval, paired_gain
 from longtail.posthoc import PCSoftmax, fold
 
@@ -69,7 +65,7 @@ def fit(
         test: Features and labels that decide nothing.
         classes: The names of the classes.
         target: The prior to predict under.
-        methods: Names in METHODS; none for all but the slow ones.
+        methods: Names in METHODS; none for all that need not be named.
         criterion: What the best method is the best by: accuracy under the target, which for the
             uniform one is balanced accuracy, that itself, or log-loss.
         folds: How many parts the train part is cut into where there is no validation part.
@@ -97,39 +93,25 @@ def fit(
     inputs = [Path(features)] if isinstance(features, str | os.PathLike) else []
     with staged(output, "fit", file_names.FIT, inputs) as folder:
         # The weight decay: one for all methods, that of a linear layer trained by cross-entropy.
-        samples = fit_samples.fit_samples(data, folds, seed)
-        progress("weight decay")
-        with _seeded(seed):
-            tell = partial(progress, "weight decay")
-            choice = fit_samples.choose_decay(samples.folds, goal, tell)
-            whole = fit_samples.linear_layer(
-                samples.train, data.num_classes, choice.decay, choice.layers[0]
-            )
-        parts = zip((part.train for part in samples.folds), choice.layers, strict=True)
-        problem = _Problem(
-            data,
-            samples,
-            tasks=[Task(part, layer, choice.decay, seed) for part, layer in parts],
-            whole=Task(samples.train, whole, choice.decay, seed),
-            labels=torch.cat([part.validation.labels for part in samples.folds]),
-            aim=Aim(goal, "nll" if criterion == "nll" else "accuracy_under_target"),
-            edges=edges,
-        )
+        aim = Aim(goal, "nll" if criterion == "nll" else "accuracy_under_target")
+        problem = prepared(data, aim, folds, seed, progress)
+        choice = problem.choice
 
         # Every method: judged by what was fitted on the folds, then fitted on all of the train
         # part; then the best on validation samples, and how far the others are behind.
         rows: list[_Fitted | MethodScores] = []
         for name in names:
             progress(METHODS[name].title)
-            rows.append(_fit_method(name, problem))
+            rows.append(_fit_method(name, problem, edges))
 
         ranked, table = _ranked(rows, criterion, problem)
         best = ranked[0]
         shown = next((each for each in ranked if each.name == "linear"), best)
         judged = torch.bincount(problem.labels, minlength=data.num_classes)
-        unit = samples.unit**2  # a weight for features divided by the unit weighs its square less
+        # A weight for features divided by the unit weighs its square less.
+        unit = problem.samples.unit**2
         result = FitResult(
-            model=_to_keep(METHODS[best.name], best.head, goal, samples.unit),
+            model=_to_keep(METHODS[best.name], best.head, goal, problem.samples.unit),
             table=table,
             validation=best.validation.scores,
             test=None if best.test is None else best.test.scores,
@@ -153,18 +135,6 @@ def fit(
         return result
 
 
-class _Problem(NamedTuple):
-    """What every method is fitted on and judged by."""
-
-    data: Features
-    samples: FitSamples
-    tasks: list[Task]  # one a fold
-    whole: Task
-    labels: Tensor  # of the validation parts of all folds
-    aim: Aim
-    edges: GroupEdges
-
-
 class _Part(NamedTuple):
     """Scores of a part, their metrics, and which samples were right."""
 
@@ -184,36 +154,29 @@ class _Fitted(NamedTuple):
     test: _Part | None
 
 
-def _fit_method(name: str, problem: _Problem) -> _Fitted | MethodScores:
+def _fit_method(name: str, problem: Problem, edges: GroupEdges) -> _Fitted | MethodScores:
     """Fit a method on every fold, judge it, and fit it on all; or the row that says why not."""
-    method, aim, start = METHODS[name], problem.aim, perf_counter()
-    samples, whole, tuned = problem.samples, problem.whole, method.tuned
-    judged_by = [each.validation for each in samples.folds]
+    start, target = perf_counter(), problem.aim.target
     try:
-        with _seeded(whole.seed):
-            parts, tau = fit_methods.predicted_folds(method, problem.tasks, judged_by, aim)
-        with _seeded(whole.seed):
-            if tuned is None or tau is None:
-                head = method.fit(whole)
-            else:
-                head = tuned.head(whole, aim, tau)
+        parts, tau = problem.predicted_folds(name)
+        head = problem.fitted(name, tau)
     except (ValueError, RuntimeError) as error:
-        none, seconds = Interval(None), perf_counter() - start
-        return MethodScores(name, method.title, {}, None, none, none, None, seconds, str(error))
+        none, seconds, title = Interval(None), perf_counter() - start, METHODS[name].title
+        return MethodScores(name, title, {}, None, none, none, None, seconds, str(error))
     seconds = perf_counter() - start
     # Each fold carries the prior of its own train part; only the target is common to all.
-    common = len(parts) == 1 or all(part.carried == aim.target for part in parts)
+    common = len(parts) == 1 or all(part.carried == target for part in parts)
     logits = torch.cat([part.logits for part in parts])
     joined = Scores(logits, carried=parts[0].carried if common else None)
-    validation, test = _part(joined, problem.labels, "validation", problem), None
-    if samples.test is not None:
-        scores = fit_methods.predicted(method, head, samples.test.features, aim.target)
-        test = _part(scores, samples.test.labels, "test", problem)
-    return _Fitted(name, seconds, head, tau, validation, test)
+    scores, tested = problem.labelled(joined, problem.labels, "validation"), None
+    validation = _part(scores, target, edges)
+    if (predicted := problem.tested(name, head)) is not None:
+        tested = _part(predicted, target, edges)
+    return _Fitted(name, seconds, head, tau, validation, tested)
 
 
 def _ranked(
-    rows: Sequence[_Fitted | MethodScores], criterion: Criterion, problem: _Problem
+    rows: Sequence[_Fitted | MethodScores], criterion: Criterion, problem: Problem
 ) -> tuple[list[_Fitted], tuple[MethodScores, ...]]:
     """The methods that could be fitted, best first; and the table, those that could not last."""
     fitted = [each for each in rows if isinstance(each, _Fitted)]
@@ -251,11 +214,9 @@ def _ranked(
     return ranked, (*table, *failed)
 
 
-def _part(outputs: Scores[Tensor], labels: Tensor, split: Split, problem: _Problem) -> _Part:
-    data = problem.data
-    scores = Scores(outputs.logits, labels, outputs.carried, data.counts, data.classes, split)
-    sums = Accumulator.of(scores, problem.aim.target, data.counts, groups=problem.edges)
-    return _Part(scores, sums.metrics(), as_numpy(scores.predict()) == as_numpy(labels))
+def _part(scores: Scores[Tensor], target: Prior, edges: GroupEdges) -> _Part:
+    sums = Accumulator.of(scores, target, scores.counts, groups=edges)
+    return _Part(scores, sums.metrics(), as_numpy(scores.predict()) == as_numpy(scores.labels))
 
 
 def _target(target: _Target, data: Features) -> Prior:
@@ -282,11 +243,3 @@ def _to_keep(method: fit_methods.Method, head: Head, target: Prior, unit: float)
             head = Linear.from_linear(layer, carried=target)
     head.set_feature_scale(unit)
     return head.train(False)
-
-
-@contextmanager
-def _seeded(seed: int) -> Iterator[None]:
-    """The same random numbers for every method, and torch's own left as they are."""
-    with drawn_from(torch.Generator().manual_seed(seed)), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # near enough is enough to compare
-        yield

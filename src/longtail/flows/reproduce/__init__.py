@@ -1,1 +1,1 @@
-"""reproduce: every table and figure of five papers, by name, from runs that are finished."""
+"""reproduce: a table or a figure of a paper, from its runs to a verdict on each of its claims."""

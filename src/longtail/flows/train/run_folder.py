@@ -69,10 +69,7 @@ def check_folder(folder: Path, recipe: Recipe, resume: Literal["auto", "never"] 
         raise RecipeError(
             f"{folder} holds a run already; take another folder, or go on with --resume auto"
         )
-    from longtail.core.nested import differences, flat  # core imports NumPy
-
-    before, after = (task_values(r) for r in (read_recipe_file(folder / RECIPE), recipe))
-    differing = differences(flat(before), flat(after))
+    differing = differences_from(folder, recipe)
     if differing:
         changes = [f"{key}: {old!r} there, {new!r} now" for key, (old, new) in differing.items()]
         raise RecipeError(
@@ -80,6 +77,14 @@ def check_folder(folder: Path, recipe: Recipe, resume: Literal["auto", "never"] 
             f"{'; '.join(changes[:10])}"
         )
     return True
+
+
+def differences_from(folder: Path, recipe: Recipe) -> dict[str, tuple[Any, Any]]:
+    """What the recipe of a run says of what is learned, and another does, where they differ."""
+    from longtail.core.nested import differences, flat  # core imports NumPy
+
+    before, after = (task_values(r) for r in (read_recipe_file(folder / RECIPE), recipe))
+    return differences(flat(before), flat(after))
 
 
 def _names_of_runs(folder: Path, recipe: Recipe) -> list[str]:
