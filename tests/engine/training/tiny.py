@@ -151,7 +151,7 @@ def _die_at_sync(number):
 
 def with_terms(counts, **options):
     """Cross-entropy with a term that has centres, and one that begins in the second epoch."""
-    terms = [(lt.losses.Center(32, CLASSES), 0.05), (lt.losses.DROLT(counts, 32), 0.02, 1)]
+    terms = [(lt.losses.Center(32, CLASSES), 0.05), (lt.losses.DROLT(counts, 32), 0.005, 1)]
     return lt.losses.LossWithTerms(lt.losses.CrossEntropy(counts, **options), terms)
 
 
