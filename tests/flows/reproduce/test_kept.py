@@ -20,7 +20,11 @@ from worlds import CE, COUNTS, experiment, scores
 
 NAMES = RunNames({"ce": CE})
 RECIPE = recipe_from({"data": "cifar100"})
-COLUMNS = (Column("All", "accuracy"), Column("ECE", "ece"), Column("F", "accuracy", test="forward-5"))
+COLUMNS = (
+    Column("All", "accuracy"),
+    Column("ECE", "ece"),
+    Column("F", "accuracy", test="forward-5"),
+)
 CELLS = (
     Cell("a", "", CE, "under the target"),
     Cell("b", "", CE, head="crt"),

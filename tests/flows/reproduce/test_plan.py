@@ -98,9 +98,7 @@ def test_every_run_of_all_experiments_has_a_name_of_its_own():
         for cell in (*each.cells, *(each.quick.cells if each.quick else ())):
             run = cell.run
             own = (
-                (type(run), run.recipe, run.overrides)
-                if isinstance(run, Train | Inspect)
-                else run
+                (type(run), run.recipe, run.overrides) if isinstance(run, Train | Inspect) else run
             )
             if not isinstance(run, Inspect):
                 assert seen.setdefault(names(run, 0), own) == own
@@ -140,4 +138,3 @@ def _recipe(run):
     from longtail.flows.train.reading import overridden
 
     return overridden(read_recipe(run.recipe), run.overrides)
-

@@ -145,7 +145,9 @@ def keep(
     kept_of = kept_in(results, names, experiments, recipe_of)
     total, written, dropped = 0, list[str](), list[str]()
     # What is small first, then scores as long as there is room.
-    for run, ways in sorted(asked(experiments).items(), key=lambda each: isinstance(each[0], Train)):
+    for run, ways in sorted(
+        asked(experiments).items(), key=lambda each: isinstance(each[0], Train)
+    ):
         for seed in range(_MANY_SEEDS):
             name, kept = names(run, seed), kept_of(run, seed)
             if kept is None or name in written:

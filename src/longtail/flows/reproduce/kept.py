@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -113,14 +113,19 @@ class Kept:
     scores: Scores[Any] | None = None
     answers: Mapping[str, Answers] | None = None
     numbers: Numbers | None = None
+    # Of ways to predict, whose answers many tables ask for.
+    _made: dict[tuple[Way, bool], Answers | None] = field(default_factory=dict)
 
     def answered(self, way: Way, with_probabilities: bool = True) -> Answers | None:
         """The answers of a way to predict; None if they are not here."""
         stored = (self.answers or {}).get(way.key)
         if stored is not None or way.head or self.scores is None:
             return stored
-        scores = self.moved(way)
-        return None if scores is None else Answers.of(scores, with_probabilities)
+        key = way, with_probabilities
+        if key not in self._made:
+            scores = self.moved(way)
+            self._made[key] = None if scores is None else Answers.of(scores, with_probabilities)
+        return self._made[key]
 
     def moved(self, way: Way) -> Scores[Any] | None:
         """The scores of a way to predict with the trained head."""
