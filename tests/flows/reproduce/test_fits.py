@@ -13,9 +13,9 @@ from longtail.data import caltech101_long_tailed, pack_features
 from longtail.flows.fit import fit
 from longtail.flows.fit_methods import METHODS, Method
 from longtail.flows.reproduce import fit_sets, fits
+from longtail.flows.reproduce.experiment import Fit
 from longtail.flows.reproduce.fit_sets import FitSet, long_tailed_set
 from longtail.metrics import balanced_accuracy
-from longtail.recipes.experiments.experiment import Fit
 
 C, D = 4, 5
 SMALL = FitSet("cifar100-features", 40, C, "features of C classes")

@@ -7,10 +7,10 @@ import pytest
 
 from longtail.flows import two_gaussians
 from longtail.flows.reproduce import synthetic
+from longtail.flows.reproduce.experiment import Synthetic
 from longtail.flows.two_gaussians import LA_FIGURE_2
 from longtail.flows.two_moons import ELM_FIGURE_1
 from longtail.recipes.experiments import EXPERIMENTS
-from longtail.recipes.experiments.experiment import Synthetic
 from longtail.report.pages.synthetic import gaussian_figures
 
 

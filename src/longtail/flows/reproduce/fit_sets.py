@@ -22,7 +22,7 @@ from longtail.data import Features, exponential_subset, long_tailed_subset, read
 from longtail.data.tables.features import Parts, checked_features
 
 if TYPE_CHECKING:
-    from longtail.recipes.experiments.experiment import Fit
+    from longtail.flows.reproduce.experiment import Fit
 
 _WORDS = 2000
 _MOST_BYTES = 2**26

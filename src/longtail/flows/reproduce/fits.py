@@ -24,7 +24,7 @@ from longtail.flows.reproduce.fit_sets import SETS, long_tailed_set
 from longtail.flows.results import write_json
 
 if TYPE_CHECKING:
-    from longtail.recipes.experiments.experiment import Fit
+    from longtail.flows.reproduce.experiment import Fit
 
 _FOLDS = 5
 _QUADRATIC = ("metric_ncm", "metric_ncm_classes", "metric_ncm_eigen")  # D × D numbers, or C times

@@ -22,7 +22,7 @@ from longtail.flows.two_gaussians import LA_FIGURE_2, TwoGaussians
 from longtail.flows.two_moons import ELM_FIGURE_1, TwoMoons
 
 if TYPE_CHECKING:
-    from longtail.recipes.experiments.experiment import Synthetic
+    from longtail.flows.reproduce.experiment import Synthetic
 
 Trials: TypeAlias = dict[str, dict[str, list[float]]]
 _Floats: TypeAlias = npt.NDArray[np.float64]

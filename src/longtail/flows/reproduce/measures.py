@@ -17,6 +17,7 @@ EDGES = {
     "EO": Edges(101, 19),
     "ELM": Edges(100, 19),
     "NCM": Edges(100, 19),
+    "ours": Edges(101, 19),
 }
 
 

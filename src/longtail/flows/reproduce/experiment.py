@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from longtail.recipes.experiments.measures import MEASURES
+from longtail.flows.reproduce.measures import MEASURES
 
 Value: TypeAlias = float | int | bool | str | None  # None for what is empty, or in a figure only
 Needs: TypeAlias = Literal[
@@ -27,7 +27,7 @@ Needs: TypeAlias = Literal[
     "r52",
     "banking77",
 ]
-Paper: TypeAlias = Literal["LA", "LADE", "EO", "ELM", "NCM"]
+Paper: TypeAlias = Literal["LA", "LADE", "EO", "ELM", "NCM", "ours"]  # ours: of no table of theirs
 Sign: TypeAlias = Literal[1, 0, -1]
 Group: TypeAlias = Literal["", "many", "medium", "few"]
 # How a run predicts. "under the target": moved from the prior it carries to that of the test set
@@ -39,7 +39,11 @@ Variant: TypeAlias = Literal[
 ]
 
 
-class Train(msgspec.Struct, frozen=True, tag="train"):
+class _Value(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A part of an experiment."""
+
+
+class Train(_Value, frozen=True, tag="train"):
     """A training run: a recipe of the catalogue and `key=value` as on the command line.
 
     Whoever runs it adds the seed. Equal values are one run, whichever experiments ask for it.
@@ -50,18 +54,18 @@ class Train(msgspec.Struct, frozen=True, tag="train"):
     hours: float | None = None  # one seed on one thread of a CPU; None: this is for a GPU
 
 
-class Fit(msgspec.Struct, frozen=True, tag="fit"):
+class Fit(_Value, frozen=True, tag="fit"):
     """`longtail fit` on stored features or words of texts, cut to a ratio; a cell names a method.
 
     Without a ratio the seed draws four fifths of each class.
     """
 
     features: Literal["cifar100", "caltech", "r52", "banking77"]
-    imbalance_ratio: float | None
+    imbalance_ratio: float | None = None
     hours: float = 0.1  # with all methods of one seed
 
 
-class Synthetic(msgspec.Struct, frozen=True, tag="synthetic"):
+class Synthetic(_Value, frozen=True, tag="synthetic"):
     """A problem that is drawn: LA §6.1 or ELM §2.3; the cell names loss or correction."""
 
     problem: Literal["two-gaussians", "two-moons"]
@@ -69,7 +73,7 @@ class Synthetic(msgspec.Struct, frozen=True, tag="synthetic"):
     hours: float = 0.05
 
 
-class Inspect(msgspec.Struct, frozen=True, tag="inspect"):
+class Inspect(_Value, frozen=True, tag="inspect"):
     """No run: what a recipe says, its settings and the class counts of its training set."""
 
     recipe: str
@@ -80,7 +84,7 @@ class Inspect(msgspec.Struct, frozen=True, tag="inspect"):
 Run: TypeAlias = Train | Fit | Synthetic | Inspect
 
 
-class Cell(msgspec.Struct, frozen=True):
+class Cell(_Value, frozen=True):
     """What makes a row on one set of data."""
 
     row: str
@@ -90,10 +94,11 @@ class Cell(msgspec.Struct, frozen=True):
     # Of a Train: a head of the second stage as a recipe writes it, "" for the trained one. Of a
     # Fit: a name of `longtail fit --list`. Of a Synthetic: the loss or correction.
     head: str = ""
-    batch_norm: Literal["keep", "reestimate"] = "keep"  # before the second stage
+    # Before the second stage, as a recipe writes it.
+    batch_norm: Literal["keep", "reestimate", "reestimate_class_balanced"] = "keep"
 
 
-class Column(msgspec.Struct, frozen=True):
+class Column(_Value, frozen=True):
     """A column of the table, or what a figure draws."""
 
     name: str
@@ -104,7 +109,7 @@ class Column(msgspec.Struct, frozen=True):
     key: str = ""  # of a setting: where the recipe has it; of a statistic: what is counted
 
 
-class Better(msgspec.Struct, frozen=True, tag="better"):
+class Better(_Value, frozen=True, tag="better"):
     """One row is better than another in every column; which way is better the measure says."""
 
     text: str
@@ -115,7 +120,7 @@ class Better(msgspec.Struct, frozen=True, tag="better"):
     doubt: str = ""  # where the paper's own numbers do not bear it out
 
 
-class Trend(msgspec.Struct, frozen=True, tag="trend"):
+class Trend(_Value, frozen=True, tag="trend"):
     """A rank correlation has one of these signs; 0 is for none that chance does not explain.
 
     Against "count": of one number a class with the class's training count, in each row and column.
@@ -132,7 +137,7 @@ class Trend(msgspec.Struct, frozen=True, tag="trend"):
     doubt: str = ""
 
 
-class Close(msgspec.Struct, frozen=True, tag="close"):
+class Close(_Value, frozen=True, tag="close"):
     """A row equals another, or a number, within so much, in every column."""
 
     text: str
@@ -146,14 +151,14 @@ class Close(msgspec.Struct, frozen=True, tag="close"):
 Claim: TypeAlias = Better | Trend | Close
 
 
-class Missing(msgspec.Struct, frozen=True):
+class Missing(_Value, frozen=True):
     """Why a row cannot be made; row "*" is for all."""
 
     row: str
     why: str
 
 
-class Correction(msgspec.Struct, frozen=True):
+class Correction(_Value, frozen=True):
     """A published cell that is a slip, with what it should be."""
 
     row: str
@@ -162,7 +167,7 @@ class Correction(msgspec.Struct, frozen=True):
     why: str
 
 
-class Quick(msgspec.Struct, frozen=True):
+class Quick(_Value, frozen=True):
     """The setting for a CPU. Its cells stand for the same rows and data of the table."""
 
     cells: tuple[Cell, ...]
@@ -176,7 +181,7 @@ class Quick(msgspec.Struct, frozen=True):
         return _hours(self.cells, self.seeds)
 
 
-class Experiment(msgspec.Struct, frozen=True, kw_only=True):
+class Experiment(_Value, frozen=True, kw_only=True):
     """A table or a figure of a paper."""
 
     name: str
@@ -209,17 +214,6 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
     def column(self, name: str) -> Column:
         """The column of that name."""
         return next(each for each in self.columns if each.name == name)
-
-
-def by_group(measure: str, data: str, names: Iterable[str], prefix: str = "") -> tuple[Column, ...]:
-    """Columns for groups of classes, in the paper's words and order: Many, Medium, Few, All."""
-    return tuple(Column(prefix + name, measure, data, _GROUPS[name]) for name in names)
-
-
-_GROUPS: dict[str, Group] = {
-    **{"All": "", "Many": "many", "Medium": "medium", "Med": "medium", "Few": "few"},
-    **{"Head": "many", "Torso": "medium", "Tail": "few"},
-}
 
 
 def _hours(cells: tuple[Cell, ...], seeds: tuple[int, ...]) -> float | None:
