@@ -229,7 +229,7 @@ def test_the_python_of_the_docs_that_needs_files_runs_on_small_ones(page, inside
             "images": np.load("images.npz")["test_images"],
         },
     }[page]
-    for run in ("sgd", "adam", "ncm"):
+    for run in ("sgd", "adam", "ncm", "elm"):
         shutil.copytree("runs/la", f"runs/{run}")
     for text in PYTHON[page]:
         exec(text, names)

@@ -92,7 +92,7 @@ def head_name(head: str, batch_norm: str = "keep") -> str:
     'name-learned_ncm-tau-0.125+bn'
     """
     name = _NO_NAME.sub("-", head).strip("-")
-    return f"{name}+bn" if batch_norm == "reestimate" else name
+    return name + batch_norm.replace("keep", "").replace("reestimate", "+bn")
 
 
 @dataclass(frozen=True)
