@@ -222,10 +222,14 @@ def work(task: Task) -> None:
                 measure_run(task.folder, task.measures_left, Path(task.path), task.numbers)
         elif not task.is_trained:
             data = {name: Path(path) for name, path in task.data.items()}
-            kind = "fits" if isinstance(task.run, Fit) else "synthetic"
-            import_module(f"longtail.flows.reproduce.{kind}").run(
-                task.run, task.seed, task.folder, data
-            )
+            if isinstance(task.run, Fit):
+                from longtail.flows.reproduce import fits
+
+                fits.run(task.run, task.seed, task.folder, data)
+            else:
+                import_module("longtail.flows.reproduce.synthetic").run(
+                    task.run, task.seed, task.folder, data
+                )
 
 
 if __name__ == "__main__":

@@ -100,3 +100,15 @@ SCORE_MEASURES: dict[str, Callable[[Scores[Any]], Value]] = {
     "margins": _margins,
     "class_logits": _class_logits,
 }
+
+# What the picture of a measure is drawn of, beside the measure itself and the training counts.
+DRAWN_OF: dict[str, tuple[str, ...]] = {
+    "positive_logit": ("class_logits",),
+    "margin_mean": ("margins", "labels"),
+    "margin_std": ("margins", "labels"),
+    "estimated_offset": ("empirical_offset",),
+    "largest_distance": ("largest_distances",),
+    "projection_weight": ("projections",),
+    "rise_time": ("group_curves",),
+    "cdnv": ("tsne",),
+}

@@ -10,6 +10,7 @@ from longtail.core.scores import Split
 from longtail.report.charts.lines import Line, line_chart
 from longtail.report.figures import group_curves_chart, weight_norms_chart
 from longtail.report.figures.classes import GROUPS
+from longtail.report.figures.measured import measured_chart
 from longtail.report.names import (
     ACCURACIES,
     HEADLINES,
@@ -23,6 +24,7 @@ from longtail.report.pages.priors import shifted_sections
 from longtail.report.pages.scores import scores_page
 
 if TYPE_CHECKING:
+    from longtail.flows.reproduce.score_measures import Value
     from longtail.flows.train.result import TrainResult
     from longtail.flows.train.train import Plan
 
@@ -39,10 +41,13 @@ _CARRIED = {
 
 def train_page(result: TrainResult, footer: Footer) -> Page:
     """The page of `longtail train`."""
+    from longtail.flows.train.class_values import class_values  # of torch, as the result
+
     recipe = result.recipe
     own = [
         *(_variants(result, split) for split in result.metrics),
         *shifted_sections(result.shifted_sets),
+        *_classes(class_values(result), result),
         _training(result),
         _recipe(result.recipe_values),
     ]
@@ -177,6 +182,30 @@ def _training(result: TrainResult) -> Section:
     caption = "Do the norms of the weights follow the frequency? (As LA figure 1.)"
     figures.append(Figure(chart, caption))
     return Section(heading="Training", figures=figures)
+
+
+_CLASS_FIGURES = {
+    "mean_probability": (
+        "The mean probability of each class on the balanced test part: what follows the training "
+        "prior still carries it (as LADE figure 2)."
+    ),
+    "positive_logit": (
+        "The logit of each class on its own samples and on all others. Where classes can be told "
+        "apart and logits carry the uniform prior, the former tend to log C (as LADE figure 3)."
+    ),
+    "bias": "The offset that the last layer has learned for each class (as EO figure 1).",
+}
+
+
+def _classes(values: Mapping[str, Mapping[str, Value]], result: TrainResult) -> list[Section]:
+    """What the network makes of each class; nothing without scores."""
+    rows = {name: [measured] for name, measured in values.items()}
+    charts = {
+        measure: measured_chart(measure, rows, result.counts, classes=result.model.classes)
+        for measure in _CLASS_FIGURES
+    }
+    figures = [Figure(c, _CLASS_FIGURES[m]) for m, c in charts.items() if c is not None]
+    return [Section(heading="What the network makes of its classes", figures=figures)][: len(rows)]
 
 
 def _recipe(values: Mapping[str, Any]) -> Section:
