@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from longtail.flows.reproduce.verdicts import Evidence, Judged
 
 _NOT_JUDGED = "not judged"
+_MOST_DIGITS = 6
 _PERCENT = ("accuracy", "balanced_error", "error", "geometric_mean", "recall")
 
 
@@ -45,11 +46,16 @@ def number_in_words(number: Number, measure: str) -> str:
 def interval(
     value: float, low: float | None, high: float | None, digits: int, sign: bool = False
 ) -> str:
-    """A value with its ends, a gain with its sign.
+    """A value with its ends, a gain with its sign; decimals enough to see how far they are apart.
 
     >>> interval(38.26, 37.51, 39.02, 1), interval(0.5, None, None, 2, sign=True)
     ('38.3 [37.5, 39.0]', '+0.50')
+    >>> interval(0.021, 0.015, 0.027, 1)
+    '0.021 [0.015, 0.027]'
     """
+    reach = 0.0 if low is None or high is None else (high - low) / 2
+    while 0 < reach * 10**digits < 1 and digits < _MOST_DIGITS:
+        digits += 1
     text = fixed(value, digits)
     text = f"+{text}" if sign and value >= 0 else text
     if low is None or high is None:
