@@ -33,8 +33,8 @@ def in_words(ledger: Ledger) -> str:
     """How many claims hold, do not, cannot be told."""
     holds, fails, open_ones, rest = ledger.verdicts.values()
     return (
-        f"{len(ledger.entries)} claims: {holds} hold, {fails} do not, of {open_ones} one cannot tell, "
-        f"and {rest} are not judged."
+        f"{len(ledger.entries)} claims: {holds} hold, {fails} do not, of {open_ones} one cannot "
+        f"tell, and {rest} are not judged."
     )
 
 

@@ -72,23 +72,33 @@ def shown_columns(result: Reproduced) -> list[TableColumn]:
 
 def table_rows(result: Reproduced) -> list[list[str]]:
     """A row for each of the paper's: its name, then for each column the paper's and ours."""
-    experiment, rows = result.experiment, []
+    experiment, rows, columns = result.experiment, [], shown_columns(result)
     for row in experiment.rows:
         cells = [row]
-        for column in shown_columns(result):
+        for column in columns:
             number = result.numbers.get((row, column.name))
             said = result.said.get((row, column.name))
             ours = "" if number is None else number_in_words(number, column.measure)
-            paper = printed(experiment.published(row, column.name))
-            cells += [paper, ours or ("" if said is None else printed(said))]
+            if _is_printed(result, column):
+                cells.append(printed(experiment.published(row, column.name)))
+            cells.append(ours or ("" if said is None else printed(said)))
         rows.append(cells)
     return rows
 
 
+def _is_printed(result: Reproduced, column: TableColumn) -> bool:
+    """Whether the paper has a number in the column."""
+    rows = result.experiment.rows
+    return any(result.experiment.published(row, column.name) is not None for row in rows)
+
+
 def table_heads(result: Reproduced) -> list[str]:
     """What stands above the rows."""
-    columns = shown_columns(result)
-    return ["", *(name for each in columns for name in (f"{each.name}: paper", "ours"))]
+    heads = [""]
+    for each in shown_columns(result):
+        both = (f"{each.name}: paper", "ours") if _is_printed(result, each) else (each.name,)
+        heads += both
+    return heads
 
 
 def figures(result: Reproduced) -> list[Figure]:
@@ -143,10 +153,15 @@ def _of_paper(result: Reproduced, part: Evidence) -> str:
 
 def why(result: Reproduced, judged: Judged) -> str:
     """Why a claim has no verdict."""
-    for row in judged.rows_left:
-        if row in result.why_not:
-            return result.why_not[row]
-    return "No run of ours for it yet."
+    found = result.unjudged(judged)
+    if found.reason:
+        return found.reason
+    if found.runs is None:
+        return f"Not tried: it needs {', '.join(found.needs)}."
+    if not found.runs:
+        return "Its runs are finished, what it is about is not measured."
+    time = "" if found.hours is None else f", about {found.hours:.1f} hours"
+    return f"Not run yet: {found.runs} run{'s' if found.runs > 1 else ''}{time}."
 
 
 def notes(result: Reproduced) -> Iterator[str]:
