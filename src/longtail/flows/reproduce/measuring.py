@@ -166,7 +166,17 @@ def _from_answers(kept: Kept, cell: Cell, column: Column, edges: Edges) -> Measu
     if shares is None:
         return None
     psi, value = _SUMS[column.measure](answers, shares)
-    return None if psi is None else _single(value, psi, answers.labels)
+    if psi is not None:
+        return _single(value, psi, answers.labels)
+    number = (kept.numbers or {}).get(Way.of(cell, column).key, {}).get(column.measure)
+    return None if number is None else Measured((0,), np.array([number]))
+
+
+def probability_measures(answers: Answers) -> dict[str, float]:
+    """What is measured of probabilities, in six digits: how sure each answer was is known."""
+    alike = np.ones(len(answers.counts))  # classes count by their samples here
+    values = {name: _SUMS[name](answers, alike)[1] for name in PROBABILITIES}
+    return {name: float(f"{value:.6g}") for name, value in values.items()}
 
 
 def _shares(answers: Answers, column: Column, edges: Edges) -> Floats | None:
