@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from longtail.core import Scores
 from longtail.core.files import read_whole
-from longtail.flows.file_names import METRICS, RECIPE
+from longtail.flows.file_names import METRICS
 from longtail.flows.reproduce.experiment import Experiment, Fit, Inspect, Run, Synthetic, Train
 from longtail.flows.reproduce.kept import (
     WEIGHT_NORM,
@@ -48,8 +48,9 @@ def kept_in(
     @lru_cache(maxsize=64)
     def kept(run: Run, seed: int) -> Kept | None:
         name = names(run, seed)
-        if isinstance(run, Train):
-            _check_recipe(results / RUNS / name, overridden(recipe_of(run), [f"seed={seed}"]))
+        folder = results / RUNS / name
+        if isinstance(run, Train) and (folder / METRICS).is_file():
+            _check_recipe(folder, overridden(recipe_of(run), [f"seed={seed}"]))
         made = collected(results, name, run, ways.get(names(run, 0), {}))
         for folder in (results / SCORES, results):
             made = made or Kept.load(folder, name)
@@ -59,9 +60,9 @@ def kept_in(
 
 
 def _check_recipe(folder: Path, recipe: Recipe) -> None:
-    if not (folder / METRICS).is_file() or not (folder / RECIPE).is_file():
-        return
-    for key, (there, asked_for) in differences_from(folder, recipe).items():
+    differing = differences_from(folder, recipe)
+    if differing:
+        key, (there, asked_for) = next(iter(differing.items()))
         raise ValueError(
             f"{folder} is a run of another recipe: {key} is {there!r} there and {asked_for!r} in "
             "the experiment; move it away"
