@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import msgspec
 
-from longtail.flows.reproduce.experiment import Cell, Experiment, Inspect, Run, Value
+from longtail.flows.reproduce.experiment import Cell, Experiment, Inspect, Run, Synthetic, Value
 from longtail.flows.reproduce.kept import Kept
 from longtail.flows.reproduce.measures import EDGES
 from longtail.flows.reproduce.measuring import Measured, measured, summed
-from longtail.flows.reproduce.plan import Settled, settled
+from longtail.flows.reproduce.plan import RUNS, RunNames, Settled, settled
 from longtail.flows.reproduce.settings import said
 from longtail.flows.reproduce.verdicts import Judged, judge_claim
 from longtail.flows.results import Result
 from longtail.flows.train.recipe import Recipe
+
+if TYPE_CHECKING:  # they import torch
+    from longtail.flows.two_gaussians import TwoGaussians
+    from longtail.flows.two_moons import TwoMoons
 
 KeptOf: TypeAlias = Callable[[Run, int], Kept | None]
 RecipeOf: TypeAlias = Callable[[Inspect], Recipe]
@@ -45,6 +50,7 @@ class Reproduced(Result):
     measured: Mapping[tuple[str, str], Measured]  # by row and column
     said: Mapping[tuple[str, str], Value]  # settings and statistics, which are no results
     command: str
+    drawn: tuple[TwoGaussians | TwoMoons, ...] = ()  # for their pictures
 
     kind: ClassVar[str] = "reproduce"
 
@@ -162,6 +168,17 @@ def reproduced(
                 numbers[row, column.name] = made
     known = {place: value for place, value in told.items() if value is not None}
     return Reproduced(experiment, chosen, numbers, known, command)
+
+
+def with_drawn(result: Reproduced, results: Path, names: RunNames) -> Reproduced:
+    """The same with what its finished runs of drawn problems have drawn."""
+    drawn = {cell.run for cell in result.settled.cells if isinstance(cell.run, Synthetic)}
+    folders = sorted(results / RUNS / names(run, 0) for run in drawn)
+    if not folders:
+        return result
+    from longtail.flows.reproduce.synthetic import load
+
+    return replace(result, drawn=tuple(load(folder) for folder in folders if folder.is_dir()))
 
 
 def _of_seeds(cell: Cell, kept_of: KeptOf, seeds: tuple[int, ...]) -> dict[int, Kept]:

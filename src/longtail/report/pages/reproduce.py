@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from longtail.report.charts.scale import fixed
 from longtail.report.page import Column, Footer, Page, Section, Table
+from longtail.report.pages.synthetic import drawn_figures
 
 if TYPE_CHECKING:
     from longtail.flows.reproduce.experiment import Value
@@ -153,6 +154,7 @@ def reproduce_page(result: Reproduced, footer: Footer) -> Page:
         lead=Table([Column(name) for name in heads], rows),
         sections=[
             Section("Claims", table=claims),
+            *(Section("Ours", figures=drawn_figures(each)) for each in result.drawn),
             Section("Notes", paragraphs=list(notes(result))),
         ],
         footer=footer,
