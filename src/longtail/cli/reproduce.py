@@ -293,11 +293,10 @@ def _show(experiment: Experiment, results: Path, asked: _Asked, save: bool) -> N
             shown.print(terminal.rich_table("\nClaims", claims, words.claim_rows(result), left=4))
         terminal.echo("\n".join(words.notes(result)))
     if save:
-        from longtail.flows.reproduce.result import with_drawn
         from longtail.report import save as save_page
 
         folder = results / "tables" / experiment.name
-        save_page(with_drawn(result, results, _run_names()), folder)
+        save_page(result, folder)
         terminal.closing(folder, (file_names.PAGE,), as_json=asked.as_json, quiet=asked.quiet)
 
 

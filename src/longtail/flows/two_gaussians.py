@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -77,8 +77,6 @@ class TwoGaussians:
     features: Floats  # the first trial's training set, for the picture
     labels: npt.NDArray[np.int64]
     separators: Mapping[str, Floats]  # the first trial's a, b, c of a·x + b·y + c > 0
-
-    problem: ClassVar[Literal["two-gaussians"]] = "two-gaussians"
 
     @property
     def bayes(self) -> float:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar, Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -63,8 +63,6 @@ class TwoMoons:
     embeddings: Mapping[str, Floats]  # the first trial's Φ of test samples, for the picture
     labels: npt.NDArray[np.int64]
     separators: Mapping[str, Floats]  # the first trial's a, b, c of a·Φ₁ + b·Φ₂ + c > 0: the tail
-
-    problem: ClassVar[Literal["two-moons"]] = "two-moons"
 
     @property
     def trials(self) -> int:

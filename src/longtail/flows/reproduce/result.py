@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import msgspec
 
-from longtail.flows.reproduce.experiment import Cell, Experiment, Inspect, Run, Synthetic, Value
+from longtail.flows.reproduce.experiment import Cell, Experiment, Inspect, Run, Value
 from longtail.flows.reproduce.kept import Kept
 from longtail.flows.reproduce.measures import EDGES
 from longtail.flows.reproduce.measuring import Measured, measured, summed
-from longtail.flows.reproduce.plan import RUNS, RunNames, Settled, settled
+from longtail.flows.reproduce.pictures import Picture, picture
+from longtail.flows.reproduce.plan import Settled, settled
 from longtail.flows.reproduce.settings import said
 from longtail.flows.reproduce.verdicts import Judged, judge_claim
 from longtail.flows.results import Result
 from longtail.flows.train.recipe import Recipe
 
-if TYPE_CHECKING:  # they import torch
+if TYPE_CHECKING:
     from longtail.flows.two_gaussians import TwoGaussians
     from longtail.flows.two_moons import TwoMoons
 
@@ -49,8 +49,8 @@ class Reproduced(Result):
     settled: Settled
     measured: Mapping[tuple[str, str], Measured]  # by row and column
     said: Mapping[tuple[str, str], Value]  # settings and statistics, which are no results
+    runs: Mapping[tuple[str, str], tuple[Cell, Mapping[int, Kept]]]  # by row and data
     command: str
-    drawn: tuple[TwoGaussians | TwoMoons, ...] = ()  # for their pictures
 
     kind: ClassVar[str] = "reproduce"
 
@@ -72,6 +72,29 @@ class Reproduced(Result):
         return tuple(
             judge_claim(self.experiment, claim, self.measured) for claim in self.experiment.claims
         )
+
+    @cached_property
+    def pictures(self) -> tuple[Picture, ...]:
+        """What is drawn of each column, where a row has it."""
+        edges, made = EDGES[self.experiment.paper], []
+        for column in self.experiment.columns:
+            of_rows = {row: runs for (row, data), runs in self.runs.items() if data == column.data}
+            made.append(picture(column, of_rows, edges))
+        return tuple(each for each in made if each is not None)
+
+    @property
+    def gaussians(self) -> TwoGaussians | None:
+        """What a picture of two Gaussians shows, if they were drawn."""
+        return next((each.gaussians for each in self._kept if each.gaussians is not None), None)
+
+    @property
+    def moons(self) -> TwoMoons | None:
+        """What a picture of two moons shows, if they were drawn."""
+        return next((each.moons for each in self._kept if each.moons is not None), None)
+
+    @property
+    def _kept(self) -> list[Kept]:
+        return [each for _, seeds in self.runs.values() for each in seeds.values()]
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -167,18 +190,8 @@ def reproduced(
             if made is not None:
                 numbers[row, column.name] = made
     known = {place: value for place, value in told.items() if value is not None}
-    return Reproduced(experiment, chosen, numbers, known, command)
-
-
-def with_drawn(result: Reproduced, results: Path, names: RunNames) -> Reproduced:
-    """The same with what its finished runs of drawn problems have drawn."""
-    drawn = {cell.run for cell in result.settled.cells if isinstance(cell.run, Synthetic)}
-    folders = sorted(results / RUNS / names(run, 0) for run in drawn)
-    if not folders:
-        return result
-    from longtail.flows.reproduce.synthetic import load
-
-    return replace(result, drawn=tuple(load(folder) for folder in folders if folder.is_dir()))
+    runs = {at: (cell, read[cell.run]) for at, cell in cells.items() if cell.run in read}
+    return Reproduced(experiment, chosen, numbers, known, runs, command)
 
 
 def _of_seeds(cell: Cell, kept_of: KeptOf, seeds: tuple[int, ...]) -> dict[int, Kept]:

@@ -17,11 +17,6 @@ if TYPE_CHECKING:
 _SHOWN_POINTS = 600  # of the first trial: more would only blacken the figure
 
 
-def drawn_figures(drawn: TwoGaussians | TwoMoons) -> list[Figure]:
-    """Those of either problem."""
-    return gaussian_figures(drawn) if drawn.problem == "two-gaussians" else moons_figures(drawn)
-
-
 def gaussian_figures(both: TwoGaussians) -> list[Figure]:
     """Errors of the losses, the first trial's separators, and corrections at every τ."""
     features, labels = both.features[:_SHOWN_POINTS], both.labels[:_SHOWN_POINTS]
