@@ -108,6 +108,7 @@ WRONG_USAGE = {
     "fix": ["none.npz", "--kind", "logits", "-o", "out"],
     "recipes": ["none"],
     "report": ["none"],
+    "reproduce": ["none"],
     "train": ["cifar100-lt-la-quick", "--data", "none", "-o", "out"],
 }
 FAILURES = {

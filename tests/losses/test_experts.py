@@ -97,3 +97,34 @@ def test_the_head_gives_each_expert_its_part_of_the_features_and_their_mean_in_e
 def test_features_that_do_not_split_into_experts_are_refused():
     with pytest.raises(ValueError, match="num_experts=3, got 64"):
         heads.Experts(64, 10, num_experts=3)
+
+
+def test_weighted_experts_carry_the_weighted_mean_and_any_target_is_exact():
+    loss = losses.Experts(WORLD.prior, (0.0, 1.0, 2.0))
+    logits, weights = minimisers(loss, WORLD), torch.tensor([0.5, 0.2, 0.3], dtype=torch.float64)
+    carried = Prior.of(WORLD.prior.probs ** (1 - (0.2 * 1 + 0.3 * 2)))
+    for target in TARGETS:
+        mean = retarget(logits @ weights, carried, target).softmax(dim=1)
+        assert torch.allclose(mean, WORLD.posterior(target), atol=1e-6)
+
+
+def test_a_head_keeps_the_weights_of_its_experts_in_its_state(tmp_path):
+    head = heads.Experts(6, 4, num_experts=3)
+    features = torch.randn(5, 6, generator=torch.Generator().manual_seed(0))
+    equal = head.train(False)(features)
+    head.carry([4, 3, 2, 1])
+    head.weigh([2.0, 1.0, 1.0])
+    assert head.carried is None  # that of the mean is no longer true
+    weighted = head(features)
+    assert torch.allclose(weighted, head.each(features) @ torch.tensor([0.5, 0.25, 0.25]))
+    assert not torch.allclose(weighted, equal)
+    assert head.train()(features).shape == (5, 4, 3)
+    other = heads.Experts(6, 4, num_experts=3)
+    other.load_state_dict(head.state_dict())
+    assert torch.equal(other.train(False)(features), weighted)
+    plain = {k: v for k, v in head.state_dict().items() if k != "expert_weights"}
+    other.load_state_dict(plain)  # of a model whose experts all weigh alike
+    assert torch.equal(other(features), equal)
+    for wrong in ([1.0, 1.0], [1.0, -1.0, 1.0], [0.0, 0.0, 0.0]):
+        with pytest.raises(ValueError, match="3 experts"):
+            head.weigh(wrong)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from longtail import Prior, Scores, UnknownPriorError
-from longtail.posthoc import average
+from longtail.posthoc import average, expert_weights
 from longtail.testing import FiniteWorld
 from longtail.testing.contract import contract_targets, require_carried
 
@@ -24,19 +24,19 @@ def experts(seed=0, kind=np.asarray, **known):
     ]
 
 
-def naive(given, target, of):
+def naive(given, target, of, shares=(1 / 3, 1 / 3, 1 / 3)):
     """Each expert's posterior under the target, averaged, by loops."""
     rows = []
     for i in range(len(given[0])):
         total = [0.0] * 3
-        for expert in given:
+        for expert, share in zip(given, shares, strict=True):
             weights = [
                 math.exp(expert.logits[i, k]) / expert.carried.probs[k] * target[k]
                 for k in range(3)
             ]
             probs = [float(w / sum(weights)) for w in weights]
             for k in range(3):
-                total[k] += (probs[k] if of == "probs" else math.log(probs[k])) / len(given)
+                total[k] += (probs[k] if of == "probs" else math.log(probs[k])) * share
         powers = total if of == "probs" else [math.exp(t) for t in total]
         rows.append([p / sum(powers) for p in powers])
     return rows
@@ -174,3 +174,103 @@ def test_an_expert_of_unknown_prior_is_named_with_the_remedy():
 def test_wrong_input_gives_one_clear_sentence(make, sentence):
     with pytest.raises(ValueError, match=sentence):
         make()
+
+
+@pytest.mark.parametrize("of", ["probs", "logits"])
+@pytest.mark.parametrize("weights", [[2.0, 1.0, 1.0], [0.0, 3.0, 1.0], [0.0, 0.0, 1.0]])
+def test_weighted_experts_are_moved_to_the_target_and_then_averaged(of, weights):
+    mean = average(experts(), TARGET, of, weights)
+    shares = [weight / sum(weights) for weight in weights]
+    np.testing.assert_allclose(mean.probs(), naive(experts(), TARGET, of, shares), atol=1e-12)
+    assert mean.carried == Prior.of(TARGET)
+
+
+@pytest.mark.parametrize("of", ["probs", "logits"])
+def test_exact_experts_are_exact_under_any_target_whatever_they_weigh(of):
+    world = FiniteWorld.long_tailed()
+    priors = [world.prior, Prior.uniform(4), world.prior.tempered(-1)]
+    exact = [Scores(world.posterior(prior).log(), carried=prior) for prior in priors]
+    for target in contract_targets(world).values():
+        mean = average(exact, target, of, [0.7, 0.1, 0.2])
+        torch.testing.assert_close(mean.probs(), world.posterior(target))
+
+
+def test_an_expert_of_weight_zero_rules_nothing_out():
+    sure = Scores([[0.0, -np.inf]], carried=[1, 1])
+    other = Scores([[0.0, 2.0]], carried=[1, 1])
+    mean = average([sure, other], [1, 1], "logits", [0.0, 1.0])
+    np.testing.assert_allclose(mean.probs(), other.probs())
+
+
+def labelled_experts(seed, noise=(1.0, 2.0, 4.0), number=90):
+    """Experts of different quality, on long-tailed validation samples."""
+    rng = np.random.default_rng(seed)
+    labels = rng.choice(3, number, p=[0.7, 0.2, 0.1])
+    labels[:3] = 0, 1, 2
+    signal = 2.0 * np.eye(3)[labels]
+    return [
+        Scores(signal + s * rng.normal(size=(number, 3)), labels, p, split="validation")
+        for s, p in zip(noise, PRIORS, strict=True)
+    ]
+
+
+def naive_log_loss(given, target, of, shares):
+    """The mean over classes, by the target, of the mean log-loss of a class's samples."""
+    probs, labels = naive(given, target, of, shares), given[0].labels
+    by_class = [
+        [-math.log(p[k]) for p, y in zip(probs, labels, strict=True) if y == k] for k in range(3)
+    ]
+    return sum(t * sum(losses) / len(losses) for t, losses in zip(target, by_class, strict=True))
+
+
+@pytest.mark.parametrize("of", ["probs", "logits"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_no_point_of_a_grid_on_the_simplex_has_a_lower_log_loss(of, seed):
+    given = labelled_experts(seed)
+    weights = expert_weights(given, TARGET, of)
+    assert weights.sum() == pytest.approx(1)
+    assert (weights >= 0).all()
+    least = naive_log_loss(given, TARGET, of, weights)
+    grid = [(a / 10, b / 10, (10 - a - b) / 10) for a in range(11) for b in range(11 - a)]
+    assert least <= min(naive_log_loss(given, TARGET, of, each) for each in grid) + 1e-9
+    near = [(weights + 1e-3 * np.eye(3)[k]) / 1.001 for k in range(3)]
+    assert least <= min(naive_log_loss(given, TARGET, of, each) for each in near)
+
+
+@pytest.mark.parametrize("of", ["probs", "logits"])
+def test_experts_that_agree_weigh_alike_and_one_that_is_noise_nothing(of):
+    good, _, noise = labelled_experts(0, noise=(0.3, 1.0, 40.0))
+    assert expert_weights([good, good], TARGET, of).tolist() == [0.5, 0.5]
+    assert expert_weights([noise, good], TARGET, of)[0] == pytest.approx(0, abs=0.02)
+    assert expert_weights([good], TARGET, of).tolist() == [1.0]
+
+
+@pytest.mark.parametrize("of", ["probs", "logits"])
+def test_what_the_target_rules_out_does_not_count(of):
+    given = labelled_experts(2)
+    kept = np.flatnonzero(given[0].labels != 2)
+    target = Prior.of([1, 3, 0], zeros="keep")
+    some = expert_weights([each.take(kept) for each in given], target, of)
+    np.testing.assert_allclose(expert_weights(given, target, of), some, atol=1e-6)
+
+
+def test_weights_are_of_labelled_validation_samples_that_have_a_log_loss():
+    given = labelled_experts(0)
+    with pytest.raises(ValueError, match="no labels"):
+        expert_weights([Scores(each.logits, carried=each.carried) for each in given], TARGET)
+    with pytest.raises(ValueError, match="split='test'"):
+        expert_weights([Scores(g.logits, g.labels, g.carried, split="test") for g in given], TARGET)
+    out = np.array(given[0].logits)
+    out[0, given[0].labels[0]] = -np.inf
+    ruled = [Scores(out, given[0].labels, PRIORS[0]), *given[1:]]
+    assert expert_weights(ruled, TARGET, "probs").sum() == pytest.approx(1)
+    with pytest.raises(ValueError, match="an expert rules out"):
+        expert_weights(ruled, TARGET, "logits")
+    with pytest.raises(ValueError, match="all experts rule out"):
+        expert_weights(ruled[:1], TARGET, "probs")
+
+
+@pytest.mark.parametrize("weights", [[1.0, 1.0], [1.0, -1.0, 1.0], [0, 0, 0], [1, np.nan, 1]])
+def test_weights_that_are_none_are_refused(weights):
+    with pytest.raises(ValueError, match="weights"):
+        average(experts(), TARGET, weights=weights)

@@ -200,7 +200,7 @@ def _listed(row: Mapping[str, Any]) -> str:
         takes = "nothing to run" if not row["needs"] else f"{', '.join(row['needs'])}; a GPU"
     else:
         needs = ", ".join(row["needs_quick"] or row["needs"]) or "no data"
-        setting = "quick" if row["quick"] else "as in the paper"
+        setting = "quick" if row["quick"] else "as it is"
         takes = f"{setting}: {needs}, {row['hours']:.1f} hours of one thread"
         if row["quick"]:
             takes += f"; in full: {', '.join(row['needs'])}, a GPU"

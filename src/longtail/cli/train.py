@@ -21,7 +21,7 @@ from longtail.flows import file_names
 
 if TYPE_CHECKING:
     from longtail.engine.training import EpochEnd
-    from longtail.flows.train.recipe import Recipe
+    from longtail.flows.train.recipe import BatchNorm, Recipe
     from longtail.flows.train.result import TrainResult
     from longtail.flows.train.train import Progress
 
@@ -236,8 +236,9 @@ def _list(rows: dict[str, Recipe]) -> None:
 @click.argument("settings", nargs=-1, metavar="[KEY=VALUE]...")
 @options.choice(
     "--batch-norm",
-    ("keep", "reestimate"),
-    "Batch-norm statistics as training left them, or estimated anew on the training images.",
+    ("keep", "reestimate", "reestimate_class_balanced"),
+    "Batch-norm statistics as training left them, or estimated anew on the training images: on "
+    "each once, or on all classes alike.",
 )
 @options.whole_number("--batch-size", 256, "Images at a time.")
 @options.output_file("The .safetensors file to write; longtail fit reads it.")
@@ -246,7 +247,7 @@ def features(
     model: Path,
     data: Path,
     settings: tuple[str, ...],
-    batch_norm: Literal["keep", "reestimate"],
+    batch_norm: BatchNorm,
     batch_size: int,
     output: Path,
     as_json: bool,

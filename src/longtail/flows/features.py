@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Literal
 
 import msgspec
 import numpy as np
@@ -16,6 +15,7 @@ from longtail.engine.training import predict, processes
 from longtail.flows.train.building import read_data
 from longtail.flows.train.model_file import load_model
 from longtail.flows.train.reading import RecipeError, overridden
+from longtail.flows.train.recipe import BatchNorm
 from longtail.flows.train.scores import all_parts, with_new_statistics
 
 
@@ -25,14 +25,14 @@ def features(
     output: str | os.PathLike[str],
     settings: Sequence[str] = (),
     *,
-    batch_norm: Literal["keep", "reestimate"] = "keep",
+    batch_norm: BatchNorm = "keep",
     batch_size: int = 256,
 ) -> Features:
     """Write the features of all parts of a set to a .safetensors file.
 
     `source` is a run folder, or its model. The images at `data` are read as the run's recipe says
     but for `settings`, such as "data.kind=folder". Batch-norm statistics stay, or are estimated
-    anew on the training part (NCM A.4).
+    anew on the training part, image by image or of all classes alike (NCM A.4).
     """
     for setting in settings:
         if not setting.startswith(("data.", "data=", "num_workers=")):
@@ -50,8 +50,8 @@ def features(
         )
     with processes() as these:
         model = stored.model.to(these.device)
-        if batch_norm == "reestimate":
-            model = with_new_statistics(model, images.train, stored.normalize)
+        if batch_norm != "keep":
+            model = with_new_statistics(model, images.train, stored.normalize, batch_norm)
         workers = recipe.num_workers
         parts: dict[Split, tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]] = {}
         for split, part in all_parts(images).items():

@@ -247,10 +247,7 @@ METHODS: dict[str, Method] = {
         as_is="uniform",
     ),
     "multi_ncm": Method(
-        "multi-NCM, adjusted",
-        "H12",
-        partial(_multi, sgd=heads.MultiNCM.adjusted_sgd),
-        as_is="uniform",
+        "multi-NCM, adjusted", "H12", partial(_multi, sgd=heads.MultiNCM.adjusted_sgd), "uniform"
     ),
     "metric_ncm": Method("metric NCM, global", "H13", partial(_metric, metric="global")),
     "causal_norm": Method(

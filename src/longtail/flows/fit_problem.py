@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -73,9 +74,8 @@ def prepared(
     samples = fit_samples.fit_samples(data, folds, seed)
     progress("weight decay")
     with _seeded(seed):
-        choice = fit_samples.choose_decay(
-            samples.folds, aim.target, lambda: progress("weight decay")
-        )
+        tell = partial(progress, "weight decay")
+        choice = fit_samples.choose_decay(samples.folds, aim.target, tell)
         whole = fit_samples.linear_layer(
             samples.train, data.num_classes, choice.decay, choice.layers[0]
         )

@@ -18,6 +18,7 @@ from longtail.posthoc.adjusters import LogitAdjustment as LogitAdjustment
 from longtail.posthoc.adjusters import PCSoftmax as PCSoftmax
 from longtail.posthoc.adjusters import WeightNormalization as WeightNormalization
 from longtail.posthoc.average import average as average
+from longtail.posthoc.average import expert_weights as expert_weights
 from longtail.posthoc.calibrators import BiasCorrectedTemperature as BiasCorrectedTemperature
 from longtail.posthoc.calibrators import Calibrator as Calibrator
 from longtail.posthoc.calibrators import Temperature as Temperature

@@ -34,7 +34,10 @@ def naive(name, each):
     for i in range(len(labels)) if "ece" in name else ():
         at = max(int(np.ceil(confidence[i] * 20)) - 1, 0)
         gaps[at] += right[i] - confidence[i]
-        by_class[labels[i], at] += right[i] - confidence[i]
+        for k in range(6):
+            by_class[k, max(int(np.ceil(probs[i, k] * 20)) - 1, 0)] += (labels[i] == k) - probs[
+                i, k
+            ]
     own = probs[np.arange(len(labels)), labels]
     return {
         "accuracy": 100 * np.mean(recalls),
@@ -61,9 +64,9 @@ def test_a_measure_is_what_its_definition_says(name):
 def test_a_group_is_the_classes_that_the_paper_means(paper, group):
     each, edges = scores(1.0), EDGES[paper]
     mask = {
-        "many": COUNTS >= edges.many,
-        "few": COUNTS <= edges.few,
-        "medium": (COUNTS < edges.many) & (COUNTS > edges.few),
+        "many": edges.many <= COUNTS,
+        "few": edges.few >= COUNTS,
+        "medium": (edges.many > COUNTS) & (edges.few < COUNTS),
     }[group]
     recalls = np.asarray(lt.metrics.recalls(each))
     column = Column("x", "accuracy", group=group)
@@ -106,8 +109,7 @@ def test_the_best_tau_is_not_beaten_by_any_on_a_grid():
     with_norms = Kept(each, {}, {"weight_norm": norms.tolist()})
     best = value(Column("x", "accuracy"), with_norms, Cell("a", "", CE, "best weight norm"))
     grid = [
-        100
-        * lt.metrics.balanced_accuracy(lt.posthoc.WeightNormalization(norms, tau)(each))
+        100 * lt.metrics.balanced_accuracy(lt.posthoc.WeightNormalization(norms, tau)(each))
         for tau in np.linspace(-1, 3, 81)
     ]
     assert best >= max(grid) - 1e-9

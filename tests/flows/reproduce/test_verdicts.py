@@ -20,9 +20,7 @@ HOLDS, FAILS, OPEN = "holds", "does not hold", "cannot tell"
 
 
 def verdict(claim, *ends):
-    found = [
-        _Found((), (), lambda level, e=each: Interval(sum(e) / 2, *e), "", 1) for each in ends
-    ]
+    found = [_Found((), (), lambda level, e=each: Interval(sum(e) / 2, *e), "", 1) for each in ends]
     return _verdict(claim, found)
 
 
@@ -180,6 +178,8 @@ def test_a_row_may_be_subtracted_first():
     claim = Trend("t", ("a",), ("x",), (0,), minus="b")
     one = experiment((Column("x", "recall"),), (claim,))
     counts = np.arange(1, 41)
-    own, other = (Measured((0,), values[None], counts=counts) for values in (counts * 2.0, counts * 1.0))
+    own, other = (
+        Measured((0,), values[None], counts=counts) for values in (counts * 2.0, counts * 1.0)
+    )
     judged = judge_claim(one, claim, {("a", "x"): own, ("b", "x"): other})
     assert judged.evidence[0].value == 1.0

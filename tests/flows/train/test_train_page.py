@@ -11,8 +11,9 @@ from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
 from longtail.flows.train.class_values import class_values
 from longtail.flows.train.model_file import StoredModel
 from longtail.flows.train.reading import plain, recipe_from
-from longtail.flows.train.result import TrainResult, Variant
+from longtail.flows.train.result import TrainResult
 from longtail.flows.train.train import train
+from longtail.flows.train.variants import Variant
 from longtail.recipes.catalogue import named_recipe
 from longtail.report import Footer, render_page
 from longtail.report.pages.train import _recipe, headline, metric_table, train_page

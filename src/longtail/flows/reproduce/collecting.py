@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from longtail.core import Scores
 from longtail.core.files import read_whole
-from longtail.flows.file_names import METRICS, RECIPE
+from longtail.flows.file_names import METRICS
 from longtail.flows.reproduce.experiment import Experiment, Fit, Inspect, Run, Synthetic, Train
 from longtail.flows.reproduce.kept import (
     WEIGHT_NORM,
@@ -48,8 +49,9 @@ def kept_in(
     @lru_cache(maxsize=64)
     def kept(run: Run, seed: int) -> Kept | None:
         name = names(run, seed)
-        if isinstance(run, Train):
-            _check_recipe(results / RUNS / name, overridden(recipe_of(run), [f"seed={seed}"]))
+        folder = results / RUNS / name
+        if isinstance(run, Train) and (folder / METRICS).is_file():
+            _check_recipe(folder, overridden(recipe_of(run), [f"seed={seed}"]))
         made = collected(results, name, run, ways.get(names(run, 0), {}))
         for folder in (results / SCORES, results):
             made = made or Kept.load(folder, name)
@@ -59,9 +61,9 @@ def kept_in(
 
 
 def _check_recipe(folder: Path, recipe: Recipe) -> None:
-    if not (folder / METRICS).is_file() or not (folder / RECIPE).is_file():
-        return
-    for key, (there, asked_for) in differences_from(folder, recipe).items():
+    differing = differences_from(folder, recipe)
+    if differing:
+        key, (there, asked_for) = next(iter(differing.items()))
         raise ValueError(
             f"{folder} is a run of another recipe: {key} is {there!r} there and {asked_for!r} in "
             "the experiment; move it away"
@@ -73,7 +75,7 @@ def collected(results: Path, name: str, run: Run, ways: Mapping[Way, bool]) -> K
     folder = results / RUNS / name
     if isinstance(run, Synthetic):
         numbers = _json(folder / NUMBERS)
-        return None if numbers is None else Kept(numbers=numbers)
+        return None if numbers is None else _with_trials(Kept(numbers=numbers), folder)
     if not (folder / METRICS).is_file() or isinstance(run, Inspect):
         return None
     if isinstance(run, Fit):
@@ -86,6 +88,20 @@ def collected(results: Path, name: str, run: Run, ways: Mapping[Way, bool]) -> K
     if any(way.variant == "best weight norm" for way in ways) and WEIGHT_NORM not in numbers:
         numbers[WEIGHT_NORM] = weight_norms(folder)
     return Kept(scores, _answers(after, ways), numbers)
+
+
+def _with_trials(kept: Kept, folder: Path) -> Kept:
+    """With what a picture is drawn of; without torch, or without it, there is a table alone."""
+    try:
+        from longtail.flows.reproduce.synthetic import load
+        from longtail.flows.two_gaussians import TwoGaussians
+
+        trials = load(folder)
+    except (ImportError, FileNotFoundError):
+        return kept
+    if isinstance(trials, TwoGaussians):
+        return replace(kept, gaussians=trials)
+    return replace(kept, moons=trials)
 
 
 def weight_norms(folder: Path) -> list[float]:
@@ -106,21 +122,17 @@ def _answers(folder: Path, ways: Mapping[Way, bool]) -> dict[str, Answers]:
             continue
         scores = moved(widened(Scores.load(file)), way, None)
         if scores is not None:
-            made[way.key] = _thinned(Answers.of(scores), with_probabilities)
+            made[way.key] = Answers.of(scores, with_probabilities)
     return made
-
-
-def _thinned(answers: Answers, with_probabilities: bool) -> Answers:
-    return answers if with_probabilities else Answers(*answers[:3])
 
 
 def _without_scores(kept: Kept, ways: Mapping[Way, bool]) -> Kept:
     """The answers of all ways to predict in place of the scores that they follow from."""
     answers = dict(kept.answers or {})
     for way, with_probabilities in ways.items():
-        made = kept.answered(way)
+        made = kept.answered(way, with_probabilities)
         if made is not None:
-            answers[way.key] = _thinned(made, with_probabilities)
+            answers[way.key] = made
     return Kept(None, answers, kept.numbers)
 
 
@@ -144,11 +156,14 @@ def keep(
     recipe_of: Callable[[Train], Recipe],
     most: int = MOST_BYTES,
 ) -> KeptFiles:
-    """Write what is kept of every finished run of some experiment, the first mentioned first."""
+    """Write what is kept of every finished run that some experiment asks for."""
     output.mkdir(parents=True, exist_ok=True)
     kept_of = kept_in(results, names, experiments, recipe_of)
     total, written, dropped = 0, list[str](), list[str]()
-    for run, ways in asked(experiments).items():
+    # What is small first, then scores as long as there is room.
+    for run, ways in sorted(
+        asked(experiments).items(), key=lambda each: isinstance(each[0], Train)
+    ):
         for seed in range(_MANY_SEEDS):
             name, kept = names(run, seed), kept_of(run, seed)
             if kept is None or name in written:

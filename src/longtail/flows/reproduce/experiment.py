@@ -94,7 +94,8 @@ class Cell(_Value, frozen=True):
     # Of a Train: a head of the second stage as a recipe writes it, "" for the trained one. Of a
     # Fit: a name of `longtail fit --list`. Of a Synthetic: the loss or correction.
     head: str = ""
-    batch_norm: Literal["keep", "reestimate"] = "keep"  # before the second stage
+    # Before the second stage, as a recipe writes it.
+    batch_norm: Literal["keep", "reestimate", "reestimate_class_balanced"] = "keep"
 
 
 class Column(_Value, frozen=True):
@@ -196,6 +197,7 @@ class Experiment(_Value, frozen=True, kw_only=True):
     claims: tuple[Claim, ...] = ()
     missing: tuple[Missing, ...] = ()
     corrections: tuple[Correction, ...] = ()
+    draws: tuple[str, ...] = ()  # pictures beside those of the columns' measures: "tsne"
 
     def __post_init__(self) -> None:
         for complaint in _complaints(self):

@@ -12,33 +12,40 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from longtail.core import Prior, Scores, UnknownPriorError
 from longtail.core.arrays import Floats, Indices, as_numpy
+from longtail.core.blocks import blocks
 from longtail.core.files import read_whole
+from longtail.core.softmax import softmax
 from longtail.core.tensor_file import map_tensor_file, save_tensors
 from longtail.data import shifted_subset
 from longtail.data.subsets import Direction
 from longtail.flows.reproduce.experiment import Cell, Column, Experiment, Run, Variant
 from longtail.flows.reproduce.plan import head_name, settled
-from longtail.flows.reproduce.score_measures import SCORE_MEASURES
+from longtail.flows.reproduce.score_measures import DRAWN_OF, SCORE_MEASURES
 from longtail.flows.results import write_json
-from longtail.metrics.terms import BINS, block_sums
+from longtail.metrics.terms import BINS, bin_of, block_sums
 from longtail.posthoc import LogitAdjustment, WeightNormalization
 from longtail.posthoc.tau.curve import tau_curve, weight_norm_curve
+
+if TYPE_CHECKING:
+    from longtail.flows.two_gaussians import TwoGaussians
+    from longtail.flows.two_moons import TwoMoons
 
 Numbers: TypeAlias = Mapping[str, Any]
 BALANCED = "balanced"
 PROBABILITIES = ("ece", "classwise_ece", "brier", "nll")  # measures that more than answers decide
 OF_ANSWERS = ("accuracy", "balanced_error", "error", "geometric_mean", *PROBABILITIES)
 WEIGHT_NORM = "weight_norm"
-_SURE = ("nll", "brier", "confidence")
+_MOST_NUMBERS = 2000  # what a picture alone is drawn of may have one for each training sample
+_SURE = ("nll", "brier", "confidence", "classwise")
 
 
 class Way(NamedTuple):
@@ -70,15 +77,19 @@ class Answers(NamedTuple):
     nll: Floats | None = None
     brier: Floats | None = None
     confidence: Floats | None = None
+    classwise: Floats | None = None  # whose mean is the class-wise calibration error
 
     @classmethod
-    def of(cls, scores: Scores[Any]) -> Answers:
+    def of(cls, scores: Scores[Any], with_probabilities: bool = True) -> Answers:
         """Of labelled scores that know the training counts."""
         labels = as_numpy(scores.labels).astype(np.int64)
-        rows = as_numpy(scores.logits)
-        terms, predicted, _ = block_sums(rows, labels, np.ones(len(labels)), BINS)
         counts = as_numpy(scores.counts).astype(np.int64)
-        return cls(labels, predicted, counts, terms.nll, terms.brier, terms.confidence)
+        if not with_probabilities:
+            return cls(labels, as_numpy(scores.predict()).astype(np.int64), counts)
+        rows = as_numpy(scores.logits)
+        terms, predicted, gaps = block_sums(rows, labels, np.ones(len(labels)), BINS)
+        sure = terms.nll, terms.brier, terms.confidence, _classwise(rows, labels, np.sign(gaps))
+        return cls(labels, predicted, counts, *sure)
 
     @property
     def right(self) -> npt.NDArray[np.bool_]:
@@ -90,6 +101,16 @@ class Answers(NamedTuple):
         return prior_of_test(self.labels, self.counts, test)
 
 
+def _classwise(rows: Any, labels: Indices, signs: Floats) -> Floats:
+    """1/C Σ_c ±(1[y = c] − p(c|x)) of each sample, the sign of the gap of the bin of p(c|x)."""
+    classes, parts = np.arange(rows.shape[1]), []
+    for block, truth in blocks(rows, labels):
+        probs = softmax(block.astype(np.float64))
+        apart = (truth[:, None] == classes) - probs
+        parts.append((signs[classes, bin_of(probs)] * apart).mean(axis=1))
+    return np.concatenate(parts)
+
+
 @dataclass(frozen=True, eq=False)
 class Kept:
     """What is kept of one run of one seed."""
@@ -97,14 +118,21 @@ class Kept:
     scores: Scores[Any] | None = None
     answers: Mapping[str, Answers] | None = None
     numbers: Numbers | None = None
+    gaussians: TwoGaussians | None = None  # of a drawn problem, for its picture
+    moons: TwoMoons | None = None
+    # Of ways to predict, whose answers many tables ask for.
+    _made: dict[tuple[Way, bool], Answers | None] = field(default_factory=dict)
 
-    def answered(self, way: Way) -> Answers | None:
+    def answered(self, way: Way, with_probabilities: bool = True) -> Answers | None:
         """The answers of a way to predict; None if they are not here."""
         stored = (self.answers or {}).get(way.key)
         if stored is not None or way.head or self.scores is None:
             return stored
-        scores = self.moved(way)
-        return None if scores is None else Answers.of(scores)
+        key = way, with_probabilities
+        if key not in self._made:
+            scores = self.moved(way)
+            self._made[key] = None if scores is None else Answers.of(scores, with_probabilities)
+        return self._made[key]
 
     def moved(self, way: Way) -> Scores[Any] | None:
         """The scores of a way to predict with the trained head."""
@@ -130,7 +158,8 @@ class Kept:
             save_tensors(written[-1], dict(_packed(self.answers)), {})
         if self.numbers:
             written.append(folder / f"{name}.json")
-            write_json(written[-1], dict(sorted(self.numbers.items())))
+            small = {k: v for k, v in self.numbers.items() if np.size(v) <= _MOST_NUMBERS}
+            write_json(written[-1], dict(sorted(small.items())))
         return sum(file.stat().st_size for file in written)
 
     @classmethod
@@ -233,13 +262,16 @@ def asked(experiments: Iterable[Experiment]) -> dict[Run, dict[Way, bool]]:
 
 
 def measures_asked(experiments: Iterable[Experiment]) -> dict[Run, tuple[str, ...]]:
-    """Of every run the measures of its features and head that some figure asks for."""
+    """Of every run what some figure measures or draws of its features and head."""
     known = {*OF_ANSWERS, *SCORE_MEASURES, "setting", "statistic", "property"}
     measures: dict[Run, dict[str, None]] = {}
     for experiment in experiments:
         for quick in (False, True):
             for cell in settled(experiment, quick).cells:
                 for column in experiment.columns:
-                    if column.data == cell.data and column.measure not in known:
-                        measures.setdefault(cell.run, {})[column.measure] = None
+                    if column.data != cell.data:
+                        continue
+                    for name in (column.measure, *DRAWN_OF.get(column.measure, ())):
+                        if name not in known:
+                            measures.setdefault(cell.run, {})[name] = None
     return {run: tuple(names) for run, names in measures.items()}

@@ -4,7 +4,9 @@ A measure of a model is a sum over test samples, or nearly one: ψ_i is what sam
 
     accuracy          w(y_i) · right_i,                w(y) the class's share over its samples
     NLL, Brier        w(y_i) · term_i
-    ECE, class-wise   ±(right_i − confidence_i)/N,     the sign of its bin's gap (LADE eq. 28, 29)
+    ECE               ±(right_i − confidence_i)/N,     the sign of its bin's gap
+    class-wise        1/CN Σ_c ±(1[y_i = c] − p(c|x_i)), likewise: the usual form, whose numbers are
+                      those of LADE's tables, other than what its eq. 29 prints
     geometric mean    G/C · right_i / (n_y · recall_y),          what it changes by in first order
 
 so that a difference of two rows has ψ_i of one less those of the other: pairs of the same samples.
@@ -26,11 +28,11 @@ import numpy.typing as npt
 from longtail.core.arrays import Floats, Indices, as_numpy
 from longtail.flows.noise import Difference, spread
 from longtail.flows.reproduce.experiment import Cell, Column
-from longtail.flows.reproduce.kept import BALANCED, Answers, Kept, Way
+from longtail.flows.reproduce.kept import BALANCED, PROBABILITIES, Answers, Kept, Way
 from longtail.flows.reproduce.measures import MEASURES, Edges
 from longtail.flows.reproduce.score_measures import SCORE_MEASURES
 from longtail.metrics.recall import geometric_means, ratio
-from longtail.metrics.terms import BINS, bin_of
+from longtail.metrics.terms import bin_of
 from longtail.stats import student_reach
 
 Over: TypeAlias = Literal["test samples", "classes", "trials"]
@@ -157,7 +159,7 @@ def _single(value: float, psi: Floats, labels: Indices, over: Over = "test sampl
 
 
 def _from_answers(kept: Kept, cell: Cell, column: Column, edges: Edges) -> Measured | None:
-    answers = kept.answered(Way.of(cell, column))
+    answers = kept.answered(Way.of(cell, column), column.measure in PROBABILITIES)
     if answers is None:
         return None
     shares = _shares(answers, column, edges)
@@ -206,14 +208,11 @@ def _mean(terms: Floats | None) -> _Sums:
     return (None, math.nan) if terms is None else (terms / len(terms), float(terms.mean()))
 
 
-def _gap(answers: Answers, cells: Callable[[Answers, Indices], Indices], classes: int) -> _Sums:
-    """Σ over cells of |Σ_i (right_i − confidence_i)| / N, over how many classes it is a mean of."""
+def _ece(answers: Answers) -> _Sums:
     if answers.confidence is None:
         return None, math.nan
-    gaps = (answers.right - answers.confidence) / len(answers.labels) / classes
-    cell = cells(answers, bin_of(answers.confidence))
-    psi = np.sign(np.bincount(cell, gaps))[cell] * gaps
-    return psi, float(psi.sum())
+    gaps, bins = answers.right - answers.confidence, bin_of(answers.confidence)
+    return _mean(np.sign(np.bincount(bins, gaps))[bins] * gaps)
 
 
 def _geometric_mean(answers: Answers, shares: Floats) -> _Sums:
@@ -231,10 +230,8 @@ _SUMS: dict[str, Callable[[Answers, Floats], _Sums]] = {
     "error": _error,
     "nll": lambda answers, shares: _mean(answers.nll),
     "brier": lambda answers, shares: _mean(answers.brier),
-    "ece": lambda answers, shares: _gap(answers, lambda each, bins: bins, 1),
-    "classwise_ece": lambda answers, shares: _gap(
-        answers, lambda each, bins: each.labels * BINS + bins, len(shares)
-    ),
+    "ece": lambda answers, shares: _ece(answers),
+    "classwise_ece": lambda answers, shares: _mean(answers.classwise),
     "geometric_mean": _geometric_mean,
 }
 

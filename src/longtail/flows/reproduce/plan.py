@@ -25,7 +25,7 @@ from longtail.flows.reproduce.experiment import (
 )
 from longtail.flows.train.recipe import Cifar10, CifarSet, Recipe
 
-Setting: TypeAlias = Literal["the paper's", "quick"]
+Setting: TypeAlias = Literal["the paper's", "ours", "quick"]
 State: TypeAlias = Literal["finished", "begun", "to do"]
 RUNS, SCORES, AFTER, LOCKS, LOGS = "runs", "scores", "after", "locks", "logs"
 NUMBERS = "numbers.json"
@@ -48,7 +48,8 @@ def settled(experiment: Experiment, quick: bool) -> Settled:
     if quick and experiment.quick is not None:
         small = experiment.quick
         return Settled("quick", small.cells, small.seeds, small.note)
-    return Settled("the paper's", experiment.cells, experiment.seeds, "")
+    own: Setting = "ours" if experiment.paper == "ours" else "the paper's"
+    return Settled(own, experiment.cells, experiment.seeds, "")
 
 
 def has_quick(experiment: Experiment) -> bool:
@@ -91,7 +92,7 @@ def head_name(head: str, batch_norm: str = "keep") -> str:
     'name-learned_ncm-tau-0.125+bn'
     """
     name = _NO_NAME.sub("-", head).strip("-")
-    return f"{name}+bn" if batch_norm == "reestimate" else name
+    return name + batch_norm.replace("keep", "").replace("reestimate", "+bn")
 
 
 @dataclass(frozen=True)

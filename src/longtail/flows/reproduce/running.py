@@ -13,7 +13,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -222,10 +221,14 @@ def work(task: Task) -> None:
                 measure_run(task.folder, task.measures_left, Path(task.path), task.numbers)
         elif not task.is_trained:
             data = {name: Path(path) for name, path in task.data.items()}
-            kind = "fits" if isinstance(task.run, Fit) else "synthetic"
-            import_module(f"longtail.flows.reproduce.{kind}").run(
-                task.run, task.seed, task.folder, data
-            )
+            if isinstance(task.run, Fit):
+                from longtail.flows.reproduce import fits
+
+                fits.run(task.run, task.seed, task.folder, data)
+            else:
+                from longtail.flows.reproduce import synthetic
+
+                synthetic.run(task.run, task.seed, task.folder, data)
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ def set_up(recipe: Recipe, device: torch.device) -> Setup:
     loss = build_loss(recipe, sampler.induced(prior), model.head).to(device)
     carried = loss.carried if model.head.takes_prior else None
     target = build_target(recipe, prior)
-    check_tau(recipe.target, splits.validation, carried)
+    check_choices(recipe, splits.validation, carried)
 
     options, augment = build_options(recipe), build_augment(recipe)
     normalize = build_normalize(recipe, splits.train)
@@ -147,10 +147,20 @@ def build_backbone(option: parts.Backbone) -> Backbone:
     return network
 
 
-@_part("loss")
 def build_loss(recipe: Recipe, batches: Prior, head: heads.Head) -> losses.Loss:
-    """The loss for batches that follow this prior."""
+    """The loss for batches that follow this prior, with the recipe's terms beside it."""
+    loss, added = _logit_loss(recipe, batches, head), list[losses.AddedTerm]()
+    sizes = {"dim": head.dim, "num_classes": head.num_classes, "train": batches}
+    for at, option in enumerate(recipe.terms):
+        with _part(f"terms[{at}]"):
+            values = option.values()
+            term: losses.Regularizer = option.build(**sizes)
+            added.append(losses.AddedTerm(term, values["weight"], values["start"]))
+    return losses.LossWithTerms(loss, added) if added else loss
 
+
+@_part("loss")
+def _logit_loss(recipe: Recipe, batches: Prior, head: heads.Head) -> losses.Loss:
     def make(train: Prior, **more: Any) -> losses.Loss:
         loss: losses.Loss = recipe.loss.build(train=train, head=head, **more)
         return loss
@@ -261,18 +271,24 @@ def check_network(model: Model, train: LabelledImages, normalize: Normalize) -> 
         ) from error
 
 
-def check_tau(
-    target: recipes.Target, validation: LabelledImages | None, carried: Prior | None
-) -> None:
-    """A RecipeError before training, if scores cannot be moved as the recipe says."""
-    if carried is None and target.tau != 1:
+def check_choices(recipe: Recipe, validation: LabelledImages | None, carried: Prior | None) -> None:
+    """A RecipeError before training, if what is chosen after it cannot be."""
+    if carried is None and recipe.target.tau != 1:
         raise RecipeError(
             "target.tau moves logits from the prior they carry, and what this loss and head leave "
             "is none: say target.tau=1, and after training longtail fix --carried measure"
         )
-    if target.tau == "auto" and (validation is None or len(validation) < FOLDS):
-        raise RecipeError(
-            f"target.tau=auto is chosen on a validation part of at least {FOLDS} images, and there "
-            f"are {0 if validation is None else len(validation)}: set data.validation_share=0.1, "
-            "or target.tau=1"
-        )
+    second = () if recipe.second_stage is None else recipe.second_stage.heads
+    chooses_tau = any(each.tag == "tau_norm" and each.values()["tau"] == "auto" for each in second)
+    weighs = recipe.expert_weights == "validation"
+    number = 0 if validation is None else len(validation)
+    for what, remedy, is_chosen in (
+        ("target.tau=auto", "target.tau=1", recipe.target.tau == "auto"),
+        ("the tau of tau_norm", "give it one: {name: tau_norm, tau: 1}", chooses_tau),
+        ("expert_weights=validation", "expert_weights=equal", weighs),
+    ):
+        if is_chosen and number < FOLDS:
+            raise RecipeError(
+                f"{what} is chosen on a validation part of at least {FOLDS} images, and there are "
+                f"{number}: set data.validation_share=0.1, or {remedy}"
+            )

@@ -140,11 +140,15 @@ class Optimizer(Section, frozen=True):
     accumulate: Count = 1  # parts that a batch is cut into
 
 
+# The statistics of training, or new ones: over every image once, or over all classes alike.
+BatchNorm: TypeAlias = Literal["keep", "reestimate", "reestimate_class_balanced"]
+
+
 class SecondStage(Section, frozen=True):
     """Heads fitted on the features of the trained backbone; each is measured."""
 
     heads: Annotated[tuple[parts.SecondHead, ...], msgspec.Meta(min_length=1)]
-    batch_norm: Literal["keep", "reestimate"] = "keep"  # the statistics of training, or new ones
+    batch_norm: BatchNorm = "keep"
 
 
 class Target(Section, frozen=True):
@@ -169,6 +173,7 @@ class Recipe(Section, frozen=True, kw_only=True):
     backbone: parts.Backbone = parts.BACKBONES["resnet32"]()
     head: parts.Head = parts.HEADS["linear"]()
     loss: parts.Loss = parts.LOSSES["cross_entropy"]()
+    terms: tuple[parts.Term, ...] = ()  # on the features, beside the loss
     drw: DeferredReweighting | None = None
     sampler: parts.Sampler = parts.SAMPLERS["instance"]()
     augment: tuple[parts.Augmentation, ...] = ()  # of training images, the first first
@@ -188,6 +193,8 @@ class Recipe(Section, frozen=True, kw_only=True):
     num_workers: Whole = 0  # processes that read image files
     checkpoint_every: Count | None = None  # steps; there is one after every epoch anyway
     tensorboard: bool = False  # whether TensorBoard's files are written beside log.csv
+    # Of experts: all alike, or those of the least log-loss under the target on the validation part.
+    expert_weights: Literal["equal", "validation"] = "equal"
     second_stage: SecondStage | None = None
     target: Target = Target()
     groups: str = str(DEFAULT_EDGES)  # the edges of many, medium and few
@@ -215,15 +222,16 @@ def _of_parts(recipe: Recipe) -> Iterator[str]:
                 f"the loss ldam with scale_in={options['scale_in']} is for cosines times "
                 f"{scale:g}: set head=cosine and head.scale={scale:g}, with head.learn_scale=false"
             )
-    if "lws" in _second_heads(recipe) and head.tag in ("cosine", "causal_norm"):
+    scaling = [each for each in ("lws", "tau_norm") if each in _second_heads(recipe)]
+    if scaling and head.tag in ("cosine", "causal_norm"):
         yield (
-            "the second-stage head lws scales the rows of a linear head, which cosine and "
-            "causal_norm are not: leave it out, or set head=linear"
+            f"the second-stage head {scaling[0]} scales the rows of a linear head, which cosine "
+            "and causal_norm are not: leave it out, or set head=linear"
         )
-    if recipe.mixup is not None and loss.tag in parts.HARD_LABELS_ONLY:
+    if recipe.mixup is not None and (recipe.terms or loss.tag in parts.HARD_LABELS_ONLY):
         yield (
-            "mixup makes soft labels, which a loss on features or whole batches cannot take: set "
-            "mixup=null"
+            "mixup makes soft labels, which terms, and losses on features or whole batches, cannot "
+            "take: set mixup=null"
         )
 
 
@@ -244,6 +252,8 @@ def _of_experts(recipe: Recipe) -> Iterator[str]:
     of_backbone = recipe.backbone.values().get("num_experts", experts)
     if of_backbone != experts:
         yield f"the backbone has {of_backbone} experts: set head=experts loss=experts with as many"
+    if recipe.expert_weights != "equal" and not experts:
+        yield "expert_weights are those of experts: set head=experts loss=experts, or leave it out"
     if experts and _second_heads(recipe):
         yield "second-stage heads start from one head, not from experts: set second_stage=null"
 
@@ -262,7 +272,7 @@ def _of_fsdp(recipe: Recipe) -> Iterator[str]:
 
 
 def _of_epochs(recipe: Recipe) -> Iterator[str]:
-    """Why the schedule and deferred re-weighting do not fit the epochs."""
+    """Why the schedule, deferred re-weighting and terms do not fit the epochs."""
     schedule, epochs, drw = recipe.schedule.values(), recipe.epochs, recipe.drw
     peak, warmup = schedule.get("peak", 0), schedule.get("warmup", 0)
     milestones = list(schedule.get("milestones", ()))
@@ -283,6 +293,12 @@ def _of_epochs(recipe: Recipe) -> Iterator[str]:
             f"drw.start is epoch {drw.start}, but there are {epochs} epochs: start earlier, or set "
             "drw=null"
         )
+    for term in recipe.terms:
+        if (start := term.values()["start"]) >= epochs:
+            yield (
+                f"the term {term.tag} starts in epoch {start}, but there are {epochs} epochs: "
+                "start earlier, or leave it out"
+            )
     if drw is not None and drw.resample and recipe.sampler.tag != "instance":
         yield (
             "drw.resample says how often to draw each class, and so does the sampler "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +17,6 @@ from longtail.core import GroupEdges, GroupsLike, Prior, Scores
 from longtail.core.arrays import as_numpy
 from longtail.core.files import read_whole
 from longtail.core.scores import Split
-from longtail.data import stratified_folds
 from longtail.data.tables.errors import reading
 from longtail.data.tables.features import SPLITS
 from longtail.engine import load_head, save_head
@@ -27,29 +25,18 @@ from longtail.flows.changes import main_accuracy, shown_accuracies
 from longtail.flows.file_names import METRICS
 from longtail.flows.judge import Judgement, judge
 from longtail.flows.results import Result, write_json
-from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
+from longtail.flows.samples import AS_TRAINED
 from longtail.flows.shifted_sets import ShiftedSet, shifted_sets
 from longtail.flows.train.building import build_target
 from longtail.flows.train.model_file import StoredModel, load_model
 from longtail.flows.train.reading import plain
-from longtail.flows.train.recipe import FOLDS, Recipe, Target
+from longtail.flows.train.recipe import Recipe
 from longtail.flows.train.run_folder import read_log
+from longtail.flows.train.variants import Variant, variants_of
 from longtail.group_edges import DEFAULT_EDGES
-from longtail.heads import Head
+from longtail.heads import Experts
 from longtail.metrics import Accumulator, Interval
 from longtail.metrics.representations import weight_norms
-from longtail.posthoc import LogitAdjustment, TauChoice
-
-
-@dataclass(frozen=True, eq=False)
-class Variant:
-    """One way to predict with what was trained."""
-
-    name: str
-    scores: Mapping[Split, Scores]  # of validation and test, where they are
-    head: Head | None = None  # the second-stage head behind it
-    tau: float = 0.0  # how far it was moved to the target from what was trained
-    choice: TauChoice | None = None  # how that was chosen, where it was
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +82,18 @@ class TrainResult(Result):
 
     @property
     def is_cross_fitted(self) -> bool:
-        """Whether it is of the samples that chose τ, each fifth moved by what the others choose."""
-        return self.judged_on == "validation" and any(each.choice for each in self.variants)
+        """Whether it is of samples that chose something, each fifth by what the others choose."""
+        chosen = any(each.choice for each in self.variants) or self.expert_weights is not None
+        return self.judged_on == "validation" and chosen
+
+    @property
+    def expert_weights(self) -> list[float] | None:
+        """What the validation part lets each expert weigh, if it was asked."""
+        if self.recipe.expert_weights == "equal":
+            return None
+        head = self.model.model.head
+        weights = head.expert_weights if isinstance(head, Experts) else None
+        return None if weights is None else weights.tolist()
 
     @property
     def accuracy(self) -> str:
@@ -168,6 +165,10 @@ class TrainResult(Result):
             "carried": None if carried is None else carried.probs.tolist(),
             "target": self.target.probs.tolist(),
             "group_edges": str(self.edges),
+            "expert_weights": self.expert_weights,
+            "norm_taus": {
+                each.name: each.norm_tau for each in self.variants if each.norm_tau is not None
+            },
             "best_epoch": self.trained.best_epoch,
             "last_epoch": history[-1] if history else {},
             "seconds": sum(row["seconds"] or 0.0 for row in history),
@@ -218,41 +219,6 @@ class _Metrics(msgspec.Struct):
     """What of METRICS is not in the other files of a run."""
 
     best_epoch: int | None = None
-
-
-def variants_of(
-    option: Target, carried: Prior | None, target: Prior, scores: Mapping[Split, Scores]
-) -> list[Variant]:
-    """The scores as trained, and moved to the target unless they carry it, or nothing known."""
-    trained = Variant(AS_TRAINED, scores)
-    if carried is None or (carried.is_close(target) and option.tau != "auto"):
-        return [trained]
-    if option.tau == 1:
-        moved = {split: part.under(target) for split, part in scores.items()}
-        return [trained, Variant(UNDER_TARGET, moved, tau=1.0)]
-    if option.tau != "auto":
-        move = LogitAdjustment(carried, option.tau, target)
-        moved = {split: move(part) for split, part in scores.items()}
-        return [trained, Variant(f"moved by τ = {move.tau:g}", moved, tau=move.tau)]
-
-    def fitted(validation: Scores) -> LogitAdjustment:
-        if not target.probs[as_numpy(validation.labels)].any():  # no sample that counts there
-            return LogitAdjustment(carried, 1.0, target)
-        return LogitAdjustment.fit(validation, carried, target, option.criterion)
-
-    # There is a validation part: that was checked before training.
-    move = fitted(scores["validation"])
-    moved = {split: move(part) for split, part in scores.items()}
-    moved["validation"] = cross_fitted(scores["validation"], fitted)
-    return [trained, Variant(UNDER_TARGET, moved, tau=move.tau, choice=move.choice)]
-
-
-def cross_fitted(scores: Scores, fit: Callable[[Scores], LogitAdjustment]) -> Scores:
-    """The scores in their order, each fold moved by what was fitted on the others."""
-    folds = as_numpy(stratified_folds(as_numpy(scores.labels), FOLDS))
-    moved = [fit(scores.take(folds != fold))(scores.take(folds == fold)) for fold in range(FOLDS)]
-    order = np.argsort(folds, kind="stable")  # of the samples, as `moved` has them
-    return Scores.concat(moved).take(np.argsort(order))
 
 
 def read_run(

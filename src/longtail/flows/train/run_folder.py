@@ -6,6 +6,7 @@ What is wrong with a folder is told without importing torch.
 from __future__ import annotations
 
 import csv
+import json
 import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
@@ -135,6 +136,18 @@ def write_start(folder: Path, recipe: Recipe, name: str, command: str) -> None:
     if not is_recipe_of(folder, recipe):
         with written_whole(folder / RECIPE) as part:
             part.write_bytes(write_yaml(plain(recipe)).encode())
+
+
+def name_of_run(folder: Path) -> str:
+    """What its recipe is called, as the run has kept it; empty in folders that have not."""
+    from longtail.core.files import read_whole
+
+    try:
+        values = json.loads(read_whole(folder / VERSIONS))
+    except (OSError, ValueError, RecursionError):  # it has no more than a name to give
+        return ""
+    name = values.get(RECIPE_NAME) if isinstance(values, dict) else None
+    return name if isinstance(name, str) else ""
 
 
 def is_recipe_of(folder: Path, recipe: Recipe) -> bool:

@@ -15,11 +15,9 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 import torch
-from torch import Tensor
 
 from longtail.core import GroupEdges, Prior
 from longtail.core.files import locked
-from longtail.core.scores import Split
 from longtail.engine import training
 from longtail.engine.training import EpochEnd, StepEnd, processes
 from longtail.flows.file_names import MODEL
@@ -28,9 +26,10 @@ from longtail.flows.train import building
 from longtail.flows.train.model_file import StoredModel, save_model
 from longtail.flows.train.reading import recipe_from
 from longtail.flows.train.recipe import Recipe
-from longtail.flows.train.result import TrainResult, variants_of
+from longtail.flows.train.result import TrainResult
 from longtail.flows.train.run_folder import check_folder, task_values, write_start
-from longtail.flows.train.scores import all_parts, scores_of, second_stage
+from longtail.flows.train.scores import second_stage, trained_scores
+from longtail.flows.train.variants import variants_of
 
 Progress: TypeAlias = Callable[[StepEnd | EpochEnd | str], None]
 CarriedKind: TypeAlias = Literal["unknown", "uniform", "train", "other"]  # which prior
@@ -86,12 +85,8 @@ def train(
 
         # Scores: logits with their labels, and with the prior they carry.
         progress("scores")
-        logits: dict[Split, Tensor] = {
-            split: training.predict(model, part, normalize, num_workers=recipe.num_workers).logits
-            for split, part in all_parts(images).items()
-            if split != "train"
-        }
-        scores = scores_of(logits, model.carried, images)
+        scores = trained_scores(recipe, setup)
+        trained = trained._replace(carried=model.carried)  # by experts as they are weighted
 
         # Target: the same scores under the prior they are to be used under.
         variants = variants_of(recipe.target, model.carried, setup.target, scores)
@@ -124,6 +119,7 @@ class Plan(NamedTuple):
     steps: int
     carried: CarriedKind
     label_smoothing: float  # the prior is that of labels smoothed so
+    terms: tuple[str, ...]  # beside the loss; they leave the prior as it is
 
 
 def planned(recipe: Recipe) -> Plan:
@@ -143,6 +139,7 @@ def planned(recipe: Recipe) -> Plan:
         steps=steps * recipe.epochs,
         carried=_kind(setup.carried, setup.prior.smoothed(smoothing)),
         label_smoothing=smoothing,
+        terms=tuple(term.tag for term in recipe.terms),
     )
 
 

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from longtail.flows.train.train import Plan
 
 _CROSS_FITTED = (
-    "There is no test part: each fifth of the validation part is judged by the τ that the others "
-    "chose."
+    "There is no test part: each fifth of the validation part is judged by what the others chose."
 )
 _CARRIED = {
     "unknown": "no known prior",
@@ -89,8 +88,10 @@ def plan_in_words(plan: Plan) -> list[str]:
     numbers = plan._asdict()
     prior, smoothing = _CARRIED[numbers.pop("carried")], numbers.pop("label_smoothing")
     smoothed = f" of labels smoothed by {smoothing:g}" if smoothing else ""
+    terms = ", ".join(numbers.pop("terms"))
+    unchanged = f", whatever {terms} make of the features" if terms else ""
     lines = [f"{name.replace('_', ' ')}: {value}" for name, value in numbers.items()]
-    return [*lines, f"the logits will carry: {prior}{smoothed}"]
+    return [*lines, f"the logits will carry: {prior}{smoothed}{unchanged}"]
 
 
 def metric_table(result: TrainResult, split: Split) -> list[list[str]]:
@@ -130,10 +131,23 @@ def _notes(result: TrainResult) -> list[str]:
     ]
     if result.carries_target:
         notes.append("The logits carry the target as they are.")
+    if result.recipe.terms:
+        names = ", ".join(term.tag for term in result.recipe.terms)
+        notes.append(
+            f"Terms on the features: {names}. They shape the features; what the logits carry is "
+            "what the loss says."
+        )
     for variant in result.variants:
         if variant.choice is not None:
             why = tau_in_words(variant.choice)
             notes.append(f"The validation part chose τ = {variant.tau:.3g}.{why}")
+        elif variant.norm_tau is not None:
+            notes.append(
+                f"The weights of {variant.name} are normalised by τ = {variant.norm_tau:.3g}."
+            )
+    if result.expert_weights is not None:
+        weights = ", ".join(f"{weight:.3g}" for weight in result.expert_weights)
+        notes.append(f"The validation part lets the experts weigh {weights}.")
     if result.is_cross_fitted:
         notes.append(_CROSS_FITTED)
     if result.trained.carried is None:
@@ -196,7 +210,7 @@ def _classes(values: Mapping[str, Mapping[str, Value]], result: TrainResult) -> 
 
 def _recipe(values: Mapping[str, Any]) -> Section:
     """What was asked for, by the keys of the recipe."""
-    rows = [[key, _in_words(value)] for key, value in values.items() if value not in (None, "")]
+    rows = [[key, _in_words(value)] for key, value in values.items() if value not in (None, "", [])]
     return Section(heading="Recipe", table=Table([Column("key"), Column("value")], rows))
 
 
