@@ -57,6 +57,6 @@ def _rounded(value: object) -> object:
     """Six digits: numbers are kept as text."""
     if value is None:
         return None
-    numbers = np.asarray(value, dtype=np.float64)
-    rounded = [float(f"{number:.6g}") for number in numbers.ravel().tolist()]
-    return rounded if numbers.ndim else rounded[0]
+    if isinstance(value, np.ndarray | list):
+        return [_rounded(each) for each in value]
+    return float(f"{float(str(value)):.6g}")

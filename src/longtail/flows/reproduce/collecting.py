@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -74,7 +75,7 @@ def collected(results: Path, name: str, run: Run, ways: Mapping[Way, bool]) -> K
     folder = results / RUNS / name
     if isinstance(run, Synthetic):
         numbers = _json(folder / NUMBERS)
-        return None if numbers is None else Kept(numbers=numbers)
+        return None if numbers is None else _with_trials(Kept(numbers=numbers), folder)
     if not (folder / METRICS).is_file() or isinstance(run, Inspect):
         return None
     if isinstance(run, Fit):
@@ -87,6 +88,20 @@ def collected(results: Path, name: str, run: Run, ways: Mapping[Way, bool]) -> K
     if any(way.variant == "best weight norm" for way in ways) and WEIGHT_NORM not in numbers:
         numbers[WEIGHT_NORM] = weight_norms(folder)
     return Kept(scores, _answers(after, ways), numbers)
+
+
+def _with_trials(kept: Kept, folder: Path) -> Kept:
+    """With what a picture is drawn of; without torch, or without it, there is a table alone."""
+    try:
+        from longtail.flows.reproduce.synthetic import load
+        from longtail.flows.two_gaussians import TwoGaussians
+
+        trials = load(folder)
+    except (ImportError, FileNotFoundError):
+        return kept
+    if isinstance(trials, TwoGaussians):
+        return replace(kept, gaussians=trials)
+    return replace(kept, moons=trials)
 
 
 def weight_norms(folder: Path) -> list[float]:

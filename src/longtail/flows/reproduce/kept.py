@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -29,17 +29,22 @@ from longtail.data import shifted_subset
 from longtail.data.subsets import Direction
 from longtail.flows.reproduce.experiment import Cell, Column, Experiment, Run, Variant
 from longtail.flows.reproduce.plan import head_name, settled
-from longtail.flows.reproduce.score_measures import SCORE_MEASURES
+from longtail.flows.reproduce.score_measures import DRAWN_OF, SCORE_MEASURES
 from longtail.flows.results import write_json
 from longtail.metrics.terms import BINS, bin_of, block_sums
 from longtail.posthoc import LogitAdjustment, WeightNormalization
 from longtail.posthoc.tau.curve import tau_curve, weight_norm_curve
+
+if TYPE_CHECKING:
+    from longtail.flows.two_gaussians import TwoGaussians
+    from longtail.flows.two_moons import TwoMoons
 
 Numbers: TypeAlias = Mapping[str, Any]
 BALANCED = "balanced"
 PROBABILITIES = ("ece", "classwise_ece", "brier", "nll")  # measures that more than answers decide
 OF_ANSWERS = ("accuracy", "balanced_error", "error", "geometric_mean", *PROBABILITIES)
 WEIGHT_NORM = "weight_norm"
+_MOST_NUMBERS = 2000  # what a picture alone is drawn of may have one for each training sample
 _SURE = ("nll", "brier", "confidence", "classwise")
 
 
@@ -113,6 +118,8 @@ class Kept:
     scores: Scores[Any] | None = None
     answers: Mapping[str, Answers] | None = None
     numbers: Numbers | None = None
+    gaussians: TwoGaussians | None = None  # of a drawn problem, for its picture
+    moons: TwoMoons | None = None
     # Of ways to predict, whose answers many tables ask for.
     _made: dict[tuple[Way, bool], Answers | None] = field(default_factory=dict)
 
@@ -151,7 +158,8 @@ class Kept:
             save_tensors(written[-1], dict(_packed(self.answers)), {})
         if self.numbers:
             written.append(folder / f"{name}.json")
-            write_json(written[-1], dict(sorted(self.numbers.items())))
+            small = {k: v for k, v in self.numbers.items() if np.size(v) <= _MOST_NUMBERS}
+            write_json(written[-1], dict(sorted(small.items())))
         return sum(file.stat().st_size for file in written)
 
     @classmethod
@@ -254,13 +262,16 @@ def asked(experiments: Iterable[Experiment]) -> dict[Run, dict[Way, bool]]:
 
 
 def measures_asked(experiments: Iterable[Experiment]) -> dict[Run, tuple[str, ...]]:
-    """Of every run the measures of its features and head that some figure asks for."""
+    """Of every run what some figure measures or draws of its features and head."""
     known = {*OF_ANSWERS, *SCORE_MEASURES, "setting", "statistic", "property"}
     measures: dict[Run, dict[str, None]] = {}
     for experiment in experiments:
         for quick in (False, True):
             for cell in settled(experiment, quick).cells:
                 for column in experiment.columns:
-                    if column.data == cell.data and column.measure not in known:
-                        measures.setdefault(cell.run, {})[column.measure] = None
+                    if column.data != cell.data:
+                        continue
+                    for name in (column.measure, *DRAWN_OF.get(column.measure, ())):
+                        if name not in known:
+                            measures.setdefault(cell.run, {})[name] = None
     return {run: tuple(names) for run, names in measures.items()}

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from longtail.flows.reproduce.measures import MEASURES
 from longtail.report.charts.scale import fixed
-from longtail.report.page import Column, Footer, Page, Section, Table
+from longtail.report.figures.measured import measured_chart
+from longtail.report.page import Column, Figure, Footer, Page, Section, Table
+from longtail.report.pages.synthetic import gaussian_figures, moons_figures
 
 if TYPE_CHECKING:
+    from longtail.flows.reproduce.experiment import Column as TableColumn
     from longtail.flows.reproduce.experiment import Value
     from longtail.flows.reproduce.result import Number, Reproduced
     from longtail.flows.reproduce.verdicts import Evidence, Judged
@@ -53,27 +57,46 @@ def interval(
     return f"{text} [{fixed(low, digits)}, {fixed(high, digits)}]"
 
 
+def shown_columns(result: Reproduced) -> list[TableColumn]:
+    """Columns that have a number of ours; without any, all that the paper prints one in."""
+    columns = [each for each in result.experiment.columns if MEASURES[each.measure].per == "model"]
+    ours = {name for _, name in (*result.numbers, *result.said)}
+    return [each for each in columns if each.name in ours] or columns
+
+
 def table_rows(result: Reproduced) -> list[list[str]]:
     """A row for each of the paper's: its name, then for each column the paper's and ours."""
-    experiment = result.experiment
-    rows = []
-    for row, values in experiment.rows.items():
+    experiment, rows = result.experiment, []
+    for row in experiment.rows:
         cells = [row]
-        for column, value in zip(experiment.columns, values, strict=True):
+        for column in shown_columns(result):
             number = result.numbers.get((row, column.name))
             said = result.said.get((row, column.name))
             ours = "" if number is None else number_in_words(number, column.measure)
-            cells += [printed(value), ours or ("" if said is None else printed(said))]
+            paper = printed(experiment.published(row, column.name))
+            cells += [paper, ours or ("" if said is None else printed(said))]
         rows.append(cells)
     return rows
 
 
 def table_heads(result: Reproduced) -> list[str]:
     """What stands above the rows."""
-    return [
-        "",
-        *(name for each in result.experiment.columns for name in (f"{each.name}: paper", "ours")),
-    ]
+    columns = shown_columns(result)
+    return ["", *(name for each in columns for name in (f"{each.name}: paper", "ours"))]
+
+
+def figures(result: Reproduced) -> list[Figure]:
+    """The paper's figure of ours, where there is a drawing for what it measures."""
+    if result.gaussians is not None:
+        return gaussian_figures(result.gaussians)
+    if result.moons is not None:
+        return moons_figures(result.moons)
+    drawn = []
+    for each in result.pictures:
+        chart = measured_chart(each.measure, each.rows, each.counts, groups=each.groups)
+        if chart is not None:
+            drawn.append(Figure(chart, f"{each.column}: {MEASURES[each.measure].about}."))
+    return drawn
 
 
 def claim_rows(result: Reproduced) -> list[list[str]]:
@@ -141,7 +164,7 @@ def notes(result: Reproduced) -> Iterator[str]:
 def reproduce_page(result: Reproduced, footer: Footer) -> Page:
     """The page of `longtail reproduce NAME`."""
     experiment = result.experiment
-    heads, rows = table_heads(result), table_rows(result)
+    heads, rows, drawn = table_heads(result), table_rows(result), figures(result)
     verdicts = [each.verdict or _NOT_JUDGED for each in result.judged]
     counted = ", ".join(f"{verdicts.count(name)} {name}" for name in dict.fromkeys(verdicts))
     claims = Table(
@@ -152,6 +175,7 @@ def reproduce_page(result: Reproduced, footer: Footer) -> Page:
         summary=f"{experiment.about} Claims: {counted or 'none'}.",
         lead=Table([Column(name) for name in heads], rows),
         sections=[
+            *([Section("Figures", figures=drawn)] if drawn else []),
             Section("Claims", table=claims),
             Section("Notes", paragraphs=list(notes(result))),
         ],
