@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 
 from longtail.core.files import read_whole
+from longtail.flows.reproduce.inspect import measure
 from longtail.flows.reproduce.plan import RUNS, head_file
 from longtail.flows.results import write_json
 from longtail.flows.train.building import read_data
@@ -47,7 +47,7 @@ def fit_heads(
 
 def measure_run(folder: Path, names: Sequence[str], data: Path, output: Path) -> None:
     """Add measures of a run's features and head to a file of numbers; null for what it has not."""
-    made = import_module("longtail.flows.reproduce.inspect").measure(folder, names, data=data)
+    made = measure(folder, names, data=data)
     before = json.loads(read_whole(output)) if output.is_file() else {}
     output.parent.mkdir(parents=True, exist_ok=True)
     write_json(output, before | {name: _rounded(made.get(name)) for name in names})
@@ -57,6 +57,6 @@ def _rounded(value: object) -> object:
     """Six digits: numbers are kept as text."""
     if value is None:
         return None
-    numbers = np.asarray(value, dtype=np.float64)
-    rounded = [float(f"{number:.6g}") for number in numbers.ravel().tolist()]
-    return rounded if numbers.ndim else rounded[0]
+    if isinstance(value, np.ndarray | list):
+        return [_rounded(each) for each in value]
+    return float(f"{float(str(value)):.6g}")

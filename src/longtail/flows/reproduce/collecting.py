@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ from longtail.flows.reproduce.kept import (
     moved,
     widened,
 )
+from longtail.flows.reproduce.measuring import probability_measures
 from longtail.flows.reproduce.plan import AFTER, NUMBERS, RUNS, SCORES, RunNames
 from longtail.flows.train.reading import overridden
 from longtail.flows.train.recipe import Recipe
@@ -74,11 +76,11 @@ def collected(results: Path, name: str, run: Run, ways: Mapping[Way, bool]) -> K
     folder = results / RUNS / name
     if isinstance(run, Synthetic):
         numbers = _json(folder / NUMBERS)
-        return None if numbers is None else Kept(numbers=numbers)
+        return None if numbers is None else _with_trials(Kept(numbers=numbers), folder)
     if not (folder / METRICS).is_file() or isinstance(run, Inspect):
         return None
     if isinstance(run, Fit):
-        return Kept(answers=_answers(folder, ways))
+        return _summed(_answers(folder, ways))
     if not (folder / _SCORES).is_file():
         return None
     scores = widened(halved(Scores.load(folder / _SCORES)))
@@ -87,6 +89,20 @@ def collected(results: Path, name: str, run: Run, ways: Mapping[Way, bool]) -> K
     if any(way.variant == "best weight norm" for way in ways) and WEIGHT_NORM not in numbers:
         numbers[WEIGHT_NORM] = weight_norms(folder)
     return Kept(scores, _answers(after, ways), numbers)
+
+
+def _with_trials(kept: Kept, folder: Path) -> Kept:
+    """With what a picture is drawn of; without torch, or without it, there is a table alone."""
+    try:
+        from longtail.flows.reproduce.synthetic import load
+        from longtail.flows.two_gaussians import TwoGaussians
+
+        trials = load(folder)
+    except (ImportError, FileNotFoundError):
+        return kept
+    if isinstance(trials, TwoGaussians):
+        return replace(kept, gaussians=trials)
+    return replace(kept, moons=trials)
 
 
 def weight_norms(folder: Path) -> list[float]:
@@ -109,6 +125,13 @@ def _answers(folder: Path, ways: Mapping[Way, bool]) -> dict[str, Answers]:
         if scores is not None:
             made[way.key] = Answers.of(scores, with_probabilities)
     return made
+
+
+def _summed(answers: Mapping[str, Answers]) -> Kept:
+    """Of many methods and seeds what is measured of probabilities, in place of each sample's."""
+    sure = {key: each for key, each in answers.items() if each.nll is not None}
+    numbers = {key: probability_measures(each) for key, each in sure.items()}
+    return Kept(None, {key: Answers(*each[:3]) for key, each in answers.items()}, numbers)
 
 
 def _without_scores(kept: Kept, ways: Mapping[Way, bool]) -> Kept:

@@ -1,9 +1,11 @@
 """What is kept of a finished run: enough for every table, and small.
 
     NAME.safetensors           test scores as trained, float16: all ways to move them follow
-    NAME.answers.safetensors   of each second-stage head and fitted method what it answered, and
-                               where a table asks for probabilities how sure it was
-    NAME.json                  numbers: norms of the head's weights, measures of features
+    NAME.answers.safetensors   of each second-stage head and fitted method which test samples it got
+                               right, a bit each, and where a table asks for probabilities of a
+                               second-stage head how sure it was
+    NAME.json                  numbers: norms of the head's weights, measures of features; of each
+                               fitted method its log-loss and calibration, where a table asks
 
 A table reads nothing else, so it is the same from results/scores and from the runs themselves.
 """
@@ -14,7 +16,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -29,17 +31,22 @@ from longtail.data import shifted_subset
 from longtail.data.subsets import Direction
 from longtail.flows.reproduce.experiment import Cell, Column, Experiment, Run, Variant
 from longtail.flows.reproduce.plan import head_name, settled
-from longtail.flows.reproduce.score_measures import SCORE_MEASURES
+from longtail.flows.reproduce.score_measures import DRAWN_OF, SCORE_MEASURES
 from longtail.flows.results import write_json
 from longtail.metrics.terms import BINS, bin_of, block_sums
 from longtail.posthoc import LogitAdjustment, WeightNormalization
 from longtail.posthoc.tau.curve import tau_curve, weight_norm_curve
+
+if TYPE_CHECKING:
+    from longtail.flows.two_gaussians import TwoGaussians
+    from longtail.flows.two_moons import TwoMoons
 
 Numbers: TypeAlias = Mapping[str, Any]
 BALANCED = "balanced"
 PROBABILITIES = ("ece", "classwise_ece", "brier", "nll")  # measures that more than answers decide
 OF_ANSWERS = ("accuracy", "balanced_error", "error", "geometric_mean", *PROBABILITIES)
 WEIGHT_NORM = "weight_norm"
+_MOST_NUMBERS = 2000  # what a picture alone is drawn of may have one for each training sample
 _SURE = ("nll", "brier", "confidence", "classwise")
 
 
@@ -64,10 +71,10 @@ class Way(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """What was predicted for each test sample."""
+    """Which test samples were right, and how sure of each."""
 
     labels: Indices
-    predicted: Indices
+    right: npt.NDArray[np.bool_]
     counts: Indices  # training samples of each class
     nll: Floats | None = None
     brier: Floats | None = None
@@ -80,16 +87,11 @@ class Answers(NamedTuple):
         labels = as_numpy(scores.labels).astype(np.int64)
         counts = as_numpy(scores.counts).astype(np.int64)
         if not with_probabilities:
-            return cls(labels, as_numpy(scores.predict()).astype(np.int64), counts)
+            return cls(labels, as_numpy(scores.predict()) == labels, counts)
         rows = as_numpy(scores.logits)
         terms, predicted, gaps = block_sums(rows, labels, np.ones(len(labels)), BINS)
         sure = terms.nll, terms.brier, terms.confidence, _classwise(rows, labels, np.sign(gaps))
-        return cls(labels, predicted, counts, *sure)
-
-    @property
-    def right(self) -> npt.NDArray[np.bool_]:
-        """Of each sample, whether it is."""
-        return np.equal(self.predicted, self.labels)
+        return cls(labels, predicted == labels, counts, *sure)
 
     def prior(self, test: str) -> Prior:
         """Of a test set: uniform, or that of the shifted one of this name."""
@@ -113,6 +115,8 @@ class Kept:
     scores: Scores[Any] | None = None
     answers: Mapping[str, Answers] | None = None
     numbers: Numbers | None = None
+    gaussians: TwoGaussians | None = None  # of a drawn problem, for its picture
+    moons: TwoMoons | None = None
     # Of ways to predict, whose answers many tables ask for.
     _made: dict[tuple[Way, bool], Answers | None] = field(default_factory=dict)
 
@@ -151,7 +155,8 @@ class Kept:
             save_tensors(written[-1], dict(_packed(self.answers)), {})
         if self.numbers:
             written.append(folder / f"{name}.json")
-            write_json(written[-1], dict(sorted(self.numbers.items())))
+            small = {k: v for k, v in self.numbers.items() if np.size(v) <= _MOST_NUMBERS}
+            write_json(written[-1], dict(sorted(small.items())))
         return sum(file.stat().st_size for file in written)
 
     @classmethod
@@ -180,10 +185,10 @@ def halved(scores: Scores[Any]) -> Scores[Any]:
 
 def _packed(answers: Mapping[str, Answers]) -> Iterable[tuple[str, Any]]:
     first = next(iter(answers.values()))
-    yield from (("labels", first.labels.astype(np.int16)), ("counts", first.counts))
+    small = np.uint8 if len(first.counts) <= 256 else np.uint16
+    yield from (("labels", first.labels.astype(small)), ("counts", first.counts))
     for key, each in sorted(answers.items()):
-        small = np.uint8 if len(each.counts) <= 256 else np.uint16
-        yield f"{key}|predicted", each.predicted.astype(small)
+        yield f"{key}|right", np.packbits(each.right)
         for name in _SURE:
             if (values := getattr(each, name)) is not None:
                 yield f"{key}|{name}", values.astype(np.float16)
@@ -194,13 +199,14 @@ def _unpacked(tensors: Mapping[str, Any]) -> dict[str, Answers]:
     made = {}
     for name in tensors:
         key, bar, kind = name.rpartition("|")
-        if bar and kind == "predicted":
+        if bar and kind == "right":
             sure = {
                 each: np.array(tensors[f"{key}|{each}"]).astype(np.float64)
                 for each in _SURE
                 if f"{key}|{each}" in tensors
             }
-            made[key] = Answers(labels, np.array(tensors[name]).astype(np.int64), counts, **sure)
+            right = np.unpackbits(np.array(tensors[name]), count=len(labels)).astype(bool)
+            made[key] = Answers(labels, right, counts, **sure)
     return made
 
 
@@ -254,13 +260,16 @@ def asked(experiments: Iterable[Experiment]) -> dict[Run, dict[Way, bool]]:
 
 
 def measures_asked(experiments: Iterable[Experiment]) -> dict[Run, tuple[str, ...]]:
-    """Of every run the measures of its features and head that some figure asks for."""
+    """Of every run what some figure measures or draws of its features and head."""
     known = {*OF_ANSWERS, *SCORE_MEASURES, "setting", "statistic", "property"}
     measures: dict[Run, dict[str, None]] = {}
     for experiment in experiments:
         for quick in (False, True):
             for cell in settled(experiment, quick).cells:
                 for column in experiment.columns:
-                    if column.data == cell.data and column.measure not in known:
-                        measures.setdefault(cell.run, {})[column.measure] = None
+                    if column.data != cell.data:
+                        continue
+                    for name in (column.measure, *DRAWN_OF.get(column.measure, ())):
+                        if name not in known:
+                            measures.setdefault(cell.run, {})[name] = None
     return {run: tuple(names) for run, names in measures.items()}

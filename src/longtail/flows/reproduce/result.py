@@ -6,19 +6,31 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from typing import Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import msgspec
 
-from longtail.flows.reproduce.experiment import Cell, Experiment, Inspect, Run, Value
+from longtail.flows.reproduce.experiment import (
+    Cell,
+    Experiment,
+    Inspect,
+    Run,
+    Value,
+    claim_rows,
+)
 from longtail.flows.reproduce.kept import Kept
 from longtail.flows.reproduce.measures import EDGES
 from longtail.flows.reproduce.measuring import Measured, measured, summed
+from longtail.flows.reproduce.pictures import Picture, picture
 from longtail.flows.reproduce.plan import Settled, settled
 from longtail.flows.reproduce.settings import said
 from longtail.flows.reproduce.verdicts import Judged, judge_claim
 from longtail.flows.results import Result
 from longtail.flows.train.recipe import Recipe
+
+if TYPE_CHECKING:
+    from longtail.flows.two_gaussians import TwoGaussians
+    from longtail.flows.two_moons import TwoMoons
 
 KeptOf: TypeAlias = Callable[[Run, int], Kept | None]
 RecipeOf: TypeAlias = Callable[[Inspect], Recipe]
@@ -36,6 +48,16 @@ class Number:
     seeds: int
 
 
+@dataclass(frozen=True)
+class Unjudged:
+    """Why there is no verdict: a reason, runs that are not finished, or data that are not here."""
+
+    reason: str = ""
+    runs: int | None = None  # that would make it; none is left if what they have is not measured
+    hours: float | None = None  # of one seed and one thread
+    needs: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Reproduced(Result):
     """An experiment in one setting, with what there is of it."""
@@ -44,6 +66,7 @@ class Reproduced(Result):
     settled: Settled
     measured: Mapping[tuple[str, str], Measured]  # by row and column
     said: Mapping[tuple[str, str], Value]  # settings and statistics, which are no results
+    runs: Mapping[tuple[str, str], tuple[Cell, Mapping[int, Kept]]]  # by row and data
     command: str
 
     kind: ClassVar[str] = "reproduce"
@@ -67,6 +90,29 @@ class Reproduced(Result):
             judge_claim(self.experiment, claim, self.measured) for claim in self.experiment.claims
         )
 
+    @cached_property
+    def pictures(self) -> tuple[Picture, ...]:
+        """What is drawn of each column, where a row has it."""
+        edges, made = EDGES[self.experiment.paper], []
+        for column in self.experiment.columns:
+            of_rows = {row: runs for (row, data), runs in self.runs.items() if data == column.data}
+            made.append(picture(column, of_rows, edges))
+        return tuple(each for each in made if each is not None)
+
+    @property
+    def gaussians(self) -> TwoGaussians | None:
+        """What a picture of two Gaussians shows, if they were drawn."""
+        return next((each.gaussians for each in self._kept if each.gaussians is not None), None)
+
+    @property
+    def moons(self) -> TwoMoons | None:
+        """What a picture of two moons shows, if they were drawn."""
+        return next((each.moons for each in self._kept if each.moons is not None), None)
+
+    @property
+    def _kept(self) -> list[Kept]:
+        return [each for _, seeds in self.runs.values() for each in seeds.values()]
+
     @property
     def seeds(self) -> tuple[int, ...]:
         """All seeds that a number is of."""
@@ -78,6 +124,22 @@ class Reproduced(Result):
         whole = {each.row: each.why for each in self.experiment.missing}
         names = self.experiment.rows or ("*",)
         return {row: whole.get(row, whole.get("*", "")) for row in names if {row, "*"} & set(whole)}
+
+    def unjudged(self, judged: Judged) -> Unjudged:
+        """Why a claim has no verdict."""
+        claim = judged.claim
+        rows = claim_rows(claim)
+        for row in (row for row in rows if row in self.why_not):
+            return Unjudged(reason=self.why_not[row])
+        names = claim.columns or tuple(each.name for each in self.experiment.columns)
+        for data in dict.fromkeys(self.experiment.column(name).data for name in names):
+            cells = [self.runs.get((row, data)) for row in rows]
+            if all(cell is not None for cell in cells):
+                absent = {cell.run for cell, kept in filter(None, cells) if not kept}
+                hours = [run.hours for run in absent]
+                known = None if None in hours else sum(each or 0.0 for each in hours)
+                return Unjudged(runs=len(absent), hours=known)
+        return Unjudged(needs=self.experiment.needs)
 
     def as_json(self) -> dict[str, Any]:
         """Everything that is a number or a word."""
@@ -161,7 +223,8 @@ def reproduced(
             if made is not None:
                 numbers[row, column.name] = made
     known = {place: value for place, value in told.items() if value is not None}
-    return Reproduced(experiment, chosen, numbers, known, command)
+    runs = {at: (cell, read[cell.run]) for at, cell in cells.items() if cell.run in read}
+    return Reproduced(experiment, chosen, numbers, known, runs, command)
 
 
 def _of_seeds(cell: Cell, kept_of: KeptOf, seeds: tuple[int, ...]) -> dict[int, Kept]:

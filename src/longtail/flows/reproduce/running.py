@@ -13,7 +13,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -227,9 +226,9 @@ def work(task: Task) -> None:
 
                 fits.run(task.run, task.seed, task.folder, data)
             else:
-                import_module("longtail.flows.reproduce.synthetic").run(
-                    task.run, task.seed, task.folder, data
-                )
+                from longtail.flows.reproduce import synthetic
+
+                synthetic.run(task.run, task.seed, task.folder, data)
 
 
 if __name__ == "__main__":
