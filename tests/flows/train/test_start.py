@@ -89,7 +89,7 @@ def test_a_run_does_not_go_on_from_another_start(first, images, tmp_path):
     other = tmp_path / "other"
     train(small(images, seed=1), other)
     for setting in (f"start={other}", "start=null"):
-        with pytest.raises(RecipeError, match="another recipe.*start: "):
+        with pytest.raises(RecipeError, match=r"another recipe.*start: "):
             check_folder(run, overridden(recipe, [setting]))
     # The same name with other weights in it.
     shutil.copy(other / "model.safetensors", start)
@@ -98,7 +98,7 @@ def test_a_run_does_not_go_on_from_another_start(first, images, tmp_path):
 
 
 def test_a_start_that_is_not_there_or_does_not_fit_is_told_before_training(first, images, tmp_path):
-    with pytest.raises(RecipeError, match="start: there is no model .*nowhere"):
+    with pytest.raises(RecipeError, match=r"start: there is no model .*nowhere"):
         planned(small(images, start=str(tmp_path / "nowhere")))
     wider = {"name": "mlp", "inputs": 192, "hidden": [32]}
     with pytest.raises(RecipeError, match="does not hold the backbone of this recipe, mlp"):
