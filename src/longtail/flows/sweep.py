@@ -1,8 +1,8 @@
 """sweep: a recipe at every point of a grid of values, and which point the validation part chooses.
 
-    longtail sweep RECIPE loss.lam=1e-3,1e-2,1e-1 -o FOLDER
+    longtail sweep NAME loss.tau=0.5,1,1.5 --data PATH -o OUT
 
-A run is a folder of its own in FOLDER/runs: what is finished is never trained again, what broke off
+A run is a folder of its own in OUT/runs: what is finished is never trained again, what broke off
 goes on, and a later sweep with more values or seeds adds to it. Only the validation part chooses: a
 point that was chosen on the test part would be no estimate of anything.
 """
