@@ -109,6 +109,7 @@ WRONG_USAGE = {
     "recipes": ["none"],
     "report": ["none"],
     "reproduce": ["none"],
+    "sweep": ["cifar100-lt-la-quick", "--data", "none", "-o", "out"],
     "train": ["cifar100-lt-la-quick", "--data", "none", "-o", "out"],
 }
 FAILURES = {

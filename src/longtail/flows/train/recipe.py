@@ -11,6 +11,7 @@ import msgspec
 
 from longtail.flows.train import parts
 from longtail.flows.train.parts import Section
+from longtail.flows.train.run_conflicts import of_epochs, of_fsdp
 from longtail.group_edges import DEFAULT_EDGES, GroupEdges
 from longtail.ranges import (
     Count,
@@ -171,6 +172,7 @@ class Recipe(Section, frozen=True, kw_only=True):
     source: str = ""  # where its numbers are from, and which of them no paper says
     data: Data
     backbone: parts.Backbone = parts.BACKBONES["resnet32"]()
+    start: str | None = None  # a run, or its model file, whose trained backbone this begins with
     head: parts.Head = parts.HEADS["linear"]()
     loss: parts.Loss = parts.LOSSES["cross_entropy"]()
     terms: tuple[parts.Term, ...] = ()  # on the features, beside the loss
@@ -202,7 +204,7 @@ class Recipe(Section, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         GroupEdges.of(self.groups)
         # Each may count on those before it.
-        for conflict in chain(_of_parts(self), _of_experts(self), _of_fsdp(self), _of_epochs(self)):
+        for conflict in chain(_of_parts(self), _of_experts(self), of_fsdp(self), of_epochs(self)):
             raise ValueError(conflict)
 
 
@@ -256,51 +258,3 @@ def _of_experts(recipe: Recipe) -> Iterator[str]:
         yield "expert_weights are those of experts: set head=experts loss=experts, or leave it out"
     if experts and _second_heads(recipe):
         yield "second-stage heads start from one head, not from experts: set second_stage=null"
-
-
-def _of_fsdp(recipe: Recipe) -> Iterator[str]:
-    if recipe.parallel == "fsdp" and recipe.loss.tag == "estimated_offset":
-        yield (
-            "the loss estimated_offset looks at the weights of the head, of which a process has "
-            "only a part with fsdp: set parallel=ddp"
-        )
-    if recipe.parallel == "fsdp" and recipe.head.values().get("learn_scale"):
-        yield (
-            "head.learn_scale learns a single number, which fsdp does not share out: set "
-            "parallel=ddp, or head.learn_scale=false"
-        )
-
-
-def _of_epochs(recipe: Recipe) -> Iterator[str]:
-    """Why the schedule, deferred re-weighting and terms do not fit the epochs."""
-    schedule, epochs, drw = recipe.schedule.values(), recipe.epochs, recipe.drw
-    peak, warmup = schedule.get("peak", 0), schedule.get("warmup", 0)
-    milestones = list(schedule.get("milestones", ()))
-    if peak >= epochs:
-        yield (
-            f"schedule.peak is epoch {peak:g}, but the last one is {epochs}: set it "
-            "lower, or as a share of all epochs, such as 0.25"
-        )
-    if warmup >= epochs:
-        yield f"schedule.warmup takes {warmup} epochs, but there are {epochs}: set it lower"
-    if milestones != sorted(set(milestones)):
-        yield f"milestones must rise, got {milestones}"
-    if milestones and warmup > milestones[0]:
-        first = milestones[0]
-        yield f"the warm-up of {warmup} epochs must be over by the first milestone, {first}"
-    if drw is not None and drw.start >= epochs:
-        yield (
-            f"drw.start is epoch {drw.start}, but there are {epochs} epochs: start earlier, or set "
-            "drw=null"
-        )
-    for term in recipe.terms:
-        if (start := term.values()["start"]) >= epochs:
-            yield (
-                f"the term {term.tag} starts in epoch {start}, but there are {epochs} epochs: "
-                "start earlier, or leave it out"
-            )
-    if drw is not None and drw.resample and recipe.sampler.tag != "instance":
-        yield (
-            "drw.resample says how often to draw each class, and so does the sampler "
-            f"{recipe.sampler.tag}: take one of them"
-        )
