@@ -108,6 +108,7 @@ WRONG_USAGE = {
     "fix": ["none.npz", "--kind", "logits", "-o", "out"],
     "recipes": ["none"],
     "report": ["none"],
+    "split": ["none", "-o", "out"],
     "train": ["cifar100-lt-la-quick", "--data", "none", "-o", "out"],
 }
 FAILURES = {
@@ -117,6 +118,7 @@ FAILURES = {
     "fit": ["garbage.npz", "-o", "out"],
     "fix": ["garbage.npz", "--kind", "logits", "--counts", "list.json", "-o", "out"],
     "report": ["garbage.npz", "--kind", "logits"],
+    "split": ["empty", "-o", "out"],
     "train": ["cifar100-lt-la-quick", "--data", "empty", "-o", "out"],
 }
 

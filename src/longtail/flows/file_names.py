@@ -14,6 +14,7 @@ FIT = (MODEL, VALIDATION, TEST, METRICS, PAGE)
 TRAIN = (VERSIONS, LOG, METRICS, MODEL, PAGE)
 COMPARE = (PAGE, "table.md", "table.tex", COMPARISON)
 DEMO = (PAGE, DEMO_RESULTS)
+LISTS = ("train.txt", "val.txt", "test.txt", "classes.txt")
 AUDIT = (PAGE, AUDIT_RESULT, *COUNTS)
 
 
