@@ -28,6 +28,7 @@ from longtail.report import save
 
 KEPT = [48, 24, 10, 5]  # of 60, 30, 12 and 6 a fifth is held out
 NORMS = ["tau_norm", {"name": "tau_norm", "tau": 0.5}]
+OTHERS = ["crt", "lws", {"name": "multi_ncm", "tau": 0.25, "num_displacements": 2}]
 METRICS = ["metric_ncm", {"name": "metric_ncm", "metric": "eigenbasis", "tau": 0.5}]
 EXPERTS = {
     "backbone": {"name": "mlp", "inputs": 192, "hidden": [12]},
@@ -39,7 +40,7 @@ EXPERTS = {
 
 @pytest.fixture(scope="module")
 def run(images, tmp_path_factory):
-    stage = {"heads": [*NORMS, *METRICS]}
+    stage = {"heads": [*NORMS, *METRICS, *OTHERS, "nearest_class_mean"]}
     recipe = small(images, second_stage=stage)
     return train(recipe, tmp_path_factory.mktemp("runs") / "second", page=save)
 
@@ -104,6 +105,24 @@ def test_metric_ncm_is_fitted_on_the_features_and_carries_what_its_loss_says(run
     adjusted = Scores.load(run.folder / f"scores-test-{name}.safetensors")
     assert adjusted.carried.is_close(Prior.of(KEPT).tempered(-0.5))
     assert load_head(run.folder / f"head-{name}.safetensors").head.metric == "eigenbasis"
+
+
+def test_the_scores_of_every_head_say_what_they_carry(run):
+    powers = {
+        "crt": 0.0,
+        "nearest_class_mean": 0.0,
+        "metric_ncm": 0.0,
+        "metric_ncm-tau-0.5-metric-eigenbasis": -0.5,
+        "multi_ncm-tau-0.25-num_displacements-2": -0.25,
+    }
+    for name in head_variants(run):
+        for split in ("validation", "test"):
+            carried = Scores.load(run.folder / f"scores-{split}-{name}.safetensors").carried
+            if name in powers:
+                assert carried.is_close(Prior.of(KEPT).tempered(powers[name]))
+            else:  # what multiplies logits is no change of prior
+                assert name in ("lws", "tau_norm", "tau_norm-tau-0.5")
+                assert carried is None
 
 
 def test_a_run_is_read_again_with_all_its_heads(run):
