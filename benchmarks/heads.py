@@ -20,10 +20,11 @@ from scipy import stats
 import longtail as lt
 from longtail.data.tables.features import checked_features
 from longtail.flows.fit import fit
-from longtail.flows.fit_methods import METHODS, SLOW
+from longtail.flows.fit_methods import METHODS
 
 SHARED = Path(__file__).parents[2] / "shared/data/cifar100_features.npz"
 SEEDS = range(3)
+SLOW = ("metric_ncm_classes", "metric_ncm_eigen")
 FOLDS = 3
 # What the papers report: the first above the second.
 ORDERINGS = (
@@ -117,7 +118,8 @@ def main():
     print("| row | method | " + " | ".join(SETS) + " | s |")
     print("|---|---|" + "---:|" * (len(SETS) + 1))
     first = next(iter(SETS))
-    order = sorted(METHODS, key=lambda m: -np.mean(list(accuracy[first, m].values())))
+    tried = [method for method in METHODS if (first, method) in accuracy]
+    order = sorted(tried, key=lambda m: -np.mean(list(accuracy[first, m].values())))
     for method in order:
         cells = [spread(list(accuracy[name, method].values())) for name in SETS]
         one = " (seed 0, one epoch)" if method in SLOW else ""

@@ -17,6 +17,17 @@ torch.manual_seed(0)
 HEAD = heads.EstimatedOffset(3, 4).double()  # one for all: the loss holds it
 
 
+def with_terms(train, make=losses.CrossEntropy, **options):
+    """A loss with terms of all kinds beside it: with centres, of pairs, and one that waits."""
+    loss = make(train, **options)
+    terms = [
+        (losses.Center(3, 4), 0.1),
+        (losses.SpreadOut(pairs="all"), 0.5),
+        (losses.DROLT(train, 3), 0.2, 7),
+    ]
+    return losses.LossWithTerms(loss, terms)
+
+
 class OneExpert(losses.Experts):
     """A single expert, so that experts keep the contract of logits (N, C) too."""
 
@@ -59,8 +70,13 @@ MAKE = {
     "LADE, released": partial(losses.LADE, variant="released"),
     "ELM": losses.ELM,
     "ELM, margins by count": partial(losses.ELM, lam=1.0, margins="sqrt_count"),
+    "ELM, margins the counts": partial(losses.ELM, lam=1.0, margins="count"),
     "EstimatedOffset": partial(losses.EstimatedOffset, head=HEAD),
     "Experts, one": partial(OneExpert, taus=(0.5,)),
+    "LossWithTerms": with_terms,
+    "LossWithTerms, adjusted": partial(with_terms, make=losses.LogitAdjusted),
+    "LossWithTerms, ELM": partial(with_terms, make=losses.ELM),
+    "LossWithTerms, focal": partial(with_terms, make=losses.Focal),
 }
 
 # Those that are not LA eq. 11, or not that alone: their values are tested in files of their own.
@@ -73,6 +89,7 @@ OTHER_FORMS = (
     "ELM",
     "EstimatedOffset",
     "Experts",
+    "LossWithTerms",
 )
 
 
@@ -99,7 +116,11 @@ CONTRACT = {
     "LADE, strong": uniform,
     "ELM": uniform,
     "ELM, margins by count": uniform,
+    "ELM, margins the counts": uniform,
     "Experts, one": lambda train: train.tempered(0.5),
+    "LossWithTerms": lambda train: train,
+    "LossWithTerms, adjusted": uniform,
+    "LossWithTerms, ELM": uniform,
 }
 
 

@@ -1,6 +1,7 @@
 """What each process does in tests/losses/test_processes.py: a module that it can import."""
 
 import os
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -50,6 +51,11 @@ def lader(model, **options):
     return lambda logits, labels, features: term(logits, labels)
 
 
+def with_terms(make, **options):
+    terms = [(losses.Center(3, 4, **options), 0.1), (losses.SpreadOut(**options), 0.5)]
+    return losses.LossWithTerms(make(COUNTS), terms)
+
+
 LOSSES = {
     "LADE": lambda model, **o: losses.LADE(COUNTS, alpha=1.0, **o),
     "LADE, released": lambda model, **o: losses.LADE(COUNTS, variant="released", **o),
@@ -63,6 +69,11 @@ LOSSES = {
     "LiftedStructure": on_features(lambda **o: losses.LiftedStructure(**o)),
     "DROLT": on_features(lambda **o: losses.DROLT(COUNTS, dim=3, **o).double()),
     "SpreadOut": on_features(lambda **o: losses.SpreadOut(**o)),
+    "LossWithTerms": lambda model, **o: with_terms(losses.CrossEntropy, **o),
+    "LossWithTerms, weighted": lambda model, **o: with_terms(
+        partial(losses.CrossEntropy, weight=[1, 2, 3, 4]), **o
+    ),
+    "LossWithTerms, ELM": lambda model, **o: with_terms(partial(losses.ELM, **o), **o),
 }
 
 

@@ -116,6 +116,7 @@ MAKERS = {
     "data.pareto_counts": partial(data.pareto_counts, 100, 5, 10),
     "data.step_counts": partial(data.step_counts, 100, 5, 10),
     "data.stratified_folds": partial(data.stratified_folds, LABELS, 2),
+    "data.exponential_subset": partial(data.exponential_subset, LABELS, 5, 2),
     "data.long_tailed_subset": partial(data.long_tailed_subset, LABELS, [5, 4, 3, 2]),
     "data.shifted_subset": partial(data.shifted_subset, LABELS, COUNTS, 1),
     "data.two_gaussians": partial(data.two_gaussians, 10, 0),

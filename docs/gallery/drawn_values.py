@@ -1,11 +1,14 @@
 """What the figures of the gallery are drawn of: layers and heads on the features in the package."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 
 import torch
 
 import longtail as lt
+
+TAUS = (0.0, 1 / 16, 1 / 8, 1 / 4, 1 / 2)
 
 
 def world() -> SimpleNamespace:
@@ -34,6 +37,7 @@ def world() -> SimpleNamespace:
     ncm.set_moments(lt.heads.class_moments(train, labels, 101))
     centers = [ncm.rows.detach().clone()]
     lt.fit_head(ncm, train, labels, progress=lambda _: centers.append(ncm.rows.detach().clone()))
+    by_tau = {tau: learned_recalls(tau, train, labels, test, truth) for tau in TAUS}
     local = lt.heads.MetricNCM(16, 101, metric="eigenbasis", learn_centers=False)
     lt.fit_head(local, train[:, :16], labels, sgd=lt.heads.SGDConfig(lr=10.0, epochs=10))
     adjusted = scores.under(uniform)
@@ -55,6 +59,12 @@ def world() -> SimpleNamespace:
         classes=data.classes,
         labels=truth,
         scores=scores,
+        by_tau=by_tau,
+        # Class by class, as on a balanced test set.
+        probabilities={
+            n: lt.metrics.representations.class_means(s.probs(), truth, 101).mean(0)
+            for n, s in both.items()
+        },
         recalls={n: lt.metrics.recalls(s) for n, s in both.items()},
         false_positives={n: lt.metrics.false_positives(s) for n, s in both.items()},
         margins={n: lt.metrics.margins(s) for n, s in both.items()},
@@ -80,6 +90,20 @@ def world() -> SimpleNamespace:
         adam=[(lt.metrics.representations.weight_norms(each.weight), counts) for each in adam],
         log=log,
     )
+
+
+def learned_recalls(
+    tau: float,
+    features: torch.Tensor,
+    labels: torch.Tensor,
+    test: torch.Tensor,
+    truth: torch.Tensor,
+) -> torch.Tensor:
+    """The recalls of learned NCM trained by the logit-adjusted loss with this τ (NCM eq. 9)."""
+    head = lt.heads.LearnedNCM(256, 101)
+    lt.fit_head(head, features, labels, sgd=replace(head.sgd, tau=tau))
+    recalls: torch.Tensor = lt.metrics.recalls(head(test).detach(), truth)
+    return recalls
 
 
 def trained(

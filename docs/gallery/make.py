@@ -138,14 +138,23 @@ def tau_error_chart(w: SimpleNamespace) -> Chart:
 
 
 @card(
-    "NCM fig. 5",
+    "none; NCM fig. 5 has the τ of a loss, as the next figure",
     "if many, medium and few are not equally important to you",
 )
 def tau_groups_chart(w: SimpleNamespace) -> Chart:
-    """What each group of classes gains and loses as τ grows."""
+    """What each group of classes gains and loses as the τ of post-hoc adjustment grows."""
     return figures.tau_groups_chart(
         lt.posthoc.tau_curve(w.scores.logits, w.labels, w.counts), w.counts, high=3.0
     )
+
+
+@card(
+    "NCM fig. 5",
+    "to choose the τ of a loss, which takes a training for each: here learned NCM by NCM eq. 9",
+)
+def trained_tau_chart(w: SimpleNamespace) -> Chart:
+    """What each group of classes gains and loses as the τ of the loss grows."""
+    return figures.trained_tau_chart(w.by_tau, w.counts)
 
 
 @card(
@@ -164,6 +173,15 @@ def margins_chart(w: SimpleNamespace) -> Chart:
 def margin_cdf_chart(w: SimpleNamespace) -> Chart:
     """The share of samples below each margin; at zero it is the group's error."""
     return figures.margin_cdf_chart(w.margins, w.labels, w.counts)
+
+
+@card(
+    "LADE fig. 2",
+    "to see whether probabilities still follow the training prior on a balanced test set",
+)
+def mean_probability_chart(w: SimpleNamespace) -> Chart:
+    """The mean probability of each class, beside the training prior and the uniform one."""
+    return figures.mean_probability_chart(w.probabilities, w.counts, classes=w.classes)
 
 
 @card(

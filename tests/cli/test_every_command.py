@@ -108,6 +108,7 @@ WRONG_USAGE = {
     "fix": ["none.npz", "--kind", "logits", "-o", "out"],
     "recipes": ["none"],
     "report": ["none"],
+    "reproduce": ["none"],
     "split": ["none", "-o", "out"],
     "train": ["cifar100-lt-la-quick", "--data", "none", "-o", "out"],
 }

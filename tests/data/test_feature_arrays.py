@@ -30,6 +30,29 @@ def test_an_npz_may_have_all_parts(tmp_path):
     assert list(read_features(tmp_path / "f.npz").parts) == ["train", "validation", "test"]
 
 
+def test_rows_of_bytes_are_multiplied_by_their_scale(tmp_path):
+    stored = np.random.default_rng(1).integers(-128, 128, (9, 4)).astype(np.int8)
+    scale = np.array([0.5, 1.0, 2.0, 0.1], np.float32)
+    parts = {
+        "train": stored,
+        "train_label": LABELS.astype(np.uint8),
+        "test": stored[:3],
+        "test_label": LABELS[:3].astype(np.uint8),
+        "scale": scale,
+        "label_names": np.array([b"a", b"b", b"c"]),
+    }
+    np.savez(tmp_path / "f.npz", **parts)
+    features = read_features(tmp_path / "f.npz")
+    assert features.classes == ("a", "b", "c")
+    assert list(features.parts) == ["train", "test"]
+    expected = [[np.float32(n) * s for n, s in zip(row, scale, strict=True)] for row in stored]
+    assert features.part("train").features.tolist() == np.array(expected).tolist()
+    assert features.part("test").labels.tolist() == LABELS[:3].tolist()
+    np.savez(tmp_path / "short.npz", **parts | {"scale": scale[:3]})
+    with pytest.raises(ValueError, match="a scale for each number"):
+        read_features(tmp_path / "short.npz")
+
+
 def test_an_npy_is_mapped_and_split_by_words(tmp_path):
     np.save(tmp_path / "x.npy", ROWS)
     np.save(tmp_path / "y.npy", LABELS)

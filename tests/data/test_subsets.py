@@ -6,7 +6,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from longtail.data import exponential_counts, long_tailed_subset, shifted_subset
+from longtail.data import (
+    exponential_counts,
+    exponential_subset,
+    long_tailed_subset,
+    shifted_subset,
+)
 
 SHIFTED_SIZES = {
     "CIFAR-100": (100, 100, {50: 2_486, 25: 2_956, 10: 3_876, 5: 4_932, 2: 7_166}),
@@ -75,6 +80,17 @@ def test_long_tailed_subset_has_the_counts_class_by_class_and_no_sample_twice(
     kept = long_tailed_subset(labels, counts, seed)
     assert labels[kept].tolist() == np.repeat(np.arange(num_classes), counts).tolist()
     assert len(set(kept.tolist())) == sum(counts)
+
+
+def test_exponential_subset_takes_no_more_than_there_are_and_the_largest_class_first():
+    sizes = [3, 40, 9, 40]
+    labels = np.random.default_rng(0).permutation(np.repeat(np.arange(4), sizes))
+    kept = exponential_subset(labels, largest=20, imbalance_ratio=8, seed=1)
+    # By size: classes 1, 3, 2, 0; the profile is 20, 10, 5, 2.5 rounded down.
+    assert np.bincount(labels[kept]).tolist() == [2, 20, 5, 10]
+    tight = exponential_subset(labels, largest=40, imbalance_ratio=2, seed=1)
+    assert np.bincount(labels[tight]).tolist() == [3, 40, 9, 31]
+    assert not np.array_equal(kept, exponential_subset(labels, 20, 8, seed=2))
 
 
 def test_long_tailed_subset_names_the_class_that_is_too_small():

@@ -8,14 +8,15 @@ import pytest
 import torch
 
 import longtail as lt
-from longtail import Prior, Scores, metrics
+from longtail import Prior, Scores, losses, metrics
 from longtail.data import pack_features, read_features
 from longtail.data.tables.features import checked_features
 from longtail.engine import fit_head, load_head
 from longtail.engine.training import TrainingOptions
 from longtail.flows import fit_methods
 from longtail.flows.fit import fit
-from longtail.flows.fit_methods import METHODS, predicted
+from longtail.flows.fit_methods import METHODS, Aim, predicted
+from longtail.flows.fit_problem import prepared, scores_by_method
 from longtail.flows.fit_samples import choose_decay, fit_samples, fold_numbers
 from longtail.heads import Linear
 from longtail.images.samplers import InstanceSampler
@@ -52,8 +53,8 @@ def result(packed):
     return fit(packed, folds=3)
 
 
-def test_all_methods_but_the_slow_ones_are_fitted(result):
-    assert {found.name for found in result.table} == set(METHODS) - set(fit_methods.SLOW)
+def test_all_methods_but_those_that_must_be_named_are_fitted(result):
+    assert {found.name for found in result.table} == set(METHODS) - set(fit_methods.ONLY_IF_NAMED)
     assert [found.error for found in result.table] == [""] * len(result.table)
 
 
@@ -440,6 +441,58 @@ def test_multi_ncm_moves_adjusted_about_the_centres_of_the_plain_learned_ncm(pac
     apart = (rows[:, None, None] - plain.centers.detach()[:, None] - near).norm(dim=-1)
     torch.testing.assert_close(multi(rows), -apart.amin(dim=-1) / 2)
     assert multi.carried.is_close(adjusted.carried)
+
+
+def test_every_method_that_must_be_named_is_fitted_if_it_is(packed):
+    found = fit(packed, methods=fit_methods.ONLY_IF_NAMED, folds=2)
+    assert {each.name for each in found.table} == {"linear", *fit_methods.ONLY_IF_NAMED}
+    assert [each.error for each in found.table] == [""] * len(found.table)
+
+
+@pytest.mark.parametrize(
+    ("name", "loss"),
+    [("focal", losses.Focal), ("adaptive", losses.Adaptive), ("equalised", losses.Equalized)],
+)
+def test_a_layer_of_another_loss_is_where_that_loss_is_least(packed, name, loss):
+    samples = fit_samples(packed, 3, seed=0).train
+    task = fit_methods.Task(samples, torch.nn.Linear(D, C), weight_decay=0.01, seed=0)
+    head = METHODS[name].fit(task)
+    weight, bias = (each.detach().double().requires_grad_() for each in (head.weight, head.bias))
+    logits = samples.features.double() @ weight.T + bias
+    value = loss(task.prior)(logits, samples.labels) + 0.005 * weight.square().sum()
+    value.backward()
+    assert weight.grad.abs().max() < 1e-4
+    assert bias.grad.abs().max() < 1e-4
+
+
+def test_scores_by_method_are_those_of_fit_without_choosing(packed):
+    methods = ("adjusted_tau", "tau_norm", "ncm", "learned_ncm")
+    whole = fit(packed, methods=methods, folds=3, seed=2)
+    problem = prepared(packed, Aim(Prior.uniform(C)), 3, 2)
+    assert problem.choice.decay * problem.samples.unit**2 == pytest.approx(whole.weight_decay)
+    for name, scores in scores_by_method(problem, methods):
+        expected = next(each for each in whole.table if each.name == name).test
+        assert metrics.evaluate(scores)["nll"] == pytest.approx(expected["nll"].value)
+        assert metrics.balanced_accuracy(scores) == expected["balanced_accuracy"].value
+        assert scores.split == "test"
+        assert scores.counts.tolist() == COUNTS.tolist()
+
+
+def test_scores_by_method_say_why_a_method_cannot_be_fitted(packed, monkeypatch):
+    def fail(task):
+        raise ValueError("no such luck")
+
+    monkeypatch.setitem(METHODS, "broken", fit_methods.Method("broken", "", fail))
+    problem = prepared(packed, Aim(Prior.uniform(C)), 3, 0)
+    made = dict(scores_by_method(problem, ["broken"]))
+    assert str(made["broken"]) == "no such luck"
+    train = pack_features_of(packed, "train")
+    with pytest.raises(ValueError, match="no test part"):
+        list(scores_by_method(prepared(train, Aim(Prior.uniform(C)), 3, 0), ["linear"]))
+
+
+def pack_features_of(features, split):
+    return checked_features({split: features.part(split)}, features.num_classes)
 
 
 def test_the_seed_alone_decides_also_in_threads_and_torchs_own_generator_stays(packed):

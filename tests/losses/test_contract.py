@@ -15,8 +15,9 @@ from loss_examples import CONTRACT, MAKE
 
 WORLD = FiniteWorld.long_tailed()
 ABSTRACT = (losses.Loss, losses.SampleLoss, losses.MarginLoss, losses.RegularizedLoss)
-# Experts are of logits (N, C, K): as OneExpert, and test_experts.py; test_deferred.py.
-OF_SEVERAL = (losses.Experts, losses.Deferred)
+# Experts are of logits (N, C, K): as OneExpert, and test_experts.py; test_deferred.py;
+# test_with_terms.py, and in the table under names of its own.
+OF_SEVERAL = (losses.Experts, losses.Deferred, losses.LossWithTerms)
 
 
 def every_loss():

@@ -30,7 +30,9 @@ def naive(features, labels, margins):
     return values
 
 
-@pytest.mark.parametrize("rule", ["relative", "prior", "sqrt_prior", "sqrt_count", [0.5, 0.1, 2.0]])
+@pytest.mark.parametrize(
+    "rule", ["relative", "prior", "sqrt_prior", "sqrt_count", "count", [0.5, 0.1, 2.0]]
+)
 def test_a_loop_over_the_pairs_gives_the_same(rule):
     term = losses.Pull(COUNTS, rule, scale=1.5)
     expected = naive(FEATURES.tolist(), LABELS.tolist(), pull_margins(COUNTS, rule, 1.5).tolist())
@@ -44,6 +46,8 @@ def test_the_margins_follow_the_papers_rules():
     assert_close(pull_margins(COUNTS, "prior"), pi)
     assert_close(pull_margins(COUNTS, "sqrt_prior", 10.0), 10 * pi.sqrt())
     assert pull_margins(COUNTS, "sqrt_count").tolist() == [8.0, 4.0, 2.0]
+    assert pull_margins(COUNTS, "count").tolist() == COUNTS
+    assert pull_margins(COUNTS, "count", 0.5).tolist() == [32.0, 8.0, 2.0]
     assert pull_margins(COUNTS).tolist() == pytest.approx([1.0, 0.5, 0.25])
 
 
@@ -167,6 +171,7 @@ def test_elm_draws_the_features_and_leaves_the_logits_to_their_loss():
     [
         (lambda: losses.Pull(COUNTS, "cubic"), "'cubic'"),
         (lambda: losses.Pull([0.5, 0.5], "sqrt_count"), "needs class counts"),
+        (lambda: losses.Pull([0.5, 0.5], "count"), "margins='count' needs class counts"),
         (lambda: losses.Pull(COUNTS, [1.0]), "margins must have one number"),
         (lambda: losses.Pull(COUNTS, [1.0, math.inf, 1.0]), "must be finite"),
         (lambda: losses.ELM(COUNTS)(FEATURES[:, :3], LABELS), "ELM needs features"),

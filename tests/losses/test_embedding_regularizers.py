@@ -71,13 +71,13 @@ def naive_drolt(rows, labels, scale):
     return total / len(rows)
 
 
-def naive_spread_out(rows, labels):
+def naive_spread_out(rows, labels, all_pairs=False):
     unit = [[v / math.sqrt(sum(u * u for u in x)) for v in x] for x in rows]
     products = [
         sum(a * b for a, b in zip(unit[i], unit[j], strict=True))
         for j in range(len(rows))
         for i in range(j)
-        if labels[i] != labels[j]
+        if all_pairs or labels[i] != labels[j]
     ]
     first = sum(products) / len(products)
     second = sum(p * p for p in products) / len(products)
@@ -99,6 +99,7 @@ PAIRS = {
     "DROLT": (with_centers(DROLT(COUNTS, 5)), lambda x, y: naive_drolt(x, y, 1.0)),
     "DROLT, 0.2": (with_centers(DROLT(COUNTS, 5, 0.2)), lambda x, y: naive_drolt(x, y, 0.2)),
     "SpreadOut": (SpreadOut(), naive_spread_out),
+    "SpreadOut, all": (SpreadOut("all"), lambda x, y: naive_spread_out(x, y, all_pairs=True)),
 }
 
 

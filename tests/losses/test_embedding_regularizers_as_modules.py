@@ -12,6 +12,7 @@ MAKE = {
     "LiftedStructure": LiftedStructure,
     "DROLT": lambda **options: DROLT([70, 20, 8, 2], 6, **options),
     "SpreadOut": SpreadOut,
+    "SpreadOut, all": lambda **options: SpreadOut("all", **options),
 }
 WITH_CENTERS = ["Center", "DROLT"]
 GENERATOR = torch.Generator().manual_seed(0)
@@ -196,6 +197,7 @@ def test_labels_without_a_center_and_features_of_another_dimension_are_named(nam
         (lambda: DROLT([5, 0], 6), "zeros='smooth'"),
         (lambda: Range(largest=0), "largest must be 1 or more"),
         (lambda: Range(margin=-1), "0 or more"),
+        (lambda: SpreadOut("every"), 'pairs must be "different" or "all", got \'every\''),
     ],
 )
 def test_wrong_parameters_are_refused(make, sentence):

@@ -13,6 +13,7 @@ from longtail.cli.doctor import completion, doctor
 from longtail.cli.fit import fit
 from longtail.cli.fix import fix
 from longtail.cli.report import report
+from longtail.cli.reproduce import reproduce
 from longtail.cli.split import split
 from longtail.cli.train import features, recipes, train
 
@@ -25,10 +26,8 @@ def app() -> None:
     """Classifiers for long-tailed labels: train, fix, compare and report."""
 
 
-for each in (
-    *(audit, compare, completion, demo, doctor, features),
-    *(fit, fix, recipes, report, split, train),
-):
+_COMMANDS = (audit, compare, completion, demo, doctor, features, fit, fix, recipes, report)
+for each in (*_COMMANDS, reproduce, split, train):
     app.add_command(each)
 
 

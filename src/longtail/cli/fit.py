@@ -132,13 +132,16 @@ def _show(result: FitResult) -> None:
 
 def _list(as_json: bool, quiet: bool) -> None:
     with status("Reading", quiet):
-        from longtail.flows.fit_methods import METHODS, SLOW
+        from longtail.flows.fit_methods import METHODS, ONLY_IF_NAMED
 
     if as_json:
         print_json(
-            [{"name": n, "title": each.title, "slow": n in SLOW} for n, each in METHODS.items()]
+            [
+                {"name": name, "title": each.title, "only_if_named": name in ONLY_IF_NAMED}
+                for name, each in METHODS.items()
+            ]
         )
         return
     for name, method in METHODS.items():
-        slow = "  (slow: only if named)" if name in SLOW else ""
-        echo(f"{name:22} {method.title}{slow}")
+        named = "  (only if named)" if name in ONLY_IF_NAMED else ""
+        echo(f"{name:22} {method.title}{named}")

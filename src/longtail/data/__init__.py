@@ -6,6 +6,7 @@ from longtail.data.caltech import caltech101_long_tailed as caltech101_long_tail
 from longtail.data.profiles import exponential_counts as exponential_counts
 from longtail.data.profiles import pareto_counts as pareto_counts
 from longtail.data.profiles import step_counts as step_counts
+from longtail.data.subsets import exponential_subset as exponential_subset
 from longtail.data.subsets import long_tailed_subset as long_tailed_subset
 from longtail.data.subsets import shifted_subset as shifted_subset
 from longtail.data.subsets import stratified_folds as stratified_folds

@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core.arrays import Indices
-from longtail.data.profiles import exponential_counts
-from longtail.data.subsets import long_tailed_subset, ranks_by_count
+from longtail.data.subsets import exponential_subset
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,22 +45,18 @@ def caltech101_features() -> LabelledFeatures:
         )
 
 
-def caltech101_long_tailed(seed: int = 0) -> LabelledFeatures:
+def caltech101_long_tailed(seed: int = 0, imbalance_ratio: float = 100) -> LabelledFeatures:
     """Caltech-101 with a longer tail: 4,268 training images, 300 to 3 a class; the test part whole.
 
-    The classes in the order of their size follow `exponential_counts(300, 101, 100)`; a class that
-    has fewer images keeps all it has.
+    The classes in the order of their size follow `exponential_counts(300, 101, imbalance_ratio)`; a
+    class that has fewer images keeps all it has.
 
     >>> counts = np.bincount(caltech101_long_tailed().train_labels)
     >>> int(counts.sum()), int(counts.max()), int(counts.min())
     (4268, 300, 3)
     """
     whole = caltech101_features()
-    num_classes = len(whole.classes)
-    available = np.bincount(whole.train_labels, minlength=num_classes)
-    profile = exponential_counts(300, num_classes, imbalance_ratio=100)
-    counts = np.minimum(available, profile[ranks_by_count(available)])
-    kept = np.asarray(long_tailed_subset(whole.train_labels, counts, seed))
+    kept = np.asarray(exponential_subset(whole.train_labels, 300, imbalance_ratio, seed))
     return replace(
         whole, train_features=whole.train_features[kept], train_labels=whole.train_labels[kept]
     )

@@ -49,6 +49,24 @@ def long_tailed_subset(labels: ArrayLike, counts: ArrayLike, seed: int = 0) -> A
     return kept
 
 
+def exponential_subset(
+    labels: ArrayLike, largest: int, imbalance_ratio: float, seed: int = 0
+) -> Array:
+    """Positions of a random subset whose classes, by their size, follow an exponential profile.
+
+    The profile is `exponential_counts(largest, ...)`; a class that has fewer samples keeps all it
+    has. Positions come as those of `long_tailed_subset`.
+
+    >>> exponential_subset([0, 0, 1, 1, 1, 1, 1, 1], largest=4, imbalance_ratio=4).tolist()
+    [1, 7, 4, 3, 5]
+    """
+    numbers = as_numpy(labels)
+    available = np.bincount(check_labels(numbers, int(numbers.max()) + 1))
+    profile = exponential_counts(largest, len(available), imbalance_ratio)
+    counts = np.minimum(available, profile[ranks_by_count(available)])
+    return long_tailed_subset(labels, counts, seed)
+
+
 def shifted_subset(
     labels: ArrayLike, counts: ArrayLike, ratio: float, direction: Direction = "forward"
 ) -> Array:

@@ -50,6 +50,16 @@ class Tail(NamedTuple):
         """The counts, NaN for none: zero has no logarithm."""
         return np.where(self.counts > 0, self.counts, np.nan)
 
+    @property
+    def prior(self) -> Floats:
+        """The training prior, in percent; NaN where all counts are zero."""
+        return np.asarray(100 * self.counts / (self.counts.sum() or np.nan))
+
+    @property
+    def uniform(self) -> float:
+        """What each class has under the uniform prior, in percent."""
+        return 100 / len(self.order)
+
     def along(self, values: Floats, name: str) -> Floats:
         """One number a class, in class order, put into the order of the tail."""
         if values.shape != self.order.shape:
@@ -73,6 +83,12 @@ def by_name(values: Values, name: str = "model") -> dict[str, Floats]:
     return {key: floats(each) for key, each in named.items()}
 
 
+def labels_of(counts: ArrayLike) -> Integers:
+    """The labels of so many samples of each class, class by class."""
+    samples = floats(counts).astype(np.int64)
+    return np.repeat(np.arange(len(samples)), samples)
+
+
 def descending(values: ArrayLike) -> Integers:
     """The classes from the largest value to the smallest, equal ones by their index."""
     return np.argsort(-floats(values), kind="stable")
@@ -94,6 +110,11 @@ def masks_of(groups: Mapping[str, ArrayLike] | None, counts: ArrayLike) -> Masks
     if groups is None:
         return {name: mask for name, mask in shot_groups(counts).items() if mask.any()}
     return {name: check_mask(mask, size, name) for name, mask in groups.items()}
+
+
+def with_all(masks: Masks, counts: ArrayLike) -> Masks:
+    """All classes first, then the groups."""
+    return {"all": np.ones(len(check_counts(counts)), dtype=bool), **masks}
 
 
 def thinned(size: int, most: int) -> Integers:

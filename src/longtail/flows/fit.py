@@ -6,10 +6,7 @@ samples → weight decay → every method → the best → scores and model
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Literal, NamedTuple, TypeAlias, get_args
@@ -23,16 +20,16 @@ from longtail.core import GroupEdges, GroupsLike, Prior, PriorLike, Scores
 from longtail.core.arrays import ArrayLike, as_numpy
 from longtail.core.numbers import check_seed
 from longtail.core.prior import check_same_classes
-from longtail.core.scores import Split
 from longtail.data import Features
 from longtail.flows import file_names, fit_methods, fit_samples
-from longtail.flows.fit_methods import METHODS, Aim, Task
+from longtail.flows.fit_methods import METHODS, Aim
+from longtail.flows.fit_problem import Problem, prepared
 from longtail.flows.fit_result import Criterion, FitResult, MethodScores
-from longtail.flows.fit_samples import FeaturesLike, FitSamples, Labelled
+from longtail.flows.fit_samples import FeaturesLike, Labelled
 from longtail.flows.results import staged
-from longtail.heads import Head
-from longtail.heads.starts import drawn_from
+from longtail.heads import Head, Linear
 from longtail.metrics import Accumulator, Interval, paired_gain
+from longtail.posthoc import PCSoftmax, fold
 
 _FEW = 5  # validation samples, below which a class's share of an interval is borrowed from others
 _Target: TypeAlias = PriorLike | Literal["uniform", "train"]
@@ -68,7 +65,7 @@ def fit(
         test: Features and labels that decide nothing.
         classes: The names of the classes.
         target: The prior to predict under.
-        methods: Names in METHODS; none for all but the slow ones.
+        methods: Names in METHODS; none for all that need not be named.
         criterion: What the best method is the best by: accuracy under the target, which for the
             uniform one is balanced accuracy, that itself, or log-loss.
         folds: How many parts the train part is cut into where there is no validation part.
@@ -94,60 +91,24 @@ def fit(
     data = fit_samples.labelled_features(features, labels, validation, test, classes)
     goal, edges = _target(target, data), GroupEdges.of(groups)
     inputs = [Path(features)] if isinstance(features, str | os.PathLike) else []
-    aim = Aim(goal, "nll" if criterion == "nll" else "accuracy_under_target")
     with staged(output, "fit", file_names.FIT, inputs) as folder:
         # The weight decay: one for all methods, that of a linear layer trained by cross-entropy.
-        progress("weight decay")
-        problem = _problem(data, folds, aim, edges, seed, partial(progress, "weight decay"))
+        aim = Aim(goal, "nll" if criterion == "nll" else "accuracy_under_target")
+        problem = prepared(data, aim, folds, seed, progress)
 
         # Every method: judged by what was fitted on the folds, then fitted on all of the train
         # part; then the best on validation samples, and how far the others are behind.
         rows: list[_Fitted | MethodScores] = []
         for name in names:
             progress(METHODS[name].title)
-            rows.append(_fit_method(name, problem))
+            rows.append(_fit_method(name, problem, edges))
+
         ranked, table = _ranked(rows, criterion, problem)
-        result = _result(problem, ranked, table, criterion, command)
+        result = _result(problem, ranked, table, criterion, edges, command)
         if folder is not None:
             result.write(folder)
             page(result, folder)
         return result
-
-
-class _Problem(NamedTuple):
-    """What every method is fitted on and judged by."""
-
-    data: Features
-    samples: FitSamples
-    tasks: list[Task]  # one a fold
-    whole: Task
-    decays: dict[float, float]  # the log-loss of each weight decay that was tried
-    labels: Tensor  # of the validation parts of all folds
-    aim: Aim
-    edges: GroupEdges
-
-
-def _problem(
-    data: Features, folds: int, aim: Aim, edges: GroupEdges, seed: int, tell: Callable[[], None]
-) -> _Problem:
-    """The folds, each with a linear layer of the weight decay that is best for all of them."""
-    samples = fit_samples.fit_samples(data, folds, seed)
-    with _seeded(seed):
-        choice = fit_samples.choose_decay(samples.folds, aim.target, tell)
-        whole = fit_samples.linear_layer(
-            samples.train, data.num_classes, choice.decay, choice.layers[0]
-        )
-    parts = zip((part.train for part in samples.folds), choice.layers, strict=True)
-    return _Problem(
-        data,
-        samples,
-        tasks=[Task(part, layer, choice.decay, seed) for part, layer in parts],
-        whole=Task(samples.train, whole, choice.decay, seed),
-        decays=choice.losses,
-        labels=torch.cat([part.validation.labels for part in samples.folds]),
-        aim=aim,
-        edges=edges,
-    )
 
 
 class _Part(NamedTuple):
@@ -169,36 +130,29 @@ class _Fitted(NamedTuple):
     test: _Part | None
 
 
-def _fit_method(name: str, problem: _Problem) -> _Fitted | MethodScores:
+def _fit_method(name: str, problem: Problem, edges: GroupEdges) -> _Fitted | MethodScores:
     """Fit a method on every fold, judge it, and fit it on all; or the row that says why not."""
-    method, aim, start = METHODS[name], problem.aim, perf_counter()
-    samples, whole, tuned = problem.samples, problem.whole, method.tuned
-    judged_by = [each.validation for each in samples.folds]
+    start, target = perf_counter(), problem.aim.target
     try:
-        with _seeded(whole.seed):
-            parts, tau = fit_methods.predicted_folds(method, problem.tasks, judged_by, aim)
-        with _seeded(whole.seed):
-            if tuned is None or tau is None:
-                head = method.fit(whole)
-            else:
-                head = tuned.head(whole, aim, tau)
+        parts, tau = problem.predicted_folds(name)
+        head = problem.fitted(name, tau)
     except (ValueError, RuntimeError) as error:
-        none, seconds = Interval(None), perf_counter() - start
-        return MethodScores(name, method.title, {}, None, none, none, None, seconds, str(error))
+        none, seconds, title = Interval(None), perf_counter() - start, METHODS[name].title
+        return MethodScores(name, title, {}, None, none, none, None, seconds, str(error))
     seconds = perf_counter() - start
     # Each fold carries the prior of its own train part; only the target is common to all.
-    common = len(parts) == 1 or all(part.carried == aim.target for part in parts)
+    common = len(parts) == 1 or all(part.carried == target for part in parts)
     logits = torch.cat([part.logits for part in parts])
     joined = Scores(logits, carried=parts[0].carried if common else None)
-    validation, test = _part(joined, problem.labels, "validation", problem), None
-    if samples.test is not None:
-        scores = fit_methods.predicted(method, head, samples.test.features, aim.target)
-        test = _part(scores, samples.test.labels, "test", problem)
-    return _Fitted(name, seconds, head, tau, validation, test)
+    scores, tested = problem.labelled(joined, problem.labels, "validation"), None
+    validation = _part(scores, target, edges)
+    if (predicted := problem.tested(name, head)) is not None:
+        tested = _part(predicted, target, edges)
+    return _Fitted(name, seconds, head, tau, validation, tested)
 
 
 def _ranked(
-    rows: Sequence[_Fitted | MethodScores], criterion: Criterion, problem: _Problem
+    rows: Sequence[_Fitted | MethodScores], criterion: Criterion, problem: Problem
 ) -> tuple[list[_Fitted], tuple[MethodScores, ...]]:
     """The methods that could be fitted, best first; and the table, those that could not last."""
     fitted = [each for each in rows if isinstance(each, _Fitted)]
@@ -237,20 +191,20 @@ def _ranked(
 
 
 def _result(
-    problem: _Problem,
+    problem: Problem,
     ranked: Sequence[_Fitted],
     table: tuple[MethodScores, ...],
     criterion: Criterion,
+    edges: GroupEdges,
     command: str,
 ) -> FitResult:
     """The best method beside the linear layer, and what they were chosen by."""
-    data, goal, best = problem.data, problem.aim.target, ranked[0]
+    data, goal, choice, best = problem.data, problem.aim.target, problem.choice, ranked[0]
     shown = next((each for each in ranked if each.name == "linear"), best)
     judged = torch.bincount(problem.labels, minlength=data.num_classes)
-    # A weight for features divided by the unit weighs its square less.
-    unit, whole = problem.samples.unit, problem.whole
+    unit = problem.samples.unit**2  # a weight for features divided by the unit weighs that less
     return FitResult(
-        model=fit_methods.kept(METHODS[best.name], best.head, goal, unit),
+        model=_to_keep(METHODS[best.name], best.head, goal, problem.samples.unit),
         table=table,
         validation=best.validation.scores,
         test=None if best.test is None else best.test.scores,
@@ -259,22 +213,20 @@ def _result(
         criterion=criterion,
         counts=data.counts,
         classes=data.classes,
-        weight_decay=whole.weight_decay * unit**2,
-        decays={decay * unit**2: loss for decay, loss in problem.decays.items()},
+        weight_decay=choice.decay * unit,
+        decays={decay * unit: loss for decay, loss in choice.losses.items()},
         folds=None if "validation" in data.parts else len(problem.tasks),
         few=int((judged < _FEW).sum()),
         unjudged=int((judged == 0).sum()),
-        edges=problem.edges,
-        seed=whole.seed,
+        edges=edges,
+        seed=problem.whole.seed,
         command=command,
     )
 
 
-def _part(outputs: Scores[Tensor], labels: Tensor, split: Split, problem: _Problem) -> _Part:
-    data = problem.data
-    scores = Scores(outputs.logits, labels, outputs.carried, data.counts, data.classes, split)
-    sums = Accumulator.of(scores, problem.aim.target, data.counts, groups=problem.edges)
-    return _Part(scores, sums.metrics(), as_numpy(scores.predict()) == as_numpy(labels))
+def _part(scores: Scores[Tensor], target: Prior, edges: GroupEdges) -> _Part:
+    sums = Accumulator.of(scores, target, scores.counts, groups=edges)
+    return _Part(scores, sums.metrics(), as_numpy(scores.predict()) == as_numpy(scores.labels))
 
 
 def _target(target: _Target, data: Features) -> Prior:
@@ -290,9 +242,14 @@ def _target(target: _Target, data: Features) -> Prior:
     return prior
 
 
-@contextmanager
-def _seeded(seed: int) -> Iterator[None]:
-    """The same random numbers for every method, and torch's own left as they are."""
-    with drawn_from(torch.Generator().manual_seed(seed)), warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # near enough is enough to compare
-        yield
+def _to_keep(method: fit_methods.Method, head: Head, target: Prior, unit: float) -> Head:
+    """The head for features as they came; where it can be, with the target in it."""
+    if head.carried is not None and not method.keeps_logits(target) and head.carried != target:
+        try:
+            layer = fold(head.to_linear(), PCSoftmax(target), carried=head.carried)
+        except ValueError:
+            pass  # no linear layer: its logits stay, and it says what they carry
+        else:
+            head = Linear.from_linear(layer, carried=target)
+    head.set_feature_scale(unit)
+    return head.train(False)

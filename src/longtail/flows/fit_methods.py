@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from longtail import heads
+from longtail import heads, losses
 from longtail.core import Prior, PriorLike, Scores
 from longtail.core.tensors import as_tensor
 from longtail.data import stratified_folds
@@ -27,8 +27,8 @@ from longtail.engine import fit_head
 from longtail.flows.fit_samples import Samples
 from longtail.heads import Head, SGDConfig
 from longtail.heads.head import CRT
-from longtail.losses import ELM, LADE, Loss
-from longtail.posthoc import LogitAdjustment, PCSoftmax, WeightNormalization, fold
+from longtail.losses import Loss
+from longtail.posthoc import LogitAdjustment, WeightNormalization, fold
 
 _STEPS, _SMALLEST = 40, 32
 _CUTS = 5
@@ -106,19 +106,6 @@ def predicted(method: Method, head: Head, features: Tensor, target: Prior) -> Sc
     return scores if as_is else scores.under(target)
 
 
-def kept(method: Method, head: Head, target: Prior, unit: float) -> Head:
-    """The head for features as they came; where it can be, with the target in it."""
-    if head.carried is not None and not method.keeps_logits(target) and head.carried != target:
-        try:
-            layer = fold(head.to_linear(), PCSoftmax(target), carried=head.carried)
-        except ValueError:
-            pass  # no linear layer: its logits stay, and it says what they carry
-        else:
-            head = heads.Linear.from_linear(layer, carried=target)
-    head.set_feature_scale(unit)
-    return head.train(False)
-
-
 def predicted_folds(
     method: Method, tasks: Sequence[Task], parts: Sequence[Samples], aim: Aim
 ) -> tuple[list[Scores[Tensor]], float | None]:
@@ -173,6 +160,17 @@ def _trained(task: Task, loss: Callable[[PriorLike], Loss]) -> Head:
     return task.fitted(_adjusted(task), loss=loss, sgd=task.decayed(CRT))
 
 
+def _minimised(task: Task, loss: Callable[[PriorLike], Loss]) -> Head:
+    """A linear layer at the minimum of a loss that is a sum over samples."""
+    head = heads.Linear.from_linear(task.layer)
+    return task.fitted(head, loss=loss, sgd=task.decayed(CRT), solver="lbfgs")
+
+
+def _large_margin(task: Task) -> Head:
+    head = heads.Cosine.from_linear(task.layer, scale=30.0)
+    return task.fitted(head, loss=partial(losses.LDAM, scale=30.0, scale_in="head"))
+
+
 def _retrained(task: Task) -> Head:
     """CRT at its minimum: class-balanced sampling is class weights there."""
     return task.fitted(heads.Linear(*task.sizes), sgd=task.decayed(CRT), solver="lbfgs")
@@ -187,12 +185,11 @@ def _learned(task: Task, sgd: SGDConfig) -> Head:
     return task.fitted(heads.LearnedNCM(*task.sizes), sgd=sgd)
 
 
-def _multi(task: Task) -> Head:
-    """Displacements trained with adjustment, about centres that were trained without (NCM §4.4)."""
+def _multi(task: Task, sgd: SGDConfig) -> Head:
+    """Displacements, about centres that were trained without adjustment (NCM §4.4)."""
     learned = heads.LearnedNCM(*task.sizes)
     task.fitted(learned)
-    head = heads.MultiNCM.from_learned(learned)
-    return task.fitted(head, sgd=head.adjusted_sgd)
+    return task.fitted(heads.MultiNCM.from_learned(learned), sgd=sgd)
 
 
 def _metric(task: Task, metric: Literal["global", "per_class", "eigenbasis"]) -> Head:
@@ -224,8 +221,8 @@ METHODS: dict[str, Method] = {
     "linear": Method("linear, cross-entropy", "H1", _linear, as_is="always"),
     "adjusted": Method("linear, logit-adjusted", "H1, L5", _adjusted),
     "adjusted_tau": Method("linear, adjusted by the best τ", "H1, P1", _linear, tuned=_TAU),
-    "lade": Method("linear, LADE", "H1, L14", partial(_trained, loss=LADE)),
-    "elm": Method("linear, ELM", "H1, L15", partial(_trained, loss=ELM)),
+    "lade": Method("linear, LADE", "H1, L14", partial(_trained, loss=losses.LADE)),
+    "elm": Method("linear, ELM", "H1, L15", partial(_trained, loss=losses.ELM)),
     "crt": Method("cRT", "H5", _retrained),
     "lws": Method(
         "LWS", "H4", lambda t: t.fitted(heads.LearnableScale.from_linear(t.layer), solver="lbfgs")
@@ -249,14 +246,10 @@ METHODS: dict[str, Method] = {
         partial(_learned, sgd=heads.LearnedNCM.adjusted_sgd),
         as_is="uniform",
     ),
-    "multi_ncm": Method("multi-NCM, adjusted", "H12", _multi, as_is="uniform"),
+    "multi_ncm": Method(
+        "multi-NCM, adjusted", "H12", partial(_multi, sgd=heads.MultiNCM.adjusted_sgd), "uniform"
+    ),
     "metric_ncm": Method("metric NCM, global", "H13", partial(_metric, metric="global")),
-    "metric_ncm_classes": Method(
-        "metric NCM, per class", "H13", partial(_metric, metric="per_class")
-    ),
-    "metric_ncm_eigen": Method(
-        "metric NCM, eigenbasis", "H13", partial(_metric, metric="eigenbasis")
-    ),
     "causal_norm": Method(
         "causal norm (TDE)", "H14", lambda t: t.fitted(heads.CausalNorm.from_linear(t.layer))
     ),
@@ -266,13 +259,40 @@ METHODS: dict[str, Method] = {
         lambda t: t.fitted(heads.WeightVectorNorm.from_linear(t.layer, train=t.prior)),
     ),
 }
-SLOW = ("metric_ncm_classes", "metric_ncm_eigen")  # C matrices of D × D: only if asked for
+_LOSSES: dict[str, tuple[str, str, Callable[[PriorLike], Loss]]] = {
+    "class_balanced": ("class-balanced", "L11", losses.ClassBalanced),
+    "focal": ("focal", "L12", losses.Focal),
+    "adaptive": ("adaptive margin", "L3", losses.Adaptive),
+    "equalised": ("equalised", "L4", losses.Equalized),
+    "adjusted_adaptive": ("adjusted and adaptive", "L6", losses.LogitAdjustedAdaptive),
+    "vs": ("VS", "L22", losses.VS),
+    "cdt": ("CDT", "L22", losses.CDT),
+    "smoothing": ("label-aware smoothing", "L22", losses.LabelAwareSmoothing),
+}
+# Only if they are named: C matrices of D × D are slow, and the others seldom the best.
+_BASELINES: dict[str, Method] = {
+    name: Method(f"linear, {title}", f"H1, {row}", partial(_minimised, loss=loss))
+    for name, (title, row, loss) in _LOSSES.items()
+} | {
+    "ldam": Method("cosine, LDAM", "H2, L13", _large_margin),
+    "multi_ncm_plain": Method("multi-NCM", "H12", partial(_multi, sgd=heads.MultiNCM.sgd)),
+    "metric_ncm_classes": Method(
+        "metric NCM, per class", "H13", partial(_metric, metric="per_class")
+    ),
+    "metric_ncm_eigen": Method(
+        "metric NCM, eigenbasis", "H13", partial(_metric, metric="eigenbasis")
+    ),
+}
+METHODS |= _BASELINES
+ONLY_IF_NAMED = tuple(_BASELINES)
 
 
 def method_names(methods: Sequence[str]) -> list[str]:
-    """The methods of these names, all but the slow ones for none; the linear layer first."""
+    """The methods of these names, for none those that need not be named; the linear one first."""
     unknown = [name for name in methods if name not in METHODS]
     if unknown:
         raise ValueError(f"there is no method {unknown[0]!r}; there are {', '.join(METHODS)}")
-    chosen = [name for name in METHODS if name in methods or (not methods and name not in SLOW)]
+    chosen = [
+        name for name in METHODS if name in methods or (not methods and name not in ONLY_IF_NAMED)
+    ]
     return ["linear", *(name for name in chosen if name != "linear")]

@@ -30,6 +30,7 @@ from functools import cached_property
 from itertools import combinations
 
 import numpy as np
+import numpy.typing as npt
 
 from longtail import stats
 from longtail.flows.compare_runs import BY_KEY, Floats, Run, SampleSet
@@ -104,7 +105,7 @@ def difference(
         if len(part) > 1:
             values = part @ weight[samples.labels]
             seeds.append(Part(float(values.var(ddof=1)) / len(part), len(part) - 1))
-            shared += _rest(part, samples, weight)
+            shared += _rest(part, samples.labels, weight)
         elif noise is not None:
             seeds.append(noise)
     shared = min(shared, both.variance)
@@ -137,9 +138,28 @@ def _err_together(
     return order if float((left * right).sum()) > _TOGETHER * size > 0 else None
 
 
-def _rest(terms: Floats, samples: SampleSet, weight: Floats) -> float:
+def spread(values: Floats, terms: Floats, labels: npt.NDArray[np.int64]) -> Difference:
+    """The mean of one value a run, and how sure it is.
+
+    Args:
+        values: Of each run; a difference of two methods on equal seeds is one, too.
+        terms: What each sample adds to it, its weight included, of shape (runs, samples).
+        labels: The classes within which samples are drawn.
+    """
+    weight = np.ones(int(labels.max()) + 1)
+    both = stats.stratified_variance(terms.mean(0), labels, weight)
+    seeds, shared = None, 0.0
+    if len(values) > 1:
+        shared = min(_rest(terms, labels, weight), both.variance)
+        own = Part(float(values.var(ddof=1)) / len(values), len(values) - 1)
+        seeds = _welch([own], shared)
+    samples = Part(both.variance - shared, both.freedom)
+    return Difference(float(values.mean()), seeds, samples, shared, len(values), by_seed=True)
+
+
+def _rest(terms: Floats, labels: npt.NDArray[np.int64], weight: Floats) -> float:
     """The σ²_rest/(S·n) of terms of shape (runs, samples)."""
-    labels, counts = samples.labels, samples.label_counts
+    counts = np.bincount(labels, minlength=len(weight))
     centred = terms - terms.mean(0)
     sums = np.stack([np.bincount(labels, row, minlength=len(counts)) for row in centred])
     left = centred - (sums / np.maximum(counts, 1))[:, labels]

@@ -15,9 +15,10 @@ from longtail.core.files import read_whole
 from longtail.core.nested import flat
 from longtail.data import Kind
 from longtail.data.tables.arrays import npz_names
-from longtail.flows.file_names import METRICS, RECIPE, SCORES, VERSIONS
+from longtail.flows.file_names import METRICS, RECIPE, SCORES
 from longtail.flows.fix_result import CROSS_FITTED
 from longtail.flows.generation import settle
+from longtail.flows.train.run_folder import name_of_run
 from longtail.flows.train.yaml_text import read_yaml, text_of
 
 TARGET = "target"  # the setting that tells runs apart whatever they are called
@@ -154,7 +155,7 @@ def _train(path: Path) -> list[Source]:
     stage = {k: v for k, v in values.items() if k.startswith("second_stage")}
     trained = {k: v for k, v in values.items() if not k.startswith(("target.", "second_stage"))}
     trained[TARGET] = values.get("target.prior")
-    base = _recipe_name(path) or str(values.get("loss.name", path.name))
+    base = name_of_run(path) or str(values.get("loss.name", path.name))
     sources = []
     for part in _PARTS:
         for file in sorted(filter(Path.is_file, path.glob(f"scores-{part}*.safetensors"))):
@@ -244,15 +245,6 @@ def _recipe_values(path: Path) -> dict[str, Any]:
     values = flat({key: value for key, value in recipe.items() if key not in _FREE})
     values.pop("data.path", None)
     return values
-
-
-def _recipe_name(path: Path) -> str:
-    """The name of the recipe as the run has kept it; empty in folders that have not."""
-    try:
-        name = _json(path / VERSIONS).get("recipe")
-        return name if isinstance(name, str) else ""
-    except (OSError, ValueError):  # it has no more than a name to give
-        return ""
 
 
 def _check_types(metrics: Mapping[str, Any], path: Path) -> None:

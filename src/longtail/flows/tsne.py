@@ -19,6 +19,19 @@ class TsneMap(NamedTuple):
     sizes: tuple[int, ...]  # how many samples each of them has
     places: tuple[npt.NDArray[np.float64], ...]  # of some samples of each class, shape (n, 2)
 
+    @property
+    def rows(self) -> npt.NDArray[np.float64]:
+        """A row for each sample: where it lies, and its class."""
+        own = np.repeat(self.labels, [len(places) for places in self.places])
+        return np.column_stack([np.concatenate(self.places), own])
+
+    @classmethod
+    def of(cls, rows: npt.NDArray[np.float64], counts: npt.NDArray[np.float64]) -> "TsneMap":
+        """The map of such rows; classes are shown in the order in which they come."""
+        labels = list(dict.fromkeys(rows[:, 2].astype(int).tolist()))
+        places = tuple(rows[rows[:, 2] == label, :2] for label in labels)
+        return cls(tuple(labels), tuple(int(counts[k]) for k in labels), places)
+
 
 def tsne(
     features: Array,

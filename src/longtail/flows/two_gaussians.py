@@ -22,7 +22,7 @@ from longtail.core.arrays import Array
 from longtail.core.tensors import as_tensor
 from longtail.data import TWO_GAUSSIANS_BAYES_ERROR, two_gaussians, two_gaussians_error
 from longtail.engine import fit_linear
-from longtail.losses import Loss
+from longtail.losses import Adaptive, CrossEntropy, Equalized, LogitAdjusted, Loss
 from longtail.metrics import balanced_error
 from longtail.posthoc import Adjuster, LogitAdjustment, WeightNormalization
 
@@ -43,6 +43,18 @@ class GaussianExperiment(NamedTuple):
     samples: int  # of the training set and of the test set
     losses: Mapping[str, Callable[[Prior], Loss]]  # "ERM" is corrected afterwards
     taus: tuple[float, ...]  # how far each correction goes
+
+
+LA_FIGURE_2 = GaussianExperiment(
+    samples=10_000,
+    losses={
+        "ERM": CrossEntropy,
+        "adaptive": Adaptive,
+        "equalised": Equalized,
+        "logit-adjusted": LogitAdjusted,
+    },
+    taus=tuple(step / 10 for step in range(31)),
+)
 
 
 class GaussianRow(NamedTuple):

@@ -39,3 +39,5 @@ from longtail.losses.pairwise import PairwiseMargin as PairwiseMargin
 from longtail.losses.regularizer import RegularizedLoss as RegularizedLoss
 from longtail.losses.regularizer import Regularizer as Regularizer
 from longtail.losses.sample_loss import SampleLoss as SampleLoss
+from longtail.losses.with_terms import AddedTerm as AddedTerm
+from longtail.losses.with_terms import LossWithTerms as LossWithTerms

@@ -13,14 +13,14 @@ the mean is then over the pairs there are.
 
 Lifted (Song et al., CVPR 2016): P are the pairs of one class, d plain Euclidean distances.
 
-Spread-out (Xu Zhang et al., ICCV 2017): over the pairs of different classes, of features of
-dimension d normalised here; independent uniform points of the sphere have M₁ = 0 and M₂ = 1/d. ELM
-eqs. 7 to 9 take all pairs.
+Spread-out (Xu Zhang et al., ICCV 2017): over the pairs of different classes, or over all as in ELM
+eqs. 7 to 9, of features of dimension d normalised here; independent uniform points of the sphere
+have M₁ = 0 and M₂ = 1/d.
 
 Carries: they claim nothing of logits.
 """
 
-from typing import Unpack
+from typing import Literal, Unpack, get_args
 
 import torch
 from torch import Tensor
@@ -28,6 +28,8 @@ from torch import Tensor
 from longtail.core.numbers import check_number, check_whole
 from longtail.losses.regularizer import Regularizer, TermOptions
 from longtail.ranges import Count, NonNegative
+
+Pairs = Literal["different", "all"]
 
 
 class Range(Regularizer):
@@ -108,12 +110,23 @@ class LiftedStructure(Regularizer):
 
 
 class SpreadOut(Regularizer):
-    """The spread-out term on features, a value of the whole batch: zero without two classes.
+    """The spread-out term on features, a value of the whole batch: zero without a pair.
+
+    `pairs` are those of "different" classes, or "all", which spreads the rows of one class too.
 
     >>> features = torch.tensor([[2.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
-    >>> SpreadOut()(features, torch.tensor([0, 1, 1]))  # M₁ = (0.6 + 0)/2, M₂ = (0.36 + 0)/2
+    >>> labels = torch.tensor([0, 1, 1])
+    >>> SpreadOut()(features, labels)  # M₁ = (0.6 + 0)/2, M₂ = (0.36 + 0)/2
     tensor(0.0900)
+    >>> SpreadOut(pairs="all")(features, labels)  # M₁ = (0.6 + 0 + 0.8)/3, M₂ = (0.36 + 0.64)/3
+    tensor(0.2178)
     """
+
+    def __init__(self, pairs: Pairs = "different", **options: Unpack[TermOptions]) -> None:
+        super().__init__(**options)
+        if pairs not in get_args(Pairs):
+            raise ValueError(f'pairs must be "different" or "all", got {pairs!r}')
+        self.pairs = pairs
 
     def values(self, rows: Tensor, labels: Tensor) -> Tensor:
         """Ω of the batch, shape ()."""
@@ -121,9 +134,10 @@ class SpreadOut(Regularizer):
         points = rows / norms.masked_fill(norms == 0, 1.0)  # a row of zeros stays one
         with torch.autocast(rows.device.type, enabled=False):  # it would multiply in halves
             products = points @ points.T
-        different = labels.unsqueeze(1) != labels
-        products = products.masked_fill(~different, 0.0)
-        count = different.sum().clamp_min(1)
+        other = labels if self.pairs == "different" else torch.arange(len(rows), device=rows.device)
+        apart = other.unsqueeze(1) != other
+        products = products.masked_fill(~apart, 0.0)
+        count = apart.sum().clamp_min(1)
         mean, mean_square = products.sum() / count, products.square().sum() / count
         return mean.square() + (mean_square - 1 / rows.shape[1]).clamp_min(0)
 

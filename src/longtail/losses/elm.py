@@ -27,7 +27,7 @@ from longtail.losses.loss import LossOptions
 from longtail.losses.regularizer import RegularizedLoss, Regularizer, TermOptions
 from longtail.ranges import NonNegative, Positive
 
-Margins: TypeAlias = Literal["relative", "prior", "sqrt_prior", "sqrt_count"] | ArrayLike
+Margins: TypeAlias = Literal["relative", "prior", "sqrt_prior", "sqrt_count", "count"] | ArrayLike
 
 _FAR = 40.0  # exponentials up to this can be summed as they are, in float32 too
 
@@ -37,8 +37,8 @@ def pull_margins(train: PriorLike, rule: Margins = "relative", scale: float = 1.
 
     By the rule "relative" scale·√(P(y)/max P), for features of norm one, whose squared distances
     lie in 0 to 4: a pair of the largest class at 60 degrees has 1. "prior" is scale·P(y),
-    "sqrt_prior" scale·√P(y), "sqrt_count" scale·√n_y, for features without a norm, as in the paper.
-    Or the rule is the margins themselves.
+    "sqrt_prior" scale·√P(y), "sqrt_count" scale·√n_y and "count" scale·n_y, for features without a
+    norm, as in the paper. Or the rule is the margins themselves.
 
     >>> pull_margins([64, 16, 4]).tolist()
     [1.0, 0.5, 0.25]
@@ -47,16 +47,18 @@ def pull_margins(train: PriorLike, rule: Margins = "relative", scale: float = 1.
     check_number(scale, "scale", least=0)
     if not isinstance(rule, str):
         return as_tensor(scale * check_per_class(rule, prior.num_classes, "margins", least="any"))
-    if rule == "sqrt_count" and prior.counts is None:
+    if rule in ("sqrt_count", "count") and prior.counts is None:
         raise ValueError(
-            "margins='sqrt_count' needs class counts, but this prior was made of "
+            f"margins={rule!r} needs class counts, but this prior was made of "
             "probabilities; make it with Prior.of(counts)"
         )
+    counts = prior.probs if prior.counts is None else prior.counts
     rules = {
         "relative": np.sqrt(prior.probs / prior.probs.max()),
         "prior": prior.probs,
         "sqrt_prior": np.sqrt(prior.probs),
-        "sqrt_count": np.sqrt(prior.probs if prior.counts is None else prior.counts),
+        "sqrt_count": np.sqrt(counts),
+        "count": counts,
     }
     if rule not in rules:
         raise ValueError(
@@ -96,8 +98,9 @@ class Pull(Regularizer):
 class ELM(RegularizedLoss):
     """The logit-adjusted loss with the pull term: `ELM(train)(logits, labels, features=Φ)`.
 
-    Published: α_y = P(y), λ = 0.01 for CIFAR-10; α_y = √n_y, λ = 0.01 for CIFAR-100 and
-    iNaturalist; α_y = 10·√P(y), λ = 0.001 for ImageNet. Margins and scale as in `pull_margins`.
+    Published (A.2): α_y = P(y), λ = 0.01 for CIFAR-10; α_y = √n_y, λ = 0.01 for CIFAR-100 and
+    iNaturalist; α_y = 10·√P(y), λ = 0.001 for ImageNet; α_y = n_y with λ = 0.01 "appears to offer
+    good performance across many datasets". Margins and scale as in `pull_margins`.
 
     >>> loss = ELM([70, 25, 5], lam=0.1)
     >>> logits, features = torch.tensor([[2.0, 0.5, -1.0]] * 2), torch.eye(2)

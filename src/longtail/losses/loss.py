@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from longtail.core.arrays import ArrayLike
 from longtail.core.prior import Prior, PriorLike, full_prior
 from longtail.core.tensors import as_tensor, wide_dtype
+from longtail.losses.inputs import ClassAxis
 
 Reduction: TypeAlias = Literal["mean", "sum", "none"]
 
@@ -43,6 +44,7 @@ class Loss(nn.Module, ABC):
     reduction: Reduction
     ignore_index: int
     label_smoothing: float
+    class_axis: ClassAxis
     needs_features: bool = False  # whether it is called as loss(logits, labels, features)
     takes_soft_labels: bool = True
     gathers: bool = False  # whether the value is that of the batches of all processes
@@ -113,7 +115,7 @@ class ComposedLoss(Loss):
 
     def _take_options(self) -> None:
         taken = ("num_classes", "reduction", "ignore_index", "label_smoothing", "needs_features")
-        for name in (*taken, "takes_soft_labels", "gathers"):
+        for name in (*taken, "takes_soft_labels", "gathers", "class_axis"):
             setattr(self, name, getattr(self.part, name))
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from longtail.core.numbers import check_number, check_whole
 from longtail.losses.inputs import ClassAxis, check_rows, counted_rows
-from longtail.losses.loss import ComposedLoss, ConstantsModule
+from longtail.losses.loss import ComposedLoss, ConstantsModule, Loss
 from longtail.losses.processes import whole_batch
 from longtail.losses.sample_loss import SampleLoss
 
@@ -93,7 +93,7 @@ class RegularizedLoss(ComposedLoss):
 
     def forward(self, logits: Tensor, labels: Tensor, features: Tensor | None = None) -> Tensor:
         """The loss of the whole batch, its term included."""
-        name, axis = type(self).__name__, self.logit_loss.class_axis
+        name, axis = type(self).__name__, self.class_axis
         logits, labels = axis.first(logits, labels, self.num_classes)
         check_rows(logits, labels, name)
         batch: tuple[Tensor, ...] = (logits, labels)
@@ -111,17 +111,20 @@ class RegularizedLoss(ComposedLoss):
         """The loss of a batch that is whole: both terms, one after the other."""
         losses = self.logit_loss.of_rows(logits, labels)
         counted, indices = counted_rows(rows, labels, self.ignore_index)
-        if self.reduction == "mean":
-            term = self.regularizer.mean(counted, indices)
-        else:
-            term = self._reduced(self.regularizer.values(counted, indices), labels)
+        term = term_value(self.regularizer, counted, indices, labels, self)
         return torch.add(losses, term, alpha=self.strength)
 
-    def _reduced(self, values: Tensor, labels: Tensor) -> Tensor:
-        kept = labels != self.ignore_index
-        if values.dim() == 0:  # a term of the whole batch counts in every sample
-            values = values.expand(int(kept.sum()))
-        if self.reduction == "sum":
-            return values.sum()
-        spread = torch.zeros(labels.shape, dtype=values.dtype, device=values.device)
-        return spread.masked_scatter(kept, values)
+
+def term_value(
+    term: Regularizer, rows: Tensor, indices: Tensor, labels: Tensor, loss: Loss
+) -> Tensor:
+    """A term of the rows that count, reduced as the loss is whose labels are given."""
+    if loss.reduction == "mean":
+        return term.mean(rows, indices)
+    values, kept = term.values(rows, indices), labels != loss.ignore_index
+    if values.dim() == 0:  # a term of the whole batch counts in every sample
+        values = values.expand(int(kept.sum()))
+    if loss.reduction == "sum":
+        return values.sum()
+    spread = torch.zeros(labels.shape, dtype=values.dtype, device=values.device)
+    return spread.masked_scatter(kept, values)

@@ -1,20 +1,11 @@
 """The experiment of `longtail demo`: two problems, and what is tried on each."""
 
 from longtail.flows.demo import FeatureExperiment, FeatureMethod
-from longtail.flows.two_gaussians import GaussianExperiment
-from longtail.losses import Adaptive, CrossEntropy, Equalized, LogitAdjusted
+from longtail.flows.two_gaussians import LA_FIGURE_2
+from longtail.losses import CrossEntropy, LogitAdjusted
 from longtail.posthoc import LogitAdjustment
 
-GAUSSIANS = GaussianExperiment(
-    samples=10_000,
-    losses={
-        "ERM": CrossEntropy,
-        "adaptive": Adaptive,
-        "equalised": Equalized,
-        "logit-adjusted": LogitAdjusted,
-    },
-    taus=tuple(step / 10 for step in range(31)),
-)
+GAUSSIANS = LA_FIGURE_2
 CALTECH = FeatureExperiment(
     methods=(
         FeatureMethod("cross-entropy", CrossEntropy),

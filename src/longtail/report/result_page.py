@@ -16,6 +16,7 @@ from longtail.report.pages.compare import compare_page
 from longtail.report.pages.demo import demo_page
 from longtail.report.pages.fit import fit_page
 from longtail.report.pages.fix import fix_page
+from longtail.report.pages.reproduce import reproduce_page
 from longtail.report.pages.scores import scores_page
 from longtail.report.pages.train import train_page
 
@@ -25,6 +26,7 @@ _PAGES: Mapping[str, Callable[..., Page]] = {
     "demo": demo_page,
     "fit": fit_page,
     "fix": fix_page,
+    "reproduce": reproduce_page,
     "scores": scores_page,
     "train": train_page,
 }

@@ -15,6 +15,7 @@ from longtail.stats.distributions import student_p as student_p
 from longtail.stats.distributions import student_reach as student_reach
 from longtail.stats.intervals import Estimate as Estimate
 from longtail.stats.intervals import Interval as Interval
+from longtail.stats.intervals import correlation_interval as correlation_interval
 from longtail.stats.intervals import estimate as estimate
 from longtail.stats.intervals import normal_interval as normal_interval
 from longtail.stats.intervals import quantile_interval as quantile_interval

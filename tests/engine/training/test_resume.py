@@ -20,10 +20,12 @@ from engine.training.tiny import (
     flat_model,
     full_run,
     images,
+    model,
     quick,
     quick_train,
     run_and_die,
     run_and_interrupt,
+    with_terms,
 )
 from longtail.engine.training import FixedSize, StepEnd
 from longtail.engine.training.checkpoint import check_task, read_checkpoint, write_checkpoint
@@ -110,6 +112,19 @@ def test_a_run_stopped_every_few_steps_ends_with_the_same_bits(steps, unbroken, 
         assert [int(row["epoch"]) for row in csv.DictReader(file)] == [1, 2, 3, 4]
 
 
+def test_the_centres_of_terms_go_on_too(tmp_path):
+    data, losses = images(), [with_terms(images().counts) for _ in range(3)]
+    whole, parts = model(), model()
+    quick_train(whole, data, losses[0])
+    quick_train(parts, data, losses[1], run=tmp_path, stop_after=8)  # in the second epoch of six
+    again = model()
+    quick_train(again, data, losses[2], run=tmp_path)
+    assert_same_bits(again.state_dict(), whole.state_dict())
+    for key, value in losses[0].state_dict().items():
+        assert torch.equal(losses[2].state_dict()[key], value), key
+    assert losses[0].terms[0].centers.any()
+
+
 def test_rows_of_the_log_that_the_checkpoint_does_not_know_are_cut(tmp_path):
     net, data = flat_model(), images()
     quick_train(net, data, options=quick(epochs=3), run=tmp_path, stop_after=6)
@@ -175,6 +190,8 @@ def test_an_option_that_came_later_is_no_other_task_unless_it_is_used():
     before = {"loss": {"kind": "CrossEntropy", "settings": {"ignore_index": -100}}}
     after = {"loss": {"kind": "CrossEntropy", "settings": {"ignore_index": -100}}}
     after["loss"]["settings"]["label_smoothing"] = 0.0
+    check_task(before, after, "run")
+    after["recipe"] = {"terms": []}
     check_task(before, after, "run")
     after["loss"]["settings"]["label_smoothing"] = 0.1
     with pytest.raises(ValueError, match=r"label_smoothing: it was 0\.0, now 0\.1"):

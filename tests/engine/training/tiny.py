@@ -149,6 +149,12 @@ def _die_at_sync(number):
     os.fsync = deadly
 
 
+def with_terms(counts, **options):
+    """Cross-entropy with a term that has centres, and one that begins in the second epoch."""
+    terms = [(lt.losses.Center(32, CLASSES), 0.05), (lt.losses.DROLT(counts, 32), 0.005, 1)]
+    return lt.losses.LossWithTerms(lt.losses.CrossEntropy(counts, **options), terms)
+
+
 LOSSES = {
     "LADE": lambda counts: lt.losses.LADE(counts, alpha=0.1),
     "ELM": lambda counts: lt.losses.ELM(counts, lam=0.1),
@@ -158,6 +164,7 @@ LOSSES = {
     "LADE, weighted, without its term": lambda counts: lt.losses.LADE(
         counts, alpha=0.0, weight=[1, 2, 4, 8]
     ),
+    "with terms, weighted": lambda counts: with_terms(counts, weight=[1, 2, 4, 8]),
 }
 IN_PIECES = ("LogitAdjusted", "CrossEntropy, weighted", "LADE, weighted, without its term")
 

@@ -39,6 +39,31 @@ def test_every_loss_moves_the_backbone(name):
     assert found[0].abs().max() > 0
 
 
+@pytest.mark.parametrize("name", parts.TERMS)
+def test_every_term_moves_the_backbone_and_not_the_head(name):
+    plain = gradients(recipe())
+    beside = gradients(recipe(terms=[{"name": name, "weight": 3.0}]))
+    later = gradients(recipe(terms=[{"name": name, "weight": 3.0, "start": 1}]))
+    assert not torch.equal(plain[0], beside[0])
+    assert torch.equal(plain[0], later[0])
+    for before, after in zip(plain[-2:], beside[-2:], strict=True):  # weight and bias of the head
+        assert torch.equal(before, after)
+
+
+@pytest.mark.parametrize("name", parts.HEADS)
+def test_a_term_is_beside_any_head(name):
+    loss = name if name in ("estimated_offset", "experts") else "logit_adjusted"
+    made = recipe(head=name, loss=loss, terms=[{"name": "center", "weight": 0.1}])
+    assert gradients(made)[0].abs().max() > 0
+
+
+def test_what_a_term_needs_of_the_data_is_named():
+    made = recipe(terms=[{"name": "pull", "weight": 1, "margins": "count"}])
+    head = building.build_model(made, PRIOR).head
+    with pytest.raises(RecipeError, match=r"terms\[0\]: margins='count' needs class counts"):
+        building.build_loss(made, Prior.of([0.5, 0.3, 0.2]), head)
+
+
 @pytest.mark.parametrize("name", parts.HEADS)
 def test_every_head_takes_gradients(name):
     loss = name if name in ("estimated_offset", "experts") else "cross_entropy"

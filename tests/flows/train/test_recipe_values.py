@@ -53,6 +53,15 @@ START = recipe_from({"data": "cifar100", "loss": {"name": "lade", "lam": 0.5}})
         (["loss=estimated_offset"], "set head=estimated_offset loss=estimated_offset"),
         (["head=estimated_offset"], "set head=estimated_offset loss=estimated_offset"),
         (["mixup=1"], "mixup makes soft labels"),
+        (["loss=focal", "mixup=1", "terms=[{name: range, weight: 1}]"], "mixup makes soft labels"),
+        (["terms=[center]"], "terms[0] needs a value for weight"),
+        (["terms=[{name: centre, weight: 1}]"], "terms[0].name cannot be 'centre'; did you mean"),
+        (["terms=[{name: center, weight: -1}]"], "terms[0].weight must be float >= 0.0, got -1"),
+        (["terms=[{name: pull, weight: 1, start: 30}]"], "the term pull starts in epoch 30, but"),
+        (["terms.center.rate=1"], "terms has no center; it has none"),
+        (["augment=[crop, flip]", "augment.crup.padding=1"], "augment has no crup; did you mean"),
+        (["augment=[crop]", "augment.crop.pad=1"], "no key augment[0].pad; did you mean padding?"),
+        (["augment=[crop]", "augment.crop=1"], "augment has no keys of its own"),
         (["head=cosine", "second_stage.heads=[lws]"], "leave it out, or set head=linear"),
         (["data.kind=folder", "data.resize=9"], "set data.size"),
         (["data.kind=npz", "data.size=9", "data.resize=8"], "resize must be at least size"),
@@ -103,6 +112,18 @@ def test_a_part_that_is_named_anew_starts_from_its_defaults_but_the_path_stays()
     assert changed.data.imbalance_ratio is None
     assert changed.loss == parts.LOSSES["logit_adjusted"]()
     assert overridden(START, ["loss.name=lade"]).loss.lam == 0.5
+
+
+def test_a_key_may_go_through_a_list_by_the_name_of_a_part():
+    terms = "terms=[{name: center, weight: 0.1}, {name: dro_lt, weight: 0.2, start: 3}]"
+    settings = [terms, "terms.dro_lt.weight=0.5", "augment=[crop, flip]", "augment.crop.padding=2"]
+    changed = overridden(START, settings)
+    assert [(term.tag, term.weight, term.start) for term in changed.terms] == [
+        ("center", 0.1, 0),
+        ("dro_lt", 0.5, 3),
+    ]
+    assert [step.tag for step in changed.augment] == ["crop", "flip"]
+    assert changed.augment[0].padding == 2
 
 
 def test_a_recipe_survives_yaml():
@@ -172,6 +193,7 @@ def _parameters(make, leave_out=()):
 
 FAMILIES = {
     "losses": (parts.LOSSES, losses, ("train", "gather", "generator")),
+    "terms": (parts.TERMS, losses, ("dim", "num_classes", "train")),
     "heads": (parts.HEADS, heads, ("dim", "num_classes", "train")),
     "second heads": (parts.SECOND_HEADS, heads, ("dim", "num_classes", "train", "bias", "rank")),
     "backbones": (parts.BACKBONES, backbones, ()),
@@ -183,7 +205,8 @@ FAMILIES = {
     ),
     "augmentations": (parts.AUGMENTATIONS, augment, ("fill",)),
 }
-BESIDE = {"label_smoothing": 0.0, "by_epoch": False, "tau": 0.0}  # common to a family
+# Common to a family; a term has a weight, which no paper says for all.
+BESIDE = {"label_smoothing": 0.0, "by_epoch": False, "tau": 0.0, "weight": None, "start": 0}
 
 
 @pytest.mark.parametrize(
@@ -201,6 +224,7 @@ def test_the_options_of_a_part_are_those_of_what_it_names(family, tag):
         theirs["tau"] = "auto"
     ours = _options(config)
     assert {**BESIDE, **ours} == {**BESIDE, **theirs}
+    assert ("weight" in ours) == (family == "terms")
     assert ("label_smoothing" in ours) == (family == "losses" and tag != "lade")
 
 
@@ -212,7 +236,7 @@ def test_every_loss_that_needs_no_number_a_class_can_be_named():
         for name, thing in classes.items()
         if issubclass(thing, losses.Loss) and not inspect.isabstract(thing)
     }
-    abstract = {"SampleLoss", "MarginLoss", "RegularizedLoss", "Deferred"}
+    abstract = {"SampleLoss", "MarginLoss", "RegularizedLoss", "Deferred", "LossWithTerms"}
     assert there - named - abstract == {"ConsistentMargin", "PairwiseMargin"}
 
 

@@ -310,6 +310,38 @@ def test_what_a_run_carries_is_what_loss_and_sampler_say(values, carried, images
         assert result.trained.carried.is_close(carried)
 
 
+TERMS = [
+    {"name": "center", "weight": 0.01},
+    {"name": "dro_lt", "weight": 0.01, "start": 1},
+    {"name": "spread_out", "weight": 0.1, "pairs": "all"},
+]
+
+
+@pytest.mark.parametrize("loss", ["cross_entropy", "logit_adjusted", "focal"])
+def test_terms_change_what_is_learned_and_not_what_is_carried(loss, images, tmp_path):
+    plain_run = run_recipe(small(images, loss=loss), tmp_path / "plain")
+    recipe = small(images, loss=loss, terms=TERMS)
+    plan = planned(recipe)
+    assert plan.carried == planned(small(images, loss=loss)).carried
+    assert plan.terms == ("center", "dro_lt", "spread_out")
+    assert plan_in_words(plan)[-1].endswith(
+        "whatever center, dro_lt, spread_out make of the features"
+    )
+    result = run_recipe(recipe, tmp_path / "terms")
+    before, after = (each.trained.carried for each in (plain_run, result))
+    assert before is after is None or before.is_close(after)
+    assert result.variants[0].scores["test"].carried == plain_run.variants[0].scores["test"].carried
+    weights = [next(each.model.model.backbone.parameters()) for each in (plain_run, result)]
+    assert not torch.equal(*weights)
+    page = (tmp_path / "terms" / "report.html").read_text()
+    assert "Terms on the features: center, dro_lt, spread_out." in page
+    assert "name center, weight 0.01" in page
+    assert "Terms on the features" not in (tmp_path / "plain" / "report.html").read_text()
+    centers = load_file(next((tmp_path / "terms" / "checkpoint").glob("*.safetensors")))
+    assert centers["loss.terms.0.centers"].any()
+    assert centers["loss.terms.1.centers"].any()
+
+
 def test_ldam_is_reweighted_late_and_drawn_at_its_scale(images, tmp_path):
     recipe = small(
         images,

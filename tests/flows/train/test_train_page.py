@@ -8,6 +8,7 @@ import torch
 from longtail import Prior, Scores
 from longtail.engine.training import Trained
 from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
+from longtail.flows.train.class_values import class_values
 from longtail.flows.train.model_file import StoredModel
 from longtail.flows.train.reading import plain, recipe_from
 from longtail.flows.train.result import TrainResult
@@ -81,3 +82,30 @@ def test_a_tau_that_the_validation_part_does_not_determine_is_said_to_be_held_ne
     assert not moved.choice.is_determined
     assert moved.tau == pytest.approx(1, abs=0.2)
     assert "it was held near 1" in render_page(train_page(run, Footer("0", "d", "c")))
+
+
+def test_the_page_shows_what_the_network_makes_of_its_classes(images, tmp_path):
+    values = {
+        "data": {"kind": "npz", "path": str(images), "validation_share": 0.2},
+        "backbone": {"name": "mlp", "inputs": 192, "hidden": [16]},
+        "epochs": 1,
+    }
+    result = train(values, tmp_path / "linear")
+    made = class_values(result)
+    scores = {name: result.variants[k].scores["test"] for k, name in enumerate(made)}
+    assert list(made) == [AS_TRAINED, UNDER_TARGET]
+    for name, each in scores.items():
+        means = each.probs().double().mean(0)
+        assert made[name]["mean_probability"] == pytest.approx(means.numpy(), rel=1e-4)
+    own = scores[UNDER_TARGET].logits[scores[UNDER_TARGET].labels == 1][:, 1]
+    assert made[UNDER_TARGET]["class_logits"][0, 1] == pytest.approx(own.mean().item(), rel=1e-4)
+    bias = result.model.model.head.bias.detach()
+    assert made[AS_TRAINED]["bias"] == pytest.approx(bias.double().numpy())
+    page = render_page(train_page(result, Footer("0", "2026-01-01", "longtail train")))
+    for words in ("LADE figure 2", "LADE figure 3", "EO figure 1", "training prior"):
+        assert words in page
+
+    cosine = train(values | {"head": "cosine"}, tmp_path / "cosine")
+    assert "bias" not in class_values(cosine)[AS_TRAINED]
+    page = render_page(train_page(cosine, Footer("0", "2026-01-01", "longtail train")))
+    assert "EO figure 1" not in page

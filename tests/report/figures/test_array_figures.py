@@ -213,3 +213,32 @@ def test_a_running_mean_is_that_of_the_neighbours():
         near = [v for v in values[max(k - 1, 0) : k + 2] if not np.isnan(v)]
         expected = np.mean(near) if near else np.nan
         np.testing.assert_allclose(found[k], expected)
+
+
+def test_accuracy_against_the_tau_of_a_loss_is_a_line_for_all_and_each_group(read):
+    recalls = {0.5: [0.2, 0.9, 0.6, np.nan], 0.0: [0.4, 0.8, 0.0, 0.5]}
+    chart = figures.trained_tau_chart(recalls, COUNTS)  # medium, many, few, many
+    assert tooltips(chart, read, "all") == pytest.approx([42.5, 170 / 3], rel=1e-3)
+    assert tooltips(chart, read, "many") == pytest.approx([65, 90])
+    assert tooltips(chart, read, "medium") == pytest.approx([40, 20])
+    assert tooltips(chart, read, "few") == pytest.approx([0, 60])
+
+
+def test_the_tau_of_eq_9_is_that_of_the_loss_and_the_prediction_stays_the_nearest_centre():
+    """NCM fig. 5: learned NCM trained with several τ, here against the loss with loops."""
+    features = torch.tensor(FEATURES, dtype=torch.float64)
+    labels = torch.tensor(LABELS)[: 4 * 15 - 10]
+    head = lt.heads.LearnedNCM(5, 4).double()
+    head.set_moments(lt.heads.class_moments(features[:50], labels, 4))
+    counts = [int((labels == k).sum()) for k in range(4)]
+    for tau in (0.0, 0.125, 0.5):
+        loss = lt.losses.LogitAdjusted(counts, tau=tau)(head(features[:50]), labels)
+        terms = []
+        for row, y in zip(features[:50], labels.tolist(), strict=True):
+            away = [float(torch.linalg.norm(row - center)) for center in head.centers.detach()]
+            parts = [np.exp(-d / 2 + tau * np.log(n)) for d, n in zip(away, counts, strict=True)]
+            terms.append(-np.log(parts[y] / sum(parts)))
+        assert loss.item() == pytest.approx(np.mean(terms))
+    assert (
+        head(features).argmax(1).tolist() == torch.cdist(features, head.centers).argmin(1).tolist()
+    )

@@ -48,6 +48,9 @@ def drawn_of(scores, kind=lambda values: values):
         ),
         "margin_cdf_chart": figures.margin_cdf_chart(values["margins"], labels, counts),
         "margins_chart": figures.margins_chart(values["margins"], labels, counts),
+        "mean_probability_chart": figures.mean_probability_chart(
+            values["probabilities"], counts, classes=names
+        ),
         "offsets_chart": figures.offsets_chart(
             {
                 "trained": weight[:, 0],
@@ -61,6 +64,9 @@ def drawn_of(scores, kind=lambda values: values):
         "reliability_chart": figures.reliability_chart(values["reliability"]),
         "tau_error_chart": figures.tau_error_chart({"a": curve, "b": curve}),
         "tau_groups_chart": figures.tau_groups_chart(curve, counts),
+        "trained_tau_chart": figures.trained_tau_chart(
+            {0.0: values["recalls"]["before"], 0.125: values["recalls"]["after"]}, counts
+        ),
         "tsne_chart": figures.tsne_chart(
             tsne(features, labels, chosen=[0, 1, 2, 3]), classes=names
         ),
@@ -80,6 +86,7 @@ def given_values(two, features, labels, weight, centers, size):
         "cdnv": [metrics.representations.mean_cdnv(one, each) for each in (weight, centers)],
         "recalls": {n: metrics.recalls(s) for n, s in two.items()},
         "wrong": {n: metrics.false_positives(s) for n, s in two.items()},
+        "probabilities": {n: s.probs().mean(0) for n, s in two.items()},
         "margins": {n: metrics.margins(s) for n, s in two.items()},
         "reliability": {n: metrics.reliability(s) for n, s in two.items()},
         "variances": metrics.representations.intra_class_variance(

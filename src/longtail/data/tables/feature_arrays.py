@@ -1,9 +1,11 @@
 """Features from arrays that others wrote: .npz with a key for each part, or .npy beside labels.
 
 An .npz has `features` and `labels` of training samples, or `train_features`, `train_labels`, and
-the same of validation and test where there are such; `classes` names the classes. Labels may be
-names, of that list or, without one, in the order of their names. The rows of an .npy are of the
-train part, unless `split` says of each row whether it is train, validation or test.
+the same of validation and test where there are such; `classes` names the classes. Or it has `train`
+and `train_label`, and so on, beside `scale`: rows of bytes that are multiplied by it, number by
+number. Labels may be names, of that list or, without one, in the order of their names. The rows of
+an .npy are of the train part, unless `split` says of each row whether it is train, validation or
+test.
 """
 
 from __future__ import annotations
@@ -59,6 +61,8 @@ def read_features(
 
 def _of_npz(source: Path) -> _Named:
     names = arrays.npz_names(source)
+    if {"scale", "train", "train_label"} <= set(names):
+        return _of_bytes(source, names)
     prefixes: dict[str, Split] = {"": "train", **{f"{split}_": split for split in SPLITS}}
     _check_names(source, names, prefixes)
     pairs = {
@@ -83,6 +87,26 @@ def _of_npz(source: Path) -> _Named:
     classes = as_names(stored["classes"], f"'classes' of {source}") if beside else None
     parts = {split: (stored[rows], stored[labels]) for split, (rows, labels) in pairs.items()}
     return _numbered(parts, classes, source)
+
+
+def _of_bytes(source: Path, names: Container[str]) -> _Named:
+    """Of `data/caltech101`, and of sets stored like it."""
+    splits = [split for split in SPLITS if split in names and f"{split}_label" in names]
+    beside = ["label_names"] if "label_names" in names else []
+    of_splits = [name for split in splits for name in (split, f"{split}_label")]
+    stored = arrays.load_npz(source, [*of_splits, "scale", *beside])
+    scale = stored["scale"].astype(np.float32)
+    for split in splits:
+        if stored[split].shape[1:] != scale.shape:
+            raise ValueError(
+                f"{source} must have a scale for each number of a row, got {split} of shape "
+                f"{stored[split].shape} and {scale.shape} scales"
+            )
+    classes = as_names(stored["label_names"], f"'label_names' of {source}") if beside else None
+    return {
+        split: (stored[split] * scale, stored[f"{split}_label"].astype(np.int64))
+        for split in splits
+    }, classes
 
 
 def _of_npy(source: Path, labels: Path, split: Path | None) -> _Named:

@@ -39,7 +39,8 @@ _DAMAGE = (ValueError, LookupError, TypeError, AttributeError, RuntimeError, Saf
 _FREE = ("num_workers", "compile", "parallel")  # may change from one start to the next
 _OF_THIS_PROCESS = ("training", "num_replicas", "rank")
 _PLAIN = (bool, int, float, str, type(None))
-_WITHOUT = {"label_smoothing": 0.0}  # what checkpoints did that are older than the option
+# What checkpoints did that are older than the option.
+_WITHOUT: dict[str, Any] = {"label_smoothing": 0.0, "terms": []}
 
 
 class Checkpoint(NamedTuple):

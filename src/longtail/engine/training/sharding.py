@@ -32,7 +32,7 @@ _IN_LINE = (nn.Sequential, nn.ModuleList)
 
 def check_sharding(model: Model, losses: tuple[Loss, ...]) -> None:
     """A ValueError that says what cannot be shared out."""
-    if any(isinstance(loss, EstimatedOffset) for loss in losses):
+    if any(isinstance(part, EstimatedOffset) for loss in losses for part in loss.modules()):
         raise ValueError(
             "the loss EstimatedOffset looks at the weights of the head, of which a process has "
             'only a part with parallel="fsdp"; take parallel="ddp"'

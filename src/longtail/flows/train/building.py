@@ -147,10 +147,20 @@ def build_backbone(option: parts.Backbone) -> Backbone:
     return network
 
 
-@_part("loss")
 def build_loss(recipe: Recipe, batches: Prior, head: heads.Head) -> losses.Loss:
-    """The loss for batches that follow this prior."""
+    """The loss for batches that follow this prior, with the recipe's terms beside it."""
+    loss, added = _logit_loss(recipe, batches, head), list[losses.AddedTerm]()
+    sizes = {"dim": head.dim, "num_classes": head.num_classes, "train": batches}
+    for at, option in enumerate(recipe.terms):
+        with _part(f"terms[{at}]"):
+            values = option.values()
+            term: losses.Regularizer = option.build(**sizes)
+            added.append(losses.AddedTerm(term, values["weight"], values["start"]))
+    return losses.LossWithTerms(loss, added) if added else loss
 
+
+@_part("loss")
+def _logit_loss(recipe: Recipe, batches: Prior, head: heads.Head) -> losses.Loss:
     def make(train: Prior, **more: Any) -> losses.Loss:
         loss: losses.Loss = recipe.loss.build(train=train, head=head, **more)
         return loss

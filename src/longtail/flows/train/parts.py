@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 import msgspec
 
 from longtail.flows.train.signatures import parameters, union
-from longtail.ranges import FractionBelowOne, NonNegative
+from longtail.ranges import FractionBelowOne, NonNegative, Whole
 
 
 class Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -103,6 +103,20 @@ LOSSES = family(
 ) | family("longtail.losses", ("LADE",), ("train",))
 # Terms on the whole batch or on features, which soft labels would make no sense for.
 HARD_LABELS_ONLY = ("lade", "elm", "estimated_offset")
+# Terms on features that any loss may have beside it, each times its weight from epoch `start` on.
+TERMS = family(
+    "longtail.losses",
+    {
+        "dro_lt": "DROLT",
+        "range": "Range",
+        "lifted_structure": "LiftedStructure",
+        "center": "Center",
+        "spread_out": "SpreadOut",
+        "pull": "Pull",
+    },
+    ("dim", "num_classes", "train"),
+    common={"weight": (NonNegative, msgspec.NODEFAULT), "start": (Whole, 0)},
+)
 
 _HEAD = ("dim", "num_classes", "train")
 HEADS = family(
@@ -179,6 +193,7 @@ SCHEDULES = family(
 # Of one family: for msgspec a union of classes made above, for type checkers what they have alike.
 if TYPE_CHECKING:
     Loss: TypeAlias = Part
+    Term: TypeAlias = Part
     Head: TypeAlias = Part
     SecondHead: TypeAlias = Part
     Backbone: TypeAlias = Part
@@ -187,6 +202,7 @@ if TYPE_CHECKING:
     Schedule: TypeAlias = Part
 else:
     Loss = union(LOSSES.values())
+    Term = union(TERMS.values())
     Head = union(HEADS.values())
     SecondHead = union(SECOND_HEADS.values())
     Backbone = union(BACKBONES.values())

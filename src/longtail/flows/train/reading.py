@@ -95,8 +95,9 @@ def read_recipe_file(
 def overridden(recipe: Recipe, settings: Sequence[str]) -> Recipe:
     """The recipe with some values replaced, one after the other, as on the command line.
 
-    Such as "optimizer.lr=0.1", "loss=cross_entropy", "ema=null", "augment=[crop, flip]". A part
-    that is named anew starts from the defaults of that name.
+    Such as "optimizer.lr=0.1", "loss=cross_entropy", "ema=null", "augment=[crop, flip]", and of a
+    part in a list "augment.crop.padding=2". A part that is named anew starts from the defaults of
+    that name.
 
     >>> start = recipe_from({"data": "cifar100", "loss": {"name": "lade", "lam": 0.5}})
     >>> overridden(start, ["loss=logit_adjusted", "loss.tau=2"]).loss
@@ -231,6 +232,12 @@ def _put(
     chosen = [each for each in structs if own_tag is None or each.tag == inside.get(own_tag)]
     kinds = [field.type for each in chosen for field in each.fields if field.encode_name == first]
     field = kinds[0] if kinds else inspect.AnyType()
+    items = [kind.item_type for kind in _members(field) if isinstance(kind, inspect.VarTupleType)]
+    if len(rest) > 1 and items and (list_tag := _structs(items[0])[1]):
+        listed = [{list_tag: m} if isinstance(m, str) else m for m in inside.get(first) or ()]
+        inside[first] = listed
+        _put(_member(listed, list_tag, first, rest[0]), items[0], rest[1:], text, setting)
+        return
     tag = _structs(field)[1]
     if rest or (tag is not None and text.isidentifier() and text != "null"):
         below = inside.get(first)
@@ -243,6 +250,14 @@ def _put(
         inside[first] = _value(text, field)
     except ValueError as error:
         raise RecipeError(f"in {setting!r}: {error}") from None
+
+
+def _member(parts: Iterable[Any], tag: str, key: str, name: str) -> dict[str, Any]:
+    """Of a list of parts the one of that name."""
+    by_name = {str(part.get(tag)): part for part in parts if isinstance(part, dict)}
+    if name not in by_name:
+        raise RecipeError(f"{key} has no {name}; {_instead(name, by_name, 'it has')}")
+    return by_name[name]
 
 
 def _value(text: str, kind: inspect.Type) -> Any:

@@ -6,6 +6,7 @@ What is wrong with a folder is told without importing torch.
 from __future__ import annotations
 
 import csv
+import json
 import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
@@ -69,10 +70,7 @@ def check_folder(folder: Path, recipe: Recipe, resume: Literal["auto", "never"] 
         raise RecipeError(
             f"{folder} holds a run already; take another folder, or go on with --resume auto"
         )
-    from longtail.core.nested import differences, flat  # core imports NumPy
-
-    before, after = (task_values(r) for r in (read_recipe_file(folder / RECIPE), recipe))
-    differing = differences(flat(before), flat(after))
+    differing = differences_from(folder, recipe)
     if differing:
         changes = [f"{key}: {old!r} there, {new!r} now" for key, (old, new) in differing.items()]
         raise RecipeError(
@@ -80,6 +78,14 @@ def check_folder(folder: Path, recipe: Recipe, resume: Literal["auto", "never"] 
             f"{'; '.join(changes[:10])}"
         )
     return True
+
+
+def differences_from(folder: Path, recipe: Recipe) -> dict[str, tuple[Any, Any]]:
+    """What the recipe of a run says of what is learned, and another does, where they differ."""
+    from longtail.core.nested import differences, flat  # core imports NumPy
+
+    before, after = (task_values(r) for r in (read_recipe_file(folder / RECIPE), recipe))
+    return differences(flat(before), flat(after))
 
 
 def _names_of_runs(folder: Path, recipe: Recipe) -> list[str]:
@@ -130,6 +136,18 @@ def write_start(folder: Path, recipe: Recipe, name: str, command: str) -> None:
     if not is_recipe_of(folder, recipe):
         with written_whole(folder / RECIPE) as part:
             part.write_bytes(write_yaml(plain(recipe)).encode())
+
+
+def name_of_run(folder: Path) -> str:
+    """What its recipe is called, as the run has kept it; empty in folders that have not."""
+    from longtail.core.files import read_whole
+
+    try:
+        values = json.loads(read_whole(folder / VERSIONS))
+    except (OSError, ValueError, RecursionError):  # it has no more than a name to give
+        return ""
+    name = values.get(RECIPE_NAME) if isinstance(values, dict) else None
+    return name if isinstance(name, str) else ""
 
 
 def is_recipe_of(folder: Path, recipe: Recipe) -> bool:

@@ -119,6 +119,7 @@ class Plan(NamedTuple):
     steps: int
     carried: CarriedKind
     label_smoothing: float  # the prior is that of labels smoothed so
+    terms: tuple[str, ...]  # beside the loss; they leave the prior as it is
 
 
 def planned(recipe: Recipe) -> Plan:
@@ -138,6 +139,7 @@ def planned(recipe: Recipe) -> Plan:
         steps=steps * recipe.epochs,
         carried=_kind(setup.carried, setup.prior.smoothed(smoothing)),
         label_smoothing=smoothing,
+        terms=tuple(term.tag for term in recipe.terms),
     )
 
 

@@ -12,8 +12,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from longtail.flows.file_names import RECIPE
 from longtail.flows.train.reading import RecipeError, merged, read_recipe_file, recipe_from
 from longtail.flows.train.recipe import Recipe
+from longtail.flows.train.run_folder import name_of_run
 
 Values: TypeAlias = Mapping[str, Any]
 _ENDINGS = (".yaml", ".yml", ".json")
@@ -69,8 +71,13 @@ def read_recipe(source: str | os.PathLike[str]) -> Recipe:
 def recipe_name(source: str | os.PathLike[str]) -> str:
     """What a run of `read_recipe(source)` is called: the name itself, or that of the file.
 
+    The recipe.yaml of a run is of what that run is called.
+
     >>> recipe_name("cifar100-lt-la-quick"), recipe_name("my/own.yaml")
     ('cifar100-lt-la-quick', 'own')
     """
     text = os.fspath(source)
-    return Path(text).stem if text.endswith(_ENDINGS) or Path(text).is_file() else text
+    path = Path(text)
+    if path.name == RECIPE and (name := name_of_run(path.parent)):
+        return name
+    return path.stem if text.endswith(_ENDINGS) or path.is_file() else text

@@ -4,7 +4,7 @@
 56.11
 """
 
-from longtail.recipes.experiments.experiment import (
+from longtail.flows.reproduce.experiment import (
     Better,
     Cell,
     Claim,
@@ -22,8 +22,8 @@ from longtail.recipes.experiments.experiment import (
     Trend,
     claim_rows,
 )
-from longtail.recipes.experiments.measures import EDGES, MEASURES, Edges, Measure
-from longtail.recipes.experiments.registry import EXPERIMENTS
+from longtail.flows.reproduce.measures import EDGES, MEASURES, Edges, Measure
+from longtail.recipes.experiments.reading import EXPERIMENTS, named_runs
 
 __all__ = [
     "EDGES",
@@ -47,4 +47,5 @@ __all__ = [
     "Train",
     "Trend",
     "claim_rows",
+    "named_runs",
 ]

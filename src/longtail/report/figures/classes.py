@@ -18,10 +18,10 @@ from longtail.flows.figure_curves import Floats, Integers, Tail, Values, by_name
 from longtail.report.charts.chart import Chart, panels
 from longtail.report.charts.frame import WIDTH, Guide, Reference
 from longtail.report.charts.lines import Line, Mark, line_chart
+from longtail.report.charts.scale import readable
 
 if TYPE_CHECKING:
     from longtail.core.arrays import ArrayLike
-    from longtail.metrics import ClassLogits
 
 AXIS = "class, from the most frequent to the rarest"
 GROUPS = ("many", "medium", "few")
@@ -91,6 +91,33 @@ def class_accuracy_chart(
     return _along_the_tail(percent, counts, classes, *titles, width, means)
 
 
+def mean_probability_chart(
+    probabilities: Values, counts: ArrayLike, *, classes: Sequence[str] | None = None
+) -> Chart:
+    """The mean probability of each class on a balanced test set (LADE fig. 2).
+
+    What follows the training prior, the grey curve, still carries it; without bias all classes
+    have 1/C, the dotted level. Probabilities are means over all samples, `scores.probs().mean(0)`,
+    or several such under their names.
+
+    >>> chart = mean_probability_chart({"cross-entropy": [0.75, 0.25]}, counts=[90, 10])
+    >>> "training prior" in chart, "uniform: 50 %" in chart
+    (True, True)
+    """
+    tail = tail_of(counts, classes)
+    percent = {name: 100 * each for name, each in by_name(probabilities).items()}
+    at = figure_curves.thinned(len(tail.order), 300)
+    return _along_the_tail(
+        percent,
+        counts,
+        classes,
+        "Mean probability of each class",
+        "mean probability (%)",
+        reference=Reference(tail.uniform, f"uniform: {readable(tail.uniform, 3)} %"),
+        beside=[Line("training prior", at + 1, tail.prior[at], style=_GREY)],
+    )
+
+
 def offsets_chart(
     offsets: Values, counts: ArrayLike, *, classes: Sequence[str] | None = None
 ) -> Chart:
@@ -107,7 +134,7 @@ def offsets_chart(
 
 
 def class_logits_chart(
-    logits: ClassLogits, counts: ArrayLike, *, classes: Sequence[str] | None = None
+    logits: Sequence[ArrayLike], counts: ArrayLike, *, classes: Sequence[str] | None = None
 ) -> Chart:
     """Mean logit of each class on its own samples and on the others, ± one standard deviation.
 
@@ -169,55 +196,6 @@ def false_positives_chart(
     )
 
 
-def weight_norms_chart(runs: Mapping[str, Sequence[tuple[ArrayLike, ArrayLike]]]) -> Chart:
-    """Norms ‖w_y‖ of the head's rows by class, from the most frequent one on (LA fig. 1).
-
-    Under SGD with momentum they follow the class frequencies, under Adam they need not, which is
-    why dividing by them is no remedy that holds. A line has the norms
-    (`metrics.representations.weight_norms`) and the training counts of one run, or of several,
-    which are averaged, with a band of one standard deviation.
-
-    >>> "SGD starts at 5 and ends at 1" in weight_norms_chart({"SGD": [([5.0, 1.0], [90, 10])]})
-    True
-    """
-    lines = []
-    for name, several in runs.items():
-        ordered = [tail_of(counts).along(floats(norms), name) for norms, counts in several]
-        mean, low, high = figure_curves.mean_band(ordered)
-        lines.append(Line(name, range(1, len(mean) + 1), mean, low, high))
-    title = "Norms of the weights of each class"
-    return line_chart(lines, title=title, x_title=AXIS, y_title="norm of its weights")
-
-
-def group_curves_chart(log: Sequence[Mapping[str, float | None]], title: str = "") -> Chart:
-    """Validation accuracy of many-, medium- and few-shot classes after each epoch (NCM fig. 4).
-
-    The log has `epoch`, `val_many`, `val_medium`, `val_few` of each epoch; None where unknown.
-
-    >>> rows = [{"epoch": 1.0, "val_many": 0.5}, {"epoch": 2.0, "val_many": 0.75}]
-    >>> "many-shot starts at 50 and ends at 75" in group_curves_chart(rows)
-    True
-    """
-    lines = []
-    for name in GROUPS:
-        points = [(row.get("epoch"), row.get(f"val_{name}")) for row in log]
-        drawn = [(at, 100 * value) for at, value in points if at is not None and value is not None]
-        if drawn:
-            epochs, accuracies = zip(*drawn, strict=True)
-            lines.append(Line(f"{name}-shot", epochs, accuracies))
-    if not lines:
-        raise ValueError(
-            "the log has no accuracy of many, medium and few: train with a validation part, "
-            "data.validation_share=0.1"
-        )
-    return line_chart(
-        lines,
-        title=title or "Accuracy of groups of classes over the epochs",
-        x_title="epoch",
-        y_title="validation accuracy (%)",
-    )
-
-
 def ordered_chart(
     series: Mapping[str, Sequence[Floats] | None],
     order: Integers,
@@ -256,9 +234,11 @@ def _along_the_tail(
     y_title: str,
     width: float = WIDTH,
     about: Mapping[str, str] | None = None,
+    reference: Reference | None = None,
+    beside: Sequence[Line] = (),
 ) -> Chart:
     """Series of one number a class above the counts; NaN is a gap, `about` ends their names."""
-    tail, lines = tail_of(counts, classes), []
+    tail, lines = tail_of(counts, classes), list(beside)
     for style, (name, values) in enumerate(named.items()):
         line = partial(Line, name + (about or {}).get(name, ""), style=style)
         ordered, labelled = tail.along(values, name), partial(line, tail.places, labels=tail.names)
@@ -268,7 +248,14 @@ def _along_the_tail(
         smooth = figure_curves.running_mean(ordered, max(5, len(ordered) // 12))
         at = figure_curves.thinned(len(ordered), 120)
         lines += [labelled(y=ordered, mark="dots", faint=True), line(at + 1, smooth[at])]
-    return _over_counts(lines, tail, title=title, y_title=y_title, width=width)
+    return _over_counts(
+        lines,
+        tail,
+        title=title,
+        y_title=y_title,
+        width=width,
+        reference=reference,
+    )
 
 
 def _over_counts(

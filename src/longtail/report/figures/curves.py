@@ -7,7 +7,7 @@ a single one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from longtail.flows import figure_curves
@@ -15,6 +15,7 @@ from longtail.flows.figure_curves import Floats, Values, by_name, density
 from longtail.report.charts.chart import Chart, panels
 from longtail.report.charts.frame import Guide
 from longtail.report.charts.lines import Line, line_chart
+from longtail.report.figures.classes import GROUPS
 from longtail.report.names import how_many
 
 if TYPE_CHECKING:
@@ -67,9 +68,10 @@ def tau_groups_chart(
     low: float = 0.0,
     high: float = 2.0,
 ) -> Chart:
-    """Accuracy of all classes and of each group against τ (NCM fig. 5): what the tail costs.
+    """Accuracy of all classes and of each group against τ, post hoc: what the tail costs.
 
-    Groups are a boolean mask over the classes for each name; by default many, medium and few.
+    For the τ of a loss, which takes a training for each, see `trained_tau_chart`. Groups are a
+    boolean mask over the classes for each name; by default many, medium and few.
 
     >>> from longtail.posthoc import tau_curve
     >>> logits = [[3.0, 1.0], [2.0, 0.5], [1.0, 0.8], [1.2, 1.0], [2.0, 1.9]]
@@ -88,6 +90,62 @@ def tau_groups_chart(
         x_title="τ",
         y_title="accuracy (%)",
         x_range=(low, high),
+    )
+
+
+def trained_tau_chart(
+    recalls: Mapping[float, ArrayLike], counts: ArrayLike, groups: Groups | None = None
+) -> Chart:
+    """Accuracy of all classes and of each group against the τ of the loss (NCM fig. 5).
+
+    Recalls (`metrics.recalls`) are those of a training with each τ. The paper varies τ of eq. 9,
+    the logit-adjusted loss of learned NCM, which predicts the nearest centroid as before. Groups
+    are those of `tau_groups_chart`.
+
+    >>> chart = trained_tau_chart({0.0: [0.9, 0.1], 0.125: [0.8, 0.4]}, counts=[900, 10])
+    >>> "few starts at 10 and ends at 40" in chart
+    True
+    """
+    taus, masks = sorted(recalls), figure_curves.masks_of(groups, counts)
+    masks = figure_curves.with_all(masks, counts)
+    drawn = figure_curves.group_accuracies((recalls[tau] for tau in taus), masks)
+    return line_chart(
+        [
+            Line(name, taus, [100 * share for share in line], mark="both")
+            for name, line in drawn.items()
+        ],
+        title="Accuracy of the groups against the τ of the loss",
+        x_title="τ of the loss",
+        y_title="accuracy (%)",
+    )
+
+
+def group_curves_chart(log: Sequence[Mapping[str, float | None]], title: str = "") -> Chart:
+    """Validation accuracy of many-, medium- and few-shot classes after each epoch (NCM fig. 4).
+
+    The log has `epoch`, `val_many`, `val_medium`, `val_few` of each epoch; None where unknown.
+
+    >>> rows = [{"epoch": 1.0, "val_many": 0.5}, {"epoch": 2.0, "val_many": 0.75}]
+    >>> "many-shot starts at 50 and ends at 75" in group_curves_chart(rows)
+    True
+    """
+    lines = []
+    for name in GROUPS:
+        points = [(row.get("epoch"), row.get(f"val_{name}")) for row in log]
+        drawn = [(at, 100 * value) for at, value in points if at is not None and value is not None]
+        if drawn:
+            epochs, accuracies = zip(*drawn, strict=True)
+            lines.append(Line(f"{name}-shot", epochs, accuracies))
+    if not lines:
+        raise ValueError(
+            "the log has no accuracy of many, medium and few: train with a validation part, "
+            "data.validation_share=0.1"
+        )
+    return line_chart(
+        lines,
+        title=title or "Accuracy of groups of classes over the epochs",
+        x_title="epoch",
+        y_title="validation accuracy (%)",
     )
 
 

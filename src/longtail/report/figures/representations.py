@@ -1,6 +1,6 @@
 """What features look like, class by class: how far they spread, moved, mix, and what counts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from longtail.flows.figure_curves import (
     block_means,
     by_name,
     floats,
+    mean_band,
     rank_correlation,
     tail_of,
 )
@@ -20,6 +21,7 @@ from longtail.report.charts.heat import heat_chart
 from longtail.report.charts.lines import Line, Mark, line_chart
 from longtail.report.charts.plane import Points, plane_chart
 from longtail.report.charts.scale import fixed
+from longtail.report.figures.classes import AXIS
 
 _MOST_ROWS, _MOST_COLUMNS = 20, 16
 _SPREADS = {
@@ -87,6 +89,26 @@ def cdnv_chart(values: Values, *, epochs: Sequence[float] | None = None) -> Char
         x_title="epoch",
         y_title="mean CDNV of all pairs of classes",
     )
+
+
+def weight_norms_chart(runs: Mapping[str, Sequence[tuple[ArrayLike, ArrayLike]]]) -> Chart:
+    """Norms ‖w_y‖ of the head's rows by class, from the most frequent one on (LA fig. 1).
+
+    Under SGD with momentum they follow the class frequencies, under Adam they need not, which is
+    why dividing by them is no remedy that holds. A line has the norms
+    (`metrics.representations.weight_norms`) and the training counts of one run, or of several,
+    which are averaged, with a band of one standard deviation.
+
+    >>> "SGD starts at 5 and ends at 1" in weight_norms_chart({"SGD": [([5.0, 1.0], [90, 10])]})
+    True
+    """
+    lines = []
+    for name, several in runs.items():
+        ordered = [tail_of(counts).along(floats(norms), name) for norms, counts in several]
+        mean, low, high = mean_band(ordered)
+        lines.append(Line(name, range(1, len(mean) + 1), mean, low, high))
+    title = "Norms of the weights of each class"
+    return line_chart(lines, title=title, x_title=AXIS, y_title="norm of its weights")
 
 
 def projections_chart(

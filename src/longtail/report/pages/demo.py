@@ -8,21 +8,17 @@ from math import nan
 from typing import TYPE_CHECKING
 
 from longtail.report.charts.bars import Bars, bar_chart
-from longtail.report.charts.frame import Reference
-from longtail.report.charts.lines import Line, line_chart
-from longtail.report.charts.plane import Points, Separator, plane_chart
-from longtail.report.charts.rows import Strip, strip_chart
 from longtail.report.figures.classes import GROUPS
 from longtail.report.names import percent
 from longtail.report.page import Column, Figure, Footer, Page, Section, Table
 from longtail.report.pages.first_screen import gain_in_words
 from longtail.report.pages.scores import scores_page
+from longtail.report.pages.synthetic import gaussian_figures
 
 if TYPE_CHECKING:
     from longtail.flows.demo import DemoResult, FeatureScores
     from longtail.flows.two_gaussians import GaussianRow, TwoGaussians
 
-_SHOWN_POINTS = 600  # of the first trial's training set: more would only blacken the figure
 _KEYS = ("balanced_accuracy", *GROUPS, "accuracy")
 
 
@@ -107,7 +103,7 @@ def _gaussian_section(both: TwoGaussians) -> Section:
                 "afterwards, each at the τ that is best for it."
             ),
         ),
-        figures=_gaussian_figures(both),
+        figures=gaussian_figures(both),
         notes=[
             "The closed form is the exact error of each learned separator; the sampled one adds "
             "the noise of a test set with about 500 positives.",
@@ -115,49 +111,6 @@ def _gaussian_section(both: TwoGaussians) -> Section:
             "their norms equal, and dividing by ‖w‖ changes no decision.",
         ],
     )
-
-
-def _gaussian_figures(both: TwoGaussians) -> list[Figure]:
-    features, labels = both.features[:_SHOWN_POINTS], both.labels[:_SHOWN_POINTS]
-    least, error = (
-        Reference(both.bayes, f"Bayes {both.bayes:.3f} %"),
-        "balanced error, closed form (%)",
-    )
-    strips = strip_chart(
-        [Strip(name, errors.tolist()) for name, errors in both.exact.items()],
-        title="Balanced error of each loss",
-        value_title=error,
-        reference=least,
-    )
-    separators = [Separator(name, *abc.tolist()) for name, abc in both.separators.items()]
-    plane = plane_chart(
-        [
-            Points(name, *features[labels == label].T.tolist())
-            for label, name in enumerate(("negatives", "positives"))
-        ],
-        [*separators, Separator("Bayes", 1.0, 1.0, 0.0)],
-        title="Learned separators",
-        x_title="x₁",
-        y_title="x₂",
-    )
-    curves = line_chart(
-        [
-            Line(name, both.taus, mean, mean - spread, mean + spread)
-            for name, (mean, spread) in both.curves.items()
-        ],
-        title="Post-hoc corrections of ERM",
-        x_title="τ",
-        y_title=error,
-        reference=least,
-        width=960,
-    )
-    middle = f"The first trial, {len(features)} of its training samples (LA figure 2, middle)."
-    right = "Mean over the trials, with a band of one standard deviation (LA figure 2, right)."
-    return [
-        Figure(strips, "Each dot is a trial (LA figure 2, left)."),
-        Figure(plane, middle),
-        Figure(curves, right, wide=True),
-    ]
 
 
 def _caltech_section(demo: DemoResult) -> Section:

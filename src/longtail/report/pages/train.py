@@ -10,6 +10,7 @@ from longtail.core.scores import Split
 from longtail.report.charts.lines import Line, line_chart
 from longtail.report.figures import group_curves_chart, weight_norms_chart
 from longtail.report.figures.classes import GROUPS
+from longtail.report.figures.measured import measured_chart
 from longtail.report.names import (
     ACCURACIES,
     HEADLINES,
@@ -23,6 +24,7 @@ from longtail.report.pages.priors import shifted_sections
 from longtail.report.pages.scores import scores_page
 
 if TYPE_CHECKING:
+    from longtail.flows.reproduce.score_measures import Value
     from longtail.flows.train.result import TrainResult
     from longtail.flows.train.train import Plan
 
@@ -39,10 +41,13 @@ _CARRIED = {
 
 def train_page(result: TrainResult, footer: Footer) -> Page:
     """The page of `longtail train`."""
+    from longtail.flows.train.class_values import class_values  # of torch, as the result
+
     recipe = result.recipe
     own = [
         *(_variants(result, split) for split in result.metrics),
         *shifted_sections(result.shifted_sets),
+        *_classes(class_values(result), result),
         _training(result),
         _recipe(result.recipe_values),
     ]
@@ -83,8 +88,10 @@ def plan_in_words(plan: Plan) -> list[str]:
     numbers = plan._asdict()
     prior, smoothing = _CARRIED[numbers.pop("carried")], numbers.pop("label_smoothing")
     smoothed = f" of labels smoothed by {smoothing:g}" if smoothing else ""
+    terms = ", ".join(numbers.pop("terms"))
+    unchanged = f", whatever {terms} make of the features" if terms else ""
     lines = [f"{name.replace('_', ' ')}: {value}" for name, value in numbers.items()]
-    return [*lines, f"the logits will carry: {prior}{smoothed}"]
+    return [*lines, f"the logits will carry: {prior}{smoothed}{unchanged}"]
 
 
 def metric_table(result: TrainResult, split: Split) -> list[list[str]]:
@@ -124,6 +131,12 @@ def _notes(result: TrainResult) -> list[str]:
     ]
     if result.carries_target:
         notes.append("The logits carry the target as they are.")
+    if result.recipe.terms:
+        names = ", ".join(term.tag for term in result.recipe.terms)
+        notes.append(
+            f"Terms on the features: {names}. They shape the features; what the logits carry is "
+            "what the loss says."
+        )
     for variant in result.variants:
         if variant.choice is not None:
             why = tau_in_words(variant.choice)
@@ -171,9 +184,33 @@ def _training(result: TrainResult) -> Section:
     return Section(heading="Training", figures=figures)
 
 
+_CLASS_FIGURES = {
+    "mean_probability": (
+        "The mean probability of each class on the balanced test part: what follows the training "
+        "prior still carries it (as LADE figure 2)."
+    ),
+    "positive_logit": (
+        "The logit of each class on its own samples and on all others. Where classes can be told "
+        "apart and logits carry the uniform prior, the former tend to log C (as LADE figure 3)."
+    ),
+    "bias": "The offset that the last layer has learned for each class (as EO figure 1).",
+}
+
+
+def _classes(values: Mapping[str, Mapping[str, Value]], result: TrainResult) -> list[Section]:
+    """What the network makes of each class; nothing without scores."""
+    rows = {name: [measured] for name, measured in values.items()}
+    charts = {
+        measure: measured_chart(measure, rows, result.counts, classes=result.model.classes)
+        for measure in _CLASS_FIGURES
+    }
+    figures = [Figure(c, _CLASS_FIGURES[m]) for m, c in charts.items() if c is not None]
+    return [Section(heading="What the network makes of its classes", figures=figures)][: len(rows)]
+
+
 def _recipe(values: Mapping[str, Any]) -> Section:
     """What was asked for, by the keys of the recipe."""
-    rows = [[key, _in_words(value)] for key, value in values.items() if value not in (None, "")]
+    rows = [[key, _in_words(value)] for key, value in values.items() if value not in (None, "", [])]
     return Section(heading="Recipe", table=Table([Column("key"), Column("value")], rows))
 
 

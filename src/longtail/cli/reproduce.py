@@ -1,0 +1,339 @@
+"""`longtail reproduce`: a table or a figure of a paper by its name, and the ledger of all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+from click.shell_completion import CompletionItem
+
+from longtail.cli import options, terminal
+from longtail.cli.command import Command
+from longtail.cli.errors import FAILURE, Interrupted
+from longtail.flows import file_names
+
+if TYPE_CHECKING:
+    from longtail.flows.reproduce.experiment import Experiment, Inspect, Train
+    from longtail.flows.reproduce.plan import Plan, RunNames
+    from longtail.flows.reproduce.result import Reproduced
+    from longtail.flows.reproduce.running import Progress
+    from longtail.flows.train.recipe import Recipe
+
+_LEDGER = Path("docs/ledger.md")
+
+
+def _names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from longtail.recipes.experiments import EXPERIMENTS
+
+    return [CompletionItem(name) for name in EXPERIMENTS if name.startswith(incomplete)]
+
+
+class _Asked(NamedTuple):
+    """What was asked for, of an experiment."""
+
+    quick: bool
+    seeds: tuple[int, ...] | None
+    data: Mapping[str, Path]
+    jobs: int
+    as_json: bool
+    quiet: bool
+
+
+@click.command(cls=Command, short_help="Make a paper's table or figure; judge its claims.")
+@click.argument("name", required=False, shell_complete=_names)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="RESULTS", help="Folder of all runs."
+)
+@click.option(
+    "--data",
+    type=options.NameAndPath(),
+    multiple=True,
+    help="Where data are: cifar100=PATH. Once for each that is needed.",
+)
+@click.option("--quick", is_flag=True, help="The setting for a CPU, where there is one.")
+@click.option("--seeds", metavar="0,1,...", help="Seeds, by default as many as the paper has.")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), help="Runs at a time, by default as many as cores."
+)
+@click.option("--dry-run", is_flag=True, help="Say what would run and what is missing.")
+@click.option("--table", is_flag=True, help="Print the table from what is finished; run nothing.")
+@click.option(
+    "--ledger",
+    type=options.INPUT,
+    metavar="RESULTS",
+    help=f"Write a verdict on every claim to -o, by default {_LEDGER}.",
+)
+@click.option(
+    "--keep", type=options.INPUT, metavar="RESULTS", help="Keep what tables need of runs, in -o."
+)
+@options.common
+@click.pass_context
+def reproduce(
+    ctx: click.Context,
+    name: str | None,
+    output: Path | None,
+    data: tuple[tuple[str, Path], ...],
+    quick: bool,
+    seeds: str | None,
+    jobs: int | None,
+    dry_run: bool,
+    table: bool,
+    ledger: Path | None,
+    keep: Path | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Make the table or figure NAME of a paper, with ours beside it and a verdict on each claim.
+
+    Without a NAME all are listed. Runs go to RESULTS/runs: a finished one is not repeated, one that
+    broke off goes on. --table reads them, or what --keep has kept of them, such as results/scores.
+    """
+    if ledger is not None:
+        _write_ledger(ledger, output or _LEDGER, as_json, quiet)
+    elif keep is not None:
+        _keep(keep, output, as_json, quiet)
+    elif name is None:
+        _list(output, as_json, quiet)
+    else:
+        asked = _Asked(
+            quick, _numbers(seeds), dict(data), jobs or os.cpu_count() or 1, as_json, quiet
+        )
+        experiment = _experiment(name)
+        if dry_run:
+            _show_plan(_planned(experiment, output, asked), asked)
+            return
+        if output is None:
+            raise click.UsageError("say where runs and results are: -o RESULTS")
+        failed = [] if table else _run(experiment, output, asked)
+        _show(experiment, output, asked, save=not table)
+        if failed:
+            ctx.exit(FAILURE)
+
+
+def _numbers(seeds: str | None) -> tuple[int, ...] | None:
+    if seeds is None:
+        return None
+    parts = options.listed(seeds)
+    if not parts or not all(part.isdecimal() for part in parts):
+        raise click.UsageError(
+            f"--seeds are whole numbers with commas, such as 0,1,2; got {seeds!r}"
+        )
+    return tuple(dict.fromkeys(map(int, parts)))
+
+
+def _experiment(name: str) -> Experiment:
+    import difflib
+
+    from longtail.recipes.experiments import EXPERIMENTS
+
+    if name not in EXPERIMENTS:
+        near = difflib.get_close_matches(name, EXPERIMENTS, n=1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise click.UsageError(
+            f"there is no experiment {name!r}; {hint}`longtail reproduce` lists all"
+        )
+    return EXPERIMENTS[name]
+
+
+def _run_names() -> RunNames:
+    from longtail.flows.reproduce.plan import RunNames
+    from longtail.recipes.experiments import named_runs
+
+    return RunNames(named_runs())
+
+
+def _recipe(run: Train | Inspect) -> Recipe:
+    from longtail.flows.train.reading import overridden
+    from longtail.recipes.catalogue import read_recipe
+
+    return overridden(read_recipe(run.recipe), run.overrides)
+
+
+def _planned(experiment: Experiment, output: Path | None, asked: _Asked) -> Plan:
+    from longtail.flows.reproduce.plan import needed_data, plan
+
+    return plan(
+        experiment,
+        output,
+        _run_names(),
+        lambda run: needed_data(run.recipe, _recipe(run)),
+        quick=asked.quick,
+        seeds=asked.seeds,
+        data=asked.data,
+    )
+
+
+def _list(results: Path | None, as_json: bool, quiet: bool) -> None:
+    from longtail.flows.reproduce.plan import finished_cells, has_quick
+    from longtail.recipes.experiments import EXPERIMENTS
+
+    names = _run_names()
+    rows: list[dict[str, Any]] = []
+    for each in EXPERIMENTS.values():
+        on_cpu = has_quick(each)
+        row: dict[str, Any] = {"name": each.name, "paper": each.paper, "item": each.item}
+        row |= {"about": each.about, "needs": list(each.needs), "quick": each.quick is not None}
+        row["needs_quick"] = list(each.quick.needs) if each.quick else []
+        row["hours"] = each.hours
+        if results is not None:
+            row["finished"], row["cells"] = finished_cells(each, on_cpu, names, results)
+        rows.append(row)
+    if as_json:
+        terminal.print_json(rows)
+        return
+    for row in rows:
+        terminal.echo(_listed(row))
+    hint = (
+        "\nlongtail reproduce NAME --quick --data NAME=PATH -o RESULTS makes one; --dry-run says "
+        "what it would run."
+    )
+    terminal.note(hint, as_json=as_json, quiet=quiet)
+
+
+def _listed(row: Mapping[str, Any]) -> str:
+    """Two lines: the name and what it shows, then what it takes."""
+    if row["hours"] is None:
+        takes = "nothing to run" if not row["needs"] else f"{', '.join(row['needs'])}; a GPU"
+    else:
+        needs = ", ".join(row["needs_quick"] or row["needs"]) or "no data"
+        setting = "quick" if row["quick"] else "as it is"
+        takes = f"{setting}: {needs}, {row['hours']:.1f} hours of one thread"
+        if row["quick"]:
+            takes += f"; in full: {', '.join(row['needs'])}, a GPU"
+    done = f"; {row['finished']} of {row['cells']} cells finished" if "cells" in row else ""
+    return f"{row['name']:<16}{row['about']}\n{'':<16}{takes}{done}"
+
+
+def _show_plan(plan: Plan, asked: _Asked) -> None:
+    from longtail.flows.reproduce.dry_run import dry_run
+    from longtail.report.pages.reproduce_plan import plan_in_words
+
+    with terminal.status("Reading", asked.quiet):
+        checked = dry_run(plan, _recipe)
+    if asked.as_json:
+        terminal.print_json(checked.as_json())
+    else:
+        terminal.echo("\n".join(plan_in_words(checked, asked.jobs)))
+
+
+def _run(experiment: Experiment, results: Path, asked: _Asked) -> list[str]:
+    """Run what is not finished; the names of runs that failed."""
+    from longtail.flows.reproduce import running
+    from longtail.flows.reproduce.kept import measures_asked
+    from longtail.recipes.experiments import EXPERIMENTS
+
+    plan, names = _planned(experiment, results, asked), _run_names()
+    if plan.absent:
+        wanted = " ".join(f"--data {name}=PATH" for name in plan.absent)
+        raise click.UsageError(f"say where the data are: {wanted}; or --table for what is finished")
+    measures = {
+        names(run, seed): of_run
+        for run, of_run in measures_asked(EXPERIMENTS.values()).items()
+        for seed in plan.seeds
+    }
+    todo = running.tasks(plan.runs, results, plan.data, measures)
+    try:
+        with _progress(len(todo), asked.quiet) as progress:
+            failed = running.run_all(todo, asked.jobs, progress)
+    except KeyboardInterrupt as error:
+        import signal
+
+        number = getattr(error, "signal", signal.SIGINT)
+        raise Interrupted("the same command goes on where it was", number) from None
+    for name in failed:
+        terminal.echo(f"{name} failed: {running.log_file(results, name)} says why", err=True)
+    return failed
+
+
+@contextmanager
+def _progress(total: int, quiet: bool) -> Iterator[Progress]:
+    with terminal.bars(quiet) as bar:
+        task = bar.add_task("runs", total=total, detail="")
+
+        def progress(name: str, event: str) -> None:
+            bar.update(task, detail=f"{name} {event}", advance=int(event in ("finished", "failed")))
+
+        yield progress
+
+
+def _reproduced(experiment: Experiment, results: Path, asked: _Asked) -> Reproduced:
+    from longtail.flows.reproduce.collecting import kept_in
+    from longtail.flows.reproduce.result import reproduced
+    from longtail.recipes.experiments import EXPERIMENTS
+
+    return reproduced(
+        experiment,
+        kept_in(results, _run_names(), EXPERIMENTS.values(), _recipe),
+        _recipe,
+        quick=asked.quick,
+        seeds=asked.seeds,
+        command=terminal.command(),
+    )
+
+
+def _show(experiment: Experiment, results: Path, asked: _Asked, save: bool) -> None:
+    from longtail.report.pages import reproduce as words
+
+    with terminal.status("Measuring", asked.quiet):
+        result = _reproduced(experiment, results, asked)
+    if asked.as_json:
+        terminal.print_json(result.as_json())
+    else:
+        shown = terminal.console()
+        title = f"\n{experiment.paper}, {experiment.item}: {experiment.about}"
+        rows, heads = words.table_rows(result), words.table_heads(result)
+        if rows:
+            shown.print(terminal.rich_table(title, heads, rows))
+        claims = ("claim", "in the paper", "ours", "verdict")
+        if result.judged:
+            shown.print(terminal.rich_table("\nClaims", claims, words.claim_rows(result), left=4))
+        terminal.echo("\n".join(words.notes(result)))
+    if save:
+        from longtail.report import save as save_page
+
+        folder = results / "tables" / experiment.name
+        save_page(result, folder)
+        terminal.closing(folder, (file_names.PAGE,), as_json=asked.as_json, quiet=asked.quiet)
+
+
+def _keep(results: Path, output: Path | None, as_json: bool, quiet: bool) -> None:
+    from longtail.flows.reproduce.collecting import MOST_BYTES, keep
+    from longtail.recipes.experiments import EXPERIMENTS
+
+    if output is None:
+        raise click.UsageError("say where to keep it: -o FOLDER")
+    with terminal.status("Keeping", quiet):
+        kept = keep(results, output, _run_names(), list(EXPERIMENTS.values()), _recipe)
+    if as_json:
+        terminal.print_json(kept._asdict())
+        return
+    terminal.echo(f"{output}: {len(kept.names)} runs, {kept.total / 1e6:.1f} MB")
+    if kept.without_scores:
+        terminal.echo(
+            f"Answers alone, since all would have more than {MOST_BYTES / 1e6:.0f} MB: "
+            f"{', '.join(kept.without_scores)}"
+        )
+
+
+def _write_ledger(results: Path, output: Path, as_json: bool, quiet: bool) -> None:
+    from longtail.core.files import written_whole
+    from longtail.flows.reproduce.collecting import kept_in
+    from longtail.flows.reproduce.ledger import ledger
+    from longtail.recipes.experiments import EXPERIMENTS
+    from longtail.report.pages.ledger import ledger_text
+
+    with terminal.status("Judging", quiet):
+        experiments = list(EXPERIMENTS.values())
+        kept = kept_in(results, _run_names(), experiments, _recipe)
+        made = ledger(experiments, kept, _recipe)
+    with written_whole(output) as part:
+        part.write_text(ledger_text(made), encoding="utf-8", newline="\n")
+    if as_json:
+        terminal.print_json(made.as_json())
+    else:
+        counted = ", ".join(f"{number} {verdict}" for verdict, number in made.verdicts.items())
+        terminal.echo(f"{output}: {counted}")

@@ -1,0 +1,175 @@
+"""What is kept of finished runs: from their folders, or from where it was kept before."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from longtail.core import Scores
+from longtail.core.files import read_whole
+from longtail.flows.file_names import METRICS
+from longtail.flows.reproduce.experiment import Experiment, Fit, Inspect, Run, Synthetic, Train
+from longtail.flows.reproduce.kept import (
+    WEIGHT_NORM,
+    Answers,
+    Kept,
+    Way,
+    asked,
+    halved,
+    moved,
+    widened,
+)
+from longtail.flows.reproduce.plan import AFTER, NUMBERS, RUNS, SCORES, RunNames
+from longtail.flows.train.reading import overridden
+from longtail.flows.train.recipe import Recipe
+from longtail.flows.train.run_folder import differences_from
+
+MOST_BYTES = 20_000_000  # of all that is kept
+_SCORES = "scores-test.safetensors"
+_MANY_SEEDS = 10
+
+
+def kept_in(
+    results: Path,
+    names: RunNames,
+    experiments: Iterable[Experiment],
+    recipe_of: Callable[[Train], Recipe],
+) -> Callable[[Run, int], Kept | None]:
+    """What is kept of any run of any seed: read from its folder, or from what was kept before.
+
+    `results` is the folder of `reproduce -o`, or one like results/scores. A folder that has the
+    name of a run but is of another recipe is a ValueError.
+    """
+    ways = {names(run, 0): each for run, each in asked(experiments).items()}
+
+    @lru_cache(maxsize=64)
+    def kept(run: Run, seed: int) -> Kept | None:
+        name = names(run, seed)
+        folder = results / RUNS / name
+        if isinstance(run, Train) and (folder / METRICS).is_file():
+            _check_recipe(folder, overridden(recipe_of(run), [f"seed={seed}"]))
+        made = collected(results, name, run, ways.get(names(run, 0), {}))
+        for folder in (results / SCORES, results):
+            made = made or Kept.load(folder, name)
+        return made
+
+    return kept
+
+
+def _check_recipe(folder: Path, recipe: Recipe) -> None:
+    differing = differences_from(folder, recipe)
+    if differing:
+        key, (there, asked_for) = next(iter(differing.items()))
+        raise ValueError(
+            f"{folder} is a run of another recipe: {key} is {there!r} there and {asked_for!r} in "
+            "the experiment; move it away"
+        )
+
+
+def collected(results: Path, name: str, run: Run, ways: Mapping[Way, bool]) -> Kept | None:
+    """What is to be kept of a run that is finished there; None if it is not."""
+    folder = results / RUNS / name
+    if isinstance(run, Synthetic):
+        numbers = _json(folder / NUMBERS)
+        return None if numbers is None else _with_trials(Kept(numbers=numbers), folder)
+    if not (folder / METRICS).is_file() or isinstance(run, Inspect):
+        return None
+    if isinstance(run, Fit):
+        return Kept(answers=_answers(folder, ways))
+    if not (folder / _SCORES).is_file():
+        return None
+    scores = widened(halved(Scores.load(folder / _SCORES)))
+    after = results / AFTER / name
+    numbers = dict(_json(after / NUMBERS) or {})
+    if any(way.variant == "best weight norm" for way in ways) and WEIGHT_NORM not in numbers:
+        numbers[WEIGHT_NORM] = weight_norms(folder)
+    return Kept(scores, _answers(after, ways), numbers)
+
+
+def _with_trials(kept: Kept, folder: Path) -> Kept:
+    """With what a picture is drawn of; without torch, or without it, there is a table alone."""
+    try:
+        from longtail.flows.reproduce.synthetic import load
+        from longtail.flows.two_gaussians import TwoGaussians
+
+        trials = load(folder)
+    except (ImportError, FileNotFoundError):
+        return kept
+    if isinstance(trials, TwoGaussians):
+        return replace(kept, gaussians=trials)
+    return replace(kept, moons=trials)
+
+
+def weight_norms(folder: Path) -> list[float]:
+    """The norms of the rows of the head that a run trained."""
+    from longtail.core.arrays import as_numpy
+    from longtail.flows.train.model_file import load_model
+    from longtail.metrics.representations import weight_norms as norms_of
+
+    rows = load_model(folder).model.head.rows.detach()
+    return [float(f"{norm:.6g}") for norm in as_numpy(norms_of(rows)).tolist()]
+
+
+def _answers(folder: Path, ways: Mapping[Way, bool]) -> dict[str, Answers]:
+    made = {}
+    for way, with_probabilities in ways.items():
+        file = folder / f"{way.head}.safetensors"
+        if not way.head or not file.is_file():
+            continue
+        scores = moved(widened(Scores.load(file)), way, None)
+        if scores is not None:
+            made[way.key] = Answers.of(scores, with_probabilities)
+    return made
+
+
+def _without_scores(kept: Kept, ways: Mapping[Way, bool]) -> Kept:
+    """The answers of all ways to predict in place of the scores that they follow from."""
+    answers = dict(kept.answers or {})
+    for way, with_probabilities in ways.items():
+        made = kept.answered(way, with_probabilities)
+        if made is not None:
+            answers[way.key] = made
+    return Kept(None, answers, kept.numbers)
+
+
+def _json(file: Path) -> Any:
+    return json.loads(read_whole(file)) if file.is_file() else None
+
+
+class KeptFiles(NamedTuple):
+    """What was written, and what was not."""
+
+    names: tuple[str, ...]
+    total: int  # bytes
+    without_scores: tuple[str, ...]  # whose answers alone are kept, since all would be too large
+
+
+def keep(
+    results: Path,
+    output: Path,
+    names: RunNames,
+    experiments: Sequence[Experiment],
+    recipe_of: Callable[[Train], Recipe],
+    most: int = MOST_BYTES,
+) -> KeptFiles:
+    """Write what is kept of every finished run that some experiment asks for."""
+    output.mkdir(parents=True, exist_ok=True)
+    kept_of = kept_in(results, names, experiments, recipe_of)
+    total, written, dropped = 0, list[str](), list[str]()
+    # What is small first, then scores as long as there is room.
+    for run, ways in sorted(
+        asked(experiments).items(), key=lambda each: isinstance(each[0], Train)
+    ):
+        for seed in range(_MANY_SEEDS):
+            name, kept = names(run, seed), kept_of(run, seed)
+            if kept is None or name in written:
+                continue
+            if kept.scores is not None and total + 2 * kept.scores.logits.size > most:
+                kept, dropped = _without_scores(kept, ways), [*dropped, name]
+            total += kept.save(output, name)
+            written.append(name)
+    return KeptFiles(tuple(written), total, tuple(dropped))

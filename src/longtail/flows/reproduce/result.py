@@ -1,0 +1,199 @@
+"""A table of a paper with ours beside it, and a verdict on each of its claims."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+import msgspec
+
+from longtail.flows.reproduce.experiment import Cell, Experiment, Inspect, Run, Value
+from longtail.flows.reproduce.kept import Kept
+from longtail.flows.reproduce.measures import EDGES
+from longtail.flows.reproduce.measuring import Measured, measured, summed
+from longtail.flows.reproduce.pictures import Picture, picture
+from longtail.flows.reproduce.plan import Settled, settled
+from longtail.flows.reproduce.settings import said
+from longtail.flows.reproduce.verdicts import Judged, judge_claim
+from longtail.flows.results import Result
+from longtail.flows.train.recipe import Recipe
+
+if TYPE_CHECKING:
+    from longtail.flows.two_gaussians import TwoGaussians
+    from longtail.flows.two_moons import TwoMoons
+
+KeptOf: TypeAlias = Callable[[Run, int], Kept | None]
+RecipeOf: TypeAlias = Callable[[Inspect], Recipe]
+MOST_SEEDS = 10  # that are looked for beyond those an experiment names
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number of ours, with its 95 % interval."""
+
+    value: float
+    low: float | None
+    high: float | None
+    over: str  # what the interval is over
+    seeds: int
+
+
+@dataclass(frozen=True, eq=False)
+class Reproduced(Result):
+    """An experiment in one setting, with what there is of it."""
+
+    experiment: Experiment
+    settled: Settled
+    measured: Mapping[tuple[str, str], Measured]  # by row and column
+    said: Mapping[tuple[str, str], Value]  # settings and statistics, which are no results
+    runs: Mapping[tuple[str, str], tuple[Cell, Mapping[int, Kept]]]  # by row and data
+    command: str
+
+    kind: ClassVar[str] = "reproduce"
+
+    @cached_property
+    def numbers(self) -> dict[tuple[str, str], Number]:
+        """Of every cell that is one number."""
+        made = {}
+        for place, each in self.measured.items():
+            total = summed([(1.0, each)]) if each.values.ndim == 1 else None
+            if total is not None and math.isfinite(total.value):
+                value, reach = total.value, total.reach()
+                low, high = (None, None) if reach is None else (value - reach, value + reach)
+                made[place] = Number(value, low, high, total.over, total.seeds)
+        return made
+
+    @cached_property
+    def judged(self) -> tuple[Judged, ...]:
+        """The claims, in the paper's order."""
+        return tuple(
+            judge_claim(self.experiment, claim, self.measured) for claim in self.experiment.claims
+        )
+
+    @cached_property
+    def pictures(self) -> tuple[Picture, ...]:
+        """What is drawn of each column, where a row has it."""
+        edges, made = EDGES[self.experiment.paper], []
+        for column in self.experiment.columns:
+            of_rows = {row: runs for (row, data), runs in self.runs.items() if data == column.data}
+            made.append(picture(column, of_rows, edges))
+        return tuple(each for each in made if each is not None)
+
+    @property
+    def gaussians(self) -> TwoGaussians | None:
+        """What a picture of two Gaussians shows, if they were drawn."""
+        return next((each.gaussians for each in self._kept if each.gaussians is not None), None)
+
+    @property
+    def moons(self) -> TwoMoons | None:
+        """What a picture of two moons shows, if they were drawn."""
+        return next((each.moons for each in self._kept if each.moons is not None), None)
+
+    @property
+    def _kept(self) -> list[Kept]:
+        return [each for _, seeds in self.runs.values() for each in seeds.values()]
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """All seeds that a number is of."""
+        return tuple(sorted({seed for each in self.measured.values() for seed in each.seeds}))
+
+    @cached_property
+    def why_not(self) -> dict[str, str]:
+        """Rows that cannot be made, and why."""
+        whole = {each.row: each.why for each in self.experiment.missing}
+        names = self.experiment.rows or ("*",)
+        return {row: whole.get(row, whole.get("*", "")) for row in names if {row, "*"} & set(whole)}
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything that is a number or a word."""
+        experiment = self.experiment
+        return {
+            "name": experiment.name,
+            "paper": experiment.paper,
+            "item": experiment.item,
+            "about": experiment.about,
+            "setting": self.settled.setting,
+            "note": self.settled.note,
+            "seeds": list(self.seeds),
+            "cells": [
+                {
+                    "row": row,
+                    "column": column.name,
+                    "published": experiment.published(row, column.name),
+                    "ours": _plain(self.numbers.get((row, column.name)))
+                    or self.said.get((row, column.name)),
+                }
+                for row in experiment.rows
+                for column in experiment.columns
+            ],
+            "claims": [
+                {
+                    "claim": each.claim.text,
+                    "doubt": each.claim.doubt,
+                    "verdict": each.verdict,
+                    "evidence": [asdict(part) for part in each.evidence],
+                    "columns_left": list(each.columns_left),
+                    "rows_left": list(each.rows_left),
+                }
+                for each in self.judged
+            ],
+            "missing": self.why_not,
+            "corrections": [msgspec.to_builtins(each) for each in experiment.corrections],
+        }
+
+
+def _plain(number: Number | None) -> dict[str, Any] | None:
+    return None if number is None else asdict(number)
+
+
+def reproduced(
+    experiment: Experiment,
+    kept_of: KeptOf,
+    recipe_of: RecipeOf,
+    *,
+    quick: bool,
+    seeds: tuple[int, ...] | None = None,
+    command: str = "longtail.reproduce",
+) -> Reproduced:
+    """The table of an experiment from what is kept of its runs.
+
+    Args:
+        experiment: What to table.
+        kept_of: What is kept of a run of a seed; None if nothing is.
+        recipe_of: The recipe whose settings a table lists.
+        quick: The setting for a CPU.
+        seeds: By default as many as there are, up to `MOST_SEEDS`.
+        command: What the page says has made it.
+    """
+    chosen, edges = settled(experiment, quick), EDGES[experiment.paper]
+    drawn = seeds or tuple(range(max(MOST_SEEDS, len(chosen.seeds))))
+    cells = {(cell.row, cell.data): cell for cell in chosen.cells}
+    numbers: dict[tuple[str, str], Measured] = {}
+    told: dict[tuple[str, str], Value] = {}
+    read: dict[Run, dict[int, Kept]] = {}
+    for row in experiment.rows:
+        for column in experiment.columns:
+            cell = cells.get((row, column.data))
+            if cell is None or column.measure == "property":
+                continue
+            if isinstance(cell.run, Inspect):
+                recipe = recipe_of(cell.run)
+                told[row, column.name] = said(recipe, column.key, column.group, edges)
+                continue
+            if cell.run not in read:
+                read[cell.run] = _of_seeds(cell, kept_of, drawn)
+            made = measured(read[cell.run], cell, column, edges)
+            if made is not None:
+                numbers[row, column.name] = made
+    known = {place: value for place, value in told.items() if value is not None}
+    runs = {at: (cell, read[cell.run]) for at, cell in cells.items() if cell.run in read}
+    return Reproduced(experiment, chosen, numbers, known, runs, command)
+
+
+def _of_seeds(cell: Cell, kept_of: KeptOf, seeds: tuple[int, ...]) -> dict[int, Kept]:
+    found = {seed: kept_of(cell.run, seed) for seed in seeds}
+    return {seed: kept for seed, kept in found.items() if kept is not None}

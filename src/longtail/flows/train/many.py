@@ -1,0 +1,127 @@
+"""Many runs of `longtail train`, some at a time, each a process of one thread.
+
+A finished run is never trained again, and one that broke off goes on from its checkpoint: the same
+call can be made until all is done. One thread each, however many go at a time, since the last bits
+of a sum depend on the threads, and so what is learned would depend on the machine.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, Literal, NamedTuple
+
+from longtail.core.numbers import check_whole
+from longtail.flows.file_names import METRICS, RECIPE
+from longtail.flows.generation import settle
+from longtail.flows.train.recipe import Recipe
+from longtail.flows.train.run_folder import check_data, check_folder, write_start
+
+_POLL = 0.1  # seconds between two looks at the processes
+_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
+
+
+class Job(NamedTuple):
+    """A run to be there in the end."""
+
+    recipe: Recipe  # with data.path
+    folder: Path
+    name: str  # what the recipe is called, which the folder keeps for comparisons
+
+
+class Ended(NamedTuple):
+    """A job that is over."""
+
+    job: Job
+    how: Literal["finished before", "trained", "failed"]
+    error: str = ""  # what a failed one said
+
+
+def train_many(
+    jobs: Sequence[Job],
+    at_once: int | None = None,
+    progress: Callable[[Ended], None] = lambda ended: None,
+) -> tuple[Ended, ...]:
+    """Train what is not finished yet; how each ended, in the order of the jobs.
+
+    A job that fails does not stop the others. An interrupt ends all, each with a checkpoint.
+
+    Args:
+        jobs: Each with a folder of its own. One that holds another run is refused before anything
+            is trained.
+        at_once: Processes at a time; None for as many as there are cores.
+        progress: Told of each job that is over, those that were finished before first.
+    """
+    limit = usable_cores() if at_once is None else check_whole(at_once, "at_once", least=1)
+    if len({job.folder.resolve() for job in jobs}) < len(jobs):
+        raise ValueError("two jobs have one folder; give each its own")
+    ended = {job.folder: Ended(job, "finished before") for job in jobs if is_finished(job)}
+    for early in ended.values():
+        progress(early)
+    waiting = [job for job in jobs if job.folder not in ended]
+    running: list[_Running] = []
+    try:
+        while waiting or running:
+            while waiting and len(running) < limit:
+                running.append(_start(waiting.pop(0)))
+            time.sleep(_POLL)
+            for each in [each for each in running if each.process.poll() is not None]:
+                running.remove(each)
+                ended[each.job.folder] = over = _ended(each)
+                progress(over)
+    finally:
+        for each in running:  # each writes a checkpoint before it ends
+            each.process.terminate()
+        for each in running:
+            each.process.wait()
+    return tuple(ended[job.folder] for job in jobs)
+
+
+def is_finished(job: Job) -> bool:
+    """Whether the run is there; a RecipeError if the folder is of another one, or has no data."""
+    if check_folder(job.folder, job.recipe) and settle(job.folder):
+        return (job.folder / METRICS).is_file()
+    check_data(job.recipe.data)
+    return False
+
+
+def usable_cores() -> int:
+    """The cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _Running(NamedTuple):
+    job: Job
+    process: subprocess.Popen[bytes]
+    errors: IO[bytes]
+
+
+def _start(job: Job) -> _Running:
+    recipe, folder = str(job.folder / RECIPE), str(job.folder)
+    command = [sys.executable, "-m", "longtail", "train", recipe, "-o", folder, "--quiet"]
+    write_start(job.folder, job.recipe, job.name, shlex.join(["longtail", *command[3:-1]]))
+    errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed when it is read; a pipe could fill
+    process = subprocess.Popen(
+        command,
+        env=os.environ | _ONE_THREAD,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=errors,
+        start_new_session=True,  # Ctrl-C is passed on once: a second one would cost a checkpoint
+    )
+    return _Running(job, process, errors)
+
+
+def _ended(over: _Running) -> Ended:
+    with over.errors as file:
+        file.seek(0)
+        error = file.read().decode("utf-8", "replace").strip()
+    if over.process.returncode == 0:
+        return Ended(over.job, "trained")
+    return Ended(over.job, "failed", error or f"it ended with code {over.process.returncode}")

@@ -1,0 +1,136 @@
+"""The ledger as a text: docs/ledger.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from longtail.report.pages.reproduce import (
+    digits_of,
+    interval,
+    is_correlation,
+    measure_of,
+    number_in_words,
+    printed,
+    why,
+)
+
+if TYPE_CHECKING:
+    from longtail.flows.reproduce.experiment import Experiment
+    from longtail.flows.reproduce.ledger import Entry, Ledger
+    from longtail.flows.reproduce.verdicts import Evidence
+
+_HEADS = ("item", "claim", "paper", "ours", "gain or ρ, 95 %", "over", "setting, seeds", "verdict")
+
+
+def ledger_text(ledger: Ledger) -> str:
+    """The whole file."""
+    return "\n".join(_lines(ledger)) + "\n"
+
+
+def _lines(ledger: Ledger) -> Iterator[str]:
+    yield "# The ledger\n"
+    yield (
+        "What the papers claim and what came of it here. Made by `longtail reproduce --ledger "
+        "results/scores`\nfrom what is kept of finished runs; a test makes it again. "
+        "[Reproducing](reproducing.md) says what each verdict\nmeans and what stands in for what.\n"
+    )
+    counted = ", ".join(f"{number} {name}" for name, number in ledger.verdicts.items())
+    yield f"{len(ledger.entries)} claims: {counted}.\n"
+    for paper in dict.fromkeys(each.paper for each in ledger.experiments):
+        entries = [each for each in ledger.entries if each.table.experiment.paper == paper]
+        yield f"## {paper}\n"
+        judged = [each for each in entries if each.judged.verdict is not None]
+        if judged:
+            yield from _table(_HEADS, map(_row, judged))
+        yield from _doubts(judged)
+        open_ones = [each for each in entries if each.judged.verdict is None]
+        if open_ones:
+            yield "Not judged:\n"
+            rows = ((_item(e), e.judged.claim.text, why(e.table, e.judged)) for e in open_ones)
+            yield from _table(("item", "claim", "why"), rows)
+        yield from _left_out([each for each in ledger.experiments if each.paper == paper])
+
+
+def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
+    names = list(heads)
+    yield "| " + " | ".join(names) + " |"
+    yield "|" + "---|" * len(names)
+    for row in rows:
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
+    yield ""
+
+
+def _item(entry: Entry) -> str:
+    return entry.table.experiment.item.replace("Table", "table").replace("Figure", "figure")
+
+
+def _row(entry: Entry) -> Iterator[str]:
+    judged, table = entry.judged, entry.table
+    claim = judged.claim.text + (" ¹" if judged.claim.doubt else "")
+    yield from (_item(entry), claim)
+    yield "<br>".join(_numbers(entry, part, ours=False) for part in judged.evidence)
+    yield "<br>".join(_numbers(entry, part, ours=True) for part in judged.evidence)
+    yield "<br>".join(_gain(entry, part) for part in judged.evidence)
+    yield ", ".join(dict.fromkeys(part.over or "–" for part in judged.evidence))
+    yield f"{table.settled.setting}, {judged.seeds}"
+    yield f"**{judged.verdict}**"
+
+
+def _numbers(entry: Entry, part: Evidence, ours: bool) -> str:
+    """The numbers of a column's rows, the paper's or ours: 61.64 against 56.11."""
+    table, texts = entry.table, []
+    for row in part.rows:
+        for name in part.columns:
+            if ours:
+                number = table.numbers.get((row, name))
+                measure = table.experiment.column(name).measure
+                texts.append("" if number is None else number_in_words(number, measure))
+            else:
+                texts.append(printed(table.experiment.published(row, name)))
+    said = " / ".join(text for text in texts if text and text != "–")
+    where = f"{', '.join(part.columns)}: " if len(entry.judged.evidence) > 1 and not ours else ""
+    return where + (said or "–")
+
+
+def _gain(entry: Entry, part: Evidence) -> str:
+    if is_correlation(entry.judged):
+        return interval(part.value, part.low, part.high, 2)
+    digits = digits_of(measure_of(entry.table, part), part.value)
+    return interval(part.value, part.low, part.high, digits, sign=True)
+
+
+def _doubts(entries: Iterable[Entry]) -> Iterator[str]:
+    doubted = [each for each in entries if each.judged.claim.doubt]
+    for each in doubted:
+        claim = each.judged.claim
+        yield f"¹ {_item(each)}, {claim.text}. In the paper itself: {claim.doubt}  "
+    if doubted:
+        yield ""
+
+
+def _left_out(experiments: Iterable[Experiment]) -> Iterator[str]:
+    """Rows that are not reproduced, and slips of the papers."""
+    missing = [(each, row) for each in experiments for row in each.missing]
+    if missing:
+        yield "Not reproduced:\n"
+        yield from _table(
+            ("item", "row", "why"),
+            ((e.item.lower(), "all" if m.row == "*" else m.row, m.why) for e, m in missing),
+        )
+    slips = [(each, slip) for each in experiments for slip in each.corrections]
+    if slips:
+        yield "Printed wrongly:\n"
+        yield from _table(
+            ("item", "where", "printed", "is", "why"),
+            (
+                (
+                    e.item.lower(),
+                    f"{s.row}, {s.column}",
+                    printed(e.published(s.row, s.column)),
+                    printed(s.value),
+                    s.why,
+                )
+                for e, s in slips
+            ),
+        )

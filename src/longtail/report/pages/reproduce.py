@@ -1,0 +1,183 @@
+"""A table of a paper with ours beside it: for a terminal, and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from longtail.flows.reproduce.measures import MEASURES
+from longtail.report.charts.scale import fixed
+from longtail.report.figures.measured import measured_chart
+from longtail.report.page import Column, Figure, Footer, Page, Section, Table
+from longtail.report.pages.synthetic import gaussian_figures, moons_figures
+
+if TYPE_CHECKING:
+    from longtail.flows.reproduce.experiment import Column as TableColumn
+    from longtail.flows.reproduce.experiment import Value
+    from longtail.flows.reproduce.result import Number, Reproduced
+    from longtail.flows.reproduce.verdicts import Evidence, Judged
+
+_NOT_JUDGED = "not judged"
+_PERCENT = ("accuracy", "balanced_error", "error", "geometric_mean", "recall")
+
+
+def digits_of(measure: str, value: float) -> int:
+    """Decimals that a number of a measure is shown with: one in percent, else three digits."""
+    if measure in _PERCENT:
+        return 1
+    return 2 if abs(value) >= 1 else 3 if abs(value) >= 0.01 else 5
+
+
+def printed(value: Value) -> str:
+    """What the paper prints."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, int | float) else value
+
+
+def number_in_words(number: Number, measure: str) -> str:
+    """A number of ours with its interval: 38.3 [37.5, 39.0]."""
+    return interval(number.value, number.low, number.high, digits_of(measure, number.value))
+
+
+def interval(
+    value: float, low: float | None, high: float | None, digits: int, sign: bool = False
+) -> str:
+    """A value with its ends, a gain with its sign.
+
+    >>> interval(38.26, 37.51, 39.02, 1), interval(0.5, None, None, 2, sign=True)
+    ('38.3 [37.5, 39.0]', '+0.50')
+    """
+    text = fixed(value, digits)
+    text = f"+{text}" if sign and value >= 0 else text
+    if low is None or high is None:
+        return text
+    return f"{text} [{fixed(low, digits)}, {fixed(high, digits)}]"
+
+
+def shown_columns(result: Reproduced) -> list[TableColumn]:
+    """Columns that have a number of ours; without any, all that the paper prints one in."""
+    columns = [each for each in result.experiment.columns if MEASURES[each.measure].per == "model"]
+    ours = {name for _, name in (*result.numbers, *result.said)}
+    return [each for each in columns if each.name in ours] or columns
+
+
+def table_rows(result: Reproduced) -> list[list[str]]:
+    """A row for each of the paper's: its name, then for each column the paper's and ours."""
+    experiment, rows = result.experiment, []
+    for row in experiment.rows:
+        cells = [row]
+        for column in shown_columns(result):
+            number = result.numbers.get((row, column.name))
+            said = result.said.get((row, column.name))
+            ours = "" if number is None else number_in_words(number, column.measure)
+            paper = printed(experiment.published(row, column.name))
+            cells += [paper, ours or ("" if said is None else printed(said))]
+        rows.append(cells)
+    return rows
+
+
+def table_heads(result: Reproduced) -> list[str]:
+    """What stands above the rows."""
+    columns = shown_columns(result)
+    return ["", *(name for each in columns for name in (f"{each.name}: paper", "ours"))]
+
+
+def figures(result: Reproduced) -> list[Figure]:
+    """The paper's figure of ours, where there is a drawing for what it measures."""
+    if result.gaussians is not None:
+        return gaussian_figures(result.gaussians)
+    if result.moons is not None:
+        return moons_figures(result.moons)
+    drawn = []
+    for each in result.pictures:
+        chart = measured_chart(each.measure, each.rows, each.counts, groups=each.groups)
+        if chart is not None:
+            drawn.append(Figure(chart, f"{each.column}: {MEASURES[each.measure].about}."))
+    return drawn
+
+
+def claim_rows(result: Reproduced) -> list[list[str]]:
+    """A row for each claim: what it says, the paper's gain, ours, and the verdict."""
+    rows = []
+    for each in result.judged:
+        found = [evidence_in_words(result, each, part) for part in each.evidence]
+        paper = [_of_paper(result, part) for part in each.evidence]
+        ours = "; ".join(found) or why(result, each)
+        rows.append([each.claim.text, "; ".join(paper), ours, each.verdict or _NOT_JUDGED])
+    return rows
+
+
+def evidence_in_words(result: Reproduced, judged: Judged, part: Evidence) -> str:
+    """A gain, a difference or a correlation, with its interval and what it is of."""
+    where = f"{', '.join(part.columns)}: " if len(judged.evidence) > 1 else ""
+    digits = 2 if is_correlation(judged) else _digits(result, part)
+    return where + interval(part.value, part.low, part.high, digits)
+
+
+def is_correlation(judged: Judged) -> bool:
+    """Whether the claim is judged by a rank correlation."""
+    return getattr(judged.claim, "against", "") in ("count", "point")
+
+
+def _digits(result: Reproduced, part: Evidence) -> int:
+    return digits_of(measure_of(result, part), part.value)
+
+
+def measure_of(result: Reproduced, part: Evidence) -> str:
+    """The measure of the columns that the evidence is of."""
+    return result.experiment.column(part.columns[0]).measure
+
+
+def _of_paper(result: Reproduced, part: Evidence) -> str:
+    return "–" if part.published is None else fixed(part.published, _digits(result, part))
+
+
+def why(result: Reproduced, judged: Judged) -> str:
+    """Why a claim has no verdict."""
+    for row in judged.rows_left:
+        if row in result.why_not:
+            return result.why_not[row]
+    return "No run of ours for it yet."
+
+
+def notes(result: Reproduced) -> Iterator[str]:
+    """What has to be known of the table: the setting, the intervals, doubts, what is missing."""
+    settled = result.settled
+    yield f"Setting: {settled.setting}. {settled.note}".strip()
+    overs = sorted({number.over for number in result.numbers.values() if number.over})
+    if overs:
+        seeds = len(result.seeds)
+        what = f"{seeds} seed{'s' if seeds > 1 else ''}"
+        yield f"Of {what}; 95 % intervals over {', or over '.join(overs)}."
+    for each in result.judged:
+        if each.claim.doubt:
+            yield f"In the paper itself: {each.claim.text}. {each.claim.doubt}"
+    for row, reason in result.why_not.items():
+        yield f"{'All' if row == '*' else row}: {reason}"
+    for fix in result.experiment.corrections:
+        yield f"{fix.row}, {fix.column}: printed wrongly, it is {printed(fix.value)}. {fix.why}"
+
+
+def reproduce_page(result: Reproduced, footer: Footer) -> Page:
+    """The page of `longtail reproduce NAME`."""
+    experiment = result.experiment
+    heads, rows, drawn = table_heads(result), table_rows(result), figures(result)
+    verdicts = [each.verdict or _NOT_JUDGED for each in result.judged]
+    counted = ", ".join(f"{verdicts.count(name)} {name}" for name in dict.fromkeys(verdicts))
+    claims = Table(
+        [Column(name) for name in ("claim", "in the paper", "ours", "verdict")], claim_rows(result)
+    )
+    return Page(
+        title=f"{experiment.paper}, {experiment.item}",
+        summary=f"{experiment.about} Claims: {counted or 'none'}.",
+        lead=Table([Column(name) for name in heads], rows),
+        sections=[
+            *([Section("Figures", figures=drawn)] if drawn else []),
+            Section("Claims", table=claims),
+            Section("Notes", paragraphs=list(notes(result))),
+        ],
+        footer=footer,
+    )

@@ -1,0 +1,137 @@
+"""What is kept of runs: small files from which every number comes out the same."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from longtail.flows.reproduce.collecting import keep, kept_in
+from longtail.flows.reproduce.experiment import Cell, Column, Fit, Synthetic, Train
+from longtail.flows.reproduce.kept import Answers, Kept, Way, asked, measures_asked
+from longtail.flows.reproduce.measures import EDGES
+from longtail.flows.reproduce.measuring import measured
+from longtail.flows.reproduce.plan import RunNames
+from longtail.flows.train.reading import recipe_from
+from longtail.flows.train.yaml_text import write_yaml
+
+sys.path.insert(0, str(Path(__file__).parent))
+from worlds import CE, COUNTS, experiment, scores
+
+NAMES = RunNames({"ce": CE})
+RECIPE = recipe_from({"data": "cifar100"})
+COLUMNS = (
+    Column("All", "accuracy"),
+    Column("ECE", "ece"),
+    Column("F", "accuracy", test="forward-5"),
+)
+CELLS = (
+    Cell("a", "", CE, "under the target"),
+    Cell("b", "", CE, head="crt"),
+    Cell("c", "", Fit("cifar100", 10.0), head="linear"),
+    Cell("d", "", Synthetic("two-gaussians", 3), head="ERM"),
+)
+TABLE = experiment(COLUMNS, rows=("a", "b", "c", "d"), cells=CELLS)
+
+
+@pytest.fixture
+def results(tmp_path):
+    """A folder of results with a finished run of each kind."""
+    from longtail.flows.train.reading import plain
+
+    run = tmp_path / "runs" / "ce-s0"
+    run.mkdir(parents=True)
+    scores(1.5).save(run / "scores-test.safetensors")
+    (run / "metrics.json").write_text("{}")
+    (run / "recipe.yaml").write_text(write_yaml(plain(RECIPE)))
+    after = tmp_path / "after" / "ce-s0"
+    after.mkdir(parents=True)
+    scores(2.0, 1, carried=None).save(after / "crt.safetensors")
+    (after / "numbers.json").write_text('{"cdnv": 0.25}')
+    fit = tmp_path / "runs" / "fit-cifar100-10-s0"
+    fit.mkdir()
+    scores(1.0, 2).save(fit / "linear.safetensors")
+    (fit / "metrics.json").write_text("{}")
+    drawn = tmp_path / "runs" / "two-gaussians-3-s0"
+    drawn.mkdir()
+    (drawn / "numbers.json").write_text('{"ERM|as trained": {"accuracy": [1.0, 2.0, 3.0]}}')
+    return tmp_path
+
+
+def numbers(folder):
+    kept = kept_in(folder, NAMES, [TABLE], lambda run: RECIPE)
+    made = {}
+    for cell in CELLS:
+        for column in COLUMNS:
+            run = kept(cell.run, 0)
+            each = None if run is None else measured({0: run}, cell, column, EDGES["LA"])
+            made[cell.row, column.name] = None if each is None else each.values[0]
+    return made
+
+
+def test_a_table_is_the_same_from_runs_and_from_what_was_kept(results, tmp_path):
+    from_runs = numbers(results)
+    assert sum(value is None for value in from_runs.values()) == 1  # the drawn problem has no ECE
+    files = keep(results, tmp_path / "kept", NAMES, [TABLE], lambda run: RECIPE)
+    assert set(files.names) == {"ce-s0", "fit-cifar100-10-s0", "two-gaussians-3-s0"}
+    assert files.total == sum(f.stat().st_size for f in (tmp_path / "kept").iterdir())
+    again = numbers(tmp_path / "kept")
+    for place, value in from_runs.items():
+        assert again[place] == (None if value is None else pytest.approx(value, rel=1e-3)), place
+    assert again["a", "All"] == from_runs["a", "All"]  # answers are exact
+
+
+def test_where_scores_would_be_too_large_answers_are_kept(results, tmp_path):
+    files = keep(results, tmp_path / "kept", NAMES, [TABLE], lambda run: RECIPE, most=1000)
+    assert files.without_scores == ("ce-s0",)
+    assert not (tmp_path / "kept" / "ce-s0.safetensors").exists()
+    assert numbers(tmp_path / "kept")["a", "All"] == numbers(results)["a", "All"]
+
+
+def test_what_is_kept_is_written_the_same_twice(results, tmp_path):
+    for name in ("one", "two"):
+        keep(results, tmp_path / name, NAMES, [TABLE], lambda run: RECIPE)
+    for file in (tmp_path / "one").iterdir():
+        assert file.read_bytes() == (tmp_path / "two" / file.name).read_bytes()
+
+
+def test_a_folder_of_another_recipe_is_refused(results):
+    kept = kept_in(results, NAMES, [TABLE], lambda run: recipe_from({"data": "cifar10"}))
+    with pytest.raises(ValueError, match="of another recipe"):
+        kept(CE, 0)
+
+
+def test_a_recipe_of_older_words_is_the_same_run(results):
+    file = results / "runs" / "ce-s0" / "recipe.yaml"
+    text = file.read_text()
+    assert "validation_share" in text
+    file.write_text(text.replace("validation_share", "held_out"))
+    assert kept_in(results, NAMES, [TABLE], lambda run: RECIPE)(CE, 0) is not None
+
+
+def test_a_run_that_has_not_ended_is_not_there(results):
+    (results / "runs" / "ce-s0" / "metrics.json").unlink()
+    assert kept_in(results, NAMES, [TABLE], lambda run: RECIPE)(CE, 0) is None
+    assert kept_in(results, NAMES, [TABLE], lambda run: RECIPE)(CE, 1) is None
+
+
+def test_answers_come_back_with_what_was_asked_for(tmp_path):
+    full, small = (Answers.of(scores(1.0), sure) for sure in (True, False))
+    Kept(answers={"a|as trained|balanced": full, "b|x|y": small}).save(tmp_path, "r")
+    back = Kept.load(tmp_path, "r")
+    assert back.answers["b|x|y"].nll is None
+    read = back.answers["a|as trained|balanced"]
+    assert np.array_equal(read.predicted, full.predicted)
+    assert np.array_equal(read.labels, full.labels)
+    assert read.counts.tolist() == COUNTS.tolist()
+    assert read.nll == pytest.approx(full.nll, rel=1e-3)
+    assert Kept.load(tmp_path, "other") is None
+
+
+def test_ways_and_measures_are_those_that_tables_ask_for():
+    ways = asked([TABLE])
+    assert ways[CE][Way("", "under the target", "balanced")] is True  # an ECE
+    assert ways[CE][Way("", "under the target", "forward-5")] is False
+    assert ways[CE][Way("crt", "as trained", "balanced")] is True
+    figure = experiment((Column("x", "cdnv"), Column("y", "accuracy"), Column("z", "recall")))
+    assert measures_asked([figure]) == {CE: ("cdnv",), Train("la"): ("cdnv",)}

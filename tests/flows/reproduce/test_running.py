@@ -1,0 +1,176 @@
+"""Runs as one job: nothing twice, everything resumed, whoever else is at it."""
+
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from longtail.core import Scores
+from longtail.core.files import locked
+from longtail.flows.reproduce import running
+from longtail.flows.reproduce.experiment import Cell, Train
+from longtail.flows.reproduce.plan import RunNames, head_file, plan
+from longtail.flows.reproduce.running import log_file, run_all, tasks
+
+sys.path.insert(0, str(Path(__file__).parent))
+from worlds import experiment
+
+RECIPE = """
+data: {kind: npz, validation_share: 0.0}
+backbone: {name: mlp, inputs: 192, hidden: [16]}
+optimizer: {lr: 2e-2}
+epochs: 2
+batch_size: 32
+"""
+
+
+# What stands in for training: it locks the folder of the run as training does, and says so.
+FAKE = """
+import sys, time
+from pathlib import Path
+from longtail.core.files import locked
+folder = Path(sys.argv[1])
+with locked(folder):
+    (folder / "versions.json").write_text("{}")
+    with (folder / "trained").open("a") as file:
+        file.write("once ")
+    time.sleep(float(sys.argv[2]))
+    if sys.argv[2] == "0.0":
+        sys.exit("the reason")
+    (folder / "metrics.json").write_text("{}")
+"""
+
+
+@pytest.fixture
+def lasting(monkeypatch):
+    """Let training be something that takes so many seconds; none at all is a failure."""
+
+    def last(seconds):
+        monkeypatch.setattr(
+            running,
+            "command",
+            lambda task: [sys.executable, "-c", FAKE, str(task.folder), str(float(seconds))],
+        )
+
+    return last
+
+
+@pytest.fixture
+def place(tmp_path):
+    random, parts = np.random.default_rng(0), {}
+    for part, counts in (("train", (40, 20, 8)), ("test", (10, 10, 10))):
+        labels = np.repeat(np.arange(3), counts)
+        noise = random.integers(0, 100, (len(labels), 3, 8, 8))
+        parts[f"{part}_labels"] = labels
+        parts[f"{part}_images"] = (noise + 50 * labels[:, None, None, None]).astype(np.uint8)
+    np.savez(tmp_path / "images.npz", **parts)
+    (tmp_path / "mine.yaml").write_text(RECIPE)
+    return tmp_path
+
+
+def todo(place, *overrides, heads=(), measures=()):
+    run = Train(str(place / "mine.yaml"), overrides)
+    cells = (Cell("a", "", run), *(Cell("b", "", run, head=head) for head in heads))
+    one = experiment(cells=cells)
+    names = RunNames({f"mine{len(overrides)}": run})
+    made = plan(one, place / "results", names, lambda run: "mine")
+    data = {"mine": place / "images.npz"}
+    return tasks(made.runs, place / "results", data, {run.name: measures for run in made.runs})
+
+
+def run(place):
+    return place / "results" / "runs" / "mine0-s0"
+
+
+def test_a_run_is_trained_and_its_heads_fitted_and_none_of_it_again(place):
+    events = []
+    job = todo(place, heads=("{name: learned_ncm, tau: 0.125}",))
+    assert run_all(job, 2, lambda *event: events.append(event)) == []
+    assert (run(place) / "metrics.json").is_file()
+    scores = Scores.load(
+        head_file(place / "results", "mine0-s0", "{name: learned_ncm, tau: 0.125}", "keep")
+    )
+    assert (len(scores), scores.split) == (30, "test")
+    assert events[-1] == ("mine0-s0", "finished")
+    again = todo(place, heads=("{name: learned_ncm, tau: 0.125}",))
+    assert all(task.is_done for task in again)
+    assert run_all(again, 2, lambda *event: events.append(event)) == []
+    assert [event for _, event in events] == ["started", "started", "finished"]  # train, then head
+
+
+def test_what_fails_is_named_and_its_log_says_why(place, lasting):
+    lasting(0)
+    assert run_all(todo(place), 1) == ["mine0-s0"]
+    assert "the reason" in log_file(place / "results", "mine0-s0").read_text()
+    lasting(0.01)
+    assert run_all(todo(place), 1) == []  # the same again goes on
+
+
+def test_an_interrupt_ends_what_runs(place, lasting):
+    lasting(100)
+    job = todo(place)
+
+    def stop(name, event):
+        until(lambda: (run(place) / "trained").exists())
+        raise KeyboardInterrupt
+
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        run_all(job, 1, stop)
+    assert time.monotonic() - started < 60
+    assert not job[0].is_elsewhere  # nobody is at it any more
+    assert not job[0].is_trained
+
+
+def until(done, seconds=60):
+    end = time.monotonic() + seconds
+    while not done():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_what_another_process_is_at_is_waited_for(place, lasting):
+    lasting(0.01)
+    job, failed = todo(place), []
+    with locked(job[0].lock):  # as another process that is at it
+        waiting = threading.Thread(target=lambda: failed.append(run_all(job, 1)))
+        waiting.start()
+        time.sleep(0.5)
+        assert not run(place).exists()
+    waiting.join(60)
+    assert failed == [[]]
+    assert job[0].is_done
+
+
+def test_two_jobs_on_one_folder_train_a_run_once(place, lasting):
+    lasting(1)
+    job, failed = todo(place), []
+    both = [threading.Thread(target=lambda: failed.append(run_all(job, 1))) for _ in range(2)]
+    for each in both:
+        each.start()
+    for each in both:
+        each.join(60)
+    assert failed == [[], []]
+    assert (run(place) / "trained").read_text() == "once "
+
+
+def test_what_a_killed_job_left_running_is_waited_for(place, lasting):
+    lasting(1)
+    job = todo(place)
+    orphan = running._started(job[0])
+    until(lambda: (run(place) / "trained").exists())
+    assert run_all(job, 1) == []
+    assert orphan.wait() == 0
+    assert (run(place) / "trained").read_text() == "once "
+
+
+def test_training_is_longtail_train_with_seed_data_and_folder(place):
+    (task,) = todo(place, "loss=focal", heads=("crt",))
+    command = running.command(task)
+    assert command[2:6] == ["longtail", "train", str(place / "mine.yaml"), "loss=focal"]
+    assert "seed=0" in command
+    assert os.fspath(place / "images.npz") in command

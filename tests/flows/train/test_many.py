@@ -1,0 +1,90 @@
+"""Many runs at a time: what is finished stays, what broke off goes on, what fails is told."""
+
+import json
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from longtail.flows.train.many import Job, train_many
+from longtail.flows.train.reading import RecipeError, recipe_from
+from longtail.flows.train.run_folder import name_of_run, read_log
+from longtail.recipes.catalogue import recipe_name
+
+
+def job(path, folder, **values):
+    common = {
+        "data": {"kind": "npz", "path": str(path), "validation_share": 0.0},
+        "backbone": {"name": "mlp", "inputs": 192, "hidden": [8]},
+        "optimizer": {"lr": 0.02},
+        "batch_size": 32,
+    }
+    return Job(recipe_from(common | values), folder, folder.name)
+
+
+def interrupt_after_an_epoch(folder):
+    while not (folder / "log.csv").is_file() or not read_log(folder):
+        time.sleep(0.02)
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.fixture(scope="module")
+def jobs(images, tmp_path_factory):
+    """A long job, interrupted while it trains, and then others beside it."""
+    runs = tmp_path_factory.mktemp("many")
+    long = job(images, runs / "long", epochs=30, batch_size=2)
+    watch = threading.Thread(target=interrupt_after_an_epoch, args=(long.folder,))
+    watch.start()
+    with pytest.raises(KeyboardInterrupt):
+        train_many([long])
+    watch.join()
+    diverging = job(images, runs / "diverging", epochs=2, optimizer={"lr": 1e30})
+    return long, diverging, job(images, runs / "short", epochs=1)
+
+
+@pytest.fixture(scope="module")
+def ended(jobs):
+    long = jobs[0].folder
+    assert 0 < len(read_log(long)) < 30
+    assert (long / "checkpoint" / "state.json").is_file()
+    assert not (long / "metrics.json").exists()
+    return train_many(jobs, at_once=2)
+
+
+def test_what_was_interrupted_goes_on_and_what_fails_does_not_stop_the_others(jobs, ended):
+    assert [each.job for each in ended] == list(jobs)
+    assert [each.how for each in ended] == ["trained", "failed", "trained"]
+    assert "the loss is nan in epoch 1" in ended[1].error
+    assert [row["epoch"] for row in read_log(jobs[0].folder)] == list(range(1, 31))
+
+
+def test_what_is_finished_is_never_trained_again(jobs, ended):
+    finished = [jobs[0], jobs[2]]
+    files = [each.folder / "metrics.json" for each in finished]
+    before, told = [os.stat(file).st_mtime_ns for file in files], []
+    again = train_many(finished, progress=told.append)
+    assert [each.how for each in again] == ["finished before"] * 2
+    assert told == list(again)
+    assert [os.stat(file).st_mtime_ns for file in files] == before
+
+
+def test_a_run_keeps_the_name_of_its_recipe_and_has_one_thread(jobs, ended):
+    short = jobs[2]
+    assert name_of_run(short.folder) == "short"
+    assert recipe_name(short.folder / "recipe.yaml") == "short"
+    assert json.loads((short.folder / "versions.json").read_text())["threads"] == 1
+    assert (short.folder / "report.html").is_file()
+
+
+def test_what_cannot_be_is_refused_before_anything_is_trained(images, jobs, ended, tmp_path):
+    short = jobs[2]
+    new = job(images, tmp_path / "new", epochs=1)
+    with pytest.raises(RecipeError, match=r"another recipe.*epochs: 1 there, 3 now"):
+        train_many([new, job(images, short.folder, epochs=3)])
+    with pytest.raises(RecipeError, match=r"there is no .*nowhere"):
+        train_many([new, job(tmp_path / "nowhere", tmp_path / "other")])
+    with pytest.raises(ValueError, match="two jobs have one folder"):
+        train_many([new, new])
+    assert not new.folder.exists()
