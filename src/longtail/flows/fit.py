@@ -199,13 +199,12 @@ def _result(
     command: str,
 ) -> FitResult:
     """The best method beside the linear layer, and what they were chosen by."""
-    data, goal, best = problem.data, problem.aim.target, ranked[0]
+    data, goal, choice, best = problem.data, problem.aim.target, problem.choice, ranked[0]
     shown = next((each for each in ranked if each.name == "linear"), best)
     judged = torch.bincount(problem.labels, minlength=data.num_classes)
-    # A weight for features divided by the unit weighs its square less.
-    unit = problem.samples.unit
+    unit = problem.samples.unit**2  # a weight for features divided by the unit weighs that less
     return FitResult(
-        model=_to_keep(METHODS[best.name], best.head, goal, unit),
+        model=_to_keep(METHODS[best.name], best.head, goal, problem.samples.unit),
         table=table,
         validation=best.validation.scores,
         test=None if best.test is None else best.test.scores,
@@ -214,8 +213,8 @@ def _result(
         criterion=criterion,
         counts=data.counts,
         classes=data.classes,
-        weight_decay=problem.choice.decay * unit**2,
-        decays={decay * unit**2: loss for decay, loss in problem.choice.losses.items()},
+        weight_decay=choice.decay * unit,
+        decays={decay * unit: loss for decay, loss in choice.losses.items()},
         folds=None if "validation" in data.parts else len(problem.tasks),
         few=int((judged < _FEW).sum()),
         unjudged=int((judged == 0).sum()),
