@@ -197,9 +197,7 @@ class Experiment(_Value, frozen=True, kw_only=True):
     claims: tuple[Claim, ...] = ()
     missing: tuple[Missing, ...] = ()
     corrections: tuple[Correction, ...] = ()
-    draws: tuple[
-        str, ...
-    ] = ()  # pictures beside those of the columns' measures: "tsne", "reliability"
+    draws: tuple[str, ...] = ()  # beside the columns' measures: "tsne", "reliability"
 
     def __post_init__(self) -> None:
         for complaint in _complaints(self):

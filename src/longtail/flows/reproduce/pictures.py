@@ -68,5 +68,8 @@ def _reliability(answers: Answers | None) -> Floats | None:
     at = bin_of(answers.confidence)
     samples = np.bincount(at, minlength=BINS).astype(np.float64)
     right = answers.right.astype(np.float64)
-    sums = (np.bincount(at, each, BINS) for each in (answers.confidence, right))
-    return np.stack([samples / samples.sum(), *(ratio(each, samples) for each in sums)])
+    confidence, accuracy = (
+        ratio(np.bincount(at, each, BINS).astype(np.float64), samples)
+        for each in (answers.confidence, right)
+    )
+    return np.stack([samples / samples.sum(), confidence, accuracy])
