@@ -155,7 +155,7 @@ def runnable(words):
         rest = [REPRODUCED.get(word, word) for word in words[1:]]
         makes = rest and not rest[0].startswith("-") and "--table" not in rest
         return [name, *rest, *(["--dry-run"] if makes and "--dry-run" not in rest else [])]
-    if name == "train":
+    if name in ("train", "sweep"):
         rest = ["cifar.npz" if word == "DIR" else word for word in rest]
         return [name, *(word.replace("runs/", "begun/") for word in rest), *DRY]
     if name == "features":  # of the tiny run, whose data are the tiny images

@@ -136,6 +136,7 @@ def test_every_way_to_name_an_input_is_tried():
         "fix",
         "report",
         "split",
+        "sweep",
         "train",
     }
 

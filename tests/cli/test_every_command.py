@@ -110,6 +110,7 @@ WRONG_USAGE = {
     "report": ["none"],
     "reproduce": ["none"],
     "split": ["none", "-o", "out"],
+    "sweep": ["cifar100-lt-la-quick", "--data", "none", "-o", "out"],
     "train": ["cifar100-lt-la-quick", "--data", "none", "-o", "out"],
 }
 FAILURES = {

@@ -325,7 +325,7 @@ def test_terms_change_what_is_learned_and_not_what_is_carried(loss, images, tmp_
     assert plan.carried == planned(small(images, loss=loss)).carried
     assert plan.terms == ("center", "dro_lt", "spread_out")
     assert plan_in_words(plan)[-1].endswith(
-        "whatever center, dro_lt, spread_out make of the features"
+        "; terms on the features (center, dro_lt, spread_out) leave that as it is"
     )
     result = run_recipe(recipe, tmp_path / "terms")
     before, after = (each.trained.carried for each in (plain_run, result))
