@@ -171,6 +171,7 @@ class Recipe(Section, frozen=True, kw_only=True):
     source: str = ""  # where its numbers are from, and which of them no paper says
     data: Data
     backbone: parts.Backbone = parts.BACKBONES["resnet32"]()
+    start: str | None = None  # a run, or its model file, whose trained backbone this begins with
     head: parts.Head = parts.HEADS["linear"]()
     loss: parts.Loss = parts.LOSSES["cross_entropy"]()
     terms: tuple[parts.Term, ...] = ()  # on the features, beside the loss
