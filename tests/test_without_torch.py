@@ -3,11 +3,13 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 COUNTS = [300, 80, 20, 6]
+KEPT = Path(__file__).parents[1] / "results" / "scores"
 COMMANDS = {
     "audit": ["audit", "labels.csv", "-o", "audited"],
     "fix": ["fix", "val.npz", "--kind", "logits", "--counts", "counts.json", "-o", "fixed"],
@@ -18,6 +20,9 @@ COMMANDS = {
     "report": ["report", "fixed/scores.safetensors", "-o", "reported"],
     "compare": ["compare", "fixed", "again", "-o", "compared"],
     "recipes": ["recipes"],
+    "reproduce": ["reproduce"],
+    "reproduce, a table": ["reproduce", "la-table-2", "--quick", "--table", "-o", str(KEPT)],
+    "reproduce, the ledger": ["reproduce", "--ledger", str(KEPT), "-o", "ledger.md"],
     "doctor": ["doctor"],
 }
 HIDE = """

@@ -42,7 +42,7 @@ ITEMS = {
     "elm": {"table": (1, 2, 3), "figure": (1, 2, 3, 4, 5, 6, 7)},
     "ncm": {"table": tuple(range(1, 8)), "figure": tuple(range(1, 9))},
 }
-OURS = ["ours-cifar", "ours-caltech", "ours-text", "ours-experts", "ours-systems"]
+OURS = ["ours-cifar", "ours-caltech", "ours-text", "ours-quick", "ours-experts", "ours-systems"]
 ALL = list(EXPERIMENTS.values())
 CELLS = [
     (experiment, cell)

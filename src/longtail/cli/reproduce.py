@@ -324,7 +324,7 @@ def _write_ledger(results: Path, output: Path, as_json: bool, quiet: bool) -> No
     from longtail.flows.reproduce.collecting import kept_in
     from longtail.flows.reproduce.ledger import ledger
     from longtail.recipes.experiments import EXPERIMENTS
-    from longtail.report.pages.ledger import ledger_text
+    from longtail.report.pages.ledger import in_words, ledger_text
 
     with terminal.status("Judging", quiet):
         experiments = list(EXPERIMENTS.values())
@@ -335,5 +335,4 @@ def _write_ledger(results: Path, output: Path, as_json: bool, quiet: bool) -> No
     if as_json:
         terminal.print_json(made.as_json())
     else:
-        counted = ", ".join(f"{number} {verdict}" for verdict, number in made.verdicts.items())
-        terminal.echo(f"{output}: {counted}")
+        terminal.echo(f"{output}: {in_words(made)}")

@@ -3,7 +3,11 @@
 import gzip
 import json
 import math
+import sys
 from collections import Counter
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +17,17 @@ from longtail.data import caltech101_long_tailed, pack_features
 from longtail.flows.fit import fit
 from longtail.flows.fit_methods import METHODS, Method
 from longtail.flows.reproduce import fit_sets, fits
-from longtail.flows.reproduce.experiment import Fit
+from longtail.flows.reproduce.collecting import keep, kept_in
+from longtail.flows.reproduce.experiment import Cell, Column, Fit
 from longtail.flows.reproduce.fit_sets import FitSet, long_tailed_set
-from longtail.metrics import balanced_accuracy
+from longtail.flows.reproduce.kept import halved
+from longtail.flows.reproduce.measures import EDGES
+from longtail.flows.reproduce.measuring import measured, summed
+from longtail.flows.reproduce.plan import RunNames
+from longtail.metrics import balanced_accuracy, evaluate
+
+sys.path.insert(0, str(Path(__file__).parent))
+from worlds import experiment
 
 C, D = 4, 5
 SMALL = FitSet("cifar100-features", 40, C, "features of C classes")
@@ -132,6 +144,32 @@ def test_a_folder_holds_the_test_scores_that_fit_has_for_each_method(data, tmp_p
     assert (folder / "metrics.json").stat().st_mtime_ns == moment
 
 
+def test_what_is_kept_of_a_fit_is_small_and_says_what_the_scores_say(data, tmp_path, monkeypatch):
+    few = ("linear", "adjusted")
+    for name in set(METHODS) - set(few):
+        monkeypatch.delitem(METHODS, name)
+    run, columns = Fit("cifar100", 8.0), (Column("All", "accuracy"), Column("NLL", "nll"))
+    cells = (Cell("a", "", run, head="linear"), Cell("b", "", run, "under the target", "linear"))
+    table = experiment(columns, cells=cells, seeds=(0, 1))
+    names = RunNames({})
+    for seed in (0, 1):
+        fits.run(run, seed, tmp_path / "runs" / names(run, seed), data)
+    keep(tmp_path, tmp_path / "kept", names, [table], recipe_of=None)
+    assert len(list((tmp_path / "kept").glob("*.answers.safetensors"))) == 2
+    for place in (tmp_path, tmp_path / "kept"):
+        kept_of = kept_in(place, names, [table], recipe_of=None)
+        kept = {seed: kept_of(run, seed) for seed in (0, 1)}
+        for cell, column in product(cells, columns):
+            made = measured(kept, cell, column, EDGES["LA"])
+            for seed, value in zip(made.seeds, made.values, strict=True):
+                stored = Scores.load(tmp_path / "runs" / names(run, seed) / "linear.safetensors")
+                wide = replace(stored, logits=stored.logits.astype(np.float32))
+                shown = evaluate(wide if cell.row == "a" else wide.under(Prior.uniform(C)))
+                expected = {"accuracy": 100 * shown["balanced_accuracy"], "nll": shown["nll"]}
+                assert value == pytest.approx(expected[column.measure], rel=1e-5)
+            assert summed([(1.0, made)]).reach() > 0
+
+
 def test_a_run_that_breaks_off_leaves_no_folder_and_the_next_one_is_whole(tmp_path):
     folder = tmp_path / "runs" / "x-s0"
 
@@ -150,7 +188,7 @@ def test_a_run_that_breaks_off_leaves_no_folder_and_the_next_one_is_whole(tmp_pa
 
 def test_half_precision_keeps_what_distances_of_hundreds_tell_apart():
     logits = np.array([[-700.3, -700.1, -900.0], [-1e6, -2.0, -3.0]])
-    scores = fits.halved(Scores(logits, labels=[1, 1]))
+    scores = halved(fits.lowered(Scores(logits, labels=[1, 1])))
     assert scores.predict().tolist() == [1, 1]
     wide = Scores(scores.logits.astype(np.float64))
     np.testing.assert_allclose(wide.probs(), Scores(logits).probs(), atol=1e-3)

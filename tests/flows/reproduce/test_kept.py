@@ -121,7 +121,7 @@ def test_answers_come_back_with_what_was_asked_for(tmp_path):
     back = Kept.load(tmp_path, "r")
     assert back.answers["b|x|y"].nll is None
     read = back.answers["a|as trained|balanced"]
-    assert np.array_equal(read.predicted, full.predicted)
+    assert np.array_equal(read.right, full.right)
     assert np.array_equal(read.labels, full.labels)
     assert read.counts.tolist() == COUNTS.tolist()
     assert read.nll == pytest.approx(full.nll, rel=1e-3)

@@ -192,6 +192,11 @@ def test_trials_of_a_drawn_problem_are_paired():
     )
     made = summed([(1.0, one), (-1.0, other)])
     assert (made.value, made.over) == (pytest.approx(1.0), "trials")
+    # An outlier is a trial like any other: the usual interval of a mean.
+    few = np.array([3.0, 4.0, 3.5, 20.0])
+    numbers = {"x|as trained": {"balanced_error": few.tolist()}}
+    alone = measured({0: Kept(numbers=numbers)}, Cell("a", "", CE, head="x"), column, EDGES["LA"])
+    assert summed([(1.0, alone)]).reach() == pytest.approx(3.1824 * few.std(ddof=1) / 2, rel=1e-4)
 
 
 def test_every_measure_of_a_table_has_a_way_to_be_measured():

@@ -1,16 +1,22 @@
 """The folders of synthetic runs."""
 
 import json
+from shutil import copytree
 
 import numpy as np
 import pytest
 
 from longtail.flows import two_gaussians
 from longtail.flows.reproduce import synthetic
+from longtail.flows.reproduce.collecting import kept_in
 from longtail.flows.reproduce.experiment import Synthetic
+from longtail.flows.reproduce.plan import RunNames
+from longtail.flows.reproduce.result import reproduced
 from longtail.flows.two_gaussians import LA_FIGURE_2
 from longtail.flows.two_moons import ELM_FIGURE_1
 from longtail.recipes.experiments import EXPERIMENTS
+from longtail.report import Footer, render_page
+from longtail.report.pages.reproduce import reproduce_page
 from longtail.report.pages.synthetic import gaussian_figures
 
 
@@ -71,6 +77,16 @@ def test_what_was_drawn_comes_back_for_the_picture(folders):
     assert both.trials == 3
     assert both.taus == LA_FIGURE_2.taus
     assert len(gaussian_figures(both)) == 3
+
+
+def test_the_page_shows_what_the_finished_runs_have_drawn(folders, tmp_path):
+    figure = EXPERIMENTS["elm-figure-1"]
+    names = RunNames({"two-moons": figure.cells[0].run})
+    copytree(folders / "two-moons", tmp_path / "runs" / "two-moons-s0")
+    kept = kept_in(tmp_path, names, [figure], recipe_of=None)
+    shown = reproduced(figure, kept, None, quick=False)
+    page = reproduce_page(shown, Footer("0", "2025-01-01", "longtail reproduce"))
+    assert "Embeddings of test samples, elm" in render_page(page)
 
 
 def test_a_folder_that_is_there_is_finished(folders):

@@ -23,6 +23,7 @@ from longtail.flows.reproduce.kept import (
     moved,
     widened,
 )
+from longtail.flows.reproduce.measuring import probability_measures
 from longtail.flows.reproduce.plan import AFTER, NUMBERS, RUNS, SCORES, RunNames
 from longtail.flows.train.reading import overridden
 from longtail.flows.train.recipe import Recipe
@@ -79,7 +80,7 @@ def collected(results: Path, name: str, run: Run, ways: Mapping[Way, bool]) -> K
     if not (folder / METRICS).is_file() or isinstance(run, Inspect):
         return None
     if isinstance(run, Fit):
-        return Kept(answers=_answers(folder, ways))
+        return _summed(_answers(folder, ways))
     if not (folder / _SCORES).is_file():
         return None
     scores = widened(halved(Scores.load(folder / _SCORES)))
@@ -124,6 +125,13 @@ def _answers(folder: Path, ways: Mapping[Way, bool]) -> dict[str, Answers]:
         if scores is not None:
             made[way.key] = Answers.of(scores, with_probabilities)
     return made
+
+
+def _summed(answers: Mapping[str, Answers]) -> Kept:
+    """Of many methods and seeds what is measured of probabilities, in place of each sample's."""
+    sure = {key: each for key, each in answers.items() if each.nll is not None}
+    numbers = {key: probability_measures(each) for key, each in sure.items()}
+    return Kept(None, {key: Answers(*each[:3]) for key, each in answers.items()}, numbers)
 
 
 def _without_scores(kept: Kept, ways: Mapping[Way, bool]) -> Kept:

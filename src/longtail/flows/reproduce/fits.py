@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,11 +19,10 @@ from longtail.core.arrays import as_numpy
 from longtail.flows.file_names import METRICS
 from longtail.flows.fit_methods import METHODS, Aim
 from longtail.flows.fit_problem import prepared, scores_by_method
+from longtail.flows.reproduce.experiment import Fit
 from longtail.flows.reproduce.fit_sets import SETS, long_tailed_set
+from longtail.flows.reproduce.kept import halved
 from longtail.flows.results import write_json
-
-if TYPE_CHECKING:
-    from longtail.flows.reproduce.experiment import Fit
 
 _FOLDS = 5
 _QUADRATIC = ("metric_ncm", "metric_ncm_classes", "metric_ncm_eigen")  # D × D numbers, or C times
@@ -56,7 +54,7 @@ def run(
     with staged_folder(folder) as aside:
         for name, scores in scores_by_method(problem, methods, progress):
             if isinstance(scores, Scores):
-                halved(scores).save(aside / f"{name}.safetensors")
+                halved(lowered(scores)).save(aside / f"{name}.safetensors")
             else:
                 failed[name] = str(scores)
         about = {
@@ -72,15 +70,14 @@ def run(
         write_json(aside / METRICS, about)
 
 
-def halved(scores: Scores) -> Scores:
-    """The same in float16, each row less its largest logit, which changes no probability.
+def lowered(scores: Scores) -> Scores:
+    """Each row less its largest logit, which changes no probability.
 
-    As they are, distances of hundreds would be rounded to halves.
+    As they are, distances of hundreds would be rounded to halves in float16.
     """
     logits = as_numpy(scores.logits).astype(np.float64)
     near = logits - logits.max(axis=1, keepdims=True)
-    limits = np.finfo(np.float16)
-    return replace(scores, logits=np.maximum(near, limits.min).astype(np.float16))
+    return replace(scores, logits=np.maximum(near, np.finfo(np.float16).min))
 
 
 @contextmanager

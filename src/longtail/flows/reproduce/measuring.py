@@ -33,7 +33,7 @@ from longtail.flows.reproduce.measures import MEASURES, Edges
 from longtail.flows.reproduce.score_measures import SCORE_MEASURES
 from longtail.metrics.recall import geometric_means, ratio
 from longtail.metrics.terms import bin_of
-from longtail.stats import student_reach
+from longtail.stats import Part, student_reach
 
 Over: TypeAlias = Literal["test samples", "classes", "trials"]
 _LEVEL = 0.05
@@ -109,11 +109,21 @@ def summed(terms: Sequence[tuple[float, Measured]]) -> Sum | None:
                 break
         else:
             groups.append((part, values, psi))
-    parts = tuple(spread(values, psi, as_numpy(first.labels)) for first, values, psi in groups)
+    parts = tuple(
+        _over_trials(psi) if first.over == "trials" else spread(values, psi, as_numpy(first.labels))
+        for first, values, psi in groups
+    )
     total = sum(part.value for part in parts) + float(alone.mean())
     overs = dict.fromkeys(first.over for first, _, _ in groups)
     words = [*(["seeds"] if len(seeds) > 1 else []), *overs]
     return Sum(total, len(seeds), parts, tuple(alone) if has_alone else (), " and ".join(words))
+
+
+def _over_trials(psi: Floats) -> Difference:
+    """Of a mean over trials, of all seeds, each drawn anew: as of any independent numbers."""
+    terms = psi.ravel() / len(psi)
+    part = Part(float(terms.var(ddof=1)) * len(terms), len(terms) - 1)
+    return Difference(float(terms.sum()), None, part, 0.0, len(psi), by_seed=True)
 
 
 def measured(kept: Mapping[int, Kept], cell: Cell, column: Column, edges: Edges) -> Measured | None:
@@ -166,7 +176,17 @@ def _from_answers(kept: Kept, cell: Cell, column: Column, edges: Edges) -> Measu
     if shares is None:
         return None
     psi, value = _SUMS[column.measure](answers, shares)
-    return None if psi is None else _single(value, psi, answers.labels)
+    if psi is not None:
+        return _single(value, psi, answers.labels)
+    number = (kept.numbers or {}).get(Way.of(cell, column).key, {}).get(column.measure)
+    return None if number is None else Measured((0,), np.array([number]))
+
+
+def probability_measures(answers: Answers) -> dict[str, float]:
+    """What is measured of probabilities, in six digits: how sure each answer was is known."""
+    alike = np.ones(len(answers.counts))  # classes count by their samples here
+    values = {name: _SUMS[name](answers, alike)[1] for name in PROBABILITIES}
+    return {name: float(f"{value:.6g}") for name, value in values.items()}
 
 
 def _shares(answers: Answers, column: Column, edges: Edges) -> Floats | None:

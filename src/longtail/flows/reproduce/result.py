@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import msgspec
 
-from longtail.flows.reproduce.experiment import Cell, Experiment, Inspect, Run, Value
+from longtail.flows.reproduce.experiment import (
+    Cell,
+    Experiment,
+    Inspect,
+    Run,
+    Value,
+    claim_rows,
+)
 from longtail.flows.reproduce.kept import Kept
 from longtail.flows.reproduce.measures import EDGES
 from longtail.flows.reproduce.measuring import Measured, measured, summed
@@ -39,6 +46,16 @@ class Number:
     high: float | None
     over: str  # what the interval is over
     seeds: int
+
+
+@dataclass(frozen=True)
+class Unjudged:
+    """Why there is no verdict: a reason, runs that are not finished, or data that are not here."""
+
+    reason: str = ""
+    runs: int | None = None  # that would make it; none is left if what they have is not measured
+    hours: float | None = None  # of one seed and one thread
+    needs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,12 +92,15 @@ class Reproduced(Result):
 
     @cached_property
     def pictures(self) -> tuple[Picture, ...]:
-        """What is drawn of each column, where a row has it."""
-        edges, made = EDGES[self.experiment.paper], []
+        """What is drawn of each measure on each set of data, where a row has it."""
+        edges, made = EDGES[self.experiment.paper], dict[tuple[str, str], Picture | None]()
         for column in self.experiment.columns:
             of_rows = {row: runs for (row, data), runs in self.runs.items() if data == column.data}
-            made.append(picture(column, of_rows, edges))
-        return tuple(each for each in made if each is not None)
+            for name in (column.measure, *self.experiment.draws):
+                if (name, column.data) not in made:  # columns of groups are one picture
+                    asked = msgspec.structs.replace(column, measure=name)
+                    made[name, column.data] = picture(asked, of_rows, edges)
+        return tuple(each for each in made.values() if each is not None)
 
     @property
     def gaussians(self) -> TwoGaussians | None:
@@ -107,6 +127,22 @@ class Reproduced(Result):
         whole = {each.row: each.why for each in self.experiment.missing}
         names = self.experiment.rows or ("*",)
         return {row: whole.get(row, whole.get("*", "")) for row in names if {row, "*"} & set(whole)}
+
+    def unjudged(self, judged: Judged) -> Unjudged:
+        """Why a claim has no verdict."""
+        claim = judged.claim
+        rows = claim_rows(claim)
+        for row in (row for row in rows if row in self.why_not):
+            return Unjudged(reason=self.why_not[row])
+        names = claim.columns or tuple(each.name for each in self.experiment.columns)
+        for data in dict.fromkeys(self.experiment.column(name).data for name in names):
+            cells = [self.runs.get((row, data)) for row in rows]
+            if all(cell is not None for cell in cells):
+                absent = {cell.run for cell, kept in filter(None, cells) if not kept}
+                hours = [run.hours for run in absent]
+                known = None if None in hours else sum(each or 0.0 for each in hours)
+                return Unjudged(runs=len(absent), hours=known)
+        return Unjudged(needs=self.experiment.needs)
 
     def as_json(self) -> dict[str, Any]:
         """Everything that is a number or a word."""

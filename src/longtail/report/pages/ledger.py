@@ -20,12 +20,22 @@ if TYPE_CHECKING:
     from longtail.flows.reproduce.ledger import Entry, Ledger
     from longtail.flows.reproduce.verdicts import Evidence
 
-_HEADS = ("item", "claim", "paper", "ours", "gain or ρ, 95 %", "over", "setting, seeds", "verdict")
+# The numbers of a claim's rows, then what it is judged by: a gain, a difference or a correlation.
+_HEADS = ("item", "claim", "paper", "ours", "judged by, 95 %", "over", "setting, seeds", "verdict")
 
 
 def ledger_text(ledger: Ledger) -> str:
     """The whole file."""
     return "\n".join(_lines(ledger)) + "\n"
+
+
+def in_words(ledger: Ledger) -> str:
+    """How many claims hold, do not, cannot be told."""
+    holds, fails, open_ones, rest = ledger.verdicts.values()
+    return (
+        f"{len(ledger.entries)} claims: {holds} hold, {fails} do not, of {open_ones} one cannot "
+        f"tell, and {rest} are not judged."
+    )
 
 
 def _lines(ledger: Ledger) -> Iterator[str]:
@@ -35,8 +45,7 @@ def _lines(ledger: Ledger) -> Iterator[str]:
         "results/scores`\nfrom what is kept of finished runs; a test makes it again. "
         "[Reproducing](reproducing.md) says what each verdict\nmeans and what stands in for what.\n"
     )
-    counted = ", ".join(f"{number} {name}" for name, number in ledger.verdicts.items())
-    yield f"{len(ledger.entries)} claims: {counted}.\n"
+    yield f"{in_words(ledger)}\n"
     for paper in dict.fromkeys(each.paper for each in ledger.experiments):
         entries = [each for each in ledger.entries if each.table.experiment.paper == paper]
         yield f"## {paper}\n"
@@ -95,7 +104,7 @@ def _numbers(entry: Entry, part: Evidence, ours: bool) -> str:
 
 def _gain(entry: Entry, part: Evidence) -> str:
     if is_correlation(entry.judged):
-        return interval(part.value, part.low, part.high, 2)
+        return f"ρ = {interval(part.value, part.low, part.high, 2)}"
     digits = digits_of(measure_of(entry.table, part), part.value)
     return interval(part.value, part.low, part.high, digits, sign=True)
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from longtail.flows.reproduce.measures import MEASURES
 from longtail.report.charts.scale import fixed
-from longtail.report.figures.measured import measured_chart
 from longtail.report.page import Column, Figure, Footer, Page, Section, Table
+from longtail.report.pages.reproduce_figures import measure_figures, number_figures
 from longtail.report.pages.synthetic import gaussian_figures, moons_figures
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from longtail.flows.reproduce.verdicts import Evidence, Judged
 
 _NOT_JUDGED = "not judged"
+_MOST_DIGITS = 6
 _PERCENT = ("accuracy", "balanced_error", "error", "geometric_mean", "recall")
 
 
@@ -45,11 +46,16 @@ def number_in_words(number: Number, measure: str) -> str:
 def interval(
     value: float, low: float | None, high: float | None, digits: int, sign: bool = False
 ) -> str:
-    """A value with its ends, a gain with its sign.
+    """A value with its ends, a gain with its sign; decimals enough to see how far they are apart.
 
     >>> interval(38.26, 37.51, 39.02, 1), interval(0.5, None, None, 2, sign=True)
     ('38.3 [37.5, 39.0]', '+0.50')
+    >>> interval(0.021, 0.015, 0.027, 1)
+    '0.021 [0.015, 0.027]'
     """
+    reach = 0.0 if low is None or high is None else (high - low) / 2
+    while 0 < reach * 10**digits < 1 and digits < _MOST_DIGITS:
+        digits += 1
     text = fixed(value, digits)
     text = f"+{text}" if sign and value >= 0 else text
     if low is None or high is None:
@@ -66,23 +72,33 @@ def shown_columns(result: Reproduced) -> list[TableColumn]:
 
 def table_rows(result: Reproduced) -> list[list[str]]:
     """A row for each of the paper's: its name, then for each column the paper's and ours."""
-    experiment, rows = result.experiment, []
+    experiment, rows, columns = result.experiment, [], shown_columns(result)
     for row in experiment.rows:
         cells = [row]
-        for column in shown_columns(result):
+        for column in columns:
             number = result.numbers.get((row, column.name))
             said = result.said.get((row, column.name))
             ours = "" if number is None else number_in_words(number, column.measure)
-            paper = printed(experiment.published(row, column.name))
-            cells += [paper, ours or ("" if said is None else printed(said))]
+            if _is_printed(result, column):
+                cells.append(printed(experiment.published(row, column.name)))
+            cells.append(ours or ("" if said is None else printed(said)))
         rows.append(cells)
     return rows
 
 
+def _is_printed(result: Reproduced, column: TableColumn) -> bool:
+    """Whether the paper has a number in the column."""
+    rows = result.experiment.rows
+    return any(result.experiment.published(row, column.name) is not None for row in rows)
+
+
 def table_heads(result: Reproduced) -> list[str]:
     """What stands above the rows."""
-    columns = shown_columns(result)
-    return ["", *(name for each in columns for name in (f"{each.name}: paper", "ours"))]
+    heads = [""]
+    for each in shown_columns(result):
+        both = (f"{each.name}: paper", "ours") if _is_printed(result, each) else (each.name,)
+        heads += both
+    return heads
 
 
 def figures(result: Reproduced) -> list[Figure]:
@@ -91,12 +107,7 @@ def figures(result: Reproduced) -> list[Figure]:
         return gaussian_figures(result.gaussians)
     if result.moons is not None:
         return moons_figures(result.moons)
-    drawn = []
-    for each in result.pictures:
-        chart = measured_chart(each.measure, each.rows, each.counts, groups=each.groups)
-        if chart is not None:
-            drawn.append(Figure(chart, f"{each.column}: {MEASURES[each.measure].about}."))
-    return drawn
+    return [*measure_figures(result), *number_figures(result)]
 
 
 def claim_rows(result: Reproduced) -> list[list[str]]:
@@ -137,10 +148,15 @@ def _of_paper(result: Reproduced, part: Evidence) -> str:
 
 def why(result: Reproduced, judged: Judged) -> str:
     """Why a claim has no verdict."""
-    for row in judged.rows_left:
-        if row in result.why_not:
-            return result.why_not[row]
-    return "No run of ours for it yet."
+    found = result.unjudged(judged)
+    if found.reason:
+        return found.reason
+    if found.runs is None:
+        return f"Not tried: it needs {', '.join(found.needs)}."
+    if not found.runs:
+        return "Its runs are finished, what it is about is not measured."
+    time = "" if found.hours is None else f", about {found.hours:.1f} hours"
+    return f"Not run yet: {found.runs} run{'s' if found.runs > 1 else ''}{time}."
 
 
 def notes(result: Reproduced) -> Iterator[str]:

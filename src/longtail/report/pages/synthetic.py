@@ -64,8 +64,8 @@ def gaussian_figures(both: TwoGaussians) -> list[Figure]:
 def moons_figures(moons: TwoMoons) -> list[Figure]:
     """The first trial's embeddings of each loss, and how compact they are in every trial."""
     labels = moons.labels[:_SHOWN_POINTS]
-    planes = [
-        plane_chart(
+    planes = {
+        name: plane_chart(
             [
                 Points(part, *embedded[:_SHOWN_POINTS][labels == label].T.tolist())
                 for label, part in enumerate(("head", "tail"))
@@ -76,14 +76,14 @@ def moons_figures(moons: TwoMoons) -> list[Figure]:
             y_title="Φ₂",
         )
         for name, embedded in moons.embeddings.items()
-    ]
+    }
     strips = strip_chart(
         [Strip(name, values.tolist()) for name, values in moons.cdnv.items()],
         title="Class-distance normalised variance",
         value_title="variance within classes over squared distance between them",
     )
-    first = f"The first of {moons.trials} trials, {len(labels)} test samples (ELM figure 1)."
+    first = f"the first of {moons.trials} trials, {len(labels)} test samples (ELM figure 1)."
     return [
-        *(Figure(plane, first) for plane in planes),
+        *(Figure(plane, f"{name}: {first}") for name, plane in planes.items()),
         Figure(strips, "Each dot is a trial; less is more compact."),
     ]

@@ -1,0 +1,128 @@
+"""The page, the terminal and the ledger say what the result says."""
+
+import sys
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from longtail.flows.reproduce.experiment import Better, Cell, Column, Missing, Quick, Train, Trend
+from longtail.flows.reproduce.kept import Kept
+from longtail.flows.reproduce.ledger import ledger
+from longtail.flows.reproduce.result import reproduced
+from longtail.report import render_page
+from longtail.report.page import Footer
+from longtail.report.pages import reproduce as words
+from longtail.report.pages.ledger import in_words, ledger_text
+from longtail.report.pages.reproduce import reproduce_page
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "flows" / "reproduce"))
+from worlds import CE, LA, experiment, kept, scores
+
+FOOTER = Footer("0.1.0", "2025-06-01", "longtail reproduce x")
+CLAIMS = (
+    Better("the second is better", "b", "a", doubt="Not everywhere."),
+    Better("the third is better", "c", "a"),
+    Better("the fourth is better", "d", "a"),
+)
+
+
+def result(rows=None, **more):
+    one = experiment(
+        (Column("All", "accuracy"), Column("Few", "accuracy", group="few")),
+        CLAIMS,
+        ("a", "b", "c", "d"),
+        cells=(Cell("a", "", CE), Cell("b", "", LA), Cell("d", "", Train("x", hours=2.0))),
+        missing=(Missing("c", "It is a system of its own."),),
+        **more,
+    )
+    one = msgspec.structs.replace(one, rows=rows or one.rows)
+    runs = {CE: {0: kept(1.0, 1)}, LA: {0: kept(2.0, 2)}}
+    return reproduced(one, lambda run, seed: runs.get(run, {}).get(seed), None, quick=False)
+
+
+def test_the_table_has_the_papers_numbers_and_ours_with_intervals():
+    values = {"a": (41.0, None), "b": (45.4, None), "c": (50.0, None), "d": (None, None)}
+    made = result(values)
+    assert words.table_heads(made) == ["", "All: paper", "ours", "Few"]
+    first = words.table_rows(made)[0]
+    number = made.numbers["a", "All"]
+    assert first[:3] == ["a", "41", f"{number.value:.1f} [{number.low:.1f}, {number.high:.1f}]"]
+    assert words.table_rows(made)[2] == ["c", "50", "", ""]
+
+
+def test_every_claim_has_its_verdict_or_says_why_not():
+    rows = words.claim_rows(result())
+    assert [row[-1] for row in rows] == ["holds", "not judged", "not judged"]
+    assert rows[1][2] == "It is a system of its own."
+    assert rows[2][2] == "Not run yet: 1 run, about 2.0 hours."
+    columns, needs = (Column("All", "accuracy", "imagenet"),), ("imagenet-lt",)
+    one = experiment(columns, (Better("t", "a", "b"),), needs=needs, cells=())
+    untried = reproduced(one, lambda run, seed: None, None, quick=False)
+    assert words.claim_rows(untried)[0][2] == "Not tried: it needs imagenet-lt."
+
+
+def test_notes_say_setting_seeds_doubts_and_what_is_missing():
+    text = " ".join(words.notes(result()))
+    for part in (
+        "Setting: the paper's.",
+        "Of 1 seed; 95 % intervals over test samples.",
+        "Not everywhere.",
+        "c: It is a system of its own.",
+    ):
+        assert part in text
+
+
+def test_the_page_has_table_claims_and_notes():
+    html = render_page(reproduce_page(result(), FOOTER))
+    for part in ("LA, Table 1", "the second is better", "holds", "It is a system of its own."):
+        assert part in html
+    assert "<svg" not in html
+
+
+@pytest.mark.parametrize("measure", ["recall", "mean_probability", "false_positives", "margin_std"])
+def test_a_figure_of_scores_is_drawn(measure):
+    one = experiment((Column("x", measure),), (), ("a",), cells=(Cell("a", "", CE),))
+    made = reproduced(one, lambda run, seed: kept(1.5) if seed == 0 else None, None, quick=False)
+    assert render_page(reproduce_page(made, FOOTER)).count("<svg") >= 1
+
+
+def test_a_figure_of_features_is_drawn_from_the_numbers_that_were_kept():
+    claims = (Trend("norms follow the class size", ("a",), ("x",), (1,)),)
+    one = experiment((Column("x", "weight_norm"),), claims, ("a",), cells=(Cell("a", "", CE),))
+    run = Kept(scores(1.0), {}, {"weight_norm": np.linspace(3, 1, 6).tolist()})
+    made = reproduced(one, lambda each, seed: run if seed == 0 else None, None, quick=False)
+    assert len(words.figures(made)) == 1
+    assert made.judged[0].evidence[0].value == 1.0
+    nothing = reproduced(one, lambda each, seed: kept(1.0), None, quick=False)
+    assert words.figures(nothing) == []
+
+
+def test_the_ledger_judges_in_the_papers_setting_where_it_can_and_else_in_the_quick_one():
+    small = Quick((Cell("a", "", Train("qa")), Cell("b", "", Train("qb"))), (), "Small.")
+    one = experiment(claims=(Better("t", "b", "a"),), quick=small)
+    quick_runs = {Train("qa"): kept(1.0, 1), Train("qb"): kept(2.0, 2)}
+    full_runs = {CE: kept(2.0, 1), LA: kept(1.0, 2)}
+    for runs, setting, verdict in (
+        (quick_runs, "quick", "holds"),
+        (quick_runs | full_runs, "the paper's", "does not hold"),
+    ):
+        made = ledger([one], lambda run, seed, r=runs: r.get(run) if seed == 0 else None, None)
+        assert made.entries[0].table.settled.setting == setting
+        assert made.entries[0].judged.verdict == verdict
+        text = ledger_text(made)
+        assert f"| {setting}, 1 | **{verdict}** |" in text
+    assert in_words(made).startswith("1 claims: 0 hold, 1 do not")
+
+
+def test_the_ledger_lists_what_is_left_out_and_a_bar_in_a_name_breaks_no_table():
+    made = result()
+    runs = {CE: kept(1.0, 1), LA: kept(2.0, 2)}
+    one = made.experiment
+    text = ledger_text(ledger([one], lambda run, seed: runs.get(run) if seed == 0 else None, None))
+    for part in ("Not judged:", "Not reproduced:", "¹ table 1, the second is better"):
+        assert part in text
+    heads = next(line for line in text.splitlines() if line.startswith("| item | claim | paper"))
+    rows = [line for line in text.splitlines() if line.endswith("**holds** |")]
+    assert [row.count("|") for row in rows] == [heads.count("|")]
