@@ -43,7 +43,8 @@ def _lines(ledger: Ledger) -> Iterator[str]:
     yield (
         "What the papers claim and what came of it here. Made by `longtail reproduce --ledger "
         "results/scores`\nfrom what is kept of finished runs; a test makes it again. "
-        "[Reproducing](reproducing.md) says what each verdict\nmeans and what stands in for what.\n"
+        "[Reproducing](reproducing.md) says what each verdict\nmeans and what stands in for what. "
+        "A row at its best τ takes that of the test part itself, as the papers do.\n"
     )
     yield f"{in_words(ledger)}\n"
     for paper in dict.fromkeys(each.paper for each in ledger.experiments):
