@@ -177,6 +177,7 @@ NOT_WALKED = {
         "losses.MarginLoss",
         "losses.RegularizedLoss",
         "losses.Regularizer",
+        "losses.AddedTerm",
     ),
     *("losses.SpreadOut", "images.ClassSampler", "data.caltech101_long_tailed"),
     *("data.Features", "data.pack_features", "data.Block", "data.ScoreWriter"),

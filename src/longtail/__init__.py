@@ -40,6 +40,7 @@ _WHERE = {
     "measure_carried": "core",
     "retarget": "core",
     "shot_groups": "core",
+    "sweep": "flows.sweep",
     "train": "flows.train.train",
 }
 __all__ = [
@@ -69,6 +70,7 @@ __all__ = [
     "retarget",
     "shift",
     "shot_groups",
+    "sweep",
     "testing",
     "train",
 ]
@@ -104,6 +106,7 @@ if TYPE_CHECKING:
     from longtail.flows.fit import fit
     from longtail.flows.fix import fix
     from longtail.flows.predict import load
+    from longtail.flows.sweep import sweep
     from longtail.flows.train.train import train
     from longtail.report import figures
 else:  # not for type checkers, to whom every name would then exist

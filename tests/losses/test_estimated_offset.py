@@ -28,8 +28,8 @@ def dot(a, b):
     return sum(x * y for x, y in zip(a, b, strict=True))
 
 
-def naive(head, features, labels, center_weight, uniform_weight, use_offset=True):
-    """EO equation 6 with loops."""
+def naive(head, features, labels, center_weight, uniform_weight, use_offset=True, averaged=False):
+    """EO equation 6 with loops; `averaged`: the squares over the dimensions, not added up."""
     w, c = head.weight.tolist(), head.centers.tolist()
     offset = [0.5 * dot(c[k], w[k]) for k in range(len(w))]
     shares = [math.exp(-o) / sum(math.exp(-p) for p in offset) for o in offset]
@@ -38,7 +38,8 @@ def naive(head, features, labels, center_weight, uniform_weight, use_offset=True
     for x, y in zip(features.tolist(), labels.tolist(), strict=True):
         f = [dot(w[k], x) - (offset[k] if use_offset else 0.0) for k in range(len(w))]
         total += math.log(sum(math.exp(v) for v in f)) - f[y]
-        total += center_weight * sum((a - b) ** 2 for a, b in zip(x, c[y], strict=True))
+        squares = [(a - b) ** 2 for a, b in zip(x, c[y], strict=True)]
+        total += center_weight * sum(squares) / (len(squares) if averaged else 1)
     return total / len(features) + uniform_weight * uniform
 
 
@@ -53,6 +54,24 @@ def test_a_loop_over_the_equation_gives_the_same(center_weight, uniform_weight, 
     value = loss(head(FEATURES), LABELS, features=FEATURES)
     expected = naive(head, FEATURES, LABELS, center_weight, uniform_weight, use_offset)
     assert value.item() == pytest.approx(expected, abs=1e-10)
+
+
+def test_the_centre_term_is_averaged_over_the_dimensions_where_asked_for():
+    head = make_head()
+    loss = losses.EstimatedOffset(COUNTS, head, 0.7, 3.0, center_squares="mean").eval()
+    value = loss(head(FEATURES), LABELS, features=FEATURES)
+    expected = naive(head, FEATURES, LABELS, 0.7, 3.0, averaged=True)
+    assert value.item() == pytest.approx(expected, abs=1e-10)
+
+
+def test_the_centres_move_alike_however_the_centre_term_is_scaled():
+    moved = []
+    for squares in ("sum", "mean"):
+        head = make_head()
+        loss = losses.EstimatedOffset(COUNTS, head, center_squares=squares)
+        loss(head(FEATURES), LABELS, features=FEATURES)
+        moved.append(head.centers)
+    assert_close(*moved)
 
 
 def test_the_centres_follow_the_centre_loss_rule_in_training_and_rest_in_evaluation():
@@ -92,7 +111,7 @@ def test_the_gradients_of_weights_and_features_agree_with_finite_differences():
         del changed.weight
         changed.weight = weight
         logits = torch.nn.functional.linear(features, weight, -changed.offset)
-        loss.regularizer._held = (changed,)
+        loss.regularizer._head = (changed,)
         return loss(logits, LABELS, features=features)
 
     inputs = (FEATURES.clone().requires_grad_(), head.weight.detach().clone().requires_grad_())
@@ -178,6 +197,10 @@ def test_huge_features_and_odd_batches_stay_finite():
         (lambda: losses.EstimatedOffset([1, 1], make_head()), "the head has 3 classes"),
         (lambda: losses.EstimatedOffset(COUNTS, make_head(), center_weight=-1), "0 or more"),
         (lambda: losses.EstimatedOffset(COUNTS, make_head(), rate=2), "rate must be"),
+        (
+            lambda: losses.EstimatedOffset(COUNTS, make_head(), center_squares="max"),
+            'center_squares must be "sum" or "mean"',
+        ),
         (
             lambda: losses.EstimatedOffset(COUNTS, make_head())(FEATURES[:, :3], LABELS),
             "needs features",

@@ -9,8 +9,11 @@ import pytest
 from longtail.core import shot_groups
 from longtail.flows.train import building, parts
 from longtail.flows.train.reading import RecipeError, overridden, plain, recipe_from
+from longtail.flows.train.run_folder import start_file
 from longtail.recipes import catalogue
 from longtail.recipes.catalogue import RECIPES, named_recipe
+
+_EO_SETS = ("imagenet-lt", "places-lt", "sun397")
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -125,6 +128,15 @@ def test_the_others_have_the_numbers_of_their_papers_or_of_released_code():
         assert epochs * -(-images // 512) == pytest.approx(13_000, abs=13)
     places = named_recipe("places-lt-lade").optimizer
     assert (places.lr, places.head_lr) == (0.001, 0.05)
+
+
+def test_the_quick_recipes_of_eo_average_the_centre_term_and_one_must_be_told_its_start():
+    for name in ("cifar100-lt-eo-quick", "cifar100-lt-eo-start-quick"):
+        assert named_recipe(name).loss.center_squares == "mean"
+    assert named_recipe("cifar100-lt-eo-quick").start is None
+    assert {named_recipe(f"{data}-eo").loss.center_squares for data in _EO_SETS} == {"sum"}
+    with pytest.raises(RecipeError, match="start: there is no model RUN"):
+        start_file(named_recipe("cifar100-lt-eo-start-quick"))
 
 
 def test_nothing_is_held_out_of_what_papers_train_on_but_of_quick_recipes():

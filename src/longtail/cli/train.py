@@ -97,10 +97,16 @@ def _check(
 ) -> None:
     """What can be told before torch is imported."""
     from longtail.flows.train.reading import RecipeError
-    from longtail.flows.train.run_folder import check_data, check_folder, is_recipe_of
+    from longtail.flows.train.run_folder import (
+        check_data,
+        check_folder,
+        is_recipe_of,
+        start_file,
+    )
 
     try:
         check_data(recipe.data)
+        start_file(recipe)
         if output is None:
             return
         if file_names.are_one_file(output / file_names.RECIPE, name) and not is_recipe_of(

@@ -7,13 +7,16 @@ SCORES, ADJUSTER = "scores.safetensors", "adjuster.json"
 MODEL, VALIDATION, TEST = "model.safetensors", "validation.safetensors", "test.safetensors"
 RECIPE, VERSIONS, LOG = "recipe.yaml", "versions.json", "log.csv"
 COMPARISON, DEMO_RESULTS, AUDIT_RESULT = "comparison.json", "results.json", "audit.json"
+SWEEP_RESULT = "sweep.json"
 COUNTS = ("counts.json", "test_counts.json")
 
 FIX = (SCORES, ADJUSTER, METRICS, PAGE)
 FIT = (MODEL, VALIDATION, TEST, METRICS, PAGE)
 TRAIN = (VERSIONS, LOG, METRICS, MODEL, PAGE)
 COMPARE = (PAGE, "table.md", "table.tex", COMPARISON)
+SWEEP = (PAGE, SWEEP_RESULT)
 DEMO = (PAGE, DEMO_RESULTS)
+LISTS = ("train.txt", "val.txt", "test.txt", "classes.txt")
 AUDIT = (PAGE, AUDIT_RESULT, *COUNTS)
 
 

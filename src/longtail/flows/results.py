@@ -18,7 +18,7 @@ from longtail.plain_text import plain_json
 class Result:
     """The result of a flow."""
 
-    kind: ClassVar[str]  # which flow: "fix", "fit", "train", "audit", "compare" or "scores"
+    kind: ClassVar[str]  # which flow: "fix", "fit", "train", "sweep", "audit", "compare", "scores"
     command: str  # what made it, for the foot of its page
 
     @property

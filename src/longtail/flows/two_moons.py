@@ -132,7 +132,7 @@ def trained(
 
 
 def _network() -> tuple[nn.Sequential, nn.Linear]:
-    """No ReLU after the last hidden layer: of its two units one would die in every other trial."""
+    """No ReLU after the last hidden layer, whose two units would else die in some trials."""
     layers: list[nn.Module] = []
     for width, units in zip((2, *_HIDDEN), _HIDDEN, strict=False):
         layers += [random_layer(width, units, bias=True), nn.ReLU()]

@@ -21,7 +21,7 @@ it to a prior: measure it.
 """
 
 from abc import abstractmethod
-from typing import Protocol, Unpack
+from typing import Literal, Protocol, Unpack
 
 import numpy as np
 import torch
@@ -141,7 +141,9 @@ class EstimatedOffset(RegularizedLoss):
     """Cross-entropy with the centre term and the uniform constraint of the head's offset.
 
     Call it as `loss(head(features), labels, features=features)`. The two ablations of the paper:
-    `uniform_weight=0` (λ₂) is "w/o UC"; a head with `use_offset=False` is "UC only".
+    `uniform_weight=0` (λ₂) is "w/o UC"; a head with `use_offset=False` is "UC only". The squares of
+    Φ − c_y are added up over the D dimensions, as printed, or averaged, which is λ₁/D in place of
+    λ₁ (`center_weight`): the sum outweighs the cross-entropy where features are many.
 
     >>> import longtail as lt
     >>> head = lt.heads.EstimatedOffset(2, 3)
@@ -161,13 +163,19 @@ class EstimatedOffset(RegularizedLoss):
         center_weight: NonNegative = 1.0,
         uniform_weight: NonNegative = 1.0,
         rate: Fraction = 0.5,
+        center_squares: Literal["sum", "mean"] = "sum",
         *,
         gather: bool = True,
         **options: Unpack[LossOptions],
     ) -> None:
         prior = full_prior(train, "train")
-        check_same_classes(head.weight.shape[0], prior, "the head has", "the prior")
+        num_classes, dim = head.weight.shape
+        check_same_classes(num_classes, prior, "the head has", "the prior")
+        if center_squares not in ("sum", "mean"):
+            raise ValueError(f'center_squares must be "sum" or "mean", got {center_squares!r}')
         center = check_number(center_weight, "center_weight", least=0)
+        if center_squares == "mean":
+            center /= dim
         uniform = check_number(uniform_weight, "uniform_weight", least=0)
         terms = _OffsetTerms(head, (center, uniform), rate, gather)
         super().__init__(SampleLoss(prior, None, **options), terms, 1.0, on="features")

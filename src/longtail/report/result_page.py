@@ -18,6 +18,7 @@ from longtail.report.pages.fit import fit_page
 from longtail.report.pages.fix import fix_page
 from longtail.report.pages.reproduce import reproduce_page
 from longtail.report.pages.scores import scores_page
+from longtail.report.pages.sweep import sweep_page
 from longtail.report.pages.train import train_page
 
 _PAGES: Mapping[str, Callable[..., Page]] = {
@@ -28,6 +29,7 @@ _PAGES: Mapping[str, Callable[..., Page]] = {
     "fix": fix_page,
     "reproduce": reproduce_page,
     "scores": scores_page,
+    "sweep": sweep_page,
     "train": train_page,
 }
 

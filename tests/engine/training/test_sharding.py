@@ -188,8 +188,10 @@ def test_what_cannot_be_shared_out_is_refused_at_the_door():
     data, options = images(), quick(parallel="fsdp")
     head = lt.heads.EstimatedOffset(16, CLASSES)
     loss = lt.losses.EstimatedOffset(data.counts, head=head)
-    with pytest.raises(ValueError, match=r"EstimatedOffset .*ddp"):
-        quick_train(Model(flat_model().backbone, head), data, loss, options)
+    beside = lt.losses.LossWithTerms(loss, [(lt.losses.SpreadOut(), 0.1)])
+    for each in (loss, beside):
+        with pytest.raises(ValueError, match=r"EstimatedOffset .*ddp"):
+            quick_train(Model(flat_model().backbone, head), data, each, options)
     scaled = Model(flat_model().backbone, lt.heads.Cosine(16, CLASSES, learn_scale=True))
     with pytest.raises(ValueError, match=r"head\.scale: a single number"):
         quick_train(scaled, data, options=options)

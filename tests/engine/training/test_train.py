@@ -368,12 +368,16 @@ def test_options_that_make_no_sense_are_refused(changes, named):
         replace(quick(), **changes)
 
 
+BESIDE = lt.losses.LossWithTerms(lt.losses.CrossEntropy([1] * 4), [(lt.losses.SpreadOut(), 0.1)])
+
+
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
         ({"loss": lt.losses.CrossEntropy([1, 2])}, "the loss has 2"),
         ({"loss": lt.losses.CrossEntropy([1] * 4, reduction="sum")}, 'reduction="mean"'),
         ({"loss": lt.losses.LADE([1] * 4), "options": quick(mixup=1.0)}, "LADE does not take"),
+        ({"loss": BESIDE, "options": quick(mixup=1.0)}, "LossWithTerms does not take"),
         ({"sampler": InstanceSampler([0, 1, 2, 3], CLASSES)}, "made for other labels"),
         ({"sampler": InstanceSampler(images().labels.flip(0), CLASSES)}, "made for other labels"),
         ({"sampler": InstanceSampler(images().labels, CLASSES + 1)}, "made for other labels"),

@@ -325,7 +325,7 @@ def test_terms_change_what_is_learned_and_not_what_is_carried(loss, images, tmp_
     assert plan.carried == planned(small(images, loss=loss)).carried
     assert plan.terms == ("center", "dro_lt", "spread_out")
     assert plan_in_words(plan)[-1].endswith(
-        "whatever center, dro_lt, spread_out make of the features"
+        "; terms on the features (center, dro_lt, spread_out) leave that as it is"
     )
     result = run_recipe(recipe, tmp_path / "terms")
     before, after = (each.trained.carried for each in (plain_run, result))
@@ -340,6 +340,22 @@ def test_terms_change_what_is_learned_and_not_what_is_carried(loss, images, tmp_
     centers = load_file(next((tmp_path / "terms" / "checkpoint").glob("*.safetensors")))
     assert centers["loss.terms.0.centers"].any()
     assert centers["loss.terms.1.centers"].any()
+
+
+@pytest.mark.parametrize(
+    ("name", "weight"),
+    [
+        *(("dro_lt", 0.1), ("range", 0.001), ("lifted_structure", 0.01)),
+        *(("center", 0.01), ("spread_out", 0.1), ("pull", 0.01)),
+    ],
+)
+def test_a_network_learns_beside_each_term(name, weight, images, tmp_path):
+    recipe = small(images, epochs=8, terms=[{"name": name, "weight": weight}])
+    result = run_recipe(recipe, tmp_path)
+    history = result.trained.history
+    assert history[-1]["train_loss"] < history[0]["train_loss"]
+    accuracy = result.metrics["test"][result.main_variant]["balanced_accuracy"]
+    assert accuracy.low > 0.25  # that of chance
 
 
 def test_ldam_is_reweighted_late_and_drawn_at_its_scale(images, tmp_path):

@@ -62,7 +62,7 @@ class Fit(_Value, frozen=True, tag="fit"):
 
     features: Literal["cifar100", "caltech", "r52", "banking77"]
     imbalance_ratio: float | None = None
-    hours: float = 0.1  # with all methods of one seed
+    hours: float = 0.03  # with all methods of one seed
 
 
 class Synthetic(_Value, frozen=True, tag="synthetic"):
@@ -70,7 +70,7 @@ class Synthetic(_Value, frozen=True, tag="synthetic"):
 
     problem: Literal["two-gaussians", "two-moons"]
     trials: int
-    hours: float = 0.05
+    hours: float = 0.01
 
 
 class Inspect(_Value, frozen=True, tag="inspect"):

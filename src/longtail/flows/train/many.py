@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, Literal, NamedTuple
+from typing import IO, Literal, NamedTuple, TypeAlias
 
 from longtail.core.numbers import check_whole
 from longtail.flows.file_names import METRICS, RECIPE
@@ -23,6 +23,7 @@ from longtail.flows.generation import settle
 from longtail.flows.train.recipe import Recipe
 from longtail.flows.train.run_folder import check_data, check_folder, write_start
 
+State: TypeAlias = Literal["finished", "begun", "new"]
 _POLL = 0.1  # seconds between two looks at the processes
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
 
@@ -61,7 +62,9 @@ def train_many(
     limit = usable_cores() if at_once is None else check_whole(at_once, "at_once", least=1)
     if len({job.folder.resolve() for job in jobs}) < len(jobs):
         raise ValueError("two jobs have one folder; give each its own")
-    ended = {job.folder: Ended(job, "finished before") for job in jobs if is_finished(job)}
+    states = [state_of(job) for job in jobs]
+    finished = [job for job, state in zip(jobs, states, strict=True) if state == "finished"]
+    ended = {job.folder: Ended(job, "finished before") for job in finished}
     for early in ended.values():
         progress(early)
     waiting = [job for job in jobs if job.folder not in ended]
@@ -83,12 +86,13 @@ def train_many(
     return tuple(ended[job.folder] for job in jobs)
 
 
-def is_finished(job: Job) -> bool:
-    """Whether the run is there; a RecipeError if the folder is of another one, or has no data."""
-    if check_folder(job.folder, job.recipe) and settle(job.folder):
-        return (job.folder / METRICS).is_file()
+def state_of(job: Job) -> State:
+    """How far the run is; a RecipeError if its folder is of another one, or there are no data."""
+    begun = check_folder(job.folder, job.recipe)
+    if begun and settle(job.folder) and (job.folder / METRICS).is_file():
+        return "finished"
     check_data(job.recipe.data)
-    return False
+    return "begun" if begun else "new"
 
 
 def usable_cores() -> int:

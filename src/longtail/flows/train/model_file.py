@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -13,10 +12,10 @@ from longtail.core.tensor_file import Format, Versioned, decode_header, save_ten
 from longtail.data.tables.errors import reading
 from longtail.engine.head_file import read_state
 from longtail.engine.training import Model
-from longtail.flows.file_names import MODEL
 from longtail.flows.train.building import build_model
-from longtail.flows.train.reading import plain, recipe_from
+from longtail.flows.train.reading import RecipeError, plain, recipe_from
 from longtail.flows.train.recipe import Recipe
+from longtail.flows.train.run_folder import model_path, start_file
 from longtail.images.augment import Normalize
 
 _KEY, _FORMAT = "longtail_model", Format("model", "`longtail train`")
@@ -50,12 +49,7 @@ def save_model(path: str | os.PathLike[str], stored: StoredModel) -> None:
 
 def load_model(source: str | os.PathLike[str]) -> StoredModel:
     """Read what `save_model` wrote; `source` may be a run folder too."""
-    file = Path(source)
-    file = file / MODEL if file.is_dir() else file
-    if not file.is_file():
-        raise FileNotFoundError(
-            f"there is no model {file}; give a run folder of `longtail train`, or its {MODEL}"
-        )
+    file = model_path(source)
     text, state = read_state(file, _KEY, "train one, or name another")
     header = decode_header(text, _Header, file, _FORMAT)
     with reading(file, "a model of `longtail train`"):
@@ -65,6 +59,22 @@ def load_model(source: str | os.PathLike[str]) -> StoredModel:
         normalize = Normalize(header.mean, header.std)
     model.train(False)
     return StoredModel(model, recipe, header.classes, header.counts, normalize)
+
+
+def load_start(model: Model, recipe: Recipe) -> None:
+    """Give the model the trained backbone that the recipe starts from, if it names one."""
+    file, prefix = start_file(recipe), "backbone."
+    if file is None:
+        return
+    try:
+        _, state = read_state(file, _KEY, "name a model of `longtail train`")
+        trained = {key.removeprefix(prefix): state[key] for key in state if key.startswith(prefix)}
+        model.backbone.load_state_dict(trained)
+    except (ValueError, RuntimeError) as error:
+        raise RecipeError(
+            f"start: {file} does not hold the backbone of this recipe, {recipe.backbone.tag} "
+            f"({str(error).splitlines()[-1].strip():.90}); set backbone as that run has it"
+        ) from error
 
 
 def _without_downloads(recipe: Recipe) -> Recipe:

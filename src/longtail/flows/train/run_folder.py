@@ -6,15 +6,17 @@ What is wrong with a folder is told without importing torch.
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import os
 import platform
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
 
 from longtail import __version__
-from longtail.flows.file_names import LOG, METRICS, RECIPE, TRAIN, VERSIONS
+from longtail.flows.file_names import LOG, METRICS, MODEL, RECIPE, TRAIN, VERSIONS
 from longtail.flows.generation import check_kind, is_run
 from longtail.flows.results import write_json
 from longtail.flows.train.reading import RecipeError, plain, read_recipe_file
@@ -41,6 +43,27 @@ def check_data(data: Data) -> str:
     if not isinstance(data, HuggingFace) and not os.path.exists(data.path):
         raise RecipeError(f"there is no {data.path}; say where the images are with --data")
     return data.path
+
+
+def start_file(recipe: Recipe) -> Path | None:
+    """The model whose backbone training begins with, if any; a RecipeError if it is not there."""
+    if recipe.start is None:
+        return None
+    try:
+        return model_path(recipe.start)
+    except FileNotFoundError as error:
+        raise RecipeError(f"start: {error}") from error
+
+
+def model_path(source: str | os.PathLike[str]) -> Path:
+    """The model file of a run folder, or the file itself."""
+    file = Path(source)
+    file = file / MODEL if file.is_dir() else file
+    if not file.is_file():
+        raise FileNotFoundError(
+            f"there is no model {file}; give a run folder of `longtail train`, or its {MODEL}"
+        )
+    return file
 
 
 def check_folder(folder: Path, recipe: Recipe, resume: Literal["auto", "never"] = "auto") -> bool:
@@ -120,9 +143,12 @@ def _check_apart(folder: Path, data: Data) -> None:
 
 
 def task_values(recipe: Recipe) -> dict[str, Any]:
-    """What of a recipe decides what is learned; where the data lie does not."""
+    """What of a recipe decides what is learned; where data and starting model lie does not."""
     values = {key: value for key, value in plain(recipe).items() if key not in _FREE}
     values["data"] = {key: value for key, value in values["data"].items() if key != "path"}
+    if recipe.start is not None:
+        with suppress(FileNotFoundError), model_path(recipe.start).open("rb") as opened:
+            values["start"] = hashlib.file_digest(opened, "sha256").hexdigest()
     return values
 
 

@@ -23,7 +23,7 @@ from longtail.engine.training import EpochEnd, StepEnd, processes
 from longtail.flows.file_names import MODEL
 from longtail.flows.generation import generation
 from longtail.flows.train import building
-from longtail.flows.train.model_file import StoredModel, save_model
+from longtail.flows.train.model_file import StoredModel, load_start, save_model
 from longtail.flows.train.reading import recipe_from
 from longtail.flows.train.recipe import Recipe
 from longtail.flows.train.result import TrainResult
@@ -59,7 +59,7 @@ def train(
     with processes() as these, locked(run) if these.is_main else nullcontext():
         check_folder(run, recipe)
         # Labels, counts, prior, loss and head: nothing that can be refused is refused later.
-        setup = building.set_up(recipe, these.device)
+        setup = _set_up(recipe, these.device)
         images, model, normalize = setup.images, setup.model, setup.normalize
         if these.is_main:
             write_start(run, recipe, name, command)
@@ -105,6 +105,12 @@ def train(
         return result
 
 
+def _set_up(recipe: Recipe, device: torch.device) -> building.Setup:
+    setup = building.set_up(recipe, device)
+    load_start(setup.model, recipe)
+    return setup
+
+
 class Plan(NamedTuple):
     """The sizes of what a recipe makes of the data, and what its logits will carry."""
 
@@ -124,7 +130,7 @@ class Plan(NamedTuple):
 
 def planned(recipe: Recipe) -> Plan:
     """What training would begin with, or the error that it would end with."""
-    setup = building.set_up(recipe, torch.device("cpu"))
+    setup = _set_up(recipe, torch.device("cpu"))
     images, smoothing = setup.images, setup.loss.label_smoothing
     counts, steps = images.train.counts, -(-len(setup.sampler) // recipe.batch_size)
     return Plan(

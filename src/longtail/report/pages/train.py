@@ -86,7 +86,7 @@ def plan_in_words(plan: Plan) -> list[str]:
     prior, smoothing = _CARRIED[numbers.pop("carried")], numbers.pop("label_smoothing")
     smoothed = f" of labels smoothed by {smoothing:g}" if smoothing else ""
     terms = ", ".join(numbers.pop("terms"))
-    unchanged = f", whatever {terms} make of the features" if terms else ""
+    unchanged = f"; terms on the features ({terms}) leave that as it is" if terms else ""
     lines = [f"{name.replace('_', ' ')}: {value}" for name, value in numbers.items()]
     return [*lines, f"the logits will carry: {prior}{smoothed}{unchanged}"]
 

@@ -1,0 +1,275 @@
+"""sweep: a recipe at every point of a grid of values, and which point the validation part chooses.
+
+    longtail sweep NAME loss.tau=0.5,1,1.5 --data PATH -o OUT
+
+A run is a folder of its own in OUT/runs: what is finished is never trained again, what broke off
+goes on, and a later sweep with more values or seeds adds to it. Only the validation part chooses: a
+point that was chosen on the test part would be no estimate of anything.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from longtail import __version__
+from longtail.core.files import read_whole
+from longtail.core.scores import Split
+from longtail.data.tables.errors import reading
+from longtail.flows.file_names import METRICS, SWEEP_RESULT
+from longtail.flows.generation import generation
+from longtail.flows.results import Result, write_json
+from longtail.flows.train.many import Ended, Job, State, state_of, train_many
+from longtail.flows.train.reading import RecipeError, overridden, recipe_from
+from longtail.flows.train.recipe import Recipe
+from longtail.stats import Estimate, Interval, estimate
+
+Accuracy: TypeAlias = Literal["balanced_accuracy", "accuracy_under_target"]
+RUNS = "runs"
+_OPEN, _CLOSE = "[{(", "]})"
+_NO_NAME = re.compile(r"[^\w.,=+-]+")  # what is no part of a folder's name
+
+
+class PlannedRun(NamedTuple):
+    """A run of a sweep, and how far it is."""
+
+    values: tuple[str, ...]  # of the keys that vary, as they were written
+    seed: int
+    job: Job
+    state: State
+
+
+@dataclass(frozen=True, eq=False)
+class SweepPoint:
+    """One choice of values, measured over its finished runs."""
+
+    values: tuple[str, ...]  # of the keys that vary
+    seeds: tuple[int, ...]  # of the finished runs
+    variant: str  # how its runs predict: as trained, or moved to the target
+    metrics: Mapping[Split, Mapping[str, Estimate]]  # by part, each with its interval
+
+
+@dataclass(frozen=True, eq=False)
+class SweepResult(Result):
+    """All points of a sweep that have a finished run."""
+
+    recipe: str  # its name
+    keys: tuple[str, ...]  # those that vary
+    points: tuple[SweepPoint, ...]
+    accuracy: Accuracy  # what points are chosen and shown by
+    failed: tuple[tuple[str, str], ...]  # runs and what they said
+    command: str = "longtail.sweep"
+
+    kind: ClassVar[str] = "sweep"
+
+    @property
+    def chosen(self) -> SweepPoint | None:
+        """The point that is the best on the validation part; None where there is no such part."""
+        known = [point for point in self.points if self._validated(point) is not None]
+        return max(known, key=lambda point: self._validated(point) or 0.0) if known else None
+
+    @property
+    def rivals(self) -> tuple[SweepPoint, ...]:
+        """Other points whose intervals on the validation part overlap with that of the chosen."""
+        if (chosen := self.chosen) is None:
+            return ()
+        best = chosen.metrics["validation"][self.accuracy]
+        others = (point for point in self.points if point is not chosen)
+        return tuple(
+            point
+            for point in others
+            if self.measure(point, "validation", self.accuracy).overlaps(best)
+        )
+
+    @property
+    def axis(self) -> tuple[float, ...] | None:
+        """The values of the key that varies, where it is a single one and they are numbers."""
+        if len(self.keys) != 1:
+            return None
+        try:
+            numbers = tuple(float(point.values[0]) for point in self.points)
+        except ValueError:
+            return None
+        return numbers if len(numbers) > 1 and all(map(math.isfinite, numbers)) else None
+
+    def measure(self, point: SweepPoint, split: Split, key: str) -> Estimate:
+        """A metric of a point on a part; without a value where there is none."""
+        return point.metrics.get(split, {}).get(key, Estimate(None))
+
+    def _validated(self, point: SweepPoint) -> float | None:
+        return self.measure(point, "validation", self.accuracy).value
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything that is a number or a name."""
+        chosen = self.chosen
+        return {
+            "recipe": self.recipe,
+            "keys": list(self.keys),
+            "accuracy": self.accuracy,
+            "chosen_by": "validation",
+            "chosen": None if chosen is None else list(chosen.values),
+            "cannot_be_told_from_it": [list(point.values) for point in self.rivals],
+            "points": [
+                {
+                    "values": list(point.values),
+                    "seeds": list(point.seeds),
+                    "variant": point.variant,
+                    "metrics": {
+                        split: {key: asdict(value) for key, value in metrics.items()}
+                        for split, metrics in point.metrics.items()
+                    },
+                }
+                for point in self.points
+            ],
+            "failed": dict(self.failed),
+        }
+
+    def write(self, folder: Path) -> None:
+        """Write sweep.json into a folder."""
+        head = {"version": __version__, "command": self.command}
+        write_json(folder / SWEEP_RESULT, head | self.as_json())
+
+
+def sweep(
+    recipe: Recipe | Mapping[str, object],
+    settings: Iterable[str],
+    folder: str | os.PathLike[str],
+    *,
+    seeds: Sequence[int] | None = None,
+    at_once: int | None = None,
+    name: str = "recipe",
+    page: Callable[[SweepResult, Path], object] = lambda result, folder: None,
+    progress: Callable[[Ended], None] = lambda ended: None,
+    command: str = "longtail.sweep",
+) -> SweepResult:
+    """Train the recipe at every point of a grid, and measure the points.
+
+    Args:
+        recipe: What to start from: a value, or the keys and values of a recipe file.
+        settings: `key=value` as on the command line; several values have commas between them.
+        folder: For the runs, and what is found; made if it is not there.
+        seeds: Of the runs of each point; by default that of the recipe.
+        at_once: Runs at a time, each a process of one thread; by default as many as cores.
+        name: What the recipe is called.
+        page: Writes a page on the result beside sweep.json: `longtail.report.save`.
+        progress: Told of each run that is over.
+        command: What the page says has made it.
+    """
+    given = list(settings)
+    keys, runs = planned_runs(recipe, given, folder, seeds=seeds, name=name)
+    ended = train_many([run.job for run in runs], at_once, progress)
+    failed = tuple((each.job.folder.name, each.error) for each in ended if each.how == "failed")
+    finished = [run for run, each in zip(runs, ended, strict=True) if each.how != "failed"]
+    by_values: dict[tuple[str, ...], list[PlannedRun]] = {}
+    for run in finished:
+        by_values.setdefault(run.values, []).append(run)
+    uniform = all(run.job.recipe.target.prior == "uniform" for run in runs)
+    accuracy: Accuracy = "balanced_accuracy" if uniform else "accuracy_under_target"
+    points = tuple(_measured(values, own) for values, own in by_values.items())
+    result = SweepResult(name, keys, points, accuracy, failed, command)
+    if points:
+        with generation(Path(folder), "sweep") as aside:
+            result.write(aside)
+            page(result, aside)
+    return result
+
+
+def planned_runs(
+    recipe: Recipe | Mapping[str, object],
+    settings: Sequence[str],
+    folder: str | os.PathLike[str],
+    *,
+    seeds: Sequence[int] | None = None,
+    name: str = "recipe",
+) -> tuple[tuple[str, ...], list[PlannedRun]]:
+    """The keys that vary, and every run with how far it is; nothing is trained.
+
+    >>> start = {"data": {"kind": "cifar100", "path": "."}, "loss": "elm"}
+    >>> keys, runs = planned_runs(start, ["loss.lam=1e-3,1e-2", "epochs=3"], "out", seeds=[0, 1])
+    >>> keys, [run.job.folder.name for run in runs][:2]
+    (('loss.lam',), ['loss.lam=1e-3-s0', 'loss.lam=1e-3-s1'])
+    """
+    base = recipe if isinstance(recipe, Recipe) else recipe_from(recipe)
+    choices: list[tuple[str, ...]] = []
+    for setting in settings:
+        choices.append(_choices(base, [each[0] for each in choices], setting))
+    keys = tuple(each[0].partition("=")[0] for each in choices if len(each) > 1)
+    drawn = [base.seed] if seeds is None else list(seeds)
+    if not drawn or len(set(drawn)) < len(drawn):
+        raise RecipeError(f"seeds must be one or more, each once, got {drawn}")
+    if "seed" in keys and seeds is not None:
+        raise RecipeError("seed has several values, and so do the seeds; give one of them")
+    runs = []
+    for point in product(*choices):
+        varied = [each for each in point if each.partition("=")[0] in keys]
+        values = tuple(each.partition("=")[2] for each in varied)
+        title = _NO_NAME.sub("_", ",".join(varied)) or name
+        for seed in drawn:
+            seeded = [] if "seed" in keys or seeds is None else [f"seed={seed}"]
+            made = overridden(base, [*point, *seeded])
+            job = Job(made, Path(folder) / RUNS / f"{title}-s{made.seed}", name)
+            runs.append(PlannedRun(values, made.seed, job, state_of(job)))
+    if len({run.job.folder for run in runs}) < len(runs):
+        raise RecipeError(f"a value is given twice in {' '.join(settings)}; give it once")
+    return keys, runs
+
+
+def _choices(recipe: Recipe, before: Sequence[str], setting: str) -> tuple[str, ...]:
+    """A setting for each value; one that is a value as it is, such as groups=..., is one."""
+    key, _, text = setting.partition("=")
+    values = _split(text)
+    if len(values) == 1:
+        return (setting,)
+    try:
+        overridden(recipe, [*before, setting])
+    except RecipeError:
+        return tuple(f"{key}={value}" for value in values)
+    return (setting,)
+
+
+def _split(text: str) -> list[str]:
+    """The values between commas, but for those in brackets.
+
+    >>> _split("1e-3, 1e-2"), _split("[crop, flip],[]"), _split("uniform")
+    (['1e-3', '1e-2'], ['[crop, flip]', '[]'], ['uniform'])
+    """
+    values, depth = [""], 0
+    for sign in text:
+        depth += (sign in _OPEN) - (sign in _CLOSE)
+        if sign == "," and not depth:
+            values.append("")
+        else:
+            values[-1] += sign
+    return [value.strip() for value in values]
+
+
+class _Metrics(msgspec.Struct):
+    """What is read of the METRICS of a run."""
+
+    headline: str
+    metrics: dict[Split, dict[str, dict[str, Interval]]]
+
+
+def _measured(values: tuple[str, ...], runs: Sequence[PlannedRun]) -> SweepPoint:
+    found = []
+    for run in runs:
+        file = run.job.folder / METRICS
+        with reading(file, "the metrics of a run"):
+            found.append(msgspec.json.decode(read_whole(file), type=_Metrics))
+    metrics: dict[Split, dict[str, Estimate]] = {}
+    for split, variants in found[0].metrics.items():
+        keys = variants[found[0].headline]
+        metrics[split] = {
+            key: estimate([each.metrics[split][each.headline][key] for each in found])
+            for key in keys
+        }
+    seeds = tuple(run.seed for run in runs)
+    return SweepPoint(values, seeds, found[0].headline, metrics)

@@ -1,0 +1,195 @@
+"""A sweep: which runs a grid has, how points are measured, and that only validation chooses."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from flows.train.conftest import write_images
+from longtail.flows.sweep import SweepPoint, SweepResult, _split, planned_runs, sweep
+from longtail.flows.train.reading import RecipeError, recipe_from
+from longtail.flows.train.train import train
+from longtail.report import page_of, render_page, save
+from longtail.report.pages.sweep import headline, notes, point_table
+from longtail.stats import Estimate, estimate
+
+SETTINGS = ["loss=elm", "loss.lam=1e-3,1e-1", "epochs=2"]
+
+
+@pytest.fixture(scope="module")
+def recipe(tmp_path_factory):
+    images = write_images(tmp_path_factory.mktemp("data") / "images.npz")
+    return recipe_from(
+        {
+            "data": {"kind": "npz", "path": str(images), "validation_share": 0.2},
+            "backbone": {"name": "mlp", "inputs": 192, "hidden": [8]},
+            "optimizer": {"lr": 0.02},
+            "batch_size": 32,
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def swept(recipe, tmp_path_factory):
+    """A sweep all of whose runs were finished before."""
+    folder = tmp_path_factory.mktemp("sweep")
+    _, runs = planned_runs(recipe, SETTINGS, folder, seeds=[0, 3], name="mine")
+    assert {run.state for run in runs} == {"new"}
+    trained = {run.job.folder.name: train(run.job.recipe, run.job.folder) for run in runs}
+    told = []
+    result = sweep(
+        recipe, SETTINGS, folder, seeds=[0, 3], name="mine", page=save, progress=told.append
+    )
+    assert {each.how for each in told} == {"finished before"}
+    return folder, trained, result
+
+
+def test_a_grid_is_the_product_of_the_values_and_seeds(recipe):
+    settings = ["loss=elm", "loss.lam=1e-3, 1e-2", "optimizer.lr=0.1", "batch_size=8,16"]
+    keys, runs = planned_runs(recipe, settings, "out", seeds=[0, 1])
+    assert keys == ("loss.lam", "batch_size")
+    assert [run.values for run in runs[::2]] == [
+        ("1e-3", "8"),
+        ("1e-3", "16"),
+        ("1e-2", "8"),
+        ("1e-2", "16"),
+    ]
+    assert [run.seed for run in runs] == [0, 1] * 4
+    last = runs[-1].job
+    assert last.folder.name == "loss.lam=1e-2,batch_size=16-s1"
+    assert (last.recipe.loss.lam, last.recipe.batch_size, last.recipe.optimizer.lr) == (
+        0.01,
+        16,
+        0.1,
+    )
+
+
+def test_parts_lists_and_seeds_can_vary_and_a_value_with_commas_is_one_value(recipe):
+    settings = ["loss=cross_entropy,lade", "augment=[crop, flip],[]", "groups=many=50,few=10"]
+    keys, runs = planned_runs(recipe, settings, "out")
+    assert keys == ("loss", "augment")
+    assert [(run.job.recipe.loss.tag, len(run.job.recipe.augment)) for run in runs] == [
+        ("cross_entropy", 2),
+        ("cross_entropy", 0),
+        ("lade", 2),
+        ("lade", 0),
+    ]
+    assert {run.job.recipe.groups for run in runs} == {"many=50,few=10"}
+    assert len({run.job.folder.name for run in runs}) == 4
+    keys, runs = planned_runs(recipe, ["seed=4,5"], "out")
+    assert [run.job.folder.name for run in runs] == ["seed=4-s4", "seed=5-s5"]
+    keys, runs = planned_runs(recipe, [], "out", seeds=[7], name="mine")
+    assert (keys, runs[0].job.folder.name, runs[0].job.recipe.seed) == ((), "mine-s7", 7)
+    terms = ["terms=[{name: center, weight: 1}]", "terms.center.weight=0.1,0.2"]
+    _, runs = planned_runs(recipe, terms, "out")
+    assert [run.job.recipe.terms[0].weight for run in runs] == [0.1, 0.2]
+
+
+@pytest.mark.parametrize(
+    ("settings", "seeds", "sentence"),
+    [
+        (["loss.lam=1,2"], None, "no key loss.lam"),
+        (["epochs=1,1"], None, "given twice"),
+        (["epochs=1,x"], None, "epochs must be int"),
+        (["seed=1,2"], [3], "seed has several values"),
+        (["epochs=2"], [1, 1], "each once"),
+        (["epochs=2"], [], "one or more"),
+        (["data.path=nowhere"], None, "there is no nowhere"),
+    ],
+)
+def test_a_wrong_grid_is_refused_before_anything_is_trained(recipe, settings, seeds, sentence):
+    with pytest.raises(RecipeError, match=sentence):
+        planned_runs(recipe, settings, "out", seeds=seeds)
+
+
+def test_a_point_is_the_mean_over_its_runs_with_its_interval(swept):
+    _, trained, result = swept
+    assert [point.values for point in result.points] == [("1e-3",), ("1e-1",)]
+    for point in result.points:
+        assert point.seeds == (0, 3)
+        runs = [trained[f"loss.lam={point.values[0]}-s{seed}"] for seed in (0, 3)]
+        for split in ("validation", "test"):
+            each = [run.metrics[split][run.main_variant] for run in runs]
+            for key in ("balanced_accuracy", "few", "nll"):
+                expected = estimate([metrics[key] for metrics in each])
+                assert point.metrics[split][key] == expected
+    assert result.points[0].variant == "as trained"
+    assert result.axis == (1e-3, 1e-1)
+
+
+def test_page_json_and_table_say_the_same(swept):
+    folder, _, result = swept
+    stored = json.loads((folder / "sweep.json").read_text())
+    assert stored["keys"] == ["loss.lam"]
+    assert stored["points"] == json.loads(json.dumps(result.as_json()))["points"]
+    html = (folder / "report.html").read_text()
+    heads, *rows = point_table(result)
+    assert heads[:3] == ["loss.lam", "validation balanced accuracy", "test balanced accuracy"]
+    for row in rows:
+        assert all(cell.replace("\u00a0", " ") in html.replace("\u00a0", " ") for cell in row)
+    assert "Balanced accuracy by loss.lam" in html
+    assert "95 % intervals over seeds" in html
+
+
+def test_more_values_add_to_a_sweep_and_another_recipe_is_refused(recipe, swept):
+    folder, _, _ = swept
+    settings = ["loss=elm", "loss.lam=1e-3,1e-2,1e-1", "epochs=2"]
+    _, runs = planned_runs(recipe, settings, folder, seeds=[0, 3], name="mine")
+    assert [run.state for run in runs] == ["finished"] * 2 + ["new"] * 2 + ["finished"] * 2
+    with pytest.raises(RecipeError, match=r"another recipe.*epochs: 2 there, 4 now"):
+        planned_runs(recipe, [*SETTINGS[:2], "epochs=4"], folder, seeds=[0, 3], name="mine")
+
+
+def point(value, validation, test, reach=0.01):
+    metrics = {
+        split: {"balanced_accuracy": Estimate(at, at - reach, at + reach)}
+        for split, at in (("validation", validation), ("test", test))
+        if at is not None
+    }
+    return SweepPoint((value,), (0,), "as trained", metrics)
+
+
+def made(*points, keys=("loss.lam",)):
+    return SweepResult("mine", keys, points, "balanced_accuracy", (), "longtail sweep")
+
+
+def test_the_validation_part_chooses_and_says_so():
+    result = made(point("1", 0.50, 0.9), point("2", 0.60, 0.4), point("3", 0.59, 0.8))
+    assert result.chosen.values == ("2",)
+    assert [each.values for each in result.rivals] == [("3",)]
+    text = headline(result)
+    assert "The validation part chooses loss.lam=2." in text
+    assert "40.0 [39.0," in text
+    assert "cannot be told from loss.lam=3" in text
+    assert any("chosen by the validation part alone" in line for line in notes(result))
+    assert result.as_json()["chosen"] == ["2"]
+
+
+def test_without_a_validation_part_nothing_is_chosen():
+    result = made(point("1", None, 0.9), point("2", None, 0.4))
+    assert result.chosen is None
+    assert result.rivals == ()
+    assert "nothing is chosen" in headline(result)
+    assert point_table(result)[0][:2] == ["loss.lam", "test balanced accuracy"]
+    assert "by loss.lam" in render_page(page_of(result))
+
+
+def test_a_curve_needs_one_key_and_numbers():
+    assert made(point("crop", 0.5, 0.5), point("flip", 0.5, 0.5)).axis is None
+    assert made(point("1", 0.5, 0.5)).axis is None
+    two = made(replace(point("1", 0.5, 0.5), values=("1", "2")), keys=("a", "b"))
+    assert two.axis is None
+    assert "<svg" not in render_page(page_of(two))
+
+
+def test_what_failed_is_told_beside_what_is_finished():
+    result = replace(made(point("1", 0.5, 0.5)), failed=(("loss.lam=9-s0", "it diverged"),))
+    assert "loss.lam=9-s0 failed: it diverged" in notes(result)
+    assert result.as_json()["failed"] == {"loss.lam=9-s0": "it diverged"}
+
+
+def test_values_are_split_at_commas_outside_of_brackets():
+    assert _split("{name: a, weight: 1},{name: b, weight: 2}") == [
+        "{name: a, weight: 1}",
+        "{name: b, weight: 2}",
+    ]
