@@ -465,6 +465,13 @@ def test_a_layer_of_another_loss_is_where_that_loss_is_least(packed, name, loss)
     assert bias.grad.abs().max() < 1e-4
 
 
+def test_on_features_that_stay_elm_is_the_logit_adjusted_loss(packed):
+    samples = fit_samples(packed, 3, seed=0).train
+    task = fit_methods.Task(samples, torch.nn.Linear(D, C), weight_decay=0.01, seed=0)
+    plain = fit_methods._trained(task, losses.LogitAdjusted)
+    torch.testing.assert_close(METHODS["elm"].fit(task).weight, plain.weight)
+
+
 def test_scores_by_method_are_those_of_fit_without_choosing(packed):
     methods = ("adjusted_tau", "tau_norm", "ncm", "learned_ncm")
     whole = fit(packed, methods=methods, folds=3, seed=2)

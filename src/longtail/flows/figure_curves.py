@@ -15,6 +15,7 @@ import numpy.typing as npt
 from longtail.core import Prior, shot_groups
 from longtail.core.arrays import ArrayLike, as_numpy
 from longtail.core.labels import check_counts, check_labels
+from longtail.metrics.accumulator import Reliability
 from longtail.metrics.recall import check_mask, geometric_means, group_means
 from longtail.metrics.representations import frequency_correlation
 
@@ -248,6 +249,11 @@ def error_at(curve: TauCurve, taus: Sequence[float]) -> Floats:
     """The error at each τ, in percent."""
     pieces = np.searchsorted(floats(curve.taus), taus, side="right")
     return np.asarray(100 * (1 - floats(curve.accuracy)[pieces]))
+
+
+def reliability_of(bins: Floats) -> Reliability:
+    """That of its three rows: share, confidence and accuracy of each bin."""
+    return Reliability(*bins)
 
 
 def is_uniform(prior: Prior) -> bool:

@@ -11,7 +11,7 @@ from longtail.flows.reproduce.afterwards import _rounded
 from longtail.flows.reproduce.experiment import Cell, Column, Trend
 from longtail.flows.reproduce.kept import Kept, measures_asked
 from longtail.flows.reproduce.result import reproduced
-from longtail.metrics import margins
+from longtail.metrics import margins, reliability
 from longtail.report.page import Footer, render_page
 from longtail.report.pages.reproduce import reproduce_page
 from longtail.report.pages.reproduce_figures import measure_figures, number_figures
@@ -75,6 +75,20 @@ def test_an_experiment_may_draw_more_than_its_columns_and_its_runs_are_measured_
     assert set(measures_asked([cdnv])[LA]) == {"cdnv", "tsne"}
     (figure,) = measure_figures(made(cdnv))
     assert "t-SNE" in figure.caption
+
+
+def test_reliability_is_drawn_of_what_is_kept_and_no_run_is_measured_for_it():
+    one = experiment((Column("ECE", "ece"),), draws=("reliability",))
+    assert measures_asked([one]) == {}
+    result = made(one)
+    (picture,) = result.pictures
+    scores = kept(3.0).scores
+    expected = reliability(scores.logits, scores.labels)
+    for drawn, part in zip(picture.rows["b"][0]["reliability"], expected, strict=True):
+        assert drawn == pytest.approx(part, nan_ok=True)
+    (figure,) = measure_figures(result)
+    ece = result.numbers["b", "ECE"].value
+    assert f"b, ECE {100 * ece:.1f} %" in figure.svg
 
 
 def test_what_was_not_measured_is_not_drawn():

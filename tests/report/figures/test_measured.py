@@ -5,7 +5,7 @@ import pytest
 
 from longtail.flows.reproduce.inspect import RUN_MEASURES
 from longtail.flows.reproduce.score_measures import DRAWN_OF, SCORE_MEASURES
-from longtail.recipes.experiments import MEASURES
+from longtail.recipes.experiments import EXPERIMENTS, MEASURES
 from longtail.report.figures.measured import DRAWINGS, measured_chart
 
 COUNTS = [30, 900, 8, 200]
@@ -32,6 +32,7 @@ def measured(seed=0):
         "projections": source.uniform(size=(4, 6)),
         "cdnv_curve": source.uniform(size=5),
         "group_curves": np.column_stack([[1, 2, 3], source.uniform(size=(3, 3))]),
+        "reliability": source.uniform(0.1, 0.9, (3, 20)),
         "tsne": np.column_stack([source.normal(size=(60, 2)), LABELS]),
     }
 
@@ -46,6 +47,8 @@ def test_every_measure_is_known_and_all_that_are_curves_have_a_picture():
     assert {name for name, each in MEASURES.items() if each.per != "model"} <= set(DRAWINGS)
     drawn_of = {name for names in DRAWN_OF.values() for name in names}
     assert drawn_of <= {*SCORE_MEASURES, *RUN_MEASURES}
+    beside = {name for each in EXPERIMENTS.values() for name in each.draws}
+    assert beside <= DRAWINGS.keys() & {*RUN_MEASURES, "reliability"}
 
 
 @pytest.mark.parametrize("measure", sorted(DRAWINGS))

@@ -62,7 +62,7 @@ class Fit(_Value, frozen=True, tag="fit"):
 
     features: Literal["cifar100", "caltech", "r52", "banking77"]
     imbalance_ratio: float | None = None
-    hours: float = 0.1  # with all methods of one seed
+    hours: float = 0.03  # with all methods of one seed
 
 
 class Synthetic(_Value, frozen=True, tag="synthetic"):
@@ -70,7 +70,7 @@ class Synthetic(_Value, frozen=True, tag="synthetic"):
 
     problem: Literal["two-gaussians", "two-moons"]
     trials: int
-    hours: float = 0.05
+    hours: float = 0.01
 
 
 class Inspect(_Value, frozen=True, tag="inspect"):
@@ -197,7 +197,7 @@ class Experiment(_Value, frozen=True, kw_only=True):
     claims: tuple[Claim, ...] = ()
     missing: tuple[Missing, ...] = ()
     corrections: tuple[Correction, ...] = ()
-    draws: tuple[str, ...] = ()  # pictures beside those of the columns' measures: "tsne"
+    draws: tuple[str, ...] = ()  # beside the columns' measures: "tsne", "reliability"
 
     def __post_init__(self) -> None:
         for complaint in _complaints(self):

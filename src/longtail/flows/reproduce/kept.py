@@ -46,6 +46,7 @@ BALANCED = "balanced"
 PROBABILITIES = ("ece", "classwise_ece", "brier", "nll")  # measures that more than answers decide
 OF_ANSWERS = ("accuracy", "balanced_error", "error", "geometric_mean", *PROBABILITIES)
 WEIGHT_NORM = "weight_norm"
+RELIABILITY = "reliability"  # drawn of answers
 _MOST_NUMBERS = 2000  # what a picture alone is drawn of may have one for each training sample
 _SURE = ("nll", "brier", "confidence", "classwise")
 
@@ -261,7 +262,7 @@ def asked(experiments: Iterable[Experiment]) -> dict[Run, dict[Way, bool]]:
 
 def measures_asked(experiments: Iterable[Experiment]) -> dict[Run, tuple[str, ...]]:
     """Of every run what some figure measures or draws of its features and head."""
-    known = {*OF_ANSWERS, *SCORE_MEASURES, "setting", "statistic", "property"}
+    known = {*OF_ANSWERS, *SCORE_MEASURES, RELIABILITY, "setting", "statistic", "property"}
     measures: dict[Run, dict[str, None]] = {}
     for experiment in experiments:
         for quick in (False, True):

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core.arrays import Indices
+from longtail.core.arrays import Floats, Indices
 from longtail.flows.reproduce.experiment import Cell, Column
-from longtail.flows.reproduce.kept import Kept, Way
+from longtail.flows.reproduce.kept import RELIABILITY, Answers, Kept, Way
 from longtail.flows.reproduce.measures import Edges
 from longtail.flows.reproduce.measuring import group_mask
 from longtail.flows.reproduce.score_measures import DRAWN_OF, SCORE_MEASURES, Value
+from longtail.metrics.recall import ratio
+from longtail.metrics.terms import BINS, bin_of
 
 Made = Mapping[str, tuple[Cell, Mapping[int, Kept]]]  # the cell and runs of each row
 
@@ -52,6 +54,22 @@ def _values(kept: Kept, way: Way, names: Sequence[str]) -> dict[str, Value]:
     for name in names:
         if name in SCORE_MEASURES and scores is not None:
             made[name] = SCORE_MEASURES[name](scores)
+        elif name == RELIABILITY and (bins := _reliability(kept.answered(way))) is not None:
+            made[name] = bins
         elif numbers.get(name) is not None:
             made[name] = numbers[name]
     return made
+
+
+def _reliability(answers: Answers | None) -> Floats | None:
+    """Of each bin of confidence: the share of samples, mean confidence, accuracy (LADE fig. 4)."""
+    if answers is None or answers.confidence is None:
+        return None
+    at = bin_of(answers.confidence)
+    samples = np.bincount(at, minlength=BINS).astype(np.float64)
+    right = answers.right.astype(np.float64)
+    confidence, accuracy = (
+        ratio(np.bincount(at, each, BINS).astype(np.float64), samples)
+        for each in (answers.confidence, right)
+    )
+    return np.stack([samples / samples.sum(), confidence, accuracy])

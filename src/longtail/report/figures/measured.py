@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from longtail.flows.figure_curves import Floats, Values, floats, labels_of
+from longtail.flows.figure_curves import Floats, Values, floats, labels_of, reliability_of
 from longtail.flows.reproduce.score_measures import DRAWN_OF
 from longtail.flows.tsne import TsneMap
 from longtail.report.charts.chart import Chart, panels
@@ -61,7 +61,7 @@ def measured_chart(
     """The picture of a measure; None where it has none, or no row has what it is drawn of.
 
     Args:
-        measure: Its name, or "tsne".
+        measure: Its name, or "tsne" or "reliability".
         rows: By name, what was measured of each seed, with what `DRAWN_OF` names.
         counts: Training samples of each class.
         classes: Their names.
@@ -170,4 +170,10 @@ DRAWINGS: dict[str, _Draw] = {
     "cdnv_curve": lambda shown: representations.cdnv_chart(shown.values("cdnv_curve")),
     "cdnv": _tsne,
     "tsne": _tsne,
+    "reliability": lambda shown: curves.reliability_chart(
+        {
+            row: reliability_of(_numbers(seeds[0], "reliability"))
+            for row, seeds in shown.rows.items()
+        }
+    ),
 }

@@ -18,11 +18,15 @@ if TYPE_CHECKING:
 
 _SHARES = ("accuracy", "balanced_error", "error")
 _NARROW = 12  # so many bars stand on half a page
-_TSNE_OF = ("tsne", "cdnv")  # how compact clusters are shows there
 _TSNE = (
     "Training features of the two most frequent classes and of the two rarest with ten samples, by "
     "t-SNE: which samples mix means something there, distances mean little."
 )
+_CAPTIONS = {
+    "tsne": _TSNE,
+    "cdnv": _TSNE,  # how compact clusters are shows there
+    "reliability": "Accuracy of the samples in 20 bins of confidence, of one seed.",
+}
 
 
 def measure_figures(result: Reproduced) -> Iterator[Figure]:
@@ -34,8 +38,8 @@ def measure_figures(result: Reproduced) -> Iterator[Figure]:
 
 
 def _caption(picture: Picture) -> str:
-    if picture.measure in _TSNE_OF:
-        return _TSNE
+    if picture.measure in _CAPTIONS:
+        return _CAPTIONS[picture.measure]
     measure = MEASURES[picture.measure]
     if measure.per == "model":  # its columns are of groups, which are panels here
         return f"{measure.about[0].upper()}{measure.about[1:]}."
