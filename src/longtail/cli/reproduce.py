@@ -209,7 +209,7 @@ def _show(experiment: Experiment, results: Path, asked: _Asked, save: bool) -> N
         shown = terminal.console()
         title = f"\n{experiment.paper}, {experiment.item}: {experiment.about}"
         rows, heads = words.table_rows(result), words.table_heads(result)
-        if rows:
+        if rows and len(heads) > 1:
             shown.print(terminal.rich_table(title, heads, rows))
         claims = ("claim", "in the paper", "ours", "verdict")
         if result.judged:

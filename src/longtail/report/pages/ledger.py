@@ -43,12 +43,13 @@ def _lines(ledger: Ledger) -> Iterator[str]:
     yield (
         "What the papers claim and what came of it here. Made by `longtail reproduce --ledger "
         "results/scores`\nfrom what is kept of finished runs; a test makes it again. "
-        "[Reproducing](reproducing.md) says what each verdict\nmeans and what stands in for what.\n"
+        "[Reproducing](reproducing.md) says what each verdict\nmeans and what stands in for what. "
+        "A row at its best τ takes that of the test part itself, as the papers do.\n"
     )
     yield f"{in_words(ledger)}\n"
     for paper in dict.fromkeys(each.paper for each in ledger.experiments):
         entries = [each for each in ledger.entries if each.table.experiment.paper == paper]
-        yield f"## {paper}\n"
+        yield f"## {'Beside the papers' if paper == 'ours' else paper}\n"
         judged = [each for each in entries if each.judged.verdict is not None]
         if judged:
             yield from _table(_HEADS, map(_row, judged))
@@ -71,7 +72,7 @@ def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]
 
 
 def _item(entry: Entry) -> str:
-    return entry.table.experiment.item.replace("Table", "table").replace("Figure", "figure")
+    return entry.table.experiment.item.lower()
 
 
 def _row(entry: Entry) -> Iterator[str]:
