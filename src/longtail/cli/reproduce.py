@@ -6,30 +6,22 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
-from click.shell_completion import CompletionItem
 
-from longtail.cli import options, terminal
+from longtail.cli import experiments, options, terminal
 from longtail.cli.command import Command
 from longtail.cli.errors import FAILURE, Interrupted
 from longtail.flows import file_names
 
 if TYPE_CHECKING:
-    from longtail.flows.reproduce.experiment import Experiment, Inspect, Train
-    from longtail.flows.reproduce.plan import Plan, RunNames
+    from longtail.flows.reproduce.experiment import Experiment
+    from longtail.flows.reproduce.plan import Plan
     from longtail.flows.reproduce.result import Reproduced
     from longtail.flows.reproduce.running import Progress
-    from longtail.flows.train.recipe import Recipe
 
 _LEDGER = Path("docs/ledger.md")
-
-
-def _names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from longtail.recipes.experiments import EXPERIMENTS
-
-    return [CompletionItem(name) for name in EXPERIMENTS if name.startswith(incomplete)]
 
 
 class _Asked(NamedTuple):
@@ -44,7 +36,7 @@ class _Asked(NamedTuple):
 
 
 @click.command(cls=Command, short_help="Make a paper's table or figure; judge its claims.")
-@click.argument("name", required=False, shell_complete=_names)
+@click.argument("name", required=False, shell_complete=experiments.complete_name)
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), metavar="RESULTS", help="Folder of all runs."
 )
@@ -97,12 +89,12 @@ def reproduce(
     elif keep is not None:
         _keep(keep, output, as_json, quiet)
     elif name is None:
-        _list(output, as_json, quiet)
+        experiments.show_all(output, as_json, quiet)
     else:
         asked = _Asked(
             quick, _numbers(seeds), dict(data), jobs or os.cpu_count() or 1, as_json, quiet
         )
-        experiment = _experiment(name)
+        experiment = experiments.named(name)
         if dry_run:
             _show_plan(_planned(experiment, output, asked), asked)
             return
@@ -125,87 +117,18 @@ def _numbers(seeds: str | None) -> tuple[int, ...] | None:
     return tuple(dict.fromkeys(map(int, parts)))
 
 
-def _experiment(name: str) -> Experiment:
-    import difflib
-
-    from longtail.recipes.experiments import EXPERIMENTS
-
-    if name not in EXPERIMENTS:
-        near = difflib.get_close_matches(name, EXPERIMENTS, n=1)
-        hint = f"did you mean {near[0]}? " if near else ""
-        raise click.UsageError(
-            f"there is no experiment {name!r}; {hint}`longtail reproduce` lists all"
-        )
-    return EXPERIMENTS[name]
-
-
-def _run_names() -> RunNames:
-    from longtail.flows.reproduce.plan import RunNames
-    from longtail.recipes.experiments import named_runs
-
-    return RunNames(named_runs())
-
-
-def _recipe(run: Train | Inspect) -> Recipe:
-    from longtail.flows.train.reading import overridden
-    from longtail.recipes.catalogue import read_recipe
-
-    return overridden(read_recipe(run.recipe), run.overrides)
-
-
 def _planned(experiment: Experiment, output: Path | None, asked: _Asked) -> Plan:
     from longtail.flows.reproduce.plan import needed_data, plan
 
     return plan(
         experiment,
         output,
-        _run_names(),
-        lambda run: needed_data(run.recipe, _recipe(run)),
+        experiments.run_names(),
+        lambda run: needed_data(run.recipe, experiments.recipe_of(run)),
         quick=asked.quick,
         seeds=asked.seeds,
         data=asked.data,
     )
-
-
-def _list(results: Path | None, as_json: bool, quiet: bool) -> None:
-    from longtail.flows.reproduce.plan import finished_cells, has_quick
-    from longtail.recipes.experiments import EXPERIMENTS
-
-    names = _run_names()
-    rows: list[dict[str, Any]] = []
-    for each in EXPERIMENTS.values():
-        on_cpu = has_quick(each)
-        row: dict[str, Any] = {"name": each.name, "paper": each.paper, "item": each.item}
-        row |= {"about": each.about, "needs": list(each.needs), "quick": each.quick is not None}
-        row["needs_quick"] = list(each.quick.needs) if each.quick else []
-        row["hours"] = each.hours
-        if results is not None:
-            row["finished"], row["cells"] = finished_cells(each, on_cpu, names, results)
-        rows.append(row)
-    if as_json:
-        terminal.print_json(rows)
-        return
-    for row in rows:
-        terminal.echo(_listed(row))
-    hint = (
-        "\nlongtail reproduce NAME --quick --data NAME=PATH -o RESULTS makes one; --dry-run says "
-        "what it would run."
-    )
-    terminal.note(hint, as_json=as_json, quiet=quiet)
-
-
-def _listed(row: Mapping[str, Any]) -> str:
-    """Two lines: the name and what it shows, then what it takes."""
-    if row["hours"] is None:
-        takes = "nothing to run" if not row["needs"] else f"{', '.join(row['needs'])}; a GPU"
-    else:
-        needs = ", ".join(row["needs_quick"] or row["needs"]) or "no data"
-        setting = "quick" if row["quick"] else "as it is"
-        takes = f"{setting}: {needs}, {row['hours']:.1f} hours of one thread"
-        if row["quick"]:
-            takes += f"; in full: {', '.join(row['needs'])}, a GPU"
-    done = f"; {row['finished']} of {row['cells']} cells finished" if "cells" in row else ""
-    return f"{row['name']:<16}{row['about']}\n{'':<16}{takes}{done}"
 
 
 def _show_plan(plan: Plan, asked: _Asked) -> None:
@@ -213,7 +136,7 @@ def _show_plan(plan: Plan, asked: _Asked) -> None:
     from longtail.report.pages.reproduce_plan import plan_in_words
 
     with terminal.status("Reading", asked.quiet):
-        checked = dry_run(plan, _recipe)
+        checked = dry_run(plan, experiments.recipe_of)
     if asked.as_json:
         terminal.print_json(checked.as_json())
     else:
@@ -226,7 +149,7 @@ def _run(experiment: Experiment, results: Path, asked: _Asked) -> list[str]:
     from longtail.flows.reproduce.kept import measures_asked
     from longtail.recipes.experiments import EXPERIMENTS
 
-    plan, names = _planned(experiment, results, asked), _run_names()
+    plan, names = _planned(experiment, results, asked), experiments.run_names()
     if plan.absent:
         wanted = " ".join(f"--data {name}=PATH" for name in plan.absent)
         raise click.UsageError(f"say where the data are: {wanted}; or --table for what is finished")
@@ -267,8 +190,8 @@ def _reproduced(experiment: Experiment, results: Path, asked: _Asked) -> Reprodu
 
     return reproduced(
         experiment,
-        kept_in(results, _run_names(), EXPERIMENTS.values(), _recipe),
-        _recipe,
+        kept_in(results, experiments.run_names(), EXPERIMENTS.values(), experiments.recipe_of),
+        experiments.recipe_of,
         quick=asked.quick,
         seeds=asked.seeds,
         command=terminal.command(),
@@ -286,7 +209,7 @@ def _show(experiment: Experiment, results: Path, asked: _Asked, save: bool) -> N
         shown = terminal.console()
         title = f"\n{experiment.paper}, {experiment.item}: {experiment.about}"
         rows, heads = words.table_rows(result), words.table_heads(result)
-        if rows:
+        if rows and len(heads) > 1:
             shown.print(terminal.rich_table(title, heads, rows))
         claims = ("claim", "in the paper", "ours", "verdict")
         if result.judged:
@@ -307,7 +230,13 @@ def _keep(results: Path, output: Path | None, as_json: bool, quiet: bool) -> Non
     if output is None:
         raise click.UsageError("say where to keep it: -o FOLDER")
     with terminal.status("Keeping", quiet):
-        kept = keep(results, output, _run_names(), list(EXPERIMENTS.values()), _recipe)
+        kept = keep(
+            results,
+            output,
+            experiments.run_names(),
+            list(EXPERIMENTS.values()),
+            experiments.recipe_of,
+        )
     if as_json:
         terminal.print_json(kept._asdict())
         return
@@ -327,9 +256,9 @@ def _write_ledger(results: Path, output: Path, as_json: bool, quiet: bool) -> No
     from longtail.report.pages.ledger import in_words, ledger_text
 
     with terminal.status("Judging", quiet):
-        experiments = list(EXPERIMENTS.values())
-        kept = kept_in(results, _run_names(), experiments, _recipe)
-        made = ledger(experiments, kept, _recipe)
+        every = list(EXPERIMENTS.values())
+        kept = kept_in(results, experiments.run_names(), every, experiments.recipe_of)
+        made = ledger(every, kept, experiments.recipe_of)
     with written_whole(output) as part:
         part.write_text(ledger_text(made), encoding="utf-8", newline="\n")
     if as_json:

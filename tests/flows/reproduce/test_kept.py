@@ -134,4 +134,5 @@ def test_ways_and_measures_are_those_that_tables_ask_for():
     assert ways[CE][Way("", "under the target", "forward-5")] is False
     assert ways[CE][Way("crt", "as trained", "balanced")] is True
     figure = experiment((Column("x", "cdnv"), Column("y", "accuracy"), Column("z", "recall")))
-    assert measures_asked([figure]) == {CE: ("cdnv",), Train("la"): ("cdnv",)}
+    # With what its picture is drawn of.
+    assert measures_asked([figure]) == dict.fromkeys((CE, Train("la")), ("cdnv", "tsne"))

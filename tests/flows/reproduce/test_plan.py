@@ -8,8 +8,8 @@ import pytest
 from longtail.flows.reproduce.experiment import Cell, Fit, Inspect, Train
 from longtail.flows.reproduce.plan import (
     RunNames,
-    finished_cells,
     head_file,
+    listed,
     needed_data,
     plan,
     settled,
@@ -75,13 +75,19 @@ def test_heads_that_are_there_are_not_fitted_again(tmp_path):
 
 def test_cells_are_finished_with_their_run_or_with_what_was_kept_of_it(tmp_path):
     both = experiment(rows=ROWS, cells=CELLS)
-    assert finished_cells(both, False, NAMES, tmp_path) == (1, 5)  # what is only read
+
+    def finished():
+        (row,) = listed([both], NAMES, tmp_path)
+        return row.finished, row.cells
+
+    assert finished() == (1, 5)  # what is only read
     (tmp_path / "la-s0.safetensors").write_bytes(b"")
-    assert finished_cells(both, False, NAMES, tmp_path) == (2, 5)
+    assert finished() == (2, 5)
     run = tmp_path / "runs" / "ce-s0"
     run.mkdir(parents=True)
     (run / "metrics.json").write_text("{}")
-    assert finished_cells(both, False, NAMES, tmp_path) == (4, 5)
+    assert finished() == (4, 5)
+    assert listed([both], NAMES, None)[0].finished is None
 
 
 def test_quick_is_the_setting_for_a_cpu_where_there_is_one():

@@ -1,5 +1,6 @@
 """Runs as one job: nothing twice, everything resumed, whoever else is at it."""
 
+import json
 import os
 import sys
 import threading
@@ -88,7 +89,11 @@ def run(place):
 
 def test_a_run_is_trained_and_its_heads_fitted_and_none_of_it_again(place):
     events = []
-    job = todo(place, heads=("{name: learned_ncm, tau: 0.125}",))
+    asked = {
+        "heads": ("{name: learned_ncm, tau: 0.125}",),
+        "measures": ("weight_norm", "offset_gap", "group_curves"),
+    }
+    job = todo(place, **asked)
     assert run_all(job, 2, lambda *event: events.append(event)) == []
     assert (run(place) / "metrics.json").is_file()
     scores = Scores.load(
@@ -96,7 +101,10 @@ def test_a_run_is_trained_and_its_heads_fitted_and_none_of_it_again(place):
     )
     assert (len(scores), scores.split) == (30, "test")
     assert events[-1] == ("mine0-s0", "finished")
-    again = todo(place, heads=("{name: learned_ncm, tau: 0.125}",))
+    numbers = json.loads((place / "results" / "after" / "mine0-s0" / "numbers.json").read_text())
+    assert len(numbers["weight_norm"]) == 3
+    assert numbers["offset_gap"] is None  # a linear layer has no learned centres
+    again = todo(place, **asked)
     assert all(task.is_done for task in again)
     assert run_all(again, 2, lambda *event: events.append(event)) == []
     assert [event for _, event in events] == ["started", "started", "finished"]  # train, then head

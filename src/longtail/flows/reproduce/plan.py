@@ -7,7 +7,7 @@ folder is called the same whichever experiment asks for it. Nothing here imports
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -50,11 +50,6 @@ def settled(experiment: Experiment, quick: bool) -> Settled:
         return Settled("quick", small.cells, small.seeds, small.note)
     own: Setting = "ours" if experiment.paper == "ours" else "the paper's"
     return Settled(own, experiment.cells, experiment.seeds, "")
-
-
-def has_quick(experiment: Experiment) -> bool:
-    """Whether a CPU is enough for one of its settings."""
-    return experiment.hours is not None
 
 
 class RunNames:
@@ -220,17 +215,39 @@ def needed_data(name: str, recipe: Recipe) -> str:
     return next((each for each in _LISTS if name.startswith(each)), name)
 
 
-def finished_cells(
-    experiment: Experiment, quick: bool, names: RunNames, folder: Path
-) -> tuple[int, int]:
-    """How many cells have a run that is finished or kept, of how many."""
-    chosen = settled(experiment, quick)
-    there = {
-        cell.run: any(is_there(folder, names(cell.run, seed)) for seed in chosen.seeds)
-        for cell in chosen.cells
-    }
-    made = [there[cell.run] or isinstance(cell.run, Inspect) for cell in chosen.cells]
-    return sum(made), len(made)
+class Listed(NamedTuple):
+    """An experiment in a line."""
+
+    name: str
+    paper: str
+    item: str
+    about: str
+    needs: tuple[str, ...]  # in the paper's setting
+    quick: bool  # whether there is another setting for a CPU
+    quick_needs: tuple[str, ...]
+    hours: float | None  # of one thread; None if nothing is run, or a GPU is meant
+    cells: int  # of the setting for a CPU, if there is one
+    finished: int | None  # of them; None where nobody said in which folder
+
+
+def listed(experiments: Iterable[Experiment], names: RunNames, folder: Path | None) -> list[Listed]:
+    """Every experiment: what it takes, and what of it is finished in a folder of results."""
+    rows = []
+    for each in experiments:
+        chosen = settled(each, quick=True)
+        runs = {cell.run for cell in chosen.cells}
+        there = {
+            run
+            for run in runs
+            if isinstance(run, Inspect)
+            or (folder and any(is_there(folder, names(run, seed)) for seed in chosen.seeds))
+        }
+        finished = sum(cell.run in there for cell in chosen.cells)
+        quick_needs = each.quick.needs if each.quick else ()
+        words = each.name, each.paper, each.item, each.about, each.needs
+        takes = each.quick is not None, quick_needs, each.hours, len(chosen.cells)
+        rows.append(Listed(*words, *takes, None if folder is None else finished))
+    return rows
 
 
 def is_there(folder: Path, name: str) -> bool:

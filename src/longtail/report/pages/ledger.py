@@ -48,7 +48,7 @@ def _lines(ledger: Ledger) -> Iterator[str]:
     yield f"{in_words(ledger)}\n"
     for paper in dict.fromkeys(each.paper for each in ledger.experiments):
         entries = [each for each in ledger.entries if each.table.experiment.paper == paper]
-        yield f"## {paper}\n"
+        yield f"## {'Beside the papers' if paper == 'ours' else paper}\n"
         judged = [each for each in entries if each.judged.verdict is not None]
         if judged:
             yield from _table(_HEADS, map(_row, judged))
@@ -71,7 +71,7 @@ def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]
 
 
 def _item(entry: Entry) -> str:
-    return entry.table.experiment.item.replace("Table", "table").replace("Figure", "figure")
+    return entry.table.experiment.item.lower()
 
 
 def _row(entry: Entry) -> Iterator[str]:

@@ -168,6 +168,8 @@ def notes(result: Reproduced) -> Iterator[str]:
     """What has to be known of the table: the setting, the intervals, doubts, what is missing."""
     settled = result.settled
     yield f"Setting: {settled.setting}. {settled.note}".strip()
+    if not result.measured and result.experiment.quick and settled.setting != "quick":
+        yield "No run in this setting is finished; --quick is another one."
     overs = sorted({number.over for number in result.numbers.values() if number.over})
     if overs:
         seeds = len(result.seeds)
@@ -194,7 +196,7 @@ def reproduce_page(result: Reproduced, footer: Footer) -> Page:
     return Page(
         title=f"{experiment.paper}, {experiment.item}",
         summary=f"{experiment.about} Claims: {counted or 'none'}.",
-        lead=Table([Column(name) for name in heads], rows),
+        lead=Table([Column(name) for name in heads], rows) if len(heads) > 1 else None,
         sections=[
             *([Section("Figures", figures=drawn)] if drawn else []),
             Section("Claims", table=claims),
