@@ -117,6 +117,10 @@ def prepared(tmp_path_factory):
     rows = np.column_stack([probs / probs.sum(1, keepdims=True), labels])
     lines = [f"{a},{b},{c},{'abc'[int(label)]}" for a, b, c, label in rows]
     (folder / "scores.csv").write_text("\n".join(["a,b,c,label", *lines]))
+    for name in ("a/abbey", "z/zen_garden"):
+        (folder / "SUN397" / name).mkdir(parents=True)
+        for at in range(100):
+            (folder / "SUN397" / name / f"{at}.jpg").touch()
     (folder / "counts-of-names.json").write_text('{"a": 60, "b": 20, "c": 10}')
     write_images(folder / "images.npz", classes=3, size=8)
     write_images(folder / "cifar.npz", classes=100, size=32)

@@ -109,6 +109,7 @@ WRONG_USAGE = {
     "recipes": ["none"],
     "report": ["none"],
     "reproduce": ["none"],
+    "split": ["none", "-o", "out"],
     "sweep": ["cifar100-lt-la-quick", "--data", "none", "-o", "out"],
     "train": ["cifar100-lt-la-quick", "--data", "none", "-o", "out"],
 }
@@ -119,6 +120,7 @@ FAILURES = {
     "fit": ["garbage.npz", "-o", "out"],
     "fix": ["garbage.npz", "--kind", "logits", "--counts", "list.json", "-o", "out"],
     "report": ["garbage.npz", "--kind", "logits"],
+    "split": ["empty", "-o", "out"],
     "train": ["cifar100-lt-la-quick", "--data", "empty", "-o", "out"],
 }
 

@@ -128,7 +128,7 @@ def test_page_json_and_table_say_the_same(swept):
     for row in rows:
         assert all(cell.replace("\u00a0", " ") in html.replace("\u00a0", " ") for cell in row)
     assert "Balanced accuracy by loss.lam" in html
-    assert "of a mean over seeds" in html
+    assert "95 % intervals over seeds" in html
 
 
 def test_more_values_add_to_a_sweep_and_another_recipe_is_refused(recipe, swept):

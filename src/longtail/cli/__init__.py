@@ -14,6 +14,7 @@ from longtail.cli.fit import fit
 from longtail.cli.fix import fix
 from longtail.cli.report import report
 from longtail.cli.reproduce import reproduce
+from longtail.cli.split import split
 from longtail.cli.sweep import sweep
 from longtail.cli.train import features, recipes, train
 
@@ -27,7 +28,7 @@ def app() -> None:
 
 
 _COMMANDS = (audit, compare, completion, demo, doctor, features, fit, fix, recipes, report)
-for each in (*_COMMANDS, reproduce, sweep, train):
+for each in (*_COMMANDS, reproduce, split, sweep, train):
     app.add_command(each)
 
 

@@ -14,7 +14,7 @@ from longtail.flows import file_names
 
 if TYPE_CHECKING:
     from longtail.core import GroupEdges, Prior
-    from longtail.flows.fit_result import Criterion
+    from longtail.flows.fit_result import Criterion, FitResult
 
 
 @click.command(
@@ -85,8 +85,6 @@ def fit(
         from longtail.flows.fit_methods import method_names
         from longtail.flows.prior_files import ClassesOf, read_prior
         from longtail.report import save
-        from longtail.report.names import groups_in_words
-        from longtail.report.pages import fit as page
 
         try:
             names = method_names(options.listed(methods))
@@ -99,9 +97,6 @@ def fit(
         else:
             goal = target
 
-        def progress(what: str) -> None:
-            say(f"Fitting: {what}")
-
         result = fit_features(
             data,
             methods=names,
@@ -112,21 +107,27 @@ def fit(
             seed=seed,
             output=output,
             page=save,
-            progress=progress,
+            progress=lambda what: say(f"Fitting: {what}"),
             command=command(),
         )
     if as_json:
         print_json(result.as_json())
     else:
-        columns = page.method_columns(result, brief=True)
-        title = f"{page.accuracy_name(result).capitalize()} (%), best first"
-        shown = console()
-        rows, caption = zip(*columns.values(), strict=True), groups_in_words(result.edges)
-        shown.print(rich_table(title, list(columns), rows, caption=caption))
-        for sentence in page.sentences(result):
-            shown.print(sentence)
+        _show(result)
     files = [name for name in file_names.FIT if result.test is not None or name != file_names.TEST]
     closing(output, files, as_json=as_json, quiet=quiet)
+
+
+def _show(result: FitResult) -> None:
+    from longtail.report.names import groups_in_words
+    from longtail.report.pages import fit as page
+
+    columns, shown = page.method_columns(result, brief=True), console()
+    title = f"{page.accuracy_name(result).capitalize()} (%), best first"
+    rows, caption = zip(*columns.values(), strict=True), groups_in_words(result.edges)
+    shown.print(rich_table(title, list(columns), rows, caption=caption))
+    for sentence in page.sentences(result):
+        shown.print(sentence)
 
 
 def _list(as_json: bool, quiet: bool) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,7 @@ from longtail.cli.terminal import bars, closing, command, console, print_json, r
 from longtail.flows import file_names
 
 if TYPE_CHECKING:
+    from longtail.core import GroupEdges
     from longtail.flows.fix_result import FixResult
 
 
@@ -75,36 +78,19 @@ def fix(
     strength = _tau(tau)
     _check_used(adjuster is not None, target, strength, to_apply)
     with bars(quiet) as bar:
-        task = bar.add_task("Reading", total=None, detail="")
-        from longtail.flows.fix import fix, fix_again
-        from longtail.posthoc import load_adjusters
-        from longtail.report import save
-
-        def progress(done: int) -> None:
-            bar.update(task, description="Rows", advance=done, total=rows)
-
+        say = partial(bar.update, bar.add_task("Reading", total=None, detail=""))
         if adjuster is not None:
-            stored = load_adjusters(adjuster)
-            table = reader.open(scores, stored.classes)
-            rows, counts = table.num_rows, reader.read_counts(table)
-            result = fix_again(
-                table,
-                stored,
-                counts,
-                output=output,
-                page=save,
-                groups=choices["groups"],
-                progress=progress,
-                command=command(),
-            )
+            result = _again(scores, adjuster, reader, output, choices["groups"], say)
         else:
+            from longtail.flows.fix import fix
+            from longtail.report import save
+
             table = reader.open(scores)
             counts = reader.read_counts(table)
             others = None
             if to_apply is not None:
                 others = reader.open_others(to_apply, apply_labels, table)
-            rows = table.num_rows if others is None else others.num_rows
-            bar.update(task, description="Fitting")
+            say(description="Fitting", total=(others or table).num_rows)
             result = fix(
                 table,
                 others,
@@ -119,7 +105,7 @@ def fix(
                 zeros=reader.zeros,
                 groups=choices["groups"],
                 seed=choices["seed"],
-                progress=progress,
+                progress=lambda done: say(description="Rows", advance=done),
                 command=command(),
             )
     if as_json:
@@ -127,6 +113,34 @@ def fix(
     else:
         _show(result)
     closing(output, file_names.FIX, as_json=as_json, quiet=quiet)
+
+
+def _again(
+    scores: Path,
+    adjuster: Path,
+    reader: ScoreOptions,
+    output: Path,
+    groups: GroupEdges | None,
+    say: Callable[..., None],
+) -> FixResult:
+    """What was fitted before, applied to scores of the same model."""
+    from longtail.flows.fix import fix_again
+    from longtail.posthoc import load_adjusters
+    from longtail.report import save
+
+    stored = load_adjusters(adjuster)
+    table = reader.open(scores, stored.classes)
+    say(total=table.num_rows)
+    return fix_again(
+        table,
+        stored,
+        reader.read_counts(table),
+        output=output,
+        page=save,
+        groups=groups,
+        progress=lambda done: say(description="Rows", advance=done),
+        command=command(),
+    )
 
 
 def _check_used(again: bool, target: str | Path, tau: float | None, to_apply: Path | None) -> None:

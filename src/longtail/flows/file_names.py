@@ -16,6 +16,7 @@ TRAIN = (VERSIONS, LOG, METRICS, MODEL, PAGE)
 COMPARE = (PAGE, "table.md", "table.tex", COMPARISON)
 SWEEP = (PAGE, SWEEP_RESULT)
 DEMO = (PAGE, DEMO_RESULTS)
+LISTS = ("train.txt", "val.txt", "test.txt", "classes.txt")
 AUDIT = (PAGE, AUDIT_RESULT, *COUNTS)
 
 

@@ -95,7 +95,6 @@ def fit(
         # The weight decay: one for all methods, that of a linear layer trained by cross-entropy.
         aim = Aim(goal, "nll" if criterion == "nll" else "accuracy_under_target")
         problem = prepared(data, aim, folds, seed, progress)
-        choice = problem.choice
 
         # Every method: judged by what was fitted on the folds, then fitted on all of the train
         # part; then the best on validation samples, and how far the others are behind.
@@ -105,30 +104,7 @@ def fit(
             rows.append(_fit_method(name, problem, edges))
 
         ranked, table = _ranked(rows, criterion, problem)
-        best = ranked[0]
-        shown = next((each for each in ranked if each.name == "linear"), best)
-        judged = torch.bincount(problem.labels, minlength=data.num_classes)
-        # A weight for features divided by the unit weighs its square less.
-        unit = problem.samples.unit**2
-        result = FitResult(
-            model=_to_keep(METHODS[best.name], best.head, goal, problem.samples.unit),
-            table=table,
-            validation=best.validation.scores,
-            test=None if best.test is None else best.test.scores,
-            linear=(shown.validation if shown.test is None else shown.test).scores,
-            target=goal,
-            criterion=criterion,
-            counts=data.counts,
-            classes=data.classes,
-            weight_decay=choice.decay * unit,
-            decays={decay * unit: loss for decay, loss in choice.losses.items()},
-            folds=None if "validation" in data.parts else folds,
-            few=int((judged < _FEW).sum()),
-            unjudged=int((judged == 0).sum()),
-            edges=edges,
-            seed=seed,
-            command=command,
-        )
+        result = _result(problem, ranked, table, criterion, edges, command)
         if folder is not None:
             result.write(folder)
             page(result, folder)
@@ -212,6 +188,40 @@ def _ranked(
         for each in ranked
     ]
     return ranked, (*table, *failed)
+
+
+def _result(
+    problem: Problem,
+    ranked: Sequence[_Fitted],
+    table: tuple[MethodScores, ...],
+    criterion: Criterion,
+    edges: GroupEdges,
+    command: str,
+) -> FitResult:
+    """The best method beside the linear layer, and what they were chosen by."""
+    data, goal, choice, best = problem.data, problem.aim.target, problem.choice, ranked[0]
+    shown = next((each for each in ranked if each.name == "linear"), best)
+    judged = torch.bincount(problem.labels, minlength=data.num_classes)
+    unit = problem.samples.unit**2  # a weight for features divided by the unit weighs that less
+    return FitResult(
+        model=_to_keep(METHODS[best.name], best.head, goal, problem.samples.unit),
+        table=table,
+        validation=best.validation.scores,
+        test=None if best.test is None else best.test.scores,
+        linear=(shown.validation if shown.test is None else shown.test).scores,
+        target=goal,
+        criterion=criterion,
+        counts=data.counts,
+        classes=data.classes,
+        weight_decay=choice.decay * unit,
+        decays={decay * unit: loss for decay, loss in choice.losses.items()},
+        folds=None if "validation" in data.parts else len(problem.tasks),
+        few=int((judged < _FEW).sum()),
+        unjudged=int((judged == 0).sum()),
+        edges=edges,
+        seed=problem.whole.seed,
+        command=command,
+    )
 
 
 def _part(scores: Scores[Tensor], target: Prior, edges: GroupEdges) -> _Part:

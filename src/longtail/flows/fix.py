@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from longtail.core import GroupEdges, GroupsLike, Prior, PriorLike, Scores
 from longtail.core.arrays import as_numpy
@@ -27,8 +27,7 @@ from longtail.flows.score_sources import (
     rows_to_fit_on,
     scores_in_memory,
 )
-from longtail.metrics import Difference
-from longtail.posthoc import StoredAdjusters, chain_affine, load_adjusters
+from longtail.posthoc import Affine, StoredAdjusters, chain_affine, load_adjusters
 
 _Page: TypeAlias = Callable[[FixResult, Path], object]
 
@@ -85,61 +84,37 @@ def fix(
     (Prior([0.5, 0.5]), 0.6, 0.4)
     """
     # Inputs: the scores to fit on, those to adjust, and what both carry.
-    edges = GroupEdges.of(groups)
-    source = score_sources.as_source(validation)
+    edges, source = GroupEdges.of(groups), score_sources.as_source(validation)
     rows = source if apply is None else score_sources.as_source(apply)
     plan = Plan.of(target, tau, criterion, calibration, seed, source.classes or source.num_classes)
     counts = score_sources.counts_of(train, source)
-    prior = score_sources.carried_by(source, carried, train, counts, zeros)
-    prior = prior or score_sources.unknown_carried(source)
-    score_sources.check_alike(rows, source, prior)
+    prior = _prior_of_both(source, rows, carried, train, counts, zeros)
     some = rows_to_fit_on(source, seed)
     labelled = scores_in_memory(source, prior, counts, some)
-    to_come = None
-    if plan.target == "estimate":
-        if apply is None:
-            raise ValueError(
-                "a target is estimated from the scores to adjust: give them (apply=, --apply)"
-            )
-        to_come = score_sources.scores_to_estimate_from(rows, prior, seed)
-
     # Fit: calibration, target and move, on the validation scores.
+    to_come = _to_estimate_from(apply, rows, prior, seed) if plan.target == "estimate" else None
     with _fitting_to(source):
         fitted = fix_steps.fit_steps(labelled, plan, to_come)
-    step = chain_affine(fitted.steps, prior, source.num_classes)
     # What was asked for, also where a τ that was given does not reach it.
     goal = fix_steps.target_of(fitted.steps) or fitted.target
-
-    inputs = score_sources.paths_of(source, rows, train)
-    with staged(output, "fix", file_names.FIX, inputs) as folder:
-        # Apply: all steps as one. Samples whose prior was estimated stand for themselves.
+    step = chain_affine(fitted.steps, prior, source.num_classes)
+    move = _Move(step, prior, goal, tau_of(fitted.steps, goal), counts, edges, seed)
+    files = score_sources.paths_of(source, rows, train)
+    with staged(output, "fix", file_names.FIX, files) as folder:
+        # Apply, and judge on samples that nothing was fitted on.
         is_same = apply is not None and score_sources.are_same_samples(source, rows)
         is_new = apply is not None and rows.labels is not None and not is_same
-        sums = None
-        if is_new:
-            under = None if fitted.estimate is not None else goal
-            sums = fix_rows.no_sums(rows, under, counts, edges)
-        path = None if folder is None else folder / SCORES
-        scores = fix_rows.adjust(rows, step, counts, sums, path, progress)
-
-        # Judge: on samples that nothing was fitted on.
-        tau_to_goal = tau_of(fitted.steps, goal)
-        if sums is not None:
-            before = scores_in_memory(rows, prior, counts, rows_to_fit_on(rows, seed))
-            after = fix_rows.adjusted(before, step)
-            samples = BeforeAfter(before, after, goal, labelled, tau=tau_to_goal, edges=edges)
-        else:
+        under = goal if fitted.estimate is None else None  # else they stand for themselves
+        scores, judgement = _applied(rows, move, folder, progress, is_new, under, labelled)
+        if judgement is None:
             same = plan if fitted.estimate is None else replace(plan, target=goal, tau=1.0)
-            after, sums = _cross_fitted(source, labelled, some, same, goal, edges)
-            samples = BeforeAfter(
-                labelled, after, goal, tau=tau_to_goal, is_cross_fitted=True, edges=edges
-            )
+            judgement = _cross_fitted(source, labelled, some, same, move)
         result = FixResult(
             adjuster=StoredAdjusters(fitted.steps, prior, source.classes),
             carried=prior,
             carried_after=step.carried,
             estimate=fitted.estimate,
-            judgement=Judgement(samples, sums),
+            judgement=judgement,
             measured=APPLIED if is_new else CROSS_FITTED,
             measured_on=name_of(rows if is_new else source),
             asked=plan.as_json(),
@@ -179,19 +154,11 @@ def fix_again(
     step = chain_affine(stored.adjusters, carried, source.num_classes)
     target = fix_steps.target_of(stored.adjusters) or step.carried
     goal = target or Prior.uniform(source.num_classes)
+    move = _Move(step, carried, goal, tau_of(stored.adjusters, goal), counts, edges)
     inputs = score_sources.paths_of(source, train, adjuster)
     with staged(output, "fix", file_names.FIX, inputs) as folder:
-        sums = None
-        if source.labels is not None:
-            sums = fix_rows.no_sums(source, goal, counts, edges)
-        path = None if folder is None else folder / SCORES
-        moved = fix_rows.adjust(source, step, counts, sums, path, progress)
-        judgement = None
-        if sums is not None:
-            before = scores_in_memory(source, carried, counts, rows_to_fit_on(source))
-            tau = tau_of(stored.adjusters, goal)
-            after = fix_rows.adjusted(before, step)
-            judgement = Judgement(BeforeAfter(before, after, goal, tau=tau, edges=edges), sums)
+        has_labels = source.labels is not None
+        moved, judgement = _applied(source, move, folder, progress, has_labels, goal)
         result = FixResult(
             adjuster=stored,
             carried=carried,
@@ -209,22 +176,76 @@ def fix_again(
         return _written(result, folder, output, page)
 
 
+class _Move(NamedTuple):
+    """All adjusters as one, and what their judgement depends on."""
+
+    step: Affine
+    carried: Prior | None  # before
+    goal: Prior
+    tau: float | None  # how far they move towards the goal
+    counts: Integers | None
+    edges: GroupEdges
+    seed: int = 0
+
+
+def _applied(
+    rows: Source,
+    move: _Move,
+    folder: Path | None,
+    progress: Callable[[int], None],
+    is_judged: bool,
+    under: Prior | None,
+    validation: Scores | None = None,
+) -> tuple[Scores | Path, Judgement | None]:
+    """The adjusted rows, and if they are to be judged before and after, counted on the way."""
+    sums = fix_rows.no_sums(rows, under, move.counts, move.edges) if is_judged else None
+    path = None if folder is None else folder / SCORES
+    scores = fix_rows.adjust(rows, move.step, move.counts, sums, path, progress)
+    if sums is None:
+        return scores, None
+    before = scores_in_memory(rows, move.carried, move.counts, rows_to_fit_on(rows, move.seed))
+    after = fix_rows.adjusted(before, move.step)
+    samples = BeforeAfter(before, after, move.goal, validation, tau=move.tau, edges=move.edges)
+    return scores, Judgement(samples, sums)
+
+
 def _cross_fitted(
-    source: Source,
-    labelled: Scores,
-    some: Integers | None,
-    plan: Plan,
-    goal: Prior,
-    edges: GroupEdges,
-) -> tuple[Scores, Difference]:
-    """The samples that were fitted on and the sums of all, each fifth by a fit on the others."""
+    source: Source, labelled: Scores, some: Integers | None, plan: Plan, move: _Move
+) -> Judgement:
+    """Of the samples that were fitted on, each fifth by a fit on the others; with sums of all."""
     folds = fix_steps.fold_numbers(as_numpy(source.labels), plan.seed)
+    goal, edges = move.goal, move.edges
     own = folds if some is None else folds[some]
     with _fitting_to(source):
         steps = fix_steps.cross_fit(labelled, own, plan)
         after = fix_rows.adjusted_by_fold(labelled, steps, own)
         whole = labelled if some is None else source
-        return after, fix_rows.sums_by_fold(whole, steps, folds, goal, labelled.counts, edges)
+        sums = fix_rows.sums_by_fold(whole, steps, folds, goal, labelled.counts, edges)
+    samples = BeforeAfter(labelled, after, goal, tau=move.tau, is_cross_fitted=True, edges=edges)
+    return Judgement(samples, sums)
+
+
+def _prior_of_both(
+    source: Source,
+    rows: Source,
+    carried: PriorLike | score_sources.CarriedWord | None,
+    train: TrainLike | None,
+    counts: Integers | None,
+    zeros: Literal["error", "smooth"],
+) -> Prior:
+    """What the validation scores carry, and with them those to adjust."""
+    prior = score_sources.carried_by(source, carried, train, counts, zeros)
+    prior = prior or score_sources.unknown_carried(source)
+    score_sources.check_alike(rows, source, prior)
+    return prior
+
+
+def _to_estimate_from(apply: SourceLike | None, rows: Source, carried: Prior, seed: int) -> Scores:
+    if apply is None:
+        raise ValueError(
+            "a target is estimated from the scores to adjust: give them (apply=, --apply)"
+        )
+    return score_sources.scores_to_estimate_from(rows, carried, seed)
 
 
 def _written(

@@ -7,6 +7,7 @@ from longtail.images.cifar_files import download_cifar as download_cifar
 from longtail.images.folders import read_image_folder as read_image_folder
 from longtail.images.folders import read_image_npz as read_image_npz
 from longtail.images.folders import read_image_splits as read_image_splits
+from longtail.images.folders import read_image_tree as read_image_tree
 from longtail.images.labelled import BrokenImage as BrokenImage
 from longtail.images.labelled import ImageArrays as ImageArrays
 from longtail.images.labelled import ImageFiles as ImageFiles
@@ -14,6 +15,7 @@ from longtail.images.labelled import LabelledImages as LabelledImages
 from longtail.images.labelled import check_images as check_images
 from longtail.images.labelled import labels_of as labels_of
 from longtail.images.lists import read_image_list as read_image_list
+from longtail.images.lists import write_image_list as write_image_list
 from longtail.images.samplers import SAMPLERS as SAMPLERS
 from longtail.images.samplers import ClassBalancedSampler as ClassBalancedSampler
 from longtail.images.samplers import ClassSampler as ClassSampler
@@ -27,3 +29,4 @@ from longtail.images.splits import ImageSplits as ImageSplits
 from longtail.images.splits import hold_out as hold_out
 from longtail.images.splits import hold_out_validation as hold_out_validation
 from longtail.images.splits import long_tailed_images as long_tailed_images
+from longtail.images.splits import sun397_long_tailed as sun397_long_tailed

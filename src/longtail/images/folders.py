@@ -2,7 +2,8 @@
 
 Folders are in the layout of torchvision's ImageFolder: the same classes in the same order, and the
 same images in the same order, but hidden files and folders are left out, a folder that several
-links lead to counts once, and the parts of a set share the classes of its training part.
+links lead to counts once, and the parts of a set share the classes of its training part. In a tree,
+as SUN397 is, a folder of any depth that holds images is a class.
 
 In an .npz images are uint8 arrays of shape (N, C, H, W) or (N, H, W, C). In a file of one set they
 are called `images` (or x), their labels `labels` (or label, y); in a file of parts `train_images`
@@ -73,6 +74,24 @@ def read_image_folder(root: str | os.PathLike[str], allow_empty: bool = False) -
             "classes; give one of them, or all to read_image_splits"
         )
     return _read_folder(folder, names, allow_empty)
+
+
+def read_image_tree(root: str | os.PathLike[str]) -> ImageFiles:
+    """All images below a folder; a class is a folder that holds images, by its path: a/abbey."""
+    folder = Path(root)
+    found = {
+        Path(where).relative_to(folder).as_posix(): sorted(filter(is_image, names))
+        for where, names in files_below(folder)
+    }
+    classes = sorted(name for name, files in found.items() if files)
+    if not classes:
+        raise ValueError(
+            f"{folder} has no images below it, expected files with one of the endings "
+            f"{', '.join(EXTENSIONS)}; give the folder that the set was unpacked to"
+        )
+    paths = tuple(os.path.join(folder, name, file) for name in classes for file in found[name])
+    labels = [at for at, name in enumerate(classes) for _ in found[name]]
+    return ImageFiles(paths, torch.tensor(labels), tuple(classes))
 
 
 def read_image_npz(path: str | os.PathLike[str]) -> ImageArrays:

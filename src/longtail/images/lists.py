@@ -20,7 +20,7 @@ from typing import NamedTuple
 import msgspec
 import torch
 
-from longtail.core.files import read_whole
+from longtail.core.files import read_whole, written_whole
 from longtail.core.labels import check_num_classes
 from longtail.data.tables.errors import check_is_file, reading
 from longtail.data.tables.label_codes import are_whole_numbers, classes_of, first_few
@@ -100,6 +100,19 @@ def read_image_list(
     if not allow_empty:
         check_every_class(images, str(source))
     return images
+
+
+def write_image_list(
+    path: str | os.PathLike[str], images: ImageFiles, root: str | os.PathLike[str]
+) -> None:
+    """A .txt list of these images, for `read_image_list` with the same root: path, space, label."""
+    names = [Path(os.path.relpath(each, root)).as_posix() for each in images.paths]
+    broken = next((name for name in names if name != " ".join(name.splitlines()).strip()), None)
+    if broken is not None:
+        raise ValueError(f"{broken!r} cannot be a line of a list; rename the file")
+    lines = (f"{name} {label}\n" for name, label in zip(names, images.labels.tolist(), strict=True))
+    with written_whole(Path(path)) as part:
+        part.write_text("".join(lines), encoding="utf-8")
 
 
 def _text_rows(path: Path, has_folder_labels: bool) -> list[_Row]:

@@ -2,6 +2,10 @@ r"""The parts of a data set, a validation part held out of training, and long-ta
 
 Of a class with n ≥ 2 samples validation gets min(n − 1, max(1, ⌊n · fraction + ½⌋)), of one with a
 single sample none: every class can be trained, and all but those of a single sample can be judged.
+
+SUN397's long-tailed split (Wang et al., NeurIPS 2017) takes half of each class to train on, a tenth
+for validation and 40 images for the test, and throws 49 and 9 of the first two away: ⌈n/2⌉ − 49 and
+⌊n/10⌋ − 9 are left, from 1 for a class of 100 images to 1,132 for one of 2,361 (EO §4.1).
 """
 
 from dataclasses import dataclass, replace
@@ -9,6 +13,7 @@ from typing import Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from longtail.core.arrays import Array, ArrayLike
 from longtail.core.labels import check_num_classes
@@ -56,16 +61,12 @@ def hold_out(labels: ArrayLike, fraction: float = 0.1, seed: int = 0) -> tuple[A
     tensor = as_tensor(labels)
     number = int(tensor.max()) + 1 if tensor.numel() else 1
     indices = label_tensor(tensor, check_num_classes(number, len(tensor))).cpu()
-    generator = torch.Generator("cpu").manual_seed(seed)
-    shuffled = torch.randperm(len(indices), generator=generator, device="cpu")
-    # Stable, so that each class keeps the shuffled order, and its first samples are a random part.
-    by_class = shuffled[indices[shuffled].argsort(stable=True)]
     counts = torch.bincount(indices)
     sizes = torch.minimum(
         (counts - 1).clamp(min=0),
         (counts.double() * fraction + 0.5).floor().long().clamp(min=1 if fraction else 0),
     )
-    ranks = torch.arange(len(indices)) - (torch.cumsum(counts, 0) - counts)[indices[by_class]]
+    by_class, ranks = _shuffled_classes(indices, seed)
     is_validation = ranks < sizes[indices[by_class]]
     train, validation = (
         by_class[each].sort().values.to(tensor.device) for each in (~is_validation, is_validation)
@@ -110,6 +111,40 @@ def long_tailed_images(
     kept = long_tailed_subset(splits.train.labels, counts, seed)
     cut = replace(splits, train=splits.train.subset(kept))
     return hold_out_validation(cut, validation_share, seed)
+
+
+def sun397_long_tailed(images: ImagesT, seed: int = 0) -> ImageSplits[ImagesT]:
+    """SUN397, or a set like it, in the long-tailed split that EO reports on: see the module.
+
+    Every class needs 100 images. The published split has no lists; this one is as large, and the
+    seed decides which images are in it.
+    """
+    counts = images.counts
+    if int(counts.min()) < 100:
+        at = int(counts.argmin())
+        raise ValueError(
+            "the split of SUN397 needs at least 100 images of each class, but "
+            f"{images.classes[at]!r} has {int(counts[at])}; take the complete set"
+        )
+    by_class, ranks = _shuffled_classes(images.labels, seed)
+    sizes = counts[images.labels[by_class]]
+    half, tenth = (sizes + 1) // 2, sizes // 10
+    parts = ((0, half - 49), (half, half + tenth - 9), (half + tenth, half + tenth + 40))
+    train, validation, test = (
+        images.subset(by_class[(ranks >= start) & (ranks < end)].sort().values)
+        for start, end in parts
+    )
+    return ImageSplits(train, validation, test)
+
+
+def _shuffled_classes(labels: Tensor, seed: int) -> tuple[Tensor, Tensor]:
+    """Positions class by class, shuffled within each, and which of its class each then is."""
+    generator = torch.Generator("cpu").manual_seed(seed)
+    shuffled = torch.randperm(len(labels), generator=generator, device="cpu")
+    # Stable, so that each class keeps the shuffled order, and its first samples are a random part.
+    by_class = shuffled[labels[shuffled].argsort(stable=True)]
+    counts = torch.bincount(labels)
+    return by_class, torch.arange(len(labels)) - (counts.cumsum(0) - counts)[labels[by_class]]
 
 
 def _listed(classes: tuple[str, ...]) -> str:

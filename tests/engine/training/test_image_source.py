@@ -146,3 +146,26 @@ def test_predicting_leaves_the_model_training_and_its_statistics_alone():
 def test_no_images_cannot_be_predicted():
     with pytest.raises(ValueError, match="at least one image"):
         predict(model(), images(10).subset([]), NORMALIZE)
+
+
+@pytest.mark.parametrize(("height", "width"), [(40, 24), (24, 40), (24, 24)])
+def test_a_random_place_is_a_square_of_the_middle_one_and_every_place_is_drawn(height, width):
+    pixels = torch.arange(height * width).reshape(1, 1, height, width).to(torch.uint8)
+    pixels = torch.cat([pixels, (pixels.long() * 7 % 251).to(torch.uint8)], dim=1)
+    images = FixedSize(ImageArrays(pixels, [0]), size=22, resize=24, random="place")
+    top, left = (height - 24) // 2, (width - 24) // 2
+    places = {
+        (down, right): pixels[0, :, top + down : top + down + 22, left + right : left + right + 22]
+        for down in range(3)
+        for right in range(3)
+    }
+    seen = set()
+    for seed in range(80):
+        drawn, _ = images.drawn(0, torch.Generator().manual_seed(seed))
+        at = [place for place, square in places.items() if torch.equal(square, drawn)]
+        assert len(at) == 1
+        seen.add(at[0])
+    assert seen == set(places)
+    assert torch.equal(images[0][0], places[1, 1])  # to predict: the middle
+    with pytest.raises(ValueError, match="place"):
+        FixedSize(images.images, size=22, random="places")

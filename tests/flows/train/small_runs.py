@@ -30,10 +30,11 @@ def of_a_run(path, folder, values):
     }
 
 
-def variants_of_a_run(path, folder, values):
-    """The logits of all variants, as a process of the run has them."""
+def variants_of_runs(path, folder, recipes):
+    """The logits of all variants of some runs, as a process of each run has them."""
     return {
-        f"{variant.name}.{split}": torch.as_tensor(scores.logits).contiguous()
-        for variant in train(small(path, **values), folder).variants
+        f"{name}.{variant.name}.{split}": torch.as_tensor(scores.logits).contiguous()
+        for name, values in recipes.items()
+        for variant in train(small(path, **values), folder / name).variants
         for split, scores in variant.scores.items()
     }

@@ -10,7 +10,7 @@ from safetensors.torch import load_file
 from torch.testing import assert_close
 
 from engine.training.tiny import in_group
-from flows.train.small_runs import of_a_run, small, variants_of_a_run
+from flows.train.small_runs import of_a_run, small, variants_of_runs
 from longtail import Prior, Scores, heads
 from longtail.data import stratified_folds
 from longtail.engine import fit_head, load_head
@@ -28,6 +28,7 @@ from longtail.report import save
 
 KEPT = [48, 24, 10, 5]  # of 60, 30, 12 and 6 a fifth is held out
 NORMS = ["tau_norm", {"name": "tau_norm", "tau": 0.5}]
+OTHERS = ["crt", "lws", {"name": "multi_ncm", "tau": 0.25, "num_displacements": 2}]
 METRICS = ["metric_ncm", {"name": "metric_ncm", "metric": "eigenbasis", "tau": 0.5}]
 EXPERTS = {
     "backbone": {"name": "mlp", "inputs": 192, "hidden": [12]},
@@ -39,7 +40,7 @@ EXPERTS = {
 
 @pytest.fixture(scope="module")
 def run(images, tmp_path_factory):
-    stage = {"heads": [*NORMS, *METRICS]}
+    stage = {"heads": [*NORMS, *METRICS, *OTHERS, "nearest_class_mean"]}
     recipe = small(images, second_stage=stage)
     return train(recipe, tmp_path_factory.mktemp("runs") / "second", page=save)
 
@@ -104,6 +105,24 @@ def test_metric_ncm_is_fitted_on_the_features_and_carries_what_its_loss_says(run
     adjusted = Scores.load(run.folder / f"scores-test-{name}.safetensors")
     assert adjusted.carried.is_close(Prior.of(KEPT).tempered(-0.5))
     assert load_head(run.folder / f"head-{name}.safetensors").head.metric == "eigenbasis"
+
+
+def test_the_scores_of_every_head_say_what_they_carry(run):
+    powers = {
+        "crt": 0.0,
+        "nearest_class_mean": 0.0,
+        "metric_ncm": 0.0,
+        "metric_ncm-tau-0.5-metric-eigenbasis": -0.5,
+        "multi_ncm-tau-0.25-num_displacements-2": -0.25,
+    }
+    for name in head_variants(run):
+        for split in ("validation", "test"):
+            carried = Scores.load(run.folder / f"scores-{split}-{name}.safetensors").carried
+            if name in powers:
+                assert carried.is_close(Prior.of(KEPT).tempered(powers[name]))
+            else:  # what multiplies logits is no change of prior
+                assert name in ("lws", "tau_norm", "tau_norm-tau-0.5")
+                assert carried is None
 
 
 def test_a_run_is_read_again_with_all_its_heads(run):
@@ -247,6 +266,15 @@ def test_a_sampler_changes_what_each_expert_carries_alike(images, tmp_path):
     assert carried.is_close(Prior.of(KEPT).tempered(-weights @ [0.0, 1.0, 2.0]), 1e-4)
 
 
+def test_terms_and_schedules_leave_what_each_expert_carries(images, tmp_path):
+    values = {"terms": [{"name": "spread_out", "weight": 0.1}], "drw": {"start": 1, "beta": 0.9}}
+    result = train(small(images, **EXPERTS | values), tmp_path)
+    weights = np.array(result.expert_weights)
+    drawn = Prior.of(KEPT).reweighted((1 - 0.9) / (1 - 0.9 ** np.array(KEPT, dtype=float)))
+    logs = drawn.log - weights @ [0.0, 1.0, 2.0] * Prior.of(KEPT).log
+    assert result.variants[0].scores["test"].carried.is_close(Prior.from_log(logs), 1e-4)
+
+
 STAGED = {"second_stage": {"heads": [*NORMS, *METRICS], "batch_norm": "reestimate_class_balanced"}}
 
 
@@ -263,10 +291,10 @@ def test_a_run_that_was_interrupted_chooses_what_one_that_was_not_does(values, i
     assert_close(of_a_run(images, tmp_path / "whole", values), whole, rtol=0, atol=0)
 
 
-@pytest.mark.parametrize("values", [EXPERTS, STAGED], ids=["experts", "second stage"])
-def test_two_processes_choose_alike_and_what_one_would_with_their_model(values, images, tmp_path):
+def test_two_processes_choose_alike_and_what_one_would_with_their_model(images, tmp_path):
     server = multiprocessing.get_context("forkserver")
-    work = (str(tmp_path), variants_of_a_run, images, tmp_path / "run", values)
+    server.set_forkserver_preload(["longtail.flows.train.train", "torch._dynamo"])
+    work = (str(tmp_path), variants_of_runs, images, tmp_path, {"experts": EXPERTS, "two": STAGED})
     team = [server.Process(target=in_group, args=(rank, 2, *work)) for rank in range(2)]
     for process in team:
         process.start()
@@ -275,10 +303,12 @@ def test_two_processes_choose_alike_and_what_one_would_with_their_model(values, 
     assert [process.exitcode for process in team] == [0, 0]
     first, second = (load_file(tmp_path / f"rank{rank}.safetensors") for rank in range(2))
     assert_close(first, second, rtol=0, atol=0)
-    result = read_run(tmp_path / "run")
-    for variant in result.variants:
-        for split, scores in variant.scores.items():
-            assert_close(torch.as_tensor(scores.logits), first[f"{variant.name}.{split}"])
-    if result.expert_weights is not None:
-        chosen = expert_weights(experts_of(result, "validation"), Prior.uniform(4), "logits")
-        assert result.expert_weights == pytest.approx(chosen.tolist(), abs=1e-6)
+    for name in ("experts", "two"):
+        result = read_run(tmp_path / name)
+        for variant in result.variants:
+            for split, scores in variant.scores.items():
+                logits = first[f"{name}.{variant.name}.{split}"]
+                assert_close(torch.as_tensor(scores.logits), logits)
+    result = read_run(tmp_path / "experts")
+    chosen = expert_weights(experts_of(result, "validation"), Prior.uniform(4), "logits")
+    assert result.expert_weights == pytest.approx(chosen.tolist(), abs=1e-6)

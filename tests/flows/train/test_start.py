@@ -67,7 +67,7 @@ def test_its_model_can_be_read_without_the_one_it_began_with(first, images, tmp_
     assert load_model(tmp_path / "run").recipe.start == str(start)
 
 
-def test_interrupted_it_ends_as_one_that_was_not_and_the_start_may_have_moved(
+def test_interrupted_it_ends_as_one_that_was_not_and_the_start_may_be_a_copy(
     first, images, tmp_path
 ):
     here, there = shutil.copytree(first, tmp_path / "here"), tmp_path / "there"
@@ -95,6 +95,16 @@ def test_a_run_does_not_go_on_from_another_start(first, images, tmp_path):
     shutil.copy(other / "model.safetensors", start)
     with pytest.raises(ValueError, match=r"another task:\n  recipe.start: it was"):
         train(recipe, run)
+
+
+def test_a_finished_run_is_still_known_when_its_start_is_gone(first, images, tmp_path):
+    start = shutil.copytree(first, tmp_path / "start")
+    recipe = small(images, start=str(start))
+    train(recipe, tmp_path / "run")
+    shutil.rmtree(start)
+    assert check_folder(tmp_path / "run", recipe)
+    with pytest.raises(RecipeError, match="start: there is no model"):
+        train(recipe, tmp_path / "run")
 
 
 def test_a_start_that_is_not_there_or_does_not_fit_is_told_before_training(first, images, tmp_path):

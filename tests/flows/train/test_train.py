@@ -342,6 +342,22 @@ def test_terms_change_what_is_learned_and_not_what_is_carried(loss, images, tmp_
     assert centers["loss.terms.1.centers"].any()
 
 
+@pytest.mark.parametrize(
+    ("name", "weight"),
+    [
+        *(("dro_lt", 0.1), ("range", 0.001), ("lifted_structure", 0.01)),
+        *(("center", 0.01), ("spread_out", 0.1), ("pull", 0.01)),
+    ],
+)
+def test_a_network_learns_beside_each_term(name, weight, images, tmp_path):
+    recipe = small(images, epochs=8, terms=[{"name": name, "weight": weight}])
+    result = run_recipe(recipe, tmp_path)
+    history = result.trained.history
+    assert history[-1]["train_loss"] < history[0]["train_loss"]
+    accuracy = result.metrics["test"][result.main_variant]["balanced_accuracy"]
+    assert accuracy.low > 0.25  # that of chance
+
+
 def test_ldam_is_reweighted_late_and_drawn_at_its_scale(images, tmp_path):
     recipe = small(
         images,

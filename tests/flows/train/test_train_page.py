@@ -8,7 +8,6 @@ import torch
 from longtail import Prior, Scores
 from longtail.engine.training import Trained
 from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
-from longtail.flows.train.class_values import class_values
 from longtail.flows.train.model_file import StoredModel
 from longtail.flows.train.reading import plain, recipe_from
 from longtail.flows.train.result import TrainResult
@@ -91,7 +90,7 @@ def test_the_page_shows_what_the_network_makes_of_its_classes(images, tmp_path):
         "epochs": 1,
     }
     result = train(values, tmp_path / "linear")
-    made = class_values(result)
+    made = result.class_values
     scores = {name: result.variants[k].scores["test"] for k, name in enumerate(made)}
     assert list(made) == [AS_TRAINED, UNDER_TARGET]
     for name, each in scores.items():
@@ -106,6 +105,6 @@ def test_the_page_shows_what_the_network_makes_of_its_classes(images, tmp_path):
         assert words in page
 
     cosine = train(values | {"head": "cosine"}, tmp_path / "cosine")
-    assert "bias" not in class_values(cosine)[AS_TRAINED]
+    assert "bias" not in cosine.class_values[AS_TRAINED]
     page = render_page(train_page(cosine, Footer("0", "2026-01-01", "longtail train")))
     assert "EO figure 1" not in page

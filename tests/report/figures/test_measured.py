@@ -5,7 +5,7 @@ import pytest
 
 from longtail.flows.reproduce.inspect import RUN_MEASURES
 from longtail.flows.reproduce.score_measures import DRAWN_OF, SCORE_MEASURES
-from longtail.recipes.experiments import MEASURES
+from longtail.recipes.experiments import EXPERIMENTS, MEASURES
 from longtail.report.figures.measured import DRAWINGS, measured_chart
 
 COUNTS = [30, 900, 8, 200]
@@ -46,6 +46,8 @@ def test_every_measure_is_known_and_all_that_are_curves_have_a_picture():
     assert {name for name, each in MEASURES.items() if each.per != "model"} <= set(DRAWINGS)
     drawn_of = {name for names in DRAWN_OF.values() for name in names}
     assert drawn_of <= {*SCORE_MEASURES, *RUN_MEASURES}
+    beside = {name for each in EXPERIMENTS.values() for name in each.draws}
+    assert beside <= DRAWINGS.keys() & RUN_MEASURES.keys()
 
 
 @pytest.mark.parametrize("measure", sorted(DRAWINGS))

@@ -4,10 +4,11 @@ They are picked from tensors in memory, or read from files by worker processes. 
 pixel end up side by side in memory, which convolutions of any library are faster with.
 
 `FixedSize` makes squares of images of any size. To predict: the shorter side is scaled to `resize`,
-and the middle is cut out. To train with `random=True`: a rectangle of 8 to 100 % of the area, with
-sides in a ratio from 3/4 to 4/3, both drawn (of the ratio its logarithm), is cut out anywhere and
-scaled; the middle if none of ten drawn fits (Szegedy et al., CVPR 2015, as in most code for
-ImageNet). Bilinear, with anti-aliasing.
+and the middle is cut out. To train with `random="place"`: a square of that size is cut out anywhere
+in the middle square of `resize` pixels (Krizhevsky et al., NIPS 2012). With `random=True`: a
+rectangle of 8 to 100 % of the area, with sides in a ratio from 3/4 to 4/3, both drawn (of the ratio
+its logarithm), is cut out anywhere and scaled; the middle if none of ten drawn fits (Szegedy et
+al., CVPR 2015, as in most code for ImageNet). Bilinear, with anti-aliasing.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import torch
 from torch import Generator, Tensor
@@ -48,7 +49,7 @@ class FixedSize(LabelledImages):
     images: LabelledImages
     size: int
     resize: int | None = None
-    random: bool = False
+    random: bool | Literal["place"] = False
 
     def __post_init__(self) -> None:
         size = check_whole(self.size, "size")
@@ -57,28 +58,37 @@ class FixedSize(LabelledImages):
                 "size must be 1 pixel or more and resize at least size, "
                 f"got size={self.size}, resize={self.resize}"
             )
+        if self.random not in (False, True, "place"):
+            raise ValueError(f'random must be True, False or "place", got {self.random!r}')
         object.__setattr__(self, "labels", self.images.labels)
         object.__setattr__(self, "classes", self.images.classes)
 
     def __getitem__(self, index: int) -> tuple[Tensor, int]:
         """The middle of the image, uint8 of shape (C, size, size), and its label."""
         image, label = self.images[index]
-        return self._middle(image), label
+        return self._square(image), label
 
     def drawn(self, index: int, generator: Generator) -> tuple[Tensor, int]:
         """The image as training sees it."""
         image, label = self.images[index]
-        return self._rectangle(image, generator) if self.random else self._middle(image), label
+        if self.random == "place":
+            return self._square(image, generator), label
+        return self._rectangle(image, generator) if self.random else self._square(image), label
 
     def subset(self, positions: ArrayLike) -> FixedSize:
         """The images at these positions, in this order, with the same classes."""
         return replace(self, images=self.images.subset(positions))
 
-    def _middle(self, image: Tensor) -> Tensor:
+    def _square(self, image: Tensor, generator: Generator | None = None) -> Tensor:
+        """The middle of the scaled image, or a place near it that is drawn."""
         shorter = self.resize or round(self.size * 8 / 7)
         scale = shorter / min(image.shape[1:])
         height, width = (max(shorter, round(side * scale)) for side in image.shape[1:])
         top, left = (height - self.size) // 2, (width - self.size) // 2
+        if generator is not None:
+            free = shorter - self.size
+            down, right = torch.randint(free + 1, (2,), generator=generator).tolist()
+            top, left = (height - shorter) // 2 + down, (width - shorter) // 2 + right
         scaled = _scaled(image, height, width)
         return scaled[:, top : top + self.size, left : left + self.size].contiguous()
 
@@ -92,7 +102,7 @@ class FixedSize(LabelledImages):
             if 0 < wide <= width and 0 < high <= height:
                 top, left = int(down * (height - high + 1)), int(right * (width - wide + 1))
                 return _scaled(image[:, top : top + high, left : left + wide], self.size, self.size)
-        return self._middle(image)
+        return self._square(image)
 
 
 def _scaled(image: Tensor, height: int, width: int) -> Tensor:

@@ -269,7 +269,8 @@ def measures_asked(experiments: Iterable[Experiment]) -> dict[Run, tuple[str, ..
                 for column in experiment.columns:
                     if column.data != cell.data:
                         continue
-                    for name in (column.measure, *DRAWN_OF.get(column.measure, ())):
+                    drawn_of = (*DRAWN_OF.get(column.measure, ()), *experiment.draws)
+                    for name in (column.measure, *drawn_of):
                         if name not in known:
                             measures.setdefault(cell.run, {})[name] = None
     return {run: tuple(names) for run, names in measures.items()}

@@ -92,12 +92,15 @@ class Reproduced(Result):
 
     @cached_property
     def pictures(self) -> tuple[Picture, ...]:
-        """What is drawn of each column, where a row has it."""
-        edges, made = EDGES[self.experiment.paper], []
+        """What is drawn of each measure on each set of data, where a row has it."""
+        edges, made = EDGES[self.experiment.paper], dict[tuple[str, str], Picture | None]()
         for column in self.experiment.columns:
             of_rows = {row: runs for (row, data), runs in self.runs.items() if data == column.data}
-            made.append(picture(column, of_rows, edges))
-        return tuple(each for each in made if each is not None)
+            for name in (column.measure, *self.experiment.draws):
+                if (name, column.data) not in made:  # columns of groups are one picture
+                    asked = msgspec.structs.replace(column, measure=name)
+                    made[name, column.data] = picture(asked, of_rows, edges)
+        return tuple(each for each in made.values() if each is not None)
 
     @property
     def gaussians(self) -> TwoGaussians | None:

@@ -87,7 +87,7 @@ def read_recipe_file(
         base = plain(named(str(values[_BASE])))
         changed = ", ".join(key for key in own if key not in ("about", "source"))
         base["about"] = f"{base['about']} Changed: {changed}."
-        return recipe_from(_merged(base, own))
+        return recipe_from(merged(base, own))
     except ValueError as error:
         raise RecipeError(f"in {os.fspath(path)}: {error}") from None
 
@@ -268,12 +268,14 @@ def _value(text: str, kind: inspect.Type) -> Any:
     return read_yaml(text)
 
 
-def _merged(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+def merged(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """The values of one recipe over those of another; parts of one name or kind key by key."""
+
     def part(below: Any, value: Any) -> Any:
         sections = isinstance(below, dict) and isinstance(value, dict)
         same = sections and all(
             value.get(tag, below.get(tag)) == below.get(tag) for tag in ("name", "kind")
         )
-        return _merged(below, value) if same else value
+        return merged(below, value) if same else value
 
     return base | {key: part(base.get(key), value) for key, value in own.items()}

@@ -3,15 +3,13 @@
 Nothing here imports torch, so that a wrong recipe is told in a blink.
 """
 
-from collections.abc import Iterator
-from itertools import chain
 from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
 from longtail.flows.train import parts
+from longtail.flows.train.conflicts import conflicts_of
 from longtail.flows.train.parts import Section
-from longtail.flows.train.run_conflicts import of_epochs, of_fsdp
 from longtail.group_edges import DEFAULT_EDGES, GroupEdges
 from longtail.ranges import (
     Count,
@@ -67,7 +65,8 @@ class OwnSet(DataSet, frozen=True):
     profile: Profile = "exp"
     size: Pixels | None = None  # images become squares of this side as they are read; None: not
     resize: Pixels | None = None  # of the shorter side, before the middle is cut out; None: 8/7
-    random_crop: bool = False  # whether training images are cut at a random place and scale
+    # Whether training images are cut at a random place and scale, or "place" alone.
+    random_crop: bool | Literal["place"] = False
 
     def __post_init__(self) -> None:
         if self.imbalance_ratio is None and self.profile != "exp":
@@ -203,58 +202,5 @@ class Recipe(Section, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         GroupEdges.of(self.groups)
-        # Each may count on those before it.
-        for conflict in chain(_of_parts(self), _of_experts(self), of_fsdp(self), of_epochs(self)):
+        for conflict in conflicts_of(self):
             raise ValueError(conflict)
-
-
-def _of_parts(recipe: Recipe) -> Iterator[str]:
-    """Why loss, head, second stage and mixup do not go together."""
-    loss, head = recipe.loss, recipe.head
-    if "estimated_offset" in (loss.tag, head.tag) and loss.tag != head.tag:
-        yield (
-            "the loss estimated_offset moves the centres of the head estimated_offset, and they "
-            "need each other: set head=estimated_offset loss=estimated_offset"
-        )
-    if loss.tag == "ldam":
-        options = loss.values()
-        scale = options["scale"] if options["scale_in"] == "head" else 1.0
-        if head.tag != "cosine" or head.values() != {"scale": scale, "learn_scale": False}:
-            yield (
-                f"the loss ldam with scale_in={options['scale_in']} is for cosines times "
-                f"{scale:g}: set head=cosine and head.scale={scale:g}, with head.learn_scale=false"
-            )
-    scaling = [each for each in ("lws", "tau_norm") if each in _second_heads(recipe)]
-    if scaling and head.tag in ("cosine", "causal_norm"):
-        yield (
-            f"the second-stage head {scaling[0]} scales the rows of a linear head, which cosine "
-            "and causal_norm are not: leave it out, or set head=linear"
-        )
-    if recipe.mixup is not None and (recipe.terms or loss.tag in parts.HARD_LABELS_ONLY):
-        yield (
-            "mixup makes soft labels, which terms, and losses on features or whole batches, cannot "
-            "take: set mixup=null"
-        )
-
-
-def _second_heads(recipe: Recipe) -> list[str]:
-    return [] if recipe.second_stage is None else [each.tag for each in recipe.second_stage.heads]
-
-
-def _of_experts(recipe: Recipe) -> Iterator[str]:
-    """The loss, the head and the network of experts go together, and are of one number."""
-    loss, head = recipe.loss, recipe.head
-    taus = len(loss.values()["taus"]) if loss.tag == "experts" else None
-    experts = head.values()["num_experts"] if head.tag == "experts" else None
-    if taus != experts:
-        yield (
-            "the loss experts, with a tau for each, and the head experts, with as many "
-            "num_experts, need each other: set both, such as loss.taus=[0,1,2] head.num_experts=3"
-        )
-    of_backbone = recipe.backbone.values().get("num_experts", experts)
-    if of_backbone != experts:
-        yield f"the backbone has {of_backbone} experts: set head=experts loss=experts with as many"
-    if recipe.expert_weights != "equal" and not experts:
-        yield "expert_weights are those of experts: set head=experts loss=experts, or leave it out"
-    if experts and _second_heads(recipe):
-        yield "second-stage heads start from one head, not from experts: set second_stage=null"

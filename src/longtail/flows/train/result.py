@@ -24,6 +24,7 @@ from longtail.engine.training import Trained
 from longtail.flows.changes import main_accuracy, shown_accuracies
 from longtail.flows.file_names import METRICS
 from longtail.flows.judge import Judgement, judge
+from longtail.flows.reproduce.score_measures import Value, measure_scores
 from longtail.flows.results import Result, write_json
 from longtail.flows.samples import AS_TRAINED
 from longtail.flows.shifted_sets import ShiftedSet, shifted_sets
@@ -35,6 +36,7 @@ from longtail.flows.train.run_folder import read_log
 from longtail.flows.train.variants import Variant, variants_of
 from longtail.group_edges import DEFAULT_EDGES
 from longtail.heads import Experts
+from longtail.heads.head import LinearHead
 from longtail.metrics import Accumulator, Interval
 from longtail.metrics.representations import weight_norms
 
@@ -200,6 +202,27 @@ class TrainResult(Result):
     def weight_norms(self) -> npt.NDArray[np.float64]:
         """The norm of each row of the head."""
         return as_numpy(weight_norms(self.model.model.head.rows.detach()))
+
+    @cached_property
+    def class_values(self) -> dict[str, dict[str, Value]]:
+        """What the network makes of each class: as trained, and as the headline's variant.
+
+        `mean_probability` of both where the test part is balanced, since it follows the labels of
+        that part too; `class_logits` of the headline's; the trained `bias`. Empty without scores.
+        """
+        split, by_name = self.judged_on, {each.name: each for each in self.variants}
+        if split is None:
+            return {}
+        probability = ("mean_probability",) if self.shifted_sets else ()
+        values = {AS_TRAINED: measure_scores(by_name[AS_TRAINED].scores[split], probability)}
+        names = (*probability, "positive_logit", "class_logits")
+        shown = measure_scores(by_name[self.main_variant].scores[split], names)
+        values.setdefault(self.main_variant, {}).update(shown)
+        head = self.model.model.head
+        bias = getattr(head, "bias", None) if isinstance(head, LinearHead) else None
+        if bias is not None:
+            values[AS_TRAINED]["bias"] = as_numpy(bias.detach().double())
+        return values
 
     @cached_property
     def _sums(self) -> dict[Split, dict[str, Accumulator]]:

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import platform
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
@@ -145,9 +146,8 @@ def task_values(recipe: Recipe) -> dict[str, Any]:
     """What of a recipe decides what is learned; where data and starting model lie does not."""
     values = {key: value for key, value in plain(recipe).items() if key not in _FREE}
     values["data"] = {key: value for key, value in values["data"].items() if key != "path"}
-    file = start_file(recipe)
-    if file is not None:
-        with file.open("rb") as opened:
+    if recipe.start is not None:
+        with suppress(FileNotFoundError), model_path(recipe.start).open("rb") as opened:
             values["start"] = hashlib.file_digest(opened, "sha256").hexdigest()
     return values
 

@@ -66,11 +66,11 @@ def _weigh_experts(recipe: Recipe, setup: Setup) -> dict[Split, Scores]:
     What the weighted mean of their logits carries follows from what each of them carries. The
     scores are of validation samples, those of a fold by the weights that the others choose.
     """
-    images, head, loss = setup.images, setup.model.head, setup.loss.stages[-1]
-    trained = setup.model.carried
+    images, head, trained = setup.images, setup.model.head, setup.model.carried
+    # The loss of the last epoch, terms and schedules aside.
+    *_, loss = (each for each in setup.loss.modules() if isinstance(each, losses.Experts))
     assert isinstance(head, heads.Experts)  # the recipe says so
-    assert isinstance(loss, losses.Experts)
-    assert trained is not None  # which follows
+    assert trained is not None  # as of every expert
     validation = all_parts(images)["validation"]
     rows = predict(setup.model, validation, setup.normalize, num_workers=recipe.num_workers)
     logits = head.each(rows.features.to(head.rows.device)).detach().cpu()

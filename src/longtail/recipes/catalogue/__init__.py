@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from longtail.flows.file_names import RECIPE
-from longtail.flows.train.reading import RecipeError, read_recipe_file, recipe_from
+from longtail.flows.train.reading import RecipeError, merged, read_recipe_file, recipe_from
 from longtail.flows.train.recipe import Recipe
 from longtail.flows.train.run_folder import name_of_run
 
@@ -33,8 +33,8 @@ def _read() -> dict[str, Values]:
     def whole(values: Values) -> dict[str, Any]:
         made: dict[str, Any] = {}
         for name in values.get("base", ()):
-            made |= whole(settings[name])
-        return made | {key: value for key, value in values.items() if key != "base"}
+            made = merged(made, whole(settings[name]))
+        return merged(made, {key: value for key, value in values.items() if key != "base"})
 
     return {name: whole(recipes[name]) for name in sorted(recipes)}
 

@@ -97,8 +97,8 @@ def mean_probability_chart(
     """The mean probability of each class on a balanced test set (LADE fig. 2).
 
     What follows the training prior, the grey curve, still carries it; without bias all classes
-    have 1/C, the dotted level. Probabilities are means over all samples, `scores.probs().mean(0)`,
-    or several such under their names.
+    have 1/C, the dotted level. Probabilities are means of `scores.probs()` over all samples, or
+    several such under their names.
 
     >>> chart = mean_probability_chart({"cross-entropy": [0.75, 0.25]}, counts=[90, 10])
     >>> "training prior" in chart, "uniform: 50 %" in chart

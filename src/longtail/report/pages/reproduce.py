@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from longtail.flows.reproduce.measures import MEASURES
 from longtail.report.charts.scale import fixed
-from longtail.report.figures.measured import measured_chart
 from longtail.report.page import Column, Figure, Footer, Page, Section, Table
+from longtail.report.pages.reproduce_figures import measure_figures, number_figures
 from longtail.report.pages.synthetic import gaussian_figures, moons_figures
 
 if TYPE_CHECKING:
@@ -107,12 +107,7 @@ def figures(result: Reproduced) -> list[Figure]:
         return gaussian_figures(result.gaussians)
     if result.moons is not None:
         return moons_figures(result.moons)
-    drawn = []
-    for each in result.pictures:
-        chart = measured_chart(each.measure, each.rows, each.counts, groups=each.groups)
-        if chart is not None:
-            drawn.append(Figure(chart, f"{each.column}: {MEASURES[each.measure].about}."))
-    return drawn
+    return [*measure_figures(result), *number_figures(result)]
 
 
 def claim_rows(result: Reproduced) -> list[list[str]]:

@@ -73,9 +73,9 @@ def point_table(result: SweepResult) -> list[list[str]]:
 def notes(result: SweepResult) -> list[str]:
     """What the numbers are, and what is missing."""
     several = any(len(point.seeds) > 1 for point in result.points)
-    over = "of a mean over seeds" if several else "of the images"
+    over = "seeds" if several else "images"
     variants = sorted({point.variant for point in result.points})
-    lines = [f"In %, {' or '.join(variants)}; in brackets 95 % intervals, {over}."]
+    lines = [f"In %, {' or '.join(variants)}; in brackets 95 % intervals over {over}."]
     if result.chosen is not None:
         lines.append(
             "Points are chosen by the validation part alone, and its number of the chosen one is "

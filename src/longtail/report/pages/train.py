@@ -24,7 +24,6 @@ from longtail.report.pages.priors import shifted_sections
 from longtail.report.pages.scores import scores_page
 
 if TYPE_CHECKING:
-    from longtail.flows.reproduce.score_measures import Value
     from longtail.flows.train.result import TrainResult
     from longtail.flows.train.train import Plan
 
@@ -41,13 +40,11 @@ _CARRIED = {
 
 def train_page(result: TrainResult, footer: Footer) -> Page:
     """The page of `longtail train`."""
-    from longtail.flows.train.class_values import class_values  # of torch, as the result
-
     recipe = result.recipe
     own = [
         *(_variants(result, split) for split in result.metrics),
         *shifted_sections(result.shifted_sets),
-        *_classes(class_values(result), result),
+        *_classes(result),
         _training(result),
         _recipe(result.recipe_values),
     ]
@@ -197,15 +194,16 @@ _CLASS_FIGURES = {
 }
 
 
-def _classes(values: Mapping[str, Mapping[str, Value]], result: TrainResult) -> list[Section]:
+def _classes(result: TrainResult) -> list[Section]:
     """What the network makes of each class; nothing without scores."""
-    rows = {name: [measured] for name, measured in values.items()}
+    rows = {name: [measured] for name, measured in result.class_values.items()}
     charts = {
         measure: measured_chart(measure, rows, result.counts, classes=result.model.classes)
         for measure in _CLASS_FIGURES
     }
     figures = [Figure(c, _CLASS_FIGURES[m]) for m, c in charts.items() if c is not None]
-    return [Section(heading="What the network makes of its classes", figures=figures)][: len(rows)]
+    heading = "What the network makes of its classes"
+    return [Section(heading=heading, figures=figures)] if figures else []
 
 
 def _recipe(values: Mapping[str, Any]) -> Section:
