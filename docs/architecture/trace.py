@@ -22,6 +22,7 @@ from longtail.cli import app
 PAGE = Path(__file__).parent.parent / "architecture.md"
 FENCE = ("<!-- visited: made by docs/architecture/trace.py -->", "<!-- end of visited -->")
 SOURCE = Path(longtail.__file__).parent
+SCORES = PAGE.parent.parent.resolve() / "results" / "scores"
 COUNTS = (60, 30, 12, 6)
 RECIPE = """
 data: {kind: npz, validation_share: 0.2}
@@ -40,6 +41,8 @@ COMMANDS = {
     "compare": ["compare", "fixed", "again", "-o", "compared"],
     "fit": ["fit", "features.npz", "-o", "fitted", "--methods", "linear,adjusted"],
     "train": ["train", "recipe.yaml", "--data", "images.npz", "-o", "run"],
+    "sweep": ["sweep", "recipe.yaml", "epochs=1,2", "--data", "images.npz", "-o", "swept"],
+    "reproduce": ["reproduce", "lade-table-2", "--quick", "--table", "-o", str(SCORES)],
 }
 
 

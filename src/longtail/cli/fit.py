@@ -80,6 +80,10 @@ def fit(
     if features is None or output is None:
         raise click.UsageError("give a file of FEATURES and a folder with -o; --list needs neither")
     with status("Reading", quiet) as say:
+
+        def progress(what: str) -> None:
+            say(f"Fitting: {what}")
+
         from longtail.data import read_features
         from longtail.flows.fit import fit as fit_features
         from longtail.flows.fit_methods import method_names
@@ -107,7 +111,7 @@ def fit(
             seed=seed,
             output=output,
             page=save,
-            progress=lambda what: say(f"Fitting: {what}"),
+            progress=progress,
             command=command(),
         )
     if as_json:

@@ -79,8 +79,12 @@ def fix(
     _check_used(adjuster is not None, target, strength, to_apply)
     with bars(quiet) as bar:
         say = partial(bar.update, bar.add_task("Reading", total=None, detail=""))
+
+        def progress(done: int) -> None:
+            say(description="Rows", advance=done)
+
         if adjuster is not None:
-            result = _again(scores, adjuster, reader, output, choices["groups"], say)
+            result = _again(scores, adjuster, reader, output, choices["groups"], say, progress)
         else:
             from longtail.flows.fix import fix
             from longtail.report import save
@@ -105,7 +109,7 @@ def fix(
                 zeros=reader.zeros,
                 groups=choices["groups"],
                 seed=choices["seed"],
-                progress=lambda done: say(description="Rows", advance=done),
+                progress=progress,
                 command=command(),
             )
     if as_json:
@@ -122,6 +126,7 @@ def _again(
     output: Path,
     groups: GroupEdges | None,
     say: Callable[..., None],
+    progress: Callable[[int], None],
 ) -> FixResult:
     """What was fitted before, applied to scores of the same model."""
     from longtail.flows.fix import fix_again
@@ -138,7 +143,7 @@ def _again(
         output=output,
         page=save,
         groups=groups,
-        progress=lambda done: say(description="Rows", advance=done),
+        progress=progress,
         command=command(),
     )
 
