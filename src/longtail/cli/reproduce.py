@@ -147,7 +147,6 @@ def _run(experiment: Experiment, results: Path, asked: _Asked) -> list[str]:
     """Run what is not finished; the names of runs that failed."""
     from longtail.flows.reproduce import running
     from longtail.flows.reproduce.kept import measures_asked
-    from longtail.recipes.experiments import EXPERIMENTS
 
     plan, names = _planned(experiment, results, asked), experiments.run_names()
     if plan.absent:
@@ -155,7 +154,7 @@ def _run(experiment: Experiment, results: Path, asked: _Asked) -> list[str]:
         raise click.UsageError(f"say where the data are: {wanted}; or --table for what is finished")
     measures = {
         names(run, seed): of_run
-        for run, of_run in measures_asked(EXPERIMENTS.values()).items()
+        for run, of_run in measures_asked([experiment]).items()
         for seed in plan.seeds
     }
     todo = running.tasks(plan.runs, results, plan.data, measures)
