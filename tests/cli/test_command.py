@@ -135,6 +135,7 @@ def test_every_way_to_name_an_input_is_tried():
         "fit",
         "fix",
         "report",
+        "reproduce",
         "split",
         "sweep",
         "train",

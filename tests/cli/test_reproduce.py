@@ -143,6 +143,11 @@ def test_a_dry_run_says_what_is_missing_and_what_cannot_be_built(lists, tmp_path
         (["la-table-2", "-o", "out", "--quick"], "--data cifar10=PATH --data cifar100=PATH"),
         (["la-table-2", "-o", "out", "--seeds", "a"], "such as 0,1,2"),
         (["--keep", "."], "say where to keep it"),
+        (["--quick"], "--quick is for one experiment"),
+        (["la-table-2", "--table", "--jobs", "2", "-o", "."], "--table takes no --jobs"),
+        (["la-table-2", "--ledger", "."], "--ledger takes no NAME"),
+        (["--ledger", ".", "--keep", "."], "--ledger takes no --keep"),
+        (["la-table-2", "--dry-run", "--data", "cifar=."], "no experiment needs data called cifar"),
     ],
 )
 def test_wrong_usage_is_told(arguments, words, tmp_path, monkeypatch):

@@ -36,6 +36,9 @@ class _NamedPath(click.Path):
         return super().convert(value, param, ctx)
 
 
+OUTPUT = _NamedPath(path_type=Path)  # a folder or a file, whichever the command writes
+
+
 class WordOrFile(click.ParamType):  # type: ignore[type-arg]  # click 8.1 takes none
     """One of a few words, as a str, or a file that exists, as a Path."""
 

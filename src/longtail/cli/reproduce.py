@@ -37,9 +37,7 @@ class _Asked(NamedTuple):
 
 @click.command(cls=Command, short_help="Make a paper's table or figure; judge its claims.")
 @click.argument("name", required=False, shell_complete=experiments.complete_name)
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="RESULTS", help="Folder of all runs."
-)
+@options.output_folder("Folder of all runs.", metavar="RESULTS", type=options.OUTPUT)
 @click.option(
     "--data",
     type=options.NameAndPath(),
@@ -84,6 +82,7 @@ def reproduce(
     Without a NAME all are listed. Runs go to RESULTS/runs: a finished one is not repeated, one that
     broke off goes on. --table reads them, or what --keep has kept of them, such as results/scores.
     """
+    _check_options(ctx)
     if ledger is not None:
         _write_ledger(ledger, output or _LEDGER, as_json, quiet)
     elif keep is not None:
@@ -104,6 +103,34 @@ def reproduce(
         _show(experiment, output, asked, save=not table)
         if failed:
             ctx.exit(FAILURE)
+
+
+def _check_options(ctx: click.Context) -> None:
+    """A usage error for what would be ignored, and for data that nothing needs."""
+    from typing import get_args
+
+    from longtail.flows.reproduce.experiment import Needs
+
+    given = {key for key, value in ctx.params.items() if value not in (None, False, ())}
+    of_experiment = ("quick", "seeds", "jobs", "dry_run", "table", "data")
+    for main in ("ledger", "keep", "table"):
+        others = {
+            "table": ("jobs", "dry_run", "data"),
+            "keep": ("name", *of_experiment),
+            "ledger": ("name", "keep", *of_experiment),
+        }[main]
+        for other in others if main in given else ():
+            if other in given:
+                what = "NAME" if other == "name" else f"--{other.replace('_', '-')}"
+                raise click.UsageError(f"--{main} takes no {what}; leave one of them out")
+    if "name" not in given and not {"ledger", "keep"} & given:
+        for other in (each for each in of_experiment if each in given):
+            option = f"--{other.replace('_', '-')}"
+            raise click.UsageError(f"{option} is for one experiment; give its NAME")
+    for name, _ in ctx.params["data"]:
+        if name not in get_args(Needs):
+            known = ", ".join(get_args(Needs))
+            raise click.UsageError(f"no experiment needs data called {name}; there are {known}")
 
 
 def _numbers(seeds: str | None) -> tuple[int, ...] | None:
@@ -147,7 +174,6 @@ def _run(experiment: Experiment, results: Path, asked: _Asked) -> list[str]:
     """Run what is not finished; the names of runs that failed."""
     from longtail.flows.reproduce import running
     from longtail.flows.reproduce.kept import measures_asked
-    from longtail.recipes.experiments import EXPERIMENTS
 
     plan, names = _planned(experiment, results, asked), experiments.run_names()
     if plan.absent:
@@ -155,7 +181,7 @@ def _run(experiment: Experiment, results: Path, asked: _Asked) -> list[str]:
         raise click.UsageError(f"say where the data are: {wanted}; or --table for what is finished")
     measures = {
         names(run, seed): of_run
-        for run, of_run in measures_asked(EXPERIMENTS.values()).items()
+        for run, of_run in measures_asked([experiment]).items()
         for seed in plan.seeds
     }
     todo = running.tasks(plan.runs, results, plan.data, measures)
