@@ -53,6 +53,7 @@ TRIALS = {
     "scratch-1-10-slow-head": scratch(*offset(1, 10), head_lr=0.01),
     "scratch-1-3-slow-centres": scratch(*offset(1, 3, rate=0.2)),
     "scratch-1-3-slow": scratch(*offset(1, 3, rate=0.2), lr=0.03, head_lr=0.1),
+    "scratch-0.1-2-fast-head": scratch(*offset(0.1, 2, rate=0.2), head_lr=0.5),
     "tuned-ce": tuned(),
     "tuned-ce-0.02": tuned(**AT_LR),
     "tuned-printed": tuned(*offset(1, 1, squares="sum")),
@@ -67,8 +68,12 @@ TRIALS = {
     "tuned-1-10": tuned(*offset(1, 10, rate=0.2)),
     "tuned-1-3": tuned(*offset(1, 3, rate=0.2)),
     "tuned-0.1-3": tuned(*offset(0.1, 3, rate=0.2)),
-    "tuned-1-0": tuned(*offset(1, 0, rate=0.2)),
     "tuned-1-3-alone": tuned(*offset(1, 3, ALONE, rate=0.2)),
+    "slow-ce": tuned(lr=0.001),
+    "slow-1-3": tuned(*offset(1, 3, rate=0.2), lr=0.001),
+    "slow-1-10": tuned(*offset(1, 10, rate=0.2), lr=0.001),
+    "slow-1-0": tuned(*offset(1, 0, rate=0.2), lr=0.001),
+    "slow-1-3-alone": tuned(*offset(1, 3, ALONE, rate=0.2), lr=0.001),
 }
 
 
