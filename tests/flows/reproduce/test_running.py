@@ -182,3 +182,34 @@ def test_training_is_longtail_train_with_seed_data_and_folder(place):
     assert command[2:6] == ["longtail", "train", str(place / "mine.yaml"), "loss=focal"]
     assert "seed=0" in command
     assert os.fspath(place / "images.npz") in command
+
+
+def begun_with_another(place):
+    first = Train(str(place / "mine.yaml"), ("epochs=1",))
+    second = Train(str(place / "mine.yaml"), ("loss=focal",), start="first")
+    names = RunNames({"first": first, "second": second})
+    made = plan(
+        experiment(cells=(Cell("a", "", second),)), place / "results", names, lambda run: "mine"
+    )
+    return tasks(made.runs, place / "results", {"mine": place / "images.npz"}, {})
+
+
+def test_a_run_begins_with_the_backbone_of_another_that_is_trained_before(place):
+    started = []
+    job = begun_with_another(place)
+    assert [task.name for task in job] == ["first-s0", "second-s0"]
+    finished = place / "results" / "runs" / "first-s0" / "metrics.json"
+
+    def progress(name, event):
+        if event == "started":
+            started.append((name, finished.is_file()))
+
+    assert run_all(job[::-1], 2, progress) == []
+    assert started == [("first-s0", False), ("second-s0", True)]
+    recipe = (place / "results" / "runs" / "second-s0" / "recipe.yaml").read_text()
+    assert f"start: {place / 'results' / 'runs' / 'first-s0'}" in recipe
+
+
+def test_what_begins_with_a_run_that_fails_is_not_waited_for(place, lasting):
+    lasting(0)
+    assert run_all(begun_with_another(place), 2) == ["first-s0", "second-s0"]

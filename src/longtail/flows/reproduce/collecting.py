@@ -24,7 +24,7 @@ from longtail.flows.reproduce.kept import (
     widened,
 )
 from longtail.flows.reproduce.measuring import probability_measures
-from longtail.flows.reproduce.plan import AFTER, NUMBERS, RUNS, SCORES, RunNames
+from longtail.flows.reproduce.plan import AFTER, NUMBERS, RUNS, SCORES, RunNames, changes_of
 from longtail.flows.train.reading import overridden
 from longtail.flows.train.recipe import Recipe
 from longtail.flows.train.run_folder import differences_from
@@ -52,7 +52,7 @@ def kept_in(
         name = names(run, seed)
         folder = results / RUNS / name
         if isinstance(run, Train) and (folder / METRICS).is_file():
-            _check_recipe(folder, overridden(recipe_of(run), [f"seed={seed}"]))
+            _check_recipe(folder, overridden(recipe_of(run), changes_of(run, seed, results)))
         made = collected(results, name, run, ways.get(names(run, 0), {}))
         for folder in (results / SCORES, results):
             made = made or Kept.load(folder, name)

@@ -59,9 +59,11 @@ def dry_run(plan: Plan, recipe_of: Callable[[Train], Recipe]) -> DryRun:
             built |= {each.name: made} if made else {}
             refused |= {each.name: error} if error else {}
             continue
-        path = f"data.path={plan.data[each.needs]}"
+        changes = [f"data.path={plan.data[each.needs]}", f"seed={each.seed}"]
+        if each.run.start:  # what it begins with may not be trained yet
+            changes.append("start=null")
         try:
-            built[each.name] = planned(overridden(recipe_of(each.run), [path, f"seed={each.seed}"]))
+            built[each.name] = planned(overridden(recipe_of(each.run), changes))
         except (ValueError, OSError, ImportError) as refusal:
             refused[each.name] = str(refusal)
     return DryRun(plan, built, refused)

@@ -52,6 +52,7 @@ class Train(_Value, frozen=True, tag="train"):
     recipe: str
     overrides: tuple[str, ...] = ()
     hours: float | None = None  # one seed on one thread of a CPU; None: this is for a GPU
+    start: str = ""  # the name of the run, of the same seed, whose backbone it begins with
 
 
 class Fit(_Value, frozen=True, tag="fit"):

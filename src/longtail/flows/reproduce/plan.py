@@ -63,12 +63,18 @@ class RunNames:
     """
 
     def __init__(self, named: Mapping[str, Run]) -> None:
+        self._named = named
         self._names = {_described(run): name for name, run in named.items()}
 
     def __call__(self, run: Run, seed: int) -> str:
         """That of one seed."""
         text = _described(run)
         return f"{self._names.get(text) or _NO_NAME.sub('-', text).strip('-')}-s{seed}"
+
+    def with_start(self, run: Train | Fit | Synthetic) -> list[Train | Fit | Synthetic]:
+        """The run, after that whose backbone it begins with."""
+        first = self._named[run.start] if isinstance(run, Train) and run.start else None
+        return [first, run] if isinstance(first, Train) else [run]
 
 
 def _described(run: Run) -> str:
@@ -77,7 +83,15 @@ def _described(run: Run) -> str:
         return f"fit-{run.features}{ratio}"
     if isinstance(run, Synthetic):
         return f"{run.problem}-{run.trials}"
-    return ",".join((run.recipe, *run.overrides))
+    begun = (f"start={run.start}",) if isinstance(run, Train) and run.start else ()
+    return ",".join((run.recipe, *run.overrides, *begun))
+
+
+def changes_of(run: Train, seed: int, folder: Path | None) -> list[str]:
+    """What is changed in the recipe of a run for a seed: where there are results, the start too."""
+    if folder is None or not run.start:
+        return [f"seed={seed}"]
+    return [f"seed={seed}", f"start={folder / RUNS / run.start}-s{seed}"]
 
 
 def head_name(head: str, batch_norm: str = "keep") -> str:
@@ -162,7 +176,8 @@ def plan(
     for cell in chosen.cells:
         if isinstance(cell.run, Inspect):
             continue
-        _, heads = runs.setdefault(names(cell.run, 0), (cell.run, []))
+        for run in names.with_start(cell.run):
+            _, heads = runs.setdefault(names(run, 0), (run, []))
         asked = (cell.head, cell.batch_norm)
         if isinstance(cell.run, Train) and cell.head and asked not in heads:
             heads.append(asked)

@@ -18,6 +18,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from longtail.flows.file_names import METRICS
 from longtail.flows.generation import check_free
 from longtail.flows.reproduce.experiment import Fit, Synthetic, Train
 from longtail.flows.reproduce.plan import (
@@ -27,6 +28,7 @@ from longtail.flows.reproduce.plan import (
     NUMBERS,
     RUNS,
     PlannedRun,
+    changes_of,
     head_file,
     state_of,
 )
@@ -97,6 +99,17 @@ class Task(msgspec.Struct, frozen=True):
         return False
 
     @property
+    def start(self) -> str:
+        """The name of the run that has to be finished before; "" for none."""
+        begins = self.run.start if isinstance(self.run, Train) else ""
+        return f"{begins}-s{self.seed}" if begins else ""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether what it begins with is there."""
+        return not self.start or (Path(self.results) / RUNS / self.start / METRICS).is_file()
+
+    @property
     def lock(self) -> Path:
         """What is locked while something beside training is done."""
         return Path(self.results) / LOCKS / self.name
@@ -130,7 +143,7 @@ def command(task: Task) -> list[str]:
     if isinstance(task.run, Train) and not task.is_trained:
         train = [sys.executable, "-m", "longtail", "train", task.run.recipe, *task.run.overrides]
         where = ["--data", task.path, "-o", str(task.folder), "--quiet"]
-        return [*train, f"seed={task.seed}", *where]
+        return [*train, *changes_of(task.run, task.seed, Path(task.results)), *where]
     return [
         sys.executable,
         "-m",
@@ -150,6 +163,13 @@ def run_all(
             for task in list(waiting):
                 if len(running) >= jobs:
                     break
+                if task.start in failed:
+                    waiting.remove(task)
+                    failed.append(task.name)
+                    progress(task.name, "failed")
+                    continue
+                if not task.is_ready:
+                    continue
                 if task.is_elsewhere:
                     progress(task.name, "elsewhere")
                     continue

@@ -177,7 +177,7 @@ def _cells(cells: tuple[Words, ...], all_data: tuple[str, ...]) -> Iterator[Fiel
                 _run(f"{text} {how.pop('changes', '')}".replace("{data}", data))
             )
             if kind == "inspect":
-                run |= {"type": "inspect", "hours": 0.0}
+                run = {key: run[key] for key in ("recipe", "overrides")} | {"type": "inspect"}
             yield {"row": row, "data": data, "run": run, **how}
 
 
@@ -190,8 +190,8 @@ def _run(text: str) -> Run:
     if "train" not in fields:
         return msgspec.convert(fields, Fit | Synthetic)
     base = _run(shlex.join([*shlex.split(str(fields["train"])), *changes]))
-    hours = msgspec.convert(fields.get("hours", base.hours), float | None)
-    return msgspec.structs.replace(base, hours=hours)
+    own = {key: fields[key] for key in ("hours", "start") if key in fields}
+    return msgspec.convert(msgspec.to_builtins(base) | own, Train)
 
 
 def _claim(
