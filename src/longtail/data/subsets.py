@@ -58,7 +58,7 @@ def exponential_subset(
     has. Positions come as those of `long_tailed_subset`.
 
     >>> exponential_subset([0, 0, 1, 1, 1, 1, 1, 1], largest=4, imbalance_ratio=4).tolist()
-    [1, 7, 4, 3, 5]
+    [1, 6, 4, 3, 5]
     """
     numbers = as_numpy(labels)
     available = np.bincount(check_labels(numbers, int(numbers.max()) + 1))

@@ -115,7 +115,7 @@ def correlation_interval(correlation: float, pairs: int, level: float = 0.05) ->
 
     >>> made = correlation_interval(0.5, 100)
     >>> made.low, made.high
-    (0.319, 0.645)
+    (0.326, 0.641)
     """
     if pairs < 4 or not math.isfinite(correlation):
         return Interval(None if math.isnan(correlation) else correlation)

@@ -98,7 +98,7 @@ def head_name(head: str, batch_norm: str = "keep") -> str:
     """What the file of a second-stage head is called.
 
     >>> head_name("{name: learned_ncm, tau: 0.125}", "reestimate")
-    'name-learned_ncm-tau-0.125+bn'
+    'name-learned_ncm,-tau-0.125+bn'
     """
     name = _NO_NAME.sub("-", head).strip("-")
     return name + batch_norm.replace("keep", "").replace("reestimate", "+bn")
