@@ -157,19 +157,36 @@ def made(*points, keys=("loss.lam",)):
 def test_the_validation_part_chooses_and_says_so():
     result = made(point("1", 0.50, 0.9), point("2", 0.60, 0.4), point("3", 0.59, 0.8))
     assert result.chosen.values == ("2",)
-    assert [each.values for each in result.rivals] == [("3",)]
+    assert [each.values for each in result.overlapping] == [("3",)]
     text = headline(result)
     assert "The validation part chooses loss.lam=2." in text
     assert "40.0 [39.0," in text
-    assert "cannot be told from loss.lam=3" in text
+    assert "overlaps with that of loss.lam=3, which is no test" in text
     assert any("chosen by the validation part alone" in line for line in notes(result))
     assert result.as_json()["chosen"] == ["2"]
+    assert result.as_json()["intervals_overlap"] == [["3"]]
+
+
+@pytest.mark.parametrize(
+    ("overs", "sentence"),
+    [
+        (("samples", "samples"), "intervals over images."),
+        (("seeds", "seeds"), "intervals over seeds."),
+        (("seeds", "samples"), "intervals over seeds, of a point with one seed over images."),
+    ],
+)
+def test_each_point_says_what_its_interval_is_over(overs, sentence):
+    points = [
+        replace(point(str(at), 0.5, 0.5), metrics={"test": {"balanced_accuracy": each}})
+        for at, each in enumerate(Estimate(0.5, 0.4, 0.6, over) for over in overs)
+    ]
+    assert notes(made(*points))[0].endswith(sentence)
 
 
 def test_without_a_validation_part_nothing_is_chosen():
     result = made(point("1", None, 0.9), point("2", None, 0.4))
     assert result.chosen is None
-    assert result.rivals == ()
+    assert result.overlapping == ()
     assert "nothing is chosen" in headline(result)
     assert point_table(result)[0][:2] == ["loss.lam", "test balanced accuracy"]
     assert "by loss.lam" in render_page(page_of(result))

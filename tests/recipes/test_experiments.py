@@ -414,3 +414,15 @@ def test_experiments_are_data_alone():
     assert subprocess.run(run, capture_output=True, text=True, check=True).stdout == "[]\n"
     text = msgspec.json.encode(EXPERIMENTS["la-table-2"])
     assert msgspec.json.decode(text)["rows"]["ERM"] == [27.16, 61.64, 53.11, 38.66]
+
+
+@pytest.mark.parametrize("name", [f"eo-table-{n}" for n in (1, 3)] + ["eo-figure-3", "eo-figure-5"])
+def test_what_the_estimated_offset_is_compared_with_was_trained_as_long(name):
+    """Rows of one network each: the same start, and as many epochs from there."""
+    cells = [cell for cell in EXPERIMENTS[name].quick.cells if isinstance(cell.run, Train)]
+    assert len(cells) > 1
+    epochs = {
+        (overridden(read_recipe(cell.run.recipe), cell.run.overrides).epochs, cell.run.start)
+        for cell in cells
+    }
+    assert epochs == {(15, "ce")}

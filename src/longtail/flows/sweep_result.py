@@ -47,8 +47,11 @@ class SweepResult(Result):
         return max(known, key=lambda point: self._validated(point) or 0.0) if known else None
 
     @property
-    def rivals(self) -> tuple[SweepPoint, ...]:
-        """Other points whose intervals on the validation part overlap with that of the chosen."""
+    def overlapping(self) -> tuple[SweepPoint, ...]:
+        """Other points whose intervals on the validation part overlap with that of the chosen.
+
+        That is no test: points of the same samples may differ where their intervals overlap.
+        """
         if (chosen := self.chosen) is None:
             return ()
         best = chosen.metrics["validation"][self.accuracy]
@@ -86,7 +89,7 @@ class SweepResult(Result):
             "accuracy": self.accuracy,
             "chosen_by": "validation",
             "chosen": None if chosen is None else list(chosen.values),
-            "cannot_be_told_from_it": [list(point.values) for point in self.rivals],
+            "intervals_overlap": [list(point.values) for point in self.overlapping],
             "points": [
                 {
                     "values": list(point.values),

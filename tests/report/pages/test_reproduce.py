@@ -74,6 +74,23 @@ def test_notes_say_setting_seeds_doubts_and_what_is_missing():
         assert part in text
 
 
+def test_a_number_whose_tau_test_samples_chose_says_so_wherever_it_is_shown():
+    cells = (Cell("a", "", CE, "best tau"), Cell("b", "", CE, "under the target"))
+    one = experiment(claims=(Better("τ helps", "a", "b"),), cells=cells)
+    runs = {CE: kept(1.0, 1)}
+    kept_of = lambda run, seed: runs.get(run) if seed == 0 else None  # noqa: E731
+    made = reproduced(one, kept_of, None, quick=False)
+    assert [row[1].endswith("†") for row in words.table_rows(made)] == [True, False]
+    assert [each["ours"]["chosen_on_test"] for each in made.as_json()["cells"]] == [True, False]
+    assert any("† τ is chosen on test samples" in line for line in words.notes(made))
+    assert "†" in render_page(reproduce_page(made, FOOTER))
+    row = next(
+        line for line in ledger_text(ledger([one], kept_of, None)).splitlines() if "helps" in line
+    )
+    assert row.count("†") == 1
+    assert not any("†" in line for line in words.notes(result()))
+
+
 def test_the_page_has_table_claims_and_notes():
     html = render_page(reproduce_page(result(), FOOTER))
     for part in ("LA, Table 1", "the second is better", "holds", "It is a system of its own."):

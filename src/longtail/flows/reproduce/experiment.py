@@ -32,8 +32,9 @@ Sign: TypeAlias = Literal[1, 0, -1]
 Group: TypeAlias = Literal["", "many", "medium", "few"]
 # How a run predicts. "under the target": moved from the prior it carries to that of the test set
 # (PC Softmax); "from uniform": the same as if it carried the uniform prior, whatever is known of it
-# (LADE §4.3). The "best" ones take the τ of the least balanced error on the test part itself, as
-# the papers do; they say what a method could reach, not what it would.
+# (LADE §4.3). The "best" ones choose τ on test samples: in each fifth of them that of the least
+# balanced error in the other four, since one of its own would flatter; of a drawn problem that of
+# the least mean error of all trials.
 Variant: TypeAlias = Literal[
     "as trained", "under the target", "from uniform", "best tau", "best weight norm"
 ]
@@ -97,6 +98,11 @@ class Cell(_Value, frozen=True):
     head: str = ""
     # Before the second stage, as a recipe writes it.
     batch_norm: Literal["keep", "reestimate", "reestimate_class_balanced"] = "keep"
+
+    @property
+    def chosen_on_test(self) -> bool:
+        """Whether its τ is chosen on test samples."""
+        return self.variant in ("best tau", "best weight norm")
 
 
 class Column(_Value, frozen=True):

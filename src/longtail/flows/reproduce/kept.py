@@ -29,6 +29,7 @@ from longtail.core.softmax import softmax
 from longtail.core.tensor_file import map_tensor_file, save_tensors
 from longtail.data import shifted_subset
 from longtail.data.subsets import Direction
+from longtail.flows.folds import by_best_tau
 from longtail.flows.reproduce.experiment import Cell, Column, Experiment, Run, Variant
 from longtail.flows.reproduce.plan import head_name, settled
 from longtail.flows.reproduce.score_measures import DRAWN_OF, SCORE_MEASURES
@@ -223,7 +224,7 @@ def prior_of_test(labels: Indices, counts: Indices, test: str) -> Prior:
 
 def moved(scores: Scores[Any], way: Way, norms: Iterable[float] | None) -> Scores[Any] | None:
     """The scores as a variant predicts; None if what it takes is not known."""
-    labels, logits = as_numpy(scores.labels).astype(np.int64), scores.logits
+    labels = as_numpy(scores.labels).astype(np.int64)
     target = prior_of_test(labels, as_numpy(scores.counts), way.test)
     try:
         if way.variant == "under the target":
@@ -232,16 +233,22 @@ def moved(scores: Scores[Any], way: Way, norms: Iterable[float] | None) -> Score
             uniform = Prior.uniform(scores.num_classes)
             return replace(scores, carried=uniform).under(target)
         if way.variant == "best tau":
-            if scores.carried is None:
+            if (carried := scores.carried) is None:
                 return None
-            best = tau_curve(logits, labels, scores.carried, target).best_tau
-            return LogitAdjustment(scores.carried, best, target)(scores)
+            return by_best_tau(
+                scores,
+                lambda rows, truth: tau_curve(rows, truth, carried, target),
+                lambda tau: LogitAdjustment(carried, tau, target),
+            )
         if way.variant == "best weight norm":
             if norms is None:
                 return None
             lengths = np.asarray(list(norms), dtype=np.float64)
-            best = weight_norm_curve(logits, labels, lengths, target).best_tau
-            return WeightNormalization(lengths, best)(scores)
+            return by_best_tau(
+                scores,
+                lambda rows, truth: weight_norm_curve(rows, truth, lengths, target),
+                lambda tau: WeightNormalization(lengths, tau),
+            )
     except UnknownPriorError:
         return None
     return scores

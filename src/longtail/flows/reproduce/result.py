@@ -46,6 +46,7 @@ class Number:
     high: float | None
     over: str  # what the interval is over
     seeds: int
+    chosen_on_test: bool  # whether its τ is chosen on test samples
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,9 @@ class Reproduced(Result):
             if total is not None and math.isfinite(total.value):
                 value, reach = total.value, total.reach()
                 low, high = (None, None) if reach is None else (value - reach, value + reach)
-                made[place] = Number(value, low, high, total.over, total.seeds)
+                cell, _ = self.runs[place[0], self.experiment.column(place[1]).data]
+                over = total.over, total.seeds
+                made[place] = Number(value, low, high, *over, cell.chosen_on_test)
         return made
 
     @cached_property

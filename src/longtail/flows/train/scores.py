@@ -19,10 +19,12 @@ from longtail.data.tables.features import SPLITS
 from longtail.engine.averaging import reestimate_batch_norm
 from longtail.engine.fit_head import fit_head
 from longtail.engine.training import Model, predict
+from longtail.flows.folds import cross_fitted, in_folds
+from longtail.flows.samples import Mask
 from longtail.flows.train.building import Setup, build_target
 from longtail.flows.train.parts import SecondHead
 from longtail.flows.train.recipe import BatchNorm, Recipe
-from longtail.flows.train.variants import Mask, Variant, any_counts, cross_fitted, in_folds
+from longtail.flows.train.variants import Variant, any_counts
 from longtail.heads.starts import drawn_from
 from longtail.images import SAMPLERS, ImageSplits, LabelledImages
 from longtail.images.augment import Normalize

@@ -6,23 +6,17 @@ the others choose.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
-
-import numpy as np
-import numpy.typing as npt
 
 from longtail.core import Prior, Scores
 from longtail.core.arrays import as_numpy
 from longtail.core.scores import Split
-from longtail.data import stratified_folds
+from longtail.flows.folds import cross_fitted
 from longtail.flows.samples import AS_TRAINED, UNDER_TARGET
-from longtail.flows.train.recipe import FOLDS, Target
+from longtail.flows.train.recipe import Target
 from longtail.heads import Head, TauNorm
-from longtail.posthoc import Adjuster, LogitAdjustment, TauChoice
-
-Mask: TypeAlias = npt.NDArray[np.bool_]
+from longtail.posthoc import LogitAdjustment, TauChoice
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,16 +65,3 @@ def variants_of(
 def any_counts(samples: Scores, target: Prior) -> bool:
     """Whether a sample is of a class that the target does not rule out."""
     return bool(target.probs[as_numpy(samples.labels)].any())
-
-
-def cross_fitted(scores: Scores, fit: Callable[[Scores], Adjuster]) -> Scores:
-    """The scores in their order, each fold moved by what was fitted on the others."""
-    return in_folds(scores, lambda rest, own: fit(scores.take(rest))(scores.take(own)))
-
-
-def in_folds(samples: Scores, predicted: Callable[[Mask, Mask], Scores]) -> Scores:
-    """What is predicted for each fold, told which samples are the rest and which its own."""
-    folds = as_numpy(stratified_folds(as_numpy(samples.labels), FOLDS))
-    parts = [predicted(folds != fold, folds == fold) for fold in range(FOLDS)]
-    order = np.argsort(folds, kind="stable")  # of the samples, as `parts` has them
-    return Scores.concat(parts).take(np.argsort(order))

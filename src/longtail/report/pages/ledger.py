@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from longtail.report.pages.reproduce import (
+    CHOSEN_ON_TEST,
     digits_of,
     interval,
     is_correlation,
@@ -43,9 +44,9 @@ def _lines(ledger: Ledger) -> Iterator[str]:
     yield (
         "What the papers claim and what came of it here. Made by `longtail reproduce --ledger "
         "results/scores`\nfrom what is kept of finished runs; a test makes it again. "
-        "[Reproducing](reproducing.md) says what each verdict\nmeans and what stands in for what. "
-        "A row at its best τ takes that of the test part itself, as the papers do.\n"
+        "[Reproducing](reproducing.md) says what each verdict\nmeans and what stands in for what.\n"
     )
+    yield f"{CHOSEN_ON_TEST}\n"
     yield f"{in_words(ledger)}\n"
     for paper in dict.fromkeys(each.paper for each in ledger.experiments):
         entries = [each for each in ledger.entries if each.table.experiment.paper == paper]

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 _NOT_JUDGED = "not judged"
 _MOST_DIGITS = 6
+CHOSEN_ON_TEST = (
+    "† τ is chosen on test samples, for each fifth of them on the other four; of a drawn problem "
+    "on all trials."
+)
 _PERCENT = ("accuracy", "balanced_error", "error", "geometric_mean", "recall")
 
 
@@ -39,8 +43,10 @@ def printed(value: Value) -> str:
 
 
 def number_in_words(number: Number, measure: str) -> str:
-    """A number of ours with its interval: 38.3 [37.5, 39.0]."""
-    return interval(number.value, number.low, number.high, digits_of(measure, number.value))
+    """A number of ours with its interval: 38.3 [37.5, 39.0]; † if τ was chosen on test samples."""
+    digits = digits_of(measure, number.value)
+    text = interval(number.value, number.low, number.high, digits)
+    return f"{text}†" if number.chosen_on_test else text
 
 
 def interval(
@@ -170,6 +176,8 @@ def notes(result: Reproduced) -> Iterator[str]:
         seeds = len(result.seeds)
         what = f"{seeds} seed{'s' if seeds > 1 else ''}"
         yield f"Of {what}; 95 % intervals over {', or over '.join(overs)}."
+    if any(number.chosen_on_test for number in result.numbers.values()):
+        yield CHOSEN_ON_TEST
     for each in result.judged:
         if each.claim.doubt:
             yield f"In the paper itself: {each.claim.text}. {each.claim.doubt}"

@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from longtail.flows.sweep_result import SweepPoint, SweepResult
 
 _PARTS: tuple[Split, ...] = ("validation", "test")
+_OVERS = {
+    frozenset[str](): "",
+    frozenset({"seeds"}): " over seeds",
+    frozenset({"samples"}): " over images",
+    frozenset({"seeds", "samples"}): " over seeds, of a point with one seed over images",
+}
 _DECADE = 10  # values that are as far apart are drawn on a logarithmic axis
 
 
@@ -38,9 +44,12 @@ def headline(result: SweepResult) -> str:
     text = f"{number}. The validation part chooses {point_name(result, chosen)}."
     if "test" in chosen.metrics:
         text += f" {name} on the test part: {with_interval(chosen.metrics['test'][key])} %."
-    if result.rivals:
-        others = ", ".join(point_name(result, point) for point in result.rivals)
-        text += f" On the validation part it cannot be told from {others}: their intervals overlap."
+    if result.overlapping:
+        others = ", ".join(point_name(result, point) for point in result.overlapping)
+        text += (
+            f" On the validation part its interval overlaps with that of {others}, which is no "
+            "test: longtail compare tests the differences."
+        )
     return text
 
 
@@ -72,10 +81,12 @@ def point_table(result: SweepResult) -> list[list[str]]:
 
 def notes(result: SweepResult) -> list[str]:
     """What the numbers are, and what is missing."""
-    several = any(len(point.seeds) > 1 for point in result.points)
-    over = "seeds" if several else "images"
+    measured = [
+        result.measure(point, part, result.accuracy) for point in result.points for part in _PARTS
+    ]
+    over = _OVERS[frozenset(each.over for each in measured if each.over is not None)]
     variants = sorted({point.variant for point in result.points})
-    lines = [f"In %, {' or '.join(variants)}; in brackets 95 % intervals over {over}."]
+    lines = [f"In %, {' or '.join(variants)}; in brackets 95 % intervals{over}."]
     if result.chosen is not None:
         lines.append(
             "Points are chosen by the validation part alone, and its number of the chosen one is "
