@@ -8,7 +8,7 @@ import pytest
 
 import longtail as lt
 from longtail.flows.reproduce.experiment import Cell, Column
-from longtail.flows.reproduce.kept import Kept, Way, moved, prior_of_test
+from longtail.flows.reproduce.kept import Answers, Kept, Way, moved, prior_of_test
 from longtail.flows.reproduce.measures import EDGES, MEASURES, Edges
 from longtail.flows.reproduce.measuring import measured, summed
 from longtail.flows.shifted_sets import shifted_sets
@@ -136,6 +136,21 @@ def test_the_interval_of_a_paired_difference_is_that_of_samples_drawn_anew(name)
     assert made.over == "test samples"
 
 
+@pytest.mark.parametrize("group", ["", "few"])
+def test_an_interval_holds_where_classes_have_one_test_sample(group):
+    random, counts = np.random.default_rng(0), np.repeat([200, 5], 25)
+    labels = np.repeat(np.arange(50), np.tile([100, 100, 100, 1, 1], 10))
+    chances = random.uniform(0.2, 0.9, 50)
+    truth = 100 * chances[25 if group else 0 :].mean()
+    column, held = Column("x", "accuracy", group=group), []
+    for _ in range(200):
+        right = random.random(len(labels)) < chances[labels]
+        run = Kept(answers={Way.of(PLAIN, column).key: Answers(labels, right, counts)})
+        made = summed([(1.0, measured({0: run}, PLAIN, column, EDGES["LA"]))])
+        held.append(abs(made.value - truth) <= made.reach())
+    assert 0.9 <= np.mean(held) < 1
+
+
 def test_pairs_of_the_same_samples_are_surer_than_two_tests():
     column = Column("x", "accuracy")
     paired = difference(column, {0: kept(1.6, 1)}, {0: kept(1.2, 2)})
@@ -170,6 +185,9 @@ def test_numbers_of_classes_are_averaged_over_the_group_with_an_interval_over_cl
     made = measured({0: run}, PLAIN, Column("x", "largest_distance", group="few"), EDGES["LA"])
     total = summed([(1.0, made)])
     assert (total.value, total.over) == (7.0, "classes")
+    assert total.reach() == pytest.approx(12.706 * 2.0, rel=1e-3)
+    many = measured({0: run}, PLAIN, Column("x", "largest_distance", group="many"), EDGES["LA"])
+    assert not many.is_of_the_samples_of(made)  # as many classes, but others
     alone = measured({0: Kept(each, {}, {"cdnv": 0.5})}, PLAIN, Column("x", "cdnv"), EDGES["LA"])
     assert summed([(1.0, alone)]).reach() is None  # one number of one seed
     two = {seed: Kept(each, {}, {"cdnv": 0.5 + seed}) for seed in (0, 1)}
