@@ -196,6 +196,18 @@ def test_numbers_of_classes_are_averaged_over_the_group_with_an_interval_over_cl
     assert both.reach() == pytest.approx(12.706 * 0.5, rel=1e-3)
 
 
+def test_a_rise_time_is_one_number_of_its_group_whose_interval_is_over_seeds_alone():
+    column = Column("x", "rise_time", group="few")
+    runs = {seed: Kept(scores(1.0), {}, {"rise_time": [0.1, 0.2, 0.5 + seed]}) for seed in (0, 1)}
+    one, two = (
+        summed([(1.0, measured(each, PLAIN, column, EDGES["LA"]))]) for each in ({0: runs[0]}, runs)
+    )
+    assert (one.value, one.reach()) == (0.5, None)
+    assert (two.value, two.over) == (1.0, "seeds")
+    empty = {0: Kept(scores(1.0), {}, {"rise_time": [0.1, 0.2, np.nan]})}
+    assert measured(empty, PLAIN, column, EDGES["LA"]) is None
+
+
 def test_trials_of_a_drawn_problem_are_paired():
     trials = np.random.default_rng(0).normal(10, 3, 50)
     numbers = {

@@ -21,6 +21,9 @@ EDGES = {
 }
 
 
+GROUPS = ("many", "medium", "few")
+
+
 class Measure(NamedTuple):
     """What a number is: in words, whether more of it is better, and what there is one of."""
 

@@ -29,7 +29,7 @@ from longtail.core.arrays import Floats, Indices, as_numpy
 from longtail.flows.noise import Difference, spread
 from longtail.flows.reproduce.experiment import Cell, Column
 from longtail.flows.reproduce.kept import BALANCED, PROBABILITIES, Answers, Kept, Way
-from longtail.flows.reproduce.measures import MEASURES, Edges
+from longtail.flows.reproduce.measures import GROUPS, MEASURES, Edges
 from longtail.flows.reproduce.score_measures import SCORE_MEASURES
 from longtail.metrics.recall import geometric_means, ratio
 from longtail.metrics.terms import bin_of
@@ -226,7 +226,8 @@ _Sums: TypeAlias = tuple[Floats | None, Floats, float]  # ψ/weight, the classes
 
 def _accuracy(answers: Answers, shares: Floats) -> _Sums:
     weight = 100 * shares / np.maximum(np.bincount(answers.labels, minlength=len(shares)), 1)
-    return answers.right * 1.0, weight, float(weight[answers.labels][answers.right].sum())
+    right = answers.right.astype(np.float64)
+    return right, weight, float(weight[answers.labels] @ right)
 
 
 def _error(answers: Answers, shares: Floats) -> _Sums:
@@ -254,7 +255,7 @@ def _geometric_mean(answers: Answers, shares: Floats) -> _Sums:
     recall = ratio(right.astype(np.float64), counts)
     value = 100 * float(geometric_means(recall[counts > 0], _NO_RECALL))
     rate = value / (counts > 0).sum() / (counts * np.maximum(recall, _NO_RECALL))
-    return answers.right * 1.0, np.nan_to_num(rate), value
+    return answers.right.astype(np.float64), np.nan_to_num(rate), value
 
 
 _SUMS: dict[str, Callable[[Answers, Floats], _Sums]] = {
@@ -297,8 +298,10 @@ def _of_value(value: object, column: Column, counts: Indices, edges: Edges) -> M
     numbers = np.asarray(value, dtype=np.float64)
     if MEASURES[column.measure].per != "model":
         return Measured((0,), numbers[None], counts=counts)
+    if column.measure == "rise_time":  # one number a group, whose classes do not vary by it
+        numbers = np.asarray(dict(zip(GROUPS, numbers, strict=True)).get(column.group, np.nan))
     if numbers.ndim == 0:
-        return Measured((0,), numbers[None])
+        return None if np.isnan(numbers) else Measured((0,), numbers[None])
     seen = group_mask(counts, column.group, edges) & ~np.isnan(numbers)
     if not seen.any():
         return None
