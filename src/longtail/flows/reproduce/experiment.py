@@ -126,7 +126,8 @@ class Trend(_Value, frozen=True, tag="trend"):
 
     Against "count": of one number a class with the class's training count, in each row and column.
     "rows": of a column's numbers with the order of the rows, in each column. "columns": of a row's
-    numbers with the order of the columns, in each row. "point": along a curve of its own.
+    numbers with the order of the columns, in each row. "point": the last of a curve of its own less
+    its first. Only "count" has a measure of how weak a trend is, so that 0 is for it alone.
     """
 
     text: str
