@@ -34,7 +34,7 @@ def naive(name, each):
     for i in range(len(labels)) if "ece" in name else ():
         at = max(int(np.ceil(confidence[i] * 20)) - 1, 0)
         gaps[at] += right[i] - confidence[i]
-        for k in range(6):
+        for k in range(6) if name == "classwise_ece" else ():
             by_class[k, max(int(np.ceil(probs[i, k] * 20)) - 1, 0)] += (labels[i] == k) - probs[
                 i, k
             ]
@@ -122,7 +122,7 @@ def difference(column, first, second, edges=EDGES["LA"]):
     return summed([(1.0, one), (-1.0, other)])
 
 
-@pytest.mark.parametrize("name", ["accuracy", "nll", "brier", "geometric_mean"])
+@pytest.mark.parametrize("name", ["accuracy", "nll", "brier", "ece", "geometric_mean"])
 def test_the_interval_of_a_paired_difference_is_that_of_samples_drawn_anew(name):
     one, other = scores(3.2, seed=1, each=200), scores(2.8, seed=2, each=200)
     made = difference(Column("x", name), {0: Kept(one)}, {0: Kept(other)})
@@ -134,6 +134,26 @@ def test_the_interval_of_a_paired_difference_is_that_of_samples_drawn_anew(name)
     assert made.value == pytest.approx(naive(name, one) - naive(name, other), rel=1e-4)
     assert made.reach() == pytest.approx(1.96 * np.std(draws), rel=0.2)
     assert made.over == "test samples"
+
+
+def test_a_geometric_mean_with_a_recall_of_zero_has_an_interval_only_over_seeds():
+    column, labels = Column("x", "geometric_mean"), np.repeat(np.arange(6), 20)
+    right = np.tile([True, True, False, True], 30)
+    never = right & (labels > 0)
+    runs = [
+        Kept(answers={Way.of(PLAIN, column).key: Answers(labels, each, COUNTS)})
+        for each in (right, never, right)
+    ]
+    sure, unsure = (summed([(1.0, measured({0: r}, PLAIN, column, EDGES["LA"]))]) for r in runs[:2])
+    assert sure.reach() > 0
+    assert unsure.value == pytest.approx(100 * (0.75**5 * 0.001) ** (1 / 6))
+    assert unsure.reach() is None
+    for order in ((0, 1, 2), (1, 0, 2)):  # whichever is first, no seed is left out
+        made = measured({seed: runs[seed] for seed in order}, PLAIN, column, EDGES["LA"])
+        assert made.seeds == order
+        total = summed([(1.0, made)])
+        assert total.over == "seeds"
+        assert total.reach() == pytest.approx(4.30265 * np.std(made.values, ddof=1) / 3**0.5)
 
 
 @pytest.mark.parametrize("group", ["", "few"])

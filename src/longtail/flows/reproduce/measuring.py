@@ -7,7 +7,8 @@ A measure of a model is a sum over test samples, or nearly one: ψ_i is what sam
     ECE               ±(right_i − confidence_i)/N,     the sign of its bin's gap
     class-wise        1/CN Σ_c ±(1[y_i = c] − p(c|x_i)), likewise: the usual form, whose numbers are
                       those of LADE's tables, other than what its eq. 29 prints
-    geometric mean    G/C · right_i / (n_y · recall_y),          what it changes by in first order
+    geometric mean    G/C · right_i / (n_y · recall_y),          what it changes by in first order;
+                      none where a recall is 0, whose samples do not say what it varies by
 
 so that a difference of two rows has ψ_i of one less those of the other: pairs of the same samples.
 What is measured once a class is a mean over classes, which then take the place of the samples; of a
@@ -153,19 +154,12 @@ def measured(kept: Mapping[int, Kept], cell: Cell, column: Column, edges: Edges)
         seed: part
         for seed, part in there.items()
         if part.values.shape == first.values.shape
-        and (first.terms is None or part.is_of_the_samples_of(first))
+        and (first.terms is None or part.terms is None or part.is_of_the_samples_of(first))
     }
-    return Measured(
-        tuple(alike),
-        np.concatenate([part.values for part in alike.values()]),
-        None
-        if first.terms is None
-        else np.concatenate([as_numpy(p.terms) for p in alike.values()]),
-        first.labels,
-        first.weight,
-        first.over,
-        first.counts,
-    )
+    values = np.concatenate([part.values for part in alike.values()])
+    terms = [part.terms for part in alike.values() if part.terms is not None]
+    psi = np.concatenate(terms) if len(terms) == len(alike) else None
+    return replace(first, seeds=tuple(alike), values=values, terms=psi)
 
 
 _One: TypeAlias = Callable[[Kept, Cell, Column, Edges], Measured | None]
@@ -194,8 +188,8 @@ def _from_answers(kept: Kept, cell: Cell, column: Column, edges: Edges) -> Measu
     terms, weight, value = _SUMS[column.measure](answers, shares)
     if terms is not None:
         return _single(value, terms, weight, answers.labels)
-    number = (kept.numbers or {}).get(Way.of(cell, column).key, {}).get(column.measure)
-    return None if number is None else Measured((0,), np.array([number]))
+    number = (kept.numbers or {}).get(Way.of(cell, column).key, {}).get(column.measure, value)
+    return None if math.isnan(number) else Measured((0,), np.array([number]))
 
 
 def probability_measures(answers: Answers) -> dict[str, float]:
@@ -254,7 +248,9 @@ def _geometric_mean(answers: Answers, shares: Floats) -> _Sums:
     right = np.bincount(answers.labels[answers.right], minlength=len(shares))
     recall = ratio(right.astype(np.float64), counts)
     value = 100 * float(geometric_means(recall[counts > 0], _NO_RECALL))
-    rate = value / (counts > 0).sum() / (counts * np.maximum(recall, _NO_RECALL))
+    if (recall == 0).any():
+        return None, shares, value
+    rate = value / (counts > 0).sum() / (counts * recall)
     return answers.right.astype(np.float64), np.nan_to_num(rate), value
 
 
