@@ -322,6 +322,11 @@ def test_shifted_columns_name_test_sets_by_way_and_ratio():
         ({"quick": Quick((Cell("a", "d", Inspect("r")),), (), "n.")}, "nothing at"),
         ({"claims": (Better("t", "a", "b"),)}, "no row b"),
         ({"claims": (Close("t", "a", 1.0, 1.0, ("y",)),)}, "no column y"),
+        ({"claims": (Trend("t", ("a",), ("x",), (0, 1), "rows"),)}, "how weak a trend along rows"),
+        ({"columns": (Column("x", "nll", group="few"),)}, "nll has no such group"),
+        ({"columns": (Column("x", "geometric_mean", test="forward-5"),)}, "no such group"),
+        ({"columns": (Column("x", "recall", group="few"),)}, "recall has no such group"),
+        ({"columns": (Column("x", "accuracy", "", "few", "forward-5"),)}, "no such group"),
     ],
 )
 def test_an_experiment_that_does_not_fit_together_is_refused(changes, words):

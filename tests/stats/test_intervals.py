@@ -1,10 +1,11 @@
 import math
+from itertools import permutations
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from longtail.stats import Interval, estimate
+from longtail.stats import Interval, correlation_interval, estimate, rank_correlation
 
 
 def test_over_seeds_it_is_students_interval():
@@ -38,3 +39,22 @@ def test_students_interval_holds_the_mean_as_often_as_it_says():
         found = estimate([Interval(value) for value in random.normal(0.4, 0.1, 3)])
         held += found.low <= 0.4 <= found.high
     assert held / 800 == pytest.approx(0.95, abs=0.02)
+
+
+@pytest.mark.parametrize("pairs", [4, 5, 6, 7])
+def test_orders_that_chance_gives_seldom_correlate(pairs):
+    """All orders of a few pairs, exactly: zero is outside of the intervals of 5 % at most."""
+    order, outside, number = np.arange(float(pairs)), 0, 0
+    for other in permutations(range(pairs)):
+        rho = rank_correlation(order, np.array(other, float))
+        made = correlation_interval(rho, pairs)
+        assert made.low <= rho <= made.high
+        outside, number = outside + (made.is_above_zero or made.is_below_zero), number + 1
+    assert outside <= 0.05 * number
+    assert (outside > 0) == (pairs > 5)
+
+
+def test_a_perfect_order_is_not_certain():
+    made = correlation_interval(1.0, 100)
+    assert (made.value, made.high) == (1.0, 1.0)
+    assert 0.9999 < made.low < 0.99999

@@ -97,11 +97,13 @@ def difference(
     one, other = (np.stack([run.terms(key) for run in runs]) for runs in (first, second))
     weight = samples.weights(key)
     order = _err_together(first, second, one, other)
-    parts = [one, other] if order is None else [one - other[order]]
+    if order is not None:
+        paired = one - other[order]
+        return spread(paired @ weight[samples.labels], paired, samples.labels, weight)
     apart = one.mean(0) - other.mean(0)
     both = stats.stratified_variance(apart, samples.labels, weight)
     seeds, shared = [], 0.0
-    for part in parts:
+    for part in (one, other):
         if len(part) > 1:
             values = part @ weight[samples.labels]
             seeds.append(Part(float(values.var(ddof=1)) / len(part), len(part) - 1))
@@ -109,15 +111,19 @@ def difference(
         elif noise is not None:
             seeds.append(noise)
     shared = min(shared, both.variance)
-    value = float(apart @ weight[samples.labels])
     return Difference(
-        value=value if abs(value) > 1e-12 else 0.0,  # what is left of equal sums is rounding
+        value=_rounded(float(apart @ weight[samples.labels])),
         seeds=_welch(seeds, shared) if seeds else None,
         samples=Part(both.variance - shared, both.freedom),
         shared=shared,
         runs=min(len(first), len(second)),
-        by_seed=order is not None,
+        by_seed=False,
     )
+
+
+def _rounded(value: float) -> float:
+    """What is left of equal sums is rounding."""
+    return value if abs(value) > 1e-12 else 0.0
 
 
 def _err_together(
@@ -138,15 +144,18 @@ def _err_together(
     return order if float((left * right).sum()) > _TOGETHER * size > 0 else None
 
 
-def spread(values: Floats, terms: Floats, labels: npt.NDArray[np.int64]) -> Difference:
+def spread(
+    values: Floats, terms: Floats, labels: npt.NDArray[np.int64], weight: Floats
+) -> Difference:
     """The mean of one value a run, and how sure it is.
 
     Args:
         values: Of each run; a difference of two methods on equal seeds is one, too.
-        terms: What each sample adds to it, its weight included, of shape (runs, samples).
+        terms: What each sample says of it, of shape (runs, samples).
         labels: The classes within which samples are drawn.
+        weight: What a sample of each class counts. Apart from the terms, since a class with one
+            sample is taken to vary as the others' samples do, not as their weighted ones.
     """
-    weight = np.ones(int(labels.max()) + 1)
     both = stats.stratified_variance(terms.mean(0), labels, weight)
     seeds, shared = None, 0.0
     if len(values) > 1:
@@ -154,7 +163,8 @@ def spread(values: Floats, terms: Floats, labels: npt.NDArray[np.int64]) -> Diff
         own = Part(float(values.var(ddof=1)) / len(values), len(values) - 1)
         seeds = _welch([own], shared)
     samples = Part(both.variance - shared, both.freedom)
-    return Difference(float(values.mean()), seeds, samples, shared, len(values), by_seed=True)
+    value = _rounded(float(values.mean()))
+    return Difference(value, seeds, samples, shared, len(values), by_seed=True)
 
 
 def _rest(terms: Floats, labels: npt.NDArray[np.int64], weight: Floats) -> float:

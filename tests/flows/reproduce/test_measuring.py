@@ -8,9 +8,11 @@ import pytest
 
 import longtail as lt
 from longtail.flows.reproduce.experiment import Cell, Column
-from longtail.flows.reproduce.kept import Kept, Way, moved, prior_of_test
+from longtail.flows.reproduce.inspect import RUN_MEASURES
+from longtail.flows.reproduce.kept import OF_ANSWERS, Answers, Kept, Way, moved, prior_of_test
 from longtail.flows.reproduce.measures import EDGES, MEASURES, Edges
 from longtail.flows.reproduce.measuring import measured, summed
+from longtail.flows.reproduce.score_measures import SCORE_MEASURES
 from longtail.flows.shifted_sets import shifted_sets
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -34,7 +36,7 @@ def naive(name, each):
     for i in range(len(labels)) if "ece" in name else ():
         at = max(int(np.ceil(confidence[i] * 20)) - 1, 0)
         gaps[at] += right[i] - confidence[i]
-        for k in range(6):
+        for k in range(6) if name == "classwise_ece" else ():
             by_class[k, max(int(np.ceil(probs[i, k] * 20)) - 1, 0)] += (labels[i] == k) - probs[
                 i, k
             ]
@@ -141,7 +143,7 @@ def difference(column, first, second, edges=EDGES["LA"]):
     return summed([(1.0, one), (-1.0, other)])
 
 
-@pytest.mark.parametrize("name", ["accuracy", "nll", "brier", "geometric_mean"])
+@pytest.mark.parametrize("name", ["accuracy", "nll", "brier", "ece", "geometric_mean"])
 def test_the_interval_of_a_paired_difference_is_that_of_samples_drawn_anew(name):
     one, other = scores(3.2, seed=1, each=200), scores(2.8, seed=2, each=200)
     made = difference(Column("x", name), {0: Kept(one)}, {0: Kept(other)})
@@ -153,6 +155,41 @@ def test_the_interval_of_a_paired_difference_is_that_of_samples_drawn_anew(name)
     assert made.value == pytest.approx(naive(name, one) - naive(name, other), rel=1e-4)
     assert made.reach() == pytest.approx(1.96 * np.std(draws), rel=0.2)
     assert made.over == "test samples"
+
+
+def test_a_geometric_mean_with_a_recall_of_zero_has_an_interval_only_over_seeds():
+    column, labels = Column("x", "geometric_mean"), np.repeat(np.arange(6), 20)
+    right = np.tile([True, True, False, True], 30)
+    never = right & (labels > 0)
+    runs = [
+        Kept(answers={Way.of(PLAIN, column).key: Answers(labels, each, COUNTS)})
+        for each in (right, never, right)
+    ]
+    sure, unsure = (summed([(1.0, measured({0: r}, PLAIN, column, EDGES["LA"]))]) for r in runs[:2])
+    assert sure.reach() > 0
+    assert unsure.value == pytest.approx(100 * (0.75**5 * 0.001) ** (1 / 6))
+    assert unsure.reach() is None
+    for order in ((0, 1, 2), (1, 0, 2)):  # whichever is first, no seed is left out
+        made = measured({seed: runs[seed] for seed in order}, PLAIN, column, EDGES["LA"])
+        assert made.seeds == order
+        total = summed([(1.0, made)])
+        assert total.over == "seeds"
+        assert total.reach() == pytest.approx(4.30265 * np.std(made.values, ddof=1) / 3**0.5)
+
+
+@pytest.mark.parametrize("group", ["", "few"])
+def test_an_interval_holds_where_classes_have_one_test_sample(group):
+    random, counts = np.random.default_rng(0), np.repeat([200, 5], 25)
+    labels = np.repeat(np.arange(50), np.tile([100, 100, 100, 1, 1], 10))
+    chances = random.uniform(0.2, 0.9, 50)
+    truth = 100 * chances[25 if group else 0 :].mean()
+    column, held = Column("x", "accuracy", group=group), []
+    for _ in range(200):
+        right = random.random(len(labels)) < chances[labels]
+        run = Kept(answers={Way.of(PLAIN, column).key: Answers(labels, right, counts)})
+        made = summed([(1.0, measured({0: run}, PLAIN, column, EDGES["LA"]))])
+        held.append(abs(made.value - truth) <= made.reach())
+    assert 0.9 <= np.mean(held) < 1
 
 
 def test_pairs_of_the_same_samples_are_surer_than_two_tests():
@@ -189,12 +226,27 @@ def test_numbers_of_classes_are_averaged_over_the_group_with_an_interval_over_cl
     made = measured({0: run}, PLAIN, Column("x", "largest_distance", group="few"), EDGES["LA"])
     total = summed([(1.0, made)])
     assert (total.value, total.over) == (7.0, "classes")
+    assert total.reach() == pytest.approx(12.706 * 2.0, rel=1e-3)
+    many = measured({0: run}, PLAIN, Column("x", "largest_distance", group="many"), EDGES["LA"])
+    assert not many.is_of_the_samples_of(made)  # as many classes, but others
     alone = measured({0: Kept(each, {}, {"cdnv": 0.5})}, PLAIN, Column("x", "cdnv"), EDGES["LA"])
     assert summed([(1.0, alone)]).reach() is None  # one number of one seed
     two = {seed: Kept(each, {}, {"cdnv": 0.5 + seed}) for seed in (0, 1)}
     both = summed([(1.0, measured(two, PLAIN, Column("x", "cdnv"), EDGES["LA"]))])
     assert (both.value, both.over) == (1.0, "seeds")
     assert both.reach() == pytest.approx(12.706 * 0.5, rel=1e-3)
+
+
+def test_a_rise_time_is_one_number_of_its_group_whose_interval_is_over_seeds_alone():
+    column = Column("x", "rise_time", group="few")
+    runs = {seed: Kept(scores(1.0), {}, {"rise_time": [0.1, 0.2, 0.5 + seed]}) for seed in (0, 1)}
+    one, two = (
+        summed([(1.0, measured(each, PLAIN, column, EDGES["LA"]))]) for each in ({0: runs[0]}, runs)
+    )
+    assert (one.value, one.reach()) == (0.5, None)
+    assert (two.value, two.over) == (1.0, "seeds")
+    empty = {0: Kept(scores(1.0), {}, {"rise_time": [0.1, 0.2, np.nan]})}
+    assert measured(empty, PLAIN, column, EDGES["LA"]) is None
 
 
 def test_trials_of_a_drawn_problem_are_paired():
@@ -219,5 +271,5 @@ def test_trials_of_a_drawn_problem_are_paired():
 
 
 def test_every_measure_of_a_table_has_a_way_to_be_measured():
-    known = {"setting", "statistic", "property"}
-    assert {name for name in MEASURES if name not in known} >= {"accuracy", "cdnv", "weight_norm"}
+    not_results = {"setting", "statistic", "property"}
+    assert set(MEASURES) <= {*not_results, *OF_ANSWERS, *SCORE_MEASURES, *RUN_MEASURES}

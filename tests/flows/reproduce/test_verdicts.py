@@ -183,3 +183,32 @@ def test_a_row_may_be_subtracted_first():
     )
     judged = judge_claim(one, claim, {("a", "x"): own, ("b", "x"): other})
     assert judged.evidence[0].value == 1.0
+
+
+def test_of_a_row_that_is_subtracted_only_common_seeds_count():
+    claim = Trend("t", ("a",), ("x",), (1,), minus="b")
+    one, counts = experiment((Column("x", "recall"),), (claim,)), np.arange(1, 41)
+    # The second seed of "a" falls with the count, but "b" does not have it.
+    own = Measured((0, 1), np.stack([counts * 2.0, counts * -9.0]), counts=counts)
+    other = Measured((2, 0), np.stack([counts * 50.0, counts * 1.0]), counts=counts)
+    found = judge_claim(one, claim, {("a", "x"): own, ("b", "x"): other}).evidence[0]
+    assert (found.value, found.seeds) == (1.0, 1)
+    apart = Measured((5,), counts[None] * 1.0, counts=counts)
+    assert judge_claim(one, claim, {("a", "x"): own, ("b", "x"): apart}).verdict is None
+
+
+def test_a_curve_rises_if_its_last_point_is_above_its_first_over_seeds():
+    claim = Trend("t", ("a",), ("x",), (1,), against="point")
+    one = experiment((Column("x", "cdnv_curve"),), (claim,))
+    walk = np.linspace(0.0, 1.0, 11)  # one smooth curve says nothing of others
+    for curves, expected in (
+        ([walk], OPEN),
+        ([walk, walk * 1.1, walk * 0.9], HOLDS),
+        ([walk, -walk, walk], OPEN),
+        ([-walk, -walk * 1.1, -walk * 0.9], FAILS),
+    ):
+        table = {("a", "x"): Measured(tuple(range(len(curves))), np.stack(curves), counts=COUNTS)}
+        judged = judge_claim(one, claim, table)
+        assert judged.verdict == expected
+    assert judged.evidence[0].value == pytest.approx(-1.0)
+    assert judged.evidence[0].over == "seeds"

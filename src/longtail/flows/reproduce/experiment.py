@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from longtail.flows.reproduce.measures import MEASURES
+from longtail.flows.reproduce.measures import MEASURES, WHOLE
 
 Value: TypeAlias = float | int | bool | str | None  # None for what is empty, or in a figure only
 Needs: TypeAlias = Literal[
@@ -132,7 +132,8 @@ class Trend(_Value, frozen=True, tag="trend"):
 
     Against "count": of one number a class with the class's training count, in each row and column.
     "rows": of a column's numbers with the order of the rows, in each column. "columns": of a row's
-    numbers with the order of the columns, in each row. "point": along a curve of its own.
+    numbers with the order of the columns, in each row. "point": the last of a curve of its own less
+    its first. Only "count" has a measure of how weak a trend is, so that 0 is for it alone.
     """
 
     text: str
@@ -238,6 +239,13 @@ def _complaints(experiment: Experiment) -> Iterable[str]:
     if len(set(columns)) < len(columns):
         yield "two columns have one name"
     yield from (f"no measure {c.measure}" for c in experiment.columns if c.measure not in MEASURES)
+    for column in (each for each in experiment.columns if each.measure in MEASURES):
+        is_cut, is_shifted = column.group != "", column.test != "balanced"
+        by_class = MEASURES[column.measure].per != "model"
+        if (is_cut and (is_shifted or by_class)) or (
+            column.measure in WHOLE and (is_cut or is_shifted)
+        ):
+            yield f"{column.name}: {column.measure} has no such group and test set"
     yield from (
         f"{row} has {len(values)} values for {len(columns)} columns"
         for row, values in rows.items()
@@ -258,6 +266,8 @@ def _complaints(experiment: Experiment) -> Iterable[str]:
             f"no row {row} in {claim.text!r}" for row in claim_rows(claim) if row not in rows
         )
         yield from (f"no column {c} in {claim.text!r}" for c in claim.columns if c not in columns)
+        if isinstance(claim, Trend) and 0 in claim.signs and claim.against != "count":
+            yield f"no measure of how weak a trend along {claim.against} is, in {claim.text!r}"
 
 
 def claim_rows(claim: Claim) -> tuple[str, ...]:

@@ -6,8 +6,8 @@ r"""What figures measure of a finished run: its features, its head, its scores a
     CDNV                (Var_y + Var_y') / (2 ‖μ_y − μ_y'‖²), mean over pairs               (NCM §6)
     offsets             ½ μ̃_k·w_k empirical, ½ c_k·w_k estimated                      (EO fig. 1, 3)
     largest distance    max_{x⁺∈S_y} ‖Φ(x) − Φ(x⁺)‖ / max_{x∈S} ‖Φ(x)‖                  (ELM fig. 4)
-    rise time           the share of the epochs after which half the last accuracy is reached, by
-                        the group that a class is in                                    (NCM fig. 4)
+    rise time           the share of the epochs after which half the last accuracy is reached, of
+                        many, medium and few                                            (NCM fig. 4)
 
 S is the training set, as are all features here. What papers average over classes comes as one
 number a class, so that groups of classes can be averaged too.
@@ -26,12 +26,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from longtail.core import Scores, shot_groups
+from longtail.core import Scores
 from longtail.core.arrays import Floats, Indices, as_numpy
 from longtail.data import Features
 from longtail.data.tables.features import Part
 from longtail.engine import fit_head
 from longtail.flows.features import features as features_of
+from longtail.flows.reproduce.measures import GROUPS
 from longtail.flows.reproduce.score_measures import SCORE_MEASURES, Value, class_averages
 from longtail.flows.train.model_file import StoredModel, load_model
 from longtail.flows.train.run_folder import read_log
@@ -42,7 +43,6 @@ from longtail.heads.offset import OffsetHead
 from longtail.metrics import representations as measures
 
 FEATURES = "features.safetensors"  # of a run, where somebody has kept them beside it
-_GROUPS = ("many", "medium", "few")
 _TENTH = 10
 
 
@@ -173,9 +173,9 @@ class _Finished:
     def group_curves(self) -> Floats | None:
         """A row for each epoch that was evaluated: its number, accuracy of many, medium and few."""
         rows = [
-            [row["epoch"], *(row.get(f"val_{name}") for name in _GROUPS)]
+            [row["epoch"], *(row.get(f"val_{name}") for name in GROUPS)]
             for row in read_log(self.folder)
-            if any(row.get(f"val_{name}") is not None for name in _GROUPS)
+            if any(row.get(f"val_{name}") is not None for name in GROUPS)
         ]
         return np.array(rows, dtype=np.float64) if rows else None
 
@@ -217,15 +217,12 @@ def _rise_times(run: _Finished) -> Value | None:
     curves = run.group_curves
     if curves is None:
         return None
-    counts = np.array(run.stored.counts)
-    masks = shot_groups(counts, run.stored.recipe.groups)
-    times = np.full(len(counts), np.nan)
-    for column, name in enumerate(_GROUPS, start=1):
-        has_value = ~np.isnan(curves[:, column])
-        epochs, accuracies = curves[has_value, 0], curves[has_value, column]
-        if len(epochs):
-            first = int(np.argmax(accuracies >= accuracies[-1] / 2))
-            times[masks[name]] = epochs[first] / curves[-1, 0]
+    times = np.full(len(GROUPS), np.nan)
+    for at, accuracies in enumerate(curves[:, 1:].T):
+        seen = np.flatnonzero(~np.isnan(accuracies))
+        if len(seen):
+            first = seen[np.argmax(accuracies[seen] >= accuracies[seen[-1]] / 2)]
+            times[at] = curves[first, 0] / curves[-1, 0]
     return times
 
 

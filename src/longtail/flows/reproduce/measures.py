@@ -21,6 +21,13 @@ EDGES = {
 }
 
 
+GROUPS = ("many", "medium", "few")
+
+
+# Of all classes and of the test set as it is.
+WHOLE = ("ece", "classwise_ece", "brier", "nll", "geometric_mean")
+
+
 class Measure(NamedTuple):
     """What a number is: in words, whether more of it is better, and what there is one of."""
 
@@ -34,6 +41,8 @@ MEASURES: dict[str, Measure] = {
     "accuracy": Measure("mean accuracy of the classes; of the samples of a shifted test set; %", 1),
     "balanced_error": Measure("mean of the classes' error rates, %", -1),
     "error": Measure("mean of the error rates of the group's classes, %", -1),
+    # Both are biased upwards: bins of a calibrated model are off by chance too, more so the fewer
+    # samples they have. The intervals are about the biased value.
     "ece": Measure("expected calibration error, 20 bins, 0 to 1", -1),
     "classwise_ece": Measure("mean of the classes' calibration errors, 20 bins, 0 to 1", -1),
     "brier": Measure("mean squared error of the probabilities, summed over classes", -1),

@@ -7,7 +7,8 @@ A measure of a model is a sum over test samples, or nearly one: ψ_i is what sam
     ECE               ±(right_i − confidence_i)/N,     the sign of its bin's gap
     class-wise        1/CN Σ_c ±(1[y_i = c] − p(c|x_i)), likewise: the usual form, whose numbers are
                       those of LADE's tables, other than what its eq. 29 prints
-    geometric mean    G/C · right_i / (n_y · recall_y),          what it changes by in first order
+    geometric mean    G/C · right_i / (n_y · recall_y),          what it changes by in first order;
+                      none where a recall is 0, whose samples do not say what it varies by
 
 so that a difference of two rows has ψ_i of one less those of the other: pairs of the same samples.
 What is measured once a class is a mean over classes, which then take the place of the samples; of a
@@ -19,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -29,7 +30,7 @@ from longtail.core.arrays import Floats, Indices, as_numpy
 from longtail.flows.noise import Difference, spread
 from longtail.flows.reproduce.experiment import Cell, Column
 from longtail.flows.reproduce.kept import BALANCED, PROBABILITIES, Answers, Kept, Way
-from longtail.flows.reproduce.measures import MEASURES, Edges
+from longtail.flows.reproduce.measures import GROUPS, MEASURES, Edges
 from longtail.flows.reproduce.score_measures import SCORE_MEASURES
 from longtail.metrics.recall import geometric_means, ratio
 from longtail.metrics.terms import bin_of
@@ -48,6 +49,7 @@ class Measured:
     values: Floats  # one a seed; with a second axis one a class or a point of a curve
     terms: Floats | None = None  # ψ, of shape (seeds, samples)
     labels: Indices | None = None  # what the samples are drawn within
+    weight: Floats | None = None  # of one sample of each class; it is in ψ
     over: Over = "test samples"
     counts: Indices | None = None  # training samples of each class, of a measure of classes
 
@@ -55,7 +57,7 @@ class Measured:
         """The same of some seeds."""
         at = [self.seeds.index(seed) for seed in seeds]
         terms = None if self.terms is None else self.terms[at]
-        return Measured(tuple(seeds), self.values[at], terms, self.labels, self.over, self.counts)
+        return replace(self, seeds=tuple(seeds), values=self.values[at], terms=terms)
 
     def is_of_the_samples_of(self, other: Measured) -> bool:
         """Whether ψ of both are of the same samples."""
@@ -94,7 +96,7 @@ def summed(terms: Sequence[tuple[float, Measured]]) -> Sum | None:
     seeds = [seed for seed in terms[0][1].seeds if all(seed in each.seeds for _, each in terms[1:])]
     if not seeds:
         return None
-    groups: list[tuple[Measured, Floats, Floats]] = []  # values and ψ of the same samples
+    groups: list[Measured] = []  # sums of those of the same samples
     alone = np.zeros(len(seeds))
     has_alone = False
     for factor, each in terms:
@@ -102,28 +104,39 @@ def summed(terms: Sequence[tuple[float, Measured]]) -> Sum | None:
         if part.terms is None:
             alone, has_alone = alone + factor * part.values, True
             continue
-        values, psi = factor * part.values, factor * part.terms
-        for at, (first, others, sums) in enumerate(groups):
-            if part.is_of_the_samples_of(first):
-                groups[at] = first, others + values, sums + psi
+        weight = abs(factor) * as_numpy(part.weight)
+        part = replace(part, values=factor * part.values, terms=factor * part.terms, weight=weight)
+        for at, group in enumerate(groups):
+            if part.is_of_the_samples_of(group):
+                groups[at] = _added(group, part)
                 break
         else:
-            groups.append((part, values, psi))
-    parts = tuple(
-        _over_trials(psi) if first.over == "trials" else spread(values, psi, as_numpy(first.labels))
-        for first, values, psi in groups
-    )
+            groups.append(part)
+    parts = tuple(_spread(group) for group in groups)
     total = sum(part.value for part in parts) + float(alone.mean())
-    overs = dict.fromkeys(first.over for first, _, _ in groups)
+    overs = dict.fromkeys(group.over for group in groups)
     words = [*(["seeds"] if len(seeds) > 1 else []), *overs]
     return Sum(total, len(seeds), parts, tuple(alone) if has_alone else (), " and ".join(words))
 
 
-def _over_trials(psi: Floats) -> Difference:
-    """Of a mean over trials, of all seeds, each drawn anew: as of any independent numbers."""
-    terms = psi.ravel() / len(psi)
-    part = Part(float(terms.var(ddof=1)) * len(terms), len(terms) - 1)
-    return Difference(float(terms.sum()), None, part, 0.0, len(psi), by_seed=True)
+def _added(one: Measured, other: Measured) -> Measured:
+    """The sum of two of the same samples, each of which counts as much as in both together."""
+    return replace(
+        one,
+        values=one.values + other.values,
+        terms=as_numpy(one.terms) + as_numpy(other.terms),
+        weight=as_numpy(one.weight) + as_numpy(other.weight),
+    )
+
+
+def _spread(group: Measured) -> Difference:
+    psi, labels, weight = (as_numpy(e) for e in (group.terms, group.labels, group.weight))
+    if group.over == "trials":
+        # Of all seeds, each drawn anew: as of any independent numbers.
+        terms = psi.ravel() / len(psi)
+        part = Part(float(terms.var(ddof=1)) * len(terms), len(terms) - 1)
+        return Difference(float(terms.sum()), None, part, 0.0, len(psi), by_seed=True)
+    return spread(group.values, psi / np.where(weight > 0, weight, 1.0)[labels], labels, weight)
 
 
 def measured(kept: Mapping[int, Kept], cell: Cell, column: Column, edges: Edges) -> Measured | None:
@@ -141,18 +154,12 @@ def measured(kept: Mapping[int, Kept], cell: Cell, column: Column, edges: Edges)
         seed: part
         for seed, part in there.items()
         if part.values.shape == first.values.shape
-        and (first.terms is None or part.is_of_the_samples_of(first))
+        and (first.terms is None or part.terms is None or part.is_of_the_samples_of(first))
     }
-    return Measured(
-        tuple(alike),
-        np.concatenate([part.values for part in alike.values()]),
-        None
-        if first.terms is None
-        else np.concatenate([as_numpy(p.terms) for p in alike.values()]),
-        first.labels,
-        first.over,
-        first.counts,
-    )
+    values = np.concatenate([part.values for part in alike.values()])
+    terms = [part.terms for part in alike.values() if part.terms is not None]
+    psi = np.concatenate(terms) if len(terms) == len(alike) else None
+    return replace(first, seeds=tuple(alike), values=values, terms=psi)
 
 
 _One: TypeAlias = Callable[[Kept, Cell, Column, Edges], Measured | None]
@@ -164,8 +171,11 @@ def _one_of(measure: str) -> _One:
     return _from_scores if measure in SCORE_MEASURES else _from_numbers
 
 
-def _single(value: float, psi: Floats, labels: Indices, over: Over = "test samples") -> Measured:
-    return Measured((0,), np.array([value]), psi[None], labels, over)
+def _single(
+    value: float, terms: Floats, weight: Floats, labels: Indices, over: Over = "test samples"
+) -> Measured:
+    psi = weight[labels] * terms
+    return Measured((0,), np.array([value]), psi[None], labels, weight, over)
 
 
 def _from_answers(kept: Kept, cell: Cell, column: Column, edges: Edges) -> Measured | None:
@@ -175,17 +185,17 @@ def _from_answers(kept: Kept, cell: Cell, column: Column, edges: Edges) -> Measu
     shares = _shares(answers, column, edges)
     if shares is None:
         return None
-    psi, value = _SUMS[column.measure](answers, shares)
-    if psi is not None:
-        return _single(value, psi, answers.labels)
-    number = (kept.numbers or {}).get(Way.of(cell, column).key, {}).get(column.measure)
-    return None if number is None else Measured((0,), np.array([number]))
+    terms, weight, value = _SUMS[column.measure](answers, shares)
+    if terms is not None:
+        return _single(value, terms, weight, answers.labels)
+    number = (kept.numbers or {}).get(Way.of(cell, column).key, {}).get(column.measure, value)
+    return None if math.isnan(number) else Measured((0,), np.array([number]))
 
 
 def probability_measures(answers: Answers) -> dict[str, float]:
     """What is measured of probabilities, in six digits: how sure each answer was is known."""
     alike = np.ones(len(answers.counts))  # classes count by their samples here
-    values = {name: _SUMS[name](answers, alike)[1] for name in PROBABILITIES}
+    values = {name: _SUMS[name](answers, alike)[2] for name in PROBABILITIES}
     return {name: float(f"{value:.6g}") for name, value in values.items()}
 
 
@@ -205,34 +215,32 @@ def group_mask(counts: Indices, group: str, edges: Edges) -> npt.NDArray[np.bool
     return masks.get(group, np.ones(len(counts), dtype=bool))
 
 
-_Sums: TypeAlias = tuple[Floats | None, float]  # ψ and the value
-
-
-def _weights(answers: Answers, shares: Floats) -> Floats:
-    samples = np.bincount(answers.labels, minlength=len(shares))
-    return (shares / np.maximum(samples, 1))[answers.labels]
+_Sums: TypeAlias = tuple[Floats | None, Floats, float]  # ψ/weight, the classes' weight, the value
 
 
 def _accuracy(answers: Answers, shares: Floats) -> _Sums:
-    psi = 100 * _weights(answers, shares) * answers.right
-    return psi, float(psi.sum())
+    weight = 100 * shares / np.maximum(np.bincount(answers.labels, minlength=len(shares)), 1)
+    right = answers.right.astype(np.float64)
+    return right, weight, float(weight[answers.labels] @ right)
 
 
 def _error(answers: Answers, shares: Floats) -> _Sums:
-    psi, value = _accuracy(answers, shares)
-    return (None if psi is None else -psi), 100 - value
+    right, weight, value = _accuracy(answers, shares)
+    return 1 - as_numpy(right), weight, 100 - value
 
 
-def _mean(terms: Floats | None) -> _Sums:
+def _mean(terms: Floats | None, shares: Floats) -> _Sums:
     """Of a term over all test samples, as they are."""
-    return (None, math.nan) if terms is None else (terms / len(terms), float(terms.mean()))
+    if terms is None:
+        return None, shares, math.nan
+    return terms, np.full(len(shares), 1 / len(terms)), float(terms.mean())
 
 
-def _ece(answers: Answers) -> _Sums:
+def _ece(answers: Answers, shares: Floats) -> _Sums:
     if answers.confidence is None:
-        return None, math.nan
+        return None, shares, math.nan
     gaps, bins = answers.right - answers.confidence, bin_of(answers.confidence)
-    return _mean(np.sign(np.bincount(bins, gaps))[bins] * gaps)
+    return _mean(np.sign(np.bincount(bins, gaps))[bins] * gaps, shares)
 
 
 def _geometric_mean(answers: Answers, shares: Floats) -> _Sums:
@@ -240,18 +248,20 @@ def _geometric_mean(answers: Answers, shares: Floats) -> _Sums:
     right = np.bincount(answers.labels[answers.right], minlength=len(shares))
     recall = ratio(right.astype(np.float64), counts)
     value = 100 * float(geometric_means(recall[counts > 0], _NO_RECALL))
-    rate = value / (counts > 0).sum() / (counts * np.maximum(recall, _NO_RECALL))
-    return rate[answers.labels] * answers.right, value
+    if (recall == 0).any():
+        return None, shares, value
+    rate = value / (counts > 0).sum() / (counts * recall)
+    return answers.right.astype(np.float64), np.nan_to_num(rate), value
 
 
 _SUMS: dict[str, Callable[[Answers, Floats], _Sums]] = {
     "accuracy": _accuracy,
     "balanced_error": _error,
     "error": _error,
-    "nll": lambda answers, shares: _mean(answers.nll),
-    "brier": lambda answers, shares: _mean(answers.brier),
-    "ece": lambda answers, shares: _ece(answers),
-    "classwise_ece": lambda answers, shares: _mean(answers.classwise),
+    "nll": lambda answers, shares: _mean(answers.nll, shares),
+    "brier": lambda answers, shares: _mean(answers.brier, shares),
+    "ece": _ece,
+    "classwise_ece": lambda answers, shares: _mean(answers.classwise, shares),
     "geometric_mean": _geometric_mean,
 }
 
@@ -270,8 +280,8 @@ def _of_trials(kept: Kept, cell: Cell, column: Column) -> Measured | None:
     if measure not in trials:
         return None
     values = np.asarray(trials[measure], dtype=np.float64)
-    no_classes = np.zeros(len(values), dtype=np.int64)
-    return _single(float(values.mean()), values / len(values), no_classes, "trials")
+    weight, one_class = np.array([1 / len(values)]), np.zeros(len(values), dtype=np.int64)
+    return _single(float(values.mean()), values, weight, one_class, "trials")
 
 
 def _from_numbers(kept: Kept, cell: Cell, column: Column, edges: Edges) -> Measured | None:
@@ -284,10 +294,14 @@ def _of_value(value: object, column: Column, counts: Indices, edges: Edges) -> M
     numbers = np.asarray(value, dtype=np.float64)
     if MEASURES[column.measure].per != "model":
         return Measured((0,), numbers[None], counts=counts)
+    if column.measure == "rise_time":  # one number a group, whose classes do not vary by it
+        numbers = np.asarray(dict(zip(GROUPS, numbers, strict=True)).get(column.group, np.nan))
     if numbers.ndim == 0:
-        return Measured((0,), numbers[None])
+        return None if np.isnan(numbers) else Measured((0,), numbers[None])
     seen = group_mask(counts, column.group, edges) & ~np.isnan(numbers)
     if not seen.any():
         return None
-    psi = numbers[seen] / seen.sum()
-    return _single(float(psi.sum()), psi, np.zeros(len(psi), dtype=np.int64), "classes")
+    # Of the classes that count and of the others, which say whose mean it is.
+    weight, labels = np.array([1 / seen.sum(), 0.0]), (~seen).astype(np.int64)
+    terms = np.where(seen, numbers, 0.0)
+    return _single(float(numbers[seen].mean()), terms, weight, labels, "classes")

@@ -11,13 +11,14 @@ where there are several. With [a, b] the interval in a column, and [a', b'] the 
         holds               −m ≤ a and b ≤ m in every column
         does not hold       a' > m or b' < −m in at least one
     trend                   ρ, Spearman's rank correlation of one number a class with its training
-                            count, or of a curve with its order, k of them in all rows and columns;
-                            of a few rows or columns instead their contrast with their order, Σ
-                            (rank − mean rank) · value
+                            count, k of them in all rows and columns; of a few rows or columns
+                            instead their contrast with their order, Σ (rank − mean rank) · value;
+                            of a curve, whose points are not independent, its last less its first
+                            over seeds
         a sign, + or −      holds if the interval lies on that side of zero in all of them, does not
                             if it lies on the other side in at least one
-        no trend            holds if ρ may be zero and is weak, |ρ| ≤ 0.5 at both ends, in all; does
-                            not if zero is outside the interval in at least one
+        no trend            of ρ alone; holds if it may be zero and is weak, |ρ| ≤ 0.5 at both
+                            ends, in all; does not if zero is outside the interval in at least one
         + or none           holds if a ≥ −0.5 wherever a ≤ 0, does not if b' < 0; − or none likewise
     cannot tell             neither, or a number without an interval
 
@@ -30,6 +31,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -229,7 +231,7 @@ def _trends(
     if claim.against in ("count", "point"):
         for row in claim.rows:
             for name in columns:
-                found = _correlated(claim, row, name, table)
+                found = _along(claim, row, name, table)
                 if found is not None:
                     yield found
         return
@@ -258,24 +260,28 @@ def _trends(
             yield _Found(rows, names, _interval(made), made.over, made.seeds, paper)
 
 
-def _correlated(claim: Trend, row: str, column: str, table: Table) -> _Found | None:
-    """The rank correlation of one number a class with its count, or of a curve with its order."""
-    own, other = table.get((row, column)), table.get((claim.minus, column))
-    if own is None or own.values.ndim < 2 or (claim.minus and other is None):
+def _along(claim: Trend, row: str, column: str, table: Table) -> _Found | None:
+    """The rank correlation of one number a class with its count; of a curve its last less first."""
+    own, other = table.get((row, column)), table.get((claim.minus or row, column))
+    if own is None or own.values.ndim < 2 or other is None:
         return None
-    values: Floats = own.values.mean(axis=0)
-    if other is not None and claim.minus:
-        values = values - other.values.mean(axis=0)
-    order = np.arange(len(values)) if claim.against == "point" else as_numpy(own.counts)
-    seen = ~np.isnan(values)
-    rho, pairs = rank_correlation(values[seen], order[seen]), int(seen.sum())
+    seeds = [seed for seed in own.seeds if seed in other.seeds]
+    if not seeds:
+        return None
+    values = own.of_seeds(seeds).values
+    if claim.minus:
+        values = values - other.of_seeds(seeds).values
+    if claim.against == "point":
+        made = summed([(1.0, Measured(tuple(seeds), values[:, -1] - values[:, 0]))])
+        return (
+            None
+            if made is None
+            else _Found((row,), (column,), _interval(made), made.over, made.seeds)
+        )
+    means: Floats = values.mean(axis=0)
+    seen = ~np.isnan(means)
+    rho, pairs = rank_correlation(means[seen], as_numpy(own.counts)[seen]), int(seen.sum())
     if np.isnan(rho):
         return None
-    over = "points" if claim.against == "point" else "classes"
-    return _Found(
-        (row,),
-        (column,),
-        lambda level: correlation_interval(rho, pairs, level),
-        over,
-        len(own.seeds),
-    )
+    interval = partial(correlation_interval, rho, pairs)
+    return _Found((row,), (column,), interval, "classes", len(seeds))

@@ -136,7 +136,7 @@ def evidence_in_words(result: Reproduced, judged: Judged, part: Evidence) -> str
 
 def is_correlation(judged: Judged) -> bool:
     """Whether the claim is judged by a rank correlation."""
-    return getattr(judged.claim, "against", "") in ("count", "point")
+    return getattr(judged.claim, "against", "") == "count"
 
 
 def _digits(result: Reproduced, part: Evidence) -> int:
