@@ -62,6 +62,19 @@ def test_hours_are_of_what_is_not_finished(tmp_path):
     assert (made.hours, [run.name for run in made.left]) == (2.0, ["la-s0"])
 
 
+def test_a_run_to_begin_with_is_planned_and_counted_only_for_what_is_not_finished(tmp_path):
+    first, second = Train("ce", hours=1.0), Train("eo", hours=2.0, start="first")
+    names = RunNames({"first": first, "second": second})
+    begins = experiment(cells=(Cell("a", "", second),), seeds=(0, 1))
+    finished = tmp_path / "runs" / "second-s0"
+    finished.mkdir(parents=True)
+    (finished / "metrics.json").write_text("{}")
+    made = plan(begins, tmp_path, names, lambda run: "")
+    assert [run.name for run in made.runs] == ["second-s0", "first-s1", "second-s1"]
+    assert made.hours == 3.0
+    assert listed([begins], names, None)[0].hours == 6.0
+
+
 def test_heads_that_are_there_are_not_fitted_again(tmp_path):
     run = tmp_path / "runs" / "ce-s0"
     run.mkdir(parents=True)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sys
 import threading
 import time
@@ -13,10 +14,11 @@ import pytest
 from longtail.core import Scores
 from longtail.core.files import locked
 from longtail.flows.reproduce import running
+from longtail.flows.reproduce.collecting import kept_in
 from longtail.flows.reproduce.experiment import Cell, Train
 from longtail.flows.reproduce.plan import RunNames, head_file, plan
 from longtail.flows.reproduce.running import log_file, run_all, tasks
-from longtail.flows.train.reading import read_recipe_file
+from longtail.flows.train.reading import overridden, read_recipe_file
 
 sys.path.insert(0, str(Path(__file__).parent))
 from worlds import experiment
@@ -185,14 +187,24 @@ def test_training_is_longtail_train_with_seed_data_and_folder(place):
     assert os.fspath(place / "images.npz") in command
 
 
-def begun_with_another(place):
+def beginning(place):
     first = Train(str(place / "mine.yaml"), ("epochs=1",))
     second = Train(str(place / "mine.yaml"), ("loss=focal",), start="first")
     names = RunNames({"first": first, "second": second})
-    made = plan(
-        experiment(cells=(Cell("a", "", second),)), place / "results", names, lambda run: "mine"
-    )
+    return second, names, experiment(cells=(Cell("a", "", second),))
+
+
+def begun_with_another(place):
+    _, names, one = beginning(place)
+    made = plan(one, place / "results", names, lambda run: "mine")
     return tasks(made.runs, place / "results", {"mine": place / "images.npz"}, {})
+
+
+def begun(results):
+    """What is kept of the run that began with another."""
+    second, names, one = beginning(results.parent)
+    recipe = overridden(read_recipe_file(results.parent / "mine.yaml"), ["loss=focal"])
+    return kept_in(results, names, [one], lambda run: recipe)(second, 0)
 
 
 def test_a_run_begins_with_the_backbone_of_another_that_is_trained_before(place):
@@ -209,6 +221,18 @@ def test_a_run_begins_with_the_backbone_of_another_that_is_trained_before(place)
     assert started == [("first-s0", False), ("second-s0", True)]
     runs = place / "results" / "runs"
     assert read_recipe_file(runs / "second-s0" / "recipe.yaml").start == str(runs / "first-s0")
+    # Moved, with or without what it began with, it is still the same run; of another start not.
+    moved = (place / "results").rename(place / "moved")
+    assert begun(moved) is not None
+    versions = moved / "runs" / "second-s0" / "versions.json"
+    said = json.loads(versions.read_text())
+    versions.write_text(json.dumps({key: said[key] for key in said if key != "start"}))
+    assert begun(moved) is not None  # as runs were written before
+    versions.write_text(json.dumps(said | {"start": "0" * 64}))
+    with pytest.raises(ValueError, match="another recipe: start is '000"):
+        begun(moved)
+    shutil.rmtree(moved / "runs" / "first-s0")
+    assert begun(moved) is not None
 
 
 def test_what_begins_with_a_run_that_fails_is_not_waited_for(place, lasting):

@@ -71,10 +71,10 @@ class RunNames:
         text = _described(run)
         return f"{self._names.get(text) or _NO_NAME.sub('-', text).strip('-')}-s{seed}"
 
-    def with_start(self, run: Train | Fit | Synthetic) -> list[Train | Fit | Synthetic]:
-        """The run, after that whose backbone it begins with."""
+    def start_of(self, run: Run) -> Train | None:
+        """The run whose backbone it begins with, if any."""
         first = self._named[run.start] if isinstance(run, Train) and run.start else None
-        return [first, run] if isinstance(first, Train) else [run]
+        return first if isinstance(first, Train) else None
 
 
 def _described(run: Run) -> str:
@@ -144,7 +144,7 @@ class Plan:
 
     @property
     def hours(self) -> float | None:
-        """About how long one thread takes for what is not begun; None if a GPU is meant."""
+        """About how long one thread takes for runs that are not finished; None on a GPU."""
         known = [each.run.hours for each in self.left if each.state != "finished"]
         return None if None in known else sum(hours or 0.0 for hours in known)
 
@@ -176,17 +176,21 @@ def plan(
     for cell in chosen.cells:
         if isinstance(cell.run, Inspect):
             continue
-        for run in names.with_start(cell.run):
-            _, heads = runs.setdefault(names(run, 0), (run, []))
+        _, heads = runs.setdefault(names(cell.run, 0), (cell.run, []))
         asked = (cell.head, cell.batch_norm)
         if isinstance(cell.run, Train) and cell.head and asked not in heads:
             heads.append(asked)
-    planned = [
-        _planned(run, heads, seed, folder, names, data_of)
-        for seed in drawn
-        for run, heads in runs.values()
-    ]
-    return Plan(experiment, chosen, drawn, tuple(planned), dict(data or {}))
+    planned: dict[str, PlannedRun] = {}
+    for seed in drawn:
+        for run, heads in runs.values():
+            made = _planned(run, heads, seed, folder, names, data_of)
+            first = names.start_of(run)
+            if first is not None and made.state != "finished":
+                of_first = runs.get(names(first, 0), (first, []))
+                before = _planned(*of_first, seed, folder, names, data_of)
+                planned.setdefault(before.name, before)
+            planned[made.name] = made
+    return Plan(experiment, chosen, drawn, tuple(planned.values()), dict(data or {}))
 
 
 def _planned(
@@ -260,7 +264,11 @@ def listed(experiments: Iterable[Experiment], names: RunNames, folder: Path | No
         finished = sum(cell.run in there for cell in chosen.cells)
         quick_needs = each.quick.needs if each.quick else ()
         words = each.name, each.paper, each.item, each.about, each.needs
-        takes = each.quick is not None, quick_needs, each.hours, len(chosen.cells)
+        starts = {first for run in runs if (first := names.start_of(run))} - runs
+        hours = each.hours
+        if hours is not None:
+            hours += len(chosen.seeds) * sum(first.hours or 0.0 for first in starts)
+        takes = each.quick is not None, quick_needs, hours, len(chosen.cells)
         rows.append(Listed(*words, *takes, None if folder is None else finished))
     return rows
 
