@@ -6,6 +6,7 @@ folder is called the same whichever experiment asks for it. Nothing here imports
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -113,12 +114,13 @@ class PlannedRun:
     seed: int
     state: State
     heads: tuple[tuple[str, str], ...]  # second-stage heads that are not there, and batch norm
+    measures: tuple[str, ...]  # of features and head, that nobody has looked for
     needs: str  # the data, "" for none
 
     @property
     def is_done(self) -> bool:
         """Whether nothing is left to do."""
-        return self.state == "finished" and not self.heads
+        return self.state == "finished" and not self.heads and not self.measures
 
 
 @dataclass(frozen=True)
@@ -170,6 +172,8 @@ def plan(
         seeds: By default those of the setting.
         data: Where data are, by the names of `Needs`.
     """
+    from longtail.flows.reproduce.kept import measures_asked  # which imports NumPy
+
     chosen = settled(experiment, quick)
     drawn = chosen.seeds if seeds is None else tuple(seeds)
     runs: dict[str, tuple[Train | Fit | Synthetic, list[tuple[str, str]]]] = {}
@@ -180,36 +184,39 @@ def plan(
         asked = (cell.head, cell.batch_norm)
         if isinstance(cell.run, Train) and cell.head and asked not in heads:
             heads.append(asked)
+    measures = {names(run, 0): of_run for run, of_run in measures_asked([experiment]).items()}
+
+    def of_seed(run: Train | Fit | Synthetic, seed: int) -> PlannedRun:
+        name, first = names(run, seed), names(run, 0)
+        heads = runs[first][1] if first in runs else []
+        return _planned(name, run, seed, folder, heads, measures.get(first, ()), data_of)
+
     planned: dict[str, PlannedRun] = {}
     for seed in drawn:
-        for run, heads in runs.values():
-            made = _planned(run, heads, seed, folder, names, data_of)
-            first = names.start_of(run)
-            if first is not None and made.state != "finished":
-                of_first = runs.get(names(first, 0), (first, []))
-                before = _planned(*of_first, seed, folder, names, data_of)
-                planned.setdefault(before.name, before)
+        for run, _ in runs.values():
+            made, begins_with = of_seed(run, seed), names.start_of(run)
+            if begins_with is not None and made.state != "finished":
+                planned.setdefault(names(begins_with, seed), of_seed(begins_with, seed))
             planned[made.name] = made
     return Plan(experiment, chosen, drawn, tuple(planned.values()), dict(data or {}))
 
 
 def _planned(
+    name: str,
     run: Train | Fit | Synthetic,
-    heads: Sequence[tuple[str, str]],
     seed: int,
     folder: Path | None,
-    names: RunNames,
+    heads: Sequence[tuple[str, str]],
+    measures: Sequence[str],
     data_of: Callable[[Train], str],
 ) -> PlannedRun:
-    name = names(run, seed)
     if isinstance(run, Train):
         needs = data_of(run)
     else:
         needs = _FEATURES.get(run.features, run.features) if isinstance(run, Fit) else ""
-    absent = tuple(
-        head for head in heads if folder is None or not head_file(folder, name, *head).is_file()
-    )
-    return PlannedRun(name, run, seed, state_of(folder, name, run), absent, needs)
+    heads = heads_left(folder, name, heads)
+    measures = measures_left(folder, name, measures) if isinstance(run, Train) else ()
+    return PlannedRun(name, run, seed, state_of(folder, name, run), heads, measures, needs)
 
 
 def state_of(folder: Path | None, name: str, run: Run) -> State:
@@ -225,6 +232,22 @@ def state_of(folder: Path | None, name: str, run: Run) -> State:
 def head_file(folder: Path, name: str, head: str, batch_norm: str) -> Path:
     """Where the test scores of a second-stage head are."""
     return folder / AFTER / name / f"{head_name(head, batch_norm)}.safetensors"
+
+
+def heads_left(
+    folder: Path | None, name: str, heads: Sequence[tuple[str, str]]
+) -> tuple[tuple[str, str], ...]:
+    """Heads whose scores are not there."""
+    return tuple(
+        head for head in heads if folder is None or not head_file(folder, name, *head).is_file()
+    )
+
+
+def measures_left(folder: Path | None, name: str, measures: Sequence[str]) -> tuple[str, ...]:
+    """Measures that nobody has looked for: of those that a run cannot have there is none."""
+    file = None if folder is None else folder / AFTER / name / NUMBERS
+    looked = json.loads(file.read_bytes()) if measures and file and file.is_file() else {}
+    return tuple(each for each in measures if each not in looked)
 
 
 def needed_data(name: str, recipe: Recipe) -> str:
