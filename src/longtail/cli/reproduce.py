@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -90,9 +89,10 @@ def reproduce(
     elif name is None:
         experiments.show_all(output, as_json, quiet)
     else:
-        asked = _Asked(
-            quick, _numbers(seeds), dict(data), jobs or os.cpu_count() or 1, as_json, quiet
-        )
+        from longtail.flows.subprocesses import usable_cores
+
+        at_once = jobs or usable_cores()
+        asked = _Asked(quick, _numbers(seeds), dict(data), at_once, as_json, quiet)
         experiment = experiments.named(name)
         if dry_run:
             _show_plan(_planned(experiment, output, asked), asked)
@@ -173,18 +173,12 @@ def _show_plan(plan: Plan, asked: _Asked) -> None:
 def _run(experiment: Experiment, results: Path, asked: _Asked) -> list[str]:
     """Run what is not finished; the names of runs that failed."""
     from longtail.flows.reproduce import running
-    from longtail.flows.reproduce.kept import measures_asked
 
-    plan, names = _planned(experiment, results, asked), experiments.run_names()
+    plan = _planned(experiment, results, asked)
     if plan.absent:
         wanted = " ".join(f"--data {name}=PATH" for name in plan.absent)
         raise click.UsageError(f"say where the data are: {wanted}; or --table for what is finished")
-    measures = {
-        names(run, seed): of_run
-        for run, of_run in measures_asked([experiment]).items()
-        for seed in plan.seeds
-    }
-    todo = running.tasks(plan.runs, results, plan.data, measures)
+    todo = running.tasks(plan, results)
     try:
         with _progress(len(todo), asked.quiet) as progress:
             failed = running.run_all(todo, asked.jobs, progress)
