@@ -431,3 +431,9 @@ def test_what_the_estimated_offset_is_compared_with_was_trained_as_long(name):
         for cell in cells
     }
     assert epochs == {(15, "ce")}
+
+
+@pytest.mark.parametrize("experiment", ALL, ids=lambda each: each.name)
+def test_what_stands_in_for_a_table_is_networks_or_features_and_not_both(experiment):
+    cells = experiment.quick.cells if experiment.quick else ()
+    assert len({type(cell.run) for cell in cells} - {Inspect}) <= 1

@@ -131,6 +131,16 @@ class Reproduced(Result):
         names = self.experiment.rows or ("*",)
         return {row: whole.get(row, whole.get("*", "")) for row in names if {row, "*"} & set(whole)}
 
+    def runs_of(self, judged: Judged) -> tuple[Run, ...]:
+        """The runs whose numbers a claim is judged by: on other data than the paper's, it may be."""
+        places = (
+            (row, self.experiment.column(column).data)
+            for part in judged.evidence
+            for row in part.rows
+            for column in part.columns
+        )
+        return tuple(dict.fromkeys(self.runs[place][0].run for place in places))
+
     def unjudged(self, judged: Judged) -> Unjudged:
         """Why a claim has no verdict."""
         claim = judged.claim
@@ -173,6 +183,8 @@ class Reproduced(Result):
                 {
                     "claim": each.claim.text,
                     "doubt": each.claim.doubt,
+                    "rule": msgspec.to_builtins(each.claim),
+                    "runs": [msgspec.to_builtins(run) for run in self.runs_of(each)],
                     "verdict": each.verdict,
                     "evidence": [asdict(part) for part in each.evidence],
                     "columns_left": list(each.columns_left),

@@ -1,4 +1,4 @@
-"""Named experiments: every table and figure of the five papers, as data.
+"""Named experiments: the tables and figures of the five papers, as data.
 
 >>> EXPERIMENTS["la-table-2"].published("Logit adjustment loss (τ = 1)", "CIFAR-100-LT")
 56.11

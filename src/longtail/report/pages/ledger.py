@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from longtail.report.pages.reproduce import (
     CHOSEN_ON_TEST,
+    claim_in_words,
     digits_of,
     interval,
     is_correlation,
     measure_of,
     number_in_words,
     printed,
+    source_in_words,
     why,
 )
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from longtail.flows.reproduce.verdicts import Evidence
 
 # The numbers of a claim's rows, then what it is judged by: a gain, a difference or a correlation.
-_HEADS = ("item", "claim", "paper", "ours", "judged by, 95 %", "over", "setting, seeds", "verdict")
+_HEADS = ("item", "claim", "paper", "ours", "judged by, 95 %", "over", "ours is of", "verdict")
 
 
 def ledger_text(ledger: Ledger) -> str:
@@ -44,7 +46,12 @@ def _lines(ledger: Ledger) -> Iterator[str]:
     yield (
         "What the papers claim and what came of it here. Made by `longtail reproduce --ledger "
         "results/scores`\nfrom what is kept of finished runs; a test makes it again. "
-        "[Reproducing](reproducing.md) says what each verdict\nmeans and what stands in for what.\n"
+        "[Reproducing](reproducing.md) says what each verdict\nmeans.\n"
+    )
+    yield (
+        "A verdict is on what the column *ours is of* names, which often stands in for larger data "
+        "of the paper:\n`--quick` says how. Intervals of one seed hold the noise of test samples, not "
+        "that of training.\n"
     )
     yield f"{CHOSEN_ON_TEST}\n"
     yield f"{in_words(ledger)}\n"
@@ -78,13 +85,16 @@ def _item(entry: Entry) -> str:
 
 def _row(entry: Entry) -> Iterator[str]:
     judged, table = entry.judged, entry.table
-    claim = judged.claim.text + (" ¹" if judged.claim.doubt else "")
+    claim = claim_in_words(judged) + (" ¹" if judged.claim.doubt else "")
     yield from (_item(entry), claim)
     yield "<br>".join(_numbers(entry, part, ours=False) for part in judged.evidence)
     yield "<br>".join(_numbers(entry, part, ours=True) for part in judged.evidence)
     yield "<br>".join(_gain(entry, part) for part in judged.evidence)
     yield ", ".join(dict.fromkeys(part.over or "–" for part in judged.evidence))
-    yield f"{table.settled.setting}, {judged.seeds}"
+    sources = dict.fromkeys(source_in_words(run) for run in table.runs_of(judged))
+    seeds = f"{judged.seeds} seed{'s' if judged.seeds > 1 else ''}"
+    left = f"; not: {', '.join(judged.columns_left)}" if judged.columns_left else ""
+    yield f"{'; '.join(sources)} ({table.settled.setting}, {seeds}){left}"
     yield f"**{judged.verdict}**"
 
 
@@ -100,7 +110,7 @@ def _numbers(entry: Entry, part: Evidence, ours: bool) -> str:
             else:
                 texts.append(printed(table.experiment.published(row, name)))
     said = " / ".join(text for text in texts if text and text != "–")
-    where = f"{', '.join(part.columns)}: " if len(entry.judged.evidence) > 1 and not ours else ""
+    where = "" if ours else f"{', '.join(part.columns)}: "
     return where + (said or "–")
 
 

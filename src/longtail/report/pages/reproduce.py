@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from longtail.flows.reproduce.experiment import Better, Close, Fit, Run, Synthetic
 from longtail.flows.reproduce.measures import MEASURES
 from longtail.report.charts.scale import fixed
 from longtail.report.page import Column, Figure, Footer, Page, Section, Table
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from longtail.flows.reproduce.result import Number, Reproduced
     from longtail.flows.reproduce.verdicts import Evidence, Judged
 
+_TEXTS = ("r52", "banking77")
 _NOT_JUDGED = "not judged"
 _MOST_DIGITS = 6
 CHOSEN_ON_TEST = (
@@ -123,8 +125,37 @@ def claim_rows(result: Reproduced) -> list[list[str]]:
         found = [evidence_in_words(result, each, part) for part in each.evidence]
         paper = [_of_paper(result, part) for part in each.evidence]
         ours = "; ".join(found) or why(result, each)
-        rows.append([each.claim.text, "; ".join(paper), ours, each.verdict or _NOT_JUDGED])
+        rows.append([claim_in_words(each), "; ".join(paper), ours, each.verdict or _NOT_JUDGED])
     return rows
+
+
+def claim_in_words(judged: Judged) -> str:
+    """What it says, with the margin that it is judged by."""
+    claim = judged.claim
+    if isinstance(claim, Better) and claim.by:
+        return f"{claim.text} (by {claim.by:g} at least)"
+    return f"{claim.text} (within {claim.within:g})" if isinstance(claim, Close) else claim.text
+
+
+def source_in_words(run: Run) -> str:
+    """What a run's numbers are of.
+
+    >>> from longtail.flows.reproduce.experiment import Train
+    >>> source_in_words(Train("cifar100-lt-ce-quick", ("data.imbalance_ratio=10",)))
+    'network, cifar100-lt, ratio 10'
+    """
+    if isinstance(run, Synthetic):
+        return run.problem
+    if isinstance(run, Fit):
+        ratio = "" if run.imbalance_ratio is None else f", ratio {run.imbalance_ratio:g}"
+        return f"{'texts' if run.features in _TEXTS else 'features'}, {run.features}{ratio}"
+    data, lt, _ = run.recipe.partition("-lt")
+    ratios = [each.rpartition("=")[2] for each in run.overrides if "imbalance_ratio=" in each]
+    return ", ".join(["network", data + lt if lt else data.partition("-")[0], *map(_ratio, ratios)])
+
+
+def _ratio(value: str) -> str:
+    return f"ratio {value}"
 
 
 def evidence_in_words(result: Reproduced, judged: Judged, part: Evidence) -> str:
