@@ -7,15 +7,27 @@ import msgspec
 import numpy as np
 import pytest
 
-from longtail.flows.reproduce.experiment import Better, Cell, Column, Missing, Quick, Train, Trend
+from longtail.flows.reproduce.experiment import (
+    Better,
+    Cell,
+    Close,
+    Column,
+    Fit,
+    Missing,
+    Quick,
+    Synthetic,
+    Train,
+    Trend,
+)
 from longtail.flows.reproduce.kept import Kept
 from longtail.flows.reproduce.ledger import ledger
 from longtail.flows.reproduce.result import reproduced
+from longtail.flows.reproduce.verdicts import Judged
 from longtail.report import render_page
 from longtail.report.page import Footer
 from longtail.report.pages import reproduce as words
 from longtail.report.pages.ledger import in_words, ledger_text
-from longtail.report.pages.reproduce import reproduce_page
+from longtail.report.pages.reproduce import claim_in_words, reproduce_page, source_in_words
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "flows" / "reproduce"))
 from worlds import CE, LA, experiment, kept, scores
@@ -129,7 +141,7 @@ def test_the_ledger_judges_in_the_papers_setting_where_it_can_and_else_in_the_qu
         assert made.entries[0].table.settled.setting == setting
         assert made.entries[0].judged.verdict == verdict
         text = ledger_text(made)
-        assert f"| {setting}, 1 | **{verdict}** |" in text
+        assert f"({setting}, 1 seed) | **{verdict}** |" in text
     assert in_words(made).startswith("1 claims: 0 hold, 1 do not")
 
 
@@ -143,3 +155,26 @@ def test_the_ledger_lists_what_is_left_out_and_a_bar_in_a_name_breaks_no_table()
     heads = next(line for line in text.splitlines() if line.startswith("| item | claim | paper"))
     rows = [line for line in text.splitlines() if line.endswith("**holds** |")]
     assert [row.count("|") for row in rows] == [heads.count("|")]
+
+
+@pytest.mark.parametrize(
+    ("run", "words"),
+    [
+        (Train("cifar100-lt-ce-quick", ("data.imbalance_ratio=10",)), "cifar100-lt, ratio 10"),
+        (Train("inaturalist-la-ce"), "network, inaturalist"),
+        (Fit("caltech", 100.0), "features, caltech, ratio 100"),
+        (Fit("r52"), "texts, r52"),
+        (Synthetic("two-moons"), "two-moons"),
+    ],
+)
+def test_a_verdict_says_what_it_is_of(run, words):
+    assert source_in_words(run).endswith(words)
+
+
+def test_the_margin_of_a_claim_is_said_and_is_in_json():
+    def judged(claim):
+        return claim_in_words(Judged(claim, None))
+
+    assert judged(Better("it gains", "a", "b", by=3.0)).endswith("(by 3 at least)")
+    assert judged(Close("they are one", "a", "b", within=0.5)).endswith("(within 0.5)")
+    assert judged(Better("it gains", "a", "b")) == "it gains"

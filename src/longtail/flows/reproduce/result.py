@@ -132,7 +132,7 @@ class Reproduced(Result):
         return {row: whole.get(row, whole.get("*", "")) for row in names if {row, "*"} & set(whole)}
 
     def runs_of(self, judged: Judged) -> tuple[Run, ...]:
-        """The runs whose numbers a claim is judged by: on other data than the paper's, it may be."""
+        """The runs whose numbers a claim is judged by, maybe on other data than the paper's."""
         places = (
             (row, self.experiment.column(column).data)
             for part in judged.evidence

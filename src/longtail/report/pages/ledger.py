@@ -50,8 +50,8 @@ def _lines(ledger: Ledger) -> Iterator[str]:
     )
     yield (
         "A verdict is on what the column *ours is of* names, which often stands in for larger data "
-        "of the paper:\n`--quick` says how. Intervals of one seed hold the noise of test samples, not "
-        "that of training.\n"
+        "of the paper:\n`--quick` says how. Intervals of one seed hold the noise of test samples, "
+        "not that of training.\n"
     )
     yield f"{CHOSEN_ON_TEST}\n"
     yield f"{in_words(ledger)}\n"
