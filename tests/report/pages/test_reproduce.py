@@ -164,7 +164,7 @@ def test_the_ledger_lists_what_is_left_out_and_a_bar_in_a_name_breaks_no_table()
         (Train("inaturalist-la-ce"), "network, inaturalist"),
         (Fit("caltech", 100.0), "features, caltech, ratio 100"),
         (Fit("r52"), "texts, r52"),
-        (Synthetic("two-moons"), "two-moons"),
+        (Synthetic("two-moons", 10), "two-moons"),
     ],
 )
 def test_a_verdict_says_what_it_is_of(run, words):
