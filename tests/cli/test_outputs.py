@@ -57,6 +57,17 @@ def test_where_there_is_little_room_names_take_more_lines_and_numbers_do_not(mon
     assert "adjusted" in text
 
 
+def test_a_word_of_a_name_is_not_broken_if_that_leaves_room_for_numbers(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "64")
+    heads, number = ["", *("a long heading: paper", "ours") * 3], "45.2 [44.1, 46.3]"
+    rows = [[name, *[number] * 6] for name in ("Baseline", "a Baseline+RS")]
+    text = drawn(rich_table("", heads, rows), 64)
+    assert text.count("Baseline") == 2
+    assert "Baseline+RS" in text
+    assert max(map(len, text.splitlines())) <= 64
+    assert "…" not in text
+
+
 def test_where_there_is_no_room_at_all_nothing_is_cut_off(monkeypatch):
     monkeypatch.setenv("COLUMNS", "30")
     text = drawn(rich_table("", ["method", "held out", "over linear", "log-loss"], [WIDE]), 30)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from longtail.report import Table as ReportTable
 
 ARGUMENTS = "longtail.arguments"
+_NUMBER = 6  # of a number with its interval in several lines
 _NARROWEST = 12  # a name of a class or a method in several lines
 
 
@@ -159,8 +160,17 @@ def rich_table(
     ]
     room = console().width - sum(widest) - 2 * len(columns) - 1
     fits = room >= _NARROWEST * len(names)
+    # Where numbers are broken anyway, the names' words are not if that leaves enough for numbers.
+    words = [word for row in cells if left == 1 for word in row[0].plain.split()]
+    whole = min(
+        max([_NARROWEST, *(Text(word).cell_len for word in words)]),
+        max((row[0].cell_len for row in cells), default=_NARROWEST),
+    )
+    rest = console().width - whole - 2 * len(columns) - 1
+    is_left = not fits and left == 1 and rest >= _NUMBER * len(numbers)
     for name in names:
-        table.add_column(Text(name), overflow="fold", min_width=_NARROWEST if fits else None)
+        least, width = (_NARROWEST if fits else None), (whole if is_left else None)
+        table.add_column(Text(name), overflow="fold", min_width=least, width=width)
     for name in numbers:
         table.add_column(Text(name), overflow="fold", justify="right", no_wrap=fits)
     for row in cells:

@@ -1,10 +1,10 @@
 """The two moons of ELM §2.3: how compact embeddings are that logit margins alone learn, and ELM's.
 
-A network with {16, 8, 2} hidden units and ReLU is trained on two half circles, of whose points 5 %
-are of the tail. The last two units are the embedding Φ, so that it can be drawn; a linear layer
-follows. Of the training the paper says no more: `MoonsExperiment` has the rest, ELM the λ and α of
-its CIFAR-10. A variance falls if all of Φ shrinks, so that the class-distance normalised variance,
-which then stays, is measured too.
+A network with {16, 8, 2} hidden units is trained on two half circles, of whose points 5 % are of
+the tail, with ReLU after the first two layers. The last two units, without one, are the embedding
+Φ, so that it can be drawn; a linear layer follows. Of the training the paper says no more:
+`MoonsExperiment` has the rest, ELM the λ and α of its CIFAR-10. A variance falls if all of Φ
+shrinks, so that the class-distance normalised variance, which then stays, is measured too.
 """
 
 from __future__ import annotations

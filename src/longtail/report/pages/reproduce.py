@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _TEXTS = ("r52", "banking77")
 _NOT_JUDGED = "not judged"
 _MOST_DIGITS = 6
+_FEW_HOURS = 0.1
 CHOSEN_ON_TEST = (
     "† τ is chosen on test samples, for each fifth of them on the other four; of a drawn problem "
     "on all trials."
@@ -81,6 +83,7 @@ def shown_columns(result: Reproduced) -> list[TableColumn]:
 def table_rows(result: Reproduced) -> list[list[str]]:
     """A row for each of the paper's: its name, then for each column the paper's and ours."""
     experiment, rows, columns = result.experiment, [], shown_columns(result)
+    has_ours = bool(result.numbers or result.said)
     for row in experiment.rows:
         cells = [row]
         for column in columns:
@@ -89,7 +92,8 @@ def table_rows(result: Reproduced) -> list[list[str]]:
             ours = "" if number is None else number_in_words(number, column.measure)
             if _is_printed(result, column):
                 cells.append(printed(experiment.published(row, column.name)))
-            cells.append(ours or ("" if said is None else printed(said)))
+            if has_ours or not _is_printed(result, column):
+                cells.append(ours or ("" if said is None else printed(said)))
         rows.append(cells)
     return rows
 
@@ -103,9 +107,9 @@ def _is_printed(result: Reproduced, column: TableColumn) -> bool:
 def table_heads(result: Reproduced) -> list[str]:
     """What stands above the rows."""
     heads = [""]
+    ours = ["ours"] if result.numbers or result.said else []
     for each in shown_columns(result):
-        both = (f"{each.name}: paper", "ours") if _is_printed(result, each) else (each.name,)
-        heads += both
+        heads += [f"{each.name}: paper", *ours] if _is_printed(result, each) else [each.name]
     return heads
 
 
@@ -192,8 +196,17 @@ def why(result: Reproduced, judged: Judged) -> str:
         return f"Not tried: it needs {', '.join(found.needs)}."
     if not found.runs:
         return "Its runs are finished, what it is about is not measured."
-    time = "" if found.hours is None else f", about {found.hours:.1f} hours"
+    time = "" if found.hours is None else f", about {how_long(found.hours)}"
     return f"Not run yet: {found.runs} run{'s' if found.runs > 1 else ''}{time}."
+
+
+def how_long(hours: float) -> str:
+    """Hours, or minutes where those would be none.
+
+    >>> how_long(1.04), how_long(0.03)
+    ('1.0 hours', '2 minutes')
+    """
+    return f"{hours:.1f} hours" if hours >= _FEW_HOURS else f"{math.ceil(60 * hours)} minutes"
 
 
 def notes(result: Reproduced) -> Iterator[str]:
@@ -204,8 +217,9 @@ def notes(result: Reproduced) -> Iterator[str]:
         yield "No run in this setting is finished; --quick is another one."
     overs = sorted({number.over for number in result.numbers.values() if number.over})
     if overs:
-        seeds = len(result.seeds)
-        what = f"{seeds} seed{'s' if seeds > 1 else ''}"
+        seeds = sorted({number.seeds for number in result.numbers.values()})
+        what = " to ".join(dict.fromkeys((str(seeds[0]), str(seeds[-1]))))
+        what += f" seed{'s' if seeds[-1] > 1 else ''}{' a number' if len(seeds) > 1 else ''}"
         yield f"Of {what}; 95 % intervals over {', or over '.join(overs)}."
     if any(number.chosen_on_test for number in result.numbers.values()):
         yield CHOSEN_ON_TEST

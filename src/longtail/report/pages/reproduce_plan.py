@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from longtail.report.pages.reproduce import how_long
+
 if TYPE_CHECKING:
     from longtail.flows.reproduce.dry_run import DryRun
     from longtail.flows.reproduce.plan import PlannedRun
@@ -21,7 +23,7 @@ def plan_in_words(dry: DryRun, jobs: int) -> Iterator[str]:
     elif plan.hours is None:
         yield "How long it takes is not known: this setting is meant for a GPU."
     else:
-        yield f"About {plan.hours:.1f} hours of one thread, {jobs} runs at a time."
+        yield f"About {how_long(plan.hours)} of one thread, {jobs} runs at a time."
     for name in plan.absent:
         yield f"Missing: {name}; give it with --data {name}=PATH"
 
