@@ -32,8 +32,8 @@ from longtail.data.subsets import Direction
 from longtail.flows.folds import by_best_tau
 from longtail.flows.reproduce.experiment import Cell, Column, Experiment, Run, Variant
 from longtail.flows.reproduce.plan import head_name, settled
-from longtail.flows.reproduce.score_measures import DRAWN_OF, SCORE_MEASURES
 from longtail.flows.results import write_json
+from longtail.flows.score_measures import DRAWN_OF, SCORE_MEASURES
 from longtail.metrics.terms import BINS, bin_of, block_sums
 from longtail.posthoc import LogitAdjustment, WeightNormalization
 from longtail.posthoc.tau.curve import tau_curve, weight_norm_curve

@@ -15,8 +15,8 @@ from typing import IO, Literal, NamedTuple, TypeAlias
 
 from longtail.core.numbers import check_whole
 from longtail.flows.file_names import METRICS, RECIPE
-from longtail.flows.generation import is_taken, settle
-from longtail.flows.subprocesses import Process, in_turn, started, usable_cores
+from longtail.flows.generation import settle
+from longtail.flows.subprocesses import Process, in_turn, is_taken, started, usable_cores
 from longtail.flows.train.recipe import Recipe
 from longtail.flows.train.run_folder import check_data, check_folder, write_start
 
