@@ -1,6 +1,7 @@
 """`longtail reproduce`: what it lists, what it would run, the tables and the ledger it prints."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -170,3 +171,39 @@ def test_the_ledger_is_what_the_kept_scores_say(tmp_path):
 
 def test_what_is_kept_has_at_most_20_mb():
     assert sum(file.stat().st_size for file in KEPT.iterdir()) <= 20_000_000
+
+
+@pytest.fixture
+def mine(tmp_path):
+    """A folder with what is kept of one run, called otherwise than ours."""
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    shutil.copy(KEPT / "two-moons-10-s0.json", folder)
+    return folder
+
+
+def test_the_ledger_says_what_it_was_made_from_and_is_made_again(mine, tmp_path):
+    output = tmp_path / "ledger.md"
+    for _ in range(2):
+        done, printed = run("--ledger", mine, "-o", output)
+        assert done.exit_code == 0, printed
+    assert f"--ledger {mine}`" in output.read_text()
+
+
+@pytest.mark.parametrize("name", ["mine/two-moons-10-s0.json", "mine/new.md", "notes.md"])
+def test_a_ledger_goes_over_nothing_but_a_ledger(mine, tmp_path, name):
+    (tmp_path / "notes.md").write_text("# The notes\n")
+    before = {file: file.read_bytes() for file in tmp_path.rglob("*.*")}
+    done, printed = run("--ledger", mine, "-o", tmp_path / name)
+    assert done.exit_code == 2
+    assert f"{tmp_path / name} is" in printed
+    assert {file: file.read_bytes() for file in tmp_path.rglob("*.*")} == before
+
+
+@pytest.mark.parametrize("option", ["--ledger"])
+def test_a_folder_without_any_run_is_refused(option, tmp_path):
+    (tmp_path / "empty").mkdir()
+    done, printed = run(option, tmp_path / "empty", "-o", tmp_path / "made")
+    assert done.exit_code != 0
+    assert "empty has no finished run" in printed
+    assert not (tmp_path / "made").exists()

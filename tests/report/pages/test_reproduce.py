@@ -167,7 +167,7 @@ def test_the_ledger_judges_in_the_papers_setting_where_it_can_and_else_in_the_qu
         made = ledger([one], lambda run, seed, r=runs: r.get(run) if seed == 0 else None, None)
         assert made.entries[0].table.settled.setting == setting
         assert made.entries[0].judged.verdict == verdict
-        text = ledger_text(made)
+        text = ledger_text(made, "mine")
         assert f"({setting}, 1 seed) | **{verdict}** |" in text
     assert made.verdicts["does not hold"] == 1
     assert "0 hold, 1 do not" in in_words(made)
@@ -177,7 +177,9 @@ def test_the_ledger_lists_what_is_left_out_and_a_bar_in_a_name_breaks_no_table()
     made = result()
     runs = {CE: kept(1.0, 1), LA: kept(2.0, 2)}
     one = made.experiment
-    text = ledger_text(ledger([one], lambda run, seed: runs.get(run) if seed == 0 else None, None))
+    text = ledger_text(
+        ledger([one], lambda run, seed: runs.get(run) if seed == 0 else None, None), "mine"
+    )
     for part in ("Not judged:", "Not reproduced:", "¹ table 1, the second is better"):
         assert part in text
     heads = next(line for line in text.splitlines() if line.startswith("| item | claim | paper"))

@@ -23,8 +23,16 @@ from longtail.flows.reproduce.kept import (
     moved,
     widened,
 )
+from longtail.flows.reproduce.listing import is_there
 from longtail.flows.reproduce.measuring import probability_measures
-from longtail.flows.reproduce.plan import AFTER, NUMBERS, RUNS, SCORES, RunNames, changes_of
+from longtail.flows.reproduce.plan import (
+    AFTER,
+    NUMBERS,
+    RUNS,
+    SCORES,
+    RunNames,
+    changes_of,
+)
 from longtail.flows.train.reading import overridden
 from longtail.flows.train.recipe import Recipe
 from longtail.flows.train.run_folder import differences_from
@@ -59,6 +67,16 @@ def kept_in(
         return made
 
     return kept
+
+
+def check_any(results: Path, names: RunNames, experiments: Iterable[Experiment]) -> None:
+    """A ValueError if a folder of results has no finished run of these experiments."""
+    all_runs = (names(run, seed) for run in asked(experiments) for seed in range(_MANY_SEEDS))
+    if not any(is_there(results, name) for name in all_runs):
+        raise ValueError(
+            f"{results} has no finished run: expected the folder of `longtail reproduce -o`, or "
+            "one of --keep, such as results/scores"
+        )
 
 
 def _check_recipe(folder: Path, recipe: Recipe) -> None:

@@ -25,11 +25,12 @@ if TYPE_CHECKING:
 
 # The numbers of a claim's rows, then what it is judged by: a gain, a difference or a correlation.
 _HEADS = ("item", "claim", "paper", "ours", "judged by, 95 %", "over", "ours is of", "verdict")
+TITLE = "# The ledger\n"  # how the file begins
 
 
-def ledger_text(ledger: Ledger) -> str:
-    """The whole file."""
-    return "\n".join(_lines(ledger)) + "\n"
+def ledger_text(ledger: Ledger, results: str) -> str:
+    """The whole file, made from the folder `results`."""
+    return "\n".join(_lines(ledger, results)) + "\n"
 
 
 def in_words(ledger: Ledger) -> str:
@@ -41,11 +42,11 @@ def in_words(ledger: Ledger) -> str:
     )
 
 
-def _lines(ledger: Ledger) -> Iterator[str]:
-    yield "# The ledger\n"
+def _lines(ledger: Ledger, results: str) -> Iterator[str]:
+    yield TITLE
     yield (
         "What the papers claim and what came of it here. Made by `longtail reproduce --ledger "
-        "results/scores`\nfrom what is kept of finished runs; a test makes it again. "
+        f"{results}`\nfrom what is kept of finished runs; a test makes it again. "
         "[Reproducing](reproducing.md) says what each verdict\nmeans.\n"
     )
     yield (
