@@ -173,18 +173,12 @@ def _show_plan(plan: Plan, asked: _Asked) -> None:
 def _run(experiment: Experiment, results: Path, asked: _Asked) -> list[str]:
     """Run what is not finished; the names of runs that failed."""
     from longtail.flows.reproduce import running
-    from longtail.flows.reproduce.kept import measures_asked
 
-    plan, names = _planned(experiment, results, asked), experiments.run_names()
+    plan = _planned(experiment, results, asked)
     if plan.absent:
         wanted = " ".join(f"--data {name}=PATH" for name in plan.absent)
         raise click.UsageError(f"say where the data are: {wanted}; or --table for what is finished")
-    measures = {
-        names(run, seed): of_run
-        for run, of_run in measures_asked([experiment]).items()
-        for seed in plan.seeds
-    }
-    todo = running.tasks(plan.runs, results, plan.data, measures)
+    todo = running.tasks(plan, results)
     try:
         with _progress(len(todo), asked.quiet) as progress:
             failed = running.run_all(todo, asked.jobs, progress)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from longtail.flows.reproduce.experiment import Cell, Fit, Inspect, Train
+from longtail.flows.reproduce.dry_run import dry_run
+from longtail.flows.reproduce.experiment import Cell, Column, Fit, Inspect, Train
 from longtail.flows.reproduce.plan import (
     RunNames,
     head_file,
@@ -16,6 +17,7 @@ from longtail.flows.reproduce.plan import (
 )
 from longtail.recipes.catalogue import read_recipe
 from longtail.recipes.experiments import EXPERIMENTS, named_runs
+from longtail.report.pages.reproduce_plan import plan_in_words
 
 sys.path.insert(0, str(Path(__file__).parent))
 from worlds import CE, LA, experiment, quick
@@ -62,6 +64,19 @@ def test_hours_are_of_what_is_not_finished(tmp_path):
     assert (made.hours, [run.name for run in made.left]) == (2.0, ["la-s0"])
 
 
+def test_a_run_to_begin_with_is_planned_and_counted_only_for_what_is_not_finished(tmp_path):
+    first, second = Train("ce", hours=1.0), Train("eo", hours=2.0, start="first")
+    names = RunNames({"first": first, "second": second})
+    begins = experiment(cells=(Cell("a", "", second),), seeds=(0, 1))
+    finished = tmp_path / "runs" / "second-s0"
+    finished.mkdir(parents=True)
+    (finished / "metrics.json").write_text("{}")
+    made = plan(begins, tmp_path, names, lambda run: "")
+    assert [run.name for run in made.runs] == ["second-s0", "first-s1", "second-s1"]
+    assert made.hours == 3.0
+    assert listed([begins], names, None)[0].hours == 6.0
+
+
 def test_heads_that_are_there_are_not_fitted_again(tmp_path):
     run = tmp_path / "runs" / "ce-s0"
     run.mkdir(parents=True)
@@ -71,6 +86,22 @@ def test_heads_that_are_there_are_not_fitted_again(tmp_path):
     file.parent.mkdir(parents=True)
     file.write_bytes(b"")
     assert "ce-s0" not in [each.name for each in planned(tmp_path).left]
+
+
+def test_measures_that_nobody_has_looked_for_are_left_to_do_and_need_the_data(tmp_path):
+    figure = experiment((Column("a", "cdnv"),), cells=(Cell("a", "", CE),))
+    run, numbers = tmp_path / "runs" / "ce-s0", tmp_path / "after" / "ce-s0" / "numbers.json"
+    for folder in (run, numbers.parent):
+        folder.mkdir(parents=True)
+    (run / "metrics.json").write_text("{}")
+    numbers.write_text('{"tsne": null}')  # it cannot have that
+    made = plan(figure, tmp_path, NAMES, lambda run: "cifar100")
+    assert [each.measures for each in made.left] == [("cdnv",)]
+    assert (made.absent, made.hours) == (("cifar100",), 0.0)
+    dry = dry_run(made, recipe_of=None)  # without data nothing is built
+    assert "Nothing is left to run." not in list(plan_in_words(dry, 1))
+    numbers.write_text('{"tsne": null, "cdnv": 0.5}')
+    assert plan(figure, tmp_path, NAMES, lambda run: "cifar100").left == ()
 
 
 def test_cells_are_finished_with_their_run_or_with_what_was_kept_of_it(tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sys
 import threading
 import time
@@ -13,10 +14,11 @@ import pytest
 from longtail.core import Scores
 from longtail.core.files import locked
 from longtail.flows.reproduce import running
+from longtail.flows.reproduce.collecting import kept_in
 from longtail.flows.reproduce.experiment import Cell, Train
 from longtail.flows.reproduce.plan import RunNames, head_file, plan
 from longtail.flows.reproduce.running import log_file, run_all, tasks
-from longtail.flows.train.reading import read_recipe_file
+from longtail.flows.train.reading import overridden, read_recipe_file
 
 sys.path.insert(0, str(Path(__file__).parent))
 from worlds import experiment
@@ -77,11 +79,15 @@ def place(tmp_path):
 def todo(place, *overrides, heads=(), measures=()):
     run = Train(str(place / "mine.yaml"), overrides)
     cells = (Cell("a", "", run), *(Cell("b", "", run, head=head) for head in heads))
-    one = experiment(cells=cells)
+    one = experiment(cells=cells, draws=measures)
     names = RunNames({f"mine{len(overrides)}": run})
-    made = plan(one, place / "results", names, lambda run: "mine")
+    return planned(place, one, names)
+
+
+def planned(place, one, names):
     data = {"mine": place / "images.npz"}
-    return tasks(made.runs, place / "results", data, {run.name: measures for run in made.runs})
+    made = plan(one, place / "results", names, lambda run: "mine", data=data)
+    return tasks(made, place / "results")
 
 
 def run(place):
@@ -105,9 +111,8 @@ def test_a_run_is_trained_and_its_heads_fitted_and_none_of_it_again(place):
     numbers = json.loads((place / "results" / "after" / "mine0-s0" / "numbers.json").read_text())
     assert len(numbers["weight_norm"]) == 3
     assert numbers["offset_gap"] is None  # a linear layer has no learned centres
-    again = todo(place, **asked)
-    assert all(task.is_done for task in again)
-    assert run_all(again, 2, lambda *event: events.append(event)) == []
+    assert todo(place, **asked) == []
+    assert run_all(job, 2, lambda *event: events.append(event)) == []
     assert [event for _, event in events] == ["started", "started", "finished"]  # train, then head
 
 
@@ -185,14 +190,23 @@ def test_training_is_longtail_train_with_seed_data_and_folder(place):
     assert os.fspath(place / "images.npz") in command
 
 
-def begun_with_another(place):
+def beginning(place):
     first = Train(str(place / "mine.yaml"), ("epochs=1",))
     second = Train(str(place / "mine.yaml"), ("loss=focal",), start="first")
     names = RunNames({"first": first, "second": second})
-    made = plan(
-        experiment(cells=(Cell("a", "", second),)), place / "results", names, lambda run: "mine"
-    )
-    return tasks(made.runs, place / "results", {"mine": place / "images.npz"}, {})
+    return second, names, experiment(cells=(Cell("a", "", second),))
+
+
+def begun_with_another(place):
+    _, names, one = beginning(place)
+    return planned(place, one, names)
+
+
+def begun(results):
+    """What is kept of the run that began with another."""
+    second, names, one = beginning(results.parent)
+    recipe = overridden(read_recipe_file(results.parent / "mine.yaml"), ["loss=focal"])
+    return kept_in(results, names, [one], lambda run: recipe)(second, 0)
 
 
 def test_a_run_begins_with_the_backbone_of_another_that_is_trained_before(place):
@@ -209,6 +223,18 @@ def test_a_run_begins_with_the_backbone_of_another_that_is_trained_before(place)
     assert started == [("first-s0", False), ("second-s0", True)]
     runs = place / "results" / "runs"
     assert read_recipe_file(runs / "second-s0" / "recipe.yaml").start == str(runs / "first-s0")
+    # Moved, with or without what it began with, it is still the same run; of another start not.
+    moved = (place / "results").rename(place / "moved")
+    assert begun(moved) is not None
+    versions = moved / "runs" / "second-s0" / "versions.json"
+    said = json.loads(versions.read_text())
+    versions.write_text(json.dumps({key: said[key] for key in said if key != "start"}))
+    assert begun(moved) is not None  # as runs were written before
+    versions.write_text(json.dumps(said | {"start": "0" * 64}))
+    with pytest.raises(ValueError, match="another recipe: start is '000"):
+        begun(moved)
+    shutil.rmtree(moved / "runs" / "first-s0")
+    assert begun(moved) is not None
 
 
 def test_what_begins_with_a_run_that_fails_is_not_waited_for(place, lasting):

@@ -86,7 +86,7 @@ def test_a_run_does_not_go_on_from_another_start(first, images, tmp_path):
             check_folder(run, overridden(recipe, [setting]))
     # The same name with other weights in it.
     shutil.copy(other / "model.safetensors", start)
-    with pytest.raises(ValueError, match=r"another task:\n  recipe.start: it was"):
+    with pytest.raises(RecipeError, match=r"another recipe.*start: "):
         train(recipe, run)
 
 

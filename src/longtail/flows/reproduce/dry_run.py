@@ -38,6 +38,7 @@ class DryRun:
                     "hours": each.run.hours,
                     "data": each.needs,
                     "heads": [head for head, _ in each.heads],
+                    "measures": list(each.measures),
                     "plan": self.built[each.name]._asdict() if each.name in self.built else None,
                     "error": self.refused.get(each.name),
                 }

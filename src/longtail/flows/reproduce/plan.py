@@ -6,6 +6,7 @@ folder is called the same whichever experiment asks for it. Nothing here imports
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -71,10 +72,10 @@ class RunNames:
         text = _described(run)
         return f"{self._names.get(text) or _NO_NAME.sub('-', text).strip('-')}-s{seed}"
 
-    def with_start(self, run: Train | Fit | Synthetic) -> list[Train | Fit | Synthetic]:
-        """The run, after that whose backbone it begins with."""
+    def start_of(self, run: Run) -> Train | None:
+        """The run whose backbone it begins with, if any."""
         first = self._named[run.start] if isinstance(run, Train) and run.start else None
-        return [first, run] if isinstance(first, Train) else [run]
+        return first if isinstance(first, Train) else None
 
 
 def _described(run: Run) -> str:
@@ -113,12 +114,13 @@ class PlannedRun:
     seed: int
     state: State
     heads: tuple[tuple[str, str], ...]  # second-stage heads that are not there, and batch norm
+    measures: tuple[str, ...]  # of features and head, that nobody has looked for
     needs: str  # the data, "" for none
 
     @property
     def is_done(self) -> bool:
         """Whether nothing is left to do."""
-        return self.state == "finished" and not self.heads
+        return self.state == "finished" and not self.heads and not self.measures
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ class Plan:
 
     @property
     def hours(self) -> float | None:
-        """About how long one thread takes for what is not begun; None if a GPU is meant."""
+        """About how long one thread takes for runs that are not finished; None on a GPU."""
         known = [each.run.hours for each in self.left if each.state != "finished"]
         return None if None in known else sum(hours or 0.0 for hours in known)
 
@@ -170,42 +172,51 @@ def plan(
         seeds: By default those of the setting.
         data: Where data are, by the names of `Needs`.
     """
+    from longtail.flows.reproduce.kept import measures_asked  # which imports NumPy
+
     chosen = settled(experiment, quick)
     drawn = chosen.seeds if seeds is None else tuple(seeds)
     runs: dict[str, tuple[Train | Fit | Synthetic, list[tuple[str, str]]]] = {}
     for cell in chosen.cells:
         if isinstance(cell.run, Inspect):
             continue
-        for run in names.with_start(cell.run):
-            _, heads = runs.setdefault(names(run, 0), (run, []))
+        _, heads = runs.setdefault(names(cell.run, 0), (cell.run, []))
         asked = (cell.head, cell.batch_norm)
         if isinstance(cell.run, Train) and cell.head and asked not in heads:
             heads.append(asked)
-    planned = [
-        _planned(run, heads, seed, folder, names, data_of)
-        for seed in drawn
-        for run, heads in runs.values()
-    ]
-    return Plan(experiment, chosen, drawn, tuple(planned), dict(data or {}))
+    measures = {names(run, 0): of_run for run, of_run in measures_asked([experiment]).items()}
+
+    def of_seed(run: Train | Fit | Synthetic, seed: int) -> PlannedRun:
+        name, first = names(run, seed), names(run, 0)
+        heads = runs[first][1] if first in runs else []
+        return _planned(name, run, seed, folder, heads, measures.get(first, ()), data_of)
+
+    planned: dict[str, PlannedRun] = {}
+    for seed in drawn:
+        for run, _ in runs.values():
+            made, begins_with = of_seed(run, seed), names.start_of(run)
+            if begins_with is not None and made.state != "finished":
+                planned.setdefault(names(begins_with, seed), of_seed(begins_with, seed))
+            planned[made.name] = made
+    return Plan(experiment, chosen, drawn, tuple(planned.values()), dict(data or {}))
 
 
 def _planned(
+    name: str,
     run: Train | Fit | Synthetic,
-    heads: Sequence[tuple[str, str]],
     seed: int,
     folder: Path | None,
-    names: RunNames,
+    heads: Sequence[tuple[str, str]],
+    measures: Sequence[str],
     data_of: Callable[[Train], str],
 ) -> PlannedRun:
-    name = names(run, seed)
     if isinstance(run, Train):
         needs = data_of(run)
     else:
         needs = _FEATURES.get(run.features, run.features) if isinstance(run, Fit) else ""
-    absent = tuple(
-        head for head in heads if folder is None or not head_file(folder, name, *head).is_file()
-    )
-    return PlannedRun(name, run, seed, state_of(folder, name, run), absent, needs)
+    heads = heads_left(folder, name, heads)
+    measures = measures_left(folder, name, measures) if isinstance(run, Train) else ()
+    return PlannedRun(name, run, seed, state_of(folder, name, run), heads, measures, needs)
 
 
 def state_of(folder: Path | None, name: str, run: Run) -> State:
@@ -221,6 +232,22 @@ def state_of(folder: Path | None, name: str, run: Run) -> State:
 def head_file(folder: Path, name: str, head: str, batch_norm: str) -> Path:
     """Where the test scores of a second-stage head are."""
     return folder / AFTER / name / f"{head_name(head, batch_norm)}.safetensors"
+
+
+def heads_left(
+    folder: Path | None, name: str, heads: Sequence[tuple[str, str]]
+) -> tuple[tuple[str, str], ...]:
+    """Heads whose scores are not there."""
+    return tuple(
+        head for head in heads if folder is None or not head_file(folder, name, *head).is_file()
+    )
+
+
+def measures_left(folder: Path | None, name: str, measures: Sequence[str]) -> tuple[str, ...]:
+    """Measures that nobody has looked for: of those that a run cannot have there is none."""
+    file = None if folder is None else folder / AFTER / name / NUMBERS
+    looked = json.loads(file.read_bytes()) if measures and file and file.is_file() else {}
+    return tuple(each for each in measures if each not in looked)
 
 
 def needed_data(name: str, recipe: Recipe) -> str:
@@ -260,7 +287,11 @@ def listed(experiments: Iterable[Experiment], names: RunNames, folder: Path | No
         finished = sum(cell.run in there for cell in chosen.cells)
         quick_needs = each.quick.needs if each.quick else ()
         words = each.name, each.paper, each.item, each.about, each.needs
-        takes = each.quick is not None, quick_needs, each.hours, len(chosen.cells)
+        starts = {first for run in runs if (first := names.start_of(run))} - runs
+        hours = each.hours
+        if hours is not None:
+            hours += len(chosen.seeds) * sum(first.hours or 0.0 for first in starts)
+        takes = each.quick is not None, quick_needs, hours, len(chosen.cells)
         rows.append(Listed(*words, *takes, None if folder is None else finished))
     return rows
 

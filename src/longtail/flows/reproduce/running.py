@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -27,9 +27,10 @@ from longtail.flows.reproduce.plan import (
     LOGS,
     NUMBERS,
     RUNS,
-    PlannedRun,
+    Plan,
     changes_of,
-    head_file,
+    heads_left,
+    measures_left,
     state_of,
 )
 
@@ -70,10 +71,7 @@ class Task(msgspec.Struct, frozen=True):
     @property
     def heads_left(self) -> tuple[tuple[str, str], ...]:
         """Heads whose scores are not there."""
-        results = Path(self.results)
-        return tuple(
-            each for each in self.heads if not head_file(results, self.name, *each).is_file()
-        )
+        return heads_left(Path(self.results), self.name, self.heads)
 
     @property
     def is_done(self) -> bool:
@@ -82,11 +80,8 @@ class Task(msgspec.Struct, frozen=True):
 
     @property
     def measures_left(self) -> tuple[str, ...]:
-        """Measures that nobody has looked for: of those that a run cannot have there is none."""
-        if not self.measures:
-            return ()
-        looked = msgspec.json.decode(self.numbers.read_bytes()) if self.numbers.is_file() else {}
-        return tuple(each for each in self.measures if each not in looked)
+        """Measures that nobody has looked for."""
+        return measures_left(Path(self.results), self.name, self.measures)
 
     @property
     def is_elsewhere(self) -> bool:
@@ -115,14 +110,9 @@ class Task(msgspec.Struct, frozen=True):
         return Path(self.results) / LOCKS / self.name
 
 
-def tasks(
-    runs: Sequence[PlannedRun],
-    results: Path,
-    data: Mapping[str, Path],
-    measures: Mapping[str, Sequence[str]],
-) -> list[Task]:
-    """The tasks of a plan; `measures` are those asked of each run, by its name without seed."""
-    paths = {name: os.path.abspath(path) for name, path in data.items()}
+def tasks(plan: Plan, results: Path) -> list[Task]:
+    """What is left of a plan to do."""
+    paths = {name: os.path.abspath(path) for name, path in plan.data.items()}
     return [
         Task(
             os.path.abspath(results),
@@ -130,11 +120,11 @@ def tasks(
             each.run,
             each.seed,
             each.heads,
-            tuple(measures.get(each.name, ())) if isinstance(each.run, Train) else (),
+            each.measures,
             paths,
             paths.get(each.needs, ""),
         )
-        for each in runs
+        for each in plan.left
     ]
 
 

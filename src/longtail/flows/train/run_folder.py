@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import platform
-from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal
@@ -24,7 +23,7 @@ from longtail.flows.train.recipe import Data, HuggingFace, ImageFolder, Recipe
 from longtail.flows.train.yaml_text import write_yaml
 
 CHECKPOINT = "checkpoint"
-RECIPE_NAME = "recipe"  # the key of VERSIONS under which it is
+RECIPE_NAME, START = "recipe", "start"  # the keys of VERSIONS under which they are
 _PACKAGES = ("torch", "numpy", "safetensors", "msgspec", "pyyaml", "pillow", "torchvision", "timm")
 # Change nothing of what is learned.
 _FREE = (
@@ -107,7 +106,12 @@ def differences_from(folder: Path, recipe: Recipe) -> dict[str, tuple[Any, Any]]
     """What the recipe of a run says of what is learned, and another does, where they differ."""
     from longtail.core.nested import differences, flat  # core imports NumPy
 
-    before, after = (task_values(r) for r in (read_recipe_file(folder / RECIPE), recipe))
+    stored = read_recipe_file(folder / RECIPE)
+    before, after = task_values(stored), task_values(recipe)
+    if stored.start is not None and after["start"] != recipe.start:  # that asked for is there
+        beside = folder.parent / Path(stored.start).name  # of a run that said no more than a path
+        said = _said(folder, START) or _digest(stored.start) or _digest(beside)
+        before["start"] = said or stored.start
     return differences(flat(before), flat(after))
 
 
@@ -147,9 +151,17 @@ def task_values(recipe: Recipe) -> dict[str, Any]:
     values = {key: value for key, value in plain(recipe).items() if key not in _FREE}
     values["data"] = {key: value for key, value in values["data"].items() if key != "path"}
     if recipe.start is not None:
-        with suppress(FileNotFoundError), model_path(recipe.start).open("rb") as opened:
-            values["start"] = hashlib.file_digest(opened, "sha256").hexdigest()
+        values["start"] = _digest(recipe.start) or recipe.start
     return values
+
+
+def _digest(start: str | Path) -> str:
+    """Of the model that training begins with; "" if it is not there."""
+    try:
+        with model_path(start).open("rb") as opened:
+            return hashlib.file_digest(opened, "sha256").hexdigest()
+    except FileNotFoundError:
+        return ""
 
 
 def write_start(folder: Path, recipe: Recipe, name: str, command: str) -> None:
@@ -158,7 +170,10 @@ def write_start(folder: Path, recipe: Recipe, name: str, command: str) -> None:
 
     folder.mkdir(parents=True, exist_ok=True)
     # First, since by it the folder is known to be of a run.
-    write_json(folder / VERSIONS, {RECIPE_NAME: name, "command": command} | versions())
+    said = {RECIPE_NAME: name, "command": command}
+    if recipe.start is not None:
+        said[START] = _digest(recipe.start)
+    write_json(folder / VERSIONS, said | versions())
     if not is_recipe_of(folder, recipe):
         with written_whole(folder / RECIPE) as part:
             part.write_bytes(write_yaml(plain(recipe)).encode())
@@ -166,14 +181,18 @@ def write_start(folder: Path, recipe: Recipe, name: str, command: str) -> None:
 
 def name_of_run(folder: Path) -> str:
     """What its recipe is called, as the run has kept it; empty in folders that have not."""
+    return _said(folder, RECIPE_NAME)
+
+
+def _said(folder: Path, key: str) -> str:
     from longtail.core.files import read_whole
 
     try:
         values = json.loads(read_whole(folder / VERSIONS))
-    except (OSError, ValueError, RecursionError):  # it has no more than a name to give
+    except (OSError, ValueError, RecursionError):  # it has no more than a word to give
         return ""
-    name = values.get(RECIPE_NAME) if isinstance(values, dict) else None
-    return name if isinstance(name, str) else ""
+    word = values.get(key) if isinstance(values, dict) else None
+    return word if isinstance(word, str) else ""
 
 
 def is_recipe_of(folder: Path, recipe: Recipe) -> bool:

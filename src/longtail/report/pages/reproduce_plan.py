@@ -30,6 +30,8 @@ def _line(dry: DryRun, each: PlannedRun) -> str:
     text = f"  {each.name}: {each.state}"
     if each.heads:
         text += f", then {len(each.heads)} heads on its features"
+    if each.measures:
+        text += f", then {', '.join(each.measures)}"
     if each.name in dry.refused:
         return f"{text}; cannot be built: {dry.refused[each.name]}"
     built = dry.built.get(each.name)
