@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -90,9 +89,10 @@ def reproduce(
     elif name is None:
         experiments.show_all(output, as_json, quiet)
     else:
-        asked = _Asked(
-            quick, _numbers(seeds), dict(data), jobs or os.cpu_count() or 1, as_json, quiet
-        )
+        from longtail.flows.subprocesses import usable_cores
+
+        at_once = jobs or usable_cores()
+        asked = _Asked(quick, _numbers(seeds), dict(data), at_once, as_json, quiet)
         experiment = experiments.named(name)
         if dry_run:
             _show_plan(_planned(experiment, output, asked), asked)

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from longtail import __version__
+from longtail.flows.subprocesses import usable_cores
 
 NEEDED = {  # what longtail does with them
     "numpy": "arrays",
@@ -182,7 +183,7 @@ def look_at_package(name: str) -> Package:
 
 def look_at_machine() -> Machine:
     """Cores, memory and room for files, as far as this process may use them."""
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    usable = usable_cores()
     quota = re.fullmatch(r"(\d+) (\d+)\s*", _text(_CGROUP / "cpu.max"))
     limit = max(1, round(int(quota[1]) / int(quota[2]))) if quota else usable
     temporary = Path(os.environ.get("TMPDIR", "/tmp"))  # if none can be written to

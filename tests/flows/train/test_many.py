@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from longtail.core.files import locked
 from longtail.flows.train.many import Job, train_many
 from longtail.flows.train.reading import RecipeError, recipe_from
 from longtail.flows.train.run_folder import name_of_run, read_log
@@ -76,6 +77,18 @@ def test_a_run_keeps_the_name_of_its_recipe_and_has_one_thread(jobs, ended):
     assert recipe_name(short.folder / "recipe.yaml") == "short"
     assert json.loads((short.folder / "versions.json").read_text())["threads"] == 1
     assert (short.folder / "report.html").is_file()
+
+
+def test_what_another_process_is_at_is_waited_for(images, tmp_path):
+    taken, done = job(images, tmp_path / "taken", epochs=1), []
+    with locked(taken.folder):
+        waiting = threading.Thread(target=lambda: done.extend(train_many([taken])))
+        waiting.start()
+        time.sleep(0.5)
+        assert not done
+        assert not (taken.folder / "versions.json").exists()
+    waiting.join(60)
+    assert [each.how for each in done] == ["trained"]
 
 
 def test_what_cannot_be_is_refused_before_anything_is_trained(images, jobs, ended, tmp_path):

@@ -9,9 +9,7 @@ done again. Whatever ends a job leaves all that is finished, and the rest to be 
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -19,7 +17,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from longtail.flows.file_names import METRICS
-from longtail.flows.generation import check_free
+from longtail.flows.generation import is_taken
 from longtail.flows.reproduce.experiment import Fit, Synthetic, Train
 from longtail.flows.reproduce.plan import (
     AFTER,
@@ -33,10 +31,8 @@ from longtail.flows.reproduce.plan import (
     measures_left,
     state_of,
 )
+from longtail.flows.subprocesses import Process, in_turn, started
 
-_PAUSE = 0.2  # seconds between two looks at what runs
-_PATIENCE = 10.0  # seconds that a process is given to end
-_THREADS = {name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
 Event: TypeAlias = Literal["started", "finished", "failed", "elsewhere"]
 Progress: TypeAlias = Callable[[str, Event], None]
 
@@ -86,12 +82,7 @@ class Task(msgspec.Struct, frozen=True):
     @property
     def is_elsewhere(self) -> bool:
         """Whether another process is at it."""
-        try:
-            for folder in (self.folder, self.lock):
-                check_free(folder)
-        except BlockingIOError:
-            return True
-        return False
+        return is_taken(self.folder) or is_taken(self.lock)
 
     @property
     def start(self) -> str:
@@ -146,45 +137,38 @@ def run_all(
     todo: Sequence[Task], jobs: int, progress: Progress = lambda name, event: None
 ) -> list[str]:
     """Do all tasks, so many at a time; the names of those that failed, whose logs say why."""
-    waiting, running, failed = list(todo), dict[subprocess.Popen[bytes], Task](), list[str]()
+    waiting, failed = list(todo), list[str]()
     again: set[str] = set()  # a first failure may be that another looked at the folder just then
-    try:
-        while waiting or running:
-            for task in list(waiting):
-                if len(running) >= jobs:
-                    break
-                if task.start in failed:
-                    waiting.remove(task)
-                    failed.append(task.name)
-                    progress(task.name, "failed")
-                    continue
-                if not task.is_ready:
-                    continue
-                if task.is_elsewhere:
-                    progress(task.name, "elsewhere")
-                    continue
-                waiting.remove(task)
-                if not task.is_done:
-                    running[_started(task)] = task
-                    progress(task.name, "started")
-            time.sleep(_PAUSE)
-            for process in [each for each in running if each.poll() is not None]:
-                task = running.pop(process)
-                if process.returncode == 0 and task.is_done:
-                    progress(task.name, "finished")
-                elif process.returncode == 0 or task.is_elsewhere or task.is_done:
-                    waiting.append(task)  # the next step, or somebody else was faster
-                elif task.name not in again:
-                    again.add(task.name)
-                    waiting.append(task)
-                else:
-                    failed.append(task.name)
-                    progress(task.name, "failed")
-    finally:
-        for process in running:
-            process.terminate()
-        for process in running:
-            _ended(process)
+
+    def start(task: Task) -> Process | Literal["later", "nothing"]:
+        if task.start in failed:
+            fail(task)
+            return "nothing"
+        if not task.is_ready:
+            return "later"
+        if task.is_elsewhere:
+            progress(task.name, "elsewhere")
+            return "later"
+        if task.is_done:
+            progress(task.name, "finished")
+            return "nothing"
+        return _started(task)
+
+    def over(task: Task, code: int) -> None:
+        if code == 0 and task.is_done:
+            progress(task.name, "finished")
+        elif code == 0 or task.is_elsewhere or task.is_done or task.name not in again:
+            if code:
+                again.add(task.name)
+            waiting.append(task)  # the next step, or somebody else was faster
+        else:
+            fail(task)
+
+    def fail(task: Task) -> None:
+        failed.append(task.name)
+        progress(task.name, "failed")
+
+    in_turn(waiting, jobs, start, over, lambda task: progress(task.name, "started"))
     return failed
 
 
@@ -193,26 +177,11 @@ def log_file(results: Path, name: str) -> Path:
     return results / LOGS / f"{name}.log"
 
 
-def _started(task: Task) -> subprocess.Popen[bytes]:
+def _started(task: Task) -> Process:
     log = log_file(Path(task.results), task.name)
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as file:
-        return subprocess.Popen(
-            command(task),
-            env=os.environ | _THREADS | {"OMP_WAIT_POLICY": "PASSIVE"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=file,
-            start_new_session=True,  # Ctrl-C is for the job, which then ends them
-        )
-
-
-def _ended(process: subprocess.Popen[bytes]) -> None:
-    try:
-        process.wait(_PATIENCE)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+        return started(command(task), file)
 
 
 def work(task: Task) -> None:

@@ -1,18 +1,14 @@
 """Many runs of `longtail train`, some at a time, each a process of one thread.
 
 A finished run is never trained again, and one that broke off goes on from its checkpoint: the same
-call can be made until all is done. One thread each, however many go at a time, since the last bits
-of a sum depend on the threads, and so what is learned would depend on the machine.
+call can be made until all is done. What another process is at is waited for.
 """
 
 from __future__ import annotations
 
-import os
 import shlex
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple, TypeAlias
@@ -23,7 +19,8 @@ from longtail.core.files import read_whole
 from longtail.core.numbers import check_whole
 from longtail.data.tables.errors import reading
 from longtail.flows.file_names import METRICS, RECIPE
-from longtail.flows.generation import settle
+from longtail.flows.generation import is_taken, settle
+from longtail.flows.subprocesses import Process, in_turn, started, usable_cores
 from longtail.flows.train.recipe import Recipe
 from longtail.flows.train.run_folder import (
     CHECKPOINT,
@@ -36,8 +33,6 @@ from longtail.flows.train.run_folder import (
 from longtail.group_edges import GroupEdges
 
 State: TypeAlias = Literal["finished", "begun", "new"]
-_POLL = 0.1  # seconds between two looks at the processes
-_ONE_THREAD = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
 
 
 class Job(NamedTuple):
@@ -79,22 +74,25 @@ def train_many(
     ended = {job.folder: Ended(job, "finished before") for job in finished}
     for early in ended.values():
         progress(early)
+    errors: dict[Path, IO[bytes]] = {}
+
+    def start(job: Job) -> Process | Literal["later"]:
+        if is_taken(job.folder):
+            return "later"
+        errors[job.folder] = tempfile.TemporaryFile()  # noqa: SIM115 - closed when read
+        return _started(job, errors[job.folder])
+
+    def over(job: Job, code: int) -> None:
+        said = _read(errors.pop(job.folder))
+        if code and is_taken(job.folder):  # another process was faster
+            waiting.append(job)
+            return
+        failed = Ended(job, "failed", said or f"it ended with code {code}")
+        ended[job.folder] = failed if code else Ended(job, "trained")
+        progress(ended[job.folder])
+
     waiting = [job for job in jobs if job.folder not in ended]
-    running: list[_Running] = []
-    try:
-        while waiting or running:
-            while waiting and len(running) < limit:
-                running.append(_start(waiting.pop(0)))
-            time.sleep(_POLL)
-            for each in [each for each in running if each.process.poll() is not None]:
-                running.remove(each)
-                ended[each.job.folder] = over = _ended(each)
-                progress(over)
-    finally:
-        for each in running:  # each writes a checkpoint before it ends
-            each.process.terminate()
-        for each in running:
-            each.process.wait()
+    in_turn(waiting, limit, start, over)
     return tuple(ended[job.folder] for job in jobs)
 
 
@@ -140,37 +138,14 @@ def _check_learned(job: Job, data: dict[bytes, dict[str, Any]]) -> None:
     check_stored(job.folder / CHECKPOINT, data[key] | {"recipe": task_values(recipe)})
 
 
-def usable_cores() -> int:
-    """The cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-class _Running(NamedTuple):
-    job: Job
-    process: subprocess.Popen[bytes]
-    errors: IO[bytes]
-
-
-def _start(job: Job) -> _Running:
+def _started(job: Job, errors: IO[bytes]) -> Process:
     recipe, folder = str(job.folder / RECIPE), str(job.folder)
     command = [sys.executable, "-m", "longtail", "train", recipe, "-o", folder, "--quiet"]
     write_start(job.folder, job.recipe, job.name, shlex.join(["longtail", *command[3:-1]]))
-    errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed when it is read; a pipe could fill
-    process = subprocess.Popen(
-        command,
-        env=os.environ | _ONE_THREAD,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=errors,
-        start_new_session=True,  # Ctrl-C is passed on once: a second one would cost a checkpoint
-    )
-    return _Running(job, process, errors)
+    return started(command, errors)
 
 
-def _ended(over: _Running) -> Ended:
-    with over.errors as file:
+def _read(errors: IO[bytes]) -> str:
+    with errors as file:
         file.seek(0)
-        error = file.read().decode("utf-8", "replace").strip()
-    if over.process.returncode == 0:
-        return Ended(over.job, "trained")
-    return Ended(over.job, "failed", error or f"it ended with code {over.process.returncode}")
+        return file.read().decode("utf-8", "replace").strip()
