@@ -1,6 +1,7 @@
 """A sweep: which runs a grid has, how points are measured, and that only validation chooses."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from flows.train.conftest import write_images
 from longtail.flows.sweep import _split, planned_runs, sweep
 from longtail.flows.sweep_result import SweepPoint, SweepResult
-from longtail.flows.train.reading import RecipeError, recipe_from
+from longtail.flows.train.reading import RecipeError, overridden, recipe_from
 from longtail.flows.train.train import train
 from longtail.report import page_of, render_page, save
 from longtail.report.pages.sweep import headline, notes, point_table
@@ -139,6 +140,51 @@ def test_more_values_add_to_a_sweep_and_another_recipe_is_refused(recipe, swept)
     assert [run.state for run in runs] == ["finished"] * 2 + ["new"] * 2 + ["finished"] * 2
     with pytest.raises(RecipeError, match=r"another recipe.*epochs: 2 there, 4 now"):
         planned_runs(recipe, [*SETTINGS[:2], "epochs=4"], folder, seeds=[0, 3], name="mine")
+
+
+def test_a_finished_run_is_of_its_data_its_start_and_its_groups(recipe, tmp_path):
+    folder, images = tmp_path / "out", tmp_path / "images.npz"
+    model = tmp_path / "model.safetensors"
+    shutil.copy(recipe.data.path, images)
+    for seed in (0, 1):
+        first = overridden(recipe, ["epochs=1", f"seed={seed}"])
+        train(first, tmp_path / f"first{seed}")
+    shutil.copy(tmp_path / "first0" / "model.safetensors", model)
+    settings = ["loss=logit_adjusted", "loss.tau=0,1", "epochs=1"]
+    settings += [f"start={model}", f"data.path={images}"]
+
+    def states(*more):
+        _, runs = planned_runs(recipe, [*settings, *more], folder)
+        return [run.state for run in runs]
+
+    sweep(recipe, settings, folder)
+    assert states() == ["finished"] * 2
+    # Other groups are measured anew, without training.
+    more = "groups=many=30,few=15"
+    assert states(more) == ["begun"] * 2
+    log = folder / "runs" / "loss.tau=0-s0" / "log.csv"
+    before, told = log.read_text(), []
+    sweep(recipe, [*settings, more], folder, progress=told.append)
+    metrics = json.loads((log.parent / "metrics.json").read_text())
+    assert (metrics["group_edges"], log.read_text()) == ("many=30,few=15", before)
+    assert {each.how for each in told} == {"trained"}
+    assert states(more) == ["finished"] * 2
+    # The same names with something else in them.
+    shutil.copy(tmp_path / "first1" / "model.safetensors", model)
+    with pytest.raises(ValueError, match=r"another.*start: "):
+        states()
+    versions = log.parent / "versions.json"  # as runs were written before
+    said = json.loads(versions.read_text())
+    versions.write_text(json.dumps({key: said[key] for key in said if key != "start"}))
+    with pytest.raises(ValueError, match=r"another task:\n  recipe.start: it was"):
+        states()
+    shutil.copy(tmp_path / "first0" / "model.safetensors", model)
+    write_images(images, (50, 20, 11))
+    with pytest.raises(ValueError, match=r"another task:\n  images.labels: it was"):
+        states()
+    images.unlink()
+    with pytest.raises(RecipeError, match=r"there is no .*images.npz"):
+        states()
 
 
 def point(value, validation, test, reach=0.01):

@@ -24,7 +24,7 @@ from longtail.data.tables.errors import reading
 from longtail.flows.file_names import METRICS
 from longtail.flows.generation import generation
 from longtail.flows.sweep_result import Accuracy, SweepPoint, SweepResult
-from longtail.flows.train.many import Ended, Job, State, state_of, train_many
+from longtail.flows.train.many import Ended, Job, State, states_of, train_many
 from longtail.flows.train.reading import RecipeError, overridden, recipe_from
 from longtail.flows.train.recipe import Recipe
 from longtail.stats import Estimate, Interval, estimate
@@ -112,7 +112,7 @@ def planned_runs(
         raise RecipeError(f"seeds must be one or more, each once, got {drawn}")
     if "seed" in keys and seeds is not None:
         raise RecipeError("seed has several values, and so do the seeds; give one of them")
-    runs = []
+    planned: list[tuple[tuple[str, ...], Job]] = []
     for point in product(*choices):
         varied = [each for each in point if each.partition("=")[0] in keys]
         values = tuple(each.partition("=")[2] for each in varied)
@@ -121,10 +121,14 @@ def planned_runs(
             seeded = [] if "seed" in keys or seeds is None else [f"seed={seed}"]
             made = overridden(base, [*point, *seeded])
             job = Job(made, Path(folder) / RUNS / f"{title}-s{made.seed}", name)
-            runs.append(PlannedRun(values, made.seed, job, state_of(job)))
-    if len({run.job.folder for run in runs}) < len(runs):
+            planned.append((values, job))
+    if len({job.folder for _, job in planned}) < len(planned):
         raise RecipeError(f"a value is given twice in {' '.join(settings)}; give it once")
-    return keys, runs
+    states = states_of([job for _, job in planned])
+    return keys, [
+        PlannedRun(values, job.recipe.seed, job, state)
+        for (values, job), state in zip(planned, states, strict=True)
+    ]
 
 
 def _choices(recipe: Recipe, before: Sequence[str], setting: str) -> tuple[str, ...]:

@@ -176,10 +176,7 @@ def task_of(
     task = {
         "options": {key: value for key, value in settings.items() if key not in _FREE},
         "model": f"{_kind(model.backbone)} and {_kind(model.head)}, {parameters} parameters",
-        "images": {
-            "labels": f"{len(images)} of {images.num_classes} classes, {_sum(images.labels)}",
-            **_settings(images),
-        },
+        **data_in_task(images, normalize),
         "loss": {
             "kind": _kind(loss),
             "constants": _sum(*loss.state_dict().values()),
@@ -192,7 +189,6 @@ def task_of(
         "sampler": {"kind": _kind(sampler), **_settings(sampler)},
         "steps": steps,
         "augment": _named(augment),
-        "normalize": _named(normalize),
         "recipe": dict(recipe),
     }
     try:
@@ -200,6 +196,20 @@ def task_of(
         return msgspec.json.decode(msgspec.json.encode(task), type=dict[str, Any])
     except TypeError as error:
         raise ValueError(f"a recipe must be what JSON can hold, got {recipe}: {error}") from error
+
+
+def data_in_task(images: LabelledImages, normalize: object) -> dict[str, Any]:
+    """What a task says of the training images."""
+    labels = f"{len(images)} of {images.num_classes} classes, {_sum(images.labels)}"
+    return {"images": {"labels": labels, **_settings(images)}, "normalize": _named(normalize)}
+
+
+def check_stored(folder: Path, now: Mapping[str, Any]) -> None:
+    """As `check_task`, of what is known of a task without building all that is trained."""
+    with undamaged(folder / STATE, folder):
+        task = msgspec.json.decode(read_whole(folder / STATE), type=dict[str, Any])["task"]
+        stored = {key: task[key] for key in now}
+    check_task(stored, msgspec.json.decode(msgspec.json.encode(now)), folder)
 
 
 def check_task(stored: Mapping[str, Any], now: Mapping[str, Any], folder: object) -> None:

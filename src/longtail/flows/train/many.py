@@ -11,14 +11,26 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, Literal, NamedTuple, TypeAlias
+from typing import IO, Any, Literal, NamedTuple, TypeAlias
 
+import msgspec
+
+from longtail.core.files import read_whole
 from longtail.core.numbers import check_whole
+from longtail.data.tables.errors import reading
 from longtail.flows.file_names import METRICS, RECIPE
 from longtail.flows.generation import settle
 from longtail.flows.subprocesses import Process, in_turn, is_taken, started, usable_cores
 from longtail.flows.train.recipe import Recipe
-from longtail.flows.train.run_folder import check_data, check_folder, write_start
+from longtail.flows.train.run_folder import (
+    CHECKPOINT,
+    check_data,
+    check_folder,
+    start_file,
+    task_values,
+    write_start,
+)
+from longtail.group_edges import GroupEdges
 
 State: TypeAlias = Literal["finished", "begun", "new"]
 
@@ -57,7 +69,7 @@ def train_many(
     limit = usable_cores() if at_once is None else check_whole(at_once, "at_once", least=1)
     if len({job.folder.resolve() for job in jobs}) < len(jobs):
         raise ValueError("two jobs have one folder; give each its own")
-    states = [state_of(job) for job in jobs]
+    states = states_of(jobs)
     finished = [job for job, state in zip(jobs, states, strict=True) if state == "finished"]
     ended = {job.folder: Ended(job, "finished before") for job in finished}
     for early in ended.values():
@@ -84,13 +96,46 @@ def train_many(
     return tuple(ended[job.folder] for job in jobs)
 
 
-def state_of(job: Job) -> State:
-    """How far the run is; a RecipeError if its folder is of another one, or there are no data."""
-    begun = check_folder(job.folder, job.recipe)
-    if begun and settle(job.folder) and (job.folder / METRICS).is_file():
-        return "finished"
+def states_of(jobs: Sequence[Job]) -> list[State]:
+    """How far runs are; a ValueError if a folder is of another run or data, or there are none.
+
+    One that is to be measured in other groups has begun: it goes on with that.
+    """
+    data: dict[bytes, dict[str, Any]] = {}  # read once for all runs that share them
+    return [_state_of(job, data) for job in jobs]
+
+
+def _state_of(job: Job, data: dict[bytes, dict[str, Any]]) -> State:
     check_data(job.recipe.data)
-    return "begun" if begun else "new"
+    start_file(job.recipe)
+    if not check_folder(job.folder, job.recipe):
+        return "new"
+    file = job.folder / METRICS
+    if not settle(job.folder) or not file.is_file():
+        return "begun"
+    _check_learned(job, data)
+    with reading(file, "the metrics of a run"):
+        edges = msgspec.json.decode(read_whole(file), type=_Measured).group_edges
+    return "finished" if edges == str(GroupEdges.of(job.recipe.groups)) else "begun"
+
+
+class _Measured(msgspec.Struct):
+    """What is read of the METRICS of a run."""
+
+    group_edges: str = ""
+
+
+def _check_learned(job: Job, data: dict[bytes, dict[str, Any]]) -> None:
+    """A ValueError if a run learned from other images, or began with another model."""
+    from longtail.engine.training.checkpoint import check_stored, data_in_task  # imports torch
+    from longtail.flows.train.building import build_normalize, read_data
+
+    recipe = job.recipe
+    key = msgspec.json.encode([recipe.data, recipe.normalize])
+    if key not in data:
+        images = read_data(recipe.data).train
+        data[key] = data_in_task(images, build_normalize(recipe, images))
+    check_stored(job.folder / CHECKPOINT, data[key] | {"recipe": task_values(recipe)})
 
 
 def _started(job: Job, errors: IO[bytes]) -> Process:
