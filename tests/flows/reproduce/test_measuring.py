@@ -12,7 +12,7 @@ from longtail.flows.reproduce.inspect import RUN_MEASURES
 from longtail.flows.reproduce.kept import OF_ANSWERS, Answers, Kept, Way, moved, prior_of_test
 from longtail.flows.reproduce.measures import EDGES, MEASURES, Edges
 from longtail.flows.reproduce.measuring import measured, summed
-from longtail.flows.reproduce.score_measures import SCORE_MEASURES
+from longtail.flows.score_measures import SCORE_MEASURES
 from longtail.flows.shifted_sets import shifted_sets
 
 sys.path.insert(0, str(Path(__file__).parent))
