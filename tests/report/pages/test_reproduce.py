@@ -124,7 +124,9 @@ def test_a_number_whose_tau_test_samples_chose_says_so_wherever_it_is_shown():
     assert any("†" in line and "test samples" in line for line in words.notes(made))
     assert "†" in render_page(reproduce_page(made, FOOTER))
     row = next(
-        line for line in ledger_text(ledger([one], kept_of, None)).splitlines() if "helps" in line
+        line
+        for line in ledger_text(ledger([one], kept_of, None), "mine").splitlines()
+        if "helps" in line
     )
     assert row.count("†") == 1
     assert not any("†" in line for line in words.notes(result()))
