@@ -221,7 +221,7 @@ _Sums: TypeAlias = tuple[Floats | None, Floats, float]  # ψ/weight, the classes
 def _accuracy(answers: Answers, shares: Floats) -> _Sums:
     weight = 100 * shares / np.maximum(np.bincount(answers.labels, minlength=len(shares)), 1)
     right = answers.right.astype(np.float64)
-    return right, weight, float(weight[answers.labels] @ right)
+    return right, weight, float((weight[answers.labels] * right).sum())
 
 
 def _error(answers: Answers, shares: Floats) -> _Sums:
