@@ -5,7 +5,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from longtail.stats import Interval, correlation_interval, estimate, rank_correlation
+from longtail.stats import (
+    Interval,
+    correlation_interval,
+    estimate,
+    rank_correlation,
+    stratified_variance,
+    student_reach,
+)
 
 
 def test_over_seeds_it_is_students_interval():
@@ -58,3 +65,20 @@ def test_a_perfect_order_is_not_certain():
     made = correlation_interval(1.0, 100)
     assert (made.value, made.high) == (1.0, 1.0)
     assert 0.9999 < made.low < 0.99999
+
+
+@pytest.mark.parametrize(("common", "rare"), [(0.01, 0.15), (0.03, 0.3), (0.1, 0.1)])
+def test_differences_are_held_where_rare_classes_change_most_and_some_have_one_sample(common, rare):
+    """Sizes like those of R52; two methods that differ in few samples, mostly of rare classes."""
+    few = [2, 3, 3, 4, 4, 5, 6, 7, 9, 9, 10, 11, 12, 12, 15, 19, 25]
+    sizes = np.array([1] * 6 + 2 * few + [75, 81, 87, 121, 696, 1083])
+    labels, weight = np.repeat(np.arange(len(sizes)), sizes), 1 / len(sizes) / sizes
+    changes = rare + (common - rare) * np.minimum(np.log(sizes) / np.log(100), 1)
+    random, held = np.random.default_rng(0), []
+    for _ in range(400):
+        drawn = random.random(len(labels)) / changes[labels]
+        terms = np.where(drawn < 2 / 3, 1.0, np.where(drawn < 1, -1.0, 0.0))
+        variance, freedom = stratified_variance(terms, labels, weight)
+        apart = weight[labels] @ terms - (changes / 3).mean()
+        held.append(abs(apart) <= student_reach(0.05, freedom) * variance**0.5)
+    assert 0.9 <= np.mean(held) < 1

@@ -87,19 +87,21 @@ def stratified_variance(terms: Floats, labels: Indices, weight: Floats) -> Part:
     counts = np.bincount(labels, minlength=len(weight))
     means = np.bincount(labels, terms, minlength=len(weight)) / np.maximum(counts, 1)
     squares = (terms - means[labels]) ** 2 * (counts / np.maximum(counts - 1, 1))[labels]
-    # A class with one sample says nothing about its variance: it gets that of the others.
-    counted = weight[labels] > 0
-    lone = (counts == 1)[labels] & counted
+    # A class with one sample says nothing about its variance: it gets v̄. A mean over samples would
+    # be that of the largest classes, which vary least.
+    lone = ((counts == 1) & (weight > 0))[labels]
     if lone.any():
-        others = squares[counted & ~lone]
-        squares[lone] = others.mean() if len(others) else terms[lone].var()
+        several = (counts > 1) & (weight > 0)
+        usual = np.bincount(labels, squares, minlength=len(weight))[several] / counts[several]
+        squares[lone] = usual.mean() if several.any() else terms[lone].var()
     each = weight[labels] ** 2 * squares
     if not each.any():  # all alike in every class: then as if they might as well have been opposite
         each = (weight[labels] * terms) ** 2
     total = float(each.sum())
     if total == 0:
         return Part(0.0, math.inf)
-    return Part(total, max(total**2 / float((each**2).sum()) - 1, 1.0))
+    spoke = each[~lone] if each[~lone].any() else each  # what was given to the others says nothing
+    return Part(total, max(float(spoke.sum() ** 2 / (spoke**2).sum()) - 1, 1.0))
 
 
 class Replicates:

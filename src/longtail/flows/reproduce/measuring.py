@@ -141,7 +141,8 @@ def _spread(group: Measured) -> Difference:
 
 def measured(kept: Mapping[int, Kept], cell: Cell, column: Column, edges: Edges) -> Measured | None:
     """A column of a cell, of the seeds that have it; None if none has."""
-    one = _one_of(column.measure)
+    one = _from_scores if column.measure in SCORE_MEASURES else _from_numbers
+    one = _from_answers if column.measure in _SUMS else one
     parts = {
         seed: _of_trials(each, cell, column) or one(each, cell, column, edges)
         for seed, each in kept.items()
@@ -160,15 +161,6 @@ def measured(kept: Mapping[int, Kept], cell: Cell, column: Column, edges: Edges)
     terms = [part.terms for part in alike.values() if part.terms is not None]
     psi = np.concatenate(terms) if len(terms) == len(alike) else None
     return replace(first, seeds=tuple(alike), values=values, terms=psi)
-
-
-_One: TypeAlias = Callable[[Kept, Cell, Column, Edges], Measured | None]
-
-
-def _one_of(measure: str) -> _One:
-    if measure in _SUMS:
-        return _from_answers
-    return _from_scores if measure in SCORE_MEASURES else _from_numbers
 
 
 def _single(
@@ -221,7 +213,7 @@ _Sums: TypeAlias = tuple[Floats | None, Floats, float]  # ψ/weight, the classes
 def _accuracy(answers: Answers, shares: Floats) -> _Sums:
     weight = 100 * shares / np.maximum(np.bincount(answers.labels, minlength=len(shares)), 1)
     right = answers.right.astype(np.float64)
-    return right, weight, float(weight[answers.labels] @ right)
+    return right, weight, float((weight[answers.labels] * right).sum())
 
 
 def _error(answers: Answers, shares: Floats) -> _Sums:
