@@ -82,6 +82,7 @@ def test_a_table_is_the_same_from_runs_and_from_what_was_kept(results, tmp_path)
 
 
 def test_where_scores_would_be_too_large_answers_are_kept(results, tmp_path):
+    keep(results, tmp_path / "kept", NAMES, [TABLE], lambda run: RECIPE)  # of which none stays
     files = keep(results, tmp_path / "kept", NAMES, [TABLE], lambda run: RECIPE, most=1000)
     assert files.without_scores == ("ce-s0",)
     assert not (tmp_path / "kept" / "ce-s0.safetensors").exists()
