@@ -89,6 +89,12 @@ def test_where_scores_would_be_too_large_answers_are_kept(results, tmp_path):
     assert numbers(tmp_path / "kept")["a", "All"] == numbers(results)["a", "All"]
 
 
+def test_a_run_of_any_seed_is_kept(results, tmp_path):
+    (results / "runs" / "two-gaussians-3-s0").rename(results / "runs" / "two-gaussians-3-s12")
+    files = keep(results, tmp_path / "kept", NAMES, [TABLE], lambda run: RECIPE)
+    assert "two-gaussians-3-s12" in files.names
+
+
 def test_what_is_kept_is_written_the_same_twice(results, tmp_path):
     for name in ("one", "two"):
         keep(results, tmp_path / name, NAMES, [TABLE], lambda run: RECIPE)
