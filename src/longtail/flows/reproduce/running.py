@@ -206,7 +206,7 @@ def work(task: Task) -> None:
             else:
                 from longtail.flows.reproduce import synthetic
 
-                synthetic.run(task.run, task.seed, task.folder, data)
+                synthetic.run(task.run, task.seed, task.folder)
 
 
 if __name__ == "__main__":
