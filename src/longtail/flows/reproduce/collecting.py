@@ -183,6 +183,7 @@ def keep(
     most: int = MOST_BYTES,
 ) -> KeptFiles:
     """Write what is kept of every finished run that some experiment asks for."""
+    check_any(results, names, experiments)
     output.mkdir(parents=True, exist_ok=True)
     kept_of = kept_in(results, names, experiments, recipe_of)
     total, written, dropped = 0, list[str](), list[str]()
