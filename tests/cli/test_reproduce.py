@@ -200,7 +200,7 @@ def test_a_ledger_goes_over_nothing_but_a_ledger(mine, tmp_path, name):
     assert {file: file.read_bytes() for file in tmp_path.rglob("*.*")} == before
 
 
-@pytest.mark.parametrize("option", ["--ledger"])
+@pytest.mark.parametrize("option", ["--ledger", "--keep"])
 def test_a_folder_without_any_run_is_refused(option, tmp_path):
     (tmp_path / "empty").mkdir()
     done, printed = run(option, tmp_path / "empty", "-o", tmp_path / "made")

@@ -1,5 +1,6 @@
 """What is kept of runs: small files from which every number comes out the same."""
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -93,6 +94,40 @@ def test_a_run_of_any_seed_is_kept(results, tmp_path):
     (results / "runs" / "two-gaussians-3-s0").rename(results / "runs" / "two-gaussians-3-s12")
     files = keep(results, tmp_path / "kept", NAMES, [TABLE], lambda run: RECIPE)
     assert "two-gaussians-3-s12" in files.names
+
+
+def test_what_was_kept_of_a_run_before_is_replaced_whole(results, tmp_path):
+    place = tmp_path / "kept"
+    keep(results, place, NAMES, [TABLE], lambda run: RECIPE)
+    assert len(list(place.glob("ce-s0.*"))) == 3
+    shutil.rmtree(results / "after")
+    scores(0.5, 7).save(results / "runs" / "ce-s0" / "scores-test.safetensors")
+    keep(results, place, NAMES, [TABLE], lambda run: RECIPE)
+    assert [file.name for file in place.glob("ce-s0.*")] == ["ce-s0.safetensors"]
+    keep(results, place, NAMES, [TABLE], lambda run: RECIPE, most=1000)
+    assert [file.name for file in place.glob("ce-s0.*")] == ["ce-s0.answers.safetensors"]
+    assert numbers(place)["a", "All"] == numbers(results)["a", "All"]
+
+
+@pytest.mark.parametrize("end", ["safetensors", "answers.safetensors", "json"])
+@pytest.mark.parametrize("content", ['{"mine": 1.0}', "notes"])
+def test_a_file_of_the_same_name_that_is_not_of_the_run_stays(results, tmp_path, end, content):
+    file = tmp_path / "kept" / f"ce-s0.{end}"
+    file.parent.mkdir()
+    file.write_text(content)
+    with pytest.raises(ValueError, match=f"ce-s0.{end}"):
+        keep(results, file.parent, NAMES, [TABLE], lambda run: RECIPE)
+    assert file.read_text() == content
+    assert not list(file.parent.glob(".ce*"))
+
+
+@pytest.mark.parametrize("end", ["safetensors", "answers.safetensors", "json"])
+def test_a_file_under_the_name_of_another_run_is_refused(results, tmp_path, end):
+    keep(results, tmp_path / "kept", NAMES, [TABLE], lambda run: RECIPE)
+    assert Kept.load(tmp_path / "kept", "ce-s0") is not None
+    shutil.copy(tmp_path / "kept" / f"ce-s0.{end}", tmp_path / f"la-s0.{end}")
+    with pytest.raises(ValueError, match=f"la-s0.{end} is not of the run la-s0 but of ce-s0"):
+        Kept.load(tmp_path, "la-s0")
 
 
 def test_what_is_kept_is_written_the_same_twice(results, tmp_path):

@@ -72,12 +72,19 @@ def kept_in(
 
 def check_any(results: Path, names: RunNames, experiments: Iterable[Experiment]) -> None:
     """A ValueError if a folder of results has no finished run of these experiments."""
-    all_runs = (names(run, seed) for run in asked(experiments) for seed in range(_MANY_SEEDS))
+    all_runs = (names(run, seed) for run in asked(experiments) for seed in _seeds_in(results))
     if not any(is_there(results, name) for name in all_runs):
         raise ValueError(
             f"{results} has no finished run: expected the folder of `longtail reproduce -o`, or "
             "one of --keep, such as results/scores"
         )
+
+
+def _seeds_in(results: Path) -> list[int]:
+    """The seeds that runs there have."""
+    places = [place for place in (results / RUNS, results / SCORES, results) if place.is_dir()]
+    ends = (_SEED.search(each.name) for place in places for each in place.iterdir())
+    return sorted({int(end[1]) for end in ends if end})
 
 
 def _check_recipe(folder: Path, recipe: Recipe) -> None:
@@ -186,17 +193,15 @@ def keep(
     most: int = MOST_BYTES,
 ) -> KeptFiles:
     """Write what is kept of every finished run that some experiment asks for."""
+    check_any(results, names, experiments)
     output.mkdir(parents=True, exist_ok=True)
     kept_of = kept_in(results, names, experiments, recipe_of)
-    places = [place for place in (results / RUNS, results / SCORES, results) if place.is_dir()]
-    found = (_SEED.search(each.name) for place in places for each in place.iterdir())
-    seeds = sorted({int(seed[1]) for seed in found if seed})
     total, written, dropped = 0, list[str](), list[str]()
     # What is small first, then scores as long as there is room.
     for run, ways in sorted(
         asked(experiments).items(), key=lambda each: isinstance(each[0], Train)
     ):
-        for seed in seeds:
+        for seed in _seeds_in(results):
             name, kept = names(run, seed), kept_of(run, seed)
             if kept is None or name in written:
                 continue

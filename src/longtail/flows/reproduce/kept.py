@@ -7,15 +7,17 @@
     NAME.json                  numbers: norms of the head's weights, measures of features; of each
                                fitted method its log-loss and calibration, where a table asks
 
-A table reads nothing else, so it is the same from results/scores and from the runs themselves.
+Each says of which run it is. A table reads nothing else, so it is the same from results/scores and
+from the runs themselves.
 """
 
 from __future__ import annotations
 
-import json
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -24,7 +26,6 @@ import numpy.typing as npt
 from longtail.core import Prior, Scores, UnknownPriorError
 from longtail.core.arrays import Floats, Indices, as_numpy
 from longtail.core.blocks import blocks
-from longtail.core.files import read_whole
 from longtail.core.softmax import softmax
 from longtail.core.tensor_file import map_tensor_file, save_tensors
 from longtail.data import shifted_subset
@@ -32,6 +33,7 @@ from longtail.data.subsets import Direction
 from longtail.flows.folds import by_best_tau
 from longtail.flows.reproduce.experiment import Cell, Column, Experiment, Run, Variant
 from longtail.flows.reproduce.plan import head_name, settled
+from longtail.flows.reproduce.stored import check_signed, read_numbers, sign
 from longtail.flows.results import write_json
 from longtail.flows.score_measures import DRAWN_OF, SCORE_MEASURES
 from longtail.metrics.terms import BINS, bin_of, block_sums
@@ -49,7 +51,6 @@ OF_ANSWERS = ("accuracy", "balanced_error", "error", "geometric_mean", *PROBABIL
 WEIGHT_NORM = "weight_norm"
 RELIABILITY = "reliability"  # drawn of answers
 _MOST_NUMBERS = 2000  # what a picture alone is drawn of may have one for each training sample
-_ENDS = ("safetensors", "answers.safetensors", "json")
 _SURE = ("nll", "brier", "confidence", "classwise")
 
 
@@ -148,34 +149,45 @@ class Kept:
         return next((each.counts for each in (self.answers or {}).values()), None)
 
     def save(self, folder: Path, name: str) -> int:
-        """Write its files; how many bytes they have."""
-        written = []
-        for end in _ENDS:  # what was kept before may have been more
-            (folder / f"{name}.{end}").unlink(missing_ok=True)
-        if self.scores is not None:
-            written.append(folder / f"{name}.safetensors")
-            halved(self.scores).save(written[-1])
-        if self.answers:
-            written.append(folder / f"{name}.answers.safetensors")
-            save_tensors(written[-1], dict(_packed(self.answers)), {})
-        if self.numbers:
-            written.append(folder / f"{name}.json")
-            small = {k: v for k, v in self.numbers.items() if np.size(v) <= _MOST_NUMBERS}
-            write_json(written[-1], dict(sorted(small.items())))
-        return sum(file.stat().st_size for file in written)
+        """Write its files in place of those that are kept of the run; how many bytes they have."""
+        files = _files(folder, name)
+        for file in filter(os.path.lexists, files):
+            check_signed(file, must=True, run=name)
+        with TemporaryDirectory(dir=folder, prefix=f".{name}.") as aside:
+            logits, answers, numbers = made = _files(Path(aside), name)
+            if self.scores is not None:
+                halved(self.scores).save(logits)
+                sign(logits, run=name)
+            if self.answers:
+                save_tensors(answers, dict(_packed(self.answers)), {"run": name})
+            if self.numbers:
+                small = {k: v for k, v in self.numbers.items() if np.size(v) <= _MOST_NUMBERS}
+                write_json(numbers, {"run": name} | dict(sorted(small.items())))
+            for old, new in zip(files, made, strict=True):
+                if new.is_file():
+                    new.replace(old)
+                else:
+                    old.unlink(missing_ok=True)
+        return sum(file.stat().st_size for file in files if file.is_file())
 
     @classmethod
     def load(cls, folder: Path, name: str) -> Kept | None:
         """What is kept there under a name; None if nothing is."""
-        files = [folder / f"{name}.{end}" for end in _ENDS]
+        files = _files(folder, name)
+        for file in filter(Path.is_file, files):
+            check_signed(file, run=name)
         logits, answers, numbers = (file if file.is_file() else None for file in files)
         if not (logits or answers or numbers):
             return None
         return cls(
             None if logits is None else widened(Scores.load(logits)),
             None if answers is None else _unpacked(map_tensor_file(answers)[1]),
-            None if numbers is None else json.loads(read_whole(numbers)),
+            None if numbers is None else read_numbers(numbers),
         )
+
+
+def _files(folder: Path, name: str) -> list[Path]:
+    return [folder / f"{name}.{end}" for end in ("safetensors", "answers.safetensors", "json")]
 
 
 def widened(scores: Scores[Any]) -> Scores[Any]:
