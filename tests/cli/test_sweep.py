@@ -63,7 +63,7 @@ def test_a_sweep_trains_shows_and_is_not_repeated(folder):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--seeds", "a,b"], "--seeds are whole numbers with commas"),
+        (["--seeds", "a,b"], "whole numbers with commas"),
         (["epoch=1,2"], "did you mean epochs?"),
         (["--jobs", "0"], "0 is not in the range"),
     ],

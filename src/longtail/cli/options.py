@@ -88,6 +88,23 @@ class NameAndPath(click.ParamType):  # type: ignore[type-arg]  # as above
         return name, Path(path)
 
 
+class Seeds(click.ParamType):  # type: ignore[type-arg]  # as above
+    """Whole numbers with commas, each once."""
+
+    name = "0,1,..."
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, ...]:
+        """The seeds, or a usage error."""
+        if isinstance(value, tuple):
+            return value
+        parts = listed(value)
+        if not parts or not all(part.isdecimal() for part in parts):
+            self.fail(f"whole numbers with commas, such as 0,1,2; got {value!r}", param, ctx)
+        return tuple(dict.fromkeys(map(int, parts)))
+
+
 def name_or_place(column: str) -> str | int:
     """A column as it is given: its place counted from 0, or its name."""
     return int(column) if column.isdigit() else column

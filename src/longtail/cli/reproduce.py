@@ -44,7 +44,7 @@ class _Asked(NamedTuple):
     help="Where data are: cifar100=PATH. Once for each that is needed.",
 )
 @click.option("--quick", is_flag=True, help="The setting for a CPU, where there is one.")
-@click.option("--seeds", metavar="0,1,...", help="Seeds, by default as many as the paper has.")
+@click.option("--seeds", type=options.Seeds(), help="By default those of the setting.")
 @click.option(
     "--jobs", type=click.IntRange(min=1), help="Runs at a time, by default as many as cores."
 )
@@ -67,7 +67,7 @@ def reproduce(
     output: Path | None,
     data: tuple[tuple[str, Path], ...],
     quick: bool,
-    seeds: str | None,
+    seeds: tuple[int, ...] | None,
     jobs: int | None,
     dry_run: bool,
     table: bool,
@@ -92,7 +92,7 @@ def reproduce(
         from longtail.flows.subprocesses import usable_cores
 
         at_once = jobs or usable_cores()
-        asked = _Asked(quick, _numbers(seeds), dict(data), at_once, as_json, quiet)
+        asked = _Asked(quick, seeds, dict(data), at_once, as_json, quiet)
         experiment = experiments.named(name)
         if dry_run:
             _show_plan(_planned(experiment, output, asked), asked)
@@ -131,17 +131,6 @@ def _check_options(ctx: click.Context) -> None:
         if name not in get_args(Needs):
             known = ", ".join(get_args(Needs))
             raise click.UsageError(f"no experiment needs data called {name}; there are {known}")
-
-
-def _numbers(seeds: str | None) -> tuple[int, ...] | None:
-    if seeds is None:
-        return None
-    parts = options.listed(seeds)
-    if not parts or not all(part.isdecimal() for part in parts):
-        raise click.UsageError(
-            f"--seeds are whole numbers with commas, such as 0,1,2; got {seeds!r}"
-        )
-    return tuple(dict.fromkeys(map(int, parts)))
 
 
 def _planned(experiment: Experiment, output: Path | None, asked: _Asked) -> Plan:

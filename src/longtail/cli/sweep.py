@@ -28,7 +28,7 @@ _JOBS = "Runs at a time, each a process of one thread; by default as many as the
 @click.argument("settings", nargs=-1, metavar="[KEY=VALUE[,VALUE]...]...")
 @click.option("--data", type=options.PATH, help="Where the images are: the recipe's data.path.")
 @options.output_folder("Folder for the runs, sweep.json and report.html.", required=True)
-@click.option("--seeds", metavar="SEED,...", help=_SEEDS)
+@click.option("--seeds", type=options.Seeds(), help=_SEEDS)
 @click.option("--jobs", type=click.IntRange(min=1), help=_JOBS)
 @click.option("--dry-run", is_flag=True, help="List the runs and how far they are; train nothing.")
 @options.common
@@ -37,7 +37,7 @@ def sweep(
     settings: tuple[str, ...],
     data: Path | None,
     output: Path,
-    seeds: str | None,
+    seeds: tuple[int, ...] | None,
     jobs: int | None,
     dry_run: bool,
     as_json: bool,
@@ -53,9 +53,8 @@ def sweep(
 
     recipe, title = read_recipe(name), recipe_name(name)
     given = [*settings, *([] if data is None else [f"data.path={data}"])]
-    numbers = None if seeds is None else _numbers(seeds)
     if dry_run:
-        _show_plan(recipe, given, output, numbers, title, as_json)
+        _show_plan(recipe, given, output, seeds, title, as_json)
         return
     try:
         with terminal.bars(quiet) as bar:
@@ -63,7 +62,7 @@ def sweep(
             from longtail.flows.sweep import sweep as train_grid
             from longtail.report import save
 
-            _, runs = planned_runs(recipe, given, output, seeds=numbers, name=title)
+            _, runs = planned_runs(recipe, given, output, seeds=seeds, name=title)
             task = bar.add_task("runs", total=len(runs), detail="")
 
             def progress(ended: Ended) -> None:
@@ -74,7 +73,7 @@ def sweep(
                 recipe,
                 given,
                 output,
-                seeds=numbers,
+                seeds=seeds,
                 at_once=jobs,
                 name=title,
                 page=save,
@@ -87,20 +86,11 @@ def sweep(
     _show(result, output, as_json, quiet)
 
 
-def _numbers(text: str) -> list[int]:
-    try:
-        return [int(seed) for seed in text.split(",")]
-    except ValueError:
-        raise click.UsageError(
-            f"--seeds are whole numbers with commas, as 0,1,2; got {text!r}"
-        ) from None
-
-
 def _show_plan(
     recipe: Recipe,
     settings: list[str],
     output: Path,
-    seeds: list[int] | None,
+    seeds: tuple[int, ...] | None,
     name: str,
     as_json: bool,
 ) -> None:

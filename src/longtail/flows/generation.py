@@ -148,15 +148,6 @@ def check_free(folder: Path) -> None:
             pass
 
 
-def is_taken(folder: Path) -> bool:
-    """Whether somebody writes there now."""
-    try:
-        check_free(folder)
-    except BlockingIOError:
-        return True
-    return False
-
-
 def check_not_others(folder: Path, files: Iterable[str]) -> None:
     """A ValueError if one of the files is there and no longtail has written it."""
     current = generation_in(folder)

@@ -10,7 +10,10 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import IO, Literal, TypeAlias, TypeVar
+
+from longtail.flows.generation import check_free
 
 _Item = TypeVar("_Item")
 Process: TypeAlias = subprocess.Popen[bytes]
@@ -25,6 +28,15 @@ _ONE_THREAD = {
 def usable_cores() -> int:
     """The cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def is_taken(folder: Path) -> bool:
+    """Whether somebody writes there now."""
+    try:
+        check_free(folder)
+    except BlockingIOError:
+        return True
+    return False
 
 
 def started(command: Sequence[str], errors: IO[bytes]) -> Process:

@@ -82,10 +82,17 @@ def test_a_table_is_the_same_from_runs_and_from_what_was_kept(results, tmp_path)
 
 
 def test_where_scores_would_be_too_large_answers_are_kept(results, tmp_path):
+    keep(results, tmp_path / "kept", NAMES, [TABLE], lambda run: RECIPE)  # of which none stays
     files = keep(results, tmp_path / "kept", NAMES, [TABLE], lambda run: RECIPE, most=1000)
     assert files.without_scores == ("ce-s0",)
     assert not (tmp_path / "kept" / "ce-s0.safetensors").exists()
     assert numbers(tmp_path / "kept")["a", "All"] == numbers(results)["a", "All"]
+
+
+def test_a_run_of_any_seed_is_kept(results, tmp_path):
+    (results / "runs" / "two-gaussians-3-s0").rename(results / "runs" / "two-gaussians-3-s12")
+    files = keep(results, tmp_path / "kept", NAMES, [TABLE], lambda run: RECIPE)
+    assert "two-gaussians-3-s12" in files.names
 
 
 def test_what_is_kept_is_written_the_same_twice(results, tmp_path):

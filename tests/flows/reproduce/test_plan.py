@@ -7,10 +7,10 @@ import pytest
 
 from longtail.flows.reproduce.dry_run import dry_run
 from longtail.flows.reproduce.experiment import Cell, Column, Fit, Inspect, Train
+from longtail.flows.reproduce.listing import listed
 from longtail.flows.reproduce.plan import (
     RunNames,
     head_file,
-    listed,
     needed_data,
     plan,
     settled,

@@ -28,7 +28,7 @@ def folders(tmp_path_factory):
         patch.setattr(synthetic, "ELM_FIGURE_1", quick)
         patch.setattr(synthetic, "LA_FIGURE_2", LA_FIGURE_2._replace(samples=1000))
         for problem in ("two-gaussians", "two-moons"):
-            synthetic.run(Synthetic(problem, trials=3), 1, place / problem, {})
+            synthetic.run(Synthetic(problem, trials=3), 1, place / problem)
     return place
 
 
@@ -91,6 +91,6 @@ def test_the_page_shows_what_the_finished_runs_have_drawn(folders, tmp_path):
 
 def test_a_folder_that_is_there_is_finished(folders):
     before = (folders / "two-moons" / "numbers.json").stat()
-    synthetic.run(Synthetic("two-moons", trials=9), 0, folders / "two-moons", {})
+    synthetic.run(Synthetic("two-moons", trials=9), 0, folders / "two-moons")
     assert (folders / "two-moons" / "numbers.json").stat() == before
     assert sorted(each.name for each in folders.iterdir()) == ["two-gaussians", "two-moons"]

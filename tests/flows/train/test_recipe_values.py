@@ -52,6 +52,10 @@ START = recipe_from({"data": "cifar100", "loss": {"name": "lade", "lam": 0.5}})
         (["loss=ldam", "head={name: cosine, scale: 1, learn_scale: true}"], "learn_scale=false"),
         (["loss=estimated_offset"], "set head=estimated_offset loss=estimated_offset"),
         (["head=estimated_offset"], "set head=estimated_offset loss=estimated_offset"),
+        (
+            ["loss=estimated_offset", "head=estimated_offset", "second_stage.heads=[tau_norm]"],
+            "the offset of the head estimated_offset would be lost",
+        ),
         (["mixup=1"], "mixup makes soft labels"),
         (["loss=focal", "mixup=1", "terms=[{name: range, weight: 1}]"], "mixup makes soft labels"),
         (["terms=[center]"], "terms[0] needs a value for weight"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from longtail.flows.reproduce.inspect import RUN_MEASURES
-from longtail.flows.reproduce.score_measures import DRAWN_OF, SCORE_MEASURES
+from longtail.flows.score_measures import DRAWN_OF, SCORE_MEASURES
 from longtail.recipes.experiments import EXPERIMENTS, MEASURES
 from longtail.report.figures.measured import DRAWINGS, measured_chart
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,13 +18,7 @@ from longtail.flows.train.reading import overridden
 from longtail.flows.train.scores import second_stage
 
 
-def fit_heads(
-    results: Path,
-    name: str,
-    heads: Sequence[tuple[str, str]],
-    data: Path,
-    progress: Callable[[str], None] = lambda what: None,
-) -> None:
+def fit_heads(results: Path, name: str, heads: Sequence[tuple[str, str]], data: Path) -> None:
     """Write the scores of each head, given as a recipe writes it, with its batch norm.
 
     The head is no part of the run: whatever second stage its recipe has is left out.
@@ -38,7 +32,7 @@ def fit_heads(
             plain,
             [f"second_stage.heads=[{', '.join(chosen)}]", f"second_stage.batch_norm={batch_norm}"],
         )
-        made = second_stage(recipe, stored.model, images, stored.normalize, progress)
+        made = second_stage(recipe, stored.model, images, stored.normalize)
         for head, variant in zip(chosen, made, strict=True):
             file = head_file(results, name, head, batch_norm)
             file.parent.mkdir(parents=True, exist_ok=True)

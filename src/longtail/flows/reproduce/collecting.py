@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -31,7 +32,7 @@ from longtail.flows.train.run_folder import differences_from
 
 MOST_BYTES = 20_000_000  # of all that is kept
 _SCORES = "scores-test.safetensors"
-_MANY_SEEDS = 10
+_SEED = re.compile(r"-s(\d+)(\.|$)")  # at the end of the name of a run
 
 
 def kept_in(
@@ -169,12 +170,15 @@ def keep(
     """Write what is kept of every finished run that some experiment asks for."""
     output.mkdir(parents=True, exist_ok=True)
     kept_of = kept_in(results, names, experiments, recipe_of)
+    places = [place for place in (results / RUNS, results / SCORES, results) if place.is_dir()]
+    found = (_SEED.search(each.name) for place in places for each in place.iterdir())
+    seeds = sorted({int(seed[1]) for seed in found if seed})
     total, written, dropped = 0, list[str](), list[str]()
     # What is small first, then scores as long as there is room.
     for run, ways in sorted(
         asked(experiments).items(), key=lambda each: isinstance(each[0], Train)
     ):
-        for seed in range(_MANY_SEEDS):
+        for seed in seeds:
             name, kept = names(run, seed), kept_of(run, seed)
             if kept is None or name in written:
                 continue

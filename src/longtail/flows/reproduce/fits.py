@@ -7,7 +7,7 @@ are chosen on folds of the training samples, as `longtail fit` does; the test pa
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +33,6 @@ def run(
     seed: int,
     folder: Path,
     data: Mapping[str, Path],
-    progress: Callable[[str], None] = lambda what: None,
 ) -> None:
     """Write `folder`: METHOD.safetensors with test scores of each method, and metrics.json.
 
@@ -42,7 +41,6 @@ def run(
         seed: Draws the training samples, and all else that is drawn.
         folder: Made whole at the end; one that is there is finished and left as it is.
         data: The paths of the sets, by their names in `Needs`.
-        progress: Told what comes next.
     """
     if folder.exists():
         return
@@ -50,9 +48,9 @@ def run(
     is_text = SETS[fit_run.features].is_text
     methods = [name for name in METHODS if not (is_text and name in _QUADRATIC)]
     aim, failed = Aim(Prior.uniform(features.num_classes)), {}
-    problem = prepared(features, aim, _FOLDS, seed, progress)
+    problem = prepared(features, aim, _FOLDS, seed)
     with staged_folder(folder) as aside:
-        for name, scores in scores_by_method(problem, methods, progress):
+        for name, scores in scores_by_method(problem, methods):
             if isinstance(scores, Scores):
                 halved(lowered(scores)).save(aside / f"{name}.safetensors")
             else:

@@ -32,7 +32,7 @@ from longtail.data import Features
 from longtail.data.tables.features import Part
 from longtail.engine import fit_head
 from longtail.flows.features import features as features_of
-from longtail.flows.reproduce.score_measures import SCORE_MEASURES, Value, class_averages
+from longtail.flows.score_measures import SCORE_MEASURES, Value, class_averages
 from longtail.flows.train.model_file import StoredModel, load_model
 from longtail.flows.train.run_folder import read_log
 from longtail.flows.tsne import tsne

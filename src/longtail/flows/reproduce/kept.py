@@ -31,8 +31,8 @@ from longtail.data import shifted_subset
 from longtail.data.subsets import Direction
 from longtail.flows.reproduce.experiment import Cell, Column, Experiment, Run, Variant
 from longtail.flows.reproduce.plan import head_name, settled
-from longtail.flows.reproduce.score_measures import DRAWN_OF, SCORE_MEASURES
 from longtail.flows.results import write_json
+from longtail.flows.score_measures import DRAWN_OF, SCORE_MEASURES
 from longtail.metrics.terms import BINS, bin_of, block_sums
 from longtail.posthoc import LogitAdjustment, WeightNormalization
 from longtail.posthoc.tau.curve import tau_curve, weight_norm_curve
@@ -48,6 +48,7 @@ OF_ANSWERS = ("accuracy", "balanced_error", "error", "geometric_mean", *PROBABIL
 WEIGHT_NORM = "weight_norm"
 RELIABILITY = "reliability"  # drawn of answers
 _MOST_NUMBERS = 2000  # what a picture alone is drawn of may have one for each training sample
+_ENDS = ("safetensors", "answers.safetensors", "json")
 _SURE = ("nll", "brier", "confidence", "classwise")
 
 
@@ -148,6 +149,8 @@ class Kept:
     def save(self, folder: Path, name: str) -> int:
         """Write its files; how many bytes they have."""
         written = []
+        for end in _ENDS:  # what was kept before may have been more
+            (folder / f"{name}.{end}").unlink(missing_ok=True)
         if self.scores is not None:
             written.append(folder / f"{name}.safetensors")
             halved(self.scores).save(written[-1])
@@ -163,7 +166,7 @@ class Kept:
     @classmethod
     def load(cls, folder: Path, name: str) -> Kept | None:
         """What is kept there under a name; None if nothing is."""
-        files = [folder / f"{name}.{end}" for end in ("safetensors", "answers.safetensors", "json")]
+        files = [folder / f"{name}.{end}" for end in _ENDS]
         logits, answers, numbers = (file if file.is_file() else None for file in files)
         if not (logits or answers or numbers):
             return None

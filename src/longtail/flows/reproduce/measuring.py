@@ -30,7 +30,7 @@ from longtail.flows.noise import Difference, spread
 from longtail.flows.reproduce.experiment import Cell, Column
 from longtail.flows.reproduce.kept import BALANCED, PROBABILITIES, Answers, Kept, Way
 from longtail.flows.reproduce.measures import MEASURES, Edges
-from longtail.flows.reproduce.score_measures import SCORE_MEASURES
+from longtail.flows.score_measures import SCORE_MEASURES
 from longtail.metrics.recall import geometric_means, ratio
 from longtail.metrics.terms import bin_of
 from longtail.stats import Part, student_reach

@@ -13,7 +13,7 @@ from longtail.flows.reproduce.experiment import Cell, Column
 from longtail.flows.reproduce.kept import RELIABILITY, Answers, Kept, Way
 from longtail.flows.reproduce.measures import Edges
 from longtail.flows.reproduce.measuring import group_mask
-from longtail.flows.reproduce.score_measures import DRAWN_OF, SCORE_MEASURES, Value
+from longtail.flows.score_measures import DRAWN_OF, SCORE_MEASURES, Value
 from longtail.metrics.recall import ratio
 from longtail.metrics.terms import BINS, bin_of
 

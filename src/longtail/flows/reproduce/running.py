@@ -17,7 +17,6 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from longtail.flows.file_names import METRICS
-from longtail.flows.generation import is_taken
 from longtail.flows.reproduce.experiment import Fit, Synthetic, Train
 from longtail.flows.reproduce.plan import (
     AFTER,
@@ -31,7 +30,7 @@ from longtail.flows.reproduce.plan import (
     measures_left,
     state_of,
 )
-from longtail.flows.subprocesses import Process, in_turn, started
+from longtail.flows.subprocesses import Process, in_turn, is_taken, started
 
 Event: TypeAlias = Literal["started", "finished", "failed", "elsewhere"]
 Progress: TypeAlias = Callable[[str, Event], None]
@@ -207,7 +206,7 @@ def work(task: Task) -> None:
             else:
                 from longtail.flows.reproduce import synthetic
 
-                synthetic.run(task.run, task.seed, task.folder, data)
+                synthetic.run(task.run, task.seed, task.folder)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ trials.npz     the result itself, for the picture
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -30,31 +30,23 @@ _Floats: TypeAlias = npt.NDArray[np.float64]
 _NUMBERS, _TRIALS = "numbers.json", "trials.npz"
 
 
-def run(
-    synthetic_run: Synthetic,
-    seed: int,
-    folder: Path,
-    data: Mapping[str, Path],
-    progress: Callable[[], None] = lambda: None,
-) -> None:
+def run(synthetic_run: Synthetic, seed: int, folder: Path) -> None:
     """Write `folder` with all trials; one that is there is finished and left as it is.
 
     Args:
         synthetic_run: Which problem, and how often it is drawn.
         seed: Trials of one seed are of no other.
         folder: Made whole at the end.
-        data: Nothing is needed of it.
-        progress: Told after each trial.
     """
     if folder.exists():
         return
     first, trials = seed * synthetic_run.trials, synthetic_run.trials
     result: TwoGaussians | TwoMoons
     if synthetic_run.problem == "two-gaussians":
-        result = two_gaussians.run_trials(LA_FIGURE_2, trials, first, progress=progress)
+        result = two_gaussians.run_trials(LA_FIGURE_2, trials, first)
         numbers = _of_gaussians(result)
     else:
-        result = two_moons.run_trials(ELM_FIGURE_1, trials, first, progress)
+        result = two_moons.run_trials(ELM_FIGURE_1, trials, first)
         numbers = _of_moons(result)
     with staged_folder(folder) as aside:
         write_json(aside / _NUMBERS, numbers)

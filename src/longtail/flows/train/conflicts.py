@@ -39,6 +39,11 @@ def _of_parts(recipe: Recipe) -> Iterator[str]:
             f"the second-stage head {scaling[0]} scales the rows of a linear head, which cosine "
             "and causal_norm are not: leave it out, or set head=linear"
         )
+    if "tau_norm" in scaling and head.values().get("use_offset"):
+        yield (
+            "the second-stage head tau_norm has rows alone, and the offset of the head "
+            "estimated_offset would be lost: leave it out, or set head.use_offset=false"
+        )
     if recipe.mixup is not None and (recipe.terms or loss.tag in parts.HARD_LABELS_ONLY):
         yield (
             "mixup makes soft labels, which terms, and losses on features or whole batches, cannot "

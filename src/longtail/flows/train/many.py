@@ -19,8 +19,8 @@ from longtail.core.files import read_whole
 from longtail.core.numbers import check_whole
 from longtail.data.tables.errors import reading
 from longtail.flows.file_names import METRICS, RECIPE
-from longtail.flows.generation import is_taken, settle
-from longtail.flows.subprocesses import Process, in_turn, started, usable_cores
+from longtail.flows.generation import settle
+from longtail.flows.subprocesses import Process, in_turn, is_taken, started, usable_cores
 from longtail.flows.train.recipe import Recipe
 from longtail.flows.train.run_folder import (
     CHECKPOINT,

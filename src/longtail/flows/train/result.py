@@ -24,9 +24,9 @@ from longtail.engine.training import Trained
 from longtail.flows.changes import main_accuracy, shown_accuracies
 from longtail.flows.file_names import METRICS
 from longtail.flows.judge import Judgement, judge
-from longtail.flows.reproduce.score_measures import Value, measure_scores
 from longtail.flows.results import Result, write_json
 from longtail.flows.samples import AS_TRAINED
+from longtail.flows.score_measures import Value, measure_scores
 from longtail.flows.shifted_sets import ShiftedSet, shifted_sets
 from longtail.flows.train.building import build_target
 from longtail.flows.train.model_file import StoredModel, load_model

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from longtail.flows.figure_curves import Floats, Values, floats, labels_of, reliability_of
-from longtail.flows.reproduce.score_measures import DRAWN_OF
+from longtail.flows.score_measures import DRAWN_OF
 from longtail.flows.tsne import TsneMap
 from longtail.report.charts.chart import Chart, panels
 from longtail.report.figures import classes as along_the_tail
@@ -20,7 +20,7 @@ from longtail.report.figures import curves, representations
 
 if TYPE_CHECKING:
     from longtail.core.arrays import ArrayLike
-    from longtail.flows.reproduce.score_measures import Value
+    from longtail.flows.score_measures import Value
 
 
 def _numbers(seed: Mapping[str, Value], name: str) -> Floats:

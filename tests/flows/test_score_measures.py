@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from longtail import Scores
-from longtail.flows.reproduce.score_measures import SCORE_MEASURES, measure_scores
+from longtail.flows.score_measures import SCORE_MEASURES, measure_scores
 
 SOURCE = np.random.default_rng(3)
 COUNTS = [40, 900, 7, 100]
