@@ -3,14 +3,16 @@
 import json
 import os
 import signal
+import tempfile
 import threading
 import time
 
 import pytest
 
 from longtail.core.files import locked
+from longtail.flows.train import many
 from longtail.flows.train.many import Job, train_many
-from longtail.flows.train.reading import RecipeError, recipe_from
+from longtail.flows.train.reading import RecipeError, read_recipe_file, recipe_from
 from longtail.flows.train.run_folder import name_of_run, read_log
 from longtail.recipes.catalogue import recipe_name
 
@@ -89,6 +91,36 @@ def test_what_another_process_is_at_is_waited_for(images, tmp_path):
         assert not (taken.folder / "versions.json").exists()
     waiting.join(60)
     assert [each.how for each in done] == ["trained"]
+
+
+def test_two_at_once_never_take_the_run_of_the_other_for_theirs(images, tmp_path):
+    """Whoever comes second finds a run of another recipe, and leaves all of it as it is."""
+    rates, ended = (0.01, 0.02), {}
+
+    def begin(lr):
+        mine = job(images, tmp_path / "run", epochs=1, optimizer={"lr": lr})
+        (ended[lr],) = train_many([mine])
+
+    both = [threading.Thread(target=begin, args=(lr,)) for lr in rates]
+    for each in both:
+        each.start()
+    for each in both:
+        each.join()
+    assert sorted(each.how for each in ended.values()) == ["failed", "trained"]
+    for lr, each in ended.items():
+        trained = read_recipe_file(tmp_path / "run" / "recipe.yaml").optimizer.lr
+        assert (each.how == "trained") == (trained == lr)
+        assert each.how == "trained" or "another recipe" in each.error
+
+
+def test_what_another_trains_is_not_written_to(images, tmp_path):
+    taken = job(images, tmp_path / "run", epochs=1)
+    with locked(taken.folder), tempfile.TemporaryFile() as errors:
+        process = many._started(taken, tmp_path / "private", errors)
+        assert process.wait(60) == 1
+        errors.seek(0)
+        assert many._TAKEN in " ".join(errors.read().decode().split())
+        assert os.listdir(taken.folder) == [".longtail"]
 
 
 def test_what_cannot_be_is_refused_before_anything_is_trained(images, jobs, ended, tmp_path):

@@ -33,6 +33,7 @@ from longtail.flows.train.run_folder import (
 from longtail.group_edges import GroupEdges
 
 State: TypeAlias = Literal["finished", "begun", "new"]
+_TAKEN = "another longtail"  # as a process says that finds its folder taken
 
 
 class Job(NamedTuple):
@@ -80,11 +81,12 @@ def train_many(
         if is_taken(job.folder):
             return "later"
         errors[job.folder] = tempfile.TemporaryFile()  # noqa: SIM115 - closed when read
-        return _started(job, errors[job.folder])
+        return _started(job, Path(private) / str(jobs.index(job)), errors[job.folder])
 
     def over(job: Job, code: int) -> None:
         said = _read(errors.pop(job.folder))
-        if code and is_taken(job.folder):  # another process was faster
+        # Another process was faster, or only looked just then.
+        if code and (is_taken(job.folder) or _TAKEN in " ".join(said.split())):
             waiting.append(job)
             return
         failed = Ended(job, "failed", said or f"it ended with code {code}")
@@ -92,7 +94,8 @@ def train_many(
         progress(ended[job.folder])
 
     waiting = [job for job in jobs if job.folder not in ended]
-    in_turn(waiting, limit, start, over)
+    with tempfile.TemporaryDirectory(prefix="longtail-") as private:
+        in_turn(waiting, limit, start, over)
     return tuple(ended[job.folder] for job in jobs)
 
 
@@ -138,10 +141,11 @@ def _check_learned(job: Job, data: dict[bytes, dict[str, Any]]) -> None:
     check_stored(job.folder / CHECKPOINT, data[key] | {"recipe": task_values(recipe)})
 
 
-def _started(job: Job, errors: IO[bytes]) -> Process:
-    recipe, folder = str(job.folder / RECIPE), str(job.folder)
+def _started(job: Job, private: Path, errors: IO[bytes]) -> Process:
+    """The process is told its recipe where nobody else writes: the run's folder is not locked."""
+    recipe, folder = str(private / RECIPE), str(job.folder)
     command = [sys.executable, "-m", "longtail", "train", recipe, "-o", folder, "--quiet"]
-    write_start(job.folder, job.recipe, job.name, shlex.join(["longtail", *command[3:-1]]))
+    write_start(private, job.recipe, job.name, shlex.join(["longtail", *command[3:-1]]))
     return started(command, errors)
 
 
