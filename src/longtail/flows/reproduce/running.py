@@ -71,7 +71,12 @@ class Task(msgspec.Struct, frozen=True):
     @property
     def is_done(self) -> bool:
         """Whether there is nothing left to do."""
-        return self.is_trained and not self.heads_left and not self.measures_left
+        return self.left == (False, (), ())
+
+    @property
+    def left(self) -> tuple[bool, tuple[tuple[str, str], ...], tuple[str, ...]]:
+        """What is left to do: the run itself, heads, measures."""
+        return not self.is_trained, self.heads_left, self.measures_left
 
     @property
     def measures_left(self) -> tuple[str, ...]:
@@ -137,6 +142,10 @@ def run_all(
 ) -> list[str]:
     """Do all tasks, so many at a time; the names of those that failed, whose logs say why."""
     waiting, failed = list(todo), list[str]()
+    for log in (log_file(Path(task.results), task.name) for task in todo):
+        if os.path.lexists(log) and not log.is_file():  # a pipe would be waited for
+            raise ValueError(f"{log} is no plain file, and a log is to be written there; remove it")
+    left = {task.name: task.left for task in todo}
     again: set[str] = set()  # a first failure may be that another looked at the folder just then
 
     def start(task: Task) -> Process | Literal["later", "nothing"]:
@@ -154,10 +163,12 @@ def run_all(
         return _started(task)
 
     def over(task: Task, code: int) -> None:
+        before, left[task.name] = left[task.name], task.left
+        in_vain = code != 0 or before == left[task.name]
         if code == 0 and task.is_done:
             progress(task.name, "finished")
-        elif code == 0 or task.is_elsewhere or task.is_done or task.name not in again:
-            if code:
+        elif not in_vain or task.is_elsewhere or task.is_done or task.name not in again:
+            if in_vain:
                 again.add(task.name)
             waiting.append(task)  # the next step, or somebody else was faster
         else:
