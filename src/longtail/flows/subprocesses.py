@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, TypeAlias, TypeVar
+from typing import IO, TypeAlias, TypeVar
 
 from longtail.flows.generation import check_free
 
@@ -53,11 +53,10 @@ def started(command: Sequence[str], errors: IO[bytes]) -> Process:
 
 
 @contextmanager
-def ended_together() -> Iterator[dict[Process, Any]]:
-    """Processes and what each is at: those that run when the block is left are ended."""
-    running: dict[Process, Any] = {}
+def ended_together(running: Collection[Process]) -> Iterator[None]:
+    """Those that run when the block is left are ended."""
     try:
-        yield running
+        yield
     finally:
         for process in running:
             process.terminate()

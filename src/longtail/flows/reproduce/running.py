@@ -139,8 +139,8 @@ def run_all(
     waiting, failed = list(todo), list[str]()
     again: set[str] = set()  # a first failure may be that another looked at the folder just then
 
-    running: dict[Process, Task]
-    with ended_together() as running:
+    running: dict[Process, Task] = {}
+    with ended_together(running):
         while waiting or running:
             for task in [each for each in waiting if each.is_ready or each.start in failed]:
                 if len(running) >= jobs:

@@ -71,8 +71,8 @@ def train_many(
         progress(early)
     waiting = [job for job in jobs if job.folder not in ended]
     errors: dict[Path, IO[bytes]] = {}
-    running: dict[Process, Job]
-    with ended_together() as running:
+    running: dict[Process, Job] = {}
+    with ended_together(running):
         while waiting or running:
             for job in [each for each in waiting if not is_taken(each.folder)]:
                 if len(running) < limit:
