@@ -30,7 +30,7 @@ from longtail.flows.reproduce.plan import (
     measures_left,
     state_of,
 )
-from longtail.flows.subprocesses import Process, in_turn, is_taken, started
+from longtail.flows.subprocesses import Process, ended_together, is_taken, over, started
 
 Event: TypeAlias = Literal["started", "finished", "failed", "elsewhere"]
 Progress: TypeAlias = Callable[[str, Event], None]
@@ -148,37 +148,36 @@ def run_all(
     left = {task.name: task.left for task in todo}
     again: set[str] = set()  # a first failure may be that another looked at the folder just then
 
-    def start(task: Task) -> Process | Literal["later", "nothing"]:
-        if task.start in failed:
-            fail(task)
-            return "nothing"
-        if not task.is_ready:
-            return "later"
-        if task.is_elsewhere:
-            progress(task.name, "elsewhere")
-            return "later"
-        if task.is_done:
-            progress(task.name, "finished")
-            return "nothing"
-        return _started(task)
-
-    def over(task: Task, code: int) -> None:
-        before, left[task.name] = left[task.name], task.left
-        in_vain = code != 0 or before == left[task.name]
-        if code == 0 and task.is_done:
-            progress(task.name, "finished")
-        elif not in_vain or task.is_elsewhere or task.is_done or task.name not in again:
-            if in_vain:
-                again.add(task.name)
-            waiting.append(task)  # the next step, or somebody else was faster
-        else:
-            fail(task)
-
-    def fail(task: Task) -> None:
-        failed.append(task.name)
-        progress(task.name, "failed")
-
-    in_turn(waiting, jobs, start, over, lambda task: progress(task.name, "started"))
+    running: dict[Process, Task] = {}
+    with ended_together(running):
+        while waiting or running:
+            for task in [each for each in waiting if each.is_ready or each.start in failed]:
+                if len(running) >= jobs:
+                    break
+                if task.is_elsewhere:
+                    progress(task.name, "elsewhere")
+                    continue
+                waiting.remove(task)
+                if task.start in failed:
+                    failed.append(task.name)
+                    progress(task.name, "failed")
+                elif task.is_done:
+                    progress(task.name, "finished")
+                else:
+                    running[_started(task)] = task
+                    progress(task.name, "started")
+            for task, code in over(running):
+                before, left[task.name] = left[task.name], task.left
+                if code == 0 and task.is_done:
+                    progress(task.name, "finished")
+                elif (code == 0 and task.left != before) or task.is_elsewhere or task.is_done:
+                    waiting.append(task)  # the next step, or somebody else was faster
+                elif task.name not in again:
+                    again.add(task.name)
+                    waiting.append(task)
+                else:
+                    failed.append(task.name)
+                    progress(task.name, "failed")
     return failed
 
 
