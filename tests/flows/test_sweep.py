@@ -92,6 +92,8 @@ def test_parts_lists_and_seeds_can_vary_and_a_value_with_commas_is_one_value(rec
     [
         (["loss.lam=1,2"], None, "no key loss.lam"),
         (["epochs=1,1"], None, "given twice"),
+        (["loss=logit_adjusted", "loss.tau=1,1.0,1e0"], None, "given twice"),
+        (["start=nowhere"], None, "start: there is no model nowhere"),
         (["epochs=1,x"], None, "epochs must be int"),
         (["seed=1,2"], [3], "seed has several values"),
         (["epochs=2"], [1, 1], "each once"),
@@ -140,6 +142,27 @@ def test_more_values_add_to_a_sweep_and_another_recipe_is_refused(recipe, swept)
     assert [run.state for run in runs] == ["finished"] * 2 + ["new"] * 2 + ["finished"] * 2
     with pytest.raises(RecipeError, match=r"another recipe.*epochs: 2 there, 4 now"):
         planned_runs(recipe, [*SETTINGS[:2], "epochs=4"], folder, seeds=[0, 3], name="mine")
+
+
+def test_starts_vary_and_folders_have_names_that_any_recipe_may_have(recipe, tmp_path):
+    both = [tmp_path / name for name in "ab"]
+    for file in both:
+        file.touch()
+    keys, runs = planned_runs(recipe, [f"start={both[0]},{both[1]}"], tmp_path / "out")
+    assert keys == ("start",)
+    assert [run.job.recipe.start for run in runs] == list(map(str, both))
+    (tmp_path / "a,b").touch()
+    keys, runs = planned_runs(recipe, [f"start={tmp_path / 'a,b'}"], "out", name="my own/$recipe")
+    assert (keys, runs[0].job.recipe.start) == ((), str(tmp_path / "a,b"))
+    assert runs[0].job.folder.name == "my_own_recipe-s0"
+
+
+def test_metrics_without_their_headline_are_told_by_their_file(recipe, swept, tmp_path):
+    shutil.copytree(swept[0], tmp_path / "out")
+    file = tmp_path / "out" / "runs" / "loss.lam=1e-3-s0" / "metrics.json"
+    file.write_text(file.read_text().replace('"headline": "as trained"', '"headline": "unheard"'))
+    with pytest.raises(ValueError, match=r"loss.lam=1e-3-s0.metrics.json cannot be.*'unheard'"):
+        sweep(recipe, SETTINGS, tmp_path / "out", seeds=[0, 3], name="mine")
 
 
 def test_a_finished_run_is_of_its_data_its_start_and_its_groups(recipe, tmp_path):

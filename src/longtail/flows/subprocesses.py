@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Literal, TypeAlias, TypeVar
+from typing import IO, TypeAlias, TypeVar
 
 from longtail.flows.generation import check_free
 
@@ -51,37 +52,11 @@ def started(command: Sequence[str], errors: IO[bytes]) -> Process:
     )
 
 
-def in_turn(
-    waiting: list[_Item],
-    at_once: int,
-    start: Callable[[_Item], Process | Literal["later", "nothing"]],
-    over: Callable[[_Item, int], None],
-    began: Callable[[_Item], None] = lambda item: None,
-) -> None:
-    """Start what waits until nothing does; whatever ends this ends what runs.
-
-    Args:
-        waiting: Taken from as its turn comes; `over` may add to it.
-        at_once: Processes at a time.
-        start: The process of one, or whether it has to wait, or is nothing to be done.
-        over: Told the exit code of each that has ended.
-        began: Told of each that runs.
-    """
-    running: dict[Process, _Item] = {}
+@contextmanager
+def ended_together(running: Collection[Process]) -> Iterator[None]:
+    """Those that run when the block is left are ended."""
     try:
-        while waiting or running:
-            for each in list(waiting):
-                if len(running) >= at_once:
-                    break
-                begun = start(each)
-                if begun != "later":
-                    waiting.remove(each)
-                if not isinstance(begun, str):
-                    running[begun] = each
-                    began(each)
-            time.sleep(_PAUSE if waiting or running else 0)
-            for process in [each for each in running if each.poll() is not None]:
-                over(running.pop(process), process.returncode)
+        yield
     finally:
         for process in running:
             process.terminate()
@@ -91,3 +66,10 @@ def in_turn(
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def over(running: dict[Process, _Item]) -> list[tuple[_Item, int]]:
+    """After a moment, what has ended since, with its exit code; it runs no more."""
+    time.sleep(_PAUSE)
+    done = [process for process in running if process.poll() is not None]
+    return [(running.pop(process), process.returncode) for process in done]

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from longtail.core.files import read_whole
 from longtail.core.scores import Split
@@ -116,13 +117,15 @@ def planned_runs(
     for point in product(*choices):
         varied = [each for each in point if each.partition("=")[0] in keys]
         values = tuple(each.partition("=")[2] for each in varied)
-        title = _NO_NAME.sub("_", ",".join(varied)) or name
+        title = _NO_NAME.sub("_", ",".join(varied) or name)
         for seed in drawn:
             seeded = [] if "seed" in keys or seeds is None else [f"seed={seed}"]
             made = overridden(base, [*point, *seeded])
             job = Job(made, Path(folder) / RUNS / f"{title}-s{made.seed}", name)
             planned.append((values, job))
-    if len({job.folder for _, job in planned}) < len(planned):
+    folders = {job.folder for _, job in planned}
+    recipes = {msgspec.json.encode(replace(job.recipe, about="")) for _, job in planned}
+    if min(len(folders), len(recipes)) < len(planned):  # 1 and 1.0 are one value
         raise RecipeError(f"a value is given twice in {' '.join(settings)}; give it once")
     states = states_of([job for _, job in planned])
     return keys, [
@@ -134,13 +137,15 @@ def planned_runs(
 def _choices(recipe: Recipe, before: Sequence[str], setting: str) -> tuple[str, ...]:
     """A setting for each value; one that is a value as it is, such as groups=..., is one."""
     key, _, text = setting.partition("=")
-    values = _split(text)
-    if len(values) == 1:
+    several = tuple(f"{key}={value}" for value in _split(text))
+    if len(several) == 1:
         return (setting,)
+    if key == "start" and not os.path.exists(text):  # any text would do
+        return several
     try:
         overridden(recipe, [*before, setting])
     except RecipeError:
-        return tuple(f"{key}={value}" for value in values)
+        return several
     return (setting,)
 
 
@@ -172,13 +177,11 @@ def _measured(values: tuple[str, ...], runs: Sequence[PlannedRun]) -> SweepPoint
     for run in runs:
         file = run.job.folder / METRICS
         with reading(file, "the metrics of a run"):
-            found.append(msgspec.json.decode(read_whole(file), type=_Metrics))
-    metrics: dict[Split, dict[str, Estimate]] = {}
-    for split, variants in found[0].metrics.items():
-        keys = variants[found[0].headline]
-        metrics[split] = {
-            key: estimate([each.metrics[split][each.headline][key] for each in found])
-            for key in keys
-        }
+            of_run = msgspec.json.decode(read_whole(file), type=_Metrics)
+            found.append({key: each[of_run.headline] for key, each in of_run.metrics.items()})
+    metrics: dict[Split, dict[str, Estimate]] = {
+        split: {key: estimate([each[split][key] for each in found]) for key in keys}
+        for split, keys in found[0].items()
+    }
     seeds = tuple(run.seed for run in runs)
-    return SweepPoint(values, seeds, found[0].headline, metrics)
+    return SweepPoint(values, seeds, of_run.headline, metrics)

@@ -15,7 +15,7 @@ from longtail.core import Scores
 from longtail.core.files import locked
 from longtail.flows.reproduce import running
 from longtail.flows.reproduce.collecting import kept_in
-from longtail.flows.reproduce.experiment import Cell, Train
+from longtail.flows.reproduce.experiment import Cell, Synthetic, Train
 from longtail.flows.reproduce.plan import RunNames, head_file, plan
 from longtail.flows.reproduce.running import log_file, run_all, tasks
 from longtail.flows.train.reading import overridden, read_recipe_file
@@ -241,3 +241,35 @@ def test_a_run_begins_with_the_backbone_of_another_that_is_trained_before(place)
 def test_what_begins_with_a_run_that_fails_is_not_waited_for(place, lasting):
     lasting(0)
     assert run_all(begun_with_another(place), 2) == ["first-s0", "second-s0"]
+
+
+def test_what_is_in_the_place_of_a_run_is_refused_and_an_empty_folder_is_no_run(place):
+    run = Synthetic("two-gaussians", 1)
+    names, one = RunNames({"gaussians": run}), experiment(cells=(Cell("a", "", run),))
+    folder = place / "results" / "runs" / "gaussians-s0"
+    folder.mkdir(parents=True)
+    (task,) = planned(place, one, names)
+    assert not task.is_trained
+    folder.rmdir()
+    folder.write_text("mine")
+    assert run_all([task], 1) == ["gaussians-s0"]
+    assert "is there and is no finished run" in log_file(place / "results", task.name).read_text()
+    assert folder.read_text() == "mine"
+    folder.unlink()
+    folder.mkdir()
+    assert run_all([task], 1) == []
+    assert (folder / "numbers.json").is_file()
+
+
+def test_what_ends_well_and_does_nothing_has_failed(place, monkeypatch):
+    monkeypatch.setattr(running, "command", lambda task: [sys.executable, "-c", ""])
+    assert run_all(todo(place), 1) == ["mine0-s0"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no such pipes")
+def test_a_pipe_in_the_place_of_a_log_is_refused(place):
+    log = log_file(place / "results", "mine0-s0")
+    log.parent.mkdir(parents=True)
+    os.mkfifo(log)
+    with pytest.raises(ValueError, match="no plain file"):
+        run_all(todo(place), 1)

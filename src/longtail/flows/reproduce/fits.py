@@ -6,6 +6,7 @@ are chosen on folds of the training samples, as `longtail fit` does; the test pa
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -42,7 +43,7 @@ def run(
         folder: Made whole at the end; one that is there is finished and left as it is.
         data: The paths of the sets, by their names in `Needs`.
     """
-    if folder.exists():
+    if is_finished(folder, METRICS):
         return
     features = long_tailed_set(fit_run, seed, data)
     is_text = SETS[fit_run.features].is_text
@@ -76,6 +77,17 @@ def lowered(scores: Scores) -> Scores:
     logits = as_numpy(scores.logits).astype(np.float64)
     near = logits - logits.max(axis=1, keepdims=True)
     return replace(scores, logits=np.maximum(near, np.finfo(np.float16).min))
+
+
+def is_finished(folder: Path, name: str) -> bool:
+    """Whether a run is there, with the file of that name; a ValueError if something else is."""
+    if (folder / name).is_file():
+        return True
+    if os.path.lexists(folder) and (not folder.is_dir() or os.listdir(folder)):
+        raise ValueError(
+            f"{folder} is there and is no finished run, which would have {name}; move it elsewhere"
+        )
+    return False
 
 
 @contextmanager

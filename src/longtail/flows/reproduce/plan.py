@@ -220,11 +220,11 @@ def _planned(
 
 
 def state_of(folder: Path | None, name: str, run: Run) -> State:
-    """What there is of a run: a folder of another executor than train's is finished if it is."""
+    """What there is of a run, which is finished with the file that its executor writes last."""
     place = None if folder is None else folder / RUNS / name
     if place is None or not place.is_dir():
         return "to do"
-    if not isinstance(run, Train) or (place / METRICS).is_file():
+    if (place / (NUMBERS if isinstance(run, Synthetic) else METRICS)).is_file():
         return "finished"
     return "begun" if (place / VERSIONS).is_file() else "to do"
 

@@ -30,7 +30,7 @@ from longtail.flows.reproduce.plan import (
     measures_left,
     state_of,
 )
-from longtail.flows.subprocesses import Process, in_turn, is_taken, started
+from longtail.flows.subprocesses import Process, ended_together, is_taken, over, started
 
 Event: TypeAlias = Literal["started", "finished", "failed", "elsewhere"]
 Progress: TypeAlias = Callable[[str, Event], None]
@@ -71,7 +71,12 @@ class Task(msgspec.Struct, frozen=True):
     @property
     def is_done(self) -> bool:
         """Whether there is nothing left to do."""
-        return self.is_trained and not self.heads_left and not self.measures_left
+        return self.left == (False, (), ())
+
+    @property
+    def left(self) -> tuple[bool, tuple[tuple[str, str], ...], tuple[str, ...]]:
+        """What is left to do: the run itself, heads, measures."""
+        return not self.is_trained, self.heads_left, self.measures_left
 
     @property
     def measures_left(self) -> tuple[str, ...]:
@@ -137,37 +142,42 @@ def run_all(
 ) -> list[str]:
     """Do all tasks, so many at a time; the names of those that failed, whose logs say why."""
     waiting, failed = list(todo), list[str]()
+    for log in (log_file(Path(task.results), task.name) for task in todo):
+        if os.path.lexists(log) and not log.is_file():  # a pipe would be waited for
+            raise ValueError(f"{log} is no plain file, and a log is to be written there; remove it")
+    left = {task.name: task.left for task in todo}
     again: set[str] = set()  # a first failure may be that another looked at the folder just then
 
-    def start(task: Task) -> Process | Literal["later", "nothing"]:
-        if task.start in failed:
-            fail(task)
-            return "nothing"
-        if not task.is_ready:
-            return "later"
-        if task.is_elsewhere:
-            progress(task.name, "elsewhere")
-            return "later"
-        if task.is_done:
-            progress(task.name, "finished")
-            return "nothing"
-        return _started(task)
-
-    def over(task: Task, code: int) -> None:
-        if code == 0 and task.is_done:
-            progress(task.name, "finished")
-        elif code == 0 or task.is_elsewhere or task.is_done or task.name not in again:
-            if code:
-                again.add(task.name)
-            waiting.append(task)  # the next step, or somebody else was faster
-        else:
-            fail(task)
-
-    def fail(task: Task) -> None:
-        failed.append(task.name)
-        progress(task.name, "failed")
-
-    in_turn(waiting, jobs, start, over, lambda task: progress(task.name, "started"))
+    running: dict[Process, Task] = {}
+    with ended_together(running):
+        while waiting or running:
+            for task in [each for each in waiting if each.is_ready or each.start in failed]:
+                if len(running) >= jobs:
+                    break
+                if task.is_elsewhere:
+                    progress(task.name, "elsewhere")
+                    continue
+                waiting.remove(task)
+                if task.start in failed:
+                    failed.append(task.name)
+                    progress(task.name, "failed")
+                elif task.is_done:
+                    progress(task.name, "finished")
+                else:
+                    running[_started(task)] = task
+                    progress(task.name, "started")
+            for task, code in over(running):
+                before, left[task.name] = left[task.name], task.left
+                if code == 0 and task.is_done:
+                    progress(task.name, "finished")
+                elif (code == 0 and task.left != before) or task.is_elsewhere or task.is_done:
+                    waiting.append(task)  # the next step, or somebody else was faster
+                elif task.name not in again:
+                    again.add(task.name)
+                    waiting.append(task)
+                else:
+                    failed.append(task.name)
+                    progress(task.name, "failed")
     return failed
 
 

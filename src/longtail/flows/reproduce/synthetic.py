@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from longtail.data.tables import arrays
 from longtail.flows import two_gaussians, two_moons
-from longtail.flows.reproduce.fits import staged_folder
+from longtail.flows.reproduce.fits import is_finished, staged_folder
 from longtail.flows.results import write_json
 from longtail.flows.two_gaussians import LA_FIGURE_2, TwoGaussians
 from longtail.flows.two_moons import ELM_FIGURE_1, TwoMoons
@@ -38,7 +38,7 @@ def run(synthetic_run: Synthetic, seed: int, folder: Path) -> None:
         seed: Trials of one seed are of no other.
         folder: Made whole at the end.
     """
-    if folder.exists():
+    if is_finished(folder, _NUMBERS):
         return
     first, trials = seed * synthetic_run.trials, synthetic_run.trials
     result: TwoGaussians | TwoMoons

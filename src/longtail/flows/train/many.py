@@ -20,7 +20,14 @@ from longtail.core.numbers import check_whole
 from longtail.data.tables.errors import reading
 from longtail.flows.file_names import METRICS, RECIPE
 from longtail.flows.generation import settle
-from longtail.flows.subprocesses import Process, in_turn, is_taken, started, usable_cores
+from longtail.flows.subprocesses import (
+    Process,
+    ended_together,
+    is_taken,
+    over,
+    started,
+    usable_cores,
+)
 from longtail.flows.train.recipe import Recipe
 from longtail.flows.train.run_folder import (
     CHECKPOINT,
@@ -75,27 +82,25 @@ def train_many(
     ended = {job.folder: Ended(job, "finished before") for job in finished}
     for early in ended.values():
         progress(early)
-    errors: dict[Path, IO[bytes]] = {}
-
-    def start(job: Job) -> Process | Literal["later"]:
-        if is_taken(job.folder):
-            return "later"
-        errors[job.folder] = tempfile.TemporaryFile()  # noqa: SIM115 - closed when read
-        return _started(job, Path(private) / str(jobs.index(job)), errors[job.folder])
-
-    def over(job: Job, code: int) -> None:
-        said = _read(errors.pop(job.folder))
-        # Another process was faster, or only looked just then.
-        if code and (is_taken(job.folder) or _TAKEN in " ".join(said.split())):
-            waiting.append(job)
-            return
-        failed = Ended(job, "failed", said or f"it ended with code {code}")
-        ended[job.folder] = failed if code else Ended(job, "trained")
-        progress(ended[job.folder])
-
     waiting = [job for job in jobs if job.folder not in ended]
-    with tempfile.TemporaryDirectory(prefix="longtail-") as private:
-        in_turn(waiting, limit, start, over)
+    errors: dict[Path, IO[bytes]] = {}
+    running: dict[Process, Job] = {}
+    with tempfile.TemporaryDirectory(prefix="longtail-") as private, ended_together(running):
+        while waiting or running:
+            for job in [each for each in waiting if not is_taken(each.folder)]:
+                if len(running) < limit:
+                    waiting.remove(job)
+                    errors[job.folder] = tempfile.TemporaryFile()  # noqa: SIM115 - closed when read
+                    own = Path(private) / str(jobs.index(job))
+                    running[_started(job, own, errors[job.folder])] = job
+            for job, code in over(running):
+                said = _read(errors.pop(job.folder)) or f"it ended with code {code}"
+                # Another process was faster, or only looked just then.
+                if code and (is_taken(job.folder) or _TAKEN in " ".join(said.split())):
+                    waiting.append(job)
+                    continue
+                ended[job.folder] = Ended(job, "failed", said) if code else Ended(job, "trained")
+                progress(ended[job.folder])
     return tuple(ended[job.folder] for job in jobs)
 
 
