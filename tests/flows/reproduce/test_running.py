@@ -111,6 +111,18 @@ def test_a_run_is_trained_and_its_heads_fitted_and_none_of_it_again(place):
     assert [event for _, event in events] == ["started", "started", "finished"]  # train, then head
 
 
+@pytest.mark.parametrize("content", ["5", '{"cdnv": 0.'])
+def test_damaged_numbers_fail_their_own_run_alone(place, content):
+    (task,) = todo(place, measures=("cdnv",))
+    task.numbers.parent.mkdir(parents=True)
+    task.numbers.write_text(content)
+    assert task.measures_left == ("cdnv",)
+    task.folder.mkdir(parents=True)
+    (task.folder / "metrics.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"numbers\.json cannot be read"):
+        running.work(task)
+
+
 def test_what_fails_is_named_and_its_log_says_why(place, lasting):
     lasting(0)
     assert run_all(todo(place), 1) == ["mine0-s0"]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from longtail.core.files import read_whole
 from longtail.flows.reproduce.inspect import measure
 from longtail.flows.reproduce.plan import RUNS, head_file
+from longtail.flows.reproduce.stored import read_numbers
 from longtail.flows.results import write_json
 from longtail.flows.train.building import read_data
 from longtail.flows.train.model_file import load_model
@@ -47,8 +46,8 @@ def fit_heads(
 
 def measure_run(folder: Path, names: Sequence[str], data: Path, output: Path) -> None:
     """Add measures of a run's features and head to a file of numbers; null for what it has not."""
+    before = read_numbers(output) if output.is_file() else {}
     made = measure(folder, names, data=data)
-    before = json.loads(read_whole(output)) if output.is_file() else {}
     output.parent.mkdir(parents=True, exist_ok=True)
     write_json(output, before | {name: _rounded(made.get(name)) for name in names})
 

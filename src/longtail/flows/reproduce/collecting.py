@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from longtail.core import Scores
+import msgspec
+
 from longtail.core.files import read_whole
+from longtail.data.tables.errors import reading
 from longtail.flows.file_names import METRICS
 from longtail.flows.reproduce.experiment import Experiment, Fit, Inspect, Run, Synthetic, Train
 from longtail.flows.reproduce.kept import (
@@ -33,6 +34,7 @@ from longtail.flows.reproduce.plan import (
     changes_of,
     is_there,
 )
+from longtail.flows.reproduce.stored import read_numbers, read_scores
 from longtail.flows.train.reading import overridden
 from longtail.flows.train.recipe import Recipe
 from longtail.flows.train.run_folder import differences_from
@@ -93,20 +95,41 @@ def collected(results: Path, name: str, run: Run, ways: Mapping[Way, bool]) -> K
     """What is to be kept of a run that is finished there; None if it is not."""
     folder = results / RUNS / name
     if isinstance(run, Synthetic):
-        numbers = _json(folder / NUMBERS)
+        numbers = _numbers(folder / NUMBERS)
         return None if numbers is None else _with_trials(Kept(numbers=numbers), folder)
     if not (folder / METRICS).is_file() or isinstance(run, Inspect):
         return None
     if isinstance(run, Fit):
+        _check_fit(folder / METRICS, run, name)
         return _summed(_answers(folder, ways))
     if not (folder / _SCORES).is_file():
         return None
-    scores = widened(halved(Scores.load(folder / _SCORES)))
+    scores = widened(halved(read_scores(folder / _SCORES)))
     after = results / AFTER / name
-    numbers = dict(_json(after / NUMBERS) or {})
+    numbers = dict(_numbers(after / NUMBERS) or {})
     if any(way.variant == "best weight norm" for way in ways) and WEIGHT_NORM not in numbers:
         numbers[WEIGHT_NORM] = weight_norms(folder)
     return Kept(scores, _answers(after, ways), numbers)
+
+
+class _AboutFit(msgspec.Struct):
+    """What a fit says of itself."""
+
+    set: str
+    imbalance_ratio: float | None
+    seed: int
+
+
+def _check_fit(file: Path, run: Fit, name: str) -> None:
+    with reading(file, "the metrics of a fit"):
+        about = msgspec.json.decode(read_whole(file), type=_AboutFit)
+    if (about.set, about.imbalance_ratio) != (run.features, run.imbalance_ratio) or (
+        not name.endswith(f"-s{about.seed}")
+    ):
+        raise ValueError(
+            f"{file} is of {about.set} at ratio {about.imbalance_ratio} and seed {about.seed}, "
+            f"not of {name}; move its folder away"
+        )
 
 
 def _with_trials(kept: Kept, folder: Path) -> Kept:
@@ -139,7 +162,7 @@ def _answers(folder: Path, ways: Mapping[Way, bool]) -> dict[str, Answers]:
         file = folder / f"{way.head}.safetensors"
         if not way.head or not file.is_file():
             continue
-        scores = moved(widened(Scores.load(file)), way, None)
+        scores = moved(widened(read_scores(file)), way, None)
         if scores is not None:
             made[way.key] = Answers.of(scores, with_probabilities)
     return made
@@ -162,8 +185,8 @@ def _without_scores(kept: Kept, ways: Mapping[Way, bool]) -> Kept:
     return Kept(None, answers, kept.numbers)
 
 
-def _json(file: Path) -> Any:
-    return json.loads(read_whole(file)) if file.is_file() else None
+def _numbers(file: Path) -> dict[str, Any] | None:
+    return read_numbers(file) if file.is_file() else None
 
 
 class KeptFiles(NamedTuple):

@@ -85,7 +85,12 @@ class Task(msgspec.Struct, frozen=True):
         """Measures that nobody has looked for: of those that a run cannot have there is none."""
         if not self.measures:
             return ()
-        looked = msgspec.json.decode(self.numbers.read_bytes()) if self.numbers.is_file() else {}
+        from longtail.flows.reproduce.stored import read_numbers
+
+        try:
+            looked = read_numbers(self.numbers) if self.numbers.is_file() else {}
+        except ValueError:  # which the process of the run says, and no other run ends with
+            looked = {}
         return tuple(each for each in self.measures if each not in looked)
 
     @property

@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 import numpy as np
 
+from longtail.core import Scores
 from longtail.core.files import read_whole
 from longtail.core.tensor_file import map_tensor_file, open_tensor_file, save_tensors
 from longtail.data.tables.errors import reading
@@ -50,6 +51,15 @@ def read_numbers(file: Path) -> dict[str, Any]:
         for key in (each for each in numbers if "|" not in each):
             np.asarray(numbers[key], dtype=np.float64)  # of rows of one length
     return numbers
+
+
+def read_scores(file: Path) -> Scores[Any]:
+    """Scores of test samples, with their labels and the training counts."""
+    with reading(file, "scores of a test part"):
+        scores = Scores.load(file)
+        if scores.labels is None or scores.counts is None:
+            raise ValueError("it has no labels, or no training counts")
+    return scores
 
 
 def _json(file: Path) -> Mapping[str, Any]:
