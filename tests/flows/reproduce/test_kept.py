@@ -15,6 +15,8 @@ from longtail.flows.reproduce.kept import Answers, Kept, Way, asked, measures_as
 from longtail.flows.reproduce.measures import EDGES
 from longtail.flows.reproduce.measuring import measured
 from longtail.flows.reproduce.plan import RunNames
+from longtail.flows.reproduce.stored import model_of, sign
+from longtail.flows.results import write_json
 from longtail.flows.train.reading import recipe_from
 from longtail.flows.train.yaml_text import write_yaml
 
@@ -151,6 +153,30 @@ def test_a_folder_of_another_recipe_is_refused(results):
 def test_the_folder_of_another_fit_is_refused(results, about):
     (results / "runs" / "fit-cifar100-10-s0" / "metrics.json").write_text(about)
     with pytest.raises(ValueError, match=r"fit-cifar100-10-s0/metrics\.json"):
+        numbers(results)
+
+
+def test_heads_and_measures_of_another_model_are_refused(results):
+    model = results / "runs" / "ce-s0" / "model.safetensors"
+    head, measures = (results / "after" / "ce-s0" / n for n in ("crt.safetensors", "numbers.json"))
+    model.write_bytes(b"one")
+    sign(head, model_of(model.parent))
+    write_json(measures, {"cdnv": 0.25} | model_of(model.parent))
+    assert numbers(results)["b", "All"] is not None
+    model.write_bytes(b"another")
+    with pytest.raises(ValueError, match="is not of the model"):
+        numbers(results)
+    scores(2.0, 1, carried=None).save(head)  # which says nothing
+    with pytest.raises(ValueError, match=r"numbers\.json is not of the model"):
+        numbers(results)
+
+
+@pytest.mark.parametrize("change", ["labels", "counts"])
+def test_heads_for_other_samples_are_refused(results, change):
+    other = scores(2.0, 1)
+    other = replace(other, **{change: getattr(other, change)[::-1].copy()})
+    other.save(results / "after" / "ce-s0" / "crt.safetensors")
+    with pytest.raises(ValueError, match="for other test samples or training counts"):
         numbers(results)
 
 

@@ -16,6 +16,7 @@ from longtail.flows.reproduce import running
 from longtail.flows.reproduce.experiment import Cell, Train
 from longtail.flows.reproduce.plan import RunNames, head_file, plan
 from longtail.flows.reproduce.running import log_file, run_all, tasks
+from longtail.flows.reproduce.stored import check_signed, model_of
 from longtail.flows.train.reading import read_recipe_file
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -101,6 +102,8 @@ def test_a_run_is_trained_and_its_heads_fitted_and_none_of_it_again(place):
         head_file(place / "results", "mine0-s0", "{name: learned_ncm, tau: 0.125}", "keep")
     )
     assert (len(scores), scores.split) == (30, "test")
+    for file in (place / "results" / "after" / "mine0-s0").iterdir():
+        check_signed(file, model_of(run(place)), must=True)
     assert events[-1] == ("mine0-s0", "finished")
     numbers = json.loads((place / "results" / "after" / "mine0-s0" / "numbers.json").read_text())
     assert len(numbers["weight_norm"]) == 3

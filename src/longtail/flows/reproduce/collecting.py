@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 
+from longtail.core.arrays import as_numpy
 from longtail.core.files import read_whole
 from longtail.data.tables.errors import reading
 from longtail.flows.file_names import METRICS
@@ -34,7 +36,7 @@ from longtail.flows.reproduce.plan import (
     changes_of,
     is_there,
 )
-from longtail.flows.reproduce.stored import read_numbers, read_scores
+from longtail.flows.reproduce.stored import check_signed, model_of, read_numbers, read_scores
 from longtail.flows.train.reading import overridden
 from longtail.flows.train.recipe import Recipe
 from longtail.flows.train.run_folder import differences_from
@@ -60,9 +62,7 @@ def kept_in(
     @lru_cache(maxsize=64)
     def kept(run: Run, seed: int) -> Kept | None:
         name = names(run, seed)
-        folder = results / RUNS / name
-        if isinstance(run, Train) and (folder / METRICS).is_file():
-            _check_recipe(folder, overridden(recipe_of(run), changes_of(run, seed, results)))
+        check_recipe(results, name, run, seed, recipe_of)
         made = collected(results, name, run, ways.get(names(run, 0), {}))
         for folder in (results / SCORES, results):
             made = made or Kept.load(folder, name)
@@ -81,9 +81,15 @@ def check_any(results: Path, names: RunNames, experiments: Iterable[Experiment])
         )
 
 
-def _check_recipe(folder: Path, recipe: Recipe) -> None:
-    differing = differences_from(folder, recipe)
-    if differing:
+def check_recipe(
+    results: Path, name: str, run: Run, seed: int, recipe_of: Callable[[Train], Recipe]
+) -> None:
+    """A ValueError if a training run is finished there under this name and is of another recipe."""
+    folder = results / RUNS / name
+    if not isinstance(run, Train) or not (folder / METRICS).is_file():
+        return
+    recipe = overridden(recipe_of(run), changes_of(run, seed, results))
+    if differing := differences_from(folder, recipe):
         key, (there, asked_for) = next(iter(differing.items()))
         raise ValueError(
             f"{folder} is a run of another recipe: {key} is {there!r} there and {asked_for!r} in "
@@ -106,10 +112,21 @@ def collected(results: Path, name: str, run: Run, ways: Mapping[Way, bool]) -> K
         return None
     scores = widened(halved(read_scores(folder / _SCORES)))
     after = results / AFTER / name
+    model = model_of(folder)
+    trained = as_numpy(scores.labels), as_numpy(scores.counts)
+    for file in filter(Path.is_file, (*after.glob("*.safetensors"), after / NUMBERS)):
+        check_signed(file, model)
+    answers = _answers(after, ways)
+    for key, each in answers.items():
+        if not all(map(np.array_equal, (each.labels, each.counts), trained)):
+            raise ValueError(
+                f"{after} has a head, {key}, for other test samples or training counts than "
+                f"{folder}; move it away"
+            )
     numbers = dict(_numbers(after / NUMBERS) or {})
     if any(way.variant == "best weight norm" for way in ways) and WEIGHT_NORM not in numbers:
         numbers[WEIGHT_NORM] = weight_norms(folder)
-    return Kept(scores, _answers(after, ways), numbers)
+    return Kept(scores, answers, numbers)
 
 
 class _AboutFit(msgspec.Struct):
@@ -148,7 +165,6 @@ def _with_trials(kept: Kept, folder: Path) -> Kept:
 
 def weight_norms(folder: Path) -> list[float]:
     """The norms of the rows of the head that a run trained."""
-    from longtail.core.arrays import as_numpy
     from longtail.flows.train.model_file import load_model
     from longtail.metrics.representations import weight_norms as norms_of
 

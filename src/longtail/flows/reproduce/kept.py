@@ -153,12 +153,12 @@ class Kept:
         """Write its files in place of those that are kept of the run; how many bytes they have."""
         files = _files(folder, name)
         for file in filter(os.path.lexists, files):
-            check_signed(file, must=True, run=name)
+            check_signed(file, {"run": name}, must=True)
         with TemporaryDirectory(dir=folder, prefix=f".{name}.") as aside:
             logits, answers, numbers = made = _files(Path(aside), name)
             if self.scores is not None:
                 halved(self.scores).save(logits)
-                sign(logits, run=name)
+                sign(logits, {"run": name})
             if self.answers:
                 save_tensors(answers, dict(_packed(self.answers)), {"run": name})
             if self.numbers:
@@ -176,7 +176,7 @@ class Kept:
         """What is kept there under a name; None if nothing is."""
         files = _files(folder, name)
         for file in filter(Path.is_file, files):
-            check_signed(file, run=name)
+            check_signed(file, {"run": name})
         logits, answers, numbers = (file if file.is_file() else None for file in files)
         if not (logits or answers or numbers):
             return None
