@@ -13,6 +13,7 @@ from PIL import Image
 
 from longtail.cli import app
 from longtail.engine.backbones import SmallCNN
+from longtail.flows.reproduce import running
 from longtail.flows.train import building
 from longtail.recipes.experiments import EXPERIMENTS
 
@@ -207,3 +208,14 @@ def test_a_folder_without_any_run_is_refused(option, tmp_path):
     assert done.exit_code != 0
     assert "empty has no finished run" in printed
     assert not (tmp_path / "made").exists()
+
+
+def test_before_any_work_finished_runs_are_those_that_are_asked_for(tmp_path, monkeypatch):
+    folder = tmp_path / "runs" / "ce-s0"
+    folder.mkdir(parents=True)
+    (folder / "metrics.json").write_text("{}")
+    (folder / "recipe.yaml").write_text("data: cifar10\n")
+    monkeypatch.setattr(running, "run_all", lambda *args: pytest.fail("it began to work"))
+    done, printed = run("ours-quick", "-o", tmp_path, f"--data=cifar100={tmp_path}")
+    assert done.exit_code != 0
+    assert "ce-s0 is a run of another recipe" in printed

@@ -162,11 +162,14 @@ def _show_plan(plan: Plan, asked: _Asked) -> None:
 def _run(experiment: Experiment, results: Path, asked: _Asked) -> list[str]:
     """Run what is not finished; the names of runs that failed."""
     from longtail.flows.reproduce import running
+    from longtail.flows.reproduce.collecting import check_recipe
 
     plan = _planned(experiment, results, asked)
     if plan.absent:
         wanted = " ".join(f"--data {name}=PATH" for name in plan.absent)
         raise click.UsageError(f"say where the data are: {wanted}; or --table for what is finished")
+    for each in plan.runs:
+        check_recipe(results, each.name, each.run, each.seed, experiments.recipe_of)
     todo = running.tasks(plan, results)
     try:
         with _progress(len(todo), asked.quiet) as progress:
@@ -238,14 +241,9 @@ def _keep(results: Path, output: Path | None, as_json: bool, quiet: bool) -> Non
 
     if output is None:
         raise click.UsageError("say where to keep it: -o FOLDER")
+    names, every = experiments.run_names(), list(EXPERIMENTS.values())
     with terminal.status("Keeping", quiet):
-        kept = keep(
-            results,
-            output,
-            experiments.run_names(),
-            list(EXPERIMENTS.values()),
-            experiments.recipe_of,
-        )
+        kept = keep(results, output, names, every, experiments.recipe_of)
     if as_json:
         terminal.print_json(kept._asdict())
         return

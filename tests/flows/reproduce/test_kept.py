@@ -2,17 +2,21 @@
 
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from longtail.core.tensor_file import map_tensor_file, save_tensors
 from longtail.flows.reproduce.collecting import keep, kept_in
 from longtail.flows.reproduce.experiment import Cell, Column, Fit, Synthetic, Train
 from longtail.flows.reproduce.kept import Answers, Kept, Way, asked, measures_asked
 from longtail.flows.reproduce.measures import EDGES
 from longtail.flows.reproduce.measuring import measured
 from longtail.flows.reproduce.plan import RunNames
+from longtail.flows.reproduce.stored import model_of, sign
+from longtail.flows.results import write_json
 from longtail.flows.train.reading import recipe_from
 from longtail.flows.train.yaml_text import write_yaml
 
@@ -52,7 +56,7 @@ def results(tmp_path):
     fit = tmp_path / "runs" / "fit-cifar100-10-s0"
     fit.mkdir()
     scores(1.0, 2).save(fit / "linear.safetensors")
-    (fit / "metrics.json").write_text("{}")
+    (fit / "metrics.json").write_text('{"set": "cifar100", "imbalance_ratio": 10.0, "seed": 0}')
     drawn = tmp_path / "runs" / "two-gaussians-3-s0"
     drawn.mkdir()
     (drawn / "numbers.json").write_text('{"ERM|as trained": {"accuracy": [1.0, 2.0, 3.0]}}')
@@ -141,6 +145,85 @@ def test_a_folder_of_another_recipe_is_refused(results):
     kept = kept_in(results, NAMES, [TABLE], lambda run: recipe_from({"data": "cifar10"}))
     with pytest.raises(ValueError, match="of another recipe"):
         kept(CE, 0)
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        '{"set": "caltech", "imbalance_ratio": 10.0, "seed": 0}',
+        '{"set": "cifar100", "imbalance_ratio": 50.0, "seed": 0}',
+        '{"set": "cifar100", "imbalance_ratio": null, "seed": 0}',
+        '{"set": "cifar100", "imbalance_ratio": 10.0, "seed": 10}',
+        '{"set": "cifar100"}',
+    ],
+)
+def test_the_folder_of_another_fit_is_refused(results, about):
+    (results / "runs" / "fit-cifar100-10-s0" / "metrics.json").write_text(about)
+    with pytest.raises(ValueError, match=r"fit-cifar100-10-s0/metrics\.json"):
+        numbers(results)
+
+
+def test_heads_and_measures_of_another_model_are_refused(results):
+    model = results / "runs" / "ce-s0" / "model.safetensors"
+    head, measures = (results / "after" / "ce-s0" / n for n in ("crt.safetensors", "numbers.json"))
+    model.write_bytes(b"one")
+    sign(head, model_of(model.parent))
+    write_json(measures, {"cdnv": 0.25} | model_of(model.parent))
+    assert numbers(results)["b", "All"] is not None
+    model.write_bytes(b"another")
+    with pytest.raises(ValueError, match="is not of the model"):
+        numbers(results)
+    scores(2.0, 1, carried=None).save(head)  # which says nothing
+    with pytest.raises(ValueError, match=r"numbers\.json is not of the model"):
+        numbers(results)
+
+
+@pytest.mark.parametrize("change", ["labels", "counts"])
+def test_heads_for_other_samples_are_refused(results, change):
+    other = scores(2.0, 1)
+    other = replace(other, **{change: getattr(other, change)[::-1].copy()})
+    other.save(results / "after" / "ce-s0" / "crt.safetensors")
+    with pytest.raises(ValueError, match="for other test samples or training counts"):
+        numbers(results)
+
+
+@pytest.mark.parametrize("content", ["", '{"cdnv": 0.', "5", "[]", '{"cdnv": "a"}', '{"a|b": 1}'])
+@pytest.mark.parametrize("place", ["runs/two-gaussians-3-s0", "after/ce-s0"])
+def test_damaged_numbers_are_told_with_their_file(results, place, content):
+    (results / place / "numbers.json").write_text(content)
+    with pytest.raises(ValueError, match=f"{place}/numbers.json cannot be read as numbers"):
+        numbers(results)
+
+
+@pytest.mark.parametrize("name", ["runs/ce-s0/scores-test", "after/ce-s0/crt"])
+def test_scores_without_labels_are_told_with_their_file(results, name):
+    file = results / f"{name}.safetensors"
+    replace(scores(1.0), labels=None).save(file)
+    with pytest.raises(ValueError, match=f"{name}.*no labels"):
+        numbers(results)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("labels", None),
+        ("labels", lambda labels: labels + 1),  # of a class that is not there
+        ("labels", lambda labels: labels.astype(np.float32)),
+        ("counts", lambda counts: counts - 7),
+        ("a|x|y|right", lambda right: right[:-1]),  # cut: were the rest wrong?
+        ("a|x|y|right", lambda right: right.astype(np.float32)),
+        ("a|x|y|right", lambda right: right[None]),
+        ("a|x|y|nll", lambda nll: nll[:-1]),
+    ],
+)
+def test_damaged_answers_are_told_with_their_file(tmp_path, name, change):
+    Kept(answers={"a|x|y": Answers.of(scores(1.0))}).save(tmp_path, "r")
+    file = tmp_path / "r.answers.safetensors"
+    tensors = {key: np.array(each) for key, each in map_tensor_file(file)[1].items()}
+    before = tensors.pop(name)
+    save_tensors(file, tensors | ({} if change is None else {name: change(before)}), {})
+    with pytest.raises(ValueError, match=r"r\.answers\.safetensors cannot be read as answers"):
+        Kept.load(tmp_path, "r")
 
 
 def test_a_recipe_of_older_words_is_the_same_run(results):

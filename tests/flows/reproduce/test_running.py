@@ -18,6 +18,7 @@ from longtail.flows.reproduce.collecting import kept_in
 from longtail.flows.reproduce.experiment import Cell, Synthetic, Train
 from longtail.flows.reproduce.plan import RunNames, head_file, plan
 from longtail.flows.reproduce.running import log_file, run_all, tasks
+from longtail.flows.reproduce.stored import check_signed, model_of
 from longtail.flows.train.reading import overridden, read_recipe_file
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -107,6 +108,8 @@ def test_a_run_is_trained_and_its_heads_fitted_and_none_of_it_again(place):
         head_file(place / "results", "mine0-s0", "{name: learned_ncm, tau: 0.125}", "keep")
     )
     assert (len(scores), scores.split) == (30, "test")
+    for file in (place / "results" / "after" / "mine0-s0").iterdir():
+        check_signed(file, model_of(run(place)), must=True)
     assert events[-1] == ("mine0-s0", "finished")
     numbers = json.loads((place / "results" / "after" / "mine0-s0" / "numbers.json").read_text())
     assert len(numbers["weight_norm"]) == 3
@@ -115,6 +118,18 @@ def test_a_run_is_trained_and_its_heads_fitted_and_none_of_it_again(place):
     assert run_all(job, 2, lambda *event: events.append(event)) == []
     # Train, then head; what was done by then counts as finished.
     assert [event for _, event in events] == ["started", "started", "finished", "finished"]
+
+
+@pytest.mark.parametrize("content", ["5", '{"cdnv": 0.'])
+def test_damaged_numbers_fail_their_own_run_alone(place, content):
+    (task,) = todo(place, measures=("cdnv",))
+    task.numbers.parent.mkdir(parents=True)
+    task.numbers.write_text(content)
+    assert task.measures_left == ("cdnv",)
+    task.folder.mkdir(parents=True)
+    (task.folder / "metrics.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"numbers\.json cannot be read"):
+        running.work(task)
 
 
 def test_what_fails_is_named_and_its_log_says_why(place, lasting):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from longtail.core.files import read_whole
 from longtail.flows.reproduce.inspect import measure
 from longtail.flows.reproduce.plan import RUNS, head_file
+from longtail.flows.reproduce.stored import check_signed, model_of, read_numbers, sign
 from longtail.flows.results import write_json
 from longtail.flows.train.building import read_data
 from longtail.flows.train.model_file import load_model
@@ -37,14 +36,18 @@ def fit_heads(results: Path, name: str, heads: Sequence[tuple[str, str]], data: 
             file = head_file(results, name, head, batch_norm)
             file.parent.mkdir(parents=True, exist_ok=True)
             variant.scores["test"].save(file)
+            sign(file, model_of(results / RUNS / name))
 
 
 def measure_run(folder: Path, names: Sequence[str], data: Path, output: Path) -> None:
     """Add measures of a run's features and head to a file of numbers; null for what it has not."""
+    model, before = model_of(folder), dict[str, object]()
+    if output.is_file():
+        check_signed(output, model)
+        before = read_numbers(output)
     made = measure(folder, names, data=data)
-    before = json.loads(read_whole(output)) if output.is_file() else {}
     output.parent.mkdir(parents=True, exist_ok=True)
-    write_json(output, before | {name: _rounded(made.get(name)) for name in names})
+    write_json(output, model | before | {name: _rounded(made.get(name)) for name in names})
 
 
 def _rounded(value: object) -> object:

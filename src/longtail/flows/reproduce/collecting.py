@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -10,8 +9,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from longtail.core import Scores
+import msgspec
+import numpy as np
+
+from longtail.core.arrays import as_numpy
 from longtail.core.files import read_whole
+from longtail.data.tables.errors import reading
 from longtail.flows.file_names import METRICS
 from longtail.flows.reproduce.experiment import Experiment, Fit, Inspect, Run, Synthetic, Train
 from longtail.flows.reproduce.kept import (
@@ -34,6 +37,7 @@ from longtail.flows.reproduce.plan import (
     RunNames,
     changes_of,
 )
+from longtail.flows.reproduce.stored import check_signed, model_of, read_numbers, read_scores
 from longtail.flows.train.reading import overridden
 from longtail.flows.train.recipe import Recipe
 from longtail.flows.train.run_folder import differences_from
@@ -59,9 +63,7 @@ def kept_in(
     @lru_cache(maxsize=64)
     def kept(run: Run, seed: int) -> Kept | None:
         name = names(run, seed)
-        folder = results / RUNS / name
-        if isinstance(run, Train) and (folder / METRICS).is_file():
-            _check_recipe(folder, overridden(recipe_of(run), changes_of(run, seed, results)))
+        check_recipe(results, name, run, seed, recipe_of)
         made = collected(results, name, run, ways.get(names(run, 0), {}))
         for folder in (results / SCORES, results):
             made = made or Kept.load(folder, name)
@@ -87,7 +89,14 @@ def _seeds_in(results: Path) -> list[int]:
     return sorted({int(end[1]) for end in ends if end})
 
 
-def _check_recipe(folder: Path, recipe: Recipe) -> None:
+def check_recipe(
+    results: Path, name: str, run: Run, seed: int, recipe_of: Callable[[Train], Recipe]
+) -> None:
+    """A ValueError if a training run is finished there under this name and is of another recipe."""
+    folder = results / RUNS / name
+    if not isinstance(run, Train) or not (folder / METRICS).is_file():
+        return
+    recipe = overridden(recipe_of(run), changes_of(run, seed, results))
     differing = differences_from(folder, recipe)
     if recipe.start is not None and not Path(recipe.start).exists():  # it was needed to begin
         differing.pop("start", None)
@@ -103,20 +112,52 @@ def collected(results: Path, name: str, run: Run, ways: Mapping[Way, bool]) -> K
     """What is to be kept of a run that is finished there; None if it is not."""
     folder = results / RUNS / name
     if isinstance(run, Synthetic):
-        numbers = _json(folder / NUMBERS)
+        numbers = _numbers(folder / NUMBERS)
         return None if numbers is None else _with_trials(Kept(numbers=numbers), folder)
     if not (folder / METRICS).is_file() or isinstance(run, Inspect):
         return None
     if isinstance(run, Fit):
+        _check_fit(folder / METRICS, run, name)
         return _summed(_answers(folder, ways))
     if not (folder / _SCORES).is_file():
         return None
-    scores = widened(halved(Scores.load(folder / _SCORES)))
+    scores = widened(halved(read_scores(folder / _SCORES)))
     after = results / AFTER / name
-    numbers = dict(_json(after / NUMBERS) or {})
+    model = model_of(folder)
+    trained = as_numpy(scores.labels), as_numpy(scores.counts)
+    for file in filter(Path.is_file, (*after.glob("*.safetensors"), after / NUMBERS)):
+        check_signed(file, model)
+    answers = _answers(after, ways)
+    for key, each in answers.items():
+        if not all(map(np.array_equal, (each.labels, each.counts), trained)):
+            raise ValueError(
+                f"{after} has a head, {key}, for other test samples or training counts than "
+                f"{folder}; move it away"
+            )
+    numbers = dict(_numbers(after / NUMBERS) or {})
     if any(way.variant == "best weight norm" for way in ways) and WEIGHT_NORM not in numbers:
         numbers[WEIGHT_NORM] = weight_norms(folder)
-    return Kept(scores, _answers(after, ways), numbers)
+    return Kept(scores, answers, numbers)
+
+
+class _AboutFit(msgspec.Struct):
+    """What a fit says of itself."""
+
+    set: str
+    imbalance_ratio: float | None
+    seed: int
+
+
+def _check_fit(file: Path, run: Fit, name: str) -> None:
+    with reading(file, "the metrics of a fit"):
+        about = msgspec.json.decode(read_whole(file), type=_AboutFit)
+    if (about.set, about.imbalance_ratio) != (run.features, run.imbalance_ratio) or (
+        not name.endswith(f"-s{about.seed}")
+    ):
+        raise ValueError(
+            f"{file} is of {about.set} at ratio {about.imbalance_ratio} and seed {about.seed}, "
+            f"not of {name}; move its folder away"
+        )
 
 
 def _with_trials(kept: Kept, folder: Path) -> Kept:
@@ -135,7 +176,6 @@ def _with_trials(kept: Kept, folder: Path) -> Kept:
 
 def weight_norms(folder: Path) -> list[float]:
     """The norms of the rows of the head that a run trained."""
-    from longtail.core.arrays import as_numpy
     from longtail.flows.train.model_file import load_model
     from longtail.metrics.representations import weight_norms as norms_of
 
@@ -149,7 +189,7 @@ def _answers(folder: Path, ways: Mapping[Way, bool]) -> dict[str, Answers]:
         file = folder / f"{way.head}.safetensors"
         if not way.head or not file.is_file():
             continue
-        scores = moved(widened(Scores.load(file)), way, None)
+        scores = moved(widened(read_scores(file)), way, None)
         if scores is not None:
             made[way.key] = Answers.of(scores, with_probabilities)
     return made
@@ -172,8 +212,8 @@ def _without_scores(kept: Kept, ways: Mapping[Way, bool]) -> Kept:
     return Kept(None, answers, kept.numbers)
 
 
-def _json(file: Path) -> Any:
-    return json.loads(read_whole(file)) if file.is_file() else None
+def _numbers(file: Path) -> dict[str, Any] | None:
+    return read_numbers(file) if file.is_file() else None
 
 
 class KeptFiles(NamedTuple):

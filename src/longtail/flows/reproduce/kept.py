@@ -26,14 +26,16 @@ import numpy.typing as npt
 from longtail.core import Prior, Scores, UnknownPriorError
 from longtail.core.arrays import Floats, Indices, as_numpy
 from longtail.core.blocks import blocks
+from longtail.core.labels import check_counts, check_labels
 from longtail.core.softmax import softmax
 from longtail.core.tensor_file import map_tensor_file, save_tensors
 from longtail.data import shifted_subset
 from longtail.data.subsets import Direction
+from longtail.data.tables.errors import reading
 from longtail.flows.folds import by_best_tau
 from longtail.flows.reproduce.experiment import Cell, Column, Experiment, Run, Variant
 from longtail.flows.reproduce.plan import head_name, settled
-from longtail.flows.reproduce.stored import check_signed, read_numbers, sign
+from longtail.flows.reproduce.stored import check_signed, read_numbers, read_scores, sign
 from longtail.flows.results import write_json
 from longtail.flows.score_measures import DRAWN_OF, SCORE_MEASURES
 from longtail.metrics.terms import BINS, bin_of, block_sums
@@ -152,12 +154,12 @@ class Kept:
         """Write its files in place of those that are kept of the run; how many bytes they have."""
         files = _files(folder, name)
         for file in filter(os.path.lexists, files):
-            check_signed(file, must=True, run=name)
+            check_signed(file, {"run": name}, must=True)
         with TemporaryDirectory(dir=folder, prefix=f".{name}.") as aside:
             logits, answers, numbers = made = _files(Path(aside), name)
             if self.scores is not None:
                 halved(self.scores).save(logits)
-                sign(logits, run=name)
+                sign(logits, {"run": name})
             if self.answers:
                 save_tensors(answers, dict(_packed(self.answers)), {"run": name})
             if self.numbers:
@@ -175,13 +177,13 @@ class Kept:
         """What is kept there under a name; None if nothing is."""
         files = _files(folder, name)
         for file in filter(Path.is_file, files):
-            check_signed(file, run=name)
+            check_signed(file, {"run": name})
         logits, answers, numbers = (file if file.is_file() else None for file in files)
         if not (logits or answers or numbers):
             return None
         return cls(
-            None if logits is None else widened(Scores.load(logits)),
-            None if answers is None else _unpacked(map_tensor_file(answers)[1]),
+            None if logits is None else widened(read_scores(logits)),
+            None if answers is None else _unpacked(answers),
             None if numbers is None else read_numbers(numbers),
         )
 
@@ -211,18 +213,22 @@ def _packed(answers: Mapping[str, Answers]) -> Iterable[tuple[str, Any]]:
                 yield f"{key}|{name}", values.astype(np.float16)
 
 
-def _unpacked(tensors: Mapping[str, Any]) -> dict[str, Answers]:
-    labels, counts = (np.array(tensors[name]).astype(np.int64) for name in ("labels", "counts"))
+def _unpacked(file: Path) -> dict[str, Answers]:
     made = {}
-    for name in tensors:
-        key, bar, kind = name.rpartition("|")
-        if bar and kind == "right":
-            sure = {
-                each: np.array(tensors[f"{key}|{each}"]).astype(np.float64)
-                for each in _SURE
-                if f"{key}|{each}" in tensors
-            }
-            right = np.unpackbits(np.array(tensors[name]), count=len(labels)).astype(bool)
+    with reading(file, "answers that were kept"):
+        tensors = {name: np.array(each) for name, each in map_tensor_file(file)[1].items()}
+        counts = check_counts(tensors.pop("counts"))
+        labels = check_labels(tensors.pop("labels"), len(counts))
+        size = len(labels)
+        for name, values in tensors.items():
+            is_right = name.endswith("|right")
+            kind, shape = ("u1", ((size + 7) // 8,)) if is_right else ("f2", (size,))
+            if values.dtype != kind or values.shape != shape:
+                raise ValueError(f"{name} has {values.dtype} {values.shape} for {size} samples")
+        wide = {name: each.astype(np.float64) for name, each in tensors.items()}
+        for key in (name.removesuffix("|right") for name in tensors if name.endswith("|right")):
+            sure = {each: wide.get(f"{key}|{each}") for each in _SURE}
+            right = np.unpackbits(tensors[f"{key}|right"], count=size).astype(bool)
             made[key] = Answers(labels, right, counts, **sure)
     return made
 

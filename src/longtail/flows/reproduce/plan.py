@@ -6,13 +6,14 @@ folder is called the same whichever experiment asks for it. Nothing here imports
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
+
+import msgspec
 
 from longtail.flows.file_names import METRICS, VERSIONS
 from longtail.flows.reproduce.experiment import (
@@ -246,7 +247,12 @@ def heads_left(
 def measures_left(folder: Path | None, name: str, measures: Sequence[str]) -> tuple[str, ...]:
     """Measures that nobody has looked for: of those that a run cannot have there is none."""
     file = None if folder is None else folder / AFTER / name / NUMBERS
-    looked = json.loads(file.read_bytes()) if measures and file and file.is_file() else {}
+    if not measures or file is None or not file.is_file():
+        return tuple(measures)
+    try:
+        looked = msgspec.json.decode(file.read_bytes(), type=dict[str, object])
+    except msgspec.MsgspecError:  # the process of the run says it, and no other ends with it
+        looked = {}
     return tuple(each for each in measures if each not in looked)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.data.tables import arrays
+from longtail.data.tables.errors import reading
 from longtail.flows import two_gaussians, two_moons
 from longtail.flows.reproduce.fits import is_finished, staged_folder
 from longtail.flows.results import write_json
@@ -64,10 +65,11 @@ def load(folder: Path) -> TwoGaussians | TwoMoons:
             values.setdefault(name, {})[part] = array
         else:
             values[name] = array
-    if "taus" in values:
-        values["taus"] = tuple(values["taus"].tolist())
-        return TwoGaussians(**values)
-    return TwoMoons(**values)
+    with reading(file, "the trials of a drawn problem"):
+        if "taus" in values:
+            values["taus"] = tuple(values["taus"].tolist())
+            return TwoGaussians(**values)
+        return TwoMoons(**values)
 
 
 def _flat(result: TwoGaussians | TwoMoons) -> dict[str, Any]:
