@@ -6,24 +6,17 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from flows.train.small_runs import small as small_recipe
 from longtail.engine.training import StepEnd
 from longtail.flows.train.model_file import load_model
-from longtail.flows.train.reading import RecipeError, overridden, recipe_from
+from longtail.flows.train.reading import RecipeError, overridden
 from longtail.flows.train.run_folder import check_folder
 from longtail.flows.train.train import planned, train
 
 
 def small(images, **values):
-    return recipe_from(
-        {
-            "data": {"kind": "npz", "path": str(images), "validation_share": 0},
-            "backbone": {"name": "mlp", "inputs": 192, "hidden": [16]},
-            "optimizer": {"lr": 0.02},
-            "epochs": 1,
-            "batch_size": 32,
-        }
-        | values
-    )
+    data = {"kind": "npz", "path": str(images), "validation_share": 0}
+    return small_recipe(images, data=data, **{"epochs": 1} | values)
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from flows.train.small_runs import small
 from longtail import Prior, Scores, heads
 from longtail.core.files import locked
 from longtail.data import Features, shifted_subset, stratified_folds
@@ -38,19 +39,6 @@ KEPT = [48, 24, 10, 5]  # of 60, 30, 12 and 6 a fifth is held out
 
 def run_recipe(recipe, folder, **options):
     return train(recipe, folder, page=save, **options)
-
-
-def small(path, **values):
-    return recipe_from(
-        {
-            "data": {"kind": "npz", "path": str(path), "validation_share": 0.2},
-            "backbone": {"name": "mlp", "inputs": 192, "hidden": [16]},
-            "optimizer": {"lr": 0.02},
-            "epochs": 2,
-            "batch_size": 32,
-        }
-        | values
-    )
 
 
 @pytest.fixture(scope="module")
