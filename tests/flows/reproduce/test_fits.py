@@ -20,10 +20,10 @@ from longtail.flows.reproduce import fit_sets, fits
 from longtail.flows.reproduce.collecting import keep, kept_in
 from longtail.flows.reproduce.experiment import Cell, Column, Fit
 from longtail.flows.reproduce.fit_sets import FitSet, long_tailed_set
-from longtail.flows.reproduce.kept import halved
 from longtail.flows.reproduce.measures import EDGES
 from longtail.flows.reproduce.measuring import measured, summed
 from longtail.flows.reproduce.plan import RunNames
+from longtail.flows.reproduce.stored import halved
 from longtail.metrics import balanced_accuracy, evaluate
 
 sys.path.insert(0, str(Path(__file__).parent))

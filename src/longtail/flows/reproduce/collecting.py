@@ -23,9 +23,7 @@ from longtail.flows.reproduce.kept import (
     Kept,
     Way,
     asked,
-    halved,
     moved,
-    widened,
 )
 from longtail.flows.reproduce.listing import is_there
 from longtail.flows.reproduce.measuring import probability_measures
@@ -37,7 +35,14 @@ from longtail.flows.reproduce.plan import (
     RunNames,
     changes_of,
 )
-from longtail.flows.reproduce.stored import check_signed, model_of, read_numbers, read_scores
+from longtail.flows.reproduce.stored import (
+    check_signed,
+    halved,
+    model_of,
+    read_numbers,
+    read_scores,
+    widened,
+)
 from longtail.flows.train.reading import overridden
 from longtail.flows.train.recipe import Recipe
 from longtail.flows.train.run_folder import differences_from

@@ -22,7 +22,7 @@ from longtail.flows.fit_methods import METHODS, Aim
 from longtail.flows.fit_problem import prepared, scores_by_method
 from longtail.flows.reproduce.experiment import Fit
 from longtail.flows.reproduce.fit_sets import SETS, long_tailed_set
-from longtail.flows.reproduce.kept import halved
+from longtail.flows.reproduce.stored import halved
 from longtail.flows.results import write_json
 
 _FOLDS = 5

@@ -35,7 +35,14 @@ from longtail.data.tables.errors import reading
 from longtail.flows.folds import by_best_tau
 from longtail.flows.reproduce.experiment import Cell, Column, Experiment, Run, Variant
 from longtail.flows.reproduce.plan import head_name, settled
-from longtail.flows.reproduce.stored import check_signed, read_numbers, read_scores, sign
+from longtail.flows.reproduce.stored import (
+    check_signed,
+    halved,
+    read_numbers,
+    read_scores,
+    sign,
+    widened,
+)
 from longtail.flows.results import write_json
 from longtail.flows.score_measures import DRAWN_OF, SCORE_MEASURES
 from longtail.metrics.terms import BINS, bin_of, block_sums
@@ -190,16 +197,6 @@ class Kept:
 
 def _files(folder: Path, name: str) -> list[Path]:
     return [folder / f"{name}.{end}" for end in ("safetensors", "answers.safetensors", "json")]
-
-
-def widened(scores: Scores[Any]) -> Scores[Any]:
-    """In float32, as which they are computed with."""
-    return replace(scores, logits=as_numpy(scores.logits).astype(np.float32))
-
-
-def halved(scores: Scores[Any]) -> Scores[Any]:
-    """In float16, as which they are kept."""
-    return replace(scores, logits=as_numpy(scores.logits).astype(np.float16))
 
 
 def _packed(answers: Mapping[str, Answers]) -> Iterable[tuple[str, Any]]:

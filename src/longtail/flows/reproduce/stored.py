@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -11,6 +12,7 @@ import msgspec
 import numpy as np
 
 from longtail.core import Scores
+from longtail.core.arrays import as_numpy
 from longtail.core.files import read_whole
 from longtail.core.tensor_file import map_tensor_file, open_tensor_file, save_tensors
 from longtail.data.tables.errors import reading
@@ -77,3 +79,13 @@ def read_scores(file: Path) -> Scores[Any]:
 def _json(file: Path) -> Mapping[str, Any]:
     with reading(file, "numbers of a run"):
         return msgspec.json.decode(read_whole(file), type=dict[str, Any])
+
+
+def widened(scores: Scores[Any]) -> Scores[Any]:
+    """In float32, as which they are computed with."""
+    return replace(scores, logits=as_numpy(scores.logits).astype(np.float32))
+
+
+def halved(scores: Scores[Any]) -> Scores[Any]:
+    """In float16, as which they are kept."""
+    return replace(scores, logits=as_numpy(scores.logits).astype(np.float16))
