@@ -33,16 +33,9 @@ from longtail.data import shifted_subset
 from longtail.data.subsets import Direction
 from longtail.data.tables.errors import reading
 from longtail.flows.folds import by_best_tau
+from longtail.flows.reproduce import stored
 from longtail.flows.reproduce.experiment import Cell, Column, Experiment, Run, Variant
 from longtail.flows.reproduce.plan import head_name, settled
-from longtail.flows.reproduce.stored import (
-    check_signed,
-    halved,
-    read_numbers,
-    read_scores,
-    sign,
-    widened,
-)
 from longtail.flows.results import write_json
 from longtail.flows.score_measures import DRAWN_OF, SCORE_MEASURES
 from longtail.metrics.terms import BINS, bin_of, block_sums
@@ -161,12 +154,12 @@ class Kept:
         """Write its files in place of those that are kept of the run; how many bytes they have."""
         files = _files(folder, name)
         for file in filter(os.path.lexists, files):
-            check_signed(file, {"run": name}, must=True)
+            stored.check_signed(file, {"run": name}, must=True)
         with TemporaryDirectory(dir=folder, prefix=f".{name}.") as aside:
             logits, answers, numbers = made = _files(Path(aside), name)
             if self.scores is not None:
-                halved(self.scores).save(logits)
-                sign(logits, {"run": name})
+                stored.halved(self.scores).save(logits)
+                stored.sign(logits, {"run": name})
             if self.answers:
                 save_tensors(answers, dict(_packed(self.answers)), {"run": name})
             if self.numbers:
@@ -184,14 +177,14 @@ class Kept:
         """What is kept there under a name; None if nothing is."""
         files = _files(folder, name)
         for file in filter(Path.is_file, files):
-            check_signed(file, {"run": name})
+            stored.check_signed(file, {"run": name})
         logits, answers, numbers = (file if file.is_file() else None for file in files)
         if not (logits or answers or numbers):
             return None
         return cls(
-            None if logits is None else widened(read_scores(logits)),
+            None if logits is None else stored.widened(stored.read_scores(logits)),
             None if answers is None else _unpacked(answers),
-            None if numbers is None else read_numbers(numbers),
+            None if numbers is None else stored.read_numbers(numbers),
         )
 
 
