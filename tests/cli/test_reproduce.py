@@ -219,3 +219,9 @@ def test_before_any_work_finished_runs_are_those_that_are_asked_for(tmp_path, mo
     done, printed = run("ours-quick", "-o", tmp_path, f"--data=cifar100={tmp_path}")
     assert done.exit_code != 0
     assert "ce-s0 is a run of another recipe" in printed
+
+
+def test_a_table_of_a_folder_that_is_not_there_is_wrong_usage(tmp_path):
+    done, printed = run("la-table-2", "--quick", "--table", "-o", tmp_path / "nothere")
+    assert done.exit_code == 2
+    assert "nothere" in printed

@@ -99,6 +99,8 @@ def reproduce(
             return
         if output is None:
             raise click.UsageError("say where runs and results are: -o RESULTS")
+        if table and not output.is_dir():
+            raise click.UsageError(f"there is no folder {output}; results/scores has what is kept")
         failed = [] if table else _run(experiment, output, asked)
         _show(experiment, output, asked, save=not table)
         if failed:
