@@ -61,7 +61,7 @@ def test_a_word_of_a_name_is_not_broken_if_that_leaves_room_for_numbers(monkeypa
     monkeypatch.setenv("COLUMNS", "64")
     heads, number = ["", *("a long heading: paper", "ours") * 3], "45.2 [44.1, 46.3]"
     rows = [[name, *[number] * 6] for name in ("Baseline", "a Baseline+RS")]
-    text = drawn(rich_table("", heads, rows), 64)
+    text = drawn(rich_table("", heads, rows, whole_words=True), 64)
     assert text.count("Baseline") == 2
     assert "Baseline+RS" in text
     assert max(map(len, text.splitlines())) <= 64

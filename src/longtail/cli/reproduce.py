@@ -224,7 +224,7 @@ def _show(experiment: Experiment, results: Path, asked: _Asked, save: bool) -> N
         title = f"\n{experiment.paper}, {experiment.item}: {experiment.about}"
         rows, heads = words.table_rows(result), words.table_heads(result)
         if rows and len(heads) > 1:
-            shown.print(terminal.rich_table(title, heads, rows))
+            shown.print(terminal.rich_table(title, heads, rows, whole_words=True))
         claims = ("claim", "in the paper", "ours", "verdict")
         if result.judged:
             shown.print(terminal.rich_table("\nClaims", claims, words.claim_rows(result), left=4))

@@ -134,10 +134,12 @@ def rich_table(
     *,
     caption: str = "",
     left: int = 1,
+    whole_words: bool = False,
 ) -> Table:
     """A table of names and numbers; the first `left` columns are names, the others numbers.
 
-    Where the terminal is narrow names take several lines, and numbers only if nothing else helps.
+    Where the terminal is narrow names take several lines, and numbers only if nothing else helps;
+    with `whole_words` numbers do before a word of the first column is broken.
     """
     from rich.box import SIMPLE
     from rich.table import Table
@@ -160,14 +162,13 @@ def rich_table(
     ]
     room = console().width - sum(widest) - 2 * len(columns) - 1
     fits = room >= _NARROWEST * len(names)
-    # Where numbers are broken anyway, the names' words are not if that leaves enough for numbers.
-    words = [word for row in cells if left == 1 for word in row[0].plain.split()]
+    words = [word for row in cells if whole_words for word in row[0].plain.split()]
     whole = min(
         max([_NARROWEST, *(Text(word).cell_len for word in words)]),
         max((row[0].cell_len for row in cells), default=_NARROWEST),
     )
     rest = console().width - whole - 2 * len(columns) - 1
-    is_left = not fits and left == 1 and rest >= _NUMBER * len(numbers)
+    is_left = whole_words and not fits and rest >= _NUMBER * len(numbers)
     for name in names:
         least, width = (_NARROWEST if fits else None), (whole if is_left else None)
         table.add_column(Text(name), overflow="fold", min_width=least, width=width)

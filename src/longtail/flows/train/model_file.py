@@ -73,7 +73,7 @@ def load_start(model: Model, recipe: Recipe) -> None:
     except (ValueError, RuntimeError) as error:
         raise RecipeError(
             f"start: {file} does not hold the backbone of this recipe, {recipe.backbone.tag} "
-            f"({str(error).splitlines()[-1].strip():.90}); set backbone as that run has it"
+            f"({str(error).splitlines()[-1].strip()}); set backbone as that run has it"
         ) from error
 
 
