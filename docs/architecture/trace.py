@@ -9,6 +9,7 @@ that check themselves when they are made do not count. With --check nothing is w
 the page says something else, or if a file is marked.
 """
 
+import functools
 import os
 import sys
 import tempfile
@@ -114,7 +115,7 @@ def visit(arguments):
 
     def watch(frame, event, _):
         if event == "call":
-            told = TOLD in stack or frame.f_code.co_name in (TOLD, "<module>")
+            told = stack[-1:] == [TOLD] or frame.f_code.co_name in (TOLD, "<module>")
             file = TOLD if told else short(frame.f_code)
             if file not in (None, TOLD):
                 files.setdefault(file)
@@ -133,6 +134,7 @@ def visit(arguments):
     return list(files), again
 
 
+@functools.cache
 def short(code):
     """The file as folder/name, if it belongs to cli, flows or report."""
     path = Path(code.co_filename)

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from longtail.cli import app
 from longtail.cli.errors import FAILURE, INTERRUPTED, TERMINATED, USAGE
+from longtail.flows.subprocesses import TAKEN
 
 TEXT = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
 # A command and, on the lines after it, what it prints.
@@ -34,7 +35,7 @@ def test_the_shared_options_are_explained_as_in_the_help():
 
 def test_the_exit_codes_are_those_of_the_code():
     listed = [int(code) for code in re.findall(r"^\| (\d+) \| ", TEXT, re.M)]
-    assert listed == [0, FAILURE, USAGE, INTERRUPTED, TERMINATED]
+    assert listed == [0, FAILURE, USAGE, TAKEN, INTERRUPTED, TERMINATED]
 
 
 @pytest.mark.parametrize(("command", "shown"), SHOWN)

@@ -97,7 +97,7 @@ def test_of_two_runs_into_one_folder_the_second_is_refused_in_a_sentence(old, mo
     second = CliRunner().invoke(app, [*RUNS["fix"][0][:4], "-o", "out"])
     (old / "go on").touch()
     first.join()
-    assert second.exit_code == 1
+    assert second.exit_code == 75
     assert second.stderr.startswith(
         f"Error: another longtail (process {first.pid}) is writing to out; wait until it has "
         "ended, or take another folder\n"

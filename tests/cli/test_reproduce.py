@@ -225,3 +225,9 @@ def test_a_table_of_a_folder_that_is_not_there_is_wrong_usage(tmp_path):
     done, printed = run("la-table-2", "--quick", "--table", "-o", tmp_path / "nothere")
     assert done.exit_code == 2
     assert "nothere" in printed
+
+
+def test_a_seed_that_is_given_twice_is_wrong_usage():
+    done, printed = run("la-figure-2", "--seeds", "0,1,0", "--dry-run")
+    assert done.exit_code == 2
+    assert "twice" in printed

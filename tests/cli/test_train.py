@@ -141,7 +141,7 @@ def test_of_two_runs_in_one_folder_the_second_is_refused_and_goes_on_once_the_fi
         time.sleep(0.01)
     log = (folder / "run" / "log.csv").read_bytes()
     done, printed = trained(folder)
-    assert done.exit_code == 1
+    assert done.exit_code == 75
     assert f"Error: another longtail (process {first.pid}) is writing to" in printed
     assert (folder / "run" / "log.csv").read_bytes() == log
     first.kill()

@@ -27,9 +27,11 @@ def app() -> None:
     """Classifiers for long-tailed labels: train, fix, compare and report."""
 
 
-_SCORES = (audit, compare, completion, demo, doctor, fix, report)
-_NETWORKS = (features, fit, recipes, reproduce, split, sweep, train)
-for each in (*_SCORES, *_NETWORKS):
+_COMMANDS = (
+    *(audit, compare, completion, demo, doctor, features, fit, fix),
+    *(recipes, report, reproduce, split, sweep, train),
+)
+for each in _COMMANDS:
     app.add_command(each)
 
 

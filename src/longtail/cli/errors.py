@@ -1,7 +1,7 @@
 """What went wrong in one sentence and a hint; a traceback only for those who ask for one.
 
-Exit codes: 1 what was asked for failed, 2 wrong usage or a wrong recipe, 130 interrupted, 143
-ended by SIGTERM.
+Exit codes: 1 what was asked for failed, 2 wrong usage or a wrong recipe, 75 another process is
+writing there, 130 interrupted, 143 ended by SIGTERM.
 """
 
 from __future__ import annotations
@@ -72,6 +72,10 @@ def error_text(error: BaseException) -> ErrorText:
         return ErrorText(str(error), _INSTALLED, FAILURE)
     if isinstance(error, FileNotFoundError):  # as click says of arguments: a wrong one
         return ErrorText(_os_error(error), "check its spelling, and the folder you are in", USAGE)
+    if isinstance(error, BlockingIOError):
+        from longtail.flows.subprocesses import TAKEN
+
+        return ErrorText(_os_error(error), _ASK, TAKEN)
     if isinstance(error, OSError):
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         hint = "make room, or write elsewhere; longtail doctor shows the room" if full else _ASK

@@ -102,7 +102,10 @@ class Seeds(click.ParamType):  # type: ignore[type-arg]  # as above
         parts = listed(value)
         if not parts or not all(part.isdecimal() for part in parts):
             self.fail(f"whole numbers with commas, such as 0,1,2; got {value!r}", param, ctx)
-        return tuple(dict.fromkeys(map(int, parts)))
+        seeds = tuple(map(int, parts))
+        if len(set(seeds)) < len(seeds):
+            self.fail(f"a seed is given twice in {value!r}; give each once", param, ctx)
+        return seeds
 
 
 def name_or_place(column: str) -> str | int:

@@ -18,6 +18,7 @@ from longtail.flows.generation import check_free
 
 _Item = TypeVar("_Item")
 Process: TypeAlias = subprocess.Popen[bytes]
+TAKEN = 75  # the exit code of one that finds its folder taken: try later, as in sysexits
 _PAUSE = 0.1  # seconds between two looks at what runs
 _PATIENCE = 60.0  # seconds that a process is given for a last step and its checkpoint
 _ONE_THREAD = {

@@ -192,3 +192,14 @@ def test_half_precision_keeps_what_distances_of_hundreds_tell_apart():
     assert scores.predict().tolist() == [1, 1]
     wide = Scores(scores.logits.astype(np.float64))
     np.testing.assert_allclose(wide.probs(), Scores(logits).probs(), atol=1e-3)
+
+
+@pytest.mark.parametrize("content", [gzip.compress(bytes(2**20)), b"no gzip at all"])
+def test_a_packed_file_of_any_size_and_a_damaged_one_are_told_by_name(
+    tmp_path, monkeypatch, content
+):
+    monkeypatch.setattr(fit_sets, "_MOST_BYTES", 2**16)
+    data = text_set(tmp_path, monkeypatch, [], packed=True)
+    data["r52"].write_bytes(content)
+    with pytest.raises(ValueError, match=r"texts\.tsv\.gz cannot be read as a set of texts"):
+        long_tailed_set(Fit("r52", 1.0), 0, data)

@@ -261,3 +261,13 @@ def test_ways_and_measures_are_those_that_tables_ask_for():
     figure = experiment((Column("x", "cdnv"), Column("y", "accuracy"), Column("z", "recall")))
     # With what its picture is drawn of.
     assert measures_asked([figure]) == dict.fromkeys((CE, Train("la")), ("cdnv", "tsne"))
+
+
+def test_what_was_kept_before_counts_as_much(results, tmp_path):
+    place = tmp_path / "kept"
+    most = sum(f.stat().st_size for f in (results / "runs" / "ce-s0").glob("scores-test.*"))
+    place.mkdir()
+    (place / "other-s0.json").write_text(" " * most)
+    files = keep(results, place, NAMES, [TABLE], lambda run: RECIPE, most=most)
+    assert "ce-s0" in files.without_scores
+    assert files.total > most

@@ -29,6 +29,7 @@ from longtail.flows.reproduce.listing import is_there
 from longtail.flows.reproduce.measuring import probability_measures
 from longtail.flows.reproduce.plan import (
     AFTER,
+    KEPT,
     NUMBERS,
     RUNS,
     SCORES,
@@ -225,7 +226,7 @@ class KeptFiles(NamedTuple):
     """What was written, and what was not."""
 
     names: tuple[str, ...]
-    total: int  # bytes
+    total: int  # bytes of all that is kept there, by now or before
     without_scores: tuple[str, ...]  # whose answers alone are kept, since all would be too large
 
 
@@ -241,7 +242,7 @@ def keep(
     check_any(results, names, experiments)
     output.mkdir(parents=True, exist_ok=True)
     kept_of = kept_in(results, names, experiments, recipe_of)
-    total, written, dropped = 0, list[str](), list[str]()
+    written, dropped = list[str](), list[str]()
     # What is small first, then scores as long as there is room.
     for run, ways in sorted(
         asked(experiments).items(), key=lambda each: isinstance(each[0], Train)
@@ -250,8 +251,14 @@ def keep(
             name, kept = names(run, seed), kept_of(run, seed)
             if kept is None or name in written:
                 continue
-            if kept.scores is not None and total + 2 * kept.scores.logits.size > most:
+            own = {f"{name}.{end}" for end in KEPT}
+            others = _bytes_of(each for each in output.iterdir() if each.name not in own)
+            if kept.scores is not None and others + 2 * kept.scores.logits.size > most:
                 kept, dropped = _without_scores(kept, ways), [*dropped, name]
-            total += kept.save(output, name)
+            kept.save(output, name)
             written.append(name)
-    return KeptFiles(tuple(written), total, tuple(dropped))
+    return KeptFiles(tuple(written), _bytes_of(output.iterdir()), tuple(dropped))
+
+
+def _bytes_of(files: Iterable[Path]) -> int:
+    return sum(file.stat().st_size for file in files if file.suffix in (".json", ".safetensors"))

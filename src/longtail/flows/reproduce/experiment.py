@@ -241,7 +241,7 @@ def _complaints(experiment: Experiment) -> Iterable[str]:
     yield from (f"no measure {c.measure}" for c in experiment.columns if c.measure not in MEASURES)
     for column in (each for each in experiment.columns if each.measure in MEASURES):
         is_cut, is_shifted = column.group != "", column.test != "balanced"
-        by_class = MEASURES[column.measure].per != "model"
+        by_class = not MEASURES[column.measure].is_number
         if (is_cut and (is_shifted or by_class)) or (
             column.measure in WHOLE and (is_cut or is_shifted)
         ):

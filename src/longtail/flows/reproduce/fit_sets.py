@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from longtail.core.files import read_whole
 from longtail.data import Features, exponential_subset, long_tailed_subset, read_features
+from longtail.data.tables.errors import reading
 from longtail.data.tables.features import Parts, checked_features
 
 if TYPE_CHECKING:
@@ -121,8 +121,12 @@ def _texts(path: Path, run: Fit, seed: int) -> Features:
 
 def _rows(path: Path) -> tuple[npt.NDArray[np.str_], ...]:
     """Splits, labels and texts."""
-    packed = read_whole(path, _MOST_BYTES)
-    text = (gzip.decompress(packed) if path.suffix == ".gz" else packed).decode("utf-8")
+    unpacked = gzip.open if path.suffix == ".gz" else open
+    with reading(path, "a set of texts"), unpacked(path, "rb") as file:
+        stored = file.read(_MOST_BYTES + 1)  # what is packed may be a thousand times as large
+        if len(stored) > _MOST_BYTES:
+            raise ValueError(f"it has more than {_MOST_BYTES} bytes")
+        text = stored.decode("utf-8")
     rows = [line.split("\t", 2) for line in text.splitlines()]
     wrong = next((k for k, row in enumerate(rows, 1) if len(row) < 3 or row[0] not in _SPLITS), 0)
     if wrong or not rows:

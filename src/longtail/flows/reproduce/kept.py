@@ -35,7 +35,7 @@ from longtail.data.tables.errors import reading
 from longtail.flows.folds import by_best_tau
 from longtail.flows.reproduce import stored
 from longtail.flows.reproduce.experiment import Cell, Column, Experiment, Run, Variant
-from longtail.flows.reproduce.plan import head_name, settled
+from longtail.flows.reproduce.plan import KEPT, head_name, settled
 from longtail.flows.results import write_json
 from longtail.flows.score_measures import DRAWN_OF, SCORE_MEASURES
 from longtail.metrics.terms import BINS, bin_of, block_sums
@@ -150,8 +150,8 @@ class Kept:
             return as_numpy(self.scores.counts).astype(np.int64)
         return next((each.counts for each in (self.answers or {}).values()), None)
 
-    def save(self, folder: Path, name: str) -> int:
-        """Write its files in place of those that are kept of the run; how many bytes they have."""
+    def save(self, folder: Path, name: str) -> None:
+        """Write its files in place of those that are kept of the run."""
         files = _files(folder, name)
         for file in filter(os.path.lexists, files):
             stored.check_signed(file, {"run": name}, must=True)
@@ -170,7 +170,6 @@ class Kept:
                     new.replace(old)
                 else:
                     old.unlink(missing_ok=True)
-        return sum(file.stat().st_size for file in files if file.is_file())
 
     @classmethod
     def load(cls, folder: Path, name: str) -> Kept | None:
@@ -189,7 +188,7 @@ class Kept:
 
 
 def _files(folder: Path, name: str) -> list[Path]:
-    return [folder / f"{name}.{end}" for end in ("safetensors", "answers.safetensors", "json")]
+    return [folder / f"{name}.{end}" for end in KEPT]
 
 
 def _packed(answers: Mapping[str, Answers]) -> Iterable[tuple[str, Any]]:

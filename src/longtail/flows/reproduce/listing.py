@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from longtail.flows.file_names import METRICS
 from longtail.flows.reproduce.experiment import Experiment, Inspect
-from longtail.flows.reproduce.plan import NUMBERS, RUNS, SCORES, RunNames, settled
+from longtail.flows.reproduce.plan import KEPT, NUMBERS, RUNS, SCORES, RunNames, settled
 
 
 class Listed(NamedTuple):
@@ -53,8 +53,5 @@ def listed(experiments: Iterable[Experiment], names: RunNames, folder: Path | No
 def is_there(folder: Path, name: str) -> bool:
     """Whether a run is finished in a folder of results, or kept in it."""
     done = (folder / RUNS / name / each for each in (METRICS, NUMBERS))
-    kept = (place / f"{name}.{end}" for place in (folder, folder / SCORES) for end in _KEPT)
+    kept = (place / f"{name}.{end}" for place in (folder, folder / SCORES) for end in KEPT)
     return any(file.is_file() for file in (*done, *kept))
-
-
-_KEPT = ("safetensors", "json", "answers.safetensors")

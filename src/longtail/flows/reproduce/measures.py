@@ -33,7 +33,13 @@ class Measure(NamedTuple):
 
     about: str
     better: Literal[1, 0, -1]  # 0: neither
-    per: Literal["model", "class", "point"] = "model"  # a point of a curve, in its order
+    # A group of classes; a point of a curve, in its order.
+    per: Literal["model", "group", "class", "point"] = "model"
+
+    @property
+    def is_number(self) -> bool:
+        """Whether a row has one number of it in a column."""
+        return self.per in ("model", "group")
 
 
 MEASURES: dict[str, Measure] = {
@@ -84,5 +90,7 @@ MEASURES: dict[str, Measure] = {
     "largest_distance": Measure(
         "largest distance to a sample of the same class, over the largest norm of all, mean", -1
     ),
-    "rise_time": Measure("share of the training after which half the last accuracy is reached", 0),
+    "rise_time": Measure(
+        "share of the training after which half the last accuracy is reached", 0, "group"
+    ),
 }

@@ -283,10 +283,10 @@ def _from_numbers(kept: Kept, cell: Cell, column: Column, edges: Edges) -> Measu
 
 def _of_value(value: object, column: Column, counts: Indices, edges: Edges) -> Measured | None:
     """Of one number, or of one for each class or point: the mean of the group if one is asked."""
-    numbers = np.asarray(value, dtype=np.float64)
-    if MEASURES[column.measure].per != "model":
+    numbers, about = np.asarray(value, dtype=np.float64), MEASURES[column.measure]
+    if not about.is_number:
         return Measured((0,), numbers[None], counts=counts)
-    if column.measure == "rise_time":  # one number a group, whose classes do not vary by it
+    if about.per == "group":  # its classes do not vary by it
         numbers = np.asarray(dict(zip(GROUPS, numbers, strict=True)).get(column.group, np.nan))
     if numbers.ndim == 0:
         return None if np.isnan(numbers) else Measured((0,), numbers[None])

@@ -31,6 +31,7 @@ Setting: TypeAlias = Literal["the paper's", "ours", "quick"]
 State: TypeAlias = Literal["finished", "begun", "to do"]
 RUNS, SCORES, AFTER, LOCKS, LOGS = "runs", "scores", "after", "locks", "logs"
 NUMBERS = "numbers.json"
+KEPT = ("safetensors", "answers.safetensors", "json")  # how files that are kept of a run end
 _FEATURES = {"cifar100": "cifar100-features", "caltech": ""}  # Caltech's are in the package
 _LISTS = ("imagenet-lt", "places-lt", "inaturalist", "sun397")
 _NO_NAME = re.compile(r"[^\w.,=-]+")

@@ -18,6 +18,7 @@ from longtail.data.tables import arrays
 from longtail.data.tables.errors import reading
 from longtail.flows import two_gaussians, two_moons
 from longtail.flows.reproduce.fits import is_finished, staged_folder
+from longtail.flows.reproduce.plan import NUMBERS
 from longtail.flows.results import write_json
 from longtail.flows.two_gaussians import LA_FIGURE_2, TwoGaussians
 from longtail.flows.two_moons import ELM_FIGURE_1, TwoMoons
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 Trials: TypeAlias = dict[str, dict[str, list[float]]]
 _Floats: TypeAlias = npt.NDArray[np.float64]
 
-_NUMBERS, _TRIALS = "numbers.json", "trials.npz"
+_TRIALS = "trials.npz"
 
 
 def run(synthetic_run: Synthetic, seed: int, folder: Path) -> None:
@@ -39,7 +40,7 @@ def run(synthetic_run: Synthetic, seed: int, folder: Path) -> None:
         seed: Trials of one seed are of no other.
         folder: Made whole at the end.
     """
-    if is_finished(folder, _NUMBERS):
+    if is_finished(folder, NUMBERS):
         return
     first, trials = seed * synthetic_run.trials, synthetic_run.trials
     result: TwoGaussians | TwoMoons
@@ -50,7 +51,7 @@ def run(synthetic_run: Synthetic, seed: int, folder: Path) -> None:
         result = two_moons.run_trials(ELM_FIGURE_1, trials, first)
         numbers = _of_moons(result)
     with staged_folder(folder) as aside:
-        write_json(aside / _NUMBERS, numbers)
+        write_json(aside / NUMBERS, numbers)
         np.savez_compressed(aside / _TRIALS, **_flat(result))
 
 

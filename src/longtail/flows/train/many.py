@@ -21,6 +21,7 @@ from longtail.data.tables.errors import reading
 from longtail.flows.file_names import METRICS, RECIPE
 from longtail.flows.generation import settle
 from longtail.flows.subprocesses import (
+    TAKEN,
     Process,
     ended_together,
     is_taken,
@@ -40,7 +41,6 @@ from longtail.flows.train.run_folder import (
 from longtail.group_edges import GroupEdges
 
 State: TypeAlias = Literal["finished", "begun", "new"]
-_TAKEN = "another longtail"  # as a process says that finds its folder taken
 
 
 class Job(NamedTuple):
@@ -95,8 +95,7 @@ def train_many(
                     running[_started(job, own, errors[job.folder])] = job
             for job, code in over(running):
                 said = _read(errors.pop(job.folder)) or f"it ended with code {code}"
-                # Another process was faster, or only looked just then.
-                if code and (is_taken(job.folder) or _TAKEN in " ".join(said.split())):
+                if code == TAKEN:  # another process was faster, or only looked just then
                     waiting.append(job)
                     continue
                 ended[job.folder] = Ended(job, "failed", said) if code else Ended(job, "trained")

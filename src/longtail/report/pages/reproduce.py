@@ -75,7 +75,7 @@ def interval(
 
 def shown_columns(result: Reproduced) -> list[TableColumn]:
     """Columns that have a number of ours; without any, all that the paper prints one in."""
-    columns = [each for each in result.experiment.columns if MEASURES[each.measure].per == "model"]
+    columns = [each for each in result.experiment.columns if MEASURES[each.measure].is_number]
     ours = {name for _, name in (*result.numbers, *result.said)}
     return [each for each in columns if each.name in ours] or columns
 

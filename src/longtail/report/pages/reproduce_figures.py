@@ -41,7 +41,7 @@ def _caption(picture: Picture) -> str:
     if picture.measure in _CAPTIONS:
         return _CAPTIONS[picture.measure]
     measure = MEASURES[picture.measure]
-    if measure.per == "model":  # its columns are of groups, which are panels here
+    if measure.is_number:  # its columns are of groups, which are panels here
         return f"{measure.about[0].upper()}{measure.about[1:]}."
     return f"{picture.column}: {measure.about}."
 
