@@ -129,6 +129,6 @@ def estimated_prior(samples: BeforeAfter) -> PriorEstimate | str:
         same = before.carried
         validation = None if same is None else replace(validation, carried=same)
     try:
-        return estimate_prior(before.take(samples.some), validation=validation, resamples=20)
+        return estimate_prior(before.take(samples.some), validation=validation)
     except (ValueError, RuntimeError) as error:
         return str(error)

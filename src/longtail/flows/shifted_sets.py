@@ -23,8 +23,7 @@ from longtail.core.arrays import ArrayLike, Floats, Indices, as_numpy
 from longtail.core.draws import Draws
 from longtail.data import shifted_subset
 from longtail.metrics import Interval, recalls
-from longtail.posthoc import BiasCorrectedTemperature
-from longtail.shift import estimate_prior
+from longtail.shift.estimate import Prepared, estimate_prepared, estimate_prior, prepare
 from longtail.stats import share_interval
 
 if TYPE_CHECKING:
@@ -119,10 +118,10 @@ class _Judge:
 
 @dataclass(frozen=True, eq=False)
 class _Estimate:
-    """Estimates the prior of some of the test samples; calibration is fitted once for all sets."""
+    """Estimates the prior of some of the test samples; validation is prepared once for all sets."""
 
     test: Scores  # without labels
-    validation: Scores | None
+    validation: Prepared | None
 
     @classmethod
     def of(cls, test: Scores, counts: ArrayLike, validation: Scores | None) -> _Estimate | None:
@@ -130,22 +129,19 @@ class _Estimate:
         if test.carried is None:
             return None
         unlabelled = replace(test, labels=None, split=None, counts=counts)
-        if validation is None or validation.carried is None:
-            return cls(unlabelled, None)
-        uniform = Prior.uniform(test.num_classes)  # they may carry different priors
-        moved, labelled = unlabelled.under(uniform), validation.under(uniform)
         try:
-            calibration = BiasCorrectedTemperature.fit(labelled)
+            if validation is not None and validation.carried is not None:
+                return cls(unlabelled, prepare(validation, test.num_classes))
         except (ValueError, RuntimeError):  # too few to say anything
-            return cls(unlabelled, None)
-        return cls(calibration(moved), calibration(labelled))
+            pass
+        return cls(unlabelled, None)
 
     def prior(self, at: Indices) -> Prior | None:
         """Of the samples at these positions, which are in random order; None if it cannot be."""
-        some = at[: max(1, _MOST // self.test.num_classes)]
-        scores, validation = self.test.take(some), self.validation
+        scores = self.test.take(at[: max(1, _MOST // self.test.num_classes)])
         try:
-            estimate = estimate_prior(scores, validation=validation, calibrate=False, resamples=0)
-            return estimate.prior
+            if self.validation is None:
+                return estimate_prior(scores, intervals=False).prior
+            return estimate_prepared(scores, self.validation, intervals=False).prior
         except (ValueError, RuntimeError):
             return None

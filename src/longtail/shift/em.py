@@ -45,8 +45,6 @@ class RawEstimate:
     spread: Floats | None  # standard deviations of log-probabilities, if asked for
     iterations: int
     converged: bool
-    slope: float | None = None  # of the trend it was shrunk towards, if any
-    trust: float | None = None  # how far single classes may leave that trend
 
 
 def full(probs: Floats) -> Prior:
@@ -96,18 +94,18 @@ def plain_em(logits: Numbers, pseudo_count: float, resamples: int, random: Draws
         for k in range(resamples):
             weights[:, k] = -np.log1p(-random.uniform(num_samples))
         chances = random.uniform(num_classes * resamples).reshape(num_classes, resamples)
-        more = free_step(_gamma(pseudo_count, chances))
+        more = free_step(gamma_numbers(pseudo_count, chances))
         start = np.repeat(end.priors, resamples, axis=1)
         again = climb(likelihood, weights, start, more, tolerance=1e-6)
         spread = np.log(again.priors).std(axis=1, ddof=1)
     return RawEstimate(full(end.priors[:, 0]), spread, end.iterations, end.converged)
 
 
-def _gamma(shape: float, chances: Floats) -> Floats:
-    """Numbers of the gamma distribution of that shape, by their chances."""
+def gamma_numbers(shape: float | Floats, chances: Floats) -> Floats:
+    """Numbers of the gamma distribution of that shape, by their chances; zeros for a shape of 0."""
     from scipy.special import gammaincinv
 
-    return np.asarray(gammaincinv(shape, chances)) if shape else np.zeros_like(chances)
+    return np.asarray(gammaincinv(shape, chances)) if np.any(shape) else np.zeros_like(chances)
 
 
 def likelihoods(uniform_logits: Numbers) -> Floats:

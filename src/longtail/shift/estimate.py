@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from longtail.core import Prior, Scores, UnknownPriorError
-from longtail.core.arrays import Array, Floats, as_numpy, to_kind
+from longtail.core.arrays import Array, ArrayLike, Floats, Numbers, as_array, as_numpy, to_kind
 from longtail.core.draws import Draws
-from longtail.core.numbers import check_choice, check_number, check_whole
+from longtail.core.numbers import check_choice, check_number
+from longtail.data import stratified_folds
 from longtail.posthoc import BiasCorrectedTemperature, Calibrator
 from longtail.posthoc.validation import Validation, check_validation, effective_samples
+from longtail.shift import em
 from longtail.shift.confusion import by_confusion
-from longtail.shift.em import RawEstimate, plain_em
-from longtail.shift.shrinkage import shrunken_em
+from longtail.shift.neighbours import best_weight, smoothed
+from longtail.shift.posterior import posteriors, trend_along
+from longtail.shift.simulated import reliance, simulated_shifts
 from longtail.stats import NORMAL
 
 Method: TypeAlias = Literal["em", "bbse", "rlls"]
+_FOLDS = 5  # of validation samples, each calibrated by what was fitted on the others
+_RESAMPLES = 50
 
 
 @dataclass(frozen=True, eq=False)
 class PriorEstimate:
-    """What `estimate_prior` found. Use it as `scores.under(estimate.prior)`."""
+    """What `estimate_prior` found.
+
+    `scores` are the samples it was made of, calibrated and smoothed as they were for it, and moved
+    to it. Others of the same model are moved to it by `others.under(estimate.prior)`.
+    """
 
     prior: Prior  # in which no class has probability zero
     low: Array | None  # the lower ends of 95 % intervals, one a class; None if there are none
@@ -31,10 +40,13 @@ class PriorEstimate:
     method: Method
     iterations: int
     converged: bool
-    calibration: Calibrator | None  # fitted on the validation scores and applied before, if any
-    slope: float | None  # of the trend shrunk towards, if any: 1 is as in training, 0 uniform
-    trust: float | None  # how far classes were let off the trend: 0 not at all, 1 as far as EM's
-    effective_samples: float | None  # that validation is worth where labels follow the estimate
+    scores: Scores  # of the samples, under the prior
+    calibration: Calibrator | None = None  # fitted on the validation scores, if any
+    slope: float | None = None  # of the trend around which it lies: 1 is as in training, 0 uniform
+    strength: float | None = None  # how many samples that trend counts for, beside these
+    evidence: float | None = None  # what a sample counts: less than 1 where the model errs
+    neighbours: float | None = None  # the weight of a sample's neighbours, if features were given
+    effective_samples: float | None = None  # that validation is worth where labels follow the prior
 
 
 def estimate_prior(
@@ -42,20 +54,23 @@ def estimate_prior(
     method: Method = "em",
     validation: Scores | None = None,
     *,
+    features: ArrayLike | None = None,
+    validation_features: ArrayLike | None = None,
     calibrate: bool = True,
     shrink: bool = True,
     soft: bool = False,
-    pseudo_count: float = 1.0,
-    resamples: int = 50,
+    pseudo_count: float | None = None,
+    intervals: bool = True,
     seed: int = 0,
 ) -> PriorEstimate:
     """The label prior that samples follow, whatever prior their scores carry.
 
     "em" maximises the likelihood with a Dirichlet prior. With validation scores, which is the way
-    to use it, the model is calibrated first, and single classes leave a trend over the training
-    counts only as far as the validation samples vouch for it (`shift.shrinkage`). "bbse" and "rlls"
-    solve for the prior by a confusion matrix (`shift.confusion`): they need validation scores and
-    many samples of every class, but no model whose probabilities are right.
+    to use it, the model is calibrated first, and the prior lies as near to a trend over the
+    training counts as the samples say (`shift.posterior`) and shifts that are simulated with the
+    validation samples vouch for (`shift.simulated`). "bbse" and "rlls" solve for the prior by a
+    confusion matrix (`shift.confusion`): they need validation scores and many samples of every
+    class, but no model whose probabilities are right.
 
     Args:
         scores: Of the samples whose prior is wanted; their labels are not looked at. The trend is
@@ -64,13 +79,19 @@ def estimate_prior(
         validation: Labelled scores of the same model for samples that it was not trained on;
             cross-fitted ones of the training set serve well. They may carry another prior, and
             their labels follow yet another.
+        features: Of the samples, one row each: what is said of a sample is smoothed over its
+            nearest neighbours (`shift.neighbours`), as far as that helps on simulated shifts. For
+            "em" with validation scores.
+        validation_features: Of the validation samples, from the same network.
         calibrate: Fit a bias-corrected temperature on the validation scores, and apply it to both.
         shrink: Towards the trend, for "em" with validation scores. Without it is plain EM.
         soft: For "bbse" and "rlls": a confusion matrix of probabilities instead of decisions.
-        pseudo_count: How many samples to add for each class: the Dirichlet prior of "em".
-        resamples: How often samples are drawn again for the intervals; 0 for none. A few samples
-            alone, without validation and with a pseudo_count of 0, have none either.
-        seed: Of the drawing.
+        pseudo_count: How many samples to add for each class, 1 if not given: the Dirichlet prior
+            of plain EM, and what keeps "bbse" and "rlls" from ruling classes out. Where the
+            strength of a trend is learned there is none to give.
+        intervals: Whether to give them. A few samples alone, without validation and with a
+            pseudo_count of 0, have none.
+        seed: Of what is drawn for them, and of the simulated shifts.
 
     >>> told_apart = [[3.0, 0.0], [0.0, 3.0], [0.0, 3.0], [0.0, 3.0]] * 50
     >>> estimate = estimate_prior(Scores(told_apart, carried=[1, 1]))
@@ -79,29 +100,130 @@ def estimate_prior(
     >>> estimate.low.tolist(), estimate.high.tolist()
     ([0.17, 0.71], [0.30, 0.84])
     """
-    _check(scores, method, validation, pseudo_count, resamples)
-    samples, checked, calibration = _under_uniform(scores), None, None
-    if validation is not None:
-        labelled = _checked(validation, scores.num_classes)
-        if calibrate:
-            calibration = BiasCorrectedTemperature.fit(labelled)
-            samples, labelled = calibration(samples), calibration(labelled)
-        checked = check_validation(labelled, "estimate_prior")
-    logits, options = as_numpy(samples.logits), (pseudo_count, resamples, Draws(seed))
-    if checked is None or (method == "em" and not shrink):
-        estimate = plain_em(logits, *options)
-    elif method == "em":
-        estimate = shrunken_em(logits, checked, _log_counts(scores, validation, checked), *options)
+    learned = method == "em" and validation is not None and shrink
+    _check(scores, method, validation, pseudo_count, learned)
+    checked = None if validation is None else prepare(validation, scores.num_classes, calibrate)
+    if learned:
+        assert checked is not None
+        rows = _features(scores, validation, features, validation_features)
+        return estimate_prepared(scores, checked, rows, intervals, seed)
+    if features is not None or validation_features is not None:
+        raise ValueError(
+            'features are for method="em" with validation scores and shrink=True; leave them out'
+        )
+    samples = _under_uniform(scores)
+    if checked is not None and checked.calibration is not None:
+        samples = checked.calibration(samples)
+    more = 1.0 if pseudo_count is None else pseudo_count
+    options = (more, _RESAMPLES if intervals else 0, Draws(seed))
+    if checked is None or method == "em":
+        raw = em.plain_em(as_numpy(samples.logits), *options)
     else:
-        estimate = by_confusion(logits, checked, method, soft, *options)
-    ends, settled = _interval(estimate, scores), (estimate.iterations, estimate.converged)
-    shrunk = estimate.slope, estimate.trust
-    worth = None if checked is None else effective_samples(checked.weights_to(estimate.prior))
-    return PriorEstimate(estimate.prior, *ends, method, *settled, calibration, *shrunk, worth)
+        raw = by_confusion(as_numpy(samples.logits), checked.calibrated, method, soft, *options)
+    return _told(scores, samples, method, raw, checked)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Validation scores under the uniform prior, ready for any number of estimates."""
+
+    calibration: Calibrator | None
+    calibrated: Validation
+    held_out: Validation  # each calibrated by what was fitted on the other folds
+    counts: Array | None  # of the training set, if the scores say so
+
+
+def prepare(validation: Scores, num_classes: int, calibrate: bool = True) -> Prepared:
+    """Check the validation scores, and calibrate them."""
+    labelled = _checked(validation, num_classes)
+    calibration, calibrated, held_out = None, labelled, labelled
+    if calibrate:
+        calibration = BiasCorrectedTemperature.fit(labelled)
+        calibrated, logits = calibration(labelled), np.empty_like(as_numpy(labelled.logits))
+        folds = as_numpy(stratified_folds(as_numpy(labelled.labels), _FOLDS))
+        for fold in np.unique(folds):
+            held = folds == fold
+            other = BiasCorrectedTemperature.fit(labelled.take(~held)) if not held.all() else None
+            part = labelled.take(held)
+            logits[held] = as_numpy((part if other is None else other(part)).logits)
+        held_out = labelled._with(logits=logits)
+    return Prepared(
+        calibration,
+        check_validation(calibrated, "estimate_prior"),
+        check_validation(held_out, "estimate_prior"),
+        validation.counts,
+    )
+
+
+def estimate_prepared(
+    scores: Scores,
+    validation: Prepared,
+    features: tuple[Numbers, Numbers] | None = None,
+    intervals: bool = True,
+    seed: int = 0,
+) -> PriorEstimate:
+    """A posteriori, near a trend; `features` are of the samples and of the validation samples."""
+    held_out, random, samples = validation.held_out, Draws(seed), _under_uniform(scores)
+    if validation.calibration is not None:
+        samples = validation.calibration(samples)
+    shifts, weight = simulated_shifts(held_out, len(scores), random), None
+    if features is not None:
+        weight = best_weight(held_out, features[1], shifts)
+        logits = smoothed(as_numpy(samples.logits), features[0], weight, random)
+        samples = samples._with(logits=logits)
+    relied = reliance(held_out, shifts)
+    likelihood = em.likelihoods(as_numpy(samples.logits))
+    trend, slope = trend_along(likelihood, _log_counts(scores, validation))
+    ((found,),) = posteriors(likelihood, np.ones((len(scores), 1)), trend, (relied.eta,))
+    spread = np.sqrt(found.variances) * relied.widening(found.strength)
+    prior = em.full(np.exp(found.log_prior))
+    raw = em.RawEstimate(prior, spread if intervals else None, found.iterations, found.converged)
+    learned = _Learned(slope, found.strength, relied.eta, weight)
+    return _told(scores, samples, "em", raw, validation, learned)
+
+
+class _Learned(NamedTuple):
+    """As in `PriorEstimate`."""
+
+    slope: float | None = None
+    strength: float | None = None
+    evidence: float | None = None
+    neighbours: float | None = None
+
+
+def _told(
+    scores: Scores,
+    samples: Scores,
+    method: Method,
+    raw: em.RawEstimate,
+    validation: Prepared | None,
+    learned: _Learned = _Learned(),  # noqa: B008  # it cannot be changed
+) -> PriorEstimate:
+    """`samples` are the scores under the uniform prior, in float64."""
+    moved = to_kind(as_numpy(samples.under(raw.prior).logits), scores.logits)
+    calibration, worth = None, None
+    if validation is not None:
+        calibration = validation.calibration
+        worth = effective_samples(validation.calibrated.weights_to(raw.prior))
+    return PriorEstimate(
+        raw.prior,
+        *_interval(raw, scores),
+        method,
+        raw.iterations,
+        raw.converged,
+        scores._with(logits=moved, carried=raw.prior),
+        calibration,
+        *learned,
+        worth,
+    )
 
 
 def _check(
-    scores: Scores, method: str, validation: Scores | None, pseudo_count: float, resamples: int
+    scores: Scores,
+    method: str,
+    validation: Scores | None,
+    pseudo_count: float | None,
+    learned: bool,
 ) -> None:
     if not len(scores):
         raise ValueError("estimate_prior needs at least one sample, got none")
@@ -111,11 +233,46 @@ def _check(
             f'method="{method}" compares predictions with those for labelled samples: give '
             'validation scores, for example cross-fitted ones of the training set, or use "em"'
         )
-    check_number(pseudo_count, "pseudo_count", least=0)
-    if check_whole(resamples, "resamples") < 0 or resamples == 1:
+    if pseudo_count is not None:
+        check_number(pseudo_count, "pseudo_count", least=0)
+        if learned:
+            raise ValueError(
+                "with validation scores the strength of the trend is learned: leave pseudo_count "
+                "out, or give shrink=False for plain EM"
+            )
+
+
+def _features(
+    scores: Scores,
+    validation: Scores | None,
+    features: ArrayLike | None,
+    validation_features: ArrayLike | None,
+) -> tuple[Numbers, Numbers] | None:
+    """Of both, checked, or None if there are none."""
+    if features is None and validation_features is None:
+        return None
+    assert validation is not None
+    if features is None or validation_features is None:
         raise ValueError(
-            f"resamples must be 0, for no intervals, or a whole number above 1, got {resamples}"
+            "how much neighbours tell is found out on the validation samples: give both features "
+            "and validation_features, or neither"
         )
+    rows, checked = (as_numpy(as_array(each)) for each in (features, validation_features))
+    for given, samples, name in (
+        (rows, scores, "features"),
+        (checked, validation, "validation_features"),
+    ):
+        if given.ndim != 2 or len(given) != len(samples) or not np.isfinite(given).all():
+            raise ValueError(
+                f"{name} must be finite numbers of shape ({len(samples)}, D), one row a sample, "
+                f"got shape {given.shape}"
+            )
+    if rows.shape[1] != checked.shape[1]:
+        raise ValueError(
+            f"features have {rows.shape[1]} numbers a sample but validation_features "
+            f"{checked.shape[1]}; both must be of the same network"
+        )
+    return rows, checked
 
 
 def _under_uniform(scores: Scores) -> Scores:
@@ -147,15 +304,15 @@ def _checked(validation: Scores, num_classes: int) -> Scores:
     return _under_uniform(validation)
 
 
-def _log_counts(scores: Scores, validation: Scores | None, checked: Validation) -> Floats:
+def _log_counts(scores: Scores, validation: Prepared) -> Floats:
     """Of the training counts, or of what is nearest to them; one half is added to zeros."""
-    given_counts = (scores.counts, None if validation is None else validation.counts)
-    own = np.bincount(checked.labels, minlength=scores.num_classes)
+    own = np.bincount(validation.calibrated.labels, minlength=scores.num_classes)
+    given_counts = (scores.counts, validation.counts)
     counts = next((counts for counts in given_counts if counts is not None), own)
     return Prior.of(counts, zeros="smooth").log
 
 
-def _interval(estimate: RawEstimate, scores: Scores) -> tuple[Array | None, Array | None]:
+def _interval(estimate: em.RawEstimate, scores: Scores) -> tuple[Array | None, Array | None]:
     """Normal on the logarithmic scale, which keeps it above 0."""
     if estimate.spread is None:
         return None, None

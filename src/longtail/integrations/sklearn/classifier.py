@@ -148,7 +148,7 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             scores = replace(scores, labels=training_set.codes_of(y, self.classes_))
         if self.target_ is not None:
             return self.adjuster_(scores)
-        return self._move_to(self._estimate(scores, resamples=0).prior)(scores)
+        return self._move_to(self._estimate(scores, intervals=False).prior)(scores)
 
     def estimate_target(self, X: Any) -> PriorEstimate:
         """The label prior of unlabelled samples, which is the target from now on.
@@ -161,7 +161,7 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
                 f'estimate_target needs a classifier made with target="estimate", this one has '
                 f"target={self.target!r:.60}"
             )
-        estimate = self._estimate(self._calibrated_scores(X), resamples=50)
+        estimate = self._estimate(self._calibrated_scores(X), intervals=True)
         self.target_ = estimate.prior
         self._move_by(self._move_to(estimate.prior))
         return estimate
@@ -185,9 +185,9 @@ class LogitAdjustedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         scores = Scores(logits, None, self.carried_, self.class_count_, names, _are_logits=True)
         return scores if self.calibrator_ is None else self.calibrator_(scores)
 
-    def _estimate(self, scores: Scores, resamples: int) -> PriorEstimate:
+    def _estimate(self, scores: Scores, intervals: bool) -> PriorEstimate:
         validation, calibrate = self.out_of_fold_scores_, self.calibrator_ is None
-        return estimate_prior(scores, "em", validation, calibrate=calibrate, resamples=resamples)
+        return estimate_prior(scores, "em", validation, calibrate=calibrate, intervals=intervals)
 
     def decision_function(self, X: Any) -> Floats:
         """The adjusted logits; of two classes, that of the second less that of the first."""

@@ -1,0 +1,113 @@
+r"""Shifts that are simulated with validation samples: what an estimate may rely on.
+
+Priors are drawn around the uniform one, from far off it to near it, and for each as many validation
+samples as there are to estimate from, with repetition. There the truth is known, and so is how far
+an estimate is off. Three things are chosen by that, and by nothing else:
+
+    η          what a sample counts as evidence: the one whose estimates have the least relative
+               entropy to the truth, Σ_y t_y log(t_y / estimate_y), on average
+    widening   of the intervals, so that they hold the truth as often as they say: by the shifts
+               whose estimate has about the same strength
+    the weight of neighbours (`shift.neighbours`): the one of the least log-loss under the truth
+
+Validation scores are calibrated by what was fitted on the other folds: a calibration has errors of
+its own, and those are of the kind that more samples do not mend.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from longtail.core.arrays import Floats, Indices
+from longtail.core.draws import Draws
+from longtail.posthoc.validation import Validation
+from longtail.shift import em
+from longtail.shift.posterior import Posterior, posteriors
+from longtail.stats import NORMAL
+
+COUNTING = (1.0, 0.5, 0.25, 0.125)  # values of η
+_STRENGTHS = (0.3, 1.0, 3.0, 10.0, 100.0)  # of the priors that are drawn, in samples a class
+_LEAST_DRAWS, _MOST_DRAWS = 2, 20  # of each strength
+_ENOUGH_NUMBERS = 200  # classes × draws, of each strength
+_MOST_ROWS = 5_000_000  # numbers in likelihoods: of larger classes only so many samples are used
+
+
+@dataclass(frozen=True, eq=False)
+class Simulated:
+    """Shifts, one a column."""
+
+    rows: Indices  # the validation samples that are in any of them
+    times: Floats  # how often each is in which, of shape (rows, shifts)
+    truths: Floats  # the shares of the classes, of shape (C, shifts)
+
+
+class Reliance(NamedTuple):
+    """What shifts with known truths say of an estimate."""
+
+    eta: float
+    strengths: Floats  # of the estimates of each shift
+    off: list[Floats]  # for each |log truth − log estimate| over its standard error, of all classes
+
+    def widening(self, strength: float) -> float:
+        """Of intervals around an estimate of that strength; at least 1."""
+        far = np.abs(np.log(self.strengths / strength))
+        nearest = np.argsort(far, kind="stable")[: (len(far) + 1) // 2]
+        at_level = np.quantile(np.concatenate([self.off[k] for k in nearest]), 0.95)
+        return max(1.0, float(at_level) / NORMAL)
+
+
+def simulated_shifts(validation: Validation, num_samples: int, random: Draws) -> Simulated:
+    """Shifts of that many samples, from far off the uniform prior to near it."""
+    size, kept = len(validation.prior), _kept(validation)
+    labels = validation.labels[kept]
+    each = int(np.clip(np.ceil(_ENOUGH_NUMBERS / size), _LEAST_DRAWS, _MOST_DRAWS))
+    strengths = np.repeat(_STRENGTHS, each)
+    drawn = em.gamma_numbers(strengths, random.uniform(size * len(strengths)).reshape(size, -1))
+    shares = np.where(validation.prior.probs[:, None] > 0, np.maximum(drawn, 1e-9), 0.0)
+    chances = (shares / np.bincount(labels, minlength=size).clip(1)[:, None])[labels].T
+    times = em.drawn_again(random, chances, num_samples, len(strengths))
+    truths = np.stack([np.bincount(labels, column, size) for column in times.T], axis=1)
+    there = times.any(axis=1)
+    return Simulated(kept[there], times[there], truths / num_samples)
+
+
+def _kept(validation: Validation) -> Indices:
+    """Positions of the samples to draw from: all, or as many of each class as there is room for."""
+    most, labels = max(1, _MOST_ROWS // validation.logits.shape[1]), validation.labels
+    if len(labels) <= most:
+        return np.arange(len(labels))
+    order = np.argsort(labels, kind="stable")
+    counts = np.bincount(labels)
+    place = np.arange(len(labels)) - np.repeat(np.cumsum(counts) - counts, counts)
+    limits = np.sort(place)  # so many samples have a lower place in their class
+    return np.sort(order[place < limits[most]])
+
+
+def reliance(validation: Validation, shifts: Simulated) -> Reliance:
+    """How far estimates may be relied on, from logits under the uniform prior."""
+    present = validation.prior.probs > 0
+    likelihood = em.likelihoods(validation.logits[shifts.rows][:, present])
+    uniform = np.full(int(present.sum()), 1 / present.sum())
+    found = posteriors(likelihood, shifts.times, uniform, COUNTING)
+    pairs = list(zip(shifts.truths[present].T, found, strict=True))
+    losses = np.array([[_entropy_from(truth, one) for one in some] for truth, some in pairs])
+    best = int(losses.mean(axis=0).argmin())
+    return Reliance(
+        COUNTING[best],
+        np.array([some[best].strength for _, some in pairs]),
+        [_off(truth, some[best]) for truth, some in pairs],
+    )
+
+
+def _entropy_from(truth: Floats, found: Posterior) -> float:
+    there = truth > 0
+    return float(truth[there] @ (np.log(truth[there]) - found.log_prior[there]))
+
+
+def _off(truth: Floats, found: Posterior) -> Floats:
+    there = truth > 0
+    apart = np.abs(np.log(truth[there]) - found.log_prior[there])
+    return np.asarray(apart / np.sqrt(found.variances[there]))
