@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from longtail.core.arrays import ArrayLike, Floats, Indices, Numbers, RowsLike, as_array, as_numpy
-from longtail.core.blocks import blocks
+from longtail.core.blocks import IN_CACHE, blocks
 from longtail.core.minimise import UnsettledError, minimise
 from longtail.core.prior import Prior
 from longtail.core.probabilities import check_not_probs
@@ -30,7 +30,6 @@ _LEAST_INFORMATION = 1e-2  # below it the standard error of a log-probability is
 _MOST_FOR_NEWTON = 1000  # classes; from there on the Hessian costs more than it saves
 _TOLERANCE = 1e-10
 _LONGEST = 5.0  # a step of an offset: further off the curvature is another
-_IN_CACHE = 2**16
 
 
 def measure_carried(
@@ -146,7 +145,7 @@ class NegativeLogLikelihood:
         self, bias: Floats, scale: Floats | None
     ) -> Iterator[tuple[Numbers, Floats, Floats]]:
         """Logits, their probabilities, and the logarithms of what those were divided by."""
-        for (rows,) in blocks(self._logits, numbers=_IN_CACHE):
+        for (rows,) in blocks(self._logits, numbers=IN_CACHE):
             moved = rows + bias if scale is None else rows * scale + bias
             top = moved.max(axis=1, keepdims=True)
             probs = np.exp(np.subtract(moved, top, out=moved), out=moved)

@@ -7,9 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from longtail.core.arrays import ArrayT, Numbers, is_torch
-from longtail.core.blocks import slices
-
-_IN_CACHE = 2**16  # numbers that the second look at them still finds there
+from longtail.core.blocks import IN_CACHE, slices
 
 
 def softmax(logits: ArrayT, axis: int = 1) -> ArrayT:
@@ -56,9 +54,9 @@ def _log_softmax(rows: Numbers, axis: int, out: Numbers | None = None) -> Number
 
 
 def _by_blocks(work: Callable[..., Numbers], logits: Numbers, axis: int) -> Numbers:
-    if axis == 0 or logits.size <= _IN_CACHE:
+    if axis == 0 or logits.size <= IN_CACHE:
         return work(logits, axis)
     into = np.empty_like(logits)
-    for at in slices(len(logits), logits[0].size, _IN_CACHE):
+    for at in slices(len(logits), logits[0].size, IN_CACHE):
         work(logits[at], axis, into[at])
     return into

@@ -15,11 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from longtail.core.arrays import Floats, Indices
-from longtail.core.blocks import slices
+from longtail.core.blocks import IN_CACHE, slices
 from longtail.metrics.samples import sums_by
 
 BINS = 20
-_IN_CACHE = 2**16  # numbers that the next look at them still finds there
 
 
 class Terms(NamedTuple):
@@ -50,9 +49,9 @@ def block_sums(
     nll, brier, confidence, own = np.empty((4, size))
     column, above = np.zeros(classes), []
     least = (1 - 1e-12) / bins  # a little below the first edge: what is above it is looked up
-    step = max(1, _IN_CACHE // classes)
+    step = max(1, IN_CACHE // classes)
     buffer = np.empty((step, classes))
-    for part in slices(size, classes, _IN_CACHE):
+    for part in slices(size, classes, IN_CACHE):
         block, truth = rows[part], labels[part]
         index, top = np.arange(len(block)), block.argmax(axis=1)
         highest = block[index, top][:, None]
